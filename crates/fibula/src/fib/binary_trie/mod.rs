@@ -1,0 +1,61 @@
+//! Binary trie: one bit a level, nothing skipped.
+//!
+//! The multibit-trie paper's point of departure and the oracle of tables too large for a scan. A node stands
+//! for a prefix, its children for the two prefixes one bit longer; a lookup walks the bits of the key and
+//! remembers the last next hop it passed. Subtries without routes are taken out as soon as they fall empty.
+//!
+//! ```text
+//! node: children[0], children[1], next hop or 0          12 bytes
+//!
+//!         (/0)                 0/1 -> A, 010/3 -> B (toy width 3)
+//!        0/
+//!       (A)                    lookup 010: best = A, then B
+//!         \1                   lookup 011: best = A, no child: A
+//!          ( )
+//!         0/
+//!        (B)
+//! ```
+//!
+//! ```text
+//! best = none; node = root
+//! for bit in key:
+//!     if node.next_hop: best = node.next_hop
+//!     node = node.children[bit]; stop where there is none
+//! ```
+//!
+//! Invariants: (1) every node but the root leads to a route: it has a next hop or a child; (2) every node is
+//! reachable once or is on the free chain; (3) no node lies deeper than the key is wide.
+//!
+//! Limits: 2^32 - 1 nodes. Memory: 12 bytes for each distinct bit string that begins a prefix: 22 bytes a
+//! prefix on Internet-like IPv4 tables, several times that for IPv6. Lookup: up to 32 or 128 dependent loads.
+
+mod build;
+mod check;
+mod layout;
+mod lookup;
+mod update;
+
+use crate::net::Key;
+use crate::simd::Isa;
+
+use super::registry::{Algorithm, Families, Role, Update};
+
+pub use layout::BinaryTrie;
+
+const NAME: &str = "binary-trie";
+
+/// The registry line.
+#[must_use]
+pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+    vec![Algorithm {
+        name: NAME,
+        summary: "one bit a level; the oracle of large tables",
+        paper: "multibit-trie router paper, section V.C",
+        families: Families::Both,
+        role: Role::Oracle { routes_limit: usize::MAX },
+        update: Update::InPlace,
+        isas: &[Isa::Scalar],
+        preference: |_| 0,
+        build: |routes, limits| Ok(Box::new(BinaryTrie::build(routes, limits)?)),
+    }]
+}

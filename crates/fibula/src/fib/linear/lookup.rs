@@ -1,0 +1,35 @@
+//! The scan.
+
+use crate::fib::{CheckError, Fib, Updatable};
+use crate::memory::{Memory, allocated};
+use crate::net::{Key, NextHop, Route};
+
+use super::Linear;
+
+impl<K: Key> Fib<K> for Linear<K> {
+    fn lookup(&self, key: K) -> Option<NextHop> {
+        let mut best: Option<&Route<K>> = None;
+        for route in &self.routes {
+            if route.prefix.contains(key) && best.is_none_or(|best| route.prefix.len() > best.prefix.len()) {
+                best = Some(route);
+            }
+        }
+        best.map(|route| route.next_hop)
+    }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            lookup_bytes: self.routes.len() * size_of::<Route<K>>(),
+            allocated_bytes: allocated(&self.routes),
+            mapped_bytes: 0,
+        }
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.walk()
+    }
+
+    fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
+        Some(self)
+    }
+}

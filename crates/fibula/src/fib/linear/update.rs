@@ -1,0 +1,25 @@
+//! Changes in place: append, overwrite, swap out.
+
+use crate::fib::{Applied, BuildError, Updatable};
+use crate::net::{Change, Key, Routes};
+
+use super::{Linear, NAME};
+
+impl<K: Key> Updatable<K> for Linear<K> {
+    fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
+        self.budget.reserve(&mut self.routes, inserts).map_err(|error| BuildError::memory(NAME, error))?;
+        for change in changes {
+            let at = self.routes.iter().position(|route| route.prefix == change.prefix());
+            match (*change, at) {
+                (Change::Insert(route), Some(at)) => self.routes[at] = route,
+                (Change::Insert(route), None) => self.routes.push(route),
+                (Change::Remove(_), Some(at)) => {
+                    self.routes.swap_remove(at);
+                }
+                (Change::Remove(_), None) => {}
+            }
+        }
+        Ok(Applied::InPlace)
+    }
+}

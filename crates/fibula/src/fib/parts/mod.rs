@@ -1,0 +1,3 @@
+//! Building blocks that structures share.
+
+pub mod ranges;

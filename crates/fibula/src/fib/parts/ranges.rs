@@ -1,0 +1,198 @@
+//! Routes to disjoint ranges: the one-dimensional view of a table.
+//!
+//! Every structure that searches addresses rather than prefixes starts here (Lampson, Srinivasan and
+//! Varghese's range view; DXR section 3.1; PlanB section 3.1). One pass over routes in order, with a stack of
+//! the routes that are open at the current address, which nest at most one a bit deep.
+
+use core::ops::ControlFlow;
+
+use crate::net::{Key, NextHop, Prefix, Routes};
+
+/// Whether ranges that lead to the same place become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// Neighbours with equal next hops become one range.
+    EqualNeighbours,
+    /// Every address where a route begins or ends starts a range.
+    Never,
+}
+
+/// From `start` to the start of the next range (or the end), addresses go to `next_hop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range<K> {
+    /// First address.
+    pub start: K,
+    /// Where the addresses go, none where no route matches.
+    pub next_hop: Option<NextHop>,
+}
+
+/// Most routes that contain one address: one a prefix length.
+const OPEN: usize = 129;
+
+/// A route whose end is still ahead.
+#[derive(Debug, Clone, Copy)]
+struct Open<K> {
+    last: K,
+    next_hop: Option<NextHop>,
+}
+
+/// Calls `each` for the ranges of `within` in ascending order, until it breaks. The first range starts at the
+/// first address of `within`; there is always one. At most `2n + 1` ranges for `n` routes.
+pub fn visit<K: Key>(
+    routes: &dyn Routes<K>,
+    within: Prefix<K>,
+    merge: Merge,
+    each: impl FnMut(Range<K>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let ground = routes.parent(within).map(|route| route.next_hop);
+    let mut sweep = Sweep {
+        open: [Open { last: within.last(), next_hop: ground }; OPEN],
+        depth: 0,
+        pending: Range { start: within.addr(), next_hop: ground },
+        emitted: None,
+        merge,
+        each,
+    };
+    routes.visit(within, &mut |route| sweep.begin(route.prefix, route.next_hop))?;
+    sweep.finish()
+}
+
+struct Sweep<K, F> {
+    /// Open routes from the outermost in; entry 0 is the ground they stand on.
+    open: [Open<K>; OPEN],
+    /// Index of the innermost open route.
+    depth: usize,
+    /// The range being made: a later event at the same address changes its next hop.
+    pending: Range<K>,
+    /// Next hop of the last range that was handed out.
+    emitted: Option<Option<NextHop>>,
+    merge: Merge,
+    each: F,
+}
+
+impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
+    fn begin(&mut self, prefix: Prefix<K>, next_hop: NextHop) -> ControlFlow<()> {
+        self.end_before(prefix.addr())?;
+        let next_hop = Some(next_hop);
+        // A route for all of `within` replaces the ground; nesting then stays within one a bit.
+        if prefix.last() == self.open[self.depth].last
+            && prefix.addr() == self.pending.start
+            && self.depth == 0
+        {
+            self.open[0].next_hop = next_hop;
+        } else {
+            self.depth += 1;
+            self.open[self.depth] = Open { last: prefix.last(), next_hop };
+        }
+        self.change(prefix.addr(), next_hop)
+    }
+
+    /// Ends the open routes that do not reach `addr`.
+    fn end_before(&mut self, addr: K) -> ControlFlow<()> {
+        while self.depth > 0 && self.open[self.depth].last < addr {
+            self.end_innermost()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end_innermost(&mut self) -> ControlFlow<()> {
+        let ended = self.open[self.depth];
+        self.depth -= 1;
+        let below = self.open[self.depth];
+        // Where the cover ends at the same address, its own end decides.
+        match ended.last.next() {
+            Some(start) if ended.last < below.last => self.change(start, below.next_hop),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// From `start` on, addresses go to `next_hop`.
+    fn change(&mut self, start: K, next_hop: Option<NextHop>) -> ControlFlow<()> {
+        if start != self.pending.start {
+            self.emit()?;
+            self.pending.start = start;
+        }
+        self.pending.next_hop = next_hop;
+        ControlFlow::Continue(())
+    }
+
+    fn emit(&mut self) -> ControlFlow<()> {
+        if self.merge == Merge::EqualNeighbours && self.emitted == Some(self.pending.next_hop) {
+            return ControlFlow::Continue(());
+        }
+        self.emitted = Some(self.pending.next_hop);
+        (self.each)(self.pending)
+    }
+
+    fn finish(mut self) -> ControlFlow<()> {
+        while self.depth > 0 {
+            self.end_innermost()?;
+        }
+        self.emit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Route, RouteSlice, Toy};
+
+    fn ranges(table: &[(&str, u32)], within: &str, merge: Merge) -> Vec<(u128, u32)> {
+        let prefix = |text: &str| text.parse::<Prefix<Toy<8>>>().unwrap();
+        let routes: Vec<_> =
+            table.iter().map(|&(text, id)| Route::new(prefix(text), NextHop::new(id).unwrap())).collect();
+        let mut found = Vec::new();
+        let _ = visit(&RouteSlice::new(&routes).unwrap(), prefix(within), merge, |range| {
+            found.push((range.start.to_bits(), NextHop::word(range.next_hop)));
+            ControlFlow::Continue(())
+        });
+        found
+    }
+
+    #[test]
+    fn nested_routes_return_to_their_cover() {
+        let table = [("64/2", 1), ("64/4", 2), ("68/6", 3), ("76/6", 3)];
+        assert_eq!(
+            ranges(&table, "0/0", Merge::EqualNeighbours),
+            [(0, 0), (64, 2), (68, 3), (72, 2), (76, 3), (80, 1), (128, 0)]
+        );
+    }
+
+    #[test]
+    fn equal_neighbours_merge_only_when_asked() {
+        let table = [("0/1", 1), ("64/2", 1), ("128/1", 1)];
+        assert_eq!(ranges(&table, "0/0", Merge::EqualNeighbours), [(0, 1)]);
+        assert_eq!(ranges(&table, "0/0", Merge::Never), [(0, 1), (64, 1), (128, 1)]);
+    }
+
+    #[test]
+    fn the_edges_of_the_space_do_not_wrap() {
+        assert_eq!(ranges(&[("255/8", 7)], "0/0", Merge::Never), [(0, 0), (255, 7)]);
+        assert_eq!(ranges(&[("0/8", 7)], "0/0", Merge::Never), [(0, 7), (1, 0)]);
+        assert_eq!(ranges(&[("0/0", 7)], "0/0", Merge::Never), [(0, 7)]);
+        assert_eq!(ranges(&[], "0/0", Merge::Never), [(0, 0)]);
+    }
+
+    #[test]
+    fn a_part_of_the_space_stands_on_its_cover() {
+        let table = [("0/0", 9), ("64/2", 1), ("64/4", 2), ("96/3", 4)];
+        assert_eq!(ranges(&table, "64/2", Merge::Never), [(64, 2), (80, 1), (96, 4)]);
+        assert_eq!(ranges(&table, "72/5", Merge::Never), [(72, 2)]);
+        assert_eq!(ranges(&table, "192/2", Merge::Never), [(192, 9)]);
+    }
+
+    #[test]
+    fn the_deepest_nesting_fits() {
+        let routes: Vec<_> = (0..=128)
+            .map(|len| {
+                Route::new(Prefix::<u128>::of(u128::MAX, len), NextHop::new(u32::from(len) + 1).unwrap())
+            })
+            .collect();
+        let mut count = 0;
+        let _ = visit(&RouteSlice::new(&routes).unwrap(), Prefix::ALL, Merge::Never, |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(count, 129);
+    }
+}

@@ -1,0 +1,25 @@
+//! The tree's own lookup.
+
+use crate::fib::{CheckError, Fib, Updatable};
+use crate::memory::Memory;
+use crate::net::{Key, NextHop};
+
+use super::Radix;
+
+impl<K: Key> Fib<K> for Radix<K> {
+    fn lookup(&self, key: K) -> Option<NextHop> {
+        self.tree.lookup(key)
+    }
+
+    fn memory(&self) -> Memory {
+        self.tree.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.tree.check().map_err(|(invariant, at)| CheckError::new(invariant, at))
+    }
+
+    fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
+        Some(self)
+    }
+}

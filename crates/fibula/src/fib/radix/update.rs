@@ -1,0 +1,13 @@
+//! The tree's own changes.
+
+use crate::fib::{Applied, BuildError, Updatable};
+use crate::net::{Change, Key, Routes};
+
+use super::{NAME, Radix};
+
+impl<K: Key> Updatable<K> for Radix<K> {
+    fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        self.tree.apply(changes).map_err(|error| BuildError::memory(NAME, error))?;
+        Ok(Applied::InPlace)
+    }
+}

@@ -1,0 +1,13 @@
+//! What lookups touch.
+
+/// The ranges of a table.
+#[derive(Debug, Clone)]
+pub struct RangeSearch<K> {
+    /// First address of each range.
+    pub(super) starts: Vec<K>,
+    /// Where each range leads, 0 for nowhere.
+    pub(super) next_hops: Vec<u32>,
+}
+
+/// Searches that run side by side in a batch. Sixteen gained nothing over eight, four lost a quarter.
+pub(super) const LANES: usize = 8;

@@ -1,0 +1,180 @@
+//! What is known about every structure, and how to build it by name.
+//!
+//! The list itself stands in [`fib`](super), one name a structure.
+
+use core::fmt;
+
+use crate::memory::Limits;
+use crate::net::{Family, Key, Routes};
+use crate::simd::Isa;
+
+use super::{BuildError, Fib};
+
+/// One line of the registry: a structure in one of its forms.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Algorithm<K: Key> {
+    /// The name by which command, records and documents know it. Lower case, hyphens.
+    pub name: &'static str,
+    /// What it is, in half a line.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// The families it serves.
+    pub families: Families,
+    /// Whether it competes, or judges those that do.
+    pub role: Role,
+    /// How it follows changes.
+    pub update: Update,
+    /// The instruction sets it has kernels for.
+    pub isas: &'static [Isa],
+    /// How well it suits a table of this shape; the highest wins, 0 means never by itself.
+    pub preference: fn(&Shape) -> u8,
+    /// Builds it from routes in order.
+    pub build: Build<K>,
+}
+
+/// Builds a structure within limits, or says why not.
+pub type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+
+impl<K: Key> fmt::Debug for Algorithm<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Algorithm")
+            .field("name", &self.name)
+            .field("family", &K::FAMILY)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The families a structure serves. Every structure also serves the toy widths, for the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Families {
+    /// IPv4 and IPv6.
+    Both,
+    /// IPv4 alone.
+    Ipv4,
+    /// IPv6 alone.
+    Ipv6,
+}
+
+impl Families {
+    /// Whether `family` is among them.
+    #[must_use]
+    pub fn contains(self, family: Family) -> bool {
+        match family {
+            Family::Ipv4 => self != Self::Ipv6,
+            Family::Ipv6 => self != Self::Ipv4,
+            Family::Toy => true,
+        }
+    }
+
+    /// Them by name.
+    #[must_use]
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Both => &["ipv4", "ipv6"],
+            Self::Ipv4 => &["ipv4"],
+            Self::Ipv6 => &["ipv6"],
+        }
+    }
+}
+
+/// What a structure is in the registry for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Judges the others on tables of up to this many routes: written to be evidently right. What would take
+    /// it too long is asked of it as a sample.
+    Oracle {
+        /// Routes beyond which it is too slow to ask for every answer.
+        routes_limit: usize,
+    },
+    /// To be used, and measured against the others.
+    Contestant,
+}
+
+/// How a structure follows changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// Changes in place.
+    InPlace,
+    /// Is built anew.
+    Rebuild,
+}
+
+impl Update {
+    /// The name that outputs use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InPlace => "in-place",
+            Self::Rebuild => "rebuild",
+        }
+    }
+}
+
+/// What a choice of structure depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of routes.
+    pub routes: usize,
+    /// Keys that arrive together; 1 for single lookups.
+    pub batch: usize,
+}
+
+/// Makes the modules of the list, and the list of their registry lines.
+macro_rules! algorithms {
+    ($($module:ident,)*) => {
+        $(pub mod $module;)*
+
+        /// All registry lines for keys of this kind, in the list's order.
+        #[must_use]
+        pub fn algorithms<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
+            let mut all = Vec::new();
+            $(all.extend($module::algorithms::<K>());)*
+            all.retain(|algorithm| algorithm.families.contains(K::FAMILY));
+            all
+        }
+    };
+}
+pub(super) use algorithms;
+
+/// The registry line of this name.
+///
+/// # Errors
+/// When there is none for this family; the error lists those there are.
+pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
+    let all = super::algorithms::<K>();
+    all.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| UnknownAlgorithm {
+        name: name.to_owned(),
+        family: K::FAMILY,
+        known: all.iter().map(|algorithm| algorithm.name).collect(),
+    })
+}
+
+/// The structure that suits a table and its use best.
+///
+/// # Panics
+/// Never while the registry lists a structure whose preference is above 0 for every shape.
+#[must_use]
+pub fn preferred<K: Key>(shape: &Shape) -> Algorithm<K> {
+    super::algorithms::<K>()
+        .into_iter()
+        .max_by_key(|algorithm| (algorithm.preference)(shape))
+        .expect("the registry is not empty")
+}
+
+/// A name the registry does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownAlgorithm {
+    name: String,
+    family: Family,
+    known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no algorithm '{}' for {}; there are: {}", self.name, self.family, self.known.join(", "))
+    }
+}
+
+impl core::error::Error for UnknownAlgorithm {}

@@ -1,0 +1,149 @@
+//! The shapes in which a batch of keys can come.
+
+use super::key::Key;
+
+/// A batch of keys in one of the shapes that callers hold them in.
+///
+/// Kernels know one shape only, contiguous host-order integers; the others are turned into it a block of
+/// [`Keys::BLOCK`] at a time, in the first-level cache. Why: `docs/adr/0002-batches.md`.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys<'a, K: Key> {
+    /// Integers in host order, the kernels' own shape: no cost.
+    Host(&'a [K]),
+    /// Addresses in network byte order, one behind another (NumPy, Arrow and columnar files).
+    Network(&'a [K::Bytes]),
+    /// Addresses in network byte order inside larger records (packet headers, flow records).
+    Strided(Strided<'a>),
+}
+
+/// Addresses at a fixed distance from each other in a buffer of records.
+#[derive(Debug, Clone, Copy)]
+pub struct Strided<'a> {
+    bytes: &'a [u8],
+    stride: usize,
+    count: usize,
+}
+
+impl<'a> Strided<'a> {
+    /// `count` addresses of `K`, the first at `offset`, each `stride` bytes behind the one before. Strides
+    /// below the width of an address are allowed: the addresses then overlap.
+    ///
+    /// `None` when the last address would end behind the buffer.
+    #[must_use]
+    pub fn new<K: Key>(bytes: &'a [u8], offset: usize, stride: usize, count: usize) -> Option<Self> {
+        let bytes = bytes.get(offset..)?;
+        if count > 0 {
+            let end = (count - 1).checked_mul(stride)?.checked_add(size_of::<K::Bytes>())?;
+            if end > bytes.len() {
+                return None;
+            }
+        }
+        Some(Self { bytes, stride, count })
+    }
+}
+
+impl<'a, K: Key> Keys<'a, K> {
+    /// Keys turned into host order at a time: 1 KiB of IPv4, 4 KiB of IPv6 on the stack, and long enough
+    /// that a kernel works on full vectors.
+    pub const BLOCK: usize = 256;
+
+    /// Number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Host(keys) => keys.len(),
+            Self::Network(keys) => keys.len(),
+            Self::Strided(keys) => keys.count,
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls `each` with the keys in host order, block by block, and the index of the block's first key.
+    pub fn for_each_block(&self, mut each: impl FnMut(usize, &[K])) {
+        let mut block = [K::ZERO; 256];
+        match *self {
+            Self::Host(keys) => each(0, keys),
+            Self::Network(keys) => {
+                for (index, chunk) in keys.chunks(Self::BLOCK).enumerate() {
+                    let block = &mut block[..chunk.len()];
+                    for (key, &bytes) in block.iter_mut().zip(chunk) {
+                        *key = K::from_network(bytes);
+                    }
+                    each(index * Self::BLOCK, block);
+                }
+            }
+            Self::Strided(Strided { bytes, stride, count }) => {
+                let mut at = 0;
+                let mut first = 0;
+                while first < count {
+                    let block = &mut block[..Self::BLOCK.min(count - first)];
+                    for key in block.iter_mut() {
+                        let mut address = K::Bytes::default();
+                        let width = address.as_ref().len();
+                        address.as_mut().copy_from_slice(&bytes[at..at + width]);
+                        *key = K::from_network(address);
+                        at += stride;
+                    }
+                    each(first, block);
+                    first += block.len();
+                }
+            }
+        }
+    }
+}
+
+impl<'a, K: Key> From<&'a [K]> for Keys<'a, K> {
+    fn from(keys: &'a [K]) -> Self {
+        Self::Host(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collect<K: Key>(keys: Keys<'_, K>) -> Vec<K> {
+        let mut all = Vec::new();
+        keys.for_each_block(|first, block| {
+            assert_eq!(first, all.len());
+            all.extend_from_slice(block);
+        });
+        assert_eq!(all.len(), keys.len());
+        all
+    }
+
+    #[test]
+    fn every_shape_gives_the_same_keys() {
+        for count in [0, 1, 2, 255, 256, 257, 600] {
+            let keys: Vec<u32> = (0..count).map(|i: u32| i.wrapping_mul(0x9e37_79b9)).collect();
+            let network: Vec<[u8; 4]> = keys.iter().map(|key| key.to_be_bytes()).collect();
+            assert_eq!(collect::<u32>(Keys::Host(&keys)), keys);
+            assert_eq!(collect::<u32>(Keys::Network(&network)), keys);
+            for (offset, stride) in [(0, 4), (30, 60), (3, 4), (16, 5)] {
+                let mut bytes = vec![0xee; offset + 4 + stride * keys.len()];
+                for (index, address) in network.iter().enumerate() {
+                    bytes[offset + index * stride..][..4].copy_from_slice(address);
+                }
+                let strided = Strided::new::<u32>(&bytes, offset, stride, keys.len()).unwrap();
+                assert_eq!(collect::<u32>(Keys::Strided(strided)), keys);
+            }
+        }
+    }
+
+    #[test]
+    fn strides_that_leave_the_buffer_are_refused() {
+        let bytes = [0; 64];
+        assert!(Strided::new::<u128>(&bytes, 0, 16, 4).is_some());
+        assert!(Strided::new::<u128>(&bytes, 1, 16, 4).is_none());
+        assert!(Strided::new::<u128>(&bytes, 0, 17, 4).is_none());
+        assert!(Strided::new::<u128>(&bytes, 0, usize::MAX, 3).is_none());
+        assert!(Strided::new::<u32>(&bytes, 65, 1, 0).is_none());
+        assert!(Strided::new::<u32>(&bytes, 64, 1, 0).is_some());
+        assert!(Strided::new::<u32>(&bytes, 60, 0, 100).is_some());
+    }
+}

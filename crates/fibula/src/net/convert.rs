@@ -1,0 +1,162 @@
+//! To and from the types that programs already hold: `std::net` and `ipnet`.
+//!
+//! An IPv4 address is never turned into an IPv4-mapped IPv6 one or back: `::ffff:192.0.2.1` is an IPv6
+//! address like any other and is looked up among IPv6 routes.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+
+use super::key::{Family, Key};
+use super::prefix::{HostBits, Prefix, PrefixError};
+
+/// A prefix of either family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum IpPrefix {
+    /// An IPv4 prefix.
+    V4(Prefix<u32>),
+    /// An IPv6 prefix.
+    V6(Prefix<u128>),
+}
+
+impl IpPrefix {
+    /// Reads a prefix of the family that its address is written in: a colon makes it IPv6.
+    ///
+    /// # Errors
+    /// Says what is wrong and at which byte.
+    pub fn parse(text: &[u8], host_bits: HostBits) -> Result<Self, PrefixError> {
+        if text.contains(&b':') {
+            Prefix::parse(text, host_bits).map(Self::V6)
+        } else {
+            Prefix::parse(text, host_bits).map(Self::V4)
+        }
+    }
+
+    /// The family.
+    #[must_use]
+    pub fn family(self) -> Family {
+        match self {
+            Self::V4(_) => Family::Ipv4,
+            Self::V6(_) => Family::Ipv6,
+        }
+    }
+}
+
+impl fmt::Display for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(prefix) => prefix.fmt(f),
+            Self::V6(prefix) => prefix.fmt(f),
+        }
+    }
+}
+
+impl FromStr for IpPrefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        Self::parse(text.as_bytes(), HostBits::Refuse)
+    }
+}
+
+/// Reads an address of either family from bytes; a colon makes it IPv6.
+///
+/// # Errors
+/// Says what is wrong and at which byte.
+pub fn parse_address(text: &[u8]) -> Result<IpAddr, super::AddressError> {
+    if text.contains(&b':') {
+        u128::parse(text).map(|key| Ipv6Addr::from_bits(key).into())
+    } else {
+        u32::parse(text).map(|key| Ipv4Addr::from_bits(key).into())
+    }
+}
+
+macro_rules! conversions {
+    ($int:ty, $address:ty, $net:ty) => {
+        /// The prefix that holds this address alone.
+        impl From<$address> for Prefix<$int> {
+            fn from(address: $address) -> Self {
+                Self::host(address.to_bits())
+            }
+        }
+
+        /// Host bits, which `ipnet` keeps, are cleared.
+        impl From<$net> for Prefix<$int> {
+            fn from(net: $net) -> Self {
+                Self::of(net.network().to_bits(), net.prefix_len())
+            }
+        }
+
+        impl From<Prefix<$int>> for $net {
+            fn from(prefix: Prefix<$int>) -> Self {
+                Self::new_assert(<$address>::from_bits(prefix.addr()), prefix.len())
+            }
+        }
+
+        impl Prefix<$int> {
+            /// The first address of the block, as the standard library's type.
+            #[must_use]
+            pub fn network(self) -> $address {
+                <$address>::from_bits(self.addr())
+            }
+        }
+    };
+}
+
+conversions!(u32, Ipv4Addr, ipnet::Ipv4Net);
+conversions!(u128, Ipv6Addr, ipnet::Ipv6Net);
+
+impl From<IpAddr> for IpPrefix {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::V4(address.into()),
+            IpAddr::V6(address) => Self::V6(address.into()),
+        }
+    }
+}
+
+/// Host bits, which `ipnet` keeps, are cleared.
+impl From<ipnet::IpNet> for IpPrefix {
+    fn from(net: ipnet::IpNet) -> Self {
+        match net {
+            ipnet::IpNet::V4(net) => Self::V4(net.into()),
+            ipnet::IpNet::V6(net) => Self::V6(net.into()),
+        }
+    }
+}
+
+impl From<IpPrefix> for ipnet::IpNet {
+    fn from(prefix: IpPrefix) -> Self {
+        match prefix {
+            IpPrefix::V4(prefix) => Self::V4(prefix.into()),
+            IpPrefix::V6(prefix) => Self::V6(prefix.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ipnet_and_std_round_trip() {
+        for text in ["0.0.0.0/0", "192.0.2.0/24", "255.255.255.255/32", "::/0", "2001:db8::/32", "::1/128"] {
+            let prefix: IpPrefix = text.parse().unwrap();
+            let net = ipnet::IpNet::from(prefix);
+            assert_eq!(net.to_string(), text);
+            assert_eq!(IpPrefix::from(net), prefix);
+            assert_eq!(prefix.to_string(), text);
+        }
+        let loose: ipnet::IpNet = "10.1.2.3/8".parse().unwrap();
+        assert_eq!(IpPrefix::from(loose).to_string(), "10.0.0.0/8");
+        let address: IpAddr = "2001:db8::1".parse().unwrap();
+        assert_eq!(IpPrefix::from(address).to_string(), "2001:db8::1/128");
+    }
+
+    #[test]
+    fn mapped_addresses_stay_what_they_are() {
+        assert_eq!(IpPrefix::from_str("::ffff:192.0.2.0/120").unwrap().family(), Family::Ipv6);
+        assert!(parse_address(b"::ffff:192.0.2.1").unwrap().is_ipv6());
+        assert!(parse_address(b"192.0.2.1").unwrap().is_ipv4());
+    }
+}

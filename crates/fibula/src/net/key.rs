@@ -1,0 +1,364 @@
+//! What is looked up: an address as an integer in host order.
+
+use core::fmt;
+use core::hash::Hash;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::text::{self, AddressError};
+
+/// The address families, and the toy widths that tests enumerate completely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// 32-bit addresses (RFC 791).
+    Ipv4,
+    /// 128-bit addresses (RFC 8200).
+    Ipv6,
+    /// A space of a few bits, small enough that a test can ask every address of every table.
+    Toy,
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+            Self::Toy => "toy",
+        })
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u128 {}
+    impl<const WIDTH: u8> Sealed for super::Toy<WIDTH> {}
+}
+
+/// An address: `u32` for IPv4, `u128` for IPv6, [`Toy`] for tests. Bit 0 is the most significant one.
+///
+/// Sealed, because structures rely on these operations being plain integer arithmetic.
+pub trait Key:
+    sealed::Sealed + Copy + Ord + Hash + Default + fmt::Debug + Send + Sync + Unpin + 'static
+{
+    /// Width of the address space in bits.
+    const BITS: u8;
+    /// The family these keys belong to.
+    const FAMILY: Family;
+    /// The first address.
+    const ZERO: Self;
+    /// The last address, all bits set.
+    const MAX: Self;
+
+    /// An address as packets hold it: network byte order.
+    type Bytes: Copy + AsRef<[u8]> + AsMut<[u8]> + Default + fmt::Debug + Send + Sync + 'static;
+
+    /// The key whose value is the low [`Self::BITS`] bits of `bits`; higher bits are ignored.
+    fn from_bits(bits: u128) -> Self;
+    /// The key as an integer, right-aligned.
+    fn to_bits(self) -> u128;
+    /// From network byte order.
+    fn from_network(bytes: Self::Bytes) -> Self;
+    /// To network byte order.
+    fn to_network(self) -> Self::Bytes;
+
+    /// The bits set in both.
+    #[must_use]
+    fn and(self, other: Self) -> Self;
+    /// The bits set in either.
+    #[must_use]
+    fn or(self, other: Self) -> Self;
+    /// The bits in which the two differ.
+    #[must_use]
+    fn xor(self, other: Self) -> Self;
+    /// All bits inverted.
+    #[must_use]
+    fn not(self) -> Self;
+    /// The mask whose first `len` bits are set. `len` is at most [`Self::BITS`].
+    fn mask(len: u8) -> Self;
+    /// Number of zero bits before the first one; [`Self::BITS`] for zero.
+    fn leading_zeros(self) -> u8;
+
+    /// Bit `index` counted from the most significant. `index` is below [`Self::BITS`].
+    fn bit(self, index: u8) -> bool;
+    /// `count` bits from bit `offset` on, right-aligned: the index of a trie node's child, of a direct
+    /// table's entry. `count` is at most 32 and `offset + count` at most [`Self::BITS`].
+    fn window(self, offset: u8, count: u8) -> u32;
+
+    /// The address after this one, none after the last.
+    fn next(self) -> Option<Self>;
+    /// The address before this one, none before the first.
+    fn previous(self) -> Option<Self>;
+
+    /// Writes the address as people write it.
+    fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Reads an address, the whole of `text` and nothing else, without leading or trailing blanks.
+    fn parse(text: &[u8]) -> Result<Self, AddressError>;
+
+    /// How many leading bits the two have in common.
+    #[inline]
+    fn common_len(self, other: Self) -> u8 {
+        self.xor(other).leading_zeros()
+    }
+
+    /// The address as something that can be printed.
+    #[inline]
+    fn address(self) -> Address<Self> {
+        Address(self)
+    }
+}
+
+/// An address that prints as people write it: `192.0.2.1`, `2001:db8::1`, toy keys as `5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address<K>(pub K);
+
+impl<K: Key> fmt::Display for Address<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.format(f)
+    }
+}
+
+macro_rules! integer_key {
+    ($int:ty, $family:expr, $address:ty, $parse:path) => {
+        impl Key for $int {
+            const BITS: u8 = <$int>::BITS as u8;
+            const FAMILY: Family = $family;
+            const ZERO: Self = 0;
+            const MAX: Self = <$int>::MAX;
+
+            type Bytes = [u8; size_of::<$int>()];
+
+            #[inline]
+            fn from_bits(bits: u128) -> Self {
+                bits as $int
+            }
+
+            #[inline]
+            fn to_bits(self) -> u128 {
+                self.into()
+            }
+
+            #[inline]
+            fn from_network(bytes: Self::Bytes) -> Self {
+                Self::from_be_bytes(bytes)
+            }
+
+            #[inline]
+            fn to_network(self) -> Self::Bytes {
+                self.to_be_bytes()
+            }
+
+            #[inline]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+
+            #[inline]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+
+            #[inline]
+            fn xor(self, other: Self) -> Self {
+                self ^ other
+            }
+
+            #[inline]
+            fn not(self) -> Self {
+                !self
+            }
+
+            #[inline]
+            fn mask(len: u8) -> Self {
+                debug_assert!(len <= <Self as Key>::BITS);
+                // A shift by the whole width is not an integer operation: split off the empty mask.
+                if len == 0 { 0 } else { Self::MAX << (<Self as Key>::BITS - len) }
+            }
+
+            #[inline]
+            fn leading_zeros(self) -> u8 {
+                <$int>::leading_zeros(self) as u8
+            }
+
+            #[inline]
+            fn bit(self, index: u8) -> bool {
+                debug_assert!(index < <Self as Key>::BITS);
+                (self >> (<Self as Key>::BITS - 1 - index)) & 1 != 0
+            }
+
+            #[inline]
+            fn window(self, offset: u8, count: u8) -> u32 {
+                debug_assert!(count <= 32 && offset + count <= <Self as Key>::BITS);
+                if count == 0 {
+                    return 0;
+                }
+                let shifted = self >> (<Self as Key>::BITS - offset - count);
+                (shifted as u32) & (u32::MAX >> (32 - count))
+            }
+
+            #[inline]
+            fn next(self) -> Option<Self> {
+                self.checked_add(1)
+            }
+
+            #[inline]
+            fn previous(self) -> Option<Self> {
+                self.checked_sub(1)
+            }
+
+            fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&<$address>::from_bits(self), f)
+            }
+
+            #[inline]
+            fn parse(text: &[u8]) -> Result<Self, AddressError> {
+                $parse(text)
+            }
+        }
+    };
+}
+
+integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4);
+integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6);
+
+/// A key of `WIDTH` bits, 1 to 16, so that a test can enumerate every address, every prefix and, in the
+/// smallest spaces, every table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Toy<const WIDTH: u8>(u16);
+
+impl<const WIDTH: u8> Toy<WIDTH> {
+    const LAST: u16 = {
+        assert!(WIDTH >= 1 && WIDTH <= 16);
+        u16::MAX >> (16 - WIDTH)
+    };
+}
+
+impl<const WIDTH: u8> Key for Toy<WIDTH> {
+    const BITS: u8 = WIDTH;
+    const FAMILY: Family = Family::Toy;
+    const ZERO: Self = Self(0);
+    const MAX: Self = Self(Self::LAST);
+
+    type Bytes = [u8; 2];
+
+    #[inline]
+    fn from_bits(bits: u128) -> Self {
+        Self(bits as u16 & Self::LAST)
+    }
+
+    #[inline]
+    fn to_bits(self) -> u128 {
+        self.0.into()
+    }
+
+    #[inline]
+    fn from_network(bytes: Self::Bytes) -> Self {
+        Self(u16::from_be_bytes(bytes) & Self::LAST)
+    }
+
+    #[inline]
+    fn to_network(self) -> Self::Bytes {
+        self.0.to_be_bytes()
+    }
+
+    #[inline]
+    fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    #[inline]
+    fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    fn xor(self, other: Self) -> Self {
+        Self(self.0 ^ other.0)
+    }
+
+    #[inline]
+    fn not(self) -> Self {
+        Self(!self.0 & Self::LAST)
+    }
+
+    #[inline]
+    fn mask(len: u8) -> Self {
+        debug_assert!(len <= WIDTH);
+        Self(Self::LAST & !(u32::from(Self::LAST) >> len) as u16)
+    }
+
+    #[inline]
+    fn leading_zeros(self) -> u8 {
+        self.0.leading_zeros() as u8 - (16 - WIDTH)
+    }
+
+    #[inline]
+    fn bit(self, index: u8) -> bool {
+        debug_assert!(index < WIDTH);
+        (self.0 >> (WIDTH - 1 - index)) & 1 != 0
+    }
+
+    #[inline]
+    fn window(self, offset: u8, count: u8) -> u32 {
+        debug_assert!(offset + count <= WIDTH);
+        let shifted = u32::from(self.0) >> (WIDTH - offset - count);
+        shifted & ((1 << count) - 1)
+    }
+
+    #[inline]
+    fn next(self) -> Option<Self> {
+        (self.0 < Self::LAST).then(|| Self(self.0 + 1))
+    }
+
+    #[inline]
+    fn previous(self) -> Option<Self> {
+        self.0.checked_sub(1).map(Self)
+    }
+
+    fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, AddressError> {
+        text::parse_number(text, Self::LAST.into()).map(|value| Self(value as u16))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laws<K: Key>(samples: &[u128]) {
+        assert_eq!(K::mask(0), K::ZERO);
+        assert_eq!(K::mask(K::BITS), K::MAX);
+        assert_eq!(K::MAX.next(), None);
+        assert_eq!(K::ZERO.previous(), None);
+        assert_eq!(K::ZERO.leading_zeros(), K::BITS);
+        for &sample in samples {
+            let key = K::from_bits(sample);
+            assert_eq!(K::from_bits(key.to_bits()), key);
+            assert_eq!(K::from_network(key.to_network()), key);
+            assert_eq!(K::parse(key.address().to_string().as_bytes()), Ok(key));
+            assert_eq!(key.next().and_then(K::previous), key.next().map(|_| key));
+            assert_eq!(key.not().not(), key);
+            for index in 0..K::BITS {
+                assert_eq!(key.window(index, 1), u32::from(key.bit(index)));
+                let masked = key.and(K::mask(index));
+                assert!(masked.common_len(key) >= index);
+                assert_eq!(key.window(0, index.min(32)), {
+                    let width = index.min(32);
+                    (0..width).fold(0, |sum, i| sum << 1 | u32::from(key.bit(i)))
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_the_same_in_every_width() {
+        let samples = [0, 1, 2, 5, 127, 128, 254, 255, 0x0a00_0001, u32::MAX.into(), u128::MAX, 1 << 127];
+        laws::<u32>(&samples);
+        laws::<u128>(&samples);
+        laws::<Toy<3>>(&samples);
+        laws::<Toy<8>>(&samples);
+        laws::<Toy<16>>(&samples);
+    }
+}

@@ -1,0 +1,17 @@
+//! The vocabulary: keys, prefixes, next hops, routes, changes, batches. Knows nobody.
+
+mod batch;
+mod convert;
+mod key;
+mod prefix;
+mod route;
+mod routes;
+mod text;
+
+pub use batch::{Keys, Strided};
+pub use convert::{IpPrefix, parse_address};
+pub use key::{Address, Family, Key, Toy};
+pub use prefix::{HostBits, Prefix, PrefixError};
+pub use route::{Change, NextHop, Route};
+pub use routes::{OrderError, RouteSlice, Routes};
+pub use text::AddressError;

@@ -1,0 +1,102 @@
+//! Routes in order: what every structure is built from.
+
+use core::fmt;
+use core::ops::ControlFlow;
+
+use super::key::Key;
+use super::prefix::Prefix;
+use super::route::{NextHop, Route};
+
+/// A set of routes that can be walked in order, covers first: ascending by (address, length), every prefix
+/// at most once.
+///
+/// Builders walk it all; updates in place walk the subtree that a change touches. A type that breaks the
+/// order gets wrong answers or a panic, never undefined behaviour.
+pub trait Routes<K: Key> {
+    /// Number of routes.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls `each` for every route whose prefix `within` covers, in order, until it breaks.
+    ///
+    /// A visitor rather than an iterator, so that a walk of a subtree allocates nothing.
+    fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()>;
+
+    /// The longest route that contains `prefix` and is not `prefix` itself: what shines through where
+    /// nothing inside `prefix` matches.
+    fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>>;
+}
+
+/// Sorted routes in a slice, as [`Routes`].
+#[derive(Debug, Clone, Copy)]
+pub struct RouteSlice<'a, K>(&'a [Route<K>]);
+
+impl<'a, K: Key> RouteSlice<'a, K> {
+    /// Takes a slice that is sorted by (address, length) and holds every prefix once.
+    ///
+    /// # Errors
+    /// Names the first route that is out of order or a duplicate.
+    pub fn new(routes: &'a [Route<K>]) -> Result<Self, OrderError> {
+        match routes.windows(2).position(|pair| pair[0].prefix >= pair[1].prefix) {
+            None => Ok(Self(routes)),
+            Some(at) => {
+                Err(OrderError { index: at + 1, duplicate: routes[at].prefix == routes[at + 1].prefix })
+            }
+        }
+    }
+
+    fn get(&self, prefix: Prefix<K>) -> Option<NextHop> {
+        let at = self.0.binary_search_by_key(&prefix, |route| route.prefix).ok()?;
+        Some(self.0[at].next_hop)
+    }
+}
+
+impl<K: Key> Routes<K> for RouteSlice<'_, K> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let start = self.0.partition_point(|route| route.prefix < within);
+        self.0[start..]
+            .iter()
+            .take_while(|route| within.covers(route.prefix))
+            .try_for_each(|&route| each(route))
+    }
+
+    fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
+        (0..prefix.len()).rev().find_map(|len| {
+            let cover = Prefix::of(prefix.addr(), len);
+            self.get(cover).map(|next_hop| Route::new(cover, next_hop))
+        })
+    }
+}
+
+/// Routes that were to be in order and are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderError {
+    index: usize,
+    duplicate: bool,
+}
+
+impl OrderError {
+    /// Index of the first route that is not greater than the one before it.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl fmt::Display for OrderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault =
+            if self.duplicate { "repeats the prefix before it" } else { "sorts before the one it follows" };
+        write!(f, "route {} {fault}: sort by (address, length) and keep each prefix once", self.index)
+    }
+}
+
+impl core::error::Error for OrderError {}

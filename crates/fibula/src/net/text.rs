@@ -1,0 +1,325 @@
+//! Reading addresses from bytes, saying what is wrong and where.
+//!
+//! The standard library's parsers accept the same language (RFC 4291 section 2.2 for IPv6, strict dotted
+//! decimal for IPv4) but cannot say where an address went wrong, and want UTF-8; a test holds the two
+//! against each other.
+
+use core::fmt;
+
+/// Why a piece of text is no address. Offsets count bytes from the start of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressError {
+    kind: AddressErrorKind,
+    offset: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AddressErrorKind {
+    Empty,
+    Unexpected(u8),
+    EndsEarly,
+    OctetTooLarge,
+    LeadingZero,
+    GroupTooLong,
+    TooManyGroups,
+    SecondGap,
+    TooLarge(u32),
+}
+
+impl AddressError {
+    fn new(kind: AddressErrorKind, offset: usize) -> Self {
+        Self { kind, offset }
+    }
+
+    /// Where in the text, in bytes from its start, the address stopped making sense.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(super) fn shifted(self, by: usize) -> Self {
+        Self { offset: self.offset + by, ..self }
+    }
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            AddressErrorKind::Empty => f.write_str("no address"),
+            AddressErrorKind::Unexpected(byte) => write!(f, "unexpected '{}'", byte.escape_ascii()),
+            AddressErrorKind::EndsEarly => f.write_str("the address ends early"),
+            AddressErrorKind::OctetTooLarge => f.write_str("a part of an IPv4 address is above 255"),
+            AddressErrorKind::LeadingZero => f.write_str("a part of an IPv4 address starts with 0"),
+            AddressErrorKind::GroupTooLong => {
+                f.write_str("a group of an IPv6 address has more than 4 digits")
+            }
+            AddressErrorKind::TooManyGroups => f.write_str("more than 8 groups in an IPv6 address"),
+            AddressErrorKind::SecondGap => f.write_str("a second '::' in an IPv6 address"),
+            AddressErrorKind::TooLarge(limit) => write!(f, "the number is above {limit}"),
+        }?;
+        write!(f, " (at byte {})", self.offset)
+    }
+}
+
+impl core::error::Error for AddressError {}
+
+/// Reads a dotted-decimal address: four numbers of 0 to 255 without leading zeros.
+#[inline]
+pub(super) fn parse_ipv4(text: &[u8]) -> Result<u32, AddressError> {
+    let (address, end) = leading_ipv4(text)?;
+    match text.get(end) {
+        None => Ok(address),
+        Some(&byte) => Err(AddressError::new(AddressErrorKind::Unexpected(byte), end)),
+    }
+}
+
+/// Reads the dotted-decimal address that `text` begins with; also where it ends.
+#[inline]
+fn leading_ipv4(text: &[u8]) -> Result<(u32, usize), AddressError> {
+    if text.is_empty() {
+        return Err(AddressError::new(AddressErrorKind::Empty, 0));
+    }
+    let mut address = 0;
+    let mut at = 0;
+    for part in 0..4 {
+        if part > 0 {
+            match text.get(at) {
+                Some(b'.') => at += 1,
+                Some(&byte) => return Err(AddressError::new(AddressErrorKind::Unexpected(byte), at)),
+                None => return Err(AddressError::new(AddressErrorKind::EndsEarly, at)),
+            }
+        }
+        let start = at;
+        let mut octet = 0;
+        while let Some(&byte) = text.get(at)
+            && byte.is_ascii_digit()
+        {
+            octet = octet * 10 + u32::from(byte - b'0');
+            at += 1;
+            if octet > 255 {
+                return Err(AddressError::new(AddressErrorKind::OctetTooLarge, start));
+            }
+            if at - start == 2 && text[start] == b'0' {
+                return Err(AddressError::new(AddressErrorKind::LeadingZero, start));
+            }
+        }
+        if at == start {
+            return Err(match text.get(at) {
+                Some(&byte) => AddressError::new(AddressErrorKind::Unexpected(byte), at),
+                None => AddressError::new(AddressErrorKind::EndsEarly, at),
+            });
+        }
+        address = address << 8 | octet;
+    }
+    Ok((address, at))
+}
+
+/// Reads an IPv6 address in any of the forms of RFC 4291 section 2.2. Zone names (`%eth0`) are no part
+/// of an address and are refused.
+pub(super) fn parse_ipv6(text: &[u8]) -> Result<u128, AddressError> {
+    if text.is_empty() {
+        return Err(AddressError::new(AddressErrorKind::Empty, 0));
+    }
+    let unexpected = |at: usize| match text.get(at) {
+        Some(&byte) => AddressError::new(AddressErrorKind::Unexpected(byte), at),
+        None => AddressError::new(AddressErrorKind::EndsEarly, at),
+    };
+    let mut address = 0u128;
+    let mut groups = 0u32;
+    // Number of groups in front of the '::'.
+    let mut gap = None;
+    let mut at = 0;
+    if text.starts_with(b"::") {
+        gap = Some(0);
+        at = 2;
+    }
+    while at < text.len() {
+        if groups == 8 {
+            return Err(AddressError::new(AddressErrorKind::TooManyGroups, at));
+        }
+        let start = at;
+        let mut group = 0u128;
+        while let Some(digit) = text.get(at).and_then(|&byte| char::from(byte).to_digit(16)) {
+            if at - start == 4 {
+                return Err(AddressError::new(AddressErrorKind::GroupTooLong, start));
+            }
+            group = group << 4 | u128::from(digit);
+            at += 1;
+        }
+        if at == start {
+            return Err(unexpected(at));
+        }
+        if text.get(at) == Some(&b'.') {
+            let (tail, end) = leading_ipv4(&text[start..]).map_err(|error| error.shifted(start))?;
+            if groups > 6 {
+                return Err(AddressError::new(AddressErrorKind::TooManyGroups, start));
+            }
+            at = start + end;
+            if at < text.len() {
+                return Err(unexpected(at));
+            }
+            address = address << 32 | u128::from(tail);
+            groups += 2;
+            break;
+        }
+        address = address << 16 | group;
+        groups += 1;
+        match text.get(at) {
+            None => break,
+            Some(b':') => at += 1,
+            Some(_) => return Err(unexpected(at)),
+        }
+        if text.get(at) == Some(&b':') {
+            if gap.is_some() {
+                return Err(AddressError::new(AddressErrorKind::SecondGap, at - 1));
+            }
+            gap = Some(groups);
+            at += 1;
+        } else if at == text.len() {
+            return Err(unexpected(at));
+        }
+    }
+    match gap {
+        None if groups == 8 => Ok(address),
+        None => Err(unexpected(text.len())),
+        // '::' stands for at least one group.
+        Some(_) if groups == 8 => Err(AddressError::new(AddressErrorKind::TooManyGroups, text.len())),
+        Some(front) => {
+            let behind = groups - front;
+            // 1 to 8 groups are absent, so neither shift reaches the full width.
+            let low_mask = (1u128 << (16 * behind)) - 1;
+            let high = if front == 0 { 0 } else { (address & !low_mask) << (16 * (8 - groups)) };
+            Ok(high | address & low_mask)
+        }
+    }
+}
+
+/// Reads a decimal number of 0 to `limit`.
+pub(super) fn parse_number(text: &[u8], limit: u32) -> Result<u32, AddressError> {
+    if text.is_empty() {
+        return Err(AddressError::new(AddressErrorKind::Empty, 0));
+    }
+    let mut value = 0u64;
+    for (at, &byte) in text.iter().enumerate() {
+        if !byte.is_ascii_digit() {
+            return Err(AddressError::new(AddressErrorKind::Unexpected(byte), at));
+        }
+        value = value * 10 + u64::from(byte - b'0');
+        if value > u64::from(limit) {
+            return Err(AddressError::new(AddressErrorKind::TooLarge(limit), 0));
+        }
+    }
+    Ok(value as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    fn v4_agrees(text: &str) {
+        let ours = parse_ipv4(text.as_bytes()).ok();
+        assert_eq!(ours, text.parse::<Ipv4Addr>().ok().map(u32::from), "{text:?}");
+    }
+
+    fn v6_agrees(text: &str) {
+        let ours = parse_ipv6(text.as_bytes()).ok();
+        assert_eq!(ours, text.parse::<Ipv6Addr>().ok().map(u128::from), "{text:?}");
+    }
+
+    #[test]
+    fn every_short_text_is_read_as_the_standard_library_reads_it() {
+        // All strings up to six letters of an alphabet that holds every turning point of both grammars.
+        let alphabet = b"0:1.f";
+        let mut frontier = vec![String::new()];
+        for _ in 0..6 {
+            for text in &frontier {
+                v4_agrees(text);
+                v6_agrees(text);
+                v6_agrees(&format!("::{text}"));
+                v6_agrees(&format!("1:2:3:4:5:{text}"));
+                v4_agrees(&format!("25{text}"));
+                v4_agrees(&format!("1.2.{text}"));
+            }
+            let grow = |text: &String| {
+                let text = text.clone();
+                alphabet.iter().map(move |&letter| format!("{text}{}", char::from(letter)))
+            };
+            frontier = frontier.iter().flat_map(grow).collect();
+        }
+    }
+
+    #[test]
+    fn usual_and_odd_forms_agree() {
+        for text in [
+            "0.0.0.0",
+            "255.255.255.255",
+            "256.1.1.1",
+            "01.1.1.1",
+            "00.1.1.1",
+            "1.1.1",
+            "1.1.1.1.",
+            "1.1.1.1 ",
+            "1.1.1.1000",
+            " 1.1.1.1",
+            "-1.1.1.1",
+            "1..1.1",
+            "٣.1.1.1",
+        ] {
+            v4_agrees(text);
+        }
+        for text in [
+            "::",
+            "::1",
+            "1::",
+            "2001:db8::1",
+            "1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7::",
+            "::2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            ":::",
+            "1:::2",
+            ":1",
+            "1:",
+            "12345::",
+            "::ffff:192.0.2.1",
+            "1:2:3:4:5:6:192.0.2.1",
+            "1:2:3:4:5:6:7:192.0.2.1",
+            "::192.0.2.1:1",
+            "::1.2.3",
+            "1:2:3:4:5:6:7:8::",
+            "::1:2:3:4:5:6:7:8",
+            "fe80::1%eth0",
+            "ABCD:ef01::",
+            "1:2:3:4::5:6:7:8",
+            "::0001",
+            "::00001",
+            "1::1.2.3.4",
+            "::01.2.3.4",
+            "::fff.2.3.4",
+            "1:2:3:4:5:6:7:",
+            "1.2.3.4",
+            "1.2.3.4::",
+        ] {
+            v6_agrees(text);
+        }
+    }
+
+    #[test]
+    fn errors_say_what_and_where() {
+        let v4 = |text: &str| parse_ipv4(text.as_bytes()).unwrap_err().to_string();
+        let v6 = |text: &str| parse_ipv6(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(v4("10.0.300.1"), "a part of an IPv4 address is above 255 (at byte 5)");
+        assert_eq!(v4("10.0.03.1"), "a part of an IPv4 address starts with 0 (at byte 5)");
+        assert_eq!(v4("10.0.1"), "the address ends early (at byte 6)");
+        assert_eq!(v4("10.0.1.1x"), "unexpected 'x' (at byte 8)");
+        assert_eq!(v4(""), "no address (at byte 0)");
+        assert_eq!(v6("1::2::3"), "a second '::' in an IPv6 address (at byte 4)");
+        assert_eq!(v6("12345::"), "a group of an IPv6 address has more than 4 digits (at byte 0)");
+        assert_eq!(v6("1:2:3:4:5:6:7:8:9"), "more than 8 groups in an IPv6 address (at byte 16)");
+        assert_eq!(v6("fe80::1%eth0"), "unexpected '%' (at byte 7)");
+        assert_eq!(v6("::1.2.300.4"), "a part of an IPv4 address is above 255 (at byte 6)");
+    }
+}

@@ -1,0 +1,81 @@
+//! Walks over the tree that allocate nothing.
+
+use crate::net::{Key, Prefix, Route};
+
+use super::{Node, ROOT};
+
+/// Most nodes that wait on a walk: one a level.
+const DEPTH: usize = 130;
+
+/// Routes below one node, in order, covers first.
+#[derive(Debug, Clone)]
+pub struct Subtree<'a, K> {
+    nodes: &'a [Node<K>],
+    /// Nodes whose subtrees are still to come, the next one last.
+    stack: [u32; DEPTH],
+    depth: usize,
+}
+
+impl<'a, K: Key> Subtree<'a, K> {
+    pub(super) fn new(nodes: &'a [Node<K>], top: Option<u32>) -> Self {
+        Self { nodes, stack: [top.unwrap_or(ROOT); DEPTH], depth: usize::from(top.is_some()) }
+    }
+}
+
+impl<K: Key> Iterator for Subtree<'_, K> {
+    type Item = Route<K>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Route<K>> {
+        while self.depth > 0 {
+            self.depth -= 1;
+            let node = &self.nodes[self.stack[self.depth] as usize];
+            for child in [node.children[1], node.children[0]] {
+                if child != ROOT {
+                    self.stack[self.depth] = child;
+                    self.depth += 1;
+                }
+            }
+            if let Some(route) = node.route() {
+                return Some(route);
+            }
+        }
+        None
+    }
+}
+
+/// Routes that contain a prefix, shortest first.
+#[derive(Debug, Clone)]
+pub struct Covers<'a, K> {
+    nodes: &'a [Node<K>],
+    prefix: Prefix<K>,
+    at: Option<u32>,
+}
+
+impl<'a, K: Key> Covers<'a, K> {
+    pub(super) fn new(nodes: &'a [Node<K>], prefix: Prefix<K>) -> Self {
+        Self { nodes, prefix, at: Some(ROOT) }
+    }
+}
+
+impl<K: Key> Iterator for Covers<'_, K> {
+    type Item = Route<K>;
+
+    fn next(&mut self) -> Option<Route<K>> {
+        loop {
+            let node = self.nodes.get(self.at? as usize)?;
+            if !node.prefix().covers(self.prefix) {
+                self.at = None;
+                return None;
+            }
+            self.at = if node.len < self.prefix.len() {
+                Some(node.children[node.side(self.prefix.addr())]).filter(|&child| child != ROOT)
+            } else {
+                None
+            };
+            if let Some(route) = node.route() {
+                return Some(route);
+            }
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The path-compressed radix tree: prefixes in order, changed one by one, in one code for every family.
+//!
+//! The tree of BSD's routing table, which the DXR paper keeps as its primary database (sections 3 and 4.3),
+//! with the bit string of a node stored whole, so that a walk down never has to come back up.
+//!
+//! ```text
+//!                 [ /0 ]                      node: key, len, next hop or none, two children by the bit
+//!                /      \                           behind the prefix
+//!      [10/8 -> A]      [192.0.2/23]          a node without next hop branches: it has two children
+//!           |            /        \           node 0 is the root, prefix /0, always there
+//!      [10.1/16 -> B] [.2/24->C] [.3/24->D]
+//! ```
+//!
+//! Nodes lie in one vector and name each other by index: 20 bytes for IPv4, 32 for IPv6. A table of `n`
+//! routes has at most `2n` nodes. Freed nodes are chained through `children[0]` and used again.
+//!
+//! Invariants, which [`RadixTree::check`] walks: (1) a child's prefix extends its parent's and continues with
+//! the bit of its side; (2) every node but the root carries a next hop or has two children; (3) bits behind a
+//! node's length are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes
+//! is right.
+
+mod iter;
+
+use core::ops::ControlFlow;
+
+use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
+use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
+
+pub use iter::{Covers, Subtree};
+
+/// The root's index, which no child has: as a child it means "none".
+const ROOT: u32 = 0;
+
+#[derive(Debug, Clone)]
+struct Node<K> {
+    key: K,
+    children: [u32; 2],
+    /// 0 for none.
+    next_hop: u32,
+    len: u8,
+}
+
+const _: () = assert!(size_of::<Node<u32>>() == 20);
+const _: () = assert!(size_of::<Node<u128>>() == 32);
+
+impl<K: Key> Node<K> {
+    fn prefix(&self) -> Prefix<K> {
+        Prefix::of(self.key, self.len)
+    }
+
+    fn route(&self) -> Option<Route<K>> {
+        NextHop::new(self.next_hop).map(|next_hop| Route::new(self.prefix(), next_hop))
+    }
+
+    /// Whether the node's prefix contains `key`.
+    #[inline]
+    fn contains(&self, key: K) -> bool {
+        key.xor(self.key).and(K::mask(self.len)) == K::ZERO
+    }
+
+    /// The side on which `key` continues below this node. The node is no host prefix.
+    #[inline]
+    fn side(&self, key: K) -> usize {
+        usize::from(key.bit(self.len))
+    }
+}
+
+/// The tree; see the module for its shape.
+#[derive(Debug, Clone)]
+pub struct RadixTree<K> {
+    /// Empty until the first insert, so that an empty tree takes nothing.
+    nodes: Vec<Node<K>>,
+    /// First free node, `ROOT` for none.
+    free: u32,
+    free_len: usize,
+    routes: usize,
+    budget: Budget,
+}
+
+impl<K: Key> Default for RadixTree<K> {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl<K: Key> RadixTree<K> {
+    /// An empty tree that stays within `limits`.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { nodes: Vec::new(), free: ROOT, free_len: 0, routes: 0, budget: Budget::new(limits) }
+    }
+
+    /// Number of routes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.routes
+    }
+
+    /// Whether there is no route.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.routes == 0
+    }
+
+    /// What the tree occupies.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let live = self.nodes.len() - self.free_len;
+        Memory {
+            lookup_bytes: live * size_of::<Node<K>>(),
+            allocated_bytes: allocated(&self.nodes),
+            mapped_bytes: 0,
+        }
+    }
+
+    /// Makes room for `inserts` new prefixes: that many inserts cannot then fail.
+    ///
+    /// # Errors
+    /// When the limit or the allocator refuses; the tree is as it was.
+    pub fn reserve(&mut self, inserts: usize) -> Result<(), OutOfMemory> {
+        if inserts == 0 {
+            return Ok(());
+        }
+        let root = usize::from(self.nodes.is_empty());
+        // A new prefix takes its own node and, where two paths part, one that branches.
+        let wanted = (2 * inserts + root).saturating_sub(self.free_len);
+        if self.nodes.len() + wanted > u32::MAX as usize {
+            return Err(OutOfMemory {
+                wanted_bytes: wanted.saturating_mul(size_of::<Node<K>>()),
+                used_bytes: self.budget.used_bytes(),
+                limit_bytes: Some(u32::MAX as usize * size_of::<Node<K>>()),
+            });
+        }
+        self.budget.reserve(&mut self.nodes, wanted)?;
+        if root == 1 {
+            self.nodes.push(Node { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
+        }
+        Ok(())
+    }
+
+    /// Adds the route, or changes the next hop of its prefix; the next hop that was there before.
+    ///
+    /// # Errors
+    /// When the limit or the allocator refuses; the tree is as it was.
+    pub fn insert(&mut self, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
+        if self.nodes.is_empty() {
+            self.reserve(1)?;
+        }
+        let (key, len) = (route.prefix.addr(), route.prefix.len());
+        let mut at = ROOT;
+        loop {
+            let node = &self.nodes[at as usize];
+            if node.len == len {
+                return Ok(self.set(at, route.next_hop));
+            }
+            let side = node.side(key);
+            let next = node.children[side];
+            if next == ROOT {
+                self.reserve(1)?;
+                let leaf = self.add(route.prefix, [ROOT; 2], route.next_hop.id());
+                self.nodes[at as usize].children[side] = leaf;
+                break;
+            }
+            let child = &self.nodes[next as usize];
+            let common = key.common_len(child.key).min(child.len).min(len);
+            if common == child.len {
+                at = next;
+                continue;
+            }
+            let child_side = usize::from(child.key.bit(common));
+            let mut children = [ROOT; 2];
+            children[child_side] = next;
+            self.reserve(1)?;
+            let between = if common == len {
+                self.add(route.prefix, children, route.next_hop.id())
+            } else {
+                children[1 - child_side] = self.add(route.prefix, [ROOT; 2], route.next_hop.id());
+                self.add(Prefix::of(key, common), children, 0)
+            };
+            self.nodes[at as usize].children[side] = between;
+            break;
+        }
+        self.routes += 1;
+        Ok(None)
+    }
+
+    fn set(&mut self, at: u32, next_hop: NextHop) -> Option<NextHop> {
+        let old = core::mem::replace(&mut self.nodes[at as usize].next_hop, next_hop.id());
+        self.routes += usize::from(old == 0);
+        NextHop::new(old)
+    }
+
+    /// Writes a node where [`reserve`](Self::reserve) has made room.
+    fn add(&mut self, prefix: Prefix<K>, children: [u32; 2], next_hop: u32) -> u32 {
+        let node = Node { key: prefix.addr(), children, next_hop, len: prefix.len() };
+        if self.free == ROOT {
+            debug_assert!(self.nodes.len() < self.nodes.capacity());
+            self.nodes.push(node);
+            return (self.nodes.len() - 1) as u32;
+        }
+        let at = self.free;
+        self.free = self.nodes[at as usize].children[0];
+        self.free_len -= 1;
+        self.nodes[at as usize] = node;
+        at
+    }
+
+    fn release(&mut self, at: u32) {
+        let node = &mut self.nodes[at as usize];
+        node.children = [self.free, ROOT];
+        node.next_hop = 0;
+        self.free = at;
+        self.free_len += 1;
+    }
+
+    /// Applies all `changes` in order, or none of them.
+    ///
+    /// # Errors
+    /// When memory for the inserts cannot be had; the tree is as it was.
+    pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
+        let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
+        if inserts > 0 && self.reserve(inserts).is_err() {
+            // Counting what is really new takes a walk a change: only where memory is short. A prefix that is
+            // removed here may come back later in the same batch.
+            let may_add = |change: &&Change<K>| match change {
+                Change::Insert(route) => self.get(route.prefix).is_none(),
+                Change::Remove(prefix) => self.get(*prefix).is_some(),
+            };
+            let inserts = changes.iter().filter(may_add).count();
+            self.reserve(inserts)?;
+        }
+        for &change in changes {
+            match change {
+                Change::Insert(route) => {
+                    self.insert(route)?;
+                }
+                Change::Remove(prefix) => {
+                    self.remove(prefix);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the prefix out; its next hop, if it was there. Never needs memory.
+    pub fn remove(&mut self, prefix: Prefix<K>) -> Option<NextHop> {
+        if self.nodes.is_empty() {
+            return None;
+        }
+        let (mut above, mut parent, mut at) = (ROOT, ROOT, ROOT);
+        while self.nodes[at as usize].len < prefix.len() {
+            let node = &self.nodes[at as usize];
+            let next = node.children[node.side(prefix.addr())];
+            if next == ROOT || !self.nodes[next as usize].prefix().covers(prefix) {
+                return None;
+            }
+            (above, parent, at) = (parent, at, next);
+        }
+        let old = NextHop::new(core::mem::take(&mut self.nodes[at as usize].next_hop))?;
+        self.routes -= 1;
+        if at != ROOT {
+            self.splice(parent, at);
+            self.splice(above, parent);
+        }
+        Some(old)
+    }
+
+    /// Takes `at` out of the tree if it neither carries a route nor branches, putting its only child, if any,
+    /// in its place.
+    fn splice(&mut self, parent: u32, at: u32) {
+        let node = &self.nodes[at as usize];
+        if at == ROOT || node.next_hop != 0 || node.children.iter().all(|&child| child != ROOT) {
+            return;
+        }
+        let only = node.children[0].max(node.children[1]);
+        let side = self.nodes[parent as usize].side(node.key);
+        self.nodes[parent as usize].children[side] = only;
+        self.release(at);
+    }
+
+    /// The next hop of exactly this prefix.
+    #[must_use]
+    pub fn get(&self, prefix: Prefix<K>) -> Option<NextHop> {
+        let node = self.nodes.get(self.descend(prefix)? as usize)?;
+        if node.len == prefix.len() { NextHop::new(node.next_hop) } else { None }
+    }
+
+    /// The topmost node whose prefix `prefix` covers, none where nothing lies inside `prefix`.
+    fn descend(&self, prefix: Prefix<K>) -> Option<u32> {
+        let mut at = ROOT;
+        loop {
+            let node = self.nodes.get(at as usize)?;
+            if node.len >= prefix.len() {
+                return prefix.covers(node.prefix()).then_some(at);
+            }
+            at = node.children[node.side(prefix.addr())];
+            // A child that leaves the path of `prefix` fails the test above once it is long enough; a shorter
+            // one must be on the path.
+            if at == ROOT || !self.nodes[at as usize].prefix().overlaps(prefix) {
+                return None;
+            }
+        }
+    }
+
+    /// The route of the longest prefix that contains `key`.
+    #[must_use]
+    pub fn lookup_prefix(&self, key: K) -> Option<Route<K>> {
+        self.deepest(key, K::BITS).and_then(Node::route)
+    }
+
+    /// The next hop of the longest prefix that contains `key`.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, key: K) -> Option<NextHop> {
+        self.deepest(key, K::BITS).and_then(|node| NextHop::new(node.next_hop))
+    }
+
+    /// The longest route that contains `prefix` and is not it.
+    #[must_use]
+    pub fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
+        let longest = prefix.len().checked_sub(1)?;
+        self.deepest(prefix.addr(), longest).and_then(Node::route)
+    }
+
+    /// The deepest node with a route, of at most `longest` bits, whose prefix contains `key`.
+    #[inline]
+    fn deepest(&self, key: K, longest: u8) -> Option<&Node<K>> {
+        let mut node = self.nodes.first()?;
+        let mut best = None;
+        loop {
+            if node.next_hop != 0 {
+                best = Some(node);
+            }
+            // The root is no child: stepping to it would be stepping to none.
+            if node.len >= longest {
+                return best;
+            }
+            let next = node.children[node.side(key)];
+            if next == ROOT {
+                return best;
+            }
+            node = &self.nodes[next as usize];
+            if node.len > longest || !node.contains(key) {
+                return best;
+            }
+        }
+    }
+
+    /// All routes in order, covers first.
+    #[must_use]
+    pub fn iter(&self) -> Subtree<'_, K> {
+        self.subnets(Prefix::ALL)
+    }
+
+    /// The routes inside `prefix`, itself included, in order.
+    #[must_use]
+    pub fn subnets(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
+        Subtree::new(&self.nodes, self.descend(prefix))
+    }
+
+    /// The routes that contain `prefix`, itself included, shortest first.
+    #[must_use]
+    pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {
+        Covers::new(&self.nodes, prefix)
+    }
+
+    /// Whether a route has an address in common with `prefix`.
+    #[must_use]
+    pub fn overlaps(&self, prefix: Prefix<K>) -> bool {
+        self.covers(prefix).next().is_some() || self.subnets(prefix).next().is_some()
+    }
+
+    /// Takes all routes out and keeps the memory.
+    pub fn clear(&mut self) {
+        self.nodes.truncate(1);
+        if let Some(root) = self.nodes.first_mut() {
+            root.children = [ROOT; 2];
+            root.next_hop = 0;
+        }
+        (self.free, self.free_len, self.routes) = (ROOT, 0, 0);
+    }
+
+    /// Gives spare capacity behind the last node back.
+    pub fn shrink(&mut self) {
+        self.budget.shrink(&mut self.nodes);
+    }
+
+    /// Walks the tree.
+    ///
+    /// # Errors
+    /// The first of the module's invariants that does not hold, and the node.
+    pub fn check(&self) -> Result<(), (&'static str, usize)> {
+        let fail =
+            |holds: bool, invariant, at: u32| if holds { Ok(()) } else { Err((invariant, at as usize)) };
+        let mut stack: Vec<u32> = if self.nodes.is_empty() { Vec::new() } else { vec![ROOT] };
+        let (mut reached, mut routes) = (0, 0);
+        while let Some(at) = stack.pop() {
+            let node = &self.nodes[at as usize];
+            reached += 1;
+            fail(reached <= self.nodes.len(), "a node is reachable once", at)?;
+            routes += usize::from(node.next_hop != 0);
+            fail(node.prefix().addr() == node.key, "bits behind the length are zero", at)?;
+            let children = node.children.iter().filter(|&&child| child != ROOT).count();
+            fail(
+                at == ROOT || node.next_hop != 0 || children == 2,
+                "a node carries a route or branches",
+                at,
+            )?;
+            fail(node.len < K::BITS || children == 0, "a host prefix has no children", at)?;
+            for (side, &child) in node.children.iter().enumerate().filter(|(_, child)| **child != ROOT) {
+                let below = self.nodes.get(child as usize).ok_or(("a child exists", at as usize))?;
+                fail(below.len > node.len && node.contains(below.key), "a child extends its parent", child)?;
+                fail(node.side(below.key) == side, "a child continues with the bit of its side", child)?;
+                stack.push(child);
+            }
+        }
+        let (mut free, mut at) = (0, self.free);
+        while at != ROOT && free <= self.free_len {
+            free += 1;
+            at = self.nodes[at as usize].children[0];
+        }
+        fail(free == self.free_len, "the free chain has the length that is noted", self.free)?;
+        fail(reached + free == self.nodes.len(), "every node is in the tree or free", ROOT)?;
+        fail(routes == self.routes, "the number of routes is right", ROOT)
+    }
+}
+
+impl<K: Key> Routes<K> for RadixTree<K> {
+    fn len(&self) -> usize {
+        self.routes
+    }
+
+    fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.subnets(within).try_for_each(each)
+    }
+
+    fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
+        self.parent(prefix)
+    }
+}
