@@ -28,7 +28,7 @@ pub trait Fib<K: Key>: Send + Sync {
     fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         keys.for_each_block(|first, block| {
-            self.lookup_batch(block, &mut results[first..first + block.len()])
+            self.lookup_batch(block, &mut results[first..first + block.len()]);
         });
     }
 

@@ -15,7 +15,7 @@ impl<K: Key> Updatable<K> for BinaryTrie<K> {
         for change in changes {
             match *change {
                 Change::Insert(route) => {
-                    self.insert(route).map_err(|error| BuildError::memory(NAME, error))?
+                    self.insert(route).map_err(|error| BuildError::memory(NAME, error))?;
                 }
                 Change::Remove(prefix) => self.remove(prefix),
             }
