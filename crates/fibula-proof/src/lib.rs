@@ -1,1 +1,25 @@
-//! proof.
+//! The test machine: what judges every structure of the registry.
+//!
+//! Nothing here knows a structure by name; tests follow from the registry. Three oracles of growing speed
+//! and falling obviousness judge: painting (toy widths: every address gets the next hop of every prefix that
+//! contains it, shorter ones first), the linear scan, the binary trie.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`subject`] | a structure under test: built, or brought along by changes |
+//! | [`verdict`] | compares answers and says how they differ, as a case that can be kept |
+//! | [`toy`] | the small spaces: every prefix, every table of a kind, painting |
+//! | [`tables`] | random tables, changes and probes |
+//! | [`trials`] | the tests themselves, made for each registry line |
+//! | [`case`] | cases as data |
+//! | [`allocator`] | counts what is allocated, and refuses when told to |
+//! | [`fault`] | planted faults that the machine must catch |
+
+pub mod allocator;
+pub mod case;
+pub mod fault;
+pub mod subject;
+pub mod tables;
+pub mod toy;
+pub mod trials;
+pub mod verdict;

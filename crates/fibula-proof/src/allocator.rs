@@ -1,0 +1,84 @@
+//! An allocator for tests: counts what a thread allocates, and refuses beyond a limit.
+//!
+//! Counts are kept by thread, so that tests which run side by side do not disturb each other.
+
+#![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is handed on to the system's allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Install with `#[global_allocator]`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TestAllocator;
+
+/// What a thread has allocated since [`measure`] began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes allocated and not freed; negative when more was freed than allocated.
+    pub live_bytes: isize,
+    /// Most bytes that were live at any moment.
+    pub peak_bytes: isize,
+}
+
+/// Requests up to this size are never refused. The standard library has no fallible box, so the box that holds
+/// a finished structure, and the text of an error, cannot be asked for gently.
+pub const ALWAYS_GRANTED_BYTES: usize = 512;
+
+const QUIET: Usage = Usage { live_bytes: 0, peak_bytes: 0 };
+
+thread_local! {
+    static USAGE: Cell<Usage> = const { Cell::new(QUIET) };
+    static LIMIT_BYTES: Cell<isize> = const { Cell::new(isize::MAX) };
+}
+
+/// Runs `work` and says what this thread allocated meanwhile. With a limit, requests that would exceed it are
+/// refused as an allocator refuses that has no memory left.
+pub fn measure<R>(limit_bytes: Option<usize>, work: impl FnOnce() -> R) -> (R, Usage) {
+    USAGE.set(QUIET);
+    LIMIT_BYTES.set(limit_bytes.map_or(isize::MAX, |limit| limit as isize));
+    let result = work();
+    LIMIT_BYTES.set(isize::MAX);
+    (result, USAGE.get())
+}
+
+/// Notes a change of `bytes`, unless it must be refused.
+fn grant(bytes: isize, request: usize) -> bool {
+    let limit = LIMIT_BYTES.try_with(Cell::get).unwrap_or(isize::MAX);
+    let note = |usage: &Cell<Usage>| {
+        let Usage { live_bytes, peak_bytes } = usage.get();
+        let live_bytes = live_bytes + bytes;
+        if bytes > 0 && live_bytes > limit && request > ALWAYS_GRANTED_BYTES {
+            return false;
+        }
+        usage.set(Usage { live_bytes, peak_bytes: peak_bytes.max(live_bytes) });
+        true
+    };
+    // A thread that is ending has no counters left; what it frees counts for nobody.
+    USAGE.try_with(note).unwrap_or(true)
+}
+
+// SAFETY: every block comes from and goes back to `System` with the layout it was asked for with; refusing by a
+// null pointer is what the trait allows.
+unsafe impl GlobalAlloc for TestAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !grant(layout.size() as isize, layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's layout, handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        grant(-(layout.size() as isize), 0);
+        // SAFETY: the block came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !grant(size as isize - layout.size() as isize, size) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the block came from `System` with this layout; the new size is the caller's.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}

@@ -1,0 +1,116 @@
+//! Planted faults: the tests are tested.
+//!
+//! `faults.toml` lists changes of one expression each, and the test that must fail when it is planted. The
+//! program `faults` plants them one by one in a copy of the sources and runs that test.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// The list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// Its faults.
+    pub fault: Vec<Fault>,
+}
+
+/// One fault.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// What goes wrong.
+    pub name: String,
+    /// The file, from the root of the workspace.
+    pub file: String,
+    /// The text that is replaced; it stands in the file exactly once.
+    pub find: String,
+    /// What it becomes.
+    pub replace: String,
+    /// The test that must catch it: `machine NAME`, `allocation NAME` or `lib NAME` (a unit test of the library).
+    pub test: String,
+}
+
+impl Fault {
+    /// The sources of the file with the fault in them.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the text to replace is not there exactly once.
+    pub fn plant(&self, workspace: &Path) -> Result<String, PlantError> {
+        let path = workspace.join(&self.file);
+        let error = |reason| PlantError { fault: self.name.clone(), file: self.file.clone(), reason };
+        let source = std::fs::read_to_string(path).map_err(|cause| error(Reason::Unreadable(cause)))?;
+        match source.matches(&self.find).count() {
+            1 => Ok(source.replacen(&self.find, &self.replace, 1)),
+            count => Err(error(Reason::Found(count))),
+        }
+    }
+
+    /// The arguments of cargo that run the test which must fail.
+    #[must_use]
+    pub fn cargo_arguments(&self) -> Vec<&str> {
+        let (target, name) = self.test.split_once(' ').unwrap_or(("machine", &self.test));
+        let mut arguments = match target {
+            "lib" => vec!["test", "--package", "fibula", "--lib"],
+            _ => vec!["test", "--package", "fibula-proof", "--test", target],
+        };
+        arguments.extend(["--", "--exact", name]);
+        arguments
+    }
+}
+
+/// The list as committed.
+///
+/// # Errors
+/// When it is not TOML of the right form.
+pub fn list() -> Result<Vec<Fault>, toml::de::Error> {
+    toml::from_str::<List>(include_str!("../faults.toml")).map(|list| list.fault)
+}
+
+/// A fault that cannot be planted.
+#[derive(Debug)]
+pub struct PlantError {
+    fault: String,
+    file: String,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Unreadable(std::io::Error),
+    Found(usize),
+}
+
+impl fmt::Display for PlantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fault, file, reason } = self;
+        match reason {
+            Reason::Unreadable(cause) => write!(f, "'{fault}': {file}: {cause}"),
+            Reason::Found(count) => {
+                write!(f, "'{fault}': the text to replace stands {count} times in {file}, not once")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlantError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_planted_and_there_are_enough() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let faults = list().unwrap();
+        assert!(faults.len() >= 30, "{}", faults.len());
+        for fault in &faults {
+            fault.plant(&workspace).unwrap();
+        }
+        let mut names: Vec<_> = faults.iter().map(|fault| &fault.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), faults.len(), "two faults of one name");
+    }
+}

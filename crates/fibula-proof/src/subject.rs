@@ -1,0 +1,44 @@
+//! A structure under test.
+
+use fibula::fib::registry::{Algorithm, Update};
+use fibula::fib::{Applied, Fib};
+use fibula::memory::Limits;
+use fibula::net::{Change, Key, Routes};
+
+use crate::verdict::Failure;
+
+/// A structure, and how it came to hold its table.
+pub struct Subject<K: Key> {
+    /// Its registry line.
+    pub algorithm: Algorithm<K>,
+    /// The structure.
+    pub fib: Box<dyn Fib<K>>,
+}
+
+impl<K: Key> Subject<K> {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// When the build refuses.
+    pub fn build(algorithm: Algorithm<K>, routes: &dyn Routes<K>) -> Result<Self, Failure> {
+        let fib = (algorithm.build)(routes, Limits::default())?;
+        Ok(Self { algorithm, fib })
+    }
+
+    /// Brings it along: in place where it can, by a build from `after` where not.
+    ///
+    /// # Errors
+    /// When it refuses, or is not as updatable as its registry line says.
+    pub fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<(), Failure> {
+        let applied = match (self.algorithm.update, self.fib.updatable()) {
+            (Update::InPlace, Some(fib)) => fib.apply(changes, after)?,
+            (Update::Rebuild, None) => Applied::NeedsRebuild("it is always rebuilt"),
+            (Update::InPlace, None) => return Err("the registry says in-place, the structure cannot".into()),
+            (Update::Rebuild, Some(_)) => return Err("the registry says rebuild, the structure can more".into()),
+        };
+        if let Applied::NeedsRebuild(_) = applied {
+            self.fib = (self.algorithm.build)(after, Limits::default())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! The cases of `testdata/`, for every registry line of their family.
+
+use fibula::fib::registry::Algorithm;
+use fibula::net::{Key, RouteSlice, Toy};
+use libtest_mimic::Trial;
+
+use crate::case::{self, Case};
+use crate::subject::Subject;
+use crate::tables::Model;
+use crate::verdict::{Failure, answers, sound};
+
+pub(super) fn trials() -> Result<Vec<Trial>, Failure> {
+    let mut trials = Vec::new();
+    for (file, case) in case::all()? {
+        trials.extend(match case.family.as_str() {
+            "ipv4" => family::<u32>(&file, &case),
+            "ipv6" => family::<u128>(&file, &case),
+            "toy3" => family::<Toy<3>>(&file, &case),
+            "toy8" => family::<Toy<8>>(&file, &case),
+            "toy16" => family::<Toy<16>>(&file, &case),
+            other => return Err(format!("{file}: '{}': no family '{other}'", case.name).into()),
+        });
+    }
+    Ok(trials)
+}
+
+fn family<K: Key>(file: &str, case: &Case) -> Vec<Trial> {
+    let kind = format!("case-{file}-{}", case.name.replace([' ', ',', '.'], "-"));
+    let one = |algorithm: Algorithm<K>| {
+        let case = case.clone();
+        super::trial(&kind, algorithm, move |algorithm| run(algorithm, &case))
+    };
+    fibula::fib::algorithms::<K>().into_iter().map(one).collect()
+}
+
+fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {
+    let mut model = Model::<K>::default();
+    case.routes::<K>()?.into_iter().for_each(|route| model.apply(fibula::net::Change::Insert(route)));
+    let routes = model.routes();
+    let mut subject = Subject::build(algorithm, &RouteSlice::new(&routes)?)?;
+    sound(&*subject.fib, algorithm.name, &routes)?;
+    let (keys, expected) = Case::answers::<K>(&case.answers)?;
+    answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
+
+    let changes = case.changes::<K>()?;
+    changes.iter().for_each(|&change| model.apply(change));
+    let after = model.routes();
+    subject.apply(&changes, &RouteSlice::new(&after)?)?;
+    sound(&*subject.fib, algorithm.name, &after)?;
+    let (keys, expected) = Case::answers::<K>(&case.answers_after)?;
+    answers(&*subject.fib, algorithm.name, &after, &keys, &expected)
+}

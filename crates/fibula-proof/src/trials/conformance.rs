@@ -1,0 +1,138 @@
+//! Every registry line x every batch length and key shape x {built, grown from empty, after shuffled changes},
+//! at the real widths and the 16-bit toy.
+
+use fibula::fib::WithLength;
+use fibula::fib::registry::{Algorithm, Role};
+use fibula::memory::Limits;
+use fibula::net::{Change, Key, Keys, RouteSlice, Toy};
+use libtest_mimic::Trial;
+
+use super::{oracle, trial};
+use crate::subject::Subject;
+use crate::tables::{Model, Random};
+use crate::verdict::{Failure, batches, edges, sound};
+
+/// Routes of the small tables, and rounds with each.
+const SIZES: [(usize, usize); 6] = [(0, 1), (1, 8), (2, 8), (10, 4), (100, 2), (500, 1)];
+
+/// Routes of the large table, past every structure's first block of anything.
+const LARGE: usize = 20_000;
+
+pub(super) fn trials() -> Vec<Trial> {
+    let mut trials = family::<Toy<16>>();
+    trials.extend(family::<u32>());
+    trials.extend(family::<u128>());
+    trials
+}
+
+fn family<K: Key>() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for algorithm in fibula::fib::algorithms::<K>() {
+        trials.push(trial("built", algorithm, built));
+        trials.push(trial("grown", algorithm, grown));
+        trials.push(trial("shuffled", algorithm, shuffled));
+        trials.push(trial("with-length", algorithm, with_length));
+        if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < LARGE) {
+            trials.push(trial("large", algorithm, large));
+        }
+    }
+    trials
+}
+
+fn judge<K: Key>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) -> Result<(), Failure> {
+    let routes = model.routes();
+    let mut keys = edges(model.0.keys().copied());
+    keys.extend((0..300).map(|_| random.key::<K>()));
+    keys.extend(model.0.keys().take(300).map(|&prefix| random.inside(prefix)));
+    // A fixed order would show a kernel nothing but ascending keys.
+    for at in (1..keys.len()).rev() {
+        keys.swap(at, random.below(at + 1));
+    }
+    let expected = oracle(&routes, &keys)?;
+    let name = subject.algorithm.name;
+    sound(&*subject.fib, name, &routes)?;
+    crate::verdict::answers(&*subject.fib, name, &routes, &keys, &expected)?;
+    batches(&*subject.fib, name, &routes, &keys, &expected)
+}
+
+fn built<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    for (count, rounds) in SIZES {
+        for round in 0..rounds {
+            let mut random = Random((count * 100 + round) as u64);
+            let model = Model::<K>::random(&mut random, count, 1 + round as u32 * 90);
+            let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+            judge(&subject, &model, &mut random)?;
+        }
+    }
+    Ok(())
+}
+
+fn large<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let mut random = Random(1);
+    let model = Model::<K>::random(&mut random, LARGE, 1_000);
+    let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+    judge(&subject, &model, &mut random)
+}
+
+fn grown<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let mut random = Random(2);
+    let mut model = Model::<K>::default();
+    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+    let goal = Model::<K>::random(&mut random, 300, 20);
+    let mut routes = goal.routes();
+    for at in (1..routes.len()).rev() {
+        routes.swap(at, random.below(at + 1));
+    }
+    for some in routes.chunks(7) {
+        let changes: Vec<_> = some.iter().map(|&route| Change::Insert(route)).collect();
+        changes.iter().for_each(|&change| model.apply(change));
+        let after = model.routes();
+        subject.apply(&changes, &RouteSlice::new(&after)?)?;
+        sound(&*subject.fib, algorithm.name, &after)?;
+    }
+    judge(&subject, &model, &mut random)
+}
+
+fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let mut random = Random(3);
+    let mut model = Model::<K>::random(&mut random, 200, 5);
+    let mut subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+    for round in 0..60 {
+        let mut changes = Vec::new();
+        for _ in 0..random.below(12) {
+            let change = model.change(&mut random, 5);
+            model.apply(change);
+            changes.push(change);
+        }
+        let after = model.routes();
+        subject.apply(&changes, &RouteSlice::new(&after)?)?;
+        sound(&*subject.fib, algorithm.name, &after)?;
+        let keys = edges(changes.iter().map(Change::prefix));
+        crate::verdict::answers(&*subject.fib, algorithm.name, &after, &keys, &oracle(&after, &keys)?)?;
+        if round % 20 == 19 {
+            judge(&subject, &model, &mut random)?;
+        }
+    }
+    Ok(())
+}
+
+/// The length of the matched prefix, against the model.
+fn with_length<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let mut random = Random(4);
+    let model = Model::<K>::random(&mut random, 300, 3);
+    let routes = model.routes();
+    let fib = WithLength::build(algorithm.build, &RouteSlice::new(&routes)?, Limits::default())?;
+    fib.check()?;
+    let mut keys = edges(model.0.keys().copied());
+    keys.extend((0..700).map(|_| random.key::<K>()));
+    let mut results = vec![None; keys.len()];
+    fib.lookup_keys(Keys::Host(&keys), &mut results);
+    for (&key, &got) in keys.iter().zip(&results) {
+        let expected = model.lookup(key).map(|route| (route.next_hop, route.prefix.len()));
+        let both = [got, fib.lookup(key)].map(|found| found.map(|found| (found.next_hop, found.prefix_len)));
+        if both != [expected; 2] {
+            return Err(format!("{}: {}: {both:?}, not {expected:?}", algorithm.name, key.address()).into());
+        }
+    }
+    Ok(())
+}

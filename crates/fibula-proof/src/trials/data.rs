@@ -1,0 +1,124 @@
+//! Real tables, where they can be found: every structure against the oracle at the first and last address of
+//! every prefix, one beside, and ten million random addresses.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use fibula::fib::registry::{Algorithm, Role};
+use fibula::net::{Key, NextHop};
+use fibula::rib::Rib;
+use libtest_mimic::Trial;
+
+use super::{Failure, oracle, trial};
+use crate::subject::Subject;
+use crate::tables::Random;
+use crate::verdict::edges;
+
+/// The variable that names the folder of real tables.
+pub const FIBULA_DATA: &str = "FIBULA_DATA";
+
+/// The tables that are looked for.
+const TABLES: [&str; 5] =
+    ["dfz4-2023", "dfz4-2023-origin-as", "pch4-2015", "dfz6-2024", "dfz6-2024-origin-as"];
+
+/// Random addresses asked of each.
+const RANDOM_KEYS: usize = 10_000_000;
+
+/// Keys asked of an oracle for which the table is too large.
+const SAMPLE: usize = 200;
+
+/// The folder, where the variable is set.
+pub(super) fn folder() -> Option<PathBuf> {
+    std::env::var_os(FIBULA_DATA).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+pub(super) fn trials() -> Vec<Trial> {
+    TABLES.iter().flat_map(|&table| if table.contains('6') { family::<u128>(table) } else { family::<u32>(table) })
+        .collect()
+}
+
+/// A table with its probes and their answers.
+struct Table<K> {
+    rib: Rib<K>,
+    keys: Vec<K>,
+    expected: Vec<Option<NextHop>>,
+}
+
+trait Loaded: Key {
+    fn rib(table: fibula_feed::Table) -> Rib<Self>;
+}
+
+impl Loaded for u32 {
+    fn rib(table: fibula_feed::Table) -> Rib<Self> {
+        table.v4
+    }
+}
+
+impl Loaded for u128 {
+    fn rib(table: fibula_feed::Table) -> Rib<Self> {
+        table.v6
+    }
+}
+
+fn family<K: Loaded>(table: &'static str) -> Vec<Trial> {
+    let loaded: Arc<OnceLock<Result<Table<K>, String>>> = Arc::default();
+    let one = |algorithm: Algorithm<K>| {
+        let loaded = Arc::clone(&loaded);
+        trial(&format!("data-{table}"), algorithm, move |algorithm| {
+            let table = loaded.get_or_init(|| load(table).map_err(|failure| message(&failure)));
+            judge(algorithm, table.as_ref().map_err(|message| Failure::from(message.as_str()))?)
+        })
+        .with_ignored_flag(folder().is_none())
+    };
+    fibula::fib::algorithms::<K>().into_iter().map(one).collect()
+}
+
+fn message(failure: &Failure) -> String {
+    failure.message().unwrap_or("the table could not be loaded").to_owned()
+}
+
+fn load<K: Loaded>(name: &str) -> Result<Table<K>, Failure> {
+    let folder = folder().ok_or(format!("{FIBULA_DATA} is not set"))?;
+    let path = folder.join(format!("{name}.txt.xz"));
+    let table = fibula_feed::load(&path, &fibula_feed::LoadOptions::default(), &mut |_| {})?;
+    let rib = K::rib(table);
+    if rib.is_empty() {
+        return Err(format!("{}: no route of this family", path.display()).into());
+    }
+    let mut random = Random(6);
+    let mut keys = edges(rib.iter().map(|route| route.prefix));
+    let routes: Vec<_> = rib.iter().collect();
+    // Random over the whole space for IPv4; IPv6 is too empty for that, so half of its keys lie in prefixes.
+    keys.extend((0..RANDOM_KEYS).map(|at| {
+        let prefix = routes[random.below(routes.len())].prefix;
+        if K::BITS == 128 && at % 2 == 0 { random.inside(prefix) } else { random.key() }
+    }));
+    let expected = oracle(&routes, &keys)?;
+    Ok(Table { rib, keys, expected })
+}
+
+fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<(), Failure> {
+    let subject = Subject::build(algorithm, &table.rib)?;
+    subject.fib.check()?;
+    let asked = match algorithm.role {
+        Role::Oracle { routes_limit } if routes_limit < table.rib.len() => SAMPLE,
+        _ => table.keys.len(),
+    };
+    // The sample is spread over all keys.
+    let step = table.keys.len() / asked;
+    let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
+    let mut results = vec![None; keys.len()];
+    subject.fib.lookup_batch(&keys, &mut results);
+    let mut wrong = keys.iter().zip(&results).zip(table.expected.iter().step_by(step)).filter(|((_, got), right)| got != right);
+    match wrong.next() {
+        None => Ok(()),
+        Some(((key, got), right)) => Err(format!(
+            "{}: {}: {got:?} where {right:?} is right, and {} more of {} keys",
+            algorithm.name,
+            key.address(),
+            wrong.count(),
+            keys.len()
+        )
+        .into()),
+    }
+}

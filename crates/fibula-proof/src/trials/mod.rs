@@ -1,0 +1,69 @@
+//! The tests, made for each registry line.
+
+mod cases;
+mod conformance;
+mod data;
+mod properties;
+mod rib;
+mod toy_pairs;
+mod toy_tables;
+
+use fibula::fib::registry::{Algorithm, Role};
+use fibula::net::{Key, NextHop, Route, RouteSlice};
+use fibula::simd::Isa;
+use libtest_mimic::Trial;
+
+use crate::subject::Subject;
+use crate::verdict::Failure;
+
+pub use data::FIBULA_DATA;
+
+/// All tests of the machine.
+///
+/// # Errors
+/// When the cases cannot be read.
+pub fn all() -> Result<Vec<Trial>, Failure> {
+    let mut trials = Vec::new();
+    trials.extend(toy_tables::trials());
+    trials.extend(toy_pairs::trials());
+    trials.extend(conformance::trials());
+    trials.extend(properties::trials());
+    trials.extend(rib::trials());
+    trials.extend(cases::trials()?);
+    trials.extend(data::trials());
+    Ok(trials)
+}
+
+/// What ran and what could not: the last lines of a run.
+#[must_use]
+pub fn summary() -> String {
+    let isas: Vec<&str> = Isa::ALL.iter().map(|isa| isa.name()).collect();
+    let data = match data::folder() {
+        Some(folder) => format!("data: {}", folder.display()),
+        None => format!("data: SKIPPED, {FIBULA_DATA} is not set"),
+    };
+    format!("isa: {} | {data}", isas.join(" "))
+}
+
+/// A test of one registry line. Its name is `kind/algorithm/family`.
+fn trial<K: Key>(
+    kind: &str,
+    algorithm: Algorithm<K>,
+    run: impl FnOnce(Algorithm<K>) -> Result<(), Failure> + Send + 'static,
+) -> Trial {
+    let name = format!("{kind}/{}/{}", algorithm.name, crate::case::family_name::<K>());
+    Trial::test(name, move || run(algorithm))
+}
+
+/// The answers of the most evident oracle that can carry the table.
+fn oracle<K: Key>(routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
+    let judges = |algorithm: &Algorithm<K>| match algorithm.role {
+        Role::Oracle { routes_limit } => routes.len() <= routes_limit,
+        Role::Contestant => false,
+    };
+    let algorithm = fibula::fib::algorithms::<K>().into_iter().find(judges).ok_or("there is no oracle")?;
+    let oracle = Subject::build(algorithm, &RouteSlice::new(routes)?)?;
+    let mut answers = vec![None; keys.len()];
+    oracle.fib.lookup_batch(keys, &mut answers);
+    Ok(answers)
+}

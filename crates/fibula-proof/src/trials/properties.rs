@@ -1,0 +1,83 @@
+//! Random tables and change streams that shrink to the smallest failing one.
+
+use fibula::fib::registry::Algorithm;
+use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
+use libtest_mimic::Trial;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+
+use super::trial;
+use crate::subject::Subject;
+use crate::tables::Model;
+use crate::toy::hop;
+use crate::verdict::{Failure, answers, edges, sound};
+
+/// Random cases a registry line and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
+const CASES: u32 = 200;
+
+pub(super) fn trials() -> Vec<Trial> {
+    let mut trials = family::<Toy<16>>();
+    trials.extend(family::<u32>());
+    trials.extend(family::<u128>());
+    trials
+}
+
+fn family<K: Key>() -> Vec<Trial> {
+    let lines = fibula::fib::algorithms::<K>().into_iter();
+    lines.map(|algorithm| trial("change-streams", algorithm, change_streams)).collect()
+}
+
+/// An address with few distinct bit patterns, so that prefixes meet.
+fn addresses<K: Key>() -> impl Strategy<Value = K> {
+    prop_oneof![
+        any::<u128>().prop_map(K::from_bits),
+        Just(K::MAX),
+        (0..K::BITS).prop_map(|shift| K::from_bits(1 << shift)),
+        // A handful of blocks in which most prefixes lie, and noise in the last bits.
+        (0u128..4, 0u128..32).prop_map(|(block, rest)| K::from_bits(block << (K::BITS - 3) | rest)),
+    ]
+}
+
+fn changes<K: Key>() -> impl Strategy<Value = Change<K>> {
+    (addresses::<K>(), 0..=K::BITS, 0u32..6).prop_map(|(addr, len, id)| {
+        let prefix = Prefix::masked(addr, len).expect("the length fits");
+        if id == 0 { Change::Remove(prefix) } else { Change::Insert(Route::new(prefix, hop(id))) }
+    })
+}
+
+fn change_streams<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let batches = prop::collection::vec(prop::collection::vec(changes::<K>(), 0..12), 1..8);
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let outcome = runner.run(&(batches, prop::collection::vec(addresses::<K>(), 16)), |(batches, keys)| {
+        follow(algorithm, &batches, &keys).map_err(|failure| {
+            TestCaseError::fail(failure.message().unwrap_or("a structure failed").to_owned())
+        })
+    });
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(TestError::Fail(reason, (batches, _))) => Err(format!("{reason}\nafter {batches:?}").into()),
+        Err(TestError::Abort(reason)) => Err(format!("the property could not run: {reason}").into()),
+    }
+}
+
+/// Follows the changes from an empty table, judging after every batch.
+fn follow<K: Key>(algorithm: Algorithm<K>, batches: &[Vec<Change<K>>], keys: &[K]) -> Result<(), Failure> {
+    let mut model = Model::<K>::default();
+    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+    for changes in batches {
+        changes.iter().for_each(|&change| model.apply(change));
+        let routes = model.routes();
+        subject.apply(changes, &RouteSlice::new(&routes)?)?;
+        sound(&*subject.fib, algorithm.name, &routes)?;
+        let mut keys: Vec<K> = keys.to_vec();
+        keys.extend(edges(model.0.keys().copied()));
+        let expected: Vec<_> =
+            keys.iter().map(|&key| model.lookup(key).map(|route| route.next_hop)).collect();
+        answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Memory: what structures say they hold is what the allocator gave them; limits hold at every moment; what is
+//! refused leaves everything as it was.
+
+use fibula::fib::registry::{Algorithm, Update};
+use fibula::memory::Limits;
+use fibula::net::{Change, Key, RouteSlice};
+use fibula::rib::Rib;
+use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
+use fibula_proof::tables::{Model, Random};
+use fibula_proof::toy::hop;
+use fibula_proof::verdict::edges;
+
+#[global_allocator]
+static ALLOCATOR: TestAllocator = TestAllocator;
+
+/// Steps between no memory and enough.
+const STEPS: usize = 40;
+
+fn each_line(run: impl Fn(&str, &dyn Line)) {
+    for algorithm in fibula::fib::algorithms::<u32>() {
+        run(&format!("{}, IPv4", algorithm.name), &algorithm);
+    }
+    for algorithm in fibula::fib::algorithms::<u128>() {
+        run(&format!("{}, IPv6", algorithm.name), &algorithm);
+    }
+}
+
+/// The three tests of a registry line, for either family.
+trait Line {
+    fn counts(&self, name: &str);
+    fn limits(&self, name: &str);
+    fn refusals(&self, name: &str);
+}
+
+fn table<K: Key>(routes: usize) -> Model<K> {
+    Model::random(&mut Random(7), routes, 50)
+}
+
+fn within(memory_bytes: usize) -> Limits {
+    Limits { memory_bytes: Some(memory_bytes) }
+}
+
+impl<K: Key> Line for Algorithm<K> {
+    /// `memory()` is what the counting allocator saw, after a build and after changes.
+    fn counts(&self, name: &str) {
+        let mut model = table::<K>(2_000);
+        let routes = model.routes();
+        let slice = RouteSlice::new(&routes).unwrap();
+        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let own = size_of_val(&*fib);
+        let memory = fib.memory();
+        assert_eq!(usage.live_bytes as usize, memory.allocated_bytes + own, "{name}: after the build");
+        assert!(memory.lookup_bytes <= memory.allocated_bytes + memory.mapped_bytes, "{name}: {memory:?}");
+        assert!(memory.lookup_bytes > 0, "{name}: {memory:?}");
+        if self.update == Update::Rebuild {
+            return;
+        }
+        let mut fib = fib;
+        let before = memory.allocated_bytes;
+        let mut random = Random(8);
+        let changes: Vec<_> = (0..500).map(|_| model.change(&mut random, 50)).collect();
+        changes.iter().for_each(|&change| model.apply(change));
+        let routes = model.routes();
+        let slice = RouteSlice::new(&routes).unwrap();
+        let ((), usage) = measure(None, || {
+            fib.updatable().unwrap().apply(&changes, &slice).unwrap();
+        });
+        let grown = fib.memory().allocated_bytes as isize - before as isize;
+        assert_eq!(usage.live_bytes, grown, "{name}: after changes");
+    }
+
+    /// A build under a limit stays under it at every moment or refuses, naming the limit; one that the allocator
+    /// refuses does not abort; neither leaves anything behind.
+    fn limits(&self, name: &str) {
+        let routes = table::<K>(2_000).routes();
+        let slice = RouteSlice::new(&routes).unwrap();
+        let (fib, full) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        drop(fib);
+        let mut refused = [0; 2];
+        for step in 0..=STEPS {
+            let limit = full.peak_bytes as usize * 3 * step / STEPS;
+            let (result, usage) = measure(None, || (self.build)(&slice, within(limit)).map(drop));
+            assert!(usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES, "{name}: {usage:?} under {limit}");
+            assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build under {limit}");
+            if let Err(error) = result {
+                assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(limit), "{name}");
+                assert!(error.to_string().contains("memory limit"), "{error}");
+                refused[0] += 1;
+            }
+            let (result, usage) =
+                measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
+            if let Err(error) = result {
+                assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
+                refused[1] += 1;
+            }
+        }
+        assert!(refused.iter().all(|&count| count > 5 && count < STEPS), "{name}: {refused:?}");
+    }
+
+    /// Changes that are refused leave the structure as it was.
+    fn refusals(&self, name: &str) {
+        if self.update == Update::Rebuild {
+            return;
+        }
+        let mut model = table::<K>(500);
+        let before = model.routes();
+        let keys = edges(model.0.keys().copied());
+        let slice = RouteSlice::new(&before).unwrap();
+        let mut random = Random(9);
+        let changes: Vec<_> = (0..2_000).map(|_| model.change(&mut random, 9)).collect();
+        changes.iter().for_each(|&change| model.apply(change));
+        let after = model.routes();
+        let after = RouteSlice::new(&after).unwrap();
+        // The least limit of a coarse scale under which the structure can be built.
+        let (limit, mut fib) = (1..)
+            .map(|step| step * 4_096)
+            .find_map(|limit| Some((limit, (self.build)(&slice, within(limit)).ok()?)))
+            .unwrap();
+        let mut expected = vec![None; keys.len()];
+        fib.lookup_batch(&keys, &mut expected);
+        let untouched = |fib: &dyn fibula::fib::Fib<K>| {
+            let mut answers = vec![None; keys.len()];
+            fib.lookup_batch(&keys, &mut answers);
+            assert_eq!(answers, expected, "{name}");
+            fib.check().unwrap();
+        };
+        let error = fib.updatable().unwrap().apply(&changes, &after).unwrap_err();
+        assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(limit), "{name}");
+        untouched(&*fib);
+        // An allocator that has nothing left.
+        let mut fib = (self.build)(&slice, Limits::default()).unwrap();
+        let error = measure(Some(0), || fib.updatable().unwrap().apply(&changes, &after)).0.unwrap_err();
+        assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
+        untouched(&*fib);
+        // Taking routes out never needs memory.
+        let removals: Vec<_> = before.iter().map(|route| Change::Remove(route.prefix)).collect();
+        let empty = RouteSlice::new(&[]).unwrap();
+        measure(Some(0), || fib.updatable().unwrap().apply(&removals, &empty)).0.unwrap();
+        assert_eq!(fib.lookup(before[0].prefix.addr()), None, "{name}");
+        fib.check().unwrap();
+    }
+}
+
+#[test]
+fn memory_is_what_the_allocator_gave() {
+    each_line(|name, line| line.counts(name));
+}
+
+#[test]
+fn limits_hold_at_every_moment() {
+    each_line(|name, line| line.limits(name));
+}
+
+#[test]
+fn refused_changes_leave_the_structure_as_it_was() {
+    each_line(|name, line| line.refusals(name));
+}
+
+#[test]
+fn lookups_allocate_nothing() {
+    fn asks<K: Key>() {
+        let routes = table::<K>(2_000).routes();
+        let slice = RouteSlice::new(&routes).unwrap();
+        let keys = edges(routes.iter().map(|route| route.prefix));
+        let mut results = vec![None; keys.len()];
+        for algorithm in fibula::fib::algorithms::<K>() {
+            let fib = (algorithm.build)(&slice, Limits::default()).unwrap();
+            let ((), usage) = measure(None, || {
+                fib.lookup_batch(&keys, &mut results);
+                keys.iter().for_each(|&key| assert!(fib.lookup(key).is_none_or(|hop| hop.id() > 0)));
+            });
+            assert_eq!(usage.peak_bytes, 0, "{}", algorithm.name);
+        }
+    }
+    asks::<u32>();
+    asks::<u128>();
+}
+
+fn rib_counts<K: Key>() {
+    let routes = table::<K>(2_000).routes();
+    let (mut rib, usage) = measure(None, || {
+        let mut rib = Rib::<K>::default();
+        routes.iter().for_each(|&route| {
+            rib.insert(route).unwrap();
+        });
+        rib
+    });
+    assert_eq!(usage.live_bytes as usize, rib.memory().allocated_bytes);
+    assert!(rib.memory().lookup_bytes <= rib.memory().allocated_bytes);
+    let before = rib.memory().allocated_bytes as isize;
+    let ((), usage) = measure(None, || {
+        routes.iter().step_by(2).for_each(|route| {
+            rib.remove(route.prefix);
+        });
+        rib.shrink();
+    });
+    assert_eq!(usage.live_bytes, rib.memory().allocated_bytes as isize - before);
+}
+
+fn rib_limits<K: Key>() {
+    let routes = table::<K>(2_000).routes();
+    for step in 1..STEPS {
+        let limit = step * 4_000;
+        let mut rib = Rib::<K>::new(within(limit));
+        let mut held = Vec::new();
+        let ((), usage) = measure(None, || {
+            for &route in &routes {
+                match rib.insert(route) {
+                    Ok(_) => held.push(route),
+                    Err(error) => assert_eq!(error.out_of_memory().limit_bytes, Some(limit)),
+                }
+            }
+        });
+        assert!(usage.peak_bytes as usize - held.capacity() * size_of_val(&routes[0]) <= limit * 2);
+        assert!(rib.memory().allocated_bytes <= limit);
+        assert_eq!(rib.iter().collect::<Vec<_>>(), held, "what was refused left a trace");
+        rib.check().unwrap();
+        // A batch is refused whole.
+        let batch: Vec<_> = routes.iter().map(|&route| Change::Insert(route)).collect();
+        if held.len() < routes.len() {
+            rib.apply(&batch).unwrap_err();
+            assert_eq!(rib.iter().collect::<Vec<_>>(), held);
+        }
+        // A next hop changes, and routes go, where nothing can be allocated.
+        if let Some(route) = held.first() {
+            let other = fibula::net::Route::new(route.prefix, hop(77));
+            measure(Some(0), || rib.apply(&[Change::Insert(other)])).0.unwrap();
+            assert_eq!(rib.get(route.prefix), Some(other.next_hop));
+            measure(Some(0), || rib.remove(route.prefix)).0.unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_rib_counts_and_obeys() {
+    rib_counts::<u32>();
+    rib_counts::<u128>();
+    rib_limits::<u32>();
+    rib_limits::<u128>();
+}
