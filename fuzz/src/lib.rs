@@ -1,1 +1,25 @@
-//! fuzz.
+//! What the fuzz targets do with their bytes. Each compares with something written another way and panics on a
+//! difference.
+//!
+//! `TARGETS` is the list; a target is a function here, a line there, and a file of three lines under
+//! `fuzz_targets/` for the fuzzer. Corpora under `corpus/` replay in the test run, without a fuzzer.
+
+mod address;
+mod changes;
+mod text;
+
+/// A target: its name, which is also its corpus' folder, and what it does.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] =
+    &[("address", address::compare), ("changes", changes::follow), ("text", text::compare)];
+
+/// Runs the target of this name.
+///
+/// # Panics
+/// When there is none, and when the target finds a fault.
+pub fn run(name: &str, bytes: &[u8]) {
+    let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target of this name");
+    target(bytes);
+}

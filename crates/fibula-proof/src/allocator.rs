@@ -2,7 +2,10 @@
 //!
 //! Counts are kept by thread, so that tests which run side by side do not disturb each other.
 
-#![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is handed on to the system's allocator")]
+#![allow(
+    unsafe_code,
+    reason = "GlobalAlloc is an unsafe trait; every call is handed on to the system's allocator"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -3,9 +3,10 @@
 use fibula::fib::registry::{Algorithm, Update};
 use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, Routes};
+use fibula::net::{Change, Key, RouteSlice, Routes};
 
-use crate::verdict::Failure;
+use crate::tables::Model;
+use crate::verdict::{Failure, answers, edges, sound};
 
 /// A structure, and how it came to hold its table.
 pub struct Subject<K: Key> {
@@ -34,11 +35,38 @@ impl<K: Key> Subject<K> {
             (Update::InPlace, Some(fib)) => fib.apply(changes, after)?,
             (Update::Rebuild, None) => Applied::NeedsRebuild("it is always rebuilt"),
             (Update::InPlace, None) => return Err("the registry says in-place, the structure cannot".into()),
-            (Update::Rebuild, Some(_)) => return Err("the registry says rebuild, the structure can more".into()),
+            (Update::Rebuild, Some(_)) => {
+                return Err("the registry says rebuild, the structure can more".into());
+            }
         };
         if let Applied::NeedsRebuild(_) = applied {
             self.fib = (self.algorithm.build)(after, Limits::default())?;
         }
         Ok(())
     }
+}
+
+/// Follows batches of changes from an empty table, judging after every one against a model.
+///
+/// # Errors
+/// As soon as the structure refuses, is unsound, or answers differently from the model.
+pub fn follow<K: Key>(
+    algorithm: Algorithm<K>,
+    batches: &[Vec<Change<K>>],
+    keys: &[K],
+) -> Result<(), Failure> {
+    let mut model = Model::<K>::default();
+    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+    for changes in batches {
+        changes.iter().for_each(|&change| model.apply(change));
+        let routes = model.routes();
+        subject.apply(changes, &RouteSlice::new(&routes)?)?;
+        sound(&*subject.fib, algorithm.name, &routes)?;
+        let mut keys: Vec<K> = keys.to_vec();
+        keys.extend(edges(model.0.keys().copied()));
+        let expected: Vec<_> =
+            keys.iter().map(|&key| model.lookup(key).map(|route| route.next_hop)).collect();
+        answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
+    }
+    Ok(())
 }

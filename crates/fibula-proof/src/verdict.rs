@@ -77,7 +77,14 @@ pub fn batches<K: Key>(
                 }
                 if let Some(at) = (0..length).find(|&at| results[at] != expected[start + at]) {
                     let how = format!("as key {at} of a batch of {length}, {shape}");
-                    return Err(wrong(name, &how, routes, keys[start + at], expected[start + at], results[at]));
+                    return Err(wrong(
+                        name,
+                        &how,
+                        routes,
+                        keys[start + at],
+                        expected[start + at],
+                        results[at],
+                    ));
                 }
             }
         }

@@ -80,15 +80,17 @@ impl<K: Key> Line for Algorithm<K> {
         for step in 0..=STEPS {
             let limit = full.peak_bytes as usize * 3 * step / STEPS;
             let (result, usage) = measure(None, || (self.build)(&slice, within(limit)).map(drop));
-            assert!(usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES, "{name}: {usage:?} under {limit}");
+            assert!(
+                usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES,
+                "{name}: {usage:?} under {limit}"
+            );
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build under {limit}");
             if let Err(error) = result {
                 assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(limit), "{name}");
                 assert!(error.to_string().contains("memory limit"), "{error}");
                 refused[0] += 1;
             }
-            let (result, usage) =
-                measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            let (result, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
             if let Err(error) = result {
                 assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");

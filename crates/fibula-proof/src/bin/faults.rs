@@ -36,7 +36,8 @@ fn run() -> Result<bool, AnyError> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let copy = Copy { root: target.join("faults/source"), target: target.join("faults/target") };
     copy.refresh(&workspace)?;
-    let faults: Vec<Fault> = fault::list()?.into_iter().filter(|fault| fault.name.contains(&wanted)).collect();
+    let faults: Vec<Fault> =
+        fault::list()?.into_iter().filter(|fault| fault.name.contains(&wanted)).collect();
     let mut missed = Vec::new();
     for fault in &faults {
         let start = Instant::now();
@@ -53,8 +54,10 @@ fn run() -> Result<bool, AnyError> {
 impl Copy {
     /// Copies every source that differs, so that time stamps of the others stay.
     fn refresh(&self, workspace: &Path) -> Result<(), AnyError> {
-        let output =
-            Command::new("git").current_dir(workspace).args(["ls-files", "-co", "--exclude-standard"]).output()?;
+        let output = Command::new("git")
+            .current_dir(workspace)
+            .args(["ls-files", "-co", "--exclude-standard"])
+            .output()?;
         for file in String::from_utf8(output.stdout)?.lines() {
             let (from, to) = (workspace.join(file), self.root.join(file));
             let Ok(source) = std::fs::read(&from) else { continue };

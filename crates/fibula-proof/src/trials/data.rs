@@ -33,7 +33,9 @@ pub(super) fn folder() -> Option<PathBuf> {
 }
 
 pub(super) fn trials() -> Vec<Trial> {
-    TABLES.iter().flat_map(|&table| if table.contains('6') { family::<u128>(table) } else { family::<u32>(table) })
+    TABLES
+        .iter()
+        .flat_map(|&table| if table.contains('6') { family::<u128>(table) } else { family::<u32>(table) })
         .collect()
 }
 
@@ -109,7 +111,11 @@ fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<(), Failur
     let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
     let mut results = vec![None; keys.len()];
     subject.fib.lookup_batch(&keys, &mut results);
-    let mut wrong = keys.iter().zip(&results).zip(table.expected.iter().step_by(step)).filter(|((_, got), right)| got != right);
+    let mut wrong = keys
+        .iter()
+        .zip(&results)
+        .zip(table.expected.iter().step_by(step))
+        .filter(|((_, got), right)| got != right);
     match wrong.next() {
         None => Ok(()),
         Some(((key, got), right)) => Err(format!(

@@ -1,16 +1,15 @@
 //! Random tables and change streams that shrink to the smallest failing one.
 
 use fibula::fib::registry::Algorithm;
-use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
+use fibula::net::{Change, Key, Prefix, Route, Toy};
 use libtest_mimic::Trial;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
 use super::trial;
-use crate::subject::Subject;
-use crate::tables::Model;
+use crate::subject::follow;
 use crate::toy::hop;
-use crate::verdict::{Failure, answers, edges, sound};
+use crate::verdict::Failure;
 
 /// Random cases a registry line and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
 const CASES: u32 = 200;
@@ -62,22 +61,4 @@ fn change_streams<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         Err(TestError::Fail(reason, (batches, _))) => Err(format!("{reason}\nafter {batches:?}").into()),
         Err(TestError::Abort(reason)) => Err(format!("the property could not run: {reason}").into()),
     }
-}
-
-/// Follows the changes from an empty table, judging after every batch.
-fn follow<K: Key>(algorithm: Algorithm<K>, batches: &[Vec<Change<K>>], keys: &[K]) -> Result<(), Failure> {
-    let mut model = Model::<K>::default();
-    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
-    for changes in batches {
-        changes.iter().for_each(|&change| model.apply(change));
-        let routes = model.routes();
-        subject.apply(changes, &RouteSlice::new(&routes)?)?;
-        sound(&*subject.fib, algorithm.name, &routes)?;
-        let mut keys: Vec<K> = keys.to_vec();
-        keys.extend(edges(model.0.keys().copied()));
-        let expected: Vec<_> =
-            keys.iter().map(|&key| model.lookup(key).map(|route| route.next_hop)).collect();
-        answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
-    }
-    Ok(())
 }

@@ -36,7 +36,7 @@ fn ask<K: Key>(rib: &Rib<K>, model: &Model<K>, prefix: Prefix<K>) -> Result<(), 
     say(rib.covers(prefix).collect::<Vec<_>>() == around, "covers", &prefix)?;
     say(rib.parent(prefix) == proper, "parent", &prefix)?;
     say(Routes::parent(rib, prefix) == proper, "parent of Routes", &prefix)?;
-    say(rib.overlaps(prefix) == !(inside.is_empty() && around.is_empty()), "overlaps", &prefix)?;
+    say(rib.overlaps(prefix) != (inside.is_empty() && around.is_empty()), "overlaps", &prefix)?;
     let mut walked = Vec::new();
     let _ = rib.visit(prefix, &mut |route| {
         walked.push(route);

@@ -19,7 +19,9 @@ pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for algorithm in fibula::fib::algorithms::<K>() {
         for slice in 0..SLICES {
-            trials.push(trial(&format!("tables-{slice}"), algorithm, move |algorithm| tables(algorithm, slice)));
+            trials.push(trial(&format!("tables-{slice}"), algorithm, move |algorithm| {
+                tables(algorithm, slice)
+            }));
         }
         if algorithm.update == Update::InPlace {
             trials.push(trial("toggles", algorithm, toggles));
@@ -59,12 +61,12 @@ fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
     for bits in 0..1u32 << 15 {
         let before = table(bits);
         let mut subject = Subject::build(algorithm, &RouteSlice::new(&before)?)?;
-        for at in 0..15 {
+        for (at, &prefix) in prefixes.iter().enumerate() {
             let after = table(bits ^ 1 << at);
             let [there, back] = if bits >> at & 1 == 1 {
-                [Change::Remove(prefixes[at]), Change::Insert(route(at))]
+                [Change::Remove(prefix), Change::Insert(route(at))]
             } else {
-                [Change::Insert(route(at)), Change::Remove(prefixes[at])]
+                [Change::Insert(route(at)), Change::Remove(prefix)]
             };
             for (change, routes) in [(there, &after), (back, &before)] {
                 subject.apply(&[change], &RouteSlice::new(routes)?)?;

@@ -208,6 +208,12 @@ impl PrefixError {
         self.offset
     }
 
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn reason(&self) -> impl fmt::Display + use<> {
+        self.kind
+    }
+
     /// Whether the only fault was bits set behind the prefix length, which [`HostBits::Mask`] forgives.
     #[must_use]
     pub fn is_host_bits(&self) -> bool {
@@ -215,24 +221,27 @@ impl PrefixError {
     }
 }
 
-impl fmt::Display for PrefixError {
+impl fmt::Display for PrefixErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            PrefixErrorKind::Address(error) => return error.fmt(f),
-            PrefixErrorKind::NoLength => f.write_str("no prefix length behind '/'"),
-            PrefixErrorKind::NotADigit(byte) => {
-                write!(f, "unexpected '{}' in the prefix length", byte.escape_ascii())
-            }
-            PrefixErrorKind::TooLong { len, limit, family } => {
+        match self {
+            Self::Address(error) => error.reason().fmt(f),
+            Self::NoLength => f.write_str("no prefix length behind '/'"),
+            Self::NotADigit(byte) => write!(f, "unexpected '{}' in the prefix length", byte.escape_ascii()),
+            Self::TooLong { len, limit, family } => {
                 write!(f, "prefix length {len} is above the {limit} bits of {family}")
             }
-            PrefixErrorKind::HostBits { len } => {
+            Self::HostBits { len } => {
                 write!(f, "bits are set behind the first {len}: mask them, or mend the length")
             }
-        }?;
+        }
+    }
+}
+
+impl fmt::Display for PrefixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.offset {
-            Some(offset) => write!(f, " (at byte {offset})"),
-            None => Ok(()),
+            Some(offset) => write!(f, "{} (at byte {offset})", self.kind),
+            None => self.kind.fmt(f),
         }
     }
 }

@@ -37,27 +37,36 @@ impl AddressError {
         self.offset
     }
 
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn reason(&self) -> impl fmt::Display + use<> {
+        self.kind
+    }
+
     pub(super) fn shifted(self, by: usize) -> Self {
         Self { offset: self.offset + by, ..self }
     }
 }
 
+impl fmt::Display for AddressErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("no address"),
+            Self::Unexpected(byte) => write!(f, "unexpected '{}'", byte.escape_ascii()),
+            Self::EndsEarly => f.write_str("the address ends early"),
+            Self::OctetTooLarge => f.write_str("a part of an IPv4 address is above 255"),
+            Self::LeadingZero => f.write_str("a part of an IPv4 address starts with 0"),
+            Self::GroupTooLong => f.write_str("a group of an IPv6 address has more than 4 digits"),
+            Self::TooManyGroups => f.write_str("more than 8 groups in an IPv6 address"),
+            Self::SecondGap => f.write_str("a second '::' in an IPv6 address"),
+            Self::TooLarge(limit) => write!(f, "the number is above {limit}"),
+        }
+    }
+}
+
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            AddressErrorKind::Empty => f.write_str("no address"),
-            AddressErrorKind::Unexpected(byte) => write!(f, "unexpected '{}'", byte.escape_ascii()),
-            AddressErrorKind::EndsEarly => f.write_str("the address ends early"),
-            AddressErrorKind::OctetTooLarge => f.write_str("a part of an IPv4 address is above 255"),
-            AddressErrorKind::LeadingZero => f.write_str("a part of an IPv4 address starts with 0"),
-            AddressErrorKind::GroupTooLong => {
-                f.write_str("a group of an IPv6 address has more than 4 digits")
-            }
-            AddressErrorKind::TooManyGroups => f.write_str("more than 8 groups in an IPv6 address"),
-            AddressErrorKind::SecondGap => f.write_str("a second '::' in an IPv6 address"),
-            AddressErrorKind::TooLarge(limit) => write!(f, "the number is above {limit}"),
-        }?;
-        write!(f, " (at byte {})", self.offset)
+        write!(f, "{} (at byte {})", self.kind, self.offset)
     }
 }
 

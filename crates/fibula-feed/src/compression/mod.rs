@@ -1,0 +1,186 @@
+//! Compressed streams, told apart by their first bytes and never by a file name.
+//!
+//! Members, streams and frames that follow each other are read as one, as the usual tools write and read
+//! them. All decoders are Rust. What was decoded before a stream was cut off is handed out before the error.
+
+mod source;
+#[cfg(test)]
+pub(crate) mod tests;
+mod xz;
+mod zstd;
+
+use core::fmt;
+use std::io::{self, Read};
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+
+use source::Source;
+use xz::XzDecoder;
+use zstd::ZstdDecoder;
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Not at all, or in a way unknown here.
+    Plain,
+    /// gzip (RFC 1952).
+    Gzip,
+    /// bzip2.
+    Bzip2,
+    /// xz.
+    Xz,
+    /// Zstandard (RFC 8878).
+    Zstd,
+}
+
+impl Compression {
+    /// Bytes that [`recognise`](Self::recognise) looks at.
+    pub const MAGIC_BYTES: usize = 6;
+
+    /// What begins with these bytes.
+    #[must_use]
+    pub fn recognise(head: &[u8]) -> Self {
+        match head {
+            // Deflate is the only method that RFC 1952 section 2.3.1 knows.
+            [0x1f, 0x8b, 8, ..] => Self::Gzip,
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            // A frame, or a frame to be skipped (RFC 8878 section 3.1.2), which pzstd writes first.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Plain => "plain",
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// Reads what a stream holds, compressed or not.
+///
+/// After an error, [`fault`](Self::fault) tells whose it was.
+pub struct Decompressor<R> {
+    decoder: Decoder<R>,
+    compression: Compression,
+}
+
+enum Decoder<R> {
+    Plain(Source<R>),
+    Gzip(Box<MultiGzDecoder<Source<R>>>),
+    Bzip2(MultiBzDecoder<Source<R>>),
+    Xz(Box<XzDecoder<Source<R>>>),
+    Zstd(Box<ZstdDecoder<R>>),
+}
+
+/// What made a read fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The input could not be read.
+    Input,
+    /// The compressed stream ends before its end. What was read before holds, as far as can be told without
+    /// the checksum that was cut off.
+    EndsEarly,
+    /// The compressed stream is none, was altered, or needs more memory than any sane one.
+    Damaged,
+}
+
+impl<R: Read> Decompressor<R> {
+    /// Looks at the first bytes of `input` and prepares to read what follows.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn new(input: R) -> io::Result<Self> {
+        let mut source = Source::new(input);
+        let compression = match source.peek(Compression::MAGIC_BYTES) {
+            Ok(head) => Compression::recognise(head),
+            Err(error) => return Err(source.take_failure().unwrap_or(error)),
+        };
+        let decoder = match compression {
+            Compression::Plain => Decoder::Plain(source),
+            Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(source))),
+            Compression::Bzip2 => Decoder::Bzip2(MultiBzDecoder::new(source)),
+            Compression::Xz => Decoder::Xz(Box::new(XzDecoder::new(source))),
+            Compression::Zstd => Decoder::Zstd(Box::new(ZstdDecoder::new(source))),
+        };
+        Ok(Self { decoder, compression })
+    }
+}
+
+impl<R> Decompressor<R> {
+    /// How the input is compressed.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Bytes taken from the input, compressed.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.source().bytes_read()
+    }
+
+    /// What made the last read fail.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        if self.source().has_failed() {
+            Fault::Input
+        } else if self.source().has_ended() {
+            // A decoder that finds a fault in what it has does not ask for more.
+            Fault::EndsEarly
+        } else {
+            Fault::Damaged
+        }
+    }
+
+    fn source(&self) -> &Source<R> {
+        match &self.decoder {
+            Decoder::Plain(source) => source,
+            Decoder::Gzip(decoder) => decoder.get_ref(),
+            Decoder::Bzip2(decoder) => decoder.get_ref(),
+            Decoder::Xz(decoder) => decoder.get_ref(),
+            Decoder::Zstd(decoder) => decoder.get_ref(),
+        }
+    }
+
+    fn source_mut(&mut self) -> &mut Source<R> {
+        match &mut self.decoder {
+            Decoder::Plain(source) => source,
+            Decoder::Gzip(decoder) => decoder.get_mut(),
+            Decoder::Bzip2(decoder) => decoder.get_mut(),
+            Decoder::Xz(decoder) => decoder.get_mut(),
+            Decoder::Zstd(decoder) => decoder.get_mut(),
+        }
+    }
+}
+
+impl<R> fmt::Debug for Decompressor<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decompressor")
+            .field("compression", &self.compression)
+            .field("bytes_read", &self.bytes_read())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Read> Read for Decompressor<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let result = match &mut self.decoder {
+            Decoder::Plain(source) => source.read(buf),
+            Decoder::Gzip(decoder) => decoder.read(buf),
+            Decoder::Bzip2(decoder) => decoder.read(buf),
+            Decoder::Xz(decoder) => decoder.read(buf),
+            Decoder::Zstd(decoder) => decoder.read(buf),
+        };
+        // Decoders wrap or replace the input's error; people want the original.
+        result.map_err(|error| self.source_mut().take_failure().unwrap_or(error))
+    }
+}

@@ -1,0 +1,112 @@
+//! The input under a decoder: a buffer that can be looked into, counts, and remembers how it ended.
+
+use std::io::{self, BufRead, Read};
+
+/// A buffered reader that knows how many bytes it took, whether the input has ended, and whether it failed.
+pub(super) struct Source<R> {
+    input: R,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    bytes_read: u64,
+    ended: bool,
+    failed: bool,
+    failure: Option<io::Error>,
+}
+
+impl<R> Source<R> {
+    const BUFFER_BYTES: usize = 64 << 10;
+
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: vec![0; Self::BUFFER_BYTES].into(),
+            start: 0,
+            end: 0,
+            bytes_read: 0,
+            ended: false,
+            failed: false,
+            failure: None,
+        }
+    }
+
+    /// Bytes taken from the input so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Whether someone asked for more bytes than there are.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the input itself could not be read.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The input's own error, once.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+}
+
+impl<R: Read> Source<R> {
+    /// The first `count` bytes, fewer where the input has fewer. Comes before any other reading.
+    pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.end < count && self.more()? > 0 {}
+        // Only reading on tells a decoder that there is no more; looking ahead must not.
+        self.ended = false;
+        Ok(&self.buffer[..self.end.min(count)])
+    }
+
+    /// Appends what one read gives.
+    fn more(&mut self) -> io::Result<usize> {
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(0);
+                }
+                Ok(count) => {
+                    self.end += count;
+                    self.bytes_read += count as u64;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.failed = true;
+                    let kind = error.kind();
+                    self.failure = Some(error);
+                    return Err(kind.into());
+                }
+            }
+        }
+    }
+}
+
+impl<R: Read> BufRead for Source<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        // A terminal would go on after its end; a file does not.
+        if self.start == self.end && !self.ended {
+            self.start = 0;
+            self.end = 0;
+            self.more()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start = self.end.min(self.start + count);
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let count = available.len().min(buf.len());
+        buf[..count].copy_from_slice(&available[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}

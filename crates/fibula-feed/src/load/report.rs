@@ -1,0 +1,193 @@
+//! What was met while loading.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::compression::Compression;
+use crate::text::LineError;
+
+/// What a file held, and what was wrong with it.
+///
+/// `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Report {
+    /// The name under which the file was loaded.
+    pub name: Arc<str>,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Lines read.
+    pub lines: u64,
+    /// Different IPv4 prefixes.
+    pub routes_v4: u64,
+    /// Different IPv6 prefixes.
+    pub routes_v6: u64,
+    /// Lines that are blank or a comment.
+    pub comments: u64,
+    /// Lines with a prefix that was given before; the last line wins.
+    pub repeated: u64,
+    /// Those among the `repeated` whose next hop differs from that of the line before.
+    pub repeated_changed: u64,
+    /// Good lines of a family that was not asked for.
+    pub left_out: u64,
+    /// Lines that could not be read.
+    pub bad_lines: u64,
+    /// The first of them, at most [`Report::MOST_BAD`].
+    pub first_bad: Vec<BadLine>,
+    /// Set when the compressed stream ends early: all lines that were complete have been loaded.
+    pub truncated: Option<Truncation>,
+}
+
+impl Report {
+    /// Bad lines that are kept.
+    pub const MOST_BAD: usize = 5;
+
+    pub(super) fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            compression: Compression::Plain,
+            lines: 0,
+            routes_v4: 0,
+            routes_v6: 0,
+            comments: 0,
+            repeated: 0,
+            repeated_changed: 0,
+            left_out: 0,
+            bad_lines: 0,
+            first_bad: Vec::new(),
+            truncated: None,
+        }
+    }
+}
+
+/// A line that could not be read. Prints as `file:line:column: reason`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    name: Arc<str>,
+    line: u64,
+    error: LineError,
+    excerpt: Box<str>,
+}
+
+impl BadLine {
+    /// Length of the longest excerpt.
+    const EXCERPT_BYTES: usize = 80;
+
+    pub(super) fn new(name: &Arc<str>, line: u64, error: LineError, text: &[u8]) -> Self {
+        Self { name: Arc::clone(name), line, error, excerpt: excerpt(text).into() }
+    }
+
+    /// The name of the file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of the line, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// What is wrong, and in which column.
+    #[must_use]
+    pub fn error(&self) -> LineError {
+        self.error
+    }
+
+    /// The beginning of the line, at most 80 bytes: printable ASCII as it is, anything else escaped, `...` at
+    /// the end where more follows. Safe to show on a terminal.
+    #[must_use]
+    pub fn excerpt(&self) -> &str {
+        &self.excerpt
+    }
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.name, self.line, self.error.column(), self.error.reason())
+    }
+}
+
+fn excerpt(text: &[u8]) -> String {
+    const MORE: &str = "...";
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    let mut excerpt = String::new();
+    // Length up to which there is still room for the mark.
+    let mut cut = 0;
+    for &byte in text {
+        match byte {
+            b' '..=b'~' => excerpt.push(char::from(byte)),
+            _ => excerpt.extend(byte.escape_ascii().map(char::from)),
+        }
+        if excerpt.len() > BadLine::EXCERPT_BYTES {
+            excerpt.truncate(cut);
+            excerpt.push_str(MORE);
+            break;
+        }
+        if excerpt.len() + MORE.len() <= BadLine::EXCERPT_BYTES {
+            cut = excerpt.len();
+        }
+    }
+    excerpt
+}
+
+/// Where a compressed stream ends before its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Truncation {
+    pub(super) name: Arc<str>,
+    pub(super) compression: Compression,
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+}
+
+impl Truncation {
+    /// How the file is compressed.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Length of the file, in compressed bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Complete lines before the cut.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+}
+
+impl fmt::Display for Truncation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, compression, bytes, lines } = self;
+        write!(
+            f,
+            "{name}: the {compression} stream ends early, at byte {bytes} of the file, behind line {lines}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_short_and_printable() {
+        assert_eq!(excerpt(b"10.0.0.0/8\t1\r"), "10.0.0.0/8\\t1");
+        assert_eq!(excerpt(b"it's \x1b[31m\xc3\xa9"), "it's \\x1b[31m\\xc3\\xa9");
+        assert_eq!(excerpt(&[b'x'; 80]), "x".repeat(80));
+        assert_eq!(excerpt(&[b'x'; 81]), format!("{}...", "x".repeat(77)));
+        for len in 0..200 {
+            for byte in [0, b'x', b'\\', 0xff] {
+                let excerpt = excerpt(&vec![byte; len]);
+                assert!(excerpt.len() <= 80);
+                assert!(excerpt.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+            }
+        }
+        assert_eq!(excerpt(&[0; 21]), format!("{}...", "\\x00".repeat(19)));
+    }
+}

@@ -1,0 +1,169 @@
+//! What next hops stand for: labels on one side, the numbers that structures store on the other.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use fibula::net::NextHop;
+use indexmap::IndexSet;
+
+/// What a table says a prefix leads to. Prints as tables write it, and is read back the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Label {
+    /// A number: an interface, an index, an AS. 0 is a number like any other; in tables of origin ASes it
+    /// means unknown.
+    Number(u32),
+    /// The address of a router.
+    Address(IpAddr),
+    /// Several ASes that announce the same prefix, as CAIDA writes them: `1_2` for two origins, `1,2` for an
+    /// AS set, or both mixed.
+    Origins(Box<str>),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Address(address) => address.fmt(f),
+            Self::Origins(origins) => origins.fmt(f),
+        }
+    }
+}
+
+/// The labels of a table, numbered from 1 in the order in which they were first seen.
+///
+/// `intern` and `get` hash once, `label` is an index.
+#[derive(Debug, Clone, Default)]
+pub struct NextHops {
+    labels: IndexSet<Label>,
+}
+
+impl NextHops {
+    /// No labels.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next hop of this label; a label not seen before gets the next number.
+    ///
+    /// # Errors
+    /// When the numbers or the memory run out; nothing has changed.
+    pub fn intern(&mut self, label: Label) -> Result<NextHop, NextHopsError> {
+        if let Some(next_hop) = self.get(&label) {
+            return Ok(next_hop);
+        }
+        let next_hop =
+            number(self.labels.len()).ok_or(NextHopsError { kind: NextHopsErrorKind::NoNumbers })?;
+        self.labels
+            .try_reserve(1)
+            .map_err(|_| NextHopsError { kind: NextHopsErrorKind::NoMemory { labels: self.labels.len() } })?;
+        self.labels.insert(label);
+        Ok(next_hop)
+    }
+
+    /// The next hop of this label, if it was seen.
+    #[must_use]
+    pub fn get(&self, label: &Label) -> Option<NextHop> {
+        self.labels.get_index_of(label).and_then(number)
+    }
+
+    /// What the next hop stands for; none for a number that was not given out here.
+    #[must_use]
+    pub fn label(&self, next_hop: NextHop) -> Option<&Label> {
+        self.labels.get_index(usize::try_from(next_hop.id()).ok()? - 1)
+    }
+
+    /// Number of labels.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// All next hops and their labels, in the order in which they were first seen.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (NextHop, &Label)> {
+        // `intern` numbers every label before it is stored.
+        self.labels.iter().enumerate().map(|(index, label)| (number(index).expect("numbered"), label))
+    }
+}
+
+/// The next hop of the label at `index`.
+fn number(index: usize) -> Option<NextHop> {
+    u32::try_from(index).ok()?.checked_add(1).and_then(NextHop::new)
+}
+
+/// Why a label got no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHopsError {
+    kind: NextHopsErrorKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextHopsErrorKind {
+    NoNumbers,
+    NoMemory { labels: usize },
+}
+
+impl fmt::Display for NextHopsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            NextHopsErrorKind::NoNumbers => write!(f, "a table has at most {} next hops", u32::MAX),
+            NextHopsErrorKind::NoMemory { labels } => {
+                write!(f, "the system has no memory left for more than {labels} next hops")
+            }
+        }
+    }
+}
+
+impl core::error::Error for NextHopsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_numbered_from_one_in_order_of_first_sight() {
+        let labels = [
+            Label::Number(0),
+            Label::Address("192.0.2.1".parse().unwrap()),
+            Label::Origins("1_2,3".into()),
+            Label::Address("2001:db8::1".parse().unwrap()),
+            Label::Number(u32::MAX),
+        ];
+        let mut next_hops = NextHops::new();
+        assert!(next_hops.is_empty());
+        for _ in 0..2 {
+            for (index, label) in labels.iter().enumerate() {
+                let next_hop = next_hops.intern(label.clone()).unwrap();
+                assert_eq!(next_hop.id() as usize, index + 1);
+                assert_eq!(next_hops.label(next_hop), Some(label));
+                assert_eq!(next_hops.get(label), Some(next_hop));
+            }
+        }
+        assert_eq!(next_hops.len(), labels.len());
+        assert_eq!(next_hops.label(NextHop::new(6).unwrap()), None);
+        assert_eq!(next_hops.label(NextHop::new(u32::MAX).unwrap()), None);
+        assert_eq!(next_hops.get(&Label::Number(1)), None);
+        let printed: Vec<_> = next_hops.iter().map(|(id, label)| format!("{id}={label}")).collect();
+        assert_eq!(printed, ["1=0", "2=192.0.2.1", "3=1_2,3", "4=2001:db8::1", "5=4294967295"]);
+    }
+
+    #[test]
+    fn numbers_end_at_the_width_of_a_next_hop() {
+        assert_eq!(number(u32::MAX as usize - 1).map(NextHop::id), Some(u32::MAX));
+        assert_eq!(number(u32::MAX as usize), None);
+        assert_eq!(
+            NextHopsError { kind: NextHopsErrorKind::NoNumbers }.to_string(),
+            "a table has at most 4294967295 next hops"
+        );
+        assert_eq!(
+            NextHopsError { kind: NextHopsErrorKind::NoMemory { labels: 7 } }.to_string(),
+            "the system has no memory left for more than 7 next hops"
+        );
+    }
+}

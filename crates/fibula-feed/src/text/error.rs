@@ -1,0 +1,90 @@
+//! Why a line is no entry.
+
+use core::fmt;
+
+use fibula::net::{AddressError, PrefixError};
+
+/// Why a line is no entry, and where it went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineError {
+    reason: Reason,
+    offset: usize,
+}
+
+/// What is wrong with a line; prints without the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reason(LineErrorKind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineErrorKind {
+    Prefix(PrefixError),
+    NoNextHop,
+    NextHopAddress(AddressError),
+    NotANextHop,
+    NumberTooLarge,
+    NotAnOrigin,
+    OriginTooLarge,
+    ExtraField,
+    LineTooLong { limit_bytes: usize },
+}
+
+impl LineError {
+    pub(crate) fn new(kind: LineErrorKind, offset: usize) -> Self {
+        Self { reason: Reason(kind), offset }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Where in the line, in bytes from its start.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Where in the line as editors count, in bytes from 1.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.offset + 1
+    }
+
+    /// Whether the only fault was bits set behind the prefix length, which
+    /// [`HostBits::Mask`](fibula::net::HostBits::Mask) forgives.
+    #[must_use]
+    pub fn is_host_bits(&self) -> bool {
+        matches!(self.reason.0, LineErrorKind::Prefix(error) if error.is_host_bits())
+    }
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.column(), self.reason)
+    }
+}
+
+impl core::error::Error for LineError {}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            LineErrorKind::Prefix(error) => error.reason().fmt(f),
+            LineErrorKind::NoNextHop => f.write_str("no next hop behind the prefix"),
+            LineErrorKind::NextHopAddress(error) => write!(f, "in the next hop: {}", error.reason()),
+            LineErrorKind::NotANextHop => {
+                f.write_str("the next hop is neither a number, nor an address, nor a list of AS numbers")
+            }
+            LineErrorKind::NumberTooLarge => write!(f, "the next hop is a number above {}", u32::MAX),
+            LineErrorKind::NotAnOrigin => f.write_str("an AS number is missing or no number"),
+            LineErrorKind::OriginTooLarge => write!(f, "an AS number is above {}", u32::MAX),
+            LineErrorKind::ExtraField => {
+                f.write_str("there is more on the line than a prefix and a next hop")
+            }
+            LineErrorKind::LineTooLong { limit_bytes } => {
+                write!(f, "the line is longer than {limit_bytes} bytes")
+            }
+        }
+    }
+}

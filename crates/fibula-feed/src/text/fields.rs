@@ -1,0 +1,76 @@
+//! The words of a line.
+
+use super::error::{LineError, LineErrorKind};
+
+/// A word and the byte of the line at which it begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Field<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) offset: usize,
+}
+
+/// No form has more than three fields, and one more is enough to say where the surplus begins.
+const KEPT: usize = 4;
+
+/// The words of a line, in order.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    words: [Field<'a>; KEPT],
+    count: usize,
+    /// Where the last word of the line ends.
+    end: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn split(line: &'a [u8]) -> Self {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut fields = Self { words: [Field::default(); KEPT], count: 0, end: 0 };
+        let mut at = 0;
+        while fields.count < KEPT {
+            while at < line.len() && is_blank(line[at]) {
+                at += 1;
+            }
+            if at == line.len() {
+                break;
+            }
+            let offset = at;
+            while at < line.len() && !is_blank(line[at]) {
+                at += 1;
+            }
+            fields.words[fields.count] = Field { bytes: &line[offset..at], offset };
+            fields.count += 1;
+            fields.end = at;
+        }
+        fields
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_comment(&self) -> bool {
+        self.words[0].bytes.starts_with(b"#")
+    }
+
+    /// The words, of which there may be more than [`KEPT`] in the line.
+    pub(super) fn words(&self) -> &[Field<'a>] {
+        &self.words[..self.count]
+    }
+
+    /// The error of a line that ends where another word is needed.
+    pub(super) fn ends(&self, kind: LineErrorKind) -> LineError {
+        LineError::new(kind, self.end)
+    }
+
+    /// Refuses words behind the first `count`.
+    pub(super) fn refuse_behind(&self, count: usize) -> Result<(), LineError> {
+        match self.words().get(count) {
+            None => Ok(()),
+            Some(field) => Err(LineError::new(LineErrorKind::ExtraField, field.offset)),
+        }
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}

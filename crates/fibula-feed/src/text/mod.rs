@@ -1,0 +1,76 @@
+//! One line of a text table to an entry. Does no I/O.
+//!
+//! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so that a file may mix
+//! them. Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with
+//! `#`, holds no entry. A carriage return at the end of a line is ignored.
+
+mod error;
+mod fields;
+mod next_hop;
+mod pfx2as;
+mod prefix;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use fibula::net::{HostBits, IpPrefix};
+
+use crate::next_hops::Label;
+use fields::Fields;
+
+pub(crate) use error::LineErrorKind;
+pub use error::{LineError, Reason};
+
+/// All forms of lines. A line is in the first form that recognises it; the last recognises any.
+///
+/// To add a form: a file that defines its `FORM`, and a line here.
+pub const FORMS: &[Form] = &[pfx2as::FORM, prefix::FORM];
+
+/// A form that lines come in.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Form {
+    /// Its name. Lower case, hyphens.
+    pub name: &'static str,
+    /// What it looks like.
+    pub syntax: &'static str,
+    /// A line in it.
+    pub example: &'static str,
+    recognises: fn(&Fields<'_>) -> bool,
+    decode: fn(&Fields<'_>, HostBits) -> Result<Entry, LineError>,
+}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Form").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a line says: a prefix and where it leads. Prints as a line that is read back as the same entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The addresses.
+    pub prefix: IpPrefix,
+    /// Where they go.
+    pub next_hop: Label,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.prefix, self.next_hop)
+    }
+}
+
+/// Reads one line, without its line feed; none where it is blank or a comment.
+///
+/// # Errors
+/// Says what is wrong and in which column.
+pub fn decode(line: &[u8], host_bits: HostBits) -> Result<Option<Entry>, LineError> {
+    let fields = Fields::split(line);
+    if fields.is_empty() || fields.is_comment() {
+        return Ok(None);
+    }
+    let form = FORMS.iter().find(|form| (form.recognises)(&fields)).expect("the last recognises any");
+    (form.decode)(&fields, host_bits).map(Some)
+}

@@ -1,0 +1,202 @@
+use core::net::IpAddr;
+
+use fibula::net::Prefix;
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(line: &str) -> Result<Option<String>, String> {
+    decode(line.as_bytes(), HostBits::Refuse)
+        .map(|entry| entry.map(|entry| entry.to_string()))
+        .map_err(|error| error.to_string())
+}
+
+fn entry(line: &str) -> String {
+    read(line).unwrap().unwrap()
+}
+
+fn error(line: &str) -> String {
+    read(line).unwrap_err()
+}
+
+fn label(line: &str) -> Label {
+    decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap().next_hop
+}
+
+#[test]
+fn every_form_recognises_its_example_first() {
+    for form in FORMS {
+        let fields = Fields::split(form.example.as_bytes());
+        let first = FORMS.iter().find(|form| (form.recognises)(&fields)).unwrap();
+        assert_eq!(first.name, form.name);
+        assert!((form.decode)(&fields, HostBits::Refuse).is_ok(), "{form:?}");
+    }
+    let last = FORMS.last().unwrap();
+    for line in ["", "x", "10.0.0.0 24 1", "a b c d e"] {
+        assert!((last.recognises)(&Fields::split(line.as_bytes())));
+    }
+}
+
+#[test]
+fn prefixes_with_a_next_hop() {
+    assert_eq!(entry("1.0.0.0/24 78"), "1.0.0.0/24 78");
+    assert_eq!(entry("1.0.0.0/24\t78\r"), "1.0.0.0/24 78");
+    assert_eq!(entry("  1.0.0.0/24 \t via   192.0.2.1\t \r"), "1.0.0.0/24 192.0.2.1");
+    assert_eq!(entry("0.0.0.0/0 0"), "0.0.0.0/0 0");
+    assert_eq!(entry("192.0.2.1 5"), "192.0.2.1/32 5");
+    assert_eq!(entry("192.0.2.1 via 192.0.2.2"), "192.0.2.1/32 192.0.2.2");
+    assert_eq!(entry("2001:DB8:0::/32 2001:db8:0::1"), "2001:db8::/32 2001:db8::1");
+    assert_eq!(entry("10.0.0.0/8 2001:db8::1"), "10.0.0.0/8 2001:db8::1");
+    assert_eq!(entry("::/0 007"), "::/0 7");
+    assert_eq!(entry("10.0.0.0/8 1_2,3"), "10.0.0.0/8 1_2,3");
+    assert_eq!(label("10.0.0.0/8 4294967295"), Label::Number(u32::MAX));
+    assert_eq!(label("10.0.0.0/8 ::ffff:192.0.2.1"), Label::Address("::ffff:192.0.2.1".parse().unwrap()));
+}
+
+#[test]
+fn addresses_with_a_length_and_origins() {
+    assert_eq!(entry("1.0.0.0\t24\t13335"), "1.0.0.0/24 13335");
+    assert_eq!(entry("2001:200::\t32\t2500\r"), "2001:200::/32 2500");
+    assert_eq!(label("1.0.0.0\t24\t1_2_3"), Label::Origins("1_2_3".into()));
+    assert_eq!(label("1.0.0.0 24 1,2"), Label::Origins("1,2".into()));
+    assert_eq!(label("1.0.0.0 24 1_2,3_4"), Label::Origins("1_2,3_4".into()));
+    assert_eq!(label("1.0.0.0 24 0"), Label::Number(0));
+    assert_eq!(
+        entry("1.0.0.0 000000000000000000000000000000000000000000000000000000000024 1"),
+        "1.0.0.0/24 1"
+    );
+}
+
+#[test]
+fn blank_lines_and_comments_hold_nothing() {
+    for line in ["", "\r", " \t ", "#", "# 1.0.0.0/24 78", "  # x", "#1 2 3 4 5 6"] {
+        assert_eq!(read(line), Ok(None), "{line:?}");
+    }
+}
+
+#[test]
+fn errors_of_prefix_and_next_hop() {
+    assert_eq!(error("1.0.0.0/33 78"), "column 9: prefix length 33 is above the 32 bits of IPv4");
+    assert_eq!(error("  ::/129 78"), "column 6: prefix length 129 is above the 128 bits of IPv6");
+    assert_eq!(
+        error("1.0.0.1/24 78"),
+        "column 8: bits are set behind the first 24: mask them, or mend the length"
+    );
+    assert_eq!(error("1.0.0/24 78"), "column 6: the address ends early");
+    assert_eq!(error(" 1.0.0.256/24 78"), "column 8: a part of an IPv4 address is above 255");
+    assert_eq!(error("1.0.0.0/ 78"), "column 9: no prefix length behind '/'");
+    assert_eq!(error("1.0.0.0/2x 78"), "column 10: unexpected 'x' in the prefix length");
+    assert_eq!(error("default 78"), "column 1: unexpected 'd'");
+    for (line, column) in [("1.0.0.0/24", 11), ("1.0.0.0/24  \r", 11), ("1.0.0.0/24 via ", 15)] {
+        assert_eq!(error(line), format!("column {column}: no next hop behind the prefix"));
+    }
+    let neither = "the next hop is neither a number, nor an address, nor a list of AS numbers";
+    assert_eq!(error("1.0.0.0/24 eth0"), format!("column 12: {neither}"));
+    assert_eq!(error("1.0.0.0/24 -1"), format!("column 12: {neither}"));
+    assert_eq!(error("1.0.0.0/24 via via"), format!("column 16: {neither}"));
+    assert_eq!(error("1.0.0.0/24 4294967296"), "column 12: the next hop is a number above 4294967295");
+    assert_eq!(
+        error("1.0.0.0/24 192.0.2.300"),
+        "column 20: in the next hop: a part of an IPv4 address is above 255"
+    );
+    assert_eq!(error("1.0.0.0/24 via fe80::1%1"), "column 23: in the next hop: unexpected '%'");
+    let more = "there is more on the line than a prefix and a next hop";
+    assert_eq!(error("1.0.0.0/24 78 79"), format!("column 15: {more}"));
+    assert_eq!(error("1.0.0.0/24 via 78 79 80"), format!("column 19: {more}"));
+    assert_eq!(error("1.0.0.0/24 78 # a"), format!("column 15: {more}"));
+    assert_eq!(error("1.0.0.0 192.0.2.1 79"), format!("column 19: {more}"));
+}
+
+#[test]
+fn errors_of_address_length_and_origins() {
+    assert_eq!(error("1.0.0.0\t33\t1"), "column 9: prefix length 33 is above the 32 bits of IPv4");
+    assert_eq!(error("1.0.0.0   2x 1"), "column 12: unexpected 'x' in the prefix length");
+    assert_eq!(error("1.0.0 24 1"), "column 6: the address ends early");
+    assert_eq!(error(" 1.0.x.0 24 1"), "column 6: unexpected 'x'");
+    assert_eq!(
+        error("1.0.0.1  24 1"),
+        "column 10: bits are set behind the first 24: mask them, or mend the length"
+    );
+    for (line, column) in [
+        ("1.0.0.0 24 x", 12),
+        ("1.0.0.0 24 1_x", 14),
+        ("1.0.0.0 24 1__2", 14),
+        ("1.0.0.0 24 _1", 12),
+        ("1.0.0.0 24 1,", 14),
+        ("1.0.0.0 24 192.0.2.1", 15),
+        ("1.0.0.0/24 1_", 14),
+    ] {
+        assert_eq!(error(line), format!("column {column}: an AS number is missing or no number"), "{line}");
+    }
+    assert_eq!(error("1.0.0.0 24 1_4294967296"), "column 14: an AS number is above 4294967295");
+    assert_eq!(error("1.0.0.0 24 4294967296"), "column 12: an AS number is above 4294967295");
+    assert_eq!(error("1.0.0.0 24 1 2"), "column 14: there is more on the line than a prefix and a next hop");
+    let long = format!("{} 24 1", "1".repeat(100));
+    assert_eq!(error(&long), "column 1: a part of an IPv4 address is above 255");
+}
+
+#[test]
+fn columns_host_bits_and_limits_can_be_asked_for() {
+    let line = b"10.0.0.1/8 1";
+    let error = decode(line, HostBits::Refuse).unwrap_err();
+    assert!(error.is_host_bits());
+    assert_eq!((error.offset(), error.column()), (8, 9));
+    assert_eq!(decode(line, HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
+    assert_eq!(decode(b"10.0.0.1 8 1", HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
+    let error = LineError::new(LineErrorKind::LineTooLong { limit_bytes: 65_536 }, 65_536);
+    assert_eq!(error.to_string(), "column 65537: the line is longer than 65536 bytes");
+}
+
+fn any_prefix() -> impl Strategy<Value = IpPrefix> {
+    prop_oneof![
+        (any::<u32>(), 0u8..=32).prop_map(|(addr, len)| IpPrefix::V4(Prefix::masked(addr, len).unwrap())),
+        (any::<u128>(), 0u8..=128).prop_map(|(addr, len)| IpPrefix::V6(Prefix::masked(addr, len).unwrap())),
+    ]
+}
+
+fn any_label() -> impl Strategy<Value = Label> {
+    prop_oneof![
+        any::<u32>().prop_map(Label::Number),
+        any::<IpAddr>().prop_map(Label::Address),
+        "(0|[1-9][0-9]{0,8})([_,](0|[1-9][0-9]{0,8})){1,9}"
+            .prop_map(|origins| Label::Origins(origins.into())),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_back(prefix in any_prefix(), next_hop in any_label()) {
+        let entry = Entry { prefix, next_hop };
+        prop_assert_eq!(decode(entry.to_string().as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
+        let via = format!("\t{} via {}\r", entry.prefix, entry.next_hop);
+        prop_assert_eq!(decode(via.as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
+        if !matches!(entry.next_hop, Label::Address(_)) {
+            let pfx2as = entry.to_string().replace(['/', ' '], "\t");
+            prop_assert_eq!(decode(pfx2as.as_bytes(), HostBits::Refuse), Ok(Some(entry)));
+        }
+    }
+
+    #[test]
+    fn bytes_never_panic_and_errors_point_into_the_line(line in proptest::collection::vec(any::<u8>(), 0..80)) {
+        check_error(&line);
+    }
+
+    #[test]
+    fn nearly_lines_never_panic(line in "[0-9a-f.:/ \t#_,via]{0,60}") {
+        check_error(line.as_bytes());
+    }
+}
+
+fn check_error(line: &[u8]) {
+    for host_bits in [HostBits::Refuse, HostBits::Mask] {
+        match decode(line, host_bits) {
+            Err(error) => {
+                assert!(error.offset() <= line.len(), "{error}");
+                assert!(!error.reason().to_string().contains("at byte"), "{error}");
+            }
+            // Whatever is accepted prints as something that means the same.
+            Ok(Some(entry)) => assert_eq!(decode(entry.to_string().as_bytes(), host_bits), Ok(Some(entry))),
+            Ok(None) => {}
+        }
+    }
+}

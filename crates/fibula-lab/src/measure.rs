@@ -1,0 +1,168 @@
+//! Lookups and builds against the clock.
+//!
+//! A figure comes with the number of wrong answers of the same structure over the same keys in the same call: a
+//! benchmark with a wrong answer has failed. Machines are shared and noisy: compare medians of contestants
+//! that were measured in turn.
+
+use core::hint::black_box;
+use std::time::{Duration, Instant};
+
+use fibula::fib::registry::Algorithm;
+use fibula::fib::{BuildError, Fib};
+use fibula::memory::Limits;
+use fibula::net::{Key, NextHop, Routes};
+
+/// Passes shorter than this are repeated within a run, so that the clock's resolution does not show.
+const RUN_TIME_MIN: Duration = Duration::from_millis(2);
+
+/// Fewest runs, unless they would take far longer than the budget.
+const RUNS_MIN: usize = 3;
+
+/// How to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Keys a call of the structure.
+    pub batch: usize,
+    /// Time to spend on timed runs; the warm-up comes on top. At least three runs are made, unless they would
+    /// take more than four times as long.
+    pub budget: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { batch: 256, budget: Duration::from_secs(1) }
+    }
+}
+
+/// How fast lookups were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement {
+    /// Million lookups a second, median of the runs; 0 where there were no keys.
+    pub mlps_median: f64,
+    /// The slowest run.
+    pub mlps_min: f64,
+    /// The fastest run.
+    pub mlps_max: f64,
+    /// Number of timed runs.
+    pub runs: usize,
+    /// Number of keys whose answer was not the expected one.
+    pub wrong: usize,
+}
+
+/// Measures [`Fib::lookup_batch`] over all keys in batches. The warm-up compares every answer with `expected`.
+///
+/// # Panics
+/// When `keys` and `expected` differ in length, or the batch is 0.
+pub fn measure_lookups<K: Key>(
+    fib: &dyn Fib<K>,
+    keys: &[K],
+    expected: &[Option<NextHop>],
+    settings: &Settings,
+) -> Measurement {
+    assert_eq!(keys.len(), expected.len(), "every key needs an expected answer");
+    assert!(settings.batch > 0, "a batch holds a key at least");
+    let mut results = vec![None; settings.batch.min(keys.len())];
+    let mut wrong = 0;
+    for (keys, expected) in keys.chunks(settings.batch).zip(expected.chunks(settings.batch)) {
+        let results = &mut results[..keys.len()];
+        fib.lookup_batch(keys, results);
+        wrong += results.iter().zip(expected).filter(|(found, expected)| found != expected).count();
+    }
+    let pass = || {
+        for keys in keys.chunks(settings.batch) {
+            let results = &mut results[..keys.len()];
+            fib.lookup_batch(black_box(keys), results);
+            black_box(results);
+        }
+    };
+    timed(keys.len(), settings.budget, wrong, pass)
+}
+
+/// Measures [`Fib::lookup`], one key a call and each call free to overlap the next. The warm-up compares every
+/// answer with `expected`; the batch of the settings means nothing here.
+///
+/// # Panics
+/// When `keys` and `expected` differ in length.
+pub fn measure_single<K: Key>(
+    fib: &dyn Fib<K>,
+    keys: &[K],
+    expected: &[Option<NextHop>],
+    settings: &Settings,
+) -> Measurement {
+    assert_eq!(keys.len(), expected.len(), "every key needs an expected answer");
+    let wrong = keys.iter().zip(expected).filter(|&(&key, &expected)| fib.lookup(key) != expected).count();
+    let pass = || {
+        for &key in black_box(keys) {
+            black_box(fib.lookup(key));
+        }
+    };
+    timed(keys.len(), settings.budget, wrong, pass)
+}
+
+/// Builds a structure; it and the nanoseconds that took.
+///
+/// # Errors
+/// The build's.
+pub fn measure_build<K: Key>(
+    algorithm: &Algorithm<K>,
+    routes: &dyn Routes<K>,
+    limits: Limits,
+) -> Result<(Box<dyn Fib<K>>, u64), BuildError> {
+    let start = Instant::now();
+    let fib = (algorithm.build)(routes, limits)?;
+    let build_time_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok((fib, build_time_ns))
+}
+
+/// Runs passes over `keys` keys until the budget is used.
+fn timed(keys: usize, budget: Duration, wrong: usize, mut pass: impl FnMut()) -> Measurement {
+    let mut rates = Vec::new();
+    if keys > 0 {
+        let start = Instant::now();
+        pass();
+        let once = start.elapsed().max(Duration::from_nanos(1));
+        let passes = RUN_TIME_MIN.as_nanos().div_ceil(once.as_nanos()).max(1);
+        let start = Instant::now();
+        while rates.is_empty() || {
+            let spent = start.elapsed();
+            spent < budget || rates.len() < RUNS_MIN && spent < budget * 4
+        } {
+            let run = Instant::now();
+            for _ in 0..passes {
+                pass();
+            }
+            let seconds = run.elapsed().as_secs_f64();
+            rates.push(keys as f64 * passes as f64 / seconds / 1e6);
+        }
+    }
+    rates.sort_unstable_by(f64::total_cmp);
+    Measurement {
+        mlps_median: median(&rates),
+        mlps_min: rates.first().copied().unwrap_or(0.0),
+        mlps_max: rates.last().copied().unwrap_or(0.0),
+        runs: rates.len(),
+        wrong,
+    }
+}
+
+/// The median of sorted numbers, 0 of none.
+fn median(sorted: &[f64]) -> f64 {
+    match sorted.len() {
+        0 => 0.0,
+        len if len % 2 == 1 => sorted[len / 2],
+        len => f64::midpoint(sorted[len / 2 - 1], sorted[len / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_any_number_of_runs() {
+        assert!(median(&[]) == 0.0);
+        assert!(median(&[3.0]) == 3.0);
+        assert!(median(&[1.0, 2.0]) == 1.5);
+        assert!(median(&[1.0, 2.0, 9.0]) == 2.0);
+    }
+}

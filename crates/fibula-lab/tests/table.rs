@@ -1,0 +1,166 @@
+//! Generated tables keep every promise of their spec and profile.
+
+use fibula::net::{Key, Prefix, Route, RouteSlice, Toy};
+use fibula_lab::table::{Block, Profile, TableError, TableSpec, Zone, generate};
+
+fn spec(routes: usize, seed: u64) -> TableSpec {
+    TableSpec { routes, next_hops: 256, seed }
+}
+
+/// A table, held against the promises that every table keeps.
+fn table<K: Key>(spec: &TableSpec, profile: &Profile) -> Vec<Route<K>> {
+    let routes = generate::<K>(spec, profile).unwrap();
+    assert_eq!(routes.len(), spec.routes);
+    RouteSlice::new(&routes).unwrap();
+    let inside = |block: Block, prefix: Prefix<K>| {
+        Prefix::new(K::from_bits(block.addr), block.len).unwrap().covers(prefix)
+    };
+    for route in &routes {
+        let prefix = route.prefix;
+        assert!(profile.lengths.iter().any(|line| line.len == prefix.len()), "{prefix}");
+        assert!(profile.zones.iter().any(|zone| inside(zone.block, prefix)), "{prefix}");
+        for &block in &profile.reserved {
+            assert!(!Prefix::new(K::from_bits(block.addr), block.len).unwrap().overlaps(prefix), "{prefix}");
+        }
+        assert!(route.next_hop.id() <= spec.next_hops);
+    }
+    routes
+}
+
+/// FNV-1a over all fields.
+fn checksum<K: Key>(routes: &[Route<K>]) -> u64 {
+    let fields = routes.iter().flat_map(|route| {
+        [route.prefix.addr().to_bits(), route.prefix.len().into(), route.next_hop.id().into()]
+    });
+    fields.flat_map(u128::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// For each number of covers, how many routes have it.
+fn depths<K: Key>(routes: &[Route<K>]) -> Vec<usize> {
+    let mut depths = vec![0; 129];
+    let mut open: Vec<Prefix<K>> = Vec::new();
+    for route in routes {
+        open.truncate(open.partition_point(|cover| cover.covers(route.prefix)));
+        depths[open.len()] += 1;
+        open.push(route.prefix);
+    }
+    depths
+}
+
+fn sizes<K: Key>(profile: &Profile, most: usize) {
+    for routes in [0, 1, 2, 3, 10, 100, 1_000, most] {
+        for seed in 0..3 {
+            table::<K>(&spec(routes.min(most), seed), profile);
+        }
+    }
+}
+
+#[test]
+fn every_size_is_met_exactly_in_every_family() {
+    sizes::<u32>(&Profile::ipv4(), 30_000);
+    sizes::<u128>(&Profile::ipv6(), 30_000);
+    sizes::<u32>(&Profile::ipv4().with_long_prefixes::<u32>(20_000), 30_000);
+    sizes::<u128>(&Profile::ipv6().with_long_prefixes::<u128>(20_000), 30_000);
+    sizes::<Toy<16>>(&Profile::toy(16), 2_000);
+    sizes::<Toy<8>>(&Profile::toy(8), 200);
+}
+
+#[test]
+fn a_space_can_be_filled_to_the_last_slot_and_no_further() {
+    let profile = Profile::toy(8);
+    let limit: usize = profile.lengths.iter().map(|line| 1 << line.len).sum();
+    for routes in [limit / 2, limit - 1, limit] {
+        table::<Toy<8>>(&spec(routes, 7), &profile);
+    }
+    let error = generate::<Toy<8>>(&spec(limit + 1, 7), &profile).unwrap_err();
+    assert_eq!(error, TableError::Full { limit: limit as u128, need: limit + 1 });
+    for bits in [1, 3, 16] {
+        assert_eq!(Profile::toy(bits).lengths.last().unwrap().len, bits);
+    }
+    table::<Toy<3>>(&spec(8, 1), &Profile::toy(3));
+    table::<Toy<1>>(&spec(2, 1), &Profile::toy(1));
+    assert!(matches!(
+        generate::<u32>(&spec(40_000_000, 1), &Profile::ipv4()),
+        Err(TableError::Full { need: 40_000_000, .. })
+    ));
+}
+
+#[test]
+fn impossible_demands_are_errors() {
+    let none = TableSpec { next_hops: 0, ..spec(1, 1) };
+    assert_eq!(generate::<u32>(&none, &Profile::ipv4()), Err(TableError::NoNextHops));
+    assert!(generate::<u32>(&TableSpec { routes: 0, ..none }, &Profile::ipv4()).unwrap().is_empty());
+    assert!(matches!(generate::<u32>(&spec(1, 1), &Profile::ipv6()), Err(TableError::Profile(_))));
+    let zone = |addr, len| Zone { block: Block { addr, len }, weight: 1 };
+    let broken: [fn(&mut Profile); 5] = [
+        |profile| profile.lengths.reverse(),
+        |profile| profile.top_gaps.clear(),
+        |profile| profile.nested_gaps[0].octaves.fill(0),
+        |profile| profile.next_hops.own_permille = 1001,
+        |profile| profile.reserved[0].addr += 1,
+    ];
+    for (index, break_it) in broken.iter().enumerate() {
+        let mut profile = Profile::ipv4();
+        break_it(&mut profile);
+        profile.nested_gaps[0].jump = 0;
+        let outcome = generate::<u32>(&spec(10, 1), &profile);
+        assert!(matches!(outcome, Err(TableError::Profile(_))), "fault {index} passes");
+    }
+    let overlapping = Profile { zones: vec![zone(0, 1), zone(1 << 30, 2)], ..Profile::ipv4() };
+    assert!(matches!(generate::<u32>(&spec(10, 1), &overlapping), Err(TableError::Profile(_))));
+    let nowhere = Profile { zones: Vec::new(), ..Profile::ipv4() };
+    assert_eq!(generate::<u32>(&spec(1, 1), &nowhere), Err(TableError::Full { limit: 0, need: 1 }));
+}
+
+#[test]
+fn a_seed_gives_the_same_table_everywhere() {
+    // These change only when the profiles or the generator are meant to change: records name a table by its spec.
+    let checksums = [
+        checksum(&table::<u32>(&spec(5_000, 1), &Profile::ipv4())),
+        checksum(&table::<u128>(&spec(5_000, 1), &Profile::ipv6())),
+        checksum(&table::<Toy<16>>(&spec(500, 1), &Profile::toy(16))),
+    ];
+    assert_eq!(checksums, [7_700_165_153_130_078_802, 10_337_481_679_846_950_020, 7_448_323_162_312_969_320]);
+    assert_ne!(checksums[0], checksum(&table::<u32>(&spec(5_000, 2), &Profile::ipv4())));
+}
+
+fn shape<K: Key>(spec: &TableSpec, profile: &Profile, nested: core::ops::Range<f64>) {
+    let routes = table::<K>(spec, profile);
+    let share = |count: usize| count as f64 / routes.len() as f64;
+    let weight: u32 = profile.lengths.iter().map(|line| line.weight).sum();
+    for line in &profile.lengths {
+        let count = routes.iter().filter(|route| route.prefix.len() == line.len).count();
+        // The shortest lengths have more weight in a small table than there are slots.
+        let off = share(count) - f64::from(line.weight) / f64::from(weight);
+        assert!(off.abs() < 0.001, "/{}: off by {off}", line.len);
+    }
+    let depths = depths(&routes);
+    let found = share(routes.len() - depths[0]);
+    assert!(nested.contains(&found), "{found} nested");
+    assert!(
+        share(depths[1]) > share(depths[2]) && depths[3] > 0 && depths[10..].iter().all(|&count| count == 0)
+    );
+    let mut popularity = vec![0; spec.next_hops as usize + 1];
+    routes.iter().for_each(|route| popularity[route.next_hop.id() as usize] += 1);
+    popularity.sort_unstable_by(|a, b| b.cmp(a));
+    let top = |count: usize| share(popularity[..count].iter().sum());
+    assert!((0.52..0.68).contains(&top(8)), "top 8: {}", top(8));
+    assert!((0.80..0.93).contains(&top(64)), "top 64: {}", top(64));
+}
+
+#[test]
+fn tables_have_the_shape_of_the_internet() {
+    shape::<u32>(&TableSpec { routes: 200_000, ..TableSpec::ipv4() }, &Profile::ipv4(), 0.48..0.53);
+    shape::<u128>(&TableSpec { routes: 100_000, ..TableSpec::ipv6() }, &Profile::ipv6(), 0.56..0.61);
+}
+
+#[test]
+fn long_prefixes_come_on_demand_only() {
+    let long = |routes: &[Route<u32>]| routes.iter().filter(|route| route.prefix.len() > 24).count();
+    assert_eq!(long(&table(&spec(10_000, 1), &Profile::ipv4())), 0);
+    let profile = Profile::ipv4().with_long_prefixes::<u32>(100_000);
+    let found = long(&table(&spec(10_000, 1), &profile));
+    assert!((850..970).contains(&found), "{found}");
+}

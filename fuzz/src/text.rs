@@ -1,0 +1,69 @@
+//! Text tables: ours against a reading with the standard library's splitting and numbers.
+//!
+//! The same bytes are loaded whole as well, so that the decompressors meet them too.
+
+use std::net::IpAddr;
+
+use fibula::net::HostBits;
+use fibula_feed::text::{self, Entry};
+use fibula_feed::{Label, LoadOptions, load_reader};
+
+pub(crate) fn compare(bytes: &[u8]) {
+    let (mut entries, mut bad, mut lines) = (0, 0, 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        lines += 1;
+        for host_bits in [HostBits::Mask, HostBits::Refuse] {
+            let ours = text::decode(line, host_bits);
+            if let Ok(Some(entry)) = &ours {
+                // What is printed is read back as the same.
+                assert_eq!(
+                    text::decode(entry.to_string().as_bytes(), HostBits::Refuse).as_ref(),
+                    Ok(&ours.clone().unwrap())
+                );
+            }
+            if let Err(error) = &ours {
+                assert!(error.column() <= line.len() + 1, "{error}");
+            }
+            if host_bits == HostBits::Refuse {
+                entries += u64::from(matches!(ours, Ok(Some(_))));
+                bad += u64::from(ours.is_err());
+            } else if let Ok(line) = std::str::from_utf8(line) {
+                reference(line, ours.ok().flatten().as_ref());
+            }
+        }
+    }
+    let Ok(table) = load_reader("fuzz", bytes, &LoadOptions::default(), &mut |_| ()) else { return };
+    if table.report.compression != fibula_feed::compression::Compression::Plain {
+        return;
+    }
+    let report = &table.report;
+    assert_eq!((report.lines, report.bad_lines), (lines, bad));
+    assert_eq!(report.routes_v4 + report.routes_v6 + report.repeated, entries);
+    assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
+    table.v4.check().unwrap();
+    table.v6.check().unwrap();
+}
+
+/// Where this reads an entry, ours must read the same one. It reads the plain forms only.
+fn reference(line: &str, ours: Option<&Entry>) {
+    let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
+    let (prefix, next_hop) = match words[..] {
+        [prefix, next_hop] | [prefix, "via", next_hop] if prefix.contains('/') => {
+            (prefix.to_owned(), next_hop)
+        }
+        [address, len, origin] if !address.contains('/') => (format!("{address}/{len}"), origin),
+        _ => return,
+    };
+    let Some(prefix) = crate::address::reference(&prefix) else { return };
+    let label = match (next_hop.parse::<u32>(), next_hop.parse::<IpAddr>()) {
+        (Ok(number), _) if !next_hop.starts_with('+') => Label::Number(number),
+        (_, Ok(address)) if words.len() == 2 => Label::Address(address),
+        _ => return,
+    };
+    // A carriage return inside a line is no blank to ours.
+    if line.trim_end_matches('\r').contains('\r') || line.ends_with("\r\r") {
+        return;
+    }
+    assert_eq!(ours, Some(&Entry { prefix, next_hop: label }), "{line:?}");
+}

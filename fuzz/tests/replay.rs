@@ -1,0 +1,28 @@
+//! Replays the corpora: what a fuzzer found once is tried at every test run.
+
+use std::path::Path;
+
+#[test]
+fn corpora_replay() {
+    for (name, target) in fibula_fuzz::TARGETS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+        let mut inputs = 0;
+        for entry in
+            std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        {
+            target(&std::fs::read(entry.unwrap().path()).unwrap());
+            inputs += 1;
+        }
+        assert!(inputs > 0, "{name}: an empty corpus proves nothing");
+    }
+}
+
+#[test]
+fn random_bytes_are_survived() {
+    let mut random = fibula_proof::tables::Random(11);
+    for round in 0..2_000 {
+        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.bits() as u8).collect();
+        let (_, target) = fibula_fuzz::TARGETS[round % fibula_fuzz::TARGETS.len()];
+        target(&bytes);
+    }
+}
