@@ -1,1 +1,84 @@
-//! cli.
+//! The command `fibula`: look up, compare and inspect routing tables.
+//!
+//! This crate alone prints, reads the environment and exits. A command is a module; what it understands
+//! stands in `args`, from which help, completions and manual pages are made.
+
+mod algorithms;
+mod args;
+mod docs;
+mod failure;
+mod lookup;
+mod records;
+mod say;
+mod table;
+mod text;
+mod tour;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command, TourCli};
+use failure::{Failure, code};
+
+/// Runs the command `fibula`; `args` begin with the program's name. Errors are printed to standard error.
+///
+/// Exit codes: 0, 1 nothing found, 2 wrong use, 3 bad input.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let program = args.first().map_or("fibula".into(), |name| name.to_string_lossy().into_owned());
+    let command = match Cli::try_parse_from(args) {
+        Ok(cli) => cli.command,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match &command {
+        None => help(),
+        Some(Command::Lookup(args)) => lookup::run(args),
+        Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Tour(args)) => tour::run(args, &program),
+        Some(Command::Completions(args)) => docs::completions(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Man(args)) => docs::man(args).map(|()| ExitCode::SUCCESS),
+    };
+    end(outcome)
+}
+
+/// Runs the tour as a program of its own, as the workspace's `cargo run` does; `args` begin with the program's
+/// name.
+pub fn tour(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match TourCli::try_parse_from(args) {
+        Ok(cli) => end(tour::run(&cli.tour, "cargo run --release --bin fibula --")),
+        Err(error) => refuse(&error),
+    }
+}
+
+fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
+    outcome.unwrap_or_else(|failure| {
+        let (message, code) = failure.report();
+        if let Some(message) = message {
+            say::error(message);
+        }
+        code
+    })
+}
+
+/// The short help, which ends by naming the tour.
+fn help() -> Result<ExitCode, Failure> {
+    Cli::command().print_help()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is wrong with the arguments; also the help and the version, which arrive as errors too.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // Who asks for help and closes the pipe early has read enough.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && error.to_string().contains("--table")
+    {
+        say::plain("\nNo table at hand? 'fibula tour' makes one up.");
+    }
+    code::WRONG_USE.into()
+}

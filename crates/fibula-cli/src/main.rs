@@ -1,2 +1,7 @@
-//! The command.
-fn main() {}
+//! The command `fibula`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fibula_cli::run(std::env::args_os())
+}

@@ -1,2 +1,7 @@
-//! The tour.
-fn main() {}
+//! What `cargo run` runs in this workspace: the tour of `fibula-cli`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fibula_cli::tour(std::env::args_os())
+}

@@ -1,0 +1,295 @@
+//! What the command understands: its words, options and help texts.
+
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::Styles;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+/// Look up addresses in Internet routing tables, and compare the structures that do it
+///
+/// A routing table is a list of prefixes (blocks of addresses, such as 192.0.2.0/24), each with a next hop.
+/// An address belongs to the longest prefix that contains it. fibula finds that prefix, for one address or
+/// for millions a second, in tables of any size, IPv4 and IPv6 side by side.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fibula",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = "\
+Exit codes:
+  0  done
+  1  nothing found
+  2  wrong use
+  3  bad input, or a file that cannot be read or written
+
+Examples:
+  fibula lookup --table routes.txt 192.0.2.1 2001:db8::1
+  fibula lookup --table routes.txt.gz --format csv < addresses.txt
+  fibula algorithms
+
+'fibula COMMAND --help' explains a command. To see what fibula does, in under a minute: fibula tour"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The tour as a program of its own, without the word `tour` in front.
+#[derive(Debug, Parser)]
+#[command(name = "tour", version, styles = STYLES, max_term_width = 100)]
+pub(crate) struct TourCli {
+    #[command(flatten)]
+    pub(crate) tour: TourArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Lookup(LookupArgs),
+    Algorithms(AlgorithmsArgs),
+    Tour(TourArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Find the route of each address: the matched prefix and its next hop
+///
+/// Answers one line an address, in order. Addresses come from the command line or, when none are given, from
+/// standard input, one a line; what has arrived is answered at once, so that fibula can stand in a pipe or
+/// be typed into.
+///
+/// The table is a text file, plain or compressed (gzip, bzip2, xz, zstd), with a prefix and a next hop a
+/// line: '192.0.2.0/24 198.51.100.1'. A next hop is an address or a number (an interface, an AS). Both
+/// families may stand in one table. Bad lines are reported and left out.
+///
+/// An address with a colon is an IPv6 address. That holds for IPv4-mapped ones (::ffff:192.0.2.1) too: they
+/// are looked up among the IPv6 routes as they stand.
+///
+/// Where answers come from: the first 65,536 addresses of a family are answered by the table itself (the
+/// RIB), which can be asked as soon as it is loaded. When more arrive, a structure made for speed is built and
+/// answers the rest. It is built over ids, one for each pair of next hop and prefix length; the address cut to
+/// that length is the prefix. The answers are the same; --stats says which gave how many.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Output, for an address with a route, one without, and a line that is no address:
+  text       192.0.2.1 192.0.2.0/24 via 64500
+             198.51.100.1 no route
+             - not an address
+  csv        address,prefix,next_hop           (the header)
+             192.0.2.1,192.0.2.0/24,64500
+             198.51.100.1,,
+             ,,
+  json-line  {\"address\":\"192.0.2.1\",\"prefix\":\"192.0.2.0/24\",\"next_hop\":\"64500\"}
+             {\"address\":\"198.51.100.1\",\"prefix\":null,\"next_hop\":null}
+             {\"address\":null,\"prefix\":null,\"next_hop\":null}
+  json       a list of the same objects
+
+Exit codes:
+  0  at least one address has a route; also when the reader of the output went away
+  1  no address has a route
+  2  wrong use
+  3  a line was no address, or the table cannot be read
+
+Examples:
+  fibula lookup --table routes.txt 192.0.2.1
+  fibula lookup -t routes.txt.xz --format csv < addresses.txt > routes.csv
+  cut -d, -f1 flows.csv | fibula lookup -t routes.txt --json")]
+pub(crate) struct LookupArgs {
+    /// Addresses to look up; read from standard input, one a line, when none are given
+    #[arg(value_name = "ADDRESS", allow_hyphen_values = false)]
+    pub(crate) addresses: Vec<String>,
+
+    /// The routing table; '-' is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) table: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Clear bits behind the prefix length in the table (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
+    #[arg(long)]
+    pub(crate) mask: bool,
+
+    /// Stop at the first bad line of the table instead of leaving it out
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Most memory the table may take, and again each structure: bytes, or with K, M or G (powers of 1024)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) memory_limit: Option<usize>,
+
+    /// Answer by this structure from the first address on (see 'fibula algorithms'); a family it does not
+    /// serve is answered as usual
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Option<String>,
+
+    /// When done, say on standard error what was loaded, what answered, and how fast
+    #[arg(short, long)]
+    pub(crate) stats: bool,
+
+    #[command(flatten)]
+    pub(crate) quiet: QuietArgs,
+}
+
+/// List the lookup structures that fibula knows
+///
+/// Each is a way to find the longest matching prefix, with the paper it comes from, the address families
+/// and instruction sets it is made for, and whether it follows changes of a table in place or is rebuilt.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula algorithms
+  fibula algorithms --json
+  fibula algorithms --markdown > docs/algorithms.md")]
+pub(crate) struct AlgorithmsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Print the list as a Markdown document
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub(crate) markdown: bool,
+}
+
+/// See what fibula does, in under a minute, with nothing to prepare
+///
+/// Makes up a routing table of the Internet's size and shape, looks a few addresses up, builds every
+/// structure fibula knows over it, checks their answers against the simplest one, and measures them.
+///
+/// Exits with 0 when every answer was right, with 1 when one was wrong.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula tour
+  fibula tour --routes 100000 --seconds 5
+  fibula tour --json --quiet > tour.json")]
+pub(crate) struct TourArgs {
+    /// IPv4 routes of the made-up table; a quarter as many IPv6 routes are added [default: 900000, 30000 when
+    /// built without optimisation]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
+    pub(crate) routes: Option<u32>,
+
+    /// Seconds to spend on measuring in all, shared by the structures; building and checking come on top
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    pub(crate) seconds: u32,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) quiet: QuietArgs,
+}
+
+/// Print a script that completes fibula's words in a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula completions bash > ~/.local/share/bash-completion/completions/fibula
+  fibula completions zsh > ~/.zfunc/_fibula
+  fibula completions fish > ~/.config/fish/completions/fibula.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page of fibula or of one of its commands
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula man | man -l -
+  fibula man lookup | man -l -
+  fibula man --output ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The command whose page to print; without it, fibula's own
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub(crate) command: Option<String>,
+
+    /// Write all pages into this folder, which is made where it does not exist, and print nothing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl OutputArgs {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuietArgs {
+    /// No progress, no notes and no warnings on standard error; errors still appear
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// Comma-separated, with a header
+    Csv,
+    /// One JSON value
+    Json,
+    /// One JSON object a line
+    JsonLine,
+}
+
+fn parse_size(text: &str) -> Result<usize, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let wrong = || "a number of bytes is wanted, such as 500M".to_owned();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let number: usize = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Cli::command().debug_assert();
+        TourCli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_take_a_unit() {
+        assert_eq!(parse_size("0"), Ok(0));
+        assert_eq!(parse_size("1000"), Ok(1000));
+        assert_eq!(parse_size("3k"), Ok(3 << 10));
+        assert_eq!(parse_size("500M"), Ok(500 << 20));
+        assert_eq!(parse_size("2G"), Ok(2 << 30));
+        for wrong in ["", "M", "-1", "+1", "1.5G", "5T", "1 M", "99999999999999999999", "17179869184G", "١"]
+        {
+            assert!(parse_size(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

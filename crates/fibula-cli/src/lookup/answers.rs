@@ -1,0 +1,220 @@
+//! From lines to rows, a block at a time.
+
+use std::io::Write;
+
+use fibula::fib::Match;
+use fibula::net::{AddressError, Key};
+
+use super::digits::Digits;
+use super::finder::Finder;
+use super::lines::{LINE_LIMIT_BYTES, Line};
+use super::rows::Rows;
+use crate::failure::Failure;
+use crate::say::Say;
+use crate::text::thousands;
+
+/// Lines looked up together: enough for a structure's batches, few enough for the first-level cache.
+const BLOCK: usize = 1024;
+
+/// Bytes of output beyond which it is written although more lines are at hand.
+const OUTPUT_BYTES: usize = 256 << 10;
+
+/// Lines that are no addresses and are reported one by one.
+const REPORTED: usize = 5;
+
+/// Takes lines, writes rows. Nothing is allocated once the buffers have grown to the size of a block.
+pub(super) struct Answers<'a, W: Write> {
+    v4: Finder<'a, u32>,
+    v6: Finder<'a, u128>,
+    rows: Rows,
+    block: Block,
+    out: Vec<u8>,
+    sink: W,
+    say: Say,
+    /// What an input is called in messages.
+    input: &'static str,
+    pub(super) tally: Tally,
+}
+
+/// What has been seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) lines: usize,
+    pub(super) bad: usize,
+    pub(super) matched: usize,
+}
+
+/// Lines waiting for their answers.
+#[derive(Default)]
+struct Block {
+    /// The addresses as they were given, one behind another.
+    text: Vec<u8>,
+    lines: Vec<(Kind, u8)>,
+    v4: Vec<u32>,
+    v6: Vec<u128>,
+    found_v4: Vec<Option<Match>>,
+    found_v6: Vec<Option<Match>>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    V4,
+    V6,
+    Bad,
+}
+
+impl<'a, W: Write> Answers<'a, W> {
+    pub(super) fn new(
+        finders: (Finder<'a, u32>, Finder<'a, u128>),
+        rows: Rows,
+        sink: W,
+        say: Say,
+        input: &'static str,
+    ) -> Self {
+        let mut out = Vec::with_capacity(OUTPUT_BYTES + (OUTPUT_BYTES >> 2));
+        rows.start(&mut out);
+        let (v4, v6) = finders;
+        let (block, tally) = (Block::default(), Tally::default());
+        Self { v4, v6, rows, block, out, sink, say, input, tally }
+    }
+
+    /// Takes a line. Its row is written by the next [`flush`](Self::flush) at the latest.
+    #[inline]
+    pub(super) fn push(&mut self, line: Line<'_>) -> Result<(), Failure> {
+        self.tally.lines += 1;
+        match line {
+            Line::Text(text) => {
+                let text = text.trim_ascii();
+                if let Err(error) = self.block.push(text) {
+                    self.bad(text, &error);
+                }
+            }
+            Line::TooLong(start) => self.bad(start, &format_args!("more than {LINE_LIMIT_BYTES} bytes")),
+        }
+        if self.block.lines.len() == BLOCK { self.answer() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn bad(&mut self, text: &[u8], reason: &dyn std::fmt::Display) {
+        self.block.lines.push((Kind::Bad, 0));
+        self.tally.bad += 1;
+        if self.tally.bad <= REPORTED {
+            let (input, number) = (self.input, thousands(self.tally.lines));
+            if text.is_empty() {
+                self.say.warning(format_args!("{input} {number} is empty"));
+            } else {
+                let text = excerpt(text);
+                self.say.warning(format_args!("{input} {number} is no address: {reason}: {text}"));
+            }
+        }
+    }
+
+    /// Answers and writes all that was taken.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        self.answer()?;
+        self.write()
+    }
+
+    /// Writes what ends the output and says how many lines were no addresses.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        self.answer()?;
+        self.rows.end(&mut self.out);
+        self.write()?;
+        let Tally { bad, .. } = self.tally;
+        if bad > REPORTED {
+            let inputs = format!("{}s", self.input);
+            self.say.warning(format_args!("{} {inputs} were no addresses in all", thousands(bad)));
+        }
+        Ok(())
+    }
+
+    /// Who answered, for people.
+    pub(super) fn stats(&self) -> impl Iterator<Item = String> {
+        [self.v4.stats(), self.v6.stats()].into_iter().flatten()
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.sink.write_all(&self.out)?;
+        self.out.clear();
+        self.sink.flush()?;
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Result<(), Failure> {
+        let Self { v4, v6, rows, block, out, tally, .. } = self;
+        v4.find(&block.v4, &mut block.found_v4, self.say)?;
+        v6.find(&block.v6, &mut block.found_v6, self.say)?;
+        let (mut at, mut at_v4, mut at_v6) = (0, 0, 0);
+        for &(kind, len) in &block.lines {
+            let text = &block.text[at..at + usize::from(len)];
+            at += usize::from(len);
+            let hit = match kind {
+                Kind::V4 => put_row(rows, out, text, block.v4[at_v4], block.found_v4[at_v4], &mut at_v4),
+                Kind::V6 => put_row(rows, out, text, block.v6[at_v6], block.found_v6[at_v6], &mut at_v6),
+                Kind::Bad => {
+                    rows.bad(out);
+                    false
+                }
+            };
+            tally.matched += usize::from(hit);
+        }
+        block.clear();
+        if self.out.len() >= OUTPUT_BYTES { self.write() } else { Ok(()) }
+    }
+}
+
+/// Writes the row of an address, steps on, and says whether there was a route.
+#[inline]
+fn put_row<K: Digits>(
+    rows: &mut Rows,
+    out: &mut Vec<u8>,
+    text: &[u8],
+    key: K,
+    found: Option<Match>,
+    at: &mut usize,
+) -> bool {
+    *at += 1;
+    match found {
+        Some(found) => rows.hit(out, text, key, found),
+        None => rows.miss(out, text),
+    }
+    found.is_some()
+}
+
+impl Block {
+    #[inline]
+    fn push(&mut self, text: &[u8]) -> Result<(), AddressError> {
+        let kind = match u32::parse(text) {
+            Ok(key) => {
+                self.v4.push(key);
+                Kind::V4
+            }
+            // A colon makes it an IPv6 address; what is none either is blamed in the terms of its family.
+            Err(_) if memchr::memchr(b':', text).is_some() => {
+                self.v6.push(u128::parse(text)?);
+                Kind::V6
+            }
+            Err(error) => return Err(error),
+        };
+        self.text.extend_from_slice(text);
+        // No address is written with more than 45 bytes, as leading zeros are refused.
+        self.lines.push((kind, text.len() as u8));
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.lines.clear();
+        self.v4.clear();
+        self.v6.clear();
+        self.found_v4.clear();
+        self.found_v6.clear();
+    }
+}
+
+/// The beginning of a text, fit for a terminal.
+fn excerpt(text: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let more = if text.len() > SHOWN { "..." } else { "" };
+    format!("'{}{more}'", text[..SHOWN.min(text.len())].escape_ascii())
+}

@@ -1,0 +1,127 @@
+//! Who answers: the table itself at first, a structure made for speed when there is much to ask.
+
+use std::time::{Duration, Instant};
+
+use fibula::fib::registry::{self, Algorithm, Shape};
+use fibula::fib::{BuildError, Match, WithLength};
+use fibula::memory::Limits;
+use fibula::net::{Key, Keys};
+use fibula::rib::Rib;
+
+use crate::failure::Failure;
+use crate::say::Say;
+use crate::text::{bytes, thousands};
+
+/// Addresses of a family that the table answers before a structure is built. On a full table the two break
+/// even there: a build takes as long as this many walks down the table.
+const TABLE_ANSWERS: usize = 65_536;
+
+/// Finds the routes of one family.
+pub(super) struct Finder<'a, K: Key> {
+    rib: &'a Rib<K>,
+    limits: Limits,
+    stage: Stage<K>,
+    answered_by_table: usize,
+    answered_by_structure: usize,
+}
+
+enum Stage<K: Key> {
+    /// The table answers, until it is worth while to build.
+    Table {
+        forced: Option<Algorithm<K>>,
+    },
+    /// No structure could be had.
+    TableForGood,
+    Structure {
+        name: &'static str,
+        structure: WithLength<K>,
+        build_time: Duration,
+    },
+}
+
+impl<'a, K: Key> Finder<'a, K> {
+    /// `algorithm` answers from the first address on, where it serves this family.
+    pub(super) fn new(rib: &'a Rib<K>, limits: Limits, algorithm: Option<&str>) -> Self {
+        let forced = algorithm.and_then(|name| registry::find(name).ok());
+        let stage = if rib.is_empty() { Stage::TableForGood } else { Stage::Table { forced } };
+        Self { rib, limits, stage, answered_by_table: 0, answered_by_structure: 0 }
+    }
+
+    /// Appends the longest match of each key to `found`.
+    pub(super) fn find(
+        &mut self,
+        keys: &[K],
+        found: &mut Vec<Option<Match>>,
+        say: Say,
+    ) -> Result<(), Failure> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        if let Stage::Table { forced } = self.stage
+            && (forced.is_some() || self.answered_by_table + keys.len() > TABLE_ANSWERS)
+        {
+            self.stage = self.build(forced, keys.len(), say)?;
+        }
+        if let Stage::Structure { structure, .. } = &self.stage {
+            let first = found.len();
+            found.resize(first + keys.len(), None);
+            structure.lookup_keys(Keys::Host(keys), &mut found[first..]);
+            self.answered_by_structure += keys.len();
+        } else {
+            found.extend(keys.iter().map(|&key| {
+                let route = self.rib.lookup_prefix(key)?;
+                Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
+            }));
+            self.answered_by_table += keys.len();
+        }
+        Ok(())
+    }
+
+    fn build(&self, forced: Option<Algorithm<K>>, batch: usize, say: Say) -> Result<Stage<K>, Failure> {
+        if let Some(algorithm) = forced {
+            return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
+        }
+        // A structure may refuse a table that another takes: in order of preference.
+        let shape = Shape { routes: self.rib.len(), batch };
+        let mut candidates: Vec<_> = fibula::fib::algorithms::<K>()
+            .into_iter()
+            .map(|algorithm| ((algorithm.preference)(&shape), algorithm))
+            .filter(|&(preference, _)| preference > 0)
+            .collect();
+        candidates.sort_by_key(|&(preference, _)| std::cmp::Reverse(preference));
+        let mut refused = None;
+        for (_, algorithm) in candidates {
+            match self.build_one(algorithm) {
+                Ok(stage) => return Ok(stage),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        if let Some(error) = refused {
+            say.warning(format_args!("{error}; the table itself answers, which is slower"));
+        }
+        Ok(Stage::TableForGood)
+    }
+
+    fn build_one(&self, algorithm: Algorithm<K>) -> Result<Stage<K>, BuildError> {
+        let start = Instant::now();
+        let structure = WithLength::build(algorithm.build, self.rib, self.limits)?;
+        Ok(Stage::Structure { name: algorithm.name, structure, build_time: start.elapsed() })
+    }
+
+    /// Who answered how many, for people; none where nothing was asked.
+    pub(super) fn stats(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.answered_by_table > 0 {
+            parts.push(format!("{} by the table (RIB)", thousands(self.answered_by_table)));
+        }
+        if let Stage::Structure { name, structure, build_time } = &self.stage {
+            parts.push(format!(
+                "{} by {name} over pairs of next hop and prefix length ({}, built in {:.0} ms)",
+                thousands(self.answered_by_structure),
+                bytes(structure.memory().lookup_bytes),
+                build_time.as_secs_f64() * 1e3,
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
+    }
+}

@@ -1,0 +1,139 @@
+//! Lines of a stream, as many as one read brings.
+
+use std::io::{self, Read};
+
+/// Bytes asked for at a time. A pipe brings at most 64 KiB; a file fills it.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Bytes beyond which a line is not kept: no address is a tenth as long.
+pub(super) const LINE_LIMIT_BYTES: usize = 4096;
+
+/// A line without its line feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Text(&'a [u8]),
+    /// A line of more than [`LINE_LIMIT_BYTES`], by its beginning.
+    TooLong(&'a [u8]),
+}
+
+/// Splits a stream into lines without ever waiting for more than one read.
+pub(super) struct LineReader<R> {
+    source: R,
+    /// What was read and not yet given out, from the start: the beginning of a line.
+    buffer: Box<[u8]>,
+    filled: usize,
+    /// Inside a line that is too long, whose beginning is the buffer's.
+    skipping: bool,
+}
+
+impl<R: Read> LineReader<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, buffer: vec![0; BUFFER_BYTES].into(), filled: 0, skipping: false }
+    }
+
+    /// Reads once and calls `each` for every line that is complete with it; the number of bytes read.
+    /// At the end of the stream `each` gets what stands behind the last line feed, if anything, and the
+    /// number is 0.
+    pub(super) fn read<E: From<io::Error>>(
+        &mut self,
+        mut each: impl FnMut(Line<'_>) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let count = loop {
+            match self.source.read(&mut self.buffer[self.filled..]) {
+                Ok(count) => break count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if count == 0 {
+            let rest = std::mem::take(&mut self.filled);
+            if rest > 0 {
+                each(line(&self.buffer[..rest], std::mem::take(&mut self.skipping)))?;
+            }
+            return Ok(0);
+        }
+        let end = self.filled + count;
+        let mut start = 0;
+        for at in memchr::memchr_iter(b'\n', &self.buffer[self.filled..end]) {
+            let at = self.filled + at;
+            each(line(&self.buffer[start..at], std::mem::take(&mut self.skipping)))?;
+            start = at + 1;
+        }
+        self.buffer.copy_within(start..end, 0);
+        self.filled = end - start;
+        if self.filled > LINE_LIMIT_BYTES {
+            // Enough to say which line it is; the rest of it makes room for what follows.
+            self.filled = LINE_LIMIT_BYTES;
+            self.skipping = true;
+        }
+        Ok(count)
+    }
+}
+
+fn line(bytes: &[u8], skipped: bool) -> Line<'_> {
+    if skipped || bytes.len() > LINE_LIMIT_BYTES {
+        Line::TooLong(&bytes[..LINE_LIMIT_BYTES.min(bytes.len())])
+    } else {
+        Line::Text(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Brings its bytes in pieces of a given size.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            let (piece, rest) = self.0.split_at(count);
+            buffer[..count].copy_from_slice(piece);
+            self.0 = rest;
+            Ok(count)
+        }
+    }
+
+    fn lines(bytes: &[u8], piece: usize) -> Vec<Result<Vec<u8>, usize>> {
+        let mut reader = LineReader::new(Pieces(bytes, piece));
+        let mut all = Vec::new();
+        loop {
+            let count = reader.read(|line| {
+                all.push(match line {
+                    Line::Text(text) => Ok(text.to_vec()),
+                    Line::TooLong(text) => Err(text.len()),
+                });
+                io::Result::Ok(())
+            });
+            if count.unwrap() == 0 {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_how_they_arrive() {
+        let mut bytes = b"1.2.3.4\n\n  5.6.7.8\r\n".to_vec();
+        bytes.extend(vec![b'a'; LINE_LIMIT_BYTES]);
+        bytes.push(b'\n');
+        bytes.extend(vec![b'b'; LINE_LIMIT_BYTES + 1]);
+        bytes.push(b'\n');
+        bytes.extend(vec![b'c'; 3 * BUFFER_BYTES]);
+        bytes.extend(b"\nlast");
+        let expected = [
+            Ok(b"1.2.3.4".to_vec()),
+            Ok(Vec::new()),
+            Ok(b"  5.6.7.8\r".to_vec()),
+            Ok(vec![b'a'; LINE_LIMIT_BYTES]),
+            Err(LINE_LIMIT_BYTES),
+            Err(LINE_LIMIT_BYTES),
+            Ok(b"last".to_vec()),
+        ];
+        for piece in [1, 2, 3, 7, 100, 4095, 4096, 4097, 65_536, usize::MAX] {
+            assert_eq!(lines(&bytes, piece), expected, "{piece}");
+        }
+        assert_eq!(lines(b"", 1), []);
+        assert_eq!(lines(b"\n", 1), [Ok(Vec::new())]);
+    }
+}

@@ -1,0 +1,145 @@
+//! `fibula lookup`: addresses in, routes out.
+
+mod answers;
+mod digits;
+mod finder;
+mod lines;
+mod rows;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fibula_feed::Table;
+
+use crate::args::LookupArgs;
+use crate::failure::{Failure, code};
+use crate::say::{self, Say};
+use crate::table;
+use crate::text::thousands;
+use answers::{Answers, Tally};
+use finder::Finder;
+use lines::{Line, LineReader};
+use rows::Rows;
+
+pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
+    let say = Say::new(args.quiet.quiet);
+    if let Some(name) = &args.algorithm {
+        known(name)?;
+    }
+    if table::is_stdin(&args.table) && args.addresses.is_empty() {
+        return Err(Failure::WrongUse("table and addresses cannot both come from standard input".to_owned()));
+    }
+    let limits = table::limits(args.memory_limit);
+    let table = table::load(&args.table, limits, args.mask, args.strict, say)?;
+    let started = Instant::now();
+    let finders = finders(args, &table);
+    let rows = Rows::new(args.output.format(), &table.next_hops);
+    let input = if args.addresses.is_empty() { "line" } else { "argument" };
+    let mut answers = Answers::new(finders, rows, io::stdout().lock(), say, input);
+    if args.addresses.is_empty() {
+        answer_stream(&mut answers, say)?;
+    } else {
+        for address in &args.addresses {
+            answers.push(Line::Text(address.as_bytes()))?;
+        }
+    }
+    answers.finish()?;
+    let tally = answers.tally;
+    if args.stats {
+        let seconds = started.elapsed().as_secs_f64();
+        table::print_stats(&table);
+        stats(tally, seconds, answers.stats());
+    }
+    Ok(exit_code(tally))
+}
+
+fn finders<'a>(args: &LookupArgs, table: &'a Table) -> (Finder<'a, u32>, Finder<'a, u128>) {
+    let algorithm = args.algorithm.as_deref();
+    let limits = table::limits(args.memory_limit);
+    (Finder::new(&table.v4, limits, algorithm), Finder::new(&table.v6, limits, algorithm))
+}
+
+/// Refuses a name that neither family's registry has, before the table is read.
+fn known(name: &str) -> Result<(), Failure> {
+    let names = crate::algorithms::names();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", names.join(", "))))
+}
+
+fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, say: Say) -> Result<(), Failure> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        say.note("type addresses, one a line; end with Ctrl-D");
+    }
+    // A header, where there is one, is there before the first answer.
+    answers.flush()?;
+    let bar = progress(&stdin, say);
+    let mut reader = LineReader::new(stdin.lock());
+    loop {
+        let count = reader.read(|line| answers.push(line).map_err(Stop::Failure));
+        let count = count.map_err(Stop::into_failure)?;
+        // Here the input may pause: what has arrived is answered first.
+        answers.flush()?;
+        bar.inc(count as u64);
+        if count == 0 {
+            bar.finish_and_clear();
+            return Ok(());
+        }
+    }
+}
+
+/// How far the input is, where neither it nor the output is on the terminal.
+fn progress(stdin: &io::Stdin, say: Say) -> indicatif::ProgressBar {
+    if stdin.is_terminal() || io::stdout().is_terminal() {
+        return indicatif::ProgressBar::hidden();
+    }
+    let bar = say.bytes(None);
+    bar.set_message("looking up");
+    bar
+}
+
+/// Why reading lines stopped: a read that failed, or what was done with the lines.
+enum Stop {
+    Read(io::Error),
+    Failure(Failure),
+}
+
+impl Stop {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Read(error) => Failure::reading("standard input", &error),
+            Self::Failure(failure) => failure,
+        }
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn exit_code(tally: Tally) -> ExitCode {
+    match tally {
+        Tally { bad: 1.., .. } => code::BAD_INPUT.into(),
+        Tally { matched: 0, .. } => code::NO_GOOD_ANSWER.into(),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn stats(tally: Tally, seconds: f64, finders: impl Iterator<Item = String>) {
+    let Tally { lines, bad, matched } = tally;
+    for line in finders {
+        say::plain(line);
+    }
+    say::plain(format_args!(
+        "lines: {}, with a route: {}, no address: {}; {seconds:.3} s, {:.2} million a second",
+        thousands(lines),
+        thousands(matched),
+        thousands(bad),
+        lines as f64 / seconds / 1e6,
+    ));
+}

@@ -1,0 +1,203 @@
+//! The work of the tour: a table, every structure over it, figures.
+
+use std::time::{Duration, Instant};
+
+use fibula::fib::registry::{self, Algorithm, Role};
+use fibula::fib::{BuildError, Fib};
+use fibula::memory::Limits;
+use fibula::net::{Family, Key, NextHop, Prefix, Route, RouteSlice, Routes};
+use fibula::rib::Rib;
+use fibula_lab::measure::{Settings, measure_build, measure_lookups};
+use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_lab::traffic;
+use indicatif::ProgressBar;
+
+use crate::failure::Failure;
+
+/// The structure whose answers the others are held against.
+pub(super) const ORACLE: &str = "binary-trie";
+
+/// Keys a pattern: more than caches hold answers for, few enough that the slowest structure is done soon.
+const KEYS: usize = 1 << 18;
+
+/// Keys a pattern for an oracle that is too slow for more.
+const KEYS_OF_SAMPLES: usize = 1 << 13;
+
+/// A made-up table of one family, and what it took to fill.
+pub(super) struct World<K> {
+    pub(super) rib: Rib<K>,
+    pub(super) next_hops: u32,
+    pub(super) fill_time: Duration,
+}
+
+impl<K: Key> World<K> {
+    pub(super) fn new(spec: TableSpec) -> Result<Self, Failure> {
+        let routes = generate::<K>(&spec, &Profile::of::<K>())
+            .map_err(|error| Failure::WrongUse(format!("{}: {error}", K::FAMILY)))?;
+        let mut rib = Rib::new(Limits::default());
+        let start = Instant::now();
+        for route in routes {
+            rib.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;
+        }
+        Ok(Self { rib, next_hops: spec.next_hops, fill_time: start.elapsed() })
+    }
+}
+
+/// What a structure did.
+pub(super) struct Row {
+    pub(super) algorithm: &'static str,
+    pub(super) family: Family,
+    /// Routes it was built from.
+    pub(super) routes: usize,
+    /// Whether those are a sample of the table.
+    pub(super) sample: bool,
+    /// Its figures, or why it could not be built.
+    pub(super) figures: Result<Figures, BuildError>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) lookup_bytes: usize,
+    pub(super) build_time_ns: u64,
+    pub(super) mlps_match: f64,
+    pub(super) mlps_rnd: f64,
+    pub(super) checked: usize,
+    pub(super) wrong: usize,
+}
+
+/// Number of structures, both families together: the steps of [`measure`].
+pub(super) fn count() -> usize {
+    fibula::fib::algorithms::<u32>().len() + fibula::fib::algorithms::<u128>().len()
+}
+
+/// Builds, checks and measures every structure of the family. `budget` is for one pattern of one structure.
+pub(super) fn measure<K: Key>(
+    rib: &Rib<K>,
+    budget: Duration,
+    bar: &ProgressBar,
+) -> Result<Vec<Row>, Failure> {
+    bar.set_message(format!("{}: choosing addresses", K::FAMILY));
+    let full = Questions::new(rib, KEYS)?;
+    let mut rows = Vec::new();
+    for algorithm in fibula::fib::algorithms::<K>() {
+        bar.set_message(format!("{}: {}", K::FAMILY, algorithm.name));
+        rows.push(match algorithm.role {
+            Role::Oracle { routes_limit } if routes_limit < rib.len() => {
+                let routes = sample(rib, routes_limit);
+                let routes =
+                    RouteSlice::new(&routes).map_err(|error| Failure::BadInput(error.to_string()))?;
+                row(&algorithm, &routes, &Questions::new(&routes, KEYS_OF_SAMPLES)?, budget, true)
+            }
+            _ if algorithm.name == ORACLE => row(&algorithm, rib, &full.judged_by_rib(rib), budget, false),
+            _ => row(&algorithm, rib, &full, budget, false),
+        });
+        bar.inc(1);
+    }
+    Ok(rows)
+}
+
+/// About `count` routes, evenly spaced.
+fn sample<K: Key>(rib: &Rib<K>, count: usize) -> Vec<Route<K>> {
+    rib.iter().step_by(rib.len().div_ceil(count.max(1))).collect()
+}
+
+fn row<K: Key>(
+    algorithm: &Algorithm<K>,
+    routes: &dyn Routes<K>,
+    questions: &Questions<K>,
+    budget: Duration,
+    sample: bool,
+) -> Row {
+    let built = measure_build(algorithm, routes, Limits::default());
+    let figures = built.map(|(fib, build_time_ns)| {
+        let settings = Settings { budget, ..Settings::default() };
+        let timed = |asked: &Asked<K>| measure_lookups(fib.as_ref(), &asked.keys, &asked.expected, &settings);
+        let (matching, random) = (timed(&questions.matching), timed(&questions.random));
+        Figures {
+            lookup_bytes: fib.memory().lookup_bytes,
+            build_time_ns,
+            mlps_match: matching.mlps_median,
+            mlps_rnd: random.mlps_median,
+            checked: questions.count(),
+            wrong: matching.wrong + random.wrong + questions.edges.wrong(fib.as_ref()),
+        }
+    });
+    Row { algorithm: algorithm.name, family: K::FAMILY, routes: routes.len(), sample, figures }
+}
+
+/// Keys and the answers they must get.
+struct Questions<K> {
+    /// Addresses below prefixes drawn from the table.
+    matching: Asked<K>,
+    /// Addresses drawn from the whole of the space in use.
+    random: Asked<K>,
+    /// The first and last addresses of prefixes and those beside them, where structures err if they err.
+    edges: Asked<K>,
+}
+
+#[derive(Clone)]
+struct Asked<K> {
+    keys: Vec<K>,
+    expected: Vec<Option<NextHop>>,
+}
+
+impl<K: Key> Questions<K> {
+    fn new(routes: &dyn Routes<K>, count: usize) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::error::Error| Failure::BadInput(error.to_string());
+        let oracle = registry::find::<K>(ORACLE).map_err(|error| failed(&error))?;
+        let oracle = (oracle.build)(routes, Limits::default()).map_err(|error| failed(&error))?;
+        let pattern = |name: &str| match traffic::find::<K>(name) {
+            Some(pattern) => (pattern.generate)(routes, count, 1).map_err(|error| failed(&error)),
+            None => Err(Failure::BadInput(format!("no traffic pattern '{name}'"))),
+        };
+        Ok(Self {
+            matching: Asked::new(pattern("match")?, oracle.as_ref()),
+            random: Asked::new(pattern("rnd")?, oracle.as_ref()),
+            edges: Asked::new(edges(routes, count), oracle.as_ref()),
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.matching.keys.len() + self.random.keys.len() + self.edges.keys.len()
+    }
+
+    /// The same keys with the answers of the RIB: the oracle does not judge itself.
+    fn judged_by_rib(&self, rib: &Rib<K>) -> Self {
+        let judge = |asked: &Asked<K>| Asked {
+            keys: asked.keys.clone(),
+            expected: asked.keys.iter().map(|&key| rib.lookup(key)).collect(),
+        };
+        Self { matching: judge(&self.matching), random: judge(&self.random), edges: judge(&self.edges) }
+    }
+}
+
+impl<K: Key> Asked<K> {
+    fn new(keys: Vec<K>, oracle: &dyn Fib<K>) -> Self {
+        let mut expected = vec![None; keys.len()];
+        oracle.lookup_batch(&keys, &mut expected);
+        Self { keys, expected }
+    }
+
+    /// Number of keys that `fib` answers otherwise than expected.
+    fn wrong(&self, fib: &dyn Fib<K>) -> usize {
+        let mut answers = vec![None; self.keys.len()];
+        fib.lookup_batch(&self.keys, &mut answers);
+        answers.iter().zip(&self.expected).filter(|(answer, expected)| answer != expected).count()
+    }
+}
+
+/// About `count` addresses at and beside the ends of evenly spaced prefixes.
+fn edges<K: Key>(routes: &dyn Routes<K>, count: usize) -> Vec<K> {
+    let step = (4 * routes.len()).div_ceil(count).max(1);
+    let mut keys = Vec::with_capacity(count);
+    let mut index = 0;
+    let _ = routes.visit(Prefix::ALL, &mut |route| {
+        if index % step == 0 {
+            let (first, last) = (route.prefix.addr(), route.prefix.last());
+            keys.extend([Some(first), Some(last), first.previous(), last.next()].into_iter().flatten());
+        }
+        index += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    keys
+}

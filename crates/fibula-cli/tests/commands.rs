@@ -1,0 +1,161 @@
+//! The commands around the lookup: help, the list of algorithms, the tour, completions, manual pages.
+
+mod support;
+
+use serde_json::Value;
+use support::{Folder, fibula, run};
+
+#[test]
+fn alone_it_prints_help_that_ends_by_naming_the_tour() {
+    let bare = run(&[]);
+    assert_eq!((bare.code, bare.err.as_str()), (0, ""));
+    assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
+    for command in ["lookup", "algorithms", "tour", "completions", "man"] {
+        assert!(bare.out.contains(&format!("\n  {command} ")), "{command}");
+        let help = run(&[command, "--help"]);
+        assert_eq!((help.code, help.err.as_str()), (0, ""));
+        assert!(help.out.contains("Examples:"), "{command}");
+        assert!(help.out.lines().all(|line| line.chars().count() <= 110), "{command}");
+    }
+    assert!(run(&["--version"]).out.starts_with("fibula "));
+}
+
+#[test]
+fn algorithms_as_json_have_the_documented_fields() {
+    let first = run(&["algorithms", "--json"]);
+    assert_eq!((first.code, first.err.as_str()), (0, ""));
+    let list: Vec<Value> = serde_json::from_str(&first.out).unwrap();
+    assert!(!list.is_empty());
+    for entry in &list {
+        for field in ["name", "paper", "summary"] {
+            assert!(entry[field].as_str().is_some_and(|text| !text.is_empty()), "{field} of {entry}");
+        }
+        let strings = |field: &str| -> Vec<&str> {
+            entry[field].as_array().unwrap().iter().map(|value| value.as_str().unwrap()).collect()
+        };
+        assert!(!strings("families").is_empty());
+        assert!(strings("families").iter().all(|family| ["ipv4", "ipv6"].contains(family)));
+        assert!(strings("isas").contains(&"scalar"));
+        assert!(["in-place", "rebuild"].contains(&entry["update"].as_str().unwrap()));
+        assert!(["oracle", "contestant"].contains(&entry["role"].as_str().unwrap()));
+    }
+    let mut names: Vec<_> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), list.len(), "a name stands once");
+    assert_eq!(run(&["algorithms", "--format", "json"]).out, first.out);
+}
+
+#[test]
+fn algorithms_in_the_other_forms() {
+    let count = serde_json::from_str::<Vec<Value>>(&run(&["algorithms", "--json"]).out).unwrap().len();
+    let csv = run(&["algorithms", "--format", "csv"]).out;
+    assert_eq!(csv.lines().next(), Some("name,paper,families,isas,update,role,summary"));
+    assert_eq!(csv.lines().count(), count + 1);
+    let lines = run(&["algorithms", "--format", "json-line"]).out;
+    assert_eq!(lines.lines().count(), count);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["name"].is_string()));
+    let text = run(&["algorithms"]).out;
+    assert!(text.starts_with("name ") && text.contains("\nbinary-trie "), "{text}");
+    assert!(!text.contains('\x1b'), "no colour in a pipe");
+    let markdown = run(&["algorithms", "--markdown"]).out;
+    assert!(markdown.lines().next().unwrap().contains("`fibula algorithms --markdown`"), "{markdown}");
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| `")).count(), count);
+    assert_eq!(run(&["algorithms", "--markdown", "--json"]).code, 2);
+}
+
+#[test]
+fn colour_obeys_the_environment() {
+    let forced = fibula().arg("algorithms").env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(String::from_utf8(forced.stdout).unwrap().contains('\x1b'));
+    let none = fibula().arg("algorithms").env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
+    assert!(!String::from_utf8(none.stdout).unwrap().contains('\x1b'));
+}
+
+#[test]
+fn completions_for_the_usual_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let run = run(&["completions", shell]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        assert!(run.out.contains("fibula") && run.out.contains("algorithms"), "{shell}");
+    }
+    assert_eq!(run(&["completions", "cmd.exe"]).code, 2);
+}
+
+#[test]
+fn manual_pages() {
+    let page = run(&["man"]);
+    assert_eq!(page.code, 0);
+    assert!(page.out.contains("\n.TH fibula 1 "), "{}", page.out);
+    let lookup = run(&["man", "lookup"]);
+    assert!(lookup.out.contains("\n.TH fibula-lookup 1 "), "{}", lookup.out);
+    let unknown = run(&["man", "nonsuch"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("lookup, algorithms, tour"), "{}", unknown.err);
+
+    let folder = Folder::new();
+    let pages = folder.path().join("share/man1");
+    let written = run(&["man", "--output", pages.to_str().unwrap()]);
+    assert_eq!((written.code, written.out.as_str()), (0, ""));
+    for name in ["fibula.1", "fibula-lookup.1", "fibula-algorithms.1", "fibula-tour.1"] {
+        assert!(std::fs::read_to_string(pages.join(name)).unwrap().contains(".TH "), "{name}");
+    }
+    let file = folder.write("file", "");
+    assert_eq!(run(&["man", "--output", file.to_str().unwrap()]).code, 3);
+}
+
+const TINY: [&str; 5] = ["tour", "--routes", "2000", "--seconds", "0"];
+
+#[test]
+fn a_tiny_tour_as_json() {
+    let run = run(&[&TINY[..], &["--json", "--quiet"]].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let tour: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(tour["wrong"], 0);
+    assert_eq!(tour["tables"][0]["routes"], 2000);
+    assert_eq!(tour["tables"][1]["routes"], 500);
+    let structures = tour["structures"].as_array().unwrap();
+    let named = |name: &str, family: &str| {
+        structures.iter().find(|row| row["algorithm"] == name && row["family"] == family).unwrap()
+    };
+    for family in ["ipv4", "ipv6"] {
+        let trie = named("binary-trie", family);
+        assert!(trie["bytes_per_prefix"].as_f64().unwrap() > 1.0);
+        assert!(trie["mlps_match"].as_f64().unwrap() > 0.0);
+        assert!(trie["checked"].as_u64().unwrap() > 1000);
+        assert_eq!((&trie["wrong"], &trie["sample"]), (&0.into(), &false.into()));
+    }
+    // The scan judges up to 1,000 routes: of 2,000 it gets a sample, of 500 all.
+    assert_eq!(named("linear", "ipv4")["sample"], true);
+    assert_eq!(named("linear", "ipv6")["sample"], false);
+    let lookups = tour["lookups"].as_array().unwrap();
+    assert!(lookups.iter().any(|lookup| lookup["prefix"].is_string()));
+    assert!(lookups.iter().any(|lookup| lookup["prefix"].is_null()));
+}
+
+#[test]
+fn a_tiny_tour_for_people() {
+    let first = run(&[&TINY[..], &["--quiet"]].concat());
+    assert_eq!((first.code, first.err.as_str()), (0, ""));
+    for part in [
+        "The table\n",
+        "<- the longest",
+        "no route",
+        "checked answers were right.",
+        "lookup --table routes.txt",
+    ] {
+        assert!(first.out.contains(part), "{part}: {}", first.out);
+    }
+    let widest =
+        first.out.lines().filter(|line| !line.contains("lookup --table")).map(|line| line.chars().count());
+    assert!(widest.max() <= Some(100), "{}", first.out);
+    assert!(!first.out.contains('\x1b'), "no colour in a pipe");
+    let csv = run(&[&TINY[..], &["--quiet", "--format", "csv"]].concat());
+    assert!(csv.out.starts_with("algorithm,family,routes,sample,lookup_bytes,"), "{}", csv.out);
+}
+
+#[test]
+fn tours_of_impossible_size_are_refused() {
+    assert_eq!(run(&["tour", "--routes", "7"]).code, 2);
+    assert_eq!(run(&["tour", "--seconds", "-1"]).code, 2);
+}
