@@ -196,10 +196,10 @@ fn codes_widen_when_16_bits_are_used_up() {
     let build = |hosts: u32, next_hops: u32| {
         let mut routes = Vec::new();
         for at in 0..hosts {
-            routes.push(Route::new(Prefix::host(u128::from(at) << 65 | 1), hop(9)));
+            routes.push(Route::new(Prefix::host((u128::from(at) << 65) | 1), hop(9)));
         }
         for at in 0..next_hops {
-            routes.push(Route::new(Prefix::of(1 << 120 | u128::from(at) << 80, 48), hop(10 + at * 3)));
+            routes.push(Route::new(Prefix::of((1 << 120) | (u128::from(at) << 80), 48), hop(10 + at * 3)));
         }
         let fib = PlanB6::build(&RouteSlice::new(&routes).unwrap(), Merge::Never, Limits::default()).unwrap();
         fib.check().unwrap();
@@ -233,7 +233,7 @@ fn hostile_tables_stay_exact() {
         assert_eq!(fib.lookup(key), Some(hop(len + 1)), "{len}");
     }
     let hosts: Vec<Route<u128>> =
-        (0..5_000).map(|at| Route::new(Prefix::host(7 << 64 | at * 2), hop(at as u32 % 5 + 1))).collect();
+        (0..5_000).map(|at| Route::new(Prefix::host((7 << 64) | (at * 2)), hop(at as u32 % 5 + 1))).collect();
     let fib = PlanB6::build(&RouteSlice::new(&hosts).unwrap(), Merge::Never, Limits::default()).unwrap();
     fib.check().unwrap();
     assert_eq!((fib.statistics().blocks, fib.statistics().block_ranges), (1, 10_000));
@@ -250,7 +250,8 @@ fn check_finds_planted_damage() {
     let mut table: Vec<(&str, u32)> = names.iter().zip(1..).map(|(name, id)| (name.as_str(), id)).collect();
     table.push(("2001:db8::5/128", 7));
     let sound = planb(&table, Merge::EqualNeighbours);
-    let damage: [(&str, fn(&mut PlanB6)); 9] = [
+    type Damage = (&'static str, fn(&mut PlanB6));
+    let damage: [Damage; 9] = [
         ("(1) as few levels", |fib| fib.levels += 1),
         ("(1) no leaf of sentinels", |fib| fib.nodes.push(Node8x64::SENTINELS)),
         ("(2) leaf keys ascend", |fib| fib.nodes[fib.leaf_first + 3].keys_mut()[2] = 0),
