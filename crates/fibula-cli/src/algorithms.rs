@@ -72,10 +72,7 @@ fn lines() -> Vec<Line> {
 }
 
 fn add<K: Key>(lines: &mut Vec<Line>) {
-    let family = match K::BITS {
-        32 => "ipv4",
-        _ => "ipv6",
-    };
+    let family = K::FAMILY.name();
     for algorithm in fibula::fib::algorithms::<K>() {
         match lines.iter_mut().find(|line| line.name == algorithm.name) {
             Some(line) => line.families.push(family),

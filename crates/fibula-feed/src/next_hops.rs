@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::IpAddr;
 
+use fibula::memory::Limits;
 use fibula::net::NextHop;
 use indexmap::IndexSet;
 
@@ -35,13 +36,20 @@ impl fmt::Display for Label {
 #[derive(Debug, Clone, Default)]
 pub struct NextHops {
     labels: IndexSet<Label>,
+    limit_bytes: Option<usize>,
+    /// What the labels take at most, by [`NextHops::LABEL_BYTES`] and their texts.
+    used_bytes: usize,
 }
 
 impl NextHops {
-    /// No labels.
+    /// Bytes a label takes at most: itself and its hash in a vector that may be half empty, and its place in the
+    /// hash table.
+    const LABEL_BYTES: usize = 2 * (size_of::<Label>() + size_of::<u64>()) + 24;
+
+    /// No labels, and room for as many as `limits` allow.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(limits: Limits) -> Self {
+        Self { limit_bytes: limits.memory_bytes, ..Self::default() }
     }
 
     /// The next hop of this label; a label not seen before gets the next number.
@@ -54,9 +62,18 @@ impl NextHops {
         }
         let next_hop =
             number(self.labels.len()).ok_or(NextHopsError { kind: NextHopsErrorKind::NoNumbers })?;
+        let labels = self.labels.len();
+        let text = if let Label::Origins(text) = &label { text.len() } else { 0 };
+        let used_bytes = self.used_bytes + Self::LABEL_BYTES + text;
+        if let Some(limit_bytes) = self.limit_bytes
+            && used_bytes > limit_bytes
+        {
+            return Err(NextHopsError { kind: NextHopsErrorKind::Limit { labels, limit_bytes } });
+        }
         self.labels
             .try_reserve(1)
-            .map_err(|_| NextHopsError { kind: NextHopsErrorKind::NoMemory { labels: self.labels.len() } })?;
+            .map_err(|_| NextHopsError { kind: NextHopsErrorKind::NoMemory { labels } })?;
+        self.used_bytes = used_bytes;
         self.labels.insert(label);
         Ok(next_hop)
     }
@@ -107,6 +124,7 @@ pub struct NextHopsError {
 enum NextHopsErrorKind {
     NoNumbers,
     NoMemory { labels: usize },
+    Limit { labels: usize, limit_bytes: usize },
 }
 
 impl fmt::Display for NextHopsError {
@@ -115,6 +133,9 @@ impl fmt::Display for NextHopsError {
             NextHopsErrorKind::NoNumbers => write!(f, "a table has at most {} next hops", u32::MAX),
             NextHopsErrorKind::NoMemory { labels } => {
                 write!(f, "the system has no memory left for more than {labels} next hops")
+            }
+            NextHopsErrorKind::Limit { labels, limit_bytes } => {
+                write!(f, "the memory limit is {limit_bytes} bytes, and {labels} different next hops fill it")
             }
         }
     }
@@ -135,7 +156,7 @@ mod tests {
             Label::Address("2001:db8::1".parse().unwrap()),
             Label::Number(u32::MAX),
         ];
-        let mut next_hops = NextHops::new();
+        let mut next_hops = NextHops::default();
         assert!(next_hops.is_empty());
         for _ in 0..2 {
             for (index, label) in labels.iter().enumerate() {
@@ -151,6 +172,18 @@ mod tests {
         assert_eq!(next_hops.get(&Label::Number(1)), None);
         let printed: Vec<_> = next_hops.iter().map(|(id, label)| format!("{id}={label}")).collect();
         assert_eq!(printed, ["1=0", "2=192.0.2.1", "3=1_2,3", "4=2001:db8::1", "5=4294967295"]);
+    }
+
+    #[test]
+    fn labels_stay_within_the_limit() {
+        let mut next_hops = NextHops::new(Limits { memory_bytes: Some(10_000) });
+        let long = |number: u32| Label::Origins(format!("{number}_{}", "1,".repeat(400)).into());
+        let held = (0..100).take_while(|&number| next_hops.intern(long(number)).is_ok()).count();
+        assert!((5..=12).contains(&held), "{held}");
+        assert_eq!(next_hops.len(), held);
+        let error = next_hops.intern(long(1_000)).unwrap_err().to_string();
+        assert!(error.starts_with("the memory limit is 10000 bytes"), "{error}");
+        next_hops.intern(long(0)).expect("a label that is there needs nothing");
     }
 
     #[test]

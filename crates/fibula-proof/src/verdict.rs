@@ -61,7 +61,7 @@ pub fn batches<K: Key>(
     for length in (0..BATCHES).chain([256]).filter(|&length| length <= keys.len()) {
         for start in [0, (length * 7) % (keys.len() - length + 1), keys.len() - length] {
             let range = start..start + length;
-            let strided = Strided::new::<K>(&records, 3 + start * stride, stride, length)
+            let strided = Strided::<K>::new(&records, 3 + start * stride, stride, length)
                 .ok_or("the strided keys leave their buffer")?;
             let shapes = [
                 ("host order", Keys::Host(&keys[range.clone()])),

@@ -1,10 +1,12 @@
 //! Memory: what structures say they hold is what the allocator gave them; limits hold at every moment; what is
 //! refused leaves everything as it was.
 
+use fibula::fib::WithLength;
 use fibula::fib::registry::{Algorithm, Update};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, RouteSlice};
+use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
+use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
@@ -159,6 +161,93 @@ fn refused_changes_leave_the_structure_as_it_was() {
     each_line(|name, line| line.refusals(name));
 }
 
+/// Batches that remove, insert and bring back, under limits at which they just fit and just do not.
+fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
+    let mut random = Random(12);
+    let mut outcomes = [0; 2];
+    for round in 0..400 {
+        let mut model = Model::<K>::random(&mut random, 2 + round % 40, 5);
+        let before = model.routes();
+        let changes: Vec<_> = (0..1 + random.below(30))
+            .map(|_| {
+                let change = model.change(&mut random, 5);
+                model.apply(change);
+                change
+            })
+            .collect();
+        let (slice, after) = (RouteSlice::new(&before).unwrap(), model.routes());
+        let least = (1..)
+            .map(|step| step * 64)
+            .find(|&limit| (algorithm.build)(&slice, within(limit)).is_ok())
+            .unwrap();
+        let limit = least + random.below(4 * least);
+        let mut fib = (algorithm.build)(&slice, within(limit)).unwrap();
+        let (result, usage) =
+            measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));
+        let held = fib.memory().allocated_bytes;
+        assert!(held <= limit && usage.peak_bytes <= limit as isize, "{}: {held} of {limit}", algorithm.name);
+        let now = if result.is_ok() { after } else { before };
+        outcomes[usize::from(result.is_ok())] += 1;
+        fib.check().unwrap();
+        let expected = Model(now.iter().map(|route| (route.prefix, route.next_hop)).collect());
+        for key in edges(now.iter().map(|route| route.prefix).chain(changes.iter().map(Change::prefix))) {
+            let right = expected.lookup(key).map(|route| route.next_hop);
+            assert_eq!(fib.lookup(key), right, "{}: {}", algorithm.name, key.address());
+        }
+    }
+    assert!(outcomes.iter().all(|&count| count > 20), "{}: {outcomes:?}", algorithm.name);
+}
+
+#[test]
+fn batches_at_the_limit_go_in_whole_or_not_at_all() {
+    fn lines<K: Key>() {
+        let lines = fibula::fib::algorithms::<K>().into_iter();
+        lines.filter(|line| line.update == Update::InPlace).for_each(batches_at_the_limit);
+    }
+    lines::<Toy<8>>();
+    lines::<u32>();
+    lines::<u128>();
+}
+
+/// Prefix lengths from any structure, under the limit too.
+#[test]
+fn labels_stay_within_the_limit() {
+    let routes: Vec<Route<u32>> =
+        (0..20_000).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
+    let slice = RouteSlice::new(&routes).unwrap();
+    let build = fibula::fib::registry::find::<u32>("linear").unwrap().build;
+    let mut outcomes = [0; 2];
+    for limit in (0..40).map(|step| step * 50_000) {
+        let (result, usage) = measure(None, || WithLength::build(build, &slice, within(limit)).map(drop));
+        // The labels and the structure each have the limit.
+        assert!(usage.peak_bytes as usize <= 2 * limit + ALWAYS_GRANTED_BYTES, "{usage:?} under {limit}");
+        assert_eq!(usage.live_bytes, 0);
+        outcomes[usize::from(result.is_ok())] += 1;
+        // An allocator that has no more is no reason to abort.
+        let (_, usage) =
+            measure(Some(limit), || WithLength::build(build, &slice, Limits::default()).map(drop));
+        assert_eq!(usage.live_bytes, 0);
+    }
+    assert!(outcomes.iter().all(|&count| count > 5), "{outcomes:?}");
+    let (fib, usage) = measure(None, || WithLength::build(build, &slice, Limits::default()).unwrap());
+    assert_eq!(usage.live_bytes as usize, fib.memory().allocated_bytes);
+}
+
+/// A million IPv4 and a quarter of a million IPv6 routes in at most 120 MB, spare room included.
+#[test]
+fn full_tables_fit() {
+    fn bytes<K: Key>(routes: usize) -> usize {
+        let spec = TableSpec { routes, next_hops: 256, seed: 1 };
+        let mut rib = Rib::<K>::default();
+        for route in generate::<K>(&spec, &Profile::of::<K>()).unwrap() {
+            rib.insert(route).unwrap();
+        }
+        rib.memory().allocated_bytes
+    }
+    let total = bytes::<u32>(1_000_000) + bytes::<u128>(250_000);
+    assert!(total <= 120_000_000, "{total}");
+}
+
 #[test]
 fn lookups_allocate_nothing() {
     fn asks<K: Key>() {
@@ -205,7 +294,7 @@ fn rib_limits<K: Key>() {
     for step in 1..STEPS {
         let limit = step * 4_000;
         let mut rib = Rib::<K>::new(within(limit));
-        let mut held = Vec::new();
+        let mut held = Vec::with_capacity(routes.len());
         let ((), usage) = measure(None, || {
             for &route in &routes {
                 match rib.insert(route) {
@@ -214,7 +303,7 @@ fn rib_limits<K: Key>() {
                 }
             }
         });
-        assert!(usage.peak_bytes as usize - held.capacity() * size_of_val(&routes[0]) <= limit * 2);
+        assert!(usage.peak_bytes as usize <= limit, "{usage:?} under {limit}");
         assert!(rib.memory().allocated_bytes <= limit);
         assert_eq!(rib.iter().collect::<Vec<_>>(), held, "what was refused left a trace");
         rib.check().unwrap();
@@ -226,7 +315,7 @@ fn rib_limits<K: Key>() {
         }
         // A next hop changes, and routes go, where nothing can be allocated.
         if let Some(route) = held.first() {
-            let other = fibula::net::Route::new(route.prefix, hop(77));
+            let other = Route::new(route.prefix, hop(77));
             measure(Some(0), || rib.apply(&[Change::Insert(other)])).0.unwrap();
             assert_eq!(rib.get(route.prefix), Some(other.next_hop));
             measure(Some(0), || rib.remove(route.prefix)).0.unwrap();

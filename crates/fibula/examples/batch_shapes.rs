@@ -29,7 +29,7 @@ fn shapes<K: Key>(stride: usize) -> Result<(), Box<dyn std::error::Error>> {
     for (record, address) in records.chunks_mut(stride).zip(&network) {
         record[26..][..address.as_ref().len()].copy_from_slice(address.as_ref());
     }
-    let strided = Strided::new::<K>(&records, 26, stride, COUNT).ok_or("the records are too short")?;
+    let strided = Strided::<K>::new(&records, 26, stride, COUNT).ok_or("the records are too short")?;
     let shapes = [
         ("host order", Keys::Host(&keys)),
         ("network order", Keys::Network(&network)),

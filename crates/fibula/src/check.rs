@@ -16,6 +16,18 @@ impl CheckError {
         Self { invariant, at }
     }
 
+    /// What should hold and does not.
+    #[must_use]
+    pub fn invariant(&self) -> &'static str {
+        self.invariant
+    }
+
+    /// The element at which it does not.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// `Ok` where `holds`, this error where not.
     pub(crate) fn unless(holds: bool, invariant: &'static str, at: usize) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self { invariant, at }) }

@@ -25,6 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// The prefix types of [`ipnet`], which conversions take and give.
+pub use ipnet;
+
 pub mod check;
 pub mod fib;
 pub mod memory;

@@ -24,11 +24,13 @@ pub(super) struct LineReader<R> {
     filled: usize,
     /// Inside a line that is too long, whose beginning is the buffer's.
     skipping: bool,
+    /// No line was given out yet.
+    first: bool,
 }
 
 impl<R: Read> LineReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; BUFFER_BYTES].into(), filled: 0, skipping: false }
+        Self { source, buffer: vec![0; BUFFER_BYTES].into(), filled: 0, skipping: false, first: true }
     }
 
     /// Reads once and calls `each` for every line that is complete with it; the number of bytes read.
@@ -48,7 +50,8 @@ impl<R: Read> LineReader<R> {
         if count == 0 {
             let rest = std::mem::take(&mut self.filled);
             if rest > 0 {
-                each(line(&self.buffer[..rest], std::mem::take(&mut self.skipping)))?;
+                let first = std::mem::take(&mut self.first);
+                each(line(&self.buffer[..rest], std::mem::take(&mut self.skipping), first))?;
             }
             return Ok(0);
         }
@@ -56,7 +59,8 @@ impl<R: Read> LineReader<R> {
         let mut start = 0;
         for at in memchr::memchr_iter(b'\n', &self.buffer[self.filled..end]) {
             let at = self.filled + at;
-            each(line(&self.buffer[start..at], std::mem::take(&mut self.skipping)))?;
+            let first = std::mem::take(&mut self.first);
+            each(line(&self.buffer[start..at], std::mem::take(&mut self.skipping), first))?;
             start = at + 1;
         }
         self.buffer.copy_within(start..end, 0);
@@ -70,7 +74,10 @@ impl<R: Read> LineReader<R> {
     }
 }
 
-fn line(bytes: &[u8], skipped: bool) -> Line<'_> {
+fn line(bytes: &[u8], skipped: bool, first: bool) -> Line<'_> {
+    // Editors of some systems put a byte order mark in front.
+    let mark: &[u8] = if first { b"\xef\xbb\xbf" } else { b"" };
+    let bytes = bytes.strip_prefix(mark).unwrap_or(bytes);
     if skipped || bytes.len() > LINE_LIMIT_BYTES {
         Line::TooLong(&bytes[..LINE_LIMIT_BYTES.min(bytes.len())])
     } else {
@@ -133,6 +140,7 @@ mod tests {
         for piece in [1, 2, 3, 7, 100, 4095, 4096, 4097, 65_536, usize::MAX] {
             assert_eq!(lines(&bytes, piece), expected, "{piece}");
         }
+        assert_eq!(lines(b"\xef\xbb\xbf1.2.3.4\n", 2), [Ok(b"1.2.3.4".to_vec())]);
         assert_eq!(lines(b"", 1), []);
         assert_eq!(lines(b"\n", 1), [Ok(Vec::new())]);
     }

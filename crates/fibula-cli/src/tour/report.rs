@@ -225,7 +225,7 @@ pub(super) fn record(row: &Row) -> Record {
     let figures = row.figures.as_ref().ok();
     let value = json!({
         "algorithm": row.algorithm,
-        "family": family_name(row.family),
+        "family": row.family.name(),
         "routes": row.routes,
         "sample": row.sample,
         "lookup_bytes": figures.map(|figures| figures.lookup_bytes),
@@ -275,17 +275,13 @@ pub(super) fn json(
 fn world_json<K: Key>(world: &World<K>) -> Value {
     let memory_bytes = world.rib.memory().allocated_bytes;
     json!({
-        "family": family_name(K::FAMILY),
+        "family": K::FAMILY.name(),
         "routes": world.rib.len(),
         "next_hops": world.next_hops,
         "fill_time_ms": rounded(world.fill_time.as_secs_f64() * 1e3),
         "memory_bytes": memory_bytes,
         "bytes_per_prefix": rounded(memory_bytes as f64 / world.rib.len() as f64),
     })
-}
-
-fn family_name(family: Family) -> String {
-    family.to_string().to_lowercase()
 }
 
 /// Three decimals are more than a measurement holds.

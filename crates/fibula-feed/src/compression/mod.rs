@@ -1,7 +1,7 @@
 //! Compressed streams, told apart by their first bytes and never by a file name.
 //!
 //! Members, streams and frames that follow each other are read as one, as the usual tools write and read
-//! them. All decoders are Rust. What was decoded before a stream was cut off is handed out before the error.
+//! them; anything else behind a gzip or bzip2 member, zeros too, is damage. All decoders are Rust. What was decoded before a stream was cut off is handed out before the error.
 
 mod source;
 #[cfg(test)]

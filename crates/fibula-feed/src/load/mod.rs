@@ -33,7 +33,7 @@ pub struct LoadOptions {
     pub strict: bool,
     /// What to do with bits set behind a prefix length. Refusing them makes the line a bad one.
     pub host_bits: HostBits,
-    /// What the table of each family may take.
+    /// What the table of each family may take, and the labels of the next hops.
     pub limits: Limits,
     /// Keep this family only.
     pub family: Option<Family>,
@@ -112,7 +112,7 @@ impl<'a> Loader<'a> {
         let table = Table {
             v4: Rib::new(options.limits),
             v6: Rib::new(options.limits),
-            next_hops: NextHops::new(),
+            next_hops: NextHops::new(options.limits),
             report: Report::new(name),
         };
         Self { options, table }
@@ -152,7 +152,13 @@ impl<'a> Loader<'a> {
     fn line(&mut self, line: &Line<'_>) -> Result<(), LoadError> {
         self.table.report.lines += 1;
         let (text, entry) = match *line {
-            Line::Whole(text) => (text, text::decode(text, self.options.host_bits)),
+            Line::Whole(mut text) => {
+                // Editors of some systems put a byte order mark in front.
+                if self.table.report.lines == 1 {
+                    text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+                }
+                (text, text::decode(text, self.options.host_bits))
+            }
             Line::TooLong(text) => {
                 let kind = LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES };
                 (text, Err(LineError::new(kind, MAX_LINE_BYTES)))

@@ -354,3 +354,10 @@ fn a_real_table_cut_in_half_keeps_about_half() {
     assert_eq!(table.report.bad_lines, 0);
     assert_eq!(table.report.truncated.unwrap().bytes(), bytes.len() as u64 / 2);
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    let text = b"\xef\xbb\xbf192.0.2.0/24 5\n\xef\xbb\xbf10.0.0.0/8 6\n";
+    let table = load_reader("bom", &text[..], &LoadOptions::default(), &mut |_| ()).unwrap();
+    assert_eq!((table.v4.len(), table.report.bad_lines), (1, 1));
+}

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p fibula-proof --bin faults [NAME-PART]`. Exit code 1 when a fault goes unnoticed.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -80,6 +81,7 @@ impl Copy {
             .env("RUST_BACKTRACE", "0")
             .env_remove("FIBULA_DATA")
             .args(arguments)
+            .process_group(0)
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()?;
@@ -88,7 +90,9 @@ impl Copy {
             match child.try_wait()? {
                 Some(status) => break Some(status.success()),
                 None if start.elapsed() > PATIENCE => {
-                    child.kill()?;
+                    // The group: cargo and the test that it started.
+                    let group = format!("-{}", child.id());
+                    Command::new("kill").args(["-9", "--", &group]).status()?;
                     child.wait()?;
                     break None;
                 }

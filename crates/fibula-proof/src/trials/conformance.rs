@@ -50,8 +50,8 @@ fn judge<K: Key>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) ->
     for at in (1..keys.len()).rev() {
         keys.swap(at, random.below(at + 1));
     }
-    let expected = oracle(&routes, &keys)?;
     let name = subject.algorithm.name;
+    let expected = oracle(name, &routes, &keys)?;
     sound(&*subject.fib, name, &routes)?;
     crate::verdict::answers(&*subject.fib, name, &routes, &keys, &expected)?;
     batches(&*subject.fib, name, &routes, &keys, &expected)
@@ -134,7 +134,13 @@ fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         subject.apply(&changes, &RouteSlice::new(&after)?)?;
         sound(&*subject.fib, algorithm.name, &after)?;
         let keys = edges(changes.iter().map(Change::prefix));
-        crate::verdict::answers(&*subject.fib, algorithm.name, &after, &keys, &oracle(&after, &keys)?)?;
+        crate::verdict::answers(
+            &*subject.fib,
+            algorithm.name,
+            &after,
+            &keys,
+            &oracle(algorithm.name, &after, &keys)?,
+        )?;
         if round % 20 == 19 {
             judge(&subject, &model, &mut random)?;
         }
@@ -151,8 +157,14 @@ fn with_length<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     fib.check()?;
     let mut keys = edges(model.0.keys().copied());
     keys.extend((0..700).map(|_| random.key::<K>()));
+    let network: Vec<K::Bytes> = keys.iter().map(|key| key.to_network()).collect();
     let mut results = vec![None; keys.len()];
+    let mut again = results.clone();
     fib.lookup_keys(Keys::Host(&keys), &mut results);
+    fib.lookup_keys(Keys::Network(&network), &mut again);
+    if again != results {
+        return Err(format!("{}: the shape of the keys changes the answers", algorithm.name).into());
+    }
     for (&key, &got) in keys.iter().zip(&results) {
         let expected = model.lookup(key).map(|route| (route.next_hop, route.prefix.len()));
         let both = [got, fib.lookup(key)].map(|found| found.map(|found| (found.next_hop, found.prefix_len)));

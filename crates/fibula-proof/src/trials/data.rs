@@ -27,6 +27,9 @@ const RANDOM_KEYS: usize = 10_000_000;
 /// Keys asked of an oracle for which the table is too large.
 const SAMPLE: usize = 200;
 
+/// Of this many keys, one is also asked alone.
+const ALONE: usize = 16;
+
 /// The folder, where the variable is set.
 pub(super) fn folder() -> Option<PathBuf> {
     std::env::var_os(FIBULA_DATA).filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -95,7 +98,7 @@ fn load<K: Loaded>(name: &str) -> Result<Table<K>, Failure> {
         let prefix = routes[random.below(routes.len())].prefix;
         if K::BITS == 128 && at % 2 == 0 { random.inside(prefix) } else { random.key() }
     }));
-    let expected = oracle(&routes, &keys)?;
+    let expected = oracle("", &routes, &keys)?;
     Ok(Table { rib, keys, expected })
 }
 
@@ -111,6 +114,14 @@ fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<(), Failur
     let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
     let mut results = vec![None; keys.len()];
     subject.fib.lookup_batch(&keys, &mut results);
+    if let Some(at) = (0..keys.len()).step_by(ALONE).find(|&at| subject.fib.lookup(keys[at]) != results[at]) {
+        return Err(format!("{}: {}: alone and in a batch differ", algorithm.name, keys[at].address()).into());
+    }
+    if matches!(algorithm.role, Role::Oracle { .. })
+        && let Some(at) = (0..keys.len()).find(|&at| table.rib.lookup(keys[at]) != results[at])
+    {
+        return Err(format!("{}: {}: the RIB answers differently", algorithm.name, keys[at].address()).into());
+    }
     let mut wrong = keys
         .iter()
         .zip(&results)

@@ -110,6 +110,11 @@ fn changes<K: Key>(rounds: usize, count: usize) -> Result<(), Failure> {
             address(&rib, &model, key)?;
         }
     }
+    let mut cleared = rib.clone();
+    cleared.clear();
+    whole(&cleared, &Model::default())?;
+    cleared.apply(&model.routes().into_iter().map(Change::Insert).collect::<Vec<_>>())?;
+    whole(&cleared, &model)?;
     for prefix in model.0.keys() {
         rib.remove(*prefix);
     }

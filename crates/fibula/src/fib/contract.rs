@@ -48,6 +48,16 @@ pub trait Fib<K: Key>: Send + Sync {
     }
 }
 
+/// Shows what the structure occupies; its content would fill a screen or a disk.
+impl<K: Key> fmt::Debug for dyn Fib<K> + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fib")
+            .field("family", &K::FAMILY)
+            .field("memory", &self.memory())
+            .finish_non_exhaustive()
+    }
+}
+
 /// A structure that can follow changes without being built anew.
 pub trait Updatable<K: Key>: Fib<K> {
     /// Applies `changes` in order. `after` holds the routes as they are when all are applied.

@@ -8,7 +8,7 @@
 use core::ops::ControlFlow;
 use std::collections::HashMap;
 
-use crate::memory::{Budget, Limits, Memory, allocated};
+use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
 use crate::net::{Key, Keys, NextHop, Prefix, Route, Routes};
 
 use super::registry::Build;
@@ -23,7 +23,11 @@ pub struct Match {
     pub prefix_len: u8,
 }
 
+/// Labels turned back at a time, on the stack.
+const BLOCK: usize = 256;
+
 /// A structure that also says the length of the matched prefix.
+#[derive(Debug)]
 pub struct WithLength<K: Key> {
     fib: Box<dyn Fib<K>>,
     /// Label - 1 to what it stands for.
@@ -38,17 +42,9 @@ impl<K: Key> WithLength<K> {
     /// separately.
     pub fn build(build: Build<K>, routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut labels = Labels::new(limits);
-        let mut error = None;
-        let _ = routes.visit(Prefix::ALL, &mut |route| match labels.intern(route) {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(refused) => {
-                error = Some(refused);
-                ControlFlow::Break(())
-            }
-        });
-        if let Some(error) = error {
-            return Err(BuildError::memory("with-length", error));
-        }
+        routes
+            .try_for_each(Prefix::ALL, |route| labels.intern(route))
+            .map_err(|error| BuildError::memory("with-length", error))?;
         let fib = build(&Labelled { routes, labels: &labels }, limits)?;
         let Labels { mut matches, mut budget, .. } = labels;
         budget.shrink(&mut matches);
@@ -67,13 +63,12 @@ impl<K: Key> WithLength<K> {
     /// When the two differ in length.
     pub fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let mut labels = [None; 256];
         keys.for_each_block(|first, block| {
-            for (index, block) in block.chunks(labels.len()).enumerate() {
+            for (index, block) in block.chunks(BLOCK).enumerate() {
+                let mut labels = [None; BLOCK];
                 let labels = &mut labels[..block.len()];
                 self.fib.lookup_batch(block, labels);
-                let first = first + index * 256;
-                for (result, label) in results[first..].iter_mut().zip(labels) {
+                for (result, label) in results[first + index * BLOCK..].iter_mut().zip(labels) {
                     *result = label.map(|label| self.matches[label.id() as usize - 1]);
                 }
             }
@@ -113,23 +108,46 @@ impl Labels {
         Self { numbers: HashMap::new(), matches: Vec::new(), budget: Budget::new(limits) }
     }
 
-    fn intern<K: Key>(&mut self, route: Route<K>) -> Result<NextHop, crate::memory::OutOfMemory> {
+    fn intern<K: Key>(&mut self, route: Route<K>) -> Result<(), OutOfMemory> {
         let pair = (route.next_hop, route.prefix.len());
-        if let Some(&label) = self.numbers.get(&pair) {
-            return Ok(label);
+        if self.numbers.contains_key(&pair) {
+            return Ok(());
         }
-        let wanted_bytes = size_of::<((NextHop, u8), NextHop)>();
-        let refused = crate::memory::OutOfMemory {
-            wanted_bytes,
-            used_bytes: self.budget.used_bytes(),
-            limit_bytes: None,
-        };
-        self.numbers.try_reserve(1).map_err(|_| refused)?;
+        self.reserve()?;
         self.budget.push(&mut self.matches, Match { next_hop: pair.0, prefix_len: pair.1 })?;
-        let label = u32::try_from(self.matches.len()).ok().and_then(NextHop::new).ok_or(refused)?;
-        self.numbers.insert(pair, label);
-        Ok(label)
+        // There are at most 2^32 - 1 next hops times 129 lengths, but no memory holds the routes for as many.
+        let label = u32::try_from(self.matches.len()).ok().and_then(NextHop::new);
+        self.numbers.insert(pair, label.ok_or(self.refused(usize::MAX))?);
+        Ok(())
     }
+
+    /// Makes room for one more number, old and new table side by side.
+    fn reserve(&mut self) -> Result<(), OutOfMemory> {
+        let held = self.numbers.capacity();
+        if self.numbers.len() < held {
+            return Ok(());
+        }
+        let wanted = table_bytes((2 * held).max(3));
+        self.budget.charge(wanted)?;
+        self.numbers.try_reserve(1).map_err(|_| self.refused(wanted))?;
+        self.budget.release(table_bytes(held));
+        Ok(())
+    }
+
+    fn refused(&self, wanted_bytes: usize) -> OutOfMemory {
+        OutOfMemory { wanted_bytes, used_bytes: self.budget.used_bytes(), limit_bytes: None }
+    }
+}
+
+/// Bytes of the standard library's hash table for this many entries: a power of two of slots, an eighth of them
+/// free, each an entry and a byte of control, and a group of control bytes more.
+fn table_bytes(entries: usize) -> usize {
+    const GROUP: usize = 16;
+    if entries == 0 {
+        return 0;
+    }
+    let slots = (entries * 8).div_ceil(7).next_power_of_two();
+    slots * (size_of::<((NextHop, u8), NextHop)>() + 1) + 2 * GROUP
 }
 
 /// The same routes, leading to labels.

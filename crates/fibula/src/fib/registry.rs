@@ -67,16 +67,6 @@ impl Families {
             Family::Toy => true,
         }
     }
-
-    /// Them by name.
-    #[must_use]
-    pub fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::Both => &["ipv4", "ipv6"],
-            Self::Ipv4 => &["ipv4"],
-            Self::Ipv6 => &["ipv6"],
-        }
-    }
 }
 
 /// What a structure is in the registry for.
@@ -167,6 +157,14 @@ pub struct UnknownAlgorithm {
     name: String,
     family: Family,
     known: Vec<&'static str>,
+}
+
+impl UnknownAlgorithm {
+    /// The names there are for the family.
+    #[must_use]
+    pub fn known(&self) -> &[&'static str] {
+        &self.known
+    }
 }
 
 impl fmt::Display for UnknownAlgorithm {

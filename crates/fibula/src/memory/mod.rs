@@ -56,7 +56,7 @@ impl fmt::Display for OutOfMemory {
 impl core::error::Error for OutOfMemory {}
 
 /// The allowance of one structure, or of one build with its scratch space.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Budget {
     limit_bytes: Option<usize>,
     used_bytes: usize,
@@ -98,7 +98,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Makes room for `additional` more elements, growing by at least an eighth where it must grow.
+    /// Makes room for `additional` more elements, growing by an eighth where it must grow and there is room for
+    /// that.
     ///
     /// # Errors
     /// When the limit or the allocator refuses; the vector is as it was.
@@ -107,7 +108,8 @@ impl Budget {
         if vec.capacity() - vec.len() >= additional {
             return Ok(());
         }
-        self.reserve_exact(vec, additional.max(vec.len() / 8).max(16))
+        let generous = additional.max(vec.len() / 8).max(16);
+        self.reserve_exact(vec, generous).or_else(|_| self.reserve_exact(vec, additional))
     }
 
     /// Makes room for exactly `additional` elements behind those present.
@@ -128,11 +130,46 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives spare capacity back.
+    /// Gives spare capacity back, where there is room for the elements to move: `Vec::shrink_to_fit` aborts where
+    /// an allocator refuses the smaller block.
     pub fn shrink<T>(&mut self, vec: &mut Vec<T>) {
-        let before = allocated(vec);
-        vec.shrink_to_fit();
-        self.used_bytes = self.used_bytes + allocated(vec) - before;
+        if vec.capacity() == vec.len() {
+            return;
+        }
+        if let Ok(mut exact) = self.vec(vec.len()) {
+            exact.append(vec);
+            self.free(core::mem::replace(vec, exact));
+        }
+    }
+
+    /// Notes `bytes` that something other than a vector is about to allocate.
+    ///
+    /// # Errors
+    /// When the limit refuses.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        let used_bytes = self.used_bytes.saturating_add(bytes);
+        match self.limit_bytes {
+            Some(limit) if used_bytes > limit => Err(OutOfMemory {
+                wanted_bytes: bytes,
+                used_bytes: self.used_bytes,
+                limit_bytes: Some(limit),
+            }),
+            _ => {
+                self.used_bytes = used_bytes;
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that `bytes` which were charged are free again.
+    pub fn release(&mut self, bytes: usize) {
+        self.used_bytes -= bytes;
+    }
+
+    /// The budget of a copy that holds this vector alone, under the same limit.
+    #[must_use]
+    pub fn of_copy<T>(&self, vec: &Vec<T>) -> Self {
+        Self { limit_bytes: self.limit_bytes, used_bytes: allocated(vec) }
     }
 
     /// Frees the vector.

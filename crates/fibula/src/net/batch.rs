@@ -1,5 +1,7 @@
 //! The shapes in which a batch of keys can come.
 
+use core::marker::PhantomData;
+
 use super::key::Key;
 
 /// A batch of keys in one of the shapes that callers hold them in.
@@ -13,24 +15,25 @@ pub enum Keys<'a, K: Key> {
     /// Addresses in network byte order, one behind another (NumPy, Arrow and columnar files).
     Network(&'a [K::Bytes]),
     /// Addresses in network byte order inside larger records (packet headers, flow records).
-    Strided(Strided<'a>),
+    Strided(Strided<'a, K>),
 }
 
-/// Addresses at a fixed distance from each other in a buffer of records.
+/// Addresses of one family at a fixed distance from each other in a buffer of records.
 #[derive(Debug, Clone, Copy)]
-pub struct Strided<'a> {
+pub struct Strided<'a, K> {
     bytes: &'a [u8],
     stride: usize,
     count: usize,
+    keys: PhantomData<K>,
 }
 
-impl<'a> Strided<'a> {
-    /// `count` addresses of `K`, the first at `offset`, each `stride` bytes behind the one before. Strides
+impl<'a, K: Key> Strided<'a, K> {
+    /// `count` addresses, the first at `offset`, each `stride` bytes behind the one before. Strides
     /// below the width of an address are allowed: the addresses then overlap.
     ///
     /// `None` when the last address would end behind the buffer.
     #[must_use]
-    pub fn new<K: Key>(bytes: &'a [u8], offset: usize, stride: usize, count: usize) -> Option<Self> {
+    pub fn new(bytes: &'a [u8], offset: usize, stride: usize, count: usize) -> Option<Self> {
         let bytes = bytes.get(offset..)?;
         if count > 0 {
             let end = (count - 1).checked_mul(stride)?.checked_add(size_of::<K::Bytes>())?;
@@ -38,7 +41,7 @@ impl<'a> Strided<'a> {
                 return None;
             }
         }
-        Some(Self { bytes, stride, count })
+        Some(Self { bytes, stride, count, keys: PhantomData })
     }
 }
 
@@ -65,10 +68,10 @@ impl<'a, K: Key> Keys<'a, K> {
 
     /// Calls `each` with the keys in host order, block by block, and the index of the block's first key.
     pub fn for_each_block(&self, mut each: impl FnMut(usize, &[K])) {
-        let mut block = [K::ZERO; 256];
         match *self {
             Self::Host(keys) => each(0, keys),
             Self::Network(keys) => {
+                let mut block = [K::ZERO; 256];
                 for (index, chunk) in keys.chunks(Self::BLOCK).enumerate() {
                     let block = &mut block[..chunk.len()];
                     for (key, &bytes) in block.iter_mut().zip(chunk) {
@@ -77,7 +80,8 @@ impl<'a, K: Key> Keys<'a, K> {
                     each(index * Self::BLOCK, block);
                 }
             }
-            Self::Strided(Strided { bytes, stride, count }) => {
+            Self::Strided(Strided { bytes, stride, count, .. }) => {
+                let mut block = [K::ZERO; 256];
                 let mut at = 0;
                 let mut first = 0;
                 while first < count {
@@ -129,7 +133,7 @@ mod tests {
                 for (index, address) in network.iter().enumerate() {
                     bytes[offset + index * stride..][..4].copy_from_slice(address);
                 }
-                let strided = Strided::new::<u32>(&bytes, offset, stride, keys.len()).unwrap();
+                let strided = Strided::<u32>::new(&bytes, offset, stride, keys.len()).unwrap();
                 assert_eq!(collect::<u32>(Keys::Strided(strided)), keys);
             }
         }
@@ -138,12 +142,12 @@ mod tests {
     #[test]
     fn strides_that_leave_the_buffer_are_refused() {
         let bytes = [0; 64];
-        assert!(Strided::new::<u128>(&bytes, 0, 16, 4).is_some());
-        assert!(Strided::new::<u128>(&bytes, 1, 16, 4).is_none());
-        assert!(Strided::new::<u128>(&bytes, 0, 17, 4).is_none());
-        assert!(Strided::new::<u128>(&bytes, 0, usize::MAX, 3).is_none());
-        assert!(Strided::new::<u32>(&bytes, 65, 1, 0).is_none());
-        assert!(Strided::new::<u32>(&bytes, 64, 1, 0).is_some());
-        assert!(Strided::new::<u32>(&bytes, 60, 0, 100).is_some());
+        assert!(Strided::<u128>::new(&bytes, 0, 16, 4).is_some());
+        assert!(Strided::<u128>::new(&bytes, 1, 16, 4).is_none());
+        assert!(Strided::<u128>::new(&bytes, 0, 17, 4).is_none());
+        assert!(Strided::<u128>::new(&bytes, 0, usize::MAX, 3).is_none());
+        assert!(Strided::<u32>::new(&bytes, 65, 1, 0).is_none());
+        assert!(Strided::<u32>::new(&bytes, 64, 1, 0).is_some());
+        assert!(Strided::<u32>::new(&bytes, 60, 0, 100).is_some());
     }
 }

@@ -32,6 +32,26 @@ impl IpPrefix {
         }
     }
 
+    /// Number of leading bits that are given.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a prefix length, not a number of elements")]
+    pub fn len(self) -> u8 {
+        match self {
+            Self::V4(prefix) => prefix.len(),
+            Self::V6(prefix) => prefix.len(),
+        }
+    }
+
+    /// Whether `address` lies in the block; never where the families differ.
+    #[must_use]
+    pub fn contains(self, address: IpAddr) -> bool {
+        match (self, address) {
+            (Self::V4(prefix), IpAddr::V4(address)) => prefix.contains(address.to_bits()),
+            (Self::V6(prefix), IpAddr::V6(address)) => prefix.contains(address.to_bits()),
+            _ => false,
+        }
+    }
+
     /// The family.
     #[must_use]
     pub fn family(self) -> Family {
@@ -106,6 +126,45 @@ macro_rules! conversions {
 conversions!(u32, Ipv4Addr, ipnet::Ipv4Net);
 conversions!(u128, Ipv6Addr, ipnet::Ipv6Net);
 
+macro_rules! families {
+    ($int:ty, $variant:ident, $address:ty, $net:ty) => {
+        impl From<Prefix<$int>> for IpPrefix {
+            fn from(prefix: Prefix<$int>) -> Self {
+                Self::$variant(prefix)
+            }
+        }
+
+        /// The prefix that holds this address alone.
+        impl From<$address> for IpPrefix {
+            fn from(address: $address) -> Self {
+                Self::$variant(address.into())
+            }
+        }
+
+        /// Host bits, which `ipnet` keeps, are cleared.
+        impl From<$net> for IpPrefix {
+            fn from(net: $net) -> Self {
+                Self::$variant(net.into())
+            }
+        }
+
+        /// Gives the prefix back where it is of the other family.
+        impl TryFrom<IpPrefix> for Prefix<$int> {
+            type Error = IpPrefix;
+
+            fn try_from(prefix: IpPrefix) -> Result<Self, IpPrefix> {
+                match prefix {
+                    IpPrefix::$variant(prefix) => Ok(prefix),
+                    other => Err(other),
+                }
+            }
+        }
+    };
+}
+
+families!(u32, V4, Ipv4Addr, ipnet::Ipv4Net);
+families!(u128, V6, Ipv6Addr, ipnet::Ipv6Net);
+
 impl From<IpAddr> for IpPrefix {
     fn from(address: IpAddr) -> Self {
         match address {
@@ -150,7 +209,12 @@ mod tests {
         let loose: ipnet::IpNet = "10.1.2.3/8".parse().unwrap();
         assert_eq!(IpPrefix::from(loose).to_string(), "10.0.0.0/8");
         let address: IpAddr = "2001:db8::1".parse().unwrap();
-        assert_eq!(IpPrefix::from(address).to_string(), "2001:db8::1/128");
+        let host = IpPrefix::from(address);
+        assert_eq!(host.to_string(), "2001:db8::1/128");
+        assert!(host.contains(address) && !host.contains("192.0.2.1".parse().unwrap()));
+        assert_eq!(host.len(), 128);
+        assert_eq!(Prefix::<u128>::try_from(host).map(IpPrefix::from), Ok(host));
+        assert_eq!(Prefix::<u32>::try_from(host), Err(host));
     }
 
     #[test]

@@ -227,6 +227,9 @@ impl fmt::Display for PrefixErrorKind {
             Self::Address(error) => error.reason().fmt(f),
             Self::NoLength => f.write_str("no prefix length behind '/'"),
             Self::NotADigit(byte) => write!(f, "unexpected '{}' in the prefix length", byte.escape_ascii()),
+            Self::TooLong { len: u32::MAX, limit, family } => {
+                write!(f, "the prefix length is far above the {limit} bits of {family}")
+            }
             Self::TooLong { len, limit, family } => {
                 write!(f, "prefix length {len} is above the {limit} bits of {family}")
             }
@@ -268,7 +271,7 @@ mod tests {
         assert_eq!(error("10.0.0/8"), "the address ends early (at byte 6)");
         assert_eq!(
             error("10.0.0.0/4294967297"),
-            "prefix length 4294967295 is above the 32 bits of IPv4 (at byte 9)"
+            "the prefix length is far above the 32 bits of IPv4 (at byte 9)"
         );
     }
 

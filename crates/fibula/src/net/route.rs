@@ -1,7 +1,7 @@
 //! Routes and changes to them.
 
 use core::fmt;
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, TryFromIntError};
 
 use super::prefix::Prefix;
 
@@ -43,6 +43,15 @@ impl NextHop {
 impl From<NonZeroU32> for NextHop {
     fn from(id: NonZeroU32) -> Self {
         Self(id)
+    }
+}
+
+/// 0 is no next hop.
+impl TryFrom<u32> for NextHop {
+    type Error = TryFromIntError;
+
+    fn try_from(id: u32) -> Result<Self, TryFromIntError> {
+        NonZeroU32::try_from(id).map(Self)
     }
 }
 

@@ -31,6 +31,25 @@ pub trait Routes<K: Key> {
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>>;
 }
 
+impl<K: Key> dyn Routes<K> + '_ {
+    /// Calls `each` for the routes that `within` covers, in order, until one fails.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn try_for_each<E>(
+        &self,
+        within: Prefix<K>,
+        mut each: impl FnMut(Route<K>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut outcome = Ok(());
+        let _ = self.visit(within, &mut |route| {
+            outcome = each(route);
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        outcome
+    }
+}
+
 /// Sorted routes in a slice, as [`Routes`].
 #[derive(Debug, Clone, Copy)]
 pub struct RouteSlice<'a, K>(&'a [Route<K>]);

@@ -32,6 +32,9 @@ pub use iter::{Covers, Subtree};
 /// The root's index, which no child has: as a child it means "none".
 const ROOT: u32 = 0;
 
+/// A new prefix takes its own node and, where two paths part, one that branches.
+const NODES_PER_INSERT: usize = 2;
+
 #[derive(Debug, Clone)]
 struct Node<K> {
     key: K,
@@ -67,7 +70,7 @@ impl<K: Key> Node<K> {
 }
 
 /// The tree; see the module for its shape.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RadixTree<K> {
     /// Empty until the first insert, so that an empty tree takes nothing.
     nodes: Vec<Node<K>>,
@@ -76,6 +79,14 @@ pub struct RadixTree<K> {
     free_len: usize,
     routes: usize,
     budget: Budget,
+}
+
+impl<K: Key> Clone for RadixTree<K> {
+    fn clone(&self) -> Self {
+        let nodes = self.nodes.clone();
+        let budget = self.budget.of_copy(&nodes);
+        Self { nodes, free: self.free, free_len: self.free_len, routes: self.routes, budget }
+    }
 }
 
 impl<K: Key> Default for RadixTree<K> {
@@ -123,9 +134,9 @@ impl<K: Key> RadixTree<K> {
             return Ok(());
         }
         let root = usize::from(self.nodes.is_empty());
-        // A new prefix takes its own node and, where two paths part, one that branches.
-        let wanted = (2 * inserts + root).saturating_sub(self.free_len);
-        if self.nodes.len() + wanted > u32::MAX as usize {
+        let wanted =
+            inserts.saturating_mul(NODES_PER_INSERT).saturating_add(root).saturating_sub(self.free_len);
+        if self.nodes.len().saturating_add(wanted) > u32::MAX as usize {
             return Err(OutOfMemory {
                 wanted_bytes: wanted.saturating_mul(size_of::<Node<K>>()),
                 used_bytes: self.budget.used_bytes(),
@@ -220,9 +231,10 @@ impl<K: Key> RadixTree<K> {
     /// When memory for the inserts cannot be had; the tree is as it was.
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
         let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
-        if inserts > 0 && self.reserve(inserts).is_err() {
-            // Counting what is really new takes a walk a change: only where memory is short. A prefix that is
-            // removed here may come back later in the same batch.
+        let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
+        if inserts > 0 && spare < NODES_PER_INSERT * inserts {
+            // Counting what is really new takes a walk a change: only where the tree would have to grow. A prefix
+            // that is removed here may come back later in the same batch.
             let may_add = |change: &&Change<K>| match change {
                 Change::Insert(route) => self.get(route.prefix).is_none(),
                 Change::Remove(prefix) => self.get(*prefix).is_some(),

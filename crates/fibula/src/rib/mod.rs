@@ -18,9 +18,15 @@ use crate::radix::{Covers, RadixTree, Subtree};
 /// | `iter`, `subnets`, `covers` | a walk down, then a step or two a route; nothing is allocated |
 ///
 /// At most two nodes a route: 40 bytes for IPv4, 64 for IPv6, and an eighth of spare capacity.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Rib<K> {
     tree: RadixTree<K>,
+}
+
+impl<K: Key> Clone for Rib<K> {
+    fn clone(&self) -> Self {
+        Self { tree: self.tree.clone() }
+    }
 }
 
 impl<K: Key> Default for Rib<K> {

@@ -18,7 +18,7 @@ pub(super) struct Node {
 const _: () = assert!(size_of::<Node>() == 12);
 
 /// The trie.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct BinaryTrie<K> {
     /// Node 0 is the root.
     pub(super) nodes: Vec<Node>,

@@ -26,8 +26,8 @@
 //! Invariants: (1) every node but the root leads to a route: it has a next hop or a child; (2) every node is
 //! reachable once or is on the free chain; (3) no node lies deeper than the key is wide.
 //!
-//! Limits: 2^32 - 1 nodes. Memory: 12 bytes for each distinct bit string that begins a prefix: 22 bytes a
-//! prefix on Internet-like IPv4 tables, several times that for IPv6. Lookup: up to 32 or 128 dependent loads.
+//! Limits: 2^32 - 1 nodes. Memory: 12 bytes for each distinct bit string that begins a prefix: 27 bytes a
+//! prefix on a full IPv4 table of 2023, 47 on a full IPv6 table of 2024. Lookup: up to 32 or 128 dependent loads.
 
 mod build;
 mod check;

@@ -1,7 +1,5 @@
 //! Routes to layout: a copy.
 
-use core::ops::ControlFlow;
-
 use crate::fib::BuildError;
 use crate::memory::{Budget, Limits};
 use crate::net::{Key, Prefix, Routes};
@@ -15,18 +13,9 @@ impl<K: Key> Linear<K> {
     /// When memory runs out.
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
-        let mut copy = budget.vec(routes.len()).map_err(|error| BuildError::memory(NAME, error))?;
-        let mut refused = None;
-        let _ = routes.visit(Prefix::ALL, &mut |route| match budget.push(&mut copy, route) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                refused = Some(error);
-                ControlFlow::Break(())
-            }
-        });
-        match refused {
-            Some(error) => Err(BuildError::memory(NAME, error)),
-            None => Ok(Self { routes: copy, budget }),
-        }
+        let refused = |error| BuildError::memory(NAME, error);
+        let mut copy = budget.vec(routes.len()).map_err(refused)?;
+        routes.try_for_each(Prefix::ALL, |route| budget.push(&mut copy, route)).map_err(refused)?;
+        Ok(Self { routes: copy, budget })
     }
 }

@@ -4,7 +4,7 @@ use crate::memory::Budget;
 use crate::net::Route;
 
 /// All routes, in no particular order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Linear<K> {
     pub(super) routes: Vec<Route<K>>,
     pub(super) budget: Budget,

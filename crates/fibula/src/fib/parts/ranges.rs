@@ -57,6 +57,24 @@ pub fn visit<K: Key>(
     sweep.finish()
 }
 
+/// [`visit`] for what can fail.
+///
+/// # Errors
+/// The first failure of `each`.
+pub fn try_for_each<K: Key, E>(
+    routes: &dyn Routes<K>,
+    within: Prefix<K>,
+    merge: Merge,
+    mut each: impl FnMut(Range<K>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut outcome = Ok(());
+    let _ = visit(routes, within, merge, |range| {
+        outcome = each(range);
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    outcome
+}
+
 struct Sweep<K, F> {
     /// Open routes from the outermost in; entry 0 is the ground they stand on.
     open: [Open<K>; OPEN],

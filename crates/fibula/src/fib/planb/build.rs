@@ -1,7 +1,6 @@
 //! Routes to layout: ranges to intervals of the upper half and blocks, intervals to leaves, leaves to separators.
 
 use core::marker::PhantomData;
-use core::ops::ControlFlow;
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge, Range};
@@ -20,22 +19,10 @@ impl<K: Key, N: Node> PlanB<K, N> {
     pub fn build(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
         let mut sweep = Sweep::<K, N>::new(limits);
-        let mut error = None;
-        let _ = ranges::visit(routes, Prefix::ALL, merge, |range| match sweep.add(range) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(refused) => {
-                error = Some(refused);
-                ControlFlow::Break(())
-            }
-        });
-        match error {
-            Some(error) => Err(refused(error)),
-            None => {
-                sweep.close().map_err(refused)?;
-                sweep.limits()?;
-                sweep.finish(merge).map_err(refused)
-            }
-        }
+        ranges::try_for_each(routes, Prefix::ALL, merge, |range| sweep.add(range)).map_err(refused)?;
+        sweep.close().map_err(refused)?;
+        sweep.limits()?;
+        sweep.finish(merge).map_err(refused)
     }
 }
 

@@ -20,7 +20,7 @@ use super::registry::{Algorithm, Families, Role, Update};
 const NAME: &str = "radix";
 
 /// The tree.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Radix<K> {
     tree: RadixTree<K>,
 }

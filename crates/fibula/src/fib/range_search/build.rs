@@ -1,7 +1,5 @@
 //! Routes to layout: one pass.
 
-use core::ops::ControlFlow;
-
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge};
 use crate::memory::{Budget, Limits};
@@ -17,20 +15,11 @@ impl<K: Key> RangeSearch<K> {
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         let (mut starts, mut next_hops) = (Vec::new(), Vec::new());
-        let mut refused = None;
-        let _ = ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
-            let start = budget.push(&mut starts, range.start);
-            match start.and_then(|()| budget.push(&mut next_hops, NextHop::word(range.next_hop))) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    refused = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        });
-        if let Some(error) = refused {
-            return Err(BuildError::memory(NAME, error));
-        }
+        ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
+            budget.push(&mut starts, range.start)?;
+            budget.push(&mut next_hops, NextHop::word(range.next_hop))
+        })
+        .map_err(|error| BuildError::memory(NAME, error))?;
         budget.shrink(&mut starts);
         budget.shrink(&mut next_hops);
         Ok(Self { starts, next_hops })

@@ -1,7 +1,7 @@
 //! What lookups touch.
 
 /// The ranges of a table.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RangeSearch<K> {
     /// First address of each range.
     pub(super) starts: Vec<K>,
