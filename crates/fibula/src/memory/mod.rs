@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn budgets_count_what_vectors_hold_and_refuse_beyond_the_limit() {
-        let mut budget = Budget::new(Limits { memory_bytes: Some(1000) });
+        let mut budget = Budget::new(Limits { memory_bytes: Some(1010) });
         let mut numbers = budget.vec::<u32>(100).unwrap();
         assert_eq!(budget.used_bytes(), 400);
         for number in 0..100 {
@@ -199,8 +199,8 @@ mod tests {
         // 150 numbers are 600 bytes, and the 400 exist until they have moved.
         budget.push(&mut numbers, 100).unwrap();
         assert_eq!(budget.used_bytes(), 600);
-        let error = budget.vec::<u8>(401).unwrap_err();
-        assert_eq!(error, OutOfMemory { wanted_bytes: 401, used_bytes: 600, limit_bytes: Some(1000) });
+        let error = budget.vec::<u8>(411).unwrap_err();
+        assert_eq!(error, OutOfMemory { wanted_bytes: 411, used_bytes: 600, limit_bytes: Some(1010) });
         budget.shrink(&mut numbers);
         assert_eq!(budget.used_bytes(), 404);
         assert!(budget.reserve(&mut numbers, 100).is_err());
