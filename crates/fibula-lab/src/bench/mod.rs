@@ -29,7 +29,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod chart;
 mod contestant;
+mod document;
 mod machine;
 mod pass;
 mod plan;
@@ -38,7 +40,9 @@ mod record;
 mod row;
 mod runner;
 
+pub use chart::{ChartError, svg};
 pub use contestant::{Build, Contestant};
+pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
 pub use plan::{Estimate, Plan, PlanError, RUNS_MIN};
 pub use questions::{Traffic, traffic_names};
