@@ -34,3 +34,8 @@ pub mod measure;
 pub mod random;
 pub mod table;
 pub mod traffic;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

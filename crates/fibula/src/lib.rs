@@ -3,6 +3,7 @@
 //! - [`net`]: addresses, prefixes, routes, changes, batches.
 //! - [`rib`]: the table itself, ordered and changeable: the truth.
 //! - [`fib`]: the structures that answer fast, and the [registry](fib::registry) of them all.
+//! - [`check`]: what the walk of a structure over itself can find.
 //! - [`memory`]: how much a structure takes and may take.
 //!
 //! ```
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod check;
 pub mod fib;
 pub mod memory;
 pub mod net;

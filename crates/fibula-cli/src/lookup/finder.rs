@@ -81,16 +81,9 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(algorithm) = forced {
             return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
         }
-        // A structure may refuse a table that another takes: in order of preference.
         let shape = Shape { routes: self.rib.len(), batch };
-        let mut candidates: Vec<_> = fibula::fib::algorithms::<K>()
-            .into_iter()
-            .map(|algorithm| ((algorithm.preference)(&shape), algorithm))
-            .filter(|&(preference, _)| preference > 0)
-            .collect();
-        candidates.sort_by_key(|&(preference, _)| std::cmp::Reverse(preference));
         let mut refused = None;
-        for (_, algorithm) in candidates {
+        for algorithm in registry::by_preference::<K>(&shape) {
             match self.build_one(algorithm) {
                 Ok(stage) => return Ok(stage),
                 Err(error) => refused = refused.or(Some(error)),

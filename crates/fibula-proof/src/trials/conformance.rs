@@ -4,12 +4,13 @@
 use fibula::fib::WithLength;
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, Keys, RouteSlice, Toy};
+use fibula::net::{Change, Key, Keys, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
 use super::{oracle, trial};
 use crate::subject::Subject;
 use crate::tables::{Model, Random};
+use crate::toy::hop;
 use crate::verdict::{Failure, batches, edges, sound};
 
 /// Routes of the small tables, and rounds with each.
@@ -29,6 +30,7 @@ fn family<K: Key>() -> Vec<Trial> {
     let mut trials = Vec::new();
     for algorithm in fibula::fib::algorithms::<K>() {
         trials.push(trial("built", algorithm, built));
+        trials.push(trial("chains", algorithm, chains));
         trials.push(trial("grown", algorithm, grown));
         trials.push(trial("shuffled", algorithm, shuffled));
         trials.push(trial("with-length", algorithm, with_length));
@@ -62,6 +64,30 @@ fn built<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
             let model = Model::<K>::random(&mut random, count, 1 + round as u32 * 90);
             let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
             judge(&subject, &model, &mut random)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every prefix length, one inside another: the deepest nesting there is, at both ends of the space and between,
+/// and each length alone.
+fn chains<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+    let mut random = Random(10);
+    let alternating = K::from_bits(u128::MAX / 3);
+    for anchor in [K::ZERO, K::MAX, alternating, alternating.not()] {
+        let chain = (0..=K::BITS).map(|len| Prefix::masked(anchor, len).expect("the length fits"));
+        let mut model = Model::<K>::default();
+        for prefix in chain.clone() {
+            model.apply(Change::Insert(Route::new(prefix, hop(1 + u32::from(prefix.len())))));
+        }
+        judge(&Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?, &model, &mut random)?;
+        for prefix in chain {
+            let route = [Route::new(prefix, hop(7))];
+            let subject = Subject::build(algorithm, &RouteSlice::new(&route)?)?;
+            let keys = edges([prefix].into_iter());
+            let expected: Vec<_> = keys.iter().map(|&key| prefix.contains(key).then_some(hop(7))).collect();
+            crate::verdict::answers(&*subject.fib, algorithm.name, &route, &keys, &expected)?;
+            sound(&*subject.fib, algorithm.name, &route)?;
         }
     }
     Ok(())

@@ -46,7 +46,7 @@ fn ask<K: Key>(rib: &Rib<K>, model: &Model<K>, prefix: Prefix<K>) -> Result<(), 
 }
 
 fn whole<K: Key>(rib: &Rib<K>, model: &Model<K>) -> Result<(), String> {
-    rib.check().map_err(|(what, at)| format!("rib: node {at}: {what}"))?;
+    rib.check().map_err(|error| format!("rib: {error}"))?;
     say(rib.len() == model.0.len(), "len", &rib.len())?;
     say(rib.is_empty() == model.0.is_empty(), "is_empty", &rib.len())?;
     say(rib.iter().collect::<Vec<_>>() == model.routes(), "order", &rib.len())

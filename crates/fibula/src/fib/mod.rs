@@ -8,7 +8,8 @@ mod labels;
 pub mod parts;
 pub mod registry;
 
-pub use contract::{Applied, BuildError, CheckError, Fib, Updatable};
+pub use crate::check::CheckError;
+pub use contract::{Applied, BuildError, Fib, Updatable};
 pub use labels::{Match, WithLength};
 
 // The list. A structure is a folder of this one and a name here; tests, fuzzers, benchmarks, the command

@@ -151,16 +151,14 @@ pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
     })
 }
 
-/// The structure that suits a table and its use best.
-///
-/// # Panics
-/// Never while the registry lists a structure whose preference is above 0 for every shape.
+/// The structures that suit a table and its use, the best first; those that never come by themselves are left
+/// out. A structure may refuse a table that the next one takes.
 #[must_use]
-pub fn preferred<K: Key>(shape: &Shape) -> Algorithm<K> {
-    super::algorithms::<K>()
-        .into_iter()
-        .max_by_key(|algorithm| (algorithm.preference)(shape))
-        .expect("the registry is not empty")
+pub fn by_preference<K: Key>(shape: &Shape) -> Vec<Algorithm<K>> {
+    let mut all = super::algorithms::<K>();
+    all.retain(|algorithm| (algorithm.preference)(shape) > 0);
+    all.sort_by_key(|algorithm| core::cmp::Reverse((algorithm.preference)(shape)));
+    all
 }
 
 /// A name the registry does not list.

@@ -23,6 +23,7 @@ mod iter;
 
 use core::ops::ControlFlow;
 
+use crate::check::CheckError;
 use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
 use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
 
@@ -389,9 +390,8 @@ impl<K: Key> RadixTree<K> {
     ///
     /// # Errors
     /// The first of the module's invariants that does not hold, and the node.
-    pub fn check(&self) -> Result<(), (&'static str, usize)> {
-        let fail =
-            |holds: bool, invariant, at: u32| if holds { Ok(()) } else { Err((invariant, at as usize)) };
+    pub fn check(&self) -> Result<(), CheckError> {
+        let fail = |holds, invariant, at: u32| CheckError::unless(holds, invariant, at as usize);
         let mut stack: Vec<u32> = if self.nodes.is_empty() { Vec::new() } else { vec![ROOT] };
         let (mut reached, mut routes) = (0, 0);
         while let Some(at) = stack.pop() {
@@ -408,7 +408,8 @@ impl<K: Key> RadixTree<K> {
             )?;
             fail(node.len < K::BITS || children == 0, "a host prefix has no children", at)?;
             for (side, &child) in node.children.iter().enumerate().filter(|(_, child)| **child != ROOT) {
-                let below = self.nodes.get(child as usize).ok_or(("a child exists", at as usize))?;
+                let below =
+                    self.nodes.get(child as usize).ok_or(CheckError::new("a child exists", at as usize))?;
                 fail(below.len > node.len && node.contains(below.key), "a child extends its parent", child)?;
                 fail(node.side(below.key) == side, "a child continues with the bit of its side", child)?;
                 stack.push(child);

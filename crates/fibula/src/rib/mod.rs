@@ -5,6 +5,7 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
+use crate::check::CheckError;
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
@@ -142,7 +143,7 @@ impl<K: Key> Rib<K> {
     ///
     /// # Errors
     /// Names the first broken invariant and the node.
-    pub fn check(&self) -> Result<(), (&'static str, usize)> {
+    pub fn check(&self) -> Result<(), CheckError> {
         self.tree.check()
     }
 }

@@ -16,7 +16,7 @@ impl<K: Key> Fib<K> for Radix<K> {
     }
 
     fn check(&self) -> Result<(), CheckError> {
-        self.tree.check().map_err(|(invariant, at)| CheckError::new(invariant, at))
+        self.tree.check()
     }
 
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
