@@ -19,4 +19,5 @@ registry::algorithms! {
     binary_trie,
     radix,
     range_search,
+    planb,
 }

@@ -1,0 +1,278 @@
+//! Routes to layout: ranges to intervals of the upper half and blocks, intervals to leaves, leaves to separators.
+
+use core::marker::PhantomData;
+use core::ops::ControlFlow;
+
+use crate::fib::BuildError;
+use crate::fib::parts::ranges::{self, Merge, Range};
+use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::net::{Key, NextHop, Prefix, Routes};
+
+use super::layout::{Blocks, Codes, Node, lower, lower_max, upper, upper_max, word};
+use super::statistics::Shape;
+use super::{NAME, PlanB};
+
+impl<K: Key, N: Node> PlanB<K, N> {
+    /// Builds the tree of the routes, with a key at every interval's end, or only where the next hop changes.
+    ///
+    /// # Errors
+    /// When memory runs out, or when next hops and blocks together exceed 2^32.
+    pub fn build(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Result<Self, BuildError> {
+        let refused = |error| BuildError::memory(NAME, error);
+        let mut sweep = Sweep::<K, N>::new(limits);
+        let mut error = None;
+        let _ = ranges::visit(routes, Prefix::ALL, merge, |range| match sweep.add(range) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(refused) => {
+                error = Some(refused);
+                ControlFlow::Break(())
+            }
+        });
+        match error {
+            Some(error) => Err(refused(error)),
+            None => {
+                sweep.close().map_err(refused)?;
+                sweep.limits()?;
+                sweep.finish(merge).map_err(refused)
+            }
+        }
+    }
+}
+
+/// The intervals so far, and the block that is open.
+struct Sweep<K: Key, N: Node> {
+    budget: Budget,
+    /// Last upper half of every interval but the last, as nodes hold it.
+    ends: Vec<N::Word>,
+    /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
+    codes: Vec<u32>,
+    next_hops: Dictionary,
+    blocks: Blocks,
+    /// First upper half of the last interval.
+    start: u64,
+    /// The upper half of the last block while ranges begin inside it.
+    open: Option<u64>,
+    /// Where addresses go after all ranges so far.
+    next_hop: Option<NextHop>,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<K: Key, N: Node> Sweep<K, N> {
+    fn new(limits: Limits) -> Self {
+        Self {
+            budget: Budget::new(limits),
+            ends: Vec::new(),
+            codes: Vec::new(),
+            next_hops: Dictionary::default(),
+            blocks: Blocks::default(),
+            start: 0,
+            open: None,
+            next_hop: None,
+            keys: PhantomData,
+        }
+    }
+
+    fn add(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
+        let (start, inside) = (upper(range.start), lower(range.start));
+        let adjoins = |open: u64| inside == 0 && start - open == 1;
+        if self.open.is_some_and(|open| open != start && !adjoins(open)) {
+            self.close()?;
+        }
+        let before = core::mem::replace(&mut self.next_hop, range.next_hop);
+        if inside == 0 {
+            self.open = None;
+            let code = self.next_hops.code(&mut self.budget, range.next_hop)?;
+            return self.interval(start, code);
+        }
+        if self.open != Some(start) {
+            self.open(start, before)?;
+        }
+        let last = self.blocks.ends.len() - 1;
+        self.blocks.ends[last] = inside - 1;
+        self.piece(range.next_hop)
+    }
+
+    /// Begins an interval; the one before it ends right there.
+    fn interval(&mut self, start: u64, code: u32) -> Result<(), OutOfMemory> {
+        if start > 0 {
+            self.budget.push(&mut self.ends, word::<K, N::Word>(start - 1))?;
+        }
+        self.start = start;
+        self.budget.push(&mut self.codes, code)
+    }
+
+    /// Makes `start` a block of its own, which begins with what was there before.
+    fn open(&mut self, start: u64, before: Option<NextHop>) -> Result<(), OutOfMemory> {
+        self.open = Some(start);
+        let code = !(self.blocks.first.len() as u32);
+        match self.codes.last_mut() {
+            Some(last) if self.start == start => *last = code,
+            _ => self.interval(start, code)?,
+        }
+        self.budget.push(&mut self.blocks.first, self.blocks.ends.len() as u32)?;
+        self.piece(before)
+    }
+
+    /// Adds a piece to the last block; it goes on to the block's end until the next one begins.
+    fn piece(&mut self, next_hop: Option<NextHop>) -> Result<(), OutOfMemory> {
+        self.budget.push(&mut self.blocks.ends, lower_max::<K>())?;
+        self.budget.push(&mut self.blocks.next_hops, NextHop::word(next_hop))
+    }
+
+    /// Leaves the open block: behind it, addresses go where its last piece goes.
+    fn close(&mut self) -> Result<(), OutOfMemory> {
+        match self.open.take() {
+            Some(open) if open < upper_max::<K>() => {
+                let code = self.next_hops.code(&mut self.budget, self.next_hop)?;
+                self.interval(open + 1, code)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether codes and piece numbers stayed within their 32 bits.
+    fn limits(&self) -> Result<(), BuildError> {
+        let codes = self.next_hops.words.len() as u64 + self.blocks.first.len() as u64;
+        let pieces = self.blocks.ends.len() as u64;
+        let limit = 1 << 32;
+        if codes > limit {
+            return Err(BuildError::limit(
+                NAME,
+                "next hops and blocks beyond the searched half",
+                limit,
+                codes,
+            ));
+        }
+        if pieces > limit {
+            return Err(BuildError::limit(NAME, "ranges beyond the searched half", limit, pieces));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, merge: Merge) -> Result<PlanB<K, N>, OutOfMemory> {
+        let budget = &mut self.budget;
+        budget.free(self.next_hops.slots);
+        let shape = Shape::of(N::KEYS, self.ends.len());
+        let nodes = tree::<N>(budget, &shape, &self.ends)?;
+        budget.free(self.ends);
+        let all = self.next_hops.words.len() + self.blocks.first.len();
+        let codes = if all <= 1 << 16 {
+            let mut narrow = budget.vec(self.codes.len())?;
+            narrow.extend(self.codes.iter().map(|&code| code as u16));
+            budget.free(self.codes);
+            Codes::Narrow(narrow)
+        } else {
+            budget.shrink(&mut self.codes);
+            Codes::Wide(self.codes)
+        };
+        budget.shrink(&mut self.next_hops.words);
+        budget.shrink(&mut self.blocks.first);
+        budget.shrink(&mut self.blocks.ends);
+        budget.shrink(&mut self.blocks.next_hops);
+        Ok(PlanB {
+            nodes,
+            leaf_first: shape.internal_nodes,
+            levels: shape.internal_levels,
+            codes,
+            next_hops: self.next_hops.words,
+            blocks: self.blocks,
+            merge,
+            keys: PhantomData,
+        })
+    }
+}
+
+/// The nodes over `keys`, which ascend.
+pub(super) fn tree<N: Node>(
+    budget: &mut Budget,
+    shape: &Shape,
+    keys: &[N::Word],
+) -> Result<Vec<N>, OutOfMemory> {
+    let count = shape.internal_nodes + shape.leaf_nodes;
+    let mut nodes = budget.vec(count)?;
+    nodes.resize(count, N::SENTINELS);
+    let (internal, leaves) = nodes.split_at_mut(shape.internal_nodes);
+    for (leaf, keys) in leaves.iter_mut().zip(keys.chunks(N::KEYS)) {
+        leaf.keys_mut()[..keys.len()].copy_from_slice(keys);
+    }
+    let mut level = internal;
+    for depth in 0..shape.internal_levels {
+        let (nodes, below) = level.split_at_mut(shape.arity().pow(depth));
+        let stride = shape.keys_below(depth + 1);
+        // Child j of node m is child m * arity + j of the level; separator j copies its least leaf key. One that
+        // is not there stays a sentinel, and so does all behind it.
+        for (at, node) in nodes.iter_mut().enumerate() {
+            for (child, separator) in (1..).zip(node.keys_mut()) {
+                match keys.get((at * shape.arity() + child) * stride) {
+                    Some(&key) => *separator = key,
+                    None => break,
+                }
+            }
+        }
+        level = below;
+    }
+    Ok(nodes)
+}
+
+/// Next hops that a list is searched for one by one, before a hash table pays.
+const LISTED: usize = 8;
+
+/// The next hops that occur, numbered in the order of their first appearance.
+#[derive(Default)]
+struct Dictionary {
+    /// By code; code 0 is no route.
+    words: Vec<u32>,
+    /// Open addressing, at most half full: codes, 0 for a free slot.
+    slots: Vec<u32>,
+}
+
+impl Dictionary {
+    fn code(&mut self, budget: &mut Budget, next_hop: Option<NextHop>) -> Result<u32, OutOfMemory> {
+        if self.words.is_empty() {
+            budget.push(&mut self.words, 0)?;
+        }
+        let word = NextHop::word(next_hop);
+        if word == 0 {
+            return Ok(0);
+        }
+        if self.words.len() <= LISTED {
+            if let Some(code) = self.words.iter().position(|&known| known == word) {
+                return Ok(code as u32);
+            }
+        } else {
+            if self.words.len() * 2 > self.slots.len() {
+                self.grow(budget)?;
+            }
+            let slot = self.slot(word);
+            if self.slots[slot] != 0 {
+                return Ok(self.slots[slot]);
+            }
+            self.slots[slot] = self.words.len() as u32;
+        }
+        budget.push(&mut self.words, word)?;
+        Ok(self.words.len() as u32 - 1)
+    }
+
+    /// The slot of the word, or the free one where it belongs.
+    fn slot(&self, word: u32) -> usize {
+        // Knuth's multiplicative hash: ids are often small and dense.
+        let mask = self.slots.len() - 1;
+        let mut slot = (word.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
+        while self.slots[slot] != 0 && self.words[self.slots[slot] as usize] != word {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    fn grow(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        let size = (self.words.len() * 4).next_power_of_two();
+        let mut slots = budget.vec(size)?;
+        slots.resize(size, 0);
+        budget.free(core::mem::replace(&mut self.slots, slots));
+        for code in 1..self.words.len() {
+            let slot = self.slot(self.words[code]);
+            self.slots[slot] = code as u32;
+        }
+        Ok(())
+    }
+}
