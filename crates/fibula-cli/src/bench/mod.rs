@@ -64,7 +64,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         draw(path, &world.name, &rows, say)?;
     }
     if let Some(folder) = &args.record {
-        let record = Record::new(&today(), &world.name, plan, rows);
+        let mut record = Record::new(&today(), &world.name, plan, rows);
+        record.recorded = args.addresses.as_deref().map(world::name);
         let path = record.write(folder).map_err(|error| Failure::BadInput(error.to_string()))?;
         say.note(format_args!("recorded in {}", path.display()));
     }

@@ -61,7 +61,7 @@ fn fill<K: Key>(
 }
 
 /// The name of a file without its folder and extensions.
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     if table::is_stdin(path) {
         return "stdin".to_owned();
     }

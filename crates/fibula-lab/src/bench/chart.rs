@@ -19,10 +19,13 @@ const NAMES: u32 = 190;
 const HEAD: u32 = 64;
 /// With the names of the colours.
 const LEGEND: u32 = 24;
-const FOOT: u32 = 52;
+const FOOT: u32 = 42;
+/// Below the foot.
+const MARGIN: u32 = 12;
 const BAR: u32 = 20;
-/// Between structures, in bars.
-const GAP: f64 = 0.6;
+/// Between structures, in bars. A name with its note is as high as two.
+const GAP: f64 = 0.7;
+const PLACES_MIN: f64 = 1.6;
 /// Share of a bar's place that it fills.
 const FILL: f64 = 0.82;
 
@@ -53,7 +56,7 @@ pub fn svg(title: &str, subtitle: &str, rows: &[&Row]) -> Result<String, ChartEr
     }
     let mut text = String::new();
     {
-        let size = (WIDTH, chart.head() + chart.height() + FOOT);
+        let size = (WIDTH, chart.head() + chart.height() + FOOT + MARGIN);
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         chart.draw(&root, title, subtitle).map_err(|_| ChartError("the drawing does not fit"))?;
     }
@@ -124,7 +127,7 @@ impl<'a> Bars<'a> {
 
     /// The height of all bars, in bars.
     fn places(&self) -> f64 {
-        self.groups.iter().map(|group| group.len() as f64 + GAP).sum::<f64>() + GAP
+        self.groups.iter().map(|group| places(group) + GAP).sum::<f64>() + GAP
     }
 
     fn height(&self) -> u32 {
@@ -152,12 +155,13 @@ impl<'a> Bars<'a> {
             .margin_right(64)
             .x_label_area_size(FOOT)
             .margin_left(NAMES)
+            .margin_bottom(MARGIN)
             .build_cartesian_2d(0.0..self.max, self.places()..0.0)?;
         plot.configure_mesh()
             .disable_y_mesh()
             .disable_y_axis()
             .x_labels(8)
-            .x_label_formatter(&|rate| number(*rate))
+            .x_label_formatter(&|rate| tick(*rate))
             .x_desc("million lookups a second: median; whiskers from the slowest to the fastest run")
             .x_label_style(font(13, INK))
             .axis_desc_style(font(13, PALE))
@@ -168,7 +172,7 @@ impl<'a> Bars<'a> {
         let mut top = GAP;
         for group in &self.groups {
             self.draw_group(root, &mut plot, group, top)?;
-            top += group.len() as f64 + GAP;
+            top += places(group) + GAP;
         }
         root.present()?;
         Ok(())
@@ -202,13 +206,14 @@ impl<'a> Bars<'a> {
             false => first.algorithm.clone(),
         };
         let place = |plot: &Plot<'_, '_>, rate: f64, at: f64| plot.backend_coord(&(rate, at));
-        let (x, y) = place(plot, 0.0, top + group.len() as f64 / 2.0);
+        let (x, y) = place(plot, 0.0, top + places(group) / 2.0);
         let notes = notes(first);
         let shift = if notes.is_empty() { 0 } else { 8 };
         root.draw(&Text::new(name, (x - 10, y - shift), aligned(font(14, INK), HPos::Right)))?;
         if !notes.is_empty() {
             root.draw(&Text::new(notes, (x - 10, y + 8), aligned(font(11, PALE), HPos::Right)))?;
         }
+        let top = top + (places(group) - group.len() as f64) / 2.0;
         for (at, row) in group.iter().enumerate() {
             let (low, high) = (top + at as f64 + (1.0 - FILL) / 2.0, top + at as f64 + (1.0 + FILL) / 2.0);
             let middle = f64::midpoint(low, high);
@@ -259,6 +264,17 @@ pub(super) fn number(rate: f64) -> String {
         rate if rate < 100.0 => format!("{rate:.1}"),
         rate => format!("{rate:.0}"),
     }
+}
+
+/// A round number without the zeros that end it.
+fn tick(rate: f64) -> String {
+    let text = format!("{rate:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The height of a structure's bars, in bars.
+fn places(group: &[&Row]) -> f64 {
+    (group.len() as f64).max(PLACES_MIN)
 }
 
 fn colour(at: usize) -> RGBColor {

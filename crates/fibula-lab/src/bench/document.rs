@@ -36,7 +36,8 @@ pub fn document(records: &[Record], command: &str, folder: &str) -> Document {
                 format!("{}-{}-{family}-{}", record.machine.slug(), slug(&record.table.name), slug(traffic));
             let name = format!("{folder}/{name}.svg");
             let heading = format!("{}: {} {}", record.table.name, title(family), traffic.to_uppercase());
-            let below = format!("{}, {} prefixes, {}", record.machine.cpu, rows[0].routes, record.date);
+            let below =
+                format!("{}, {} prefixes, {}", record.machine.cpu, grouped(rows[0].routes), record.date);
             if let Ok(svg) = chart::svg(&heading, &below, &rows) {
                 let _ = write!(text, "![{heading}: million lookups a second]({name})\n\n");
                 charts.push((name, svg));
@@ -87,13 +88,28 @@ fn section(text: &mut String, record: &Record) {
         let _ = writeln!(text, "- {name}: {value}");
     };
     for family in &table.families {
-        let size = format!("{} prefixes, {} next hops", family.routes, family.next_hops);
+        let size = format!("{} prefixes, {} next hops", grouped(family.routes), grouped(family.next_hops));
         line(title(&family.family), size);
     }
     line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
-    line("Runs", format!("{} of {} keys each, {date}", plan.runs, plan.keys));
+    line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
+    if let Some(name) = &record.recorded {
+        line("Recorded addresses", name.clone());
+    }
     structures(text, record);
+}
+
+/// 1,234,567.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|part| core::str::from_utf8(part).expect("digits are ASCII"))
+        .collect();
+    parts.join(",")
 }
 
 /// What does not depend on the traffic.
@@ -119,7 +135,7 @@ fn structures(text: &mut String, record: &Record) {
             title(&row.family),
             row.algorithm,
             row.isa,
-            or_none(row.lookup_bytes.map(|bytes| bytes.to_string())),
+            or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
             or_none(row.build_time_ms.map(|time| format!("{time:.2}"))),
             remark(row),

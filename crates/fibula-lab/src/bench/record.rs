@@ -19,6 +19,8 @@ pub struct Record {
     pub date: String,
     /// The table.
     pub table: TableInfo,
+    /// The name of the list that recorded traffic came from.
+    pub recorded: Option<String>,
     /// The machine.
     pub machine: Machine,
     /// The program and its system.
@@ -63,6 +65,7 @@ impl Record {
         Self {
             date: date.to_owned(),
             table: TableInfo { name: table.to_owned(), families },
+            recorded: None,
             machine: Machine::this(),
             program: Program::this(),
             plan,

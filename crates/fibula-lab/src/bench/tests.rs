@@ -84,7 +84,7 @@ fn faulty(fault: Fault) -> Contestant<u32> {
 }
 
 fn every_structure_in_every_cell<K: Key>() {
-    let routes = table::<K>(2_000);
+    let routes = table::<K>(600);
     let plan = Plan { batches: vec![1, 7, 256], threads: vec![1, 3], runs: 6, ..plan() };
     let rows = bench(&plan, &routes, &Contestant::all(Limits::default()));
     let algorithms = fibula::fib::algorithms::<K>().len();
@@ -97,7 +97,8 @@ fn every_structure_in_every_cell<K: Key>() {
         assert!(0.0 < min && min <= median && median <= max, "{row:?}");
         assert!(row.lookup_bytes.unwrap() > 0 && row.bytes_per_prefix.unwrap() > 0.0);
         assert!(row.build_time_ms.unwrap() > 0.0 && row.builds >= 1);
-        assert_eq!((row.routes, row.next_hops), (2_000, 20));
+        assert_eq!(row.routes, 600);
+        assert!((1..=20).contains(&row.next_hops));
         assert_eq!((row.family.as_str(), row.rival), (family_name(K::FAMILY), false));
         assert_ne!(row.judge, row.algorithm, "nobody judges itself");
         assert!(row.checked > row.keys && row.keys > 0);
