@@ -55,6 +55,7 @@ pub(crate) struct TourCli {
 pub(crate) enum Command {
     Lookup(LookupArgs),
     Algorithms(AlgorithmsArgs),
+    Bench(crate::bench::BenchArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

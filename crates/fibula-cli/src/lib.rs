@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod args;
+mod bench;
 mod docs;
 mod failure;
 mod lookup;
@@ -36,6 +37,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => help(),
         Some(Command::Lookup(args)) => lookup::run(args),
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
         Some(Command::Completions(args)) => docs::completions(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Man(args)) => docs::man(args).map(|()| ExitCode::SUCCESS),

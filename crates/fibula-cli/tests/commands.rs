@@ -10,7 +10,7 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     let bare = run(&[]);
     assert_eq!((bare.code, bare.err.as_str()), (0, ""));
     assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
-    for command in ["lookup", "algorithms", "tour", "completions", "man"] {
+    for command in ["lookup", "algorithms", "bench", "tour", "completions", "man"] {
         assert!(bare.out.contains(&format!("\n  {command} ")), "{command}");
         let help = run(&[command, "--help"]);
         assert_eq!((help.code, help.err.as_str()), (0, ""));
@@ -91,13 +91,13 @@ fn manual_pages() {
     assert!(lookup.out.contains("\n.TH fibula-lookup 1 "), "{}", lookup.out);
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.err.contains("lookup, algorithms, tour"), "{}", unknown.err);
+    assert!(unknown.err.contains("lookup, algorithms, bench, tour"), "{}", unknown.err);
 
     let folder = Folder::new();
     let pages = folder.path().join("share/man1");
     let written = run(&["man", "--output", pages.to_str().unwrap()]);
     assert_eq!((written.code, written.out.as_str()), (0, ""));
-    for name in ["fibula.1", "fibula-lookup.1", "fibula-algorithms.1", "fibula-tour.1"] {
+    for name in ["fibula.1", "fibula-lookup.1", "fibula-algorithms.1", "fibula-bench.1", "fibula-tour.1"] {
         assert!(std::fs::read_to_string(pages.join(name)).unwrap().contains(".TH "), "{name}");
     }
     let file = folder.write("file", "");

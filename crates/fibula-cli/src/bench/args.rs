@@ -1,0 +1,131 @@
+//! What `fibula bench` understands.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fibula::net::Family;
+
+use crate::args::{OutputArgs, QuietArgs};
+
+/// Measure lookup structures against each other over a table
+///
+/// Builds every structure over the table, checks its answers, and times it in turn with the others: the same
+/// keys, at least five runs each, medians with the slowest and the fastest run. A speed means something only
+/// beside others of the same run.
+///
+/// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
+/// named, with their reason.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Traffic:
+  rnd    uniform over routable IPv4 space, over announced IPv6 space
+  match  a random address below a random prefix of the table
+  seq    rnd, each lookup waiting for the answer of the one before
+  ...    an unknown name lists all there are
+
+Examples:
+  fibula bench --table routes.txt.xz
+  fibula bench --synth ipv4/900000 --traffic match --batch 256 --json
+  fibula bench --synth ipv6 --algorithm radix --algorithm range-search --threads 1 --threads 2
+  fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(super) source: Source,
+
+    /// Measure this structure only (see 'fibula algorithms'); may be repeated [default: all]
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) algorithm: Vec<String>,
+
+    /// Measure with these keys only; may be repeated [default: all patterns]
+    #[arg(long, value_name = "NAME")]
+    pub(super) traffic: Vec<String>,
+
+    /// Measure with the addresses of a file too, one a line, plain or compressed
+    #[arg(long, value_name = "FILE")]
+    pub(super) addresses: Option<PathBuf>,
+
+    /// Keys a call, 1 for one by one; may be repeated [default: 1 and 256]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) batch: Vec<u32>,
+
+    /// Threads that look up at the same time; may be repeated [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(super) threads: Vec<u32>,
+
+    /// Timed runs of each structure
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1000))]
+    pub(super) runs: u32,
+
+    /// Different keys of each traffic [default: 1048576, 16384 when built without optimisation]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
+    pub(super) keys: Option<u32>,
+
+    /// Seconds to spend on timed runs in all, shared by the structures; building and checking come on top
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=86400))]
+    pub(super) seconds: u32,
+
+    /// Draw the rates as a bar chart; where there are several, family and traffic are added to the name
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+
+    /// Keep the result in this folder, as MACHINE/TABLE.json
+    #[arg(long, value_name = "DIR")]
+    pub(super) record: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
+}
+
+/// Where the routes come from.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Source {
+    /// The routing table; '-' is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) table: Option<PathBuf>,
+
+    /// Make up a table of the Internet's shape: 'ipv4' or 'ipv6', with '/ROUTES' for another size; may be
+    /// repeated
+    #[arg(long, value_name = "PRESET[/ROUTES]", value_parser = parse_synth)]
+    pub(super) synth: Vec<Synth>,
+}
+
+/// A table to make up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Synth {
+    pub(super) family: Family,
+    pub(super) routes: Option<usize>,
+}
+
+fn parse_synth(text: &str) -> Result<Synth, String> {
+    let (preset, routes) = match text.split_once('/') {
+        Some((preset, routes)) => (preset, Some(routes)),
+        None => (text, None),
+    };
+    let family = match preset {
+        "ipv4" => Family::Ipv4,
+        "ipv6" => Family::Ipv6,
+        _ => return Err("the presets are ipv4 and ipv6".to_owned()),
+    };
+    let wrong = |_| "a number of routes is wanted behind the '/'".to_owned();
+    let routes = routes.map(|routes| routes.parse::<u32>().map_err(wrong)).transpose()?;
+    Ok(Synth { family, routes: routes.map(|routes| routes as usize) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_take_a_size() {
+        let of = |text| parse_synth(text).map(|synth| (synth.family, synth.routes));
+        assert_eq!(of("ipv4"), Ok((Family::Ipv4, None)));
+        assert_eq!(of("ipv6/1000"), Ok((Family::Ipv6, Some(1000))));
+        for wrong in ["", "ipv5", "ipv4/", "ipv4/x", "ipv4/-1", "ipv4/5000000000", "/5"] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

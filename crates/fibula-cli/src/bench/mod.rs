@@ -1,0 +1,191 @@
+//! `fibula bench`: lookup structures against each other, over a table of the user's or a made-up one.
+
+mod args;
+mod report;
+mod world;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fibula::memory::Limits;
+use fibula::net::Key;
+use fibula::rib::Rib;
+use fibula_lab::bench::{self, BenchError, Contestant, Plan, Record, Row};
+use indicatif::ProgressBar;
+
+use crate::args::Format;
+use crate::failure::{Failure, code};
+use crate::records;
+use crate::say::Say;
+pub(crate) use args::BenchArgs;
+use world::{Addresses, World};
+
+/// Whether figures mean anything.
+const OPTIMISED: bool = !cfg!(debug_assertions);
+
+/// Keys where nothing else is asked for.
+const KEYS: u32 = if OPTIMISED { 1 << 20 } else { 1 << 14 };
+
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    let say = Say::new(args.quiet.quiet);
+    if !OPTIMISED {
+        say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
+    }
+    check_algorithms(&args.algorithm)?;
+    let world = World::new(&args.source, say)?;
+    let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
+    let families = u32::from(!world.v4.is_empty()) + u32::from(!world.v6.is_empty());
+    if families == 0 {
+        return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", world.name)));
+    }
+    let plan = plan(args, families);
+
+    let mut bar = Bar { bar: say.steps(0), before: 0, families, plan: &plan };
+    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &mut bar)?;
+    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &mut bar)?);
+    bar.bar.finish_and_clear();
+    for (name, reason) in report::refusals(&rows) {
+        say.note(format_args!("{name} has no figures: {reason}"));
+    }
+
+    let mut out = anstream::stdout().lock();
+    match args.output.format() {
+        Format::Text => report::text(&mut out, &rows)?,
+        format => records::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
+    }
+    out.flush()?;
+    if rows.iter().any(|row| row.wrong > 0) {
+        say.warning("answers were wrong: nothing is recorded or drawn");
+        return Ok(code::NO_GOOD_ANSWER.into());
+    }
+    if let Some(path) = &args.svg {
+        draw(path, &world.name, &rows, say)?;
+    }
+    if let Some(folder) = &args.record {
+        let mut record = Record::new(&today(), &world.name, plan, rows);
+        record.recorded = args.addresses.as_deref().map(world::name);
+        let path = record.write(folder).map_err(|error| Failure::BadInput(error.to_string()))?;
+        say.note(format_args!("recorded in {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names must be known in one family at least: what a family does not have is left out there.
+fn check_algorithms(names: &[String]) -> Result<(), Failure> {
+    let known = crate::algorithms::names();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", known.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn plan(args: &BenchArgs, families: u32) -> Plan {
+    let or = |numbers: &[u32], default: &[u32]| {
+        let numbers = if numbers.is_empty() { default } else { numbers };
+        numbers.iter().map(|&number| number as usize).collect()
+    };
+    Plan {
+        algorithms: args.algorithm.clone(),
+        traffic: args.traffic.clone(),
+        batches: or(&args.batch, &[1, 256]),
+        threads: or(&args.threads, &[1]),
+        keys: args.keys.unwrap_or(KEYS) as usize,
+        runs: args.runs as usize,
+        seconds: f64::from(args.seconds) / f64::from(families),
+        ..Plan::default()
+    }
+}
+
+fn measure<K: Key>(rib: &Rib<K>, addresses: Option<&Vec<K>>, bar: &mut Bar<'_>) -> Result<Vec<Row>, Failure> {
+    let mut plan = bar.plan.clone();
+    plan.algorithms.retain(|name| fibula::fib::registry::find::<K>(name).is_ok());
+    if rib.is_empty() || plan.algorithms.is_empty() != bar.plan.algorithms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
+        name: "recorded".to_owned(),
+        dependent: false,
+        keys: keys.clone(),
+    });
+    let contestants = Contestant::all(Limits::default());
+    let rows =
+        bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
+    bar.before += 1;
+    rows.map_err(|error| match error {
+        BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
+            Failure::WrongUse(error.to_string())
+        }
+        error => Failure::BadInput(error.to_string()),
+    })
+}
+
+/// One bar for both families.
+struct Bar<'a> {
+    bar: ProgressBar,
+    /// Families that are done.
+    before: u32,
+    families: u32,
+    plan: &'a Plan,
+}
+
+impl Bar<'_> {
+    fn show(&self, step: bench::Progress<'_>) {
+        let (done, total) = (step.done as u64, step.total as u64);
+        self.bar.set_length(total * u64::from(self.families));
+        self.bar.set_position(total * u64::from(self.before) + done);
+        let later = self.families.saturating_sub(self.before + 1);
+        let left = step.left + Duration::from_secs_f64(self.plan.seconds) * later;
+        self.bar.set_message(format!("{}, {} s left", step.label, left.as_secs() + 1));
+    }
+}
+
+fn draw(path: &Path, table: &str, rows: &[Row], say: Say) -> Result<(), Failure> {
+    let charts = report::charts(table, rows);
+    let single = charts.len() == 1;
+    for (suffix, svg) in charts {
+        let path = match (single, path.file_stem()) {
+            (false, Some(stem)) => path.with_file_name(format!("{}-{suffix}.svg", stem.to_string_lossy())),
+            _ => path.to_owned(),
+        };
+        std::fs::write(&path, svg)
+            .map_err(|error| Failure::BadInput(format!("cannot write {}: {error}", path.display())))?;
+        say.note(format_args!("drawn in {}", path.display()));
+    }
+    Ok(())
+}
+
+/// The date in UTC, as 2026-01-31.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    date((seconds / 86_400) as i64)
+}
+
+/// The day so many days after 1970-01-01, in years of 400-year eras that begin in March (Hinnant, "chrono-compatible
+/// low-level date algorithms").
+fn date(days: i64) -> String {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    format!("{:04}-{month:02}-{day:02}", year + era * 400 + i64::from(month <= 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(11_016), "2000-02-29");
+        assert_eq!(date(11_017), "2000-03-01");
+        assert_eq!(date(20_819), "2027-01-01");
+    }
+}

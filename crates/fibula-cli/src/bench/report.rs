@@ -1,0 +1,166 @@
+//! What `fibula bench` prints.
+
+use std::io::{self, Write};
+
+use fibula_lab::bench::{Row, svg};
+use serde_json::Value;
+
+use crate::records::Record;
+use crate::text::{Grid, bold, bytes, dim, thousands};
+
+pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    let (bold, dim) = (bold(), dim());
+    for family in distinct(rows, |row| &row.family) {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.family == family).collect();
+        let (prefixes, hops) = (thousands(rows[0].routes), thousands(rows[0].next_hops));
+        writeln!(out, "{bold}{}: {prefixes} prefixes, {hops} next hops{bold:#}\n", title(family))?;
+        writeln!(out, "{}\n", structures(&rows).render())?;
+        for traffic in distinct(rows.iter().copied(), |row| &row.traffic) {
+            let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.traffic == traffic).collect();
+            let (name, keys) = (traffic.to_uppercase(), rows.iter().map(|row| row.keys).max().unwrap_or(0));
+            writeln!(out, "{bold}{} {name}{bold:#}, {} keys\n", title(family), thousands(keys))?;
+            writeln!(out, "{}\n", rates(&rows).render())?;
+        }
+    }
+    writeln!(
+        out,
+        "{dim}M/s: million lookups a second, median of {} runs in turn; slowest and fastest run beside it.\n\
+         Batch 1 is one key a call; in SEQ each lookup waits for the one before. Keys in host order, not\n\
+         prefetched by software; no huge pages.{dim:#}",
+        rows.iter().map(|row| row.runs).max().unwrap_or(0),
+    )?;
+    if rows.iter().any(|row| row.sample) {
+        writeln!(out, "{dim}* is too slow for all keys and asked a sample.{dim:#}")?;
+    }
+    let checked: usize = rows.iter().map(|row| row.checked).sum();
+    let wrong: usize = rows.iter().map(|row| row.wrong).sum();
+    match wrong {
+        0 => writeln!(out, "\nAll {} answers were right.", thousands(checked)),
+        wrong => writeln!(
+            out,
+            "\n{bold}{} of {} answers were WRONG.{bold:#}",
+            thousands(wrong),
+            thousands(checked)
+        ),
+    }
+}
+
+/// What does not depend on the traffic.
+fn structures(rows: &[&Row]) -> Grid {
+    let mut grid =
+        Grid::new(&["algorithm", "isa", "lookup memory", "bytes a prefix", "built in ms", "wrong"])
+            .right(&[2, 3, 4, 5]);
+    let mut seen = Vec::new();
+    for row in rows {
+        let id = (&row.algorithm, &row.isa);
+        if seen.contains(&id) {
+            continue;
+        }
+        seen.push(id);
+        let wrong: usize =
+            rows.iter().filter(|other| (&other.algorithm, &other.isa) == id).map(|row| row.wrong).sum();
+        grid.row([
+            name(row),
+            row.isa.clone(),
+            or_dash(row.lookup_bytes.map(bytes)),
+            or_dash(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
+            or_dash(row.build_time_ms.map(|time| format!("{time:.2}"))),
+            if row.error.is_some() { "-".to_owned() } else { thousands(wrong) },
+        ]);
+    }
+    grid
+}
+
+/// The rates of one traffic: by threads and batch, the fastest first.
+fn rates(rows: &[&Row]) -> Grid {
+    let mut rows: Vec<&Row> = rows.iter().copied().filter(|row| row.error.is_none()).collect();
+    rows.sort_by(|a, b| {
+        let way = |row: &Row| (row.threads, row.batch);
+        let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
+        way(a).cmp(&way(b)).then(rate(b).total_cmp(&rate(a)))
+    });
+    let mut grid =
+        Grid::new(&["threads", "batch", "algorithm", "M/s", "slowest", "fastest"]).right(&[0, 1, 3, 4, 5]);
+    for row in rows {
+        let rate = |rate: Option<f64>| or_dash(rate.map(number));
+        grid.row([
+            row.threads.to_string(),
+            row.batch.to_string(),
+            name(row),
+            rate(row.mlps_median),
+            rate(row.mlps_min),
+            rate(row.mlps_max),
+        ]);
+    }
+    grid
+}
+
+fn name(row: &Row) -> String {
+    format!("{}{}", row.algorithm, if row.sample { " *" } else { "" })
+}
+
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Two decimals, four where they would be 0.
+fn number(rate: f64) -> String {
+    if rate < 0.1 { format!("{rate:.4}") } else { format!("{rate:.2}") }
+}
+
+/// Who could not be built, with the reason, once a family.
+pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
+    let mut refusals = Vec::new();
+    for row in rows {
+        if let Some(error) = &row.error {
+            let refusal = (format!("{} {}", title(&row.family), row.algorithm), error.as_str());
+            if !refusals.contains(&refusal) {
+                refusals.push(refusal);
+            }
+        }
+    }
+    refusals
+}
+
+/// The rows as objects.
+pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Record>> {
+    let record = |row| match serde_json::to_value(row)? {
+        Value::Object(record) => Ok(record),
+        _ => Ok(Record::new()),
+    };
+    rows.iter().map(record).collect()
+}
+
+/// A chart for each family and traffic that has rates, with the two for the name of its file.
+pub(super) fn charts(table: &str, rows: &[Row]) -> Vec<(String, String)> {
+    let mut charts = Vec::new();
+    for family in distinct(rows, |row| &row.family) {
+        for traffic in distinct(rows.iter().filter(|row| row.family == family), |row| &row.traffic) {
+            let rows: Vec<&Row> =
+                rows.iter().filter(|row| row.family == family && row.traffic == traffic).collect();
+            let heading = format!("{table}: {} {}", title(family), traffic.to_uppercase());
+            let below =
+                format!("{} prefixes, {} next hops", thousands(rows[0].routes), thousands(rows[0].next_hops));
+            if let Ok(svg) = svg(&heading, &below, &rows) {
+                charts.push((format!("{family}-{traffic}"), svg));
+            }
+        }
+    }
+    charts
+}
+
+/// The values of a field, in the order of their first row.
+fn distinct<'a>(rows: impl IntoIterator<Item = &'a Row>, field: fn(&Row) -> &String) -> Vec<&'a str> {
+    let mut values: Vec<&str> = Vec::new();
+    for row in rows {
+        let value = field(row).as_str();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+fn title(family: &str) -> &'static str {
+    if family == "ipv4" { "IPv4" } else { "IPv6" }
+}

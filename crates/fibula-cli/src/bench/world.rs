@@ -1,0 +1,123 @@
+//! The table and the addresses that are measured with.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use fibula::memory::Limits;
+use fibula::net::{Family, Key};
+use fibula::rib::Rib;
+use fibula_feed::compression::Decompressor;
+use fibula_lab::table::{Profile, TableSpec, generate};
+
+use super::args::{Source, Synth};
+use crate::failure::Failure;
+use crate::say::Say;
+use crate::table;
+use crate::text::thousands;
+
+/// A table of both families, with its name in records.
+pub(super) struct World {
+    pub(super) name: String,
+    pub(super) v4: Rib<u32>,
+    pub(super) v6: Rib<u128>,
+}
+
+impl World {
+    pub(super) fn new(source: &Source, say: Say) -> Result<Self, Failure> {
+        if let Some(path) = &source.table {
+            let table = table::load(path, Limits::default(), false, false, say)?;
+            return Ok(Self { name: name(path), v4: table.v4, v6: table.v6 });
+        }
+        let mut world = Self {
+            name: "synth".to_owned(),
+            v4: Rib::new(Limits::default()),
+            v6: Rib::new(Limits::default()),
+        };
+        for &Synth { family, routes } in &source.synth {
+            let name = match family {
+                Family::Ipv6 => fill(&mut world.v6, TableSpec::ipv6(), routes, "ipv6")?,
+                _ => fill(&mut world.v4, TableSpec::ipv4(), routes, "ipv4")?,
+            };
+            world.name.push_str(&name);
+        }
+        Ok(world)
+    }
+}
+
+/// Makes routes up; what the table is to be called.
+fn fill<K: Key>(
+    rib: &mut Rib<K>,
+    mut spec: TableSpec,
+    routes: Option<usize>,
+    family: &str,
+) -> Result<String, Failure> {
+    spec.routes = routes.unwrap_or(spec.routes);
+    let routes = generate::<K>(&spec, &Profile::of::<K>())
+        .map_err(|error| Failure::WrongUse(format!("{}: {error}", K::FAMILY)))?;
+    for route in routes {
+        rib.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;
+    }
+    Ok(format!("-{family}-{}", spec.routes))
+}
+
+/// The name of a file without its folder and extensions.
+pub(super) fn name(path: &Path) -> String {
+    if table::is_stdin(path) {
+        return "stdin".to_owned();
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.split('.').next() {
+        Some(stem) if !stem.is_empty() => stem.to_owned(),
+        _ => name.into_owned(),
+    }
+}
+
+/// Recorded addresses.
+#[derive(Default)]
+pub(super) struct Addresses {
+    pub(super) v4: Vec<u32>,
+    pub(super) v6: Vec<u128>,
+}
+
+impl Addresses {
+    /// Reads a file of addresses, one a line. Lines that are none are counted and left out.
+    pub(super) fn read(path: &Path, say: Say) -> Result<Self, Failure> {
+        let failed = |error| Failure::reading(&path.display().to_string(), &error);
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mut lines = BufReader::new(Decompressor::new(file).map_err(failed)?);
+        let mut addresses = Self::default();
+        let mut bad = 0_u64;
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            let text = line.trim_ascii();
+            if let Ok(address) = u32::parse(text) {
+                addresses.v4.push(address);
+            } else if let Ok(address) = u128::parse(text) {
+                addresses.v6.push(address);
+            } else if !text.is_empty() && text[0] != b'#' {
+                bad += 1;
+            }
+            line.clear();
+        }
+        if bad > 0 {
+            let lines = thousands(bad);
+            say.warning(format_args!("{}: {lines} lines are no address and left out", path.display()));
+        }
+        if addresses.v4.is_empty() && addresses.v6.is_empty() {
+            return Err(Failure::BadInput(format!("{}: no line is an address", path.display())));
+        }
+        Ok(addresses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_named_after_their_files() {
+        assert_eq!(name(Path::new("/data/dfz4-2023.txt.xz")), "dfz4-2023");
+        assert_eq!(name(Path::new("-")), "stdin");
+        assert_eq!(name(Path::new(".hidden")), ".hidden");
+    }
+}

@@ -1,0 +1,111 @@
+//! `fibula bench` as scripts and people use it. No speed is asserted here.
+
+mod support;
+
+use serde_json::Value;
+use support::{Folder, TABLE, run};
+
+const TINY: [&str; 6] = ["bench", "--seconds", "0", "--keys", "1000", "--quiet"];
+
+fn bench(options: &[&str]) -> support::Run {
+    run(&[&TINY[..], options].concat())
+}
+
+#[test]
+fn json_has_the_documented_fields() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let run = bench(&["--table", table.to_str().unwrap(), "--json", "--threads", "1", "--threads", "2"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    for family in ["ipv4", "ipv6"] {
+        assert!(rows.iter().any(|row| row["family"] == family));
+    }
+    for traffic in ["rnd", "match", "seq"] {
+        assert!(rows.iter().any(|row| row["traffic"] == traffic));
+    }
+    for row in &rows {
+        for number in ["mlps_median", "mlps_min", "mlps_max", "bytes_per_prefix", "build_time_ms"] {
+            assert!(row[number].as_f64().is_some_and(|number| number > 0.0), "{number} of {row}");
+        }
+        assert!(row["lookup_bytes"].is_u64() && [1, 256].map(Value::from).contains(&row["batch"]));
+        assert!([1, 2].map(Value::from).contains(&row["threads"]));
+        assert_eq!((&row["rival"], &row["isa"]), (&false.into(), &"scalar".into()));
+        assert_eq!((&row["wrong"], &row["routes"]), (&0.into(), &3.into()));
+        assert_eq!((&row["huge_pages"], &row["key_prefetch"]), (&false.into(), &"none".into()));
+    }
+}
+
+#[test]
+fn the_other_forms() {
+    let options =
+        ["--synth", "ipv4/500", "--algorithm", "radix", "--traffic", "match", "--batch", "64", "--runs", "6"];
+    let form = |more: &[&str]| bench(&[&options[..], more].concat());
+    let csv = form(&["--format", "csv"]).out;
+    assert!(csv.starts_with("algorithm,rival,family,traffic,batch,threads,isa,mlps_median,"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().starts_with("radix,false,ipv4,match,64,1,scalar,"), "{csv}");
+    assert_eq!(csv.lines().count(), 2);
+    assert_eq!(form(&["--format", "json-line"]).out.lines().count(), 1);
+    let text = form(&[]).out;
+    for part in ["IPv4: 500 prefixes, ", "IPv4 MATCH, 1,000 keys", "median of 6 runs", "answers were right."]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn recorded_addresses_charts_and_records() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let addresses =
+        folder.write("addresses.txt", "# clients\n192.0.2.1\n\n2001:db8::1\n10.0.0.9\nno address\n");
+    let options =
+        ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "rnd", "--batch", "1", "--json"];
+    let outputs = [
+        "--addresses".to_owned(),
+        addresses.to_str().unwrap().to_owned(),
+        "--svg".to_owned(),
+        at("rates.svg"),
+        "--record".to_owned(),
+        at("records"),
+    ];
+    let run = bench(&[&options[..], &outputs.each_ref().map(String::as_str)].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    let keys = |family: &str| {
+        rows.iter().find(|row| row["traffic"] == "recorded" && row["family"] == family).unwrap()["keys"]
+            .clone()
+    };
+    assert_eq!((keys("ipv4"), keys("ipv6")), (2.into(), 1.into()));
+    for name in ["ipv4-rnd", "ipv4-recorded", "ipv6-rnd", "ipv6-recorded"] {
+        assert!(std::fs::read_to_string(at(&format!("rates-{name}.svg"))).unwrap().starts_with("<svg "));
+    }
+    let machine = std::fs::read_dir(at("records")).unwrap().next().unwrap().unwrap().path();
+    let record = std::fs::read_to_string(machine.join("synth-ipv4-300-ipv6-300.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    assert_eq!(record["rows"], Value::from(rows));
+    assert_eq!(record["date"].as_str().unwrap().len(), 10);
+    assert!(record["machine"]["cpu"].is_string() && record["program"]["rustc"].is_string());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let synth = ["--synth", "ipv4/300"];
+    for (options, code, part) in [
+        (vec![], 2, "--table"),
+        (vec!["--synth", "ipv5"], 2, "the presets are ipv4 and ipv6"),
+        (vec!["--synth", "ipv4/0"], 3, "without routes"),
+        (vec!["--synth", "ipv4", "--table", "x"], 2, "cannot be used with"),
+        (vec!["--table", "/nowhere"], 3, "/nowhere"),
+        ([&synth[..], &["--algorithm", "dirt"]].concat(), 2, "there are: linear, binary-trie"),
+        ([&synth[..], &["--traffic", "jam"]].concat(), 2, "there are: rnd, match"),
+        ([&synth[..], &["--runs", "4"]].concat(), 2, "4 is not in 5..=1000"),
+        ([&synth[..], &["--batch", "0"]].concat(), 2, "0 is not in 1"),
+        ([&synth[..], &["--addresses", "/nowhere"]].concat(), 3, "/nowhere"),
+    ] {
+        let run = bench(&options);
+        assert_eq!(run.code, code, "{options:?}: {}", run.err);
+        assert!(run.err.contains(part), "{part} in {}", run.err);
+        assert_eq!(run.out, "");
+    }
+}

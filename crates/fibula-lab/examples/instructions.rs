@@ -1,0 +1,150 @@
+//! Fixed lookups for counting instructions, and the comparison of counts with the committed ones. Driven by
+//! `.ci/instructions`, which runs it under callgrind.
+//!
+//! ```text
+//! instructions list                             what is counted, one `family algorithm isa batch` a line
+//! instructions run FAMILY ALGORITHM BATCH PASSES    so many passes over the keys; prints how many those are
+//! instructions compare FILE < COUNTS            exit 1 beyond the tolerance, unless the compiler is another
+//! instructions record FILE < COUNTS
+//! ```
+//!
+//! A count is the same line with the instructions a lookup behind it.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::io::Read;
+use std::process::ExitCode;
+
+use fibula::fib::registry::{self, Role};
+use fibula::memory::Limits;
+use fibula::net::{Key, RouteSlice};
+use fibula_lab::bench::{Program, family_name};
+use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_lab::traffic;
+use serde::{Deserialize, Serialize};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Small enough to build in moments on an emulated processor, large enough that every level is there.
+const ROUTES: usize = 20_000;
+/// Keys of a pass.
+const KEYS: usize = 1 << 13;
+/// Batches that are counted; 1 is one key a call.
+const BATCHES: [usize; 2] = [1, 256];
+/// How far a count may be from the committed one.
+const TOLERANCE_PERCENT: f64 = 2.0;
+
+fn main() -> Outcome<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["list"] => {
+            list::<u32>();
+            list::<u128>();
+        }
+        ["run", "ipv4", algorithm, batch, passes] => run::<u32>(algorithm, batch.parse()?, passes.parse()?)?,
+        ["run", "ipv6", algorithm, batch, passes] => run::<u128>(algorithm, batch.parse()?, passes.parse()?)?,
+        ["compare", file] => return compare(file),
+        ["record", file] => record(file)?,
+        _ => return Err("usage: instructions list | run FAMILY ALGORITHM BATCH PASSES | compare FILE".into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Oracles that walk all routes are left out: their count is that of a loop over the table.
+fn list<K: Key>() {
+    for algorithm in fibula::fib::algorithms::<K>() {
+        if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
+            for batch in BATCHES {
+                println!("{} {} scalar {batch}", family_name(K::FAMILY), algorithm.name);
+            }
+        }
+    }
+}
+
+/// All work but the passes is the same for every number of passes, and cancels in the difference of two counts.
+fn run<K: Key>(algorithm: &str, batch: usize, passes: usize) -> Outcome {
+    let spec = TableSpec { routes: ROUTES, next_hops: 256, seed: 1 };
+    let routes = generate::<K>(&spec, &Profile::of::<K>())?;
+    let routes = RouteSlice::new(&routes)?;
+    let pattern = traffic::find::<K>("match").ok_or("no traffic 'match'")?;
+    let keys = (pattern.generate)(&routes, KEYS, 1)?;
+    let fib = (registry::find::<K>(algorithm)?.build)(&routes, Limits::default())?;
+    let mut results = vec![None; batch];
+    for _ in 0..passes {
+        for keys in black_box(&keys).chunks(batch) {
+            match keys {
+                &[key] => results[0] = fib.lookup(key),
+                keys => fib.lookup_batch(keys, &mut results[..keys.len()]),
+            }
+            black_box(&mut results);
+        }
+    }
+    println!("{KEYS}");
+    Ok(())
+}
+
+/// The committed counts.
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    /// What compiled the counted program: another version gives other counts.
+    rustc: String,
+    target: String,
+    /// Instructions a lookup.
+    instructions: BTreeMap<String, f64>,
+}
+
+fn counted() -> Outcome<Counts> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let mut instructions = BTreeMap::new();
+    for line in text.lines() {
+        let (name, count) = line.rsplit_once(' ').ok_or("a line without a count")?;
+        instructions.insert(name.to_owned(), count.parse()?);
+    }
+    let Program { rustc, target, .. } = Program::this();
+    Ok(Counts { rustc, target, instructions })
+}
+
+fn record(file: &str) -> Outcome {
+    let mut text = serde_json::to_string_pretty(&counted()?)?;
+    text.push('\n');
+    fs::write(file, text)?;
+    println!("recorded in {file}");
+    Ok(())
+}
+
+fn compare(file: &str) -> Outcome<ExitCode> {
+    let counted = counted()?;
+    let before: Counts = serde_json::from_str(&fs::read_to_string(file)?)?;
+    let mut beyond = 0;
+    for (name, count) in &counted.instructions {
+        match before.instructions.get(name) {
+            None => {
+                println!("{name}: {count:.2}, NOT RECORDED");
+                beyond += 1;
+            }
+            Some(before) => {
+                let change = 100.0 * (count - before) / before;
+                let verdict = if change.abs() > TOLERANCE_PERCENT { "CHANGED" } else { "ok" };
+                println!("{name}: {count:.2}, recorded {before:.2}, {change:+.2} %, {verdict}");
+                beyond += usize::from(verdict != "ok");
+            }
+        }
+    }
+    for name in before.instructions.keys().filter(|name| !counted.instructions.contains_key(*name)) {
+        println!("{name}: recorded, and no longer counted");
+        beyond += 1;
+    }
+    let other = (&before.rustc, &before.target) != (&counted.rustc, &counted.target);
+    if other {
+        println!("warning: the counts were recorded with {}, {}", before.rustc, before.target);
+        println!("         and this is {}, {}: differences are no failure", counted.rustc, counted.target);
+    }
+    if beyond > 0 {
+        println!("{beyond} beyond {TOLERANCE_PERCENT} %; where that is meant: .ci/instructions --record");
+    }
+    Ok(if beyond > 0 && !other { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,92 @@
+//! Who is measured, and what came of building it.
+
+use core::error::Error;
+use std::time::{Duration, Instant};
+
+use fibula::fib::Fib;
+use fibula::fib::registry::{Algorithm, Role};
+use fibula::memory::Limits;
+use fibula::net::{Key, Routes};
+
+/// Somebody to be measured: a line of the registry, or a rival.
+pub struct Contestant<K: Key> {
+    /// The name in the rows.
+    pub name: String,
+    /// Whether it is somebody else's.
+    pub rival: bool,
+    /// The instruction set of its kernel.
+    pub isa: String,
+    /// Whether it competes, or judges.
+    pub role: Role,
+    /// How it is built.
+    pub build: Build<K>,
+}
+
+/// Builds a contestant, or says why not.
+pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Box<dyn Fib<K>>, Box<dyn Error>>>;
+
+impl<K: Key> Contestant<K> {
+    /// A line of the registry. `limits` are for its build.
+    #[must_use]
+    pub fn new(algorithm: Algorithm<K>, limits: Limits) -> Self {
+        Self {
+            name: algorithm.name.to_owned(),
+            rival: false,
+            // A line lists its sets from the most portable one to the one it prefers.
+            isa: algorithm.isas.last().map_or("scalar", |isa| isa.name()).to_owned(),
+            role: algorithm.role,
+            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?)),
+        }
+    }
+
+    /// All lines of the registry for this family.
+    #[must_use]
+    pub fn all(limits: Limits) -> Vec<Self> {
+        fibula::fib::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
+    }
+
+    /// How many keys it can be asked in reasonable time over a table of this size.
+    pub(super) fn keys_limit(&self, routes: usize) -> usize {
+        match self.role {
+            Role::Oracle { routes_limit } if routes_limit < usize::MAX => {
+                (WORK_MAX / routes.max(1)).max(KEYS_MIN)
+            }
+            _ => usize::MAX,
+        }
+    }
+}
+
+/// Routes that an oracle which walks all of them may touch in one pass over its keys: under a tenth of a second.
+const WORK_MAX: usize = 1 << 25;
+
+/// Fewest keys of a sample.
+const KEYS_MIN: usize = 64;
+
+/// A structure that was built, with what that took.
+pub(super) struct Built<K> {
+    pub(super) fib: Box<dyn Fib<K>>,
+    /// Median.
+    pub(super) time: Duration,
+    pub(super) builds: usize,
+}
+
+/// Most builds of one structure, and the time they may take together: cheap builds are repeated, because a
+/// single short time is mostly noise.
+const BUILDS_MAX: usize = 5;
+const BUILDS_TIME: Duration = Duration::from_millis(300);
+
+/// Builds a contestant, several times where that is cheap. The error is text because it becomes part of a row.
+pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) -> Result<Built<K>, String> {
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    loop {
+        let start = Instant::now();
+        let fib = (contestant.build)(routes).map_err(|error| error.to_string())?;
+        times.push(start.elapsed());
+        if times.len() == BUILDS_MAX || begin.elapsed() + times[times.len() - 1] > BUILDS_TIME {
+            times.sort_unstable();
+            // Of an even number the slower of the middle two: never a flattering choice.
+            return Ok(Built { fib, time: times[times.len() / 2], builds: times.len() });
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The machine that figures were measured on, and the program that measured.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, as far as it says what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// What tells apart processors that go by the same name: vendor, family, model, stepping.
+    pub cpu_signature: Option<String>,
+    /// Logical processors.
+    pub cores: usize,
+    /// The caches that the first core sees.
+    pub caches: Vec<Cache>,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1 is next to the core.
+    pub level: u8,
+    /// `data`, `instruction` or `unified`.
+    pub kind: String,
+    /// Size.
+    pub bytes: u64,
+    /// The processors that share it, as the system lists them.
+    pub shared_by: String,
+}
+
+impl Machine {
+    /// This machine. What the system does not tell is left out.
+    #[must_use]
+    pub fn this() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let signature: Vec<_> = ["vendor_id", "cpu family", "model", "stepping"]
+            .iter()
+            .filter_map(|name| field(&cpuinfo, name).map(|value| format!("{name} {value}")))
+            .collect();
+        let memory = field(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        Self {
+            cpu: field(&cpuinfo, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
+            cpu_signature: (!signature.is_empty()).then(|| signature.join(", ")),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
+            memory_bytes: memory.map(|kilobytes| kilobytes * 1024),
+        }
+    }
+
+    /// A name for folders: that of the processor, in lower case and hyphens.
+    #[must_use]
+    pub fn slug(&self) -> String {
+        // "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz": marks and the clock tell nothing.
+        let name = self.cpu.split('@').next().unwrap_or_default().replace("(R)", " ").replace("(TM)", " ");
+        let name = name.replace("CPU", " ").replace("Processor", " ");
+        let slug = slug(&name);
+        if slug.is_empty() { std::env::consts::ARCH.to_owned() } else { slug }
+    }
+}
+
+/// Lower-case letters and digits, with single hyphens for all else.
+pub(super) fn slug(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+/// The first `name : value` line.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+fn caches(folder: &Path) -> Vec<Cache> {
+    let read = |at: usize, name: &str| {
+        let text = fs::read_to_string(folder.join(format!("index{at}")).join(name)).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let cache = |at: usize| {
+        let size = read(at, "size")?;
+        Some(Cache {
+            level: read(at, "level")?.parse().ok()?,
+            kind: read(at, "type")?.to_ascii_lowercase(),
+            bytes: size.trim_end_matches('K').parse::<u64>().ok()? * 1024,
+            shared_by: read(at, "shared_cpu_list").unwrap_or_default(),
+        })
+    };
+    (0..).map_while(cache).collect()
+}
+
+/// The operating system and the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// The system and its version.
+    pub os: String,
+    /// The compiler.
+    pub rustc: String,
+    /// What it compiled for.
+    pub target: String,
+    /// `release` or `debug`.
+    pub profile: String,
+    /// The level of optimisation.
+    pub opt_level: String,
+    /// Instruction sets that the compiler was allowed everywhere, beside those of the target itself.
+    pub target_features: String,
+}
+
+impl Program {
+    /// This program on this system.
+    #[must_use]
+    pub fn this() -> Self {
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self {
+            os: format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_owned(),
+            rustc: env!("FIBULA_RUSTC").to_owned(),
+            target: env!("FIBULA_TARGET").to_owned(),
+            profile: env!("FIBULA_PROFILE").to_owned(),
+            opt_level: env!("FIBULA_OPT_LEVEL").to_owned(),
+            target_features: env!("FIBULA_TARGET_FEATURES").to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_have_names_for_folders() {
+        let named = |cpu: &str| Machine { cpu: cpu.to_owned(), ..Machine::this() }.slug();
+        assert_eq!(named("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz"), "intel-xeon-e5-2670-0");
+        assert_eq!(named("AMD EPYC 9354P 32-Core Processor"), "amd-epyc-9354p-32-core");
+        assert_eq!(named("../é"), std::env::consts::ARCH);
+    }
+
+    #[test]
+    fn what_the_system_does_not_tell_is_left_out() {
+        assert!(caches(Path::new("/nowhere")).is_empty());
+        assert_eq!(field("a b\t: c: d\n", "a b"), Some("c: d"));
+        assert_eq!(field("a b\n", "a b"), None);
+        assert!(Machine::this().cores >= 1);
+        assert!(Program::this().rustc.contains("rustc"));
+    }
+}

@@ -1,0 +1,54 @@
+//! The benchmark that judges every structure: a [`Plan`] of what to measure, [`run`] to measure it, [`Row`]s that
+//! say what came out, [`Record`]s that keep it, charts and documents made of those.
+//!
+//! What makes its figures comparable:
+//!
+//! - Every contestant looks up the same keys over the same table in the same run of the program. Keys and right
+//!   answers are made before the clock runs.
+//! - Before it is timed, each contestant answers every key of the cell, in the same way and on as many threads as
+//!   it will be timed, and every answer is compared with a judge's: the oracle's, and for the oracle's own
+//!   rows another structure's. So are addresses at the ends of prefixes and beside them. A benchmark with a
+//!   wrong answer has failed.
+//! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
+//!   medians; the slowest and the fastest run stand beside them.
+//! - Each timed run follows an untimed one of a quarter of its length, which fills the caches: one policy for all.
+//!   Keys are not prefetched by software and nothing lies in huge pages, as the rows say.
+//! - Who is too slow for all keys is asked a sample of them, as its rows say.
+//!
+//! ```
+//! use fibula::memory::Limits;
+//! use fibula::net::RouteSlice;
+//! use fibula_lab::bench::{self, Contestant, Plan};
+//! use fibula_lab::table::{Profile, TableSpec, generate};
+//!
+//! let routes = generate::<u32>(&TableSpec { routes: 500, ..TableSpec::ipv4() }, &Profile::ipv4())?;
+//! let routes = RouteSlice::new(&routes)?;
+//! let plan = Plan { traffic: vec!["match".into()], keys: 1000, seconds: 0.0, ..Plan::default() };
+//! let rows = bench::run(&plan, &routes, &Contestant::all(Limits::default()), Vec::new(), &mut |_| ())?;
+//! assert!(rows.iter().all(|row| row.wrong == 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chart;
+mod contestant;
+mod document;
+mod machine;
+mod pass;
+mod plan;
+mod questions;
+mod record;
+mod row;
+mod runner;
+
+pub use chart::{ChartError, svg};
+pub use contestant::{Build, Contestant};
+pub use document::{Document, document};
+pub use machine::{Cache, Machine, Program};
+pub use plan::{Estimate, Plan, PlanError, RUNS_MIN};
+pub use questions::{Traffic, traffic_names};
+pub use record::{FamilyInfo, Record, RecordError, TableInfo};
+pub use row::Row;
+pub use runner::{BenchError, Progress, family_name, run};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Keys, and the answers they must get.
+
+use core::ops::ControlFlow;
+
+use fibula::fib::Fib;
+use fibula::fib::registry::{Algorithm, Role};
+use fibula::memory::Limits;
+use fibula::net::{Key, NextHop, Prefix, Routes};
+
+use super::plan::{Plan, PlanError};
+use super::runner::BenchError;
+use crate::traffic;
+
+/// Keys of one pattern, made before the clock runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic<K> {
+    /// The name in the rows.
+    pub name: String,
+    /// Whether each lookup waits for the answer of the one before.
+    pub dependent: bool,
+    /// The keys.
+    pub keys: Vec<K>,
+}
+
+/// Dependent lookups: the name of the pattern, and of that whose keys it uses.
+const DEPENDENT: (&str, &str) = ("seq", "rnd");
+
+/// Names of all patterns, the dependent one last.
+#[must_use]
+pub fn traffic_names<K: Key>() -> Vec<&'static str> {
+    let mut names: Vec<_> = traffic::patterns::<K>().iter().map(|pattern| pattern.name).collect();
+    names.push(DEPENDENT.0);
+    names
+}
+
+impl<K: Key> Traffic<K> {
+    /// The traffic of a plan over a table.
+    ///
+    /// # Errors
+    /// When there is no pattern of some name, or a pattern finds no routes to draw keys from.
+    pub fn of_plan(plan: &Plan, routes: &dyn Routes<K>) -> Result<Vec<Self>, BenchError> {
+        let names: Vec<&str> = if plan.traffic.is_empty() {
+            traffic_names::<K>()
+        } else {
+            plan.traffic.iter().map(String::as_str).collect()
+        };
+        names.iter().map(|name| Self::new(name, plan, routes)).collect()
+    }
+
+    fn new(name: &str, plan: &Plan, routes: &dyn Routes<K>) -> Result<Self, BenchError> {
+        let dependent = name == DEPENDENT.0;
+        let source = if dependent { DEPENDENT.1 } else { name };
+        let pattern = traffic::find::<K>(source).ok_or_else(|| BenchError::UnknownTraffic {
+            name: name.to_owned(),
+            known: traffic_names::<K>(),
+        })?;
+        let keys = (pattern.generate)(routes, plan.keys, plan.seed)?;
+        Ok(Self { name: name.to_owned(), dependent, keys })
+    }
+}
+
+/// Who knows the right answers, and one more who is asked about the judge.
+pub(super) struct Judges<K> {
+    pub(super) first: (&'static str, Box<dyn Fib<K>>),
+    pub(super) second: (&'static str, Box<dyn Fib<K>>),
+}
+
+impl<K: Key> Judges<K> {
+    /// The oracle that carries the largest tables, and a contestant of another kind for the oracle's own rows.
+    pub(super) fn new(routes: &dyn Routes<K>) -> Result<Self, BenchError> {
+        let all = fibula::fib::algorithms::<K>();
+        let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
+            Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
+            Role::Contestant => None,
+        };
+        let oracle = all.iter().filter(|line| carries(line).is_some()).max_by_key(|line| carries(line));
+        let other = all.iter().find(|line| line.role == Role::Contestant);
+        let (Some(oracle), Some(other)) = (oracle, other) else {
+            return Err(BenchError::Plan(PlanError("the registry has no oracle for this table")));
+        };
+        let build = |line: &Algorithm<K>| match (line.build)(routes, Limits::default()) {
+            Ok(fib) => Ok((line.name, fib)),
+            Err(error) => Err(BenchError::Judge(error)),
+        };
+        Ok(Self { first: build(oracle)?, second: build(other)? })
+    }
+
+    /// The judge of a contestant: not itself.
+    pub(super) fn of(&self, contestant: &str) -> (&'static str, &dyn Fib<K>) {
+        let (name, fib) = if contestant == self.first.0 { &self.second } else { &self.first };
+        (name, fib.as_ref())
+    }
+}
+
+/// The answers of `fib`.
+pub(super) fn answers<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> Vec<Option<NextHop>> {
+    let mut answers = vec![None; keys.len()];
+    for (keys, answers) in keys.chunks(256).zip(answers.chunks_mut(256)) {
+        fib.lookup_batch(keys, answers);
+    }
+    answers
+}
+
+/// About `count` addresses at and beside the ends of evenly spaced prefixes, where structures err if they err.
+pub(super) fn edges<K: Key>(routes: &dyn Routes<K>, count: usize) -> Vec<K> {
+    let step = (4 * routes.len()).div_ceil(count.max(1)).max(1);
+    let mut keys = vec![K::ZERO, K::MAX];
+    let mut index = 0_usize;
+    let _ = routes.visit(Prefix::ALL, &mut |route| {
+        if index.is_multiple_of(step) {
+            let (first, last) = (route.prefix.addr(), route.prefix.last());
+            keys.extend([Some(first), Some(last), first.previous(), last.next()].into_iter().flatten());
+        }
+        index += 1;
+        ControlFlow::Continue(())
+    });
+    keys
+}

@@ -1,0 +1,144 @@
+//! Results that are kept: a file for each machine and table.
+
+use core::fmt;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Machine, Program, slug};
+use super::plan::Plan;
+use super::row::Row;
+
+/// What was measured over one table on one machine, with all that the figures depend on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// When, as the caller writes it.
+    pub date: String,
+    /// The table.
+    pub table: TableInfo,
+    /// The name of the list that recorded traffic came from.
+    pub recorded: Option<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// The program and its system.
+    pub program: Program,
+    /// What was asked for.
+    pub plan: Plan,
+    /// What came out.
+    pub rows: Vec<Row>,
+}
+
+/// The table that was measured over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableInfo {
+    /// Its name, also of the record's file.
+    pub name: String,
+    /// Its size in each family that was measured.
+    pub families: Vec<FamilyInfo>,
+}
+
+/// The part of a table that is of one family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FamilyInfo {
+    /// `ipv4` or `ipv6`.
+    pub family: String,
+    /// Prefixes.
+    pub routes: usize,
+    /// Different next hops.
+    pub next_hops: usize,
+}
+
+impl Record {
+    /// What was measured just now, by this program on this machine. The sizes of the table stand in the rows.
+    #[must_use]
+    pub fn new(date: &str, table: &str, plan: Plan, rows: Vec<Row>) -> Self {
+        let mut families: Vec<FamilyInfo> = Vec::new();
+        for row in &rows {
+            if families.iter().all(|family| family.family != row.family) {
+                let Row { family, routes, next_hops, .. } = row;
+                families.push(FamilyInfo { family: family.clone(), routes: *routes, next_hops: *next_hops });
+            }
+        }
+        Self {
+            date: date.to_owned(),
+            table: TableInfo { name: table.to_owned(), families },
+            recorded: None,
+            machine: Machine::this(),
+            program: Program::this(),
+            plan,
+            rows,
+        }
+    }
+
+    /// Where it is kept within `folder`: the machine, then the table.
+    #[must_use]
+    pub fn path(&self, folder: &Path) -> PathBuf {
+        folder.join(self.machine.slug()).join(slug(&self.table.name)).with_extension("json")
+    }
+
+    /// Writes it to its [path](Self::path) in `folder`, in place of an older one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, RecordError> {
+        let path = self.path(folder);
+        let failed = |error| RecordError { path: path.clone(), error };
+        if let Some(machine) = path.parent() {
+            fs::create_dir_all(machine).map_err(failed)?;
+        }
+        let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        fs::write(&path, text).map_err(failed)?;
+        Ok(path)
+    }
+
+    /// Reads one back.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no record.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let failed = |error| RecordError { path: path.to_owned(), error };
+        let text = fs::read_to_string(path).map_err(failed)?;
+        serde_json::from_str(&text).map_err(|error| failed(error.into()))
+    }
+
+    /// All records of a folder, by machine and table.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be read, or a file beside the records of a machine is none.
+    pub fn read_all(folder: &Path) -> Result<Vec<Self>, RecordError> {
+        let list = |folder: &Path| -> Result<BTreeSet<PathBuf>, RecordError> {
+            let failed = |error| RecordError { path: folder.to_owned(), error };
+            fs::read_dir(folder).map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
+        };
+        let mut records = Vec::new();
+        for machine in list(folder)?.iter().filter(|path| path.is_dir()) {
+            for path in list(machine)?.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
+                records.push(Self::read(path)?);
+            }
+        }
+        Ok(records)
+    }
+}
+
+/// A record that could not be read or written.
+#[derive(Debug)]
+pub struct RecordError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.error)
+    }
+}
+
+impl core::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

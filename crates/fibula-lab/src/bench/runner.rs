@@ -1,0 +1,374 @@
+//! Builds the contestants, checks them, and times them in turn.
+
+use core::fmt;
+use std::time::{Duration, Instant};
+
+use fibula::fib::registry::Role;
+use fibula::fib::{BuildError, Fib};
+use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+
+use super::contestant::{self, Built, Contestant};
+use super::pass::{self, Load, Shape};
+use super::plan::{Cell, Estimate, Plan, PlanError, WARM_UP_SHARE, cells};
+use super::questions::{Judges, Traffic, answers, edges};
+use super::row::Row;
+use crate::traffic::NoRoutes;
+
+/// How far a benchmark has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// Steps done: builds, checks and timed runs.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+    /// What is being done.
+    pub label: &'a str,
+    /// Time left, as far as can be told.
+    pub left: Duration,
+}
+
+/// Measures `contestants` over `routes` as the plan says, with `recorded` as further traffic.
+///
+/// Every contestant is built once and stays; in each cell all answers are checked, then the contestants are timed
+/// in turn, so that what disturbs the machine disturbs all of them alike. A contestant that refuses the table gives
+/// rows with an error. `progress` is called before each step.
+///
+/// # Errors
+/// When the plan cannot be carried out, or the judges cannot be built.
+pub fn run<K: Key>(
+    plan: &Plan,
+    routes: &dyn Routes<K>,
+    contestants: &[Contestant<K>],
+    recorded: Vec<Traffic<K>>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Row>, BenchError> {
+    plan.check()?;
+    if let Some(name) = plan.algorithms.iter().find(|&name| contestants.iter().all(|c| c.name != *name)) {
+        return Err(BenchError::UnknownAlgorithm {
+            name: name.clone(),
+            known: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
+        });
+    }
+    let asked = |c: &&Contestant<K>| plan.algorithms.is_empty() || plan.algorithms.contains(&c.name);
+    let contestants: Vec<_> = contestants.iter().filter(asked).collect();
+    let mut traffic = Traffic::of_plan(plan, routes)?;
+    traffic.extend(recorded);
+    let cells = cells(plan, &traffic.iter().map(|traffic| traffic.dependent).collect::<Vec<_>>());
+    let estimate = plan.estimate(contestants.len(), cells.len(), size_of::<K>());
+    let mut steps = Steps { done: 0, estimate, spent: Duration::ZERO, begin: Instant::now(), progress };
+    let bench = Bench {
+        plan,
+        routes,
+        next_hops: next_hops(routes),
+        judges: Judges::new(routes)?,
+        edges: edges(routes, plan.keys.min(EDGES_MAX)),
+        slot: estimate.slot,
+    };
+    let racers: Vec<_> =
+        contestants.into_iter().map(|contestant| bench.racer(contestant, &mut steps)).collect();
+    let mut rows = Vec::with_capacity(cells.len() * racers.len());
+    for (index, traffic) in traffic.iter().enumerate() {
+        let asked = Asked::new(&bench.judges, traffic);
+        for cell in cells.iter().filter(|cell| cell.traffic == index) {
+            rows.extend(bench.cell(cell, &asked, &racers, &mut steps));
+        }
+    }
+    Ok(rows)
+}
+
+/// Most addresses at the ends of prefixes that are checked.
+const EDGES_MAX: usize = 1 << 18;
+
+fn next_hops<K: Key>(routes: &dyn Routes<K>) -> usize {
+    let mut ids = std::collections::HashSet::new();
+    let _ = routes.visit(Prefix::ALL, &mut |route| {
+        ids.insert(route.next_hop);
+        core::ops::ControlFlow::Continue(())
+    });
+    ids.len()
+}
+
+/// The name that outputs use for a family.
+#[must_use]
+pub fn family_name(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ipv4",
+        Family::Ipv6 => "ipv6",
+        Family::Toy => "toy",
+    }
+}
+
+/// What all cells share.
+struct Bench<'a, K: Key> {
+    plan: &'a Plan,
+    routes: &'a dyn Routes<K>,
+    next_hops: usize,
+    judges: Judges<K>,
+    edges: Vec<K>,
+    slot: Duration,
+}
+
+/// A contestant on the track.
+struct Racer<'a, K: Key> {
+    contestant: &'a Contestant<K>,
+    built: Result<Built<K>, String>,
+    /// Most keys it is asked.
+    keys_max: usize,
+    /// Addresses at the ends of prefixes: how many were asked, and answered wrong.
+    edges: usize,
+    edges_wrong: usize,
+}
+
+/// Keys, with the answers of both judges.
+struct Asked<'a, K> {
+    traffic: &'a Traffic<K>,
+    expected: [Vec<Option<NextHop>>; 2],
+}
+
+impl<'a, K: Key> Asked<'a, K> {
+    fn new(judges: &Judges<K>, traffic: &'a Traffic<K>) -> Self {
+        let of = |fib: &dyn Fib<K>| answers(fib, &traffic.keys);
+        Self { traffic, expected: [of(judges.first.1.as_ref()), of(judges.second.1.as_ref())] }
+    }
+}
+
+/// One contestant in one cell.
+struct Lane<'a, K: Key> {
+    fib: &'a dyn Fib<K>,
+    shape: Shape,
+    keys: &'a [K],
+    threads: usize,
+    /// Lookups a second, as last seen.
+    pace: f64,
+    mlps: Vec<f64>,
+    wrong: usize,
+}
+
+impl<K: Key> Bench<'_, K> {
+    fn racer<'a>(&self, contestant: &'a Contestant<K>, steps: &mut Steps<'_>) -> Racer<'a, K> {
+        steps.next(&format!("{}: building {}", K::FAMILY, contestant.name));
+        let built = contestant::build(contestant, self.routes);
+        let keys_max = contestant.keys_limit(self.routes.len());
+        let edges = &self.edges[..self.edges.len().min(keys_max)];
+        let edges_wrong = built.as_ref().map_or(0, |built| {
+            let (_, judge) = self.judges.of(&contestant.name);
+            pass::wrong(built.fib.as_ref(), Shape::Batch(256), edges, &answers(judge, edges))
+        });
+        Racer { contestant, built, keys_max, edges: edges.len(), edges_wrong }
+    }
+
+    fn cell(
+        &self,
+        cell: &Cell,
+        asked: &Asked<'_, K>,
+        racers: &[Racer<'_, K>],
+        steps: &mut Steps<'_>,
+    ) -> Vec<Row> {
+        let label = |racer: &Racer<'_, K>| {
+            let Cell { batch, threads, .. } = cell;
+            let of = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
+            format!("{}: {}, batch {batch}{of}: {}", K::FAMILY, asked.traffic.name, racer.contestant.name)
+        };
+        let mut lanes: Vec<_> = racers
+            .iter()
+            .map(|racer| {
+                steps.next(&label(racer));
+                self.lane(cell, asked, racer)
+            })
+            .collect();
+        for run in 0..self.plan.runs {
+            // Each run begins with another one, so that nobody always follows the same.
+            for turn in 0..racers.len() {
+                let at = (run + turn) % racers.len();
+                steps.next(&label(&racers[at]));
+                if let Some(lane) = &mut lanes[at] {
+                    lane.time(run, self.plan.runs, self.slot);
+                }
+            }
+        }
+        racers.iter().zip(lanes).map(|(racer, lane)| self.row(cell, asked.traffic, racer, lane)).collect()
+    }
+
+    /// The contestant at the start: every answer checked.
+    fn lane<'a>(&self, cell: &Cell, asked: &'a Asked<'_, K>, racer: &'a Racer<'_, K>) -> Option<Lane<'a, K>> {
+        let fib = racer.built.as_ref().ok()?.fib.as_ref();
+        let shape = Shape::new(asked.traffic.dependent, cell.batch);
+        let count = asked.traffic.keys.len().min(racer.keys_max);
+        let keys = &asked.traffic.keys[..count];
+        let judged_by_second = racer.contestant.name == self.judges.first.0;
+        let expected = &asked.expected[usize::from(judged_by_second)][..count];
+        let (wrong, time) = pass::check(fib, shape, keys, expected, cell.threads);
+        let pace = count as f64 / time.as_secs_f64().max(1e-9);
+        Some(Lane { fib, shape, keys, threads: cell.threads, pace, mlps: Vec::new(), wrong })
+    }
+
+    fn row(&self, cell: &Cell, traffic: &Traffic<K>, racer: &Racer<'_, K>, lane: Option<Lane<'_, K>>) -> Row {
+        let contestant = racer.contestant;
+        let built = racer.built.as_ref().ok();
+        let memory = built.map(|built| built.fib.memory());
+        let mut mlps = lane.as_ref().map(|lane| lane.mlps.clone()).unwrap_or_default();
+        mlps.sort_unstable_by(f64::total_cmp);
+        let keys = lane.as_ref().map_or(0, |lane| lane.keys.len());
+        let prefixes = self.routes.len().max(1) as f64;
+        Row {
+            algorithm: contestant.name.clone(),
+            rival: contestant.rival,
+            family: family_name(K::FAMILY).to_owned(),
+            traffic: traffic.name.clone(),
+            batch: cell.batch,
+            threads: cell.threads,
+            isa: contestant.isa.clone(),
+            mlps_median: median(&mlps),
+            mlps_min: mlps.first().copied(),
+            mlps_max: mlps.last().copied(),
+            lookup_bytes: memory.map(|memory| memory.lookup_bytes),
+            bytes_per_prefix: memory.map(|memory| round(memory.lookup_bytes as f64 / prefixes, 3)),
+            build_time_ms: built.map(|built| round(built.time.as_secs_f64() * 1e3, 6)),
+            wrong: lane.as_ref().map_or(0, |lane| lane.wrong + racer.edges_wrong),
+            error: racer.built.as_ref().err().cloned(),
+            allocated_bytes: memory.map(|memory| memory.allocated_bytes),
+            mapped_bytes: memory.map(|memory| memory.mapped_bytes),
+            routes: self.routes.len(),
+            next_hops: self.next_hops,
+            role: match contestant.role {
+                Role::Oracle { .. } => "oracle",
+                Role::Contestant => "contestant",
+            }
+            .to_owned(),
+            dependent: traffic.dependent,
+            keys,
+            sample: built.is_some() && keys < traffic.keys.len(),
+            checked: lane.as_ref().map_or(0, |_| keys + racer.edges),
+            judge: self.judges.of(&contestant.name).0.to_owned(),
+            runs: mlps.len(),
+            builds: built.map_or(0, |built| built.builds),
+            huge_pages: false,
+            key_prefetch: "none".to_owned(),
+        }
+    }
+}
+
+impl<K: Key> Lane<'_, K> {
+    /// Run number `run`, which lasts about as long as the slot.
+    fn time(&mut self, run: usize, runs: usize, slot: Duration) {
+        if self.keys.is_empty() {
+            return;
+        }
+        self.pace = self.rate(run, runs, slot.mul_f64(WARM_UP_SHARE));
+        let rate = self.rate(run, runs, slot);
+        self.mlps.push(round(rate / 1e6, 5));
+    }
+
+    /// Lookups a second over about `time`.
+    fn rate(&self, run: usize, runs: usize, time: Duration) -> f64 {
+        let wanted = (self.pace * time.as_secs_f64()) as usize;
+        let load = load(self.keys, wanted.max(LOOKUPS_MIN.min(self.keys.len())), run, runs);
+        let time = pass::time(self.fib, self.shape, load, self.threads).as_secs_f64();
+        (load.keys.len() * load.passes) as f64 / time.max(1e-9)
+    }
+}
+
+/// Fewest lookups of a run, however short its time, as far as there are keys.
+const LOOKUPS_MIN: usize = 4096;
+
+/// About `wanted` lookups: whole passes over all keys, or a part of them. The parts of all contestants begin
+/// at the same key in the same run.
+fn load<K>(keys: &[K], wanted: usize, run: usize, runs: usize) -> Load<'_, K> {
+    if wanted >= keys.len() {
+        return Load { keys, passes: wanted.div_ceil(keys.len().max(1)) };
+    }
+    let first = (keys.len() * run / runs).min(keys.len() - wanted);
+    Load { keys: &keys[first..first + wanted], passes: 1 }
+}
+
+/// Records are read by people and compared by tools: no digits that say nothing.
+fn round(number: f64, decimals: i32) -> f64 {
+    let unit = 10_f64.powi(decimals);
+    (number * unit).round() / unit
+}
+
+/// The middle one of sorted rates; of an even number the slower of the middle two: never a flattering choice.
+fn median(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
+}
+
+/// Counts steps and tells how far they have come.
+struct Steps<'a> {
+    done: usize,
+    estimate: Estimate,
+    /// Of the step that is being done.
+    spent: Duration,
+    begin: Instant,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+}
+
+impl Steps<'_> {
+    fn next(&mut self, label: &str) {
+        self.spent = self.begin.elapsed();
+        let total = self.estimate.steps;
+        let share = (total - self.done.min(total)) as f64 / total.max(1) as f64;
+        // The plan's time at first; as steps are done, more and more what such steps have taken.
+        let by_plan = self.estimate.time.as_secs_f64() * share;
+        let by_clock = self.spent.as_secs_f64() * share / (1.0 - share).max(1e-9);
+        let left = by_plan * share + if self.done == 0 { 0.0 } else { by_clock * (1.0 - share) };
+        let left = Duration::try_from_secs_f64(left).unwrap_or_default();
+        (self.progress)(Progress { done: self.done, total, label, left });
+        self.done += 1;
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The plan cannot be carried out.
+    Plan(PlanError),
+    /// There is no such structure for this family.
+    UnknownAlgorithm {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// There is no such pattern.
+    UnknownTraffic {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+    /// A pattern draws its keys from the table, which is empty.
+    NoRoutes(NoRoutes),
+    /// The structure that knows the answers could not be built.
+    Judge(BuildError),
+}
+
+impl From<PlanError> for BenchError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+impl From<NoRoutes> for BenchError {
+    fn from(error: NoRoutes) -> Self {
+        Self::NoRoutes(error)
+    }
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => error.fmt(f),
+            Self::UnknownAlgorithm { name, known } => {
+                write!(f, "no algorithm '{name}'; there are: {}", known.join(", "))
+            }
+            Self::UnknownTraffic { name, known } => {
+                write!(f, "no traffic '{name}'; there are: {}", known.join(", "))
+            }
+            Self::NoRoutes(error) => error.fmt(f),
+            Self::Judge(error) => write!(f, "nobody can judge the answers: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for BenchError {}

@@ -1,0 +1,331 @@
+//! The benchmark sees what it must see. No speed is asserted here.
+
+use core::net::Ipv4Addr;
+use std::path::Path;
+
+use fibula::fib::registry::Role;
+use fibula::fib::{BuildError, CheckError, Fib, registry};
+use fibula::memory::{Limits, Memory};
+use fibula::net::{Key, NextHop, Route, RouteSlice};
+
+use super::*;
+use crate::table::{Profile, TableSpec, generate};
+
+fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
+    generate(&TableSpec { routes, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()
+}
+
+fn plan() -> Plan {
+    Plan { keys: 3_000, seconds: 0.0, ..Plan::default() }
+}
+
+fn bench<K: Key>(plan: &Plan, routes: &[Route<K>], contestants: &[Contestant<K>]) -> Vec<Row> {
+    run(plan, &RouteSlice::new(routes).unwrap(), contestants, Vec::new(), &mut |_| ()).unwrap()
+}
+
+fn contestant(name: &str, build: Build<u32>) -> Contestant<u32> {
+    Contestant { name: name.into(), rival: true, isa: "scalar".into(), role: Role::Contestant, build }
+}
+
+/// Right but for one thing.
+struct Faulty {
+    right: Box<dyn Fib<u32>>,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    /// The last answer of each full batch is left as it was.
+    LaneTail,
+    /// The last address is never found.
+    LastAddress,
+    /// Single lookups of odd addresses find nothing.
+    OddSingles,
+}
+
+impl Fib<u32> for Faulty {
+    fn lookup(&self, key: u32) -> Option<NextHop> {
+        match self.fault {
+            Fault::LastAddress if key == u32::MAX => None,
+            Fault::OddSingles if key % 2 == 1 => None,
+            _ => self.right.lookup(key),
+        }
+    }
+
+    fn lookup_batch(&self, keys: &[u32], results: &mut [Option<NextHop>]) {
+        let count = match self.fault {
+            Fault::LaneTail => keys.len() - usize::from(keys.len() == 256),
+            Fault::LastAddress => {
+                keys.iter().zip(results).for_each(|(&key, result)| *result = self.lookup(key));
+                return;
+            }
+            Fault::OddSingles => keys.len(),
+        };
+        self.right.lookup_batch(&keys[..count], &mut results[..count]);
+    }
+
+    fn memory(&self) -> Memory {
+        self.right.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+fn faulty(fault: Fault) -> Contestant<u32> {
+    contestant(
+        "faulty",
+        Box::new(move |routes| {
+            let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
+            Ok(Box::new(Faulty { right, fault }))
+        }),
+    )
+}
+
+fn every_structure_in_every_cell<K: Key>() {
+    let routes = table::<K>(600);
+    let plan = Plan { batches: vec![1, 7, 256], threads: vec![1, 3], runs: 6, ..plan() };
+    let rows = bench(&plan, &routes, &Contestant::all(Limits::default()));
+    let algorithms = fibula::fib::algorithms::<K>().len();
+    let patterns = traffic_names::<K>().len();
+    assert!(patterns >= 3);
+    assert_eq!(rows.len(), algorithms * 2 * ((patterns - 1) * 3 + 1));
+    for row in &rows {
+        assert_eq!((row.wrong, row.runs, row.error.as_deref()), (0, 6, None), "{row:?}");
+        let [min, median, max] = row.rates().unwrap();
+        assert!(0.0 < min && min <= median && median <= max, "{row:?}");
+        assert!(row.lookup_bytes.unwrap() > 0 && row.bytes_per_prefix.unwrap() > 0.0);
+        assert!(row.build_time_ms.unwrap() > 0.0 && row.builds >= 1);
+        assert_eq!(row.routes, 600);
+        assert!((1..=20).contains(&row.next_hops));
+        assert_eq!((row.family.as_str(), row.rival), (family_name(K::FAMILY), false));
+        assert_ne!(row.judge, row.algorithm, "nobody judges itself");
+        assert!(row.checked > row.keys && row.keys > 0);
+        assert_eq!(row.dependent, row.traffic == "seq");
+        assert!(!row.dependent || row.batch == 1);
+    }
+    let samples = |name: &str| rows.iter().filter(|row| row.algorithm == name).all(|row| row.sample);
+    assert!(!samples("radix"));
+}
+
+#[test]
+fn every_structure_is_measured_in_every_cell() {
+    every_structure_in_every_cell::<u32>();
+    every_structure_in_every_cell::<u128>();
+}
+
+#[test]
+fn the_slow_oracle_is_asked_a_sample() {
+    let routes = table::<u32>(60_000);
+    let plan = Plan { traffic: vec!["match".into()], algorithms: vec!["linear".into()], ..plan() };
+    for row in bench(&plan, &routes, &Contestant::all(Limits::default())) {
+        assert_eq!((row.sample, row.keys, row.wrong), (true, (1 << 25) / 60_000, 0));
+    }
+}
+
+#[test]
+fn wrong_answers_are_counted() {
+    let mut routes = table::<u32>(500);
+    let route = |prefix: &str| Route::new(prefix.parse().unwrap(), NextHop::new(1).unwrap());
+    routes.extend([route("128.0.0.0/1"), route("240.0.0.0/4")]);
+    routes.sort_unstable();
+    let wrong = |fault, traffic: &str| {
+        let plan = Plan { traffic: vec![traffic.into()], ..plan() };
+        let rows = bench(&plan, &routes, &[faulty(fault)]);
+        rows.iter().map(|row| row.wrong).collect::<Vec<_>>()
+    };
+    // 3,000 keys are 11 batches of 256 and a rest; addresses at the ends of 502 prefixes are 7 and a rest.
+    assert_eq!(wrong(Fault::LaneTail, "match"), [7, 7 + 11]);
+    // The last address is the end of two prefixes, and once asked for itself.
+    assert_eq!(wrong(Fault::LastAddress, "match"), [3, 3]);
+    let singles = wrong(Fault::OddSingles, "match");
+    assert!(singles[0] > 1_000 && singles[1] == 0, "{singles:?}");
+    assert!(wrong(Fault::OddSingles, "seq")[0] > 0);
+}
+
+#[test]
+fn who_refuses_the_table_gives_rows_with_the_reason() {
+    let routes = table::<u32>(500);
+    let refuse = contestant(
+        "refuses",
+        Box::new(|routes| Err(BuildError::limit("refuses", "routes", 100, routes.len() as u64).into())),
+    );
+    let mut contestants = Contestant::all(Limits::default());
+    contestants.insert(1, refuse);
+    let plan = Plan { traffic: vec!["rnd".into()], ..plan() };
+    let rows = bench(&plan, &routes, &contestants);
+    assert_eq!(rows.len(), 2 * contestants.len());
+    let refused: Vec<_> = rows.iter().filter(|row| row.error.is_some()).collect();
+    assert_eq!(refused.len(), 2);
+    for row in refused {
+        assert_eq!((row.algorithm.as_str(), row.rival, row.runs, row.wrong), ("refuses", true, 0, 0));
+        assert_eq!(row.error.as_deref(), Some("refuses: at most 100 routes, this table needs 500"));
+        assert_eq!((row.rates(), row.lookup_bytes, row.sample, row.checked), (None, None, false, 0));
+    }
+    let memory = Contestant::all(Limits { memory_bytes: Some(10) });
+    assert!(bench(&plan, &routes, &memory).iter().all(|row| row.error.is_some()));
+}
+
+#[test]
+fn recorded_addresses_are_traffic() {
+    let routes = table::<u32>(500);
+    let keys = vec![Ipv4Addr::new(192, 0, 2, 1).to_bits(); 10];
+    let recorded = Traffic { name: "recorded".into(), dependent: false, keys };
+    let nothing = Traffic { name: "nothing".into(), dependent: false, keys: Vec::new() };
+    let plan = Plan { traffic: vec!["rnd".into()], threads: vec![4], ..plan() };
+    let contestants = Contestant::all(Limits::default());
+    let routes = RouteSlice::new(&routes).unwrap();
+    let rows = run(&plan, &routes, &contestants, vec![recorded, nothing], &mut |_| ()).unwrap();
+    for row in rows.iter().filter(|row| row.traffic == "recorded") {
+        assert_eq!((row.keys, row.runs, row.wrong), (10, 5, 0));
+    }
+    assert!(rows.iter().filter(|row| row.traffic == "nothing").all(|row| row.rates().is_none()));
+    assert_eq!(rows.iter().filter(|row| row.traffic == "recorded").count(), 2 * contestants.len());
+}
+
+#[test]
+fn progress_counts_all_steps_and_time_left_comes_to_an_end() {
+    let routes = table::<u32>(500);
+    let contestants = Contestant::all(Limits::default());
+    let mut seen = Vec::new();
+    let routes = RouteSlice::new(&routes).unwrap();
+    run(&plan(), &routes, &contestants, Vec::new(), &mut |progress| {
+        assert!(progress.label.starts_with("IPv4: "), "{}", progress.label);
+        seen.push((progress.done, progress.total, progress.left));
+    })
+    .unwrap();
+    let total = seen[0].1;
+    assert_eq!(seen.len(), total);
+    assert!(seen.iter().enumerate().all(|(at, step)| (step.0, step.1) == (at, total)));
+    let estimate = Plan { seconds: 10.0, ..plan() }.estimate(4, 5, 4);
+    assert_eq!(estimate.slot.as_millis(), 100);
+    assert_eq!(estimate.time.as_millis(), 12_500);
+    assert_eq!(estimate.key_bytes, 3_000 * 12);
+}
+
+#[test]
+fn plans_that_cannot_be_carried_out_are_refused() {
+    let routes = table::<u32>(10);
+    let contestants = Contestant::all(Limits::default());
+    let error = |plan: Plan| {
+        let routes = RouteSlice::new(&routes).unwrap();
+        run(&plan, &routes, &contestants, Vec::new(), &mut |_| ()).unwrap_err().to_string()
+    };
+    for wrong in [
+        Plan { batches: vec![], ..plan() },
+        Plan { batches: vec![1, 0], ..plan() },
+        Plan { threads: vec![0], ..plan() },
+        Plan { runs: 4, ..plan() },
+        Plan { keys: 0, ..plan() },
+        Plan { seconds: f64::NAN, ..plan() },
+        Plan { seconds: -1.0, ..plan() },
+    ] {
+        assert!(!error(wrong).is_empty());
+    }
+    let unknown = error(Plan { algorithms: vec!["dirt".into()], ..plan() });
+    assert!(unknown.starts_with("no algorithm 'dirt'; there are: linear, binary-trie, "), "{unknown}");
+    let unknown = error(Plan { traffic: vec!["jam".into()], ..plan() });
+    assert!(unknown.starts_with("no traffic 'jam'; there are: rnd, match, "), "{unknown}");
+    let empty = run(&plan(), &RouteSlice::new(&[]).unwrap(), &contestants, Vec::new(), &mut |_| ());
+    assert!(matches!(empty, Err(BenchError::NoRoutes(_))));
+}
+
+/// The names that scripts rely on, in the documented order.
+const DOCUMENTED: [&str; 14] = [
+    "algorithm",
+    "rival",
+    "family",
+    "traffic",
+    "batch",
+    "threads",
+    "isa",
+    "mlps_median",
+    "mlps_min",
+    "mlps_max",
+    "lookup_bytes",
+    "bytes_per_prefix",
+    "build_time_ms",
+    "wrong",
+];
+
+fn some_rows() -> Vec<Row> {
+    let mut contestants = Contestant::all(Limits::default());
+    contestants.push(contestant("refuses", Box::new(|_| Err("no room for <this> & that".into()))));
+    bench(&Plan { threads: vec![1, 2], ..plan() }, &table::<u32>(500), &contestants)
+}
+
+#[test]
+fn rows_have_the_documented_names_and_always_all_of_them() {
+    for row in some_rows() {
+        let text = serde_json::to_string(&row).unwrap();
+        let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+        let at =
+            |name: &str| text.find(&format!("\"{name}\":")).unwrap_or_else(|| panic!("{name} in {text}"));
+        assert!(Row::COLUMNS.is_sorted_by_key(|name| at(name)));
+        assert_eq!(Row::COLUMNS.len(), value.len());
+        assert_eq!(Row::COLUMNS[..DOCUMENTED.len()], DOCUMENTED);
+        assert!(value["wrong"].is_u64() && value["rival"].is_boolean() && value["batch"].is_u64());
+    }
+}
+
+#[test]
+fn records_come_back_as_they_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = Record::new("2026-01-31", "A table, 1", plan(), some_rows());
+    let path = record.write(folder.path()).unwrap();
+    assert_eq!(path, folder.path().join(record.machine.slug()).join("a-table-1.json"));
+    assert_eq!(Record::read(&path).unwrap(), record);
+    assert_eq!(record.table.families.len(), 1);
+    let later = Record { date: "2026-02-01".into(), ..record };
+    later.write(folder.path()).unwrap();
+    std::fs::write(folder.path().join("instructions.json"), "not a record").unwrap();
+    assert_eq!(Record::read_all(folder.path()).unwrap(), [later]);
+    std::fs::write(&path, "{}").unwrap();
+    let error = Record::read_all(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("a-table-1.json: ") && error.contains("date"), "{error}");
+    assert!(Record::read_all(Path::new("/nowhere")).is_err());
+}
+
+#[test]
+fn charts_are_svg_with_a_bar_a_row() {
+    let rows = some_rows();
+    let rows: Vec<_> = rows.iter().filter(|row| row.traffic == "match").collect();
+    let chart = svg("IPv4 <MATCH>", "a & b", &rows).unwrap();
+    assert!(chart.starts_with("<svg ") && chart.trim_end().ends_with("</svg>"));
+    assert!(chart.contains("<title>IPv4 &lt;MATCH&gt;. a &amp; b</title>"));
+    assert!(!chart.contains("<MATCH>") && !chart.contains("NaN"));
+    // Every element is closed, here or by its end.
+    let count = |what: &str| chart.matches(what).count();
+    assert_eq!(count("<text"), count("</text>"));
+    assert_eq!(count("<svg") + count("<text") + count("<title"), count("</"));
+    // The ground, the legend, and the bars: 4 ways of asking.
+    let bars = rows.iter().filter(|row| row.rates().is_some()).count();
+    assert_eq!(count("<rect"), 1 + 4 + bars);
+    for name in ["range-search", "refuses (rival)", "refuses this table", "batches of 256, 2 threads"] {
+        assert!(chart.contains(name), "{name}");
+    }
+    let refused: Vec<_> = rows.iter().copied().filter(|row| row.error.is_some()).collect();
+    assert!(svg("", "", &refused).unwrap_err().to_string().contains("no row has a rate"));
+    assert!(svg("", "", &[]).is_err());
+}
+
+#[test]
+fn documents_hold_all_that_records_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [Record::new("2026-01-31", "Toy 1", plan(), some_rows())];
+    let document = document(&records, "the command", "benchmarks");
+    let first = document.text.lines().next().unwrap();
+    assert!(first.contains("Generated by `the command`"), "{first}");
+    for traffic in traffic_names::<u32>() {
+        assert!(document.text.contains(&format!("\n### IPv4, {}\n", traffic.to_uppercase())));
+        let chart = format!("benchmarks/{}-toy-1-ipv4-{traffic}.svg", records[0].machine.slug());
+        assert!(document.text.contains(&format!("]({chart})")), "{chart}");
+        assert!(document.charts.iter().any(|(name, svg)| *name == chart && svg.starts_with("<svg ")));
+    }
+    assert!(document.text.contains("no room for <this> & that"));
+    assert!(document.text.contains("500 prefixes, 16 next hops"));
+    document.write(folder.path(), "benchmarks.md").unwrap();
+    assert!(folder.path().join(&document.charts[0].0).is_file());
+    assert!(folder.path().join("benchmarks.md").is_file());
+}
