@@ -18,4 +18,5 @@ registry::algorithms! {
     binary_trie,
     radix,
     range_search,
+    dir_24_8,
 }
