@@ -19,4 +19,5 @@ registry::algorithms! {
     radix,
     range_search,
     dir_24_8,
+    dxr,
 }
