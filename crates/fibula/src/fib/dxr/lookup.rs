@@ -122,21 +122,30 @@ impl Entries for Wide {
 /// The last half of the chunk that is not beyond the probe, and the number of iterations that it took.
 #[inline]
 fn stop_early(halves: &[u16], chunk: Chunk, probe: u16) -> (usize, u32) {
-    let at = |entry: usize| chunk.first + (entry << chunk.stride);
-    let (mut low, mut high, mut steps) = (0, chunk.entries, 0);
+    let halves = &halves[chunk.first..];
+    let (entry, steps) = match chunk.stride {
+        0 => stop_early_strided::<1>(halves, chunk.entries, probe),
+        _ => stop_early_strided::<2>(halves, chunk.entries, probe),
+    };
+    (chunk.first + (entry << chunk.stride), steps)
+}
+
+#[inline]
+fn stop_early_strided<const STRIDE: usize>(halves: &[u16], entries: usize, probe: u16) -> (usize, u32) {
+    let (mut low, mut high, mut steps) = (0, entries, 0);
     while high - low > 1 {
         steps += 1;
-        let middle = usize::midpoint(low, high);
-        if probe < halves[at(middle)] {
+        let middle = (low + high) / 2;
+        if probe < halves[middle * STRIDE] {
             high = middle;
-        } else if middle + 1 < high && probe >= halves[at(middle + 1)] {
+        } else if middle + 1 < high && probe >= halves[(middle + 1) * STRIDE] {
             low = middle + 1;
         } else {
             low = middle;
             break;
         }
     }
-    (at(low), steps)
+    (low, steps)
 }
 
 /// The same of several chunks in step, without a branch on the keys. Who has one entry left waits.
