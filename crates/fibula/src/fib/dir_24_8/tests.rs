@@ -31,7 +31,7 @@ fn only_a_divided_24_takes_a_segment() {
     let fib = build(&table).unwrap();
     fib.check().unwrap();
     assert_eq!(fib.next_hops, [0, 1, 2, 3, 4]);
-    assert_eq!(fib.first[0x0102_02..=0x0102_05], [3, 4, SEGMENT, 3]);
+    assert_eq!(fib.first[0x0001_0202..=0x0001_0205], [3, 4, SEGMENT, 3]);
     let mut segment = [3; 256];
     segment[5] = 4;
     assert_eq!(fib.segments, segment);

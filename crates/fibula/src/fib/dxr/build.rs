@@ -140,7 +140,7 @@ impl Compact {
         let short = is_short(code, further, geometry);
         let (entries, shift) = (further.len() as u64 + 1, self.split.shift);
         let first = self.ranges.len();
-        let position = (first / HALVES >> shift) as u32;
+        let position = ((first / HALVES) >> shift) as u32;
         let size = Split::size_field(entries, shift) as u32;
         self.direct.push(if short { SHORT } else { 0 } | size << self.split.position_bits | position);
         let end = first + Split::units(entries, short, shift) as usize * HALVES;

@@ -136,25 +136,25 @@ fn the_size_limit() {
     assert_eq!(fib.lookup(0x0102_ffff), None);
 }
 
-/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk.
+/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the first.
 fn spread(count: u128) -> Vec<Route<u32>> {
-    (0..count).map(|at| route(at << 12 | 9, 32, 1 + at as u32 % 300)).collect()
+    (0..count).map(|at| route(at << 12 | if at == 0 { 0 } else { 9 }, 32, 1 + at as u32 % 300)).collect()
 }
 
 #[test]
 fn the_position_limit_and_how_far_stretching_reaches() {
-    // Chunk 174,763 starts at unit 524,286 and is the last that 19 bits reach.
+    // The last of them starts at unit 524,285, one more would start at 2^19.
     let fib = build(20, Format::Drawn, &spread(174_763)).unwrap();
     assert_eq!(fib.statistics().split, Some(DRAWN));
     assert_eq!(fib.lookup(174_762 << 12 | 9), NextHop::new(1 + 174_762 % 300));
     assert_eq!(
         build(20, Format::Drawn, &spread(174_764)).unwrap_err(),
-        "dxr: at most 524287 units of 4 bytes before the last chunk, this table needs 524289"
+        "dxr: at most 524287 units of 4 bytes before the last chunk, this table needs 524288"
     );
     // Sizes up to 3 take two bits, which leaves 29 for the position.
     let fib = build(20, Format::Stretched, &spread(174_764)).unwrap();
     assert_eq!(fib.statistics().split, Some(Split { size_bits: 2, position_bits: 29, shift: 0 }));
-    for at in [0, 1, 174_762, 174_763u32] {
+    for at in [1, 174_762, 174_763u32] {
         let keys = [8, 9, 10].map(|low| fib.lookup(at << 12 | low));
         assert_eq!(keys, [None, NextHop::new(1 + at % 300), None]);
     }
@@ -228,13 +228,13 @@ fn short_chunks_take_the_popular_next_hops() {
     assert_eq!(fib.statistics().next_hops, 256);
 }
 
-/// The small geometries reach every stretch, both formats, and padding.
+/// The small geometries reach every stretch, both formats, and padding; answers stay right.
 #[test]
 fn toy_widths_exercise_every_stretch() {
     type K = Toy<8>;
     let mut seen = [0; 4];
     let mut both = [false; 2];
-    for seed in 0u32..4_000 {
+    for seed in 0u32..1_000 {
         let mut bits = seed;
         let mut step = || {
             bits = bits.wrapping_mul(0x9e37_79b1).wrapping_add(0x85eb_ca6b);
@@ -248,11 +248,17 @@ fn toy_widths_exercise_every_stretch() {
             .collect();
         routes.sort_by_key(|route| route.prefix);
         routes.dedup_by_key(|route| route.prefix);
-        let statistics = build(4, Format::Stretched, &routes).unwrap().statistics();
+        let fib = build(4, Format::Stretched, &routes).unwrap();
+        for key in (0..256).map(K::from_bits) {
+            let covers = routes.iter().filter(|route| route.prefix.contains(key));
+            let longest = covers.max_by_key(|route| route.prefix.len()).map(|route| route.next_hop);
+            assert_eq!(fib.lookup(key), longest, "{routes:?}");
+        }
+        let statistics = fib.statistics();
         seen[usize::from(statistics.split.unwrap().shift)] += 1;
         both[0] |= statistics.short_ranges > 0;
         both[1] |= statistics.long_ranges > 0;
     }
     assert!(both[0] && both[1], "{both:?}");
-    assert!(seen.iter().all(|&count| count > 10), "{seen:?}");
+    assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
