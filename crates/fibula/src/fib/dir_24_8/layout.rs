@@ -33,6 +33,3 @@ impl<K: Key> Dir248<K> {
 }
 
 const _: () = assert!(Dir248::<u32>::LEADING == 24 && Dir248::<u32>::REST == 8);
-
-/// Keys that a batch takes through each of the two tables at a time.
-pub(super) const LANES: usize = 8;

@@ -5,7 +5,7 @@ use crate::memory::{Memory, allocated};
 use crate::net::{Key, NextHop};
 
 use super::Dir248;
-use super::layout::{LANES, SEGMENT};
+use super::layout::SEGMENT;
 
 impl<K: Key> Dir248<K> {
     /// The entry of the first table.
@@ -33,20 +33,10 @@ impl<K: Key> Fib<K> for Dir248<K> {
         self.resolve(self.entry(key), key)
     }
 
-    /// Reads the first table for several keys before it looks at any of the entries, so that those
-    /// loads are under way together whatever the branch on the entry predicts.
     fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let (keys, rest) = keys.as_chunks::<LANES>();
-        let (results, rest_results) = results.as_chunks_mut::<LANES>();
-        for (keys, results) in keys.iter().zip(results) {
-            let entries = keys.map(|key| self.entry(key));
-            for ((&entry, &key), result) in entries.iter().zip(keys).zip(results) {
-                *result = self.resolve(entry, key);
-            }
-        }
-        for (&key, result) in rest.iter().zip(rest_results) {
-            *result = self.lookup(key);
+        for (&key, result) in keys.iter().zip(results) {
+            *result = self.resolve(self.entry(key), key);
         }
     }
 

@@ -37,8 +37,9 @@
 //! host routes everywhere under one /16 take 256 segments; 16 million routes are built in one pass, in time
 //! linear in routes and entries.
 //!
-//! Tried and lost: reading the first table eight keys ahead of the second in a batch, against one key at
-//! a time: see `lookup_batch`.
+//! Tried and lost: in a batch, reading the first table for eight keys before looking at any of the entries. A plain
+//! loop does 140 M/s where that does 103 (random keys, dfz4-2023): the branch on the entry is predicted, so the
+//! processor has the next loads under way by itself.
 
 mod build;
 mod check;

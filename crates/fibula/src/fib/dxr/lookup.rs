@@ -225,7 +225,8 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// Reads the direct entries of several keys, then resolves them in turn.
+    /// Reads the direct entries of several keys, then resolves them in turn: a search ends in a mispredicted branch
+    /// more often than not, and by then those loads are done.
     fn batch_one_by_one<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
         for (keys, results) in keys.chunks(LANES).zip(results.chunks_mut(LANES)) {
             let mut direct = [E::Direct::default(); LANES];
