@@ -1,7 +1,7 @@
 //! A structure under test.
 
 use fibula::fib::registry::{Algorithm, Update};
-use fibula::fib::{Applied, Fib};
+use fibula::fib::{Applied, BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, RouteSlice, Routes};
 
@@ -24,6 +24,21 @@ impl<K: Key> Subject<K> {
     pub fn build(algorithm: Algorithm<K>, routes: &dyn Routes<K>) -> Result<Self, Failure> {
         let fib = (algorithm.build)(routes, Limits::default())?;
         Ok(Self { algorithm, fib })
+    }
+
+    /// Builds it for a table that may be more than its format can hold: the inner error then names the limit.
+    ///
+    /// # Errors
+    /// When the build refuses for another reason, or for a limit although its registry line has none.
+    pub fn build_within_limits(
+        algorithm: Algorithm<K>,
+        routes: &dyn Routes<K>,
+    ) -> Result<Result<Self, BuildError>, Failure> {
+        match (algorithm.build)(routes, Limits::default()) {
+            Ok(fib) => Ok(Ok(Self { algorithm, fib })),
+            Err(refusal) if refusal.is_limit() && algorithm.limits.is_some() => Ok(Err(refusal)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Brings it along: in place where it can, by a build from `after` where not.

@@ -111,6 +111,12 @@ impl BuildError {
         self.algorithm
     }
 
+    /// Whether the format is too small for the table, however much memory there is.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(self.kind, BuildErrorKind::Limit { .. })
+    }
+
     /// The memory that was missing, where that was the reason.
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {

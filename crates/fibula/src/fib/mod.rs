@@ -20,4 +20,6 @@ registry::algorithms! {
     radix,
     range_search,
     planb,
+    dir_24_8,
+    dxr,
 }

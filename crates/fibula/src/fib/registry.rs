@@ -26,6 +26,8 @@ pub struct Algorithm<K: Key> {
     pub role: Role,
     /// How it follows changes.
     pub update: Update,
+    /// What its format cannot hold, where there is a table that it must refuse.
+    pub limits: Option<&'static str>,
     /// The instruction sets it has kernels for.
     pub isas: &'static [Isa],
     /// How well it suits a table of this shape; the highest wins, 0 means never by itself.

@@ -54,6 +54,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Oracle { routes_limit: usize::MAX },
         update: Update::InPlace,
+        limits: None,
         isas: &[Isa::Scalar],
         preference: |_| 0,
         build: |routes, limits| Ok(Box::new(BinaryTrie::build(routes, limits)?)),

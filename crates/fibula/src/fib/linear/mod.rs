@@ -39,6 +39,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Oracle { routes_limit: 1_000 },
         update: Update::InPlace,
+        limits: None,
         isas: &[Isa::Scalar],
         preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Linear::build(routes, limits)?)),

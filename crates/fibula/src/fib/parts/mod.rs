@@ -1,3 +1,4 @@
 //! Building blocks that structures share.
 
+pub mod codes;
 pub mod ranges;

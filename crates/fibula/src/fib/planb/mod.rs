@@ -125,6 +125,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Contestant,
         update: Update::Rebuild,
+        limits: None,
         isas: &[Isa::Scalar],
         preference: |_| 0,
         build,

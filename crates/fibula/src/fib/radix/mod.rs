@@ -35,6 +35,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Contestant,
         update: Update::InPlace,
+        limits: None,
         isas: &[Isa::Scalar],
         preference: |_| 1,
         build: |routes, limits| Ok(Box::new(Radix::build(routes, limits)?)),

@@ -55,6 +55,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Contestant,
         update: Update::Rebuild,
+        limits: None,
         isas: &[Isa::Scalar],
         preference: |_| 2,
         build: |routes, limits| Ok(Box::new(RangeSearch::build(routes, limits)?)),

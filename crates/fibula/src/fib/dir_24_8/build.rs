@@ -1,0 +1,125 @@
+//! Routes to layout: one sweep that appends to both tables.
+
+use core::marker::PhantomData;
+use core::ops::ControlFlow;
+
+use crate::fib::BuildError;
+use crate::fib::parts::codes::Codes;
+use crate::fib::parts::ranges::{self, Merge, Range};
+use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::net::{Key, Prefix, Routes};
+
+use super::layout::{NEXT_HOPS_MAX, SEGMENT, SEGMENTS_MAX};
+use super::{Dir248, NAME};
+
+impl<K: Key> Dir248<K> {
+    /// Builds the tables.
+    ///
+    /// # Errors
+    /// When memory runs out, and when the table needs more than 32,768 segments or 32,767 next hops.
+    ///
+    /// # Panics
+    /// For keys of more than 32 bits.
+    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+        assert!(K::BITS <= 32, "{NAME} is for IPv4");
+        let memory = |error| BuildError::memory(NAME, error);
+        let mut filling = Filling::<K>::new(limits).map_err(memory)?;
+        let mut refused = None;
+        let _ =
+            ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |range| match filling.begin(range) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    refused = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+        refused.map_or(Ok(()), Err).and_then(|()| filling.fill(1 << K::BITS)).map_err(memory)?;
+        filling.finish()
+    }
+}
+
+/// Tables under construction, filled from the first address on.
+struct Filling<K> {
+    first: Vec<u16>,
+    segments: Vec<u16>,
+    codes: Codes,
+    budget: Budget,
+    /// Addresses below this one are done.
+    done: u64,
+    /// Code of the addresses from here on.
+    code: u32,
+    segments_needed: u64,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<K: Key> Filling<K> {
+    fn new(limits: Limits) -> Result<Self, OutOfMemory> {
+        let mut budget = Budget::new(limits);
+        Ok(Self {
+            first: budget.vec(1 << Dir248::<K>::LEADING)?,
+            segments: Vec::new(),
+            codes: Codes::new(&mut budget)?,
+            budget,
+            done: 0,
+            code: 0,
+            segments_needed: 0,
+            keys: PhantomData,
+        })
+    }
+
+    /// Fills up to the start of the range and makes its code the current one.
+    fn begin(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
+        self.fill(range.start.to_bits() as u64)?;
+        self.code = self.codes.code(range.next_hop, &mut self.budget)?;
+        Ok(())
+    }
+
+    /// Whether both limits hold so far. Beyond them is only counted what the table needs.
+    fn within_limits(&self) -> bool {
+        self.segments_needed <= SEGMENTS_MAX && self.codes.len() as u64 - 1 <= NEXT_HOPS_MAX
+    }
+
+    /// Gives the addresses below `end` the current code.
+    fn fill(&mut self, end: u64) -> Result<(), OutOfMemory> {
+        let span = 1 << Dir248::<K>::REST;
+        let mut at = core::mem::replace(&mut self.done, end);
+        let code = self.code as u16;
+        let open = at.next_multiple_of(span).min(end) - at;
+        if open > 0 && self.within_limits() {
+            self.segments.resize(self.segments.len() + open as usize, code);
+        }
+        at += open;
+        if self.within_limits() {
+            self.first.resize(self.first.len() + ((end - at) / span) as usize, code);
+        }
+        let begun = (end - at) % span;
+        if begun == 0 {
+            return Ok(());
+        }
+        self.segments_needed += 1;
+        if self.within_limits() {
+            self.first.push(SEGMENT | (self.segments_needed - 1) as u16);
+            self.budget.reserve(&mut self.segments, span as usize)?;
+            self.segments.resize(self.segments.len() + begun as usize, code);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Dir248<K>, BuildError> {
+        let next_hops = self.codes.len() as u64 - 1;
+        if next_hops > NEXT_HOPS_MAX {
+            return Err(BuildError::limit(NAME, "next hops", NEXT_HOPS_MAX, next_hops));
+        }
+        if self.segments_needed > SEGMENTS_MAX {
+            return Err(BuildError::limit(NAME, "segments", SEGMENTS_MAX, self.segments_needed));
+        }
+        self.budget.shrink(&mut self.segments);
+        let next_hops = self.codes.into_next_hops(&mut self.budget);
+        Ok(Dir248 {
+            first: self.first,
+            segments: self.segments,
+            next_hops: next_hops.map_err(|error| BuildError::memory(NAME, error))?,
+            keys: PhantomData,
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! One load, or two.
+
+use crate::fib::{CheckError, Fib};
+use crate::memory::{Memory, allocated};
+use crate::net::{Key, NextHop};
+
+use super::Dir248;
+use super::layout::SEGMENT;
+
+impl<K: Key> Dir248<K> {
+    /// The entry of the first table.
+    #[inline]
+    fn entry(&self, key: K) -> u16 {
+        self.first[key.window(0, Self::LEADING) as usize]
+    }
+
+    /// What an entry of the first table comes to for this key.
+    #[inline]
+    fn resolve(&self, entry: u16, key: K) -> Option<NextHop> {
+        let code = if entry & SEGMENT == 0 {
+            entry
+        } else {
+            let segment = usize::from(entry & !SEGMENT) << Self::REST;
+            self.segments[segment | key.window(Self::LEADING, Self::REST) as usize]
+        };
+        NextHop::new(self.next_hops[usize::from(code)])
+    }
+}
+
+impl<K: Key> Fib<K> for Dir248<K> {
+    #[inline]
+    fn lookup(&self, key: K) -> Option<NextHop> {
+        self.resolve(self.entry(key), key)
+    }
+
+    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        for (&key, result) in keys.iter().zip(results) {
+            *result = self.resolve(self.entry(key), key);
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            lookup_bytes: size_of_val(&*self.first)
+                + size_of_val(&*self.segments)
+                + size_of_val(&*self.next_hops),
+            allocated_bytes: allocated(&self.first) + allocated(&self.segments) + allocated(&self.next_hops),
+            mapped_bytes: 0,
+        }
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.walk()
+    }
+}

@@ -1,0 +1,83 @@
+//! What lookups touch.
+
+use core::marker::PhantomData;
+
+use super::geometry::{Geometry, Split};
+
+/// A table in one of the formats.
+#[derive(Debug, Clone)]
+pub struct Dxr<K> {
+    pub(super) form: Form,
+    pub(super) geometry: Geometry,
+    pub(super) search: Search,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// How a chunk is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Halves the chunk and stops as soon as the key lies between two neighbours: few steps, and a branch on the
+    /// key in each of them.
+    EarlyStop,
+    /// Halves the chunk until one entry is left: always log2 steps, no branch on the key.
+    BranchFree,
+}
+
+impl Search {
+    /// The name that records give the loop.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EarlyStop => "early-stop",
+            Self::BranchFree => "branch-free",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Form {
+    Compact(Compact),
+    Wide(Wide),
+}
+
+/// The paper's format. The range table is kept in halves of its 4-byte units.
+#[derive(Debug, Clone)]
+pub(super) struct Compact {
+    /// By the first k bits of the key: see [`SHORT`] and [`Split`].
+    pub(super) direct: Vec<u32>,
+    /// Short entries are one half: base in the high byte, code in the low one. Long entries are two: base, code.
+    pub(super) ranges: Vec<u16>,
+    /// Next hop of each code, 0 for no route.
+    pub(super) next_hops: Vec<u32>,
+    pub(super) split: Split,
+}
+
+/// The format bit of a direct entry: the chunk's entries are short.
+pub(super) const SHORT: u32 = 1 << 31;
+
+/// Bits of a short entry that hold the code.
+pub(super) const SHORT_CODE_BITS: u32 = 8;
+
+/// Halves of a 4-byte unit.
+pub(super) const HALVES: usize = 2;
+
+const _: () = assert!(size_of::<u16>() * HALVES == 4);
+const _: () = assert!(u16::BITS == SHORT_CODE_BITS + 8, "k >= 16 leaves a short base 8 bits of 32");
+
+/// The format that holds any table.
+#[derive(Debug, Clone)]
+pub(super) struct Wide {
+    /// By the first k bits of the key: entries of the chunk less one in the high half, its first entry in the low
+    /// half; 0 in the high half means that the low half is the next hop.
+    pub(super) direct: Vec<u64>,
+    /// First address bits behind the first k of each range.
+    pub(super) bases: Vec<u16>,
+    /// Next hop of each range, 0 for no route.
+    pub(super) next_hops: Vec<u32>,
+}
+
+/// Keys that a batch searches side by side.
+pub(super) const LANES: usize = 8;
+
+/// Keys of a block of the branch-free batch: what the first stage leaves to the second fits the first-level cache.
+pub(super) const BLOCK: usize = 256;

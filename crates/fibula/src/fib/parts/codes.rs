@@ -1,0 +1,155 @@
+//! Next hops to dense codes: the numbering inside a structure.
+//!
+//! Structures that store next hops in a few bits number them; the dictionary that turns codes back is part of
+//! the structure. "No route" is the code 0 of every dictionary, so that it needs no bit of its own.
+
+use crate::memory::{Budget, OutOfMemory};
+use crate::net::NextHop;
+
+/// Code of "no route".
+pub const NO_ROUTE: u32 = 0;
+
+/// A next hop that has a code.
+#[derive(Debug, Clone, Copy)]
+struct Coded {
+    /// The id, 0 for no route.
+    id: u32,
+    /// How often it was asked for.
+    uses: u32,
+}
+
+/// Next hops numbered in the order of their first use, and how often each was used.
+#[derive(Debug)]
+pub struct Codes {
+    /// By code; 0 is no route.
+    coded: Vec<Coded>,
+    /// Open addressing: codes, 0 where free; a power of two long.
+    slots: Vec<u32>,
+}
+
+impl Codes {
+    /// The dictionary that knows no route alone.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
+        let mut coded = budget.vec(8)?;
+        coded.push(Coded { id: 0, uses: 0 });
+        Ok(Self { coded, slots: free_slots(budget, 16)? })
+    }
+
+    /// Number of codes, that of no route included.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "no route always has a code")]
+    pub fn len(&self) -> usize {
+        self.coded.len()
+    }
+
+    /// The code of a next hop, a new one at its first use.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn code(&mut self, next_hop: Option<NextHop>, budget: &mut Budget) -> Result<u32, OutOfMemory> {
+        let Some(next_hop) = next_hop else { return Ok(NO_ROUTE) };
+        let at = self.slot(next_hop.id());
+        let code = self.slots[at];
+        if code != NO_ROUTE {
+            let uses = &mut self.coded[code as usize].uses;
+            *uses = uses.saturating_add(1);
+            return Ok(code);
+        }
+        let code = self.coded.len() as u32;
+        budget.push(&mut self.coded, Coded { id: next_hop.id(), uses: 1 })?;
+        self.slots[at] = code;
+        if self.coded.len() * 2 > self.slots.len() {
+            self.grow(budget)?;
+        }
+        Ok(code)
+    }
+
+    /// The slot that holds the code of this id, or the free one where it belongs.
+    fn slot(&self, id: u32) -> usize {
+        let mask = self.slots.len() - 1;
+        // Knuth's multiplicative hash; the high half is the one that is mixed.
+        let mut at = (u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.slots[at] != NO_ROUTE && self.coded[self.slots[at] as usize].id != id {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn grow(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        let larger = free_slots(budget, self.slots.len() * 2)?;
+        budget.free(core::mem::replace(&mut self.slots, larger));
+        for code in 1..self.coded.len() {
+            let at = self.slot(self.coded[code].id);
+            self.slots[at] = code as u32;
+        }
+        Ok(())
+    }
+
+    /// Numbers anew by falling number of uses (equal ones by first use); no route stays 0. Returns the new
+    /// code of each old one. No code can be asked for behind this.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn by_popularity(&mut self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+        let mut order = budget.vec::<u32>(self.coded.len())?;
+        order.extend(0..self.coded.len() as u32);
+        order[1..].sort_unstable_by_key(|&code| (u32::MAX - self.coded[code as usize].uses, code));
+        let mut renumbered = budget.vec(order.len())?;
+        renumbered.resize(order.len(), NO_ROUTE);
+        for (new, &old) in order.iter().enumerate() {
+            renumbered[old as usize] = new as u32;
+        }
+        let mut coded = budget.vec(order.len())?;
+        coded.extend(order.iter().map(|&old| self.coded[old as usize]));
+        budget.free(core::mem::replace(&mut self.coded, coded));
+        budget.free(order);
+        Ok(renumbered)
+    }
+
+    /// The dictionary: the id of each code, 0 first; the rest is freed.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_next_hops(self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+        budget.free(self.slots);
+        let mut next_hops = budget.vec(self.coded.len())?;
+        next_hops.extend(self.coded.iter().map(|coded| coded.id));
+        budget.free(self.coded);
+        Ok(next_hops)
+    }
+}
+
+fn free_slots(budget: &mut Budget, count: usize) -> Result<Vec<u32>, OutOfMemory> {
+    let mut slots = budget.vec(count)?;
+    slots.resize(count, NO_ROUTE);
+    Ok(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_follow_first_use_and_then_popularity() {
+        let mut budget = Budget::default();
+        let mut codes = Codes::new(&mut budget).unwrap();
+        let mut code = |id: u32| codes.code(NextHop::new(id), &mut budget).unwrap();
+        assert_eq!([7, 9, 0, 7, 9, u32::MAX, 9].map(&mut code), [1, 2, 0, 1, 2, 3, 2]);
+        for id in 1_000..3_000 {
+            let first = code(id);
+            assert_eq!((code(id), code(id)), (first, first), "{id}");
+        }
+        let renumbered = codes.by_popularity(&mut budget).unwrap();
+        // 9 and the 2,000 were used three times, 7 twice.
+        assert_eq!((renumbered[0], renumbered[2], renumbered[4]), (0, 1, 2));
+        assert_eq!((renumbered[1], renumbered[3]), (2_002, 2_003));
+        let next_hops = codes.into_next_hops(&mut budget).unwrap();
+        assert_eq!((next_hops[..3].to_vec(), next_hops.len()), (vec![0, 9, 1_000], 2_004));
+        assert_eq!((next_hops[2_002], next_hops[2_003]), (7, u32::MAX));
+        budget.free(renumbered);
+        assert_eq!(budget.used_bytes(), crate::memory::allocated(&next_hops));
+    }
+}
