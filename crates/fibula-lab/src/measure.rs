@@ -12,6 +12,8 @@ use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 
+use crate::traffic::Pattern;
+
 /// Passes shorter than this are repeated within a run, so that the clock's resolution does not show.
 const RUN_TIME_MIN: Duration = Duration::from_millis(2);
 
@@ -97,6 +99,57 @@ pub fn measure_single<K: Key>(
         }
     };
     timed(keys.len(), settings.budget, wrong, pass)
+}
+
+/// Measures [`Fib::lookup`] where every key waits for the answer before it: what one lookup takes from key to answer,
+/// which is what a chain of dependent work sees. The warm-up compares every answer with `expected`; the batch of the
+/// settings means nothing here.
+///
+/// The next key is changed by bits of the answer that are always zero, which neither compiler nor processor can know:
+/// the mask is opaque to the one, and the other has to wait for the answer to compute the key.
+///
+/// # Panics
+/// When `keys` and `expected` differ in length.
+pub fn measure_sequential<K: Key>(
+    fib: &dyn Fib<K>,
+    keys: &[K],
+    expected: &[Option<NextHop>],
+    settings: &Settings,
+) -> Measurement {
+    assert_eq!(keys.len(), expected.len(), "every key needs an expected answer");
+    let mut wrong = 0;
+    chain(fib, keys, |index, found| wrong += usize::from(found != expected[index]));
+    timed(keys.len(), settings.budget, wrong, || chain(fib, keys, |_, _| ()))
+}
+
+/// Looks the keys up, each once the answer before it is known.
+fn chain<K: Key>(fib: &dyn Fib<K>, keys: &[K], mut answer: impl FnMut(usize, Option<NextHop>)) {
+    let nothing = black_box(0u32);
+    let mut change = 0;
+    for (index, &key) in black_box(keys).iter().enumerate() {
+        let found = fib.lookup(key.xor(K::from_bits(change.into())));
+        answer(index, found);
+        change = found.map_or(0, NextHop::id) & nothing;
+    }
+    black_box(change);
+}
+
+/// Measures as the pattern asks: [`measure_sequential`] where it is dependent, else [`measure_lookups`].
+///
+/// # Panics
+/// As they do.
+pub fn measure_pattern<K: Key>(
+    pattern: &Pattern<K>,
+    fib: &dyn Fib<K>,
+    keys: &[K],
+    expected: &[Option<NextHop>],
+    settings: &Settings,
+) -> Measurement {
+    if pattern.dependent {
+        measure_sequential(fib, keys, expected, settings)
+    } else {
+        measure_lookups(fib, keys, expected, settings)
+    }
 }
 
 /// Builds a structure; it and the nanoseconds that took.

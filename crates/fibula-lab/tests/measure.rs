@@ -5,7 +5,10 @@ use std::time::Duration;
 use fibula::fib::registry;
 use fibula::memory::Limits;
 use fibula::net::{NextHop, RouteSlice};
-use fibula_lab::measure::{Measurement, Settings, measure_build, measure_lookups, measure_single};
+use fibula_lab::measure::{
+    Measurement, Settings, measure_build, measure_lookups, measure_pattern, measure_sequential,
+    measure_single,
+};
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic;
 
@@ -33,6 +36,10 @@ fn wrong_answers_are_counted_and_every_batch_length_is_measured() {
     }
     let settings = Settings { budget: Duration::ZERO, ..Settings::default() };
     sane(&measure_single(fib.as_ref(), &keys, &expected, &settings));
+    sane(&measure_sequential(fib.as_ref(), &keys, &expected, &settings));
+    for pattern in traffic::patterns() {
+        sane(&measure_pattern(&pattern, fib.as_ref(), &keys, &expected, &settings));
+    }
     let nothing = measure_lookups(fib.as_ref(), &[], &[], &settings);
     assert_eq!((nothing.runs, nothing.wrong), (0, 0));
 }
