@@ -1,8 +1,7 @@
 //! Reads the parameters of a profile off a table, made or read: `fit ipv4|ipv6 FILE|made`.
 //!
-//! What it prints are the counts that the constants of `table/profile.rs` and its families were rounded from: for
-//! each depth of the binary trie and each class of sizes, how the routes below a node part between its two
-//! halves; and how often a route has the next hop of its neighbour or its cover.
+//! What it prints are the lines that `table/partings.rs` and `table/profile.rs` started from: for each depth of the
+//! binary trie and each class of sizes, how the leaves below a node part between its two halves; and how often a route has the next hop of its neighbour or its cover.
 
 use std::error::Error;
 
@@ -149,14 +148,17 @@ fn lengths<K: Key>(routes: &[Route<K>]) {
     }
 }
 
+/// A cover, none of the ground, and the last route inside it.
+type Open<K> = (Option<Route<K>>, Option<Route<K>>);
+
 /// Prints how often a route has the next hop of the one before it in the same cover, by octaves of the distance
 /// in units of the route, and of its cover otherwise.
 fn neighbours<K: Key>(routes: &[Route<K>]) {
     let mut followed = [[(0u64, 0u64); 33]; 2];
     let mut inherited = (0u64, 0u64);
     let mut first = (0u64, 0u64);
-    // Open covers, each with the last route inside it; the ground is the first.
-    let mut open: Vec<(Option<Route<K>>, Option<Route<K>>)> = vec![(None, None)];
+    // The ground is the first.
+    let mut open: Vec<Open<K>> = vec![(None, None)];
     for &route in routes {
         while open.len() > 1
             && open.last().and_then(|line| line.0).is_some_and(|cover| !cover.prefix.covers(route.prefix))

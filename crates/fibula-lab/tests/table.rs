@@ -110,7 +110,7 @@ fn a_seed_gives_the_same_table_everywhere() {
         checksum(&table::<u128>(&spec(5_000, 1), &Profile::ipv6())),
         checksum(&table::<Toy<16>>(&spec(500, 1), &Profile::toy(16))),
     ];
-    assert_eq!(checksums, [7_700_165_153_130_078_802, 10_337_481_679_846_950_020, 7_448_323_162_312_969_320]);
+    assert_eq!(checksums, [11_578_295_525_086_547_159, 143_015_823_331_960_415, 3_306_643_416_082_999_325]);
     assert_ne!(checksums[0], checksum(&table::<u32>(&spec(5_000, 2), &Profile::ipv4())));
 }
 
@@ -140,8 +140,8 @@ fn shape<K: Key>(spec: &TableSpec, profile: &Profile, nested: core::ops::Range<f
 
 #[test]
 fn tables_have_the_shape_of_the_internet() {
-    shape::<u32>(&TableSpec { routes: 200_000, ..TableSpec::ipv4() }, &Profile::ipv4(), 0.42..0.62);
-    shape::<u128>(&TableSpec { routes: 100_000, ..TableSpec::ipv6() }, &Profile::ipv6(), 0.48..0.68);
+    shape::<u32>(&TableSpec::ipv4(), &Profile::ipv4(), 0.45..0.60);
+    shape::<u128>(&TableSpec::ipv6(), &Profile::ipv6(), 0.45..0.65);
 }
 
 #[test]
@@ -151,4 +151,24 @@ fn long_prefixes_come_on_demand_only() {
     let profile = Profile::ipv4().with_long_prefixes::<u32>(100_000);
     let found = long(&table(&spec(10_000, 1), &profile));
     assert!((850..970).contains(&found), "{found}");
+}
+
+#[test]
+fn a_smaller_table_stays_as_dense_where_it_is() {
+    fn ranges_per_route<K: Key>(spec: TableSpec, profile: &Profile) -> f64 {
+        let routes = table::<K>(&spec, profile);
+        let shape = fibula_lab::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
+        shape.ranges as f64 / spec.routes as f64
+    }
+    let of_ipv4 = |routes| ranges_per_route::<u32>(spec(routes, 1), &Profile::ipv4());
+    let of_ipv6 = |routes| ranges_per_route::<u128>(spec(routes, 2), &Profile::ipv6());
+    assert!((0.9..1.15).contains(&(of_ipv4(250_000) / of_ipv4(900_000))));
+    assert!((0.9..1.15).contains(&(of_ipv6(76_342) / of_ipv6(230_000))));
+}
+
+#[test]
+fn presets_are_made_by_name() {
+    let preset = fibula_lab::table::preset("ipv6-2019").unwrap();
+    assert_eq!(preset.spec(), TableSpec { routes: 76_342, ..TableSpec::ipv6() });
+    table::<u128>(&preset.spec(), &Profile::ipv6());
 }

@@ -2,10 +2,13 @@
 
 use crate::random::Random;
 
-use super::profile::{Block, Parting, Profile, SIZES};
+use super::profile::{Block, Parting, Profile, SIZES, Thinning};
 use super::share::apportion;
 use super::space::{Segment, room, segments};
 use super::{TableError, TableSpec};
+
+/// Nodes with more leaves are never sorted: whole regions of one length would differ much from seed to seed.
+const SORTED_BELOW: u64 = 1 << 10;
 
 /// A prefix without its next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +46,8 @@ pub(super) fn places(
         limit: lines.iter().filter(|line| line.0 > 0).fold(0, |sum, line| sum.saturating_add(line.1)),
         need: spec.routes,
     })?;
-    let rows = (0..bits).map(|depth| row(&profile.partings, depth)).collect();
+    let rows =
+        (0..bits).map(|depth| thinned(*row(&profile.partings, depth), depth, spec.routes, profile)).collect();
     let counts = profile.lengths.iter().zip(counts).filter(|&(_, count)| count > 0);
     let mut counts: Vec<Count> = counts
         .map(|(line, count)| {
@@ -77,12 +81,34 @@ fn row(partings: &[Parting], depth: u8) -> &Parting {
     &partings[at.saturating_sub(1)]
 }
 
+/// The line with more one-sided nodes, where a table of so many routes has fewer nodes below.
+fn thinned(mut line: Parting, depth: u8, routes: usize, profile: &Profile) -> Parting {
+    /// Beyond this a small table would shrink to a point.
+    const MOST_PERCENT: u64 = 60;
+    let Thinning { routes: all, from, to } = profile.thinning;
+    if routes >= all || !(from..to).contains(&depth) {
+        return line;
+    }
+    // What is left at every depth, in a thousand, comes to the part of all routes over the depths together.
+    let levels = u32::from(to - from);
+    let part = |left: u64| u128::from(left).pow(levels) * all as u128;
+    let goal = routes as u128 * 1000u128.pow(levels);
+    let left = (1..1000).rev().find(|&left| part(left) <= goal).unwrap_or(1);
+    for share in &mut line.one_sided_percent {
+        // A node has two children less the share of one-sided nodes.
+        let children = (200 - u64::from(*share)) * left / 1000;
+        let thinned = 200u64.saturating_sub(children).min(MOST_PERCENT) as u8;
+        *share = thinned.max(*share);
+    }
+    line
+}
+
 struct Cascade<'a> {
     profile: &'a Profile,
     bits: u8,
     segments: Vec<Segment>,
     /// By depth.
-    rows: Vec<&'a Parting>,
+    rows: Vec<Parting>,
     /// The longest length.
     longest: u8,
     random: &'a mut Random,
@@ -189,9 +215,7 @@ impl Cascade<'_> {
                 start <= last && end >= first
             })
         };
-        if zones().nth(1).is_none() {
-            return None;
-        }
+        zones().nth(1)?;
         let weight = |low: bool| -> u64 {
             let side = zones().filter(|zone| (zone.block.addr < middle) == low);
             // A zone of weight 0 is for what the others cannot hold: as good as never, not never.
@@ -238,7 +262,8 @@ impl Cascade<'_> {
             halves.wanted = if in_low { 1 } else { total - 1 };
         }
         // Either every length goes by the same share, or one half gets the shortest and the other the longest.
-        let sorted = self.random.percent(self.profile.sorted_percent).then(|| self.random.percent(50));
+        let sorted = (total < SORTED_BELOW && self.random.percent(self.profile.sorted_percent))
+            .then(|| self.random.percent(50));
         let mut shortest = if sorted == Some(true) { halves.wanted } else { total - halves.wanted };
         for index in 0..lines {
             let line = self.counts[start + index];
@@ -286,7 +311,7 @@ impl Cascade<'_> {
         let octaves = u32::from(bits) * u32::from(self.profile.cover_spread_sixteenths);
         // 2^(octaves / 16) in sixteenths, straight between the powers of two.
         let most = u128::from(16 + octaves % 16) << (octaves / 16).min(40);
-        let nodes = |leaves: u64| (u128::from(leaves) * most << 8) / (u128::from(leaves) * 16 + most);
+        let nodes = |leaves: u64| ((u128::from(leaves) * most) << 8) / (u128::from(leaves) * 16 + most);
         let (part, whole) = (nodes(low), nodes(low) + nodes(high));
         let low_covers = self.share(covers, part as u64, whole as u64);
         low_covers.max(covers.saturating_sub(high)).min(low)

@@ -35,7 +35,9 @@ impl<'a> Holders<'a> {
     pub(super) fn new(line: &'a NextHops, count: u32, bits: u8, random: &mut Random) -> Self {
         let weights = (1..=count).map(|rank| match line.head.get(rank as usize - 1) {
             Some(&weight) => u64::from(weight) << 24,
-            None => (u128::from(line.tail) * u128::from(popularity(rank, line.exponent_fifths)) >> 16) as u64,
+            None => {
+                ((u128::from(line.tail) * u128::from(popularity(rank, line.exponent_fifths))) >> 16) as u64
+            }
         });
         let mut ids: Vec<u32> = (1..=count).collect();
         random.shuffle(&mut ids);

@@ -6,7 +6,7 @@ use core::fmt;
 
 use fibula::net::{Family, Key, NextHop, Prefix, Route};
 
-use super::profile::{Block, Length, Parting, Profile, SIZES, Zone};
+use super::profile::{Block, Length, Parting, Profile, SIZES, Thinning, Zone};
 use super::{TableError, TableSpec, generate};
 use crate::random::Random;
 
@@ -148,6 +148,7 @@ fn one_block<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
         lengths: (len + 1..=K::BITS).map(|len| Length { len, weight: 1, leaf_permille: 500 }).collect(),
         zones: vec![Zone { block: Block { addr, len }, weight: 1 }],
         reserved: Vec::new(),
+        thinning: Thinning { routes: 0, from: 0, to: 0 },
         partings: vec![Parting {
             depth: 0,
             low_percent: 50,

@@ -25,10 +25,11 @@ impl Preset {
         Self { name, family: Family::Ipv6, routes }
     }
 
-    /// The table of this size, with as many next hops as the defaults have.
+    /// The table of this size, with the next hops and the seed that its family has by default.
     #[must_use]
     pub const fn spec(&self) -> TableSpec {
-        TableSpec { routes: self.routes, ..TableSpec::ipv4() }
+        let family = if matches!(self.family, Family::Ipv6) { TableSpec::ipv6() } else { TableSpec::ipv4() };
+        TableSpec { routes: self.routes, ..family }
     }
 }
 

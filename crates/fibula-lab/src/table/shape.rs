@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use fibula::fib::parts::ranges::{self, Merge};
-use fibula::net::{Key, Prefix, Route, Routes};
+use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
 /// The figures of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +87,7 @@ pub fn shape<K: Key>(routes: &dyn Routes<K>, chunk_bits: &[u8]) -> Shape {
     let mut open: Vec<Mixed<K>> = chunk_bits.iter().map(|&bits| Mixed::new(bits)).collect();
     let _ = ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
         shape.merged += 1;
-        let id = range.next_hop.map_or(0, |next_hop| next_hop.id());
+        let id = range.next_hop.map_or(0, NextHop::id);
         open.iter_mut().for_each(|chunk| chunk.add(range.start, id));
         ControlFlow::Continue(())
     });
@@ -195,7 +195,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use fibula::net::{NextHop, RouteSlice, Toy};
+    use fibula::net::{RouteSlice, Toy};
 
     use super::*;
 
