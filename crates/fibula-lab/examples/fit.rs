@@ -1,7 +1,8 @@
 //! Reads the parameters of a profile off a table, made or read: `fit ipv4|ipv6 FILE|made`.
 //!
 //! What it prints are the lines that `table/partings.rs` and `table/profile.rs` started from: for each depth of the
-//! binary trie and each class of sizes, how the leaves below a node part between its two halves; and how often a route has the next hop of its neighbour or its cover.
+//! binary trie and each class of sizes, how the leaves below a node part between its two halves; and how often a
+//! route has the next hop of its neighbour or its cover.
 
 use std::error::Error;
 
