@@ -76,6 +76,19 @@ impl Random {
     pub fn permille(&mut self, share: u32) -> bool {
         self.below(1000) < u64::from(share)
     }
+
+    /// True `share` times in a hundred.
+    #[inline]
+    pub fn percent(&mut self, share: u8) -> bool {
+        self.below(100) < u64::from(share)
+    }
+
+    /// Puts the items in random order, all orders equally likely.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at as u64 + 1) as usize);
+        }
+    }
 }
 
 /// Draws indices in proportion to weights.

@@ -37,18 +37,6 @@ fn checksum<K: Key>(routes: &[Route<K>]) -> u64 {
     })
 }
 
-/// For each number of covers, how many routes have it.
-fn depths<K: Key>(routes: &[Route<K>]) -> Vec<usize> {
-    let mut depths = vec![0; 129];
-    let mut open: Vec<Prefix<K>> = Vec::new();
-    for route in routes {
-        open.truncate(open.partition_point(|cover| cover.covers(route.prefix)));
-        depths[open.len()] += 1;
-        open.push(route.prefix);
-    }
-    depths
-}
-
 fn sizes<K: Key>(profile: &Profile, most: usize) {
     for routes in [0, 1, 2, 3, 10, 100, 1_000, most] {
         for seed in 0..3 {
@@ -94,17 +82,17 @@ fn impossible_demands_are_errors() {
     assert!(generate::<u32>(&TableSpec { routes: 0, ..none }, &Profile::ipv4()).unwrap().is_empty());
     assert!(matches!(generate::<u32>(&spec(1, 1), &Profile::ipv6()), Err(TableError::Profile(_))));
     let zone = |addr, len| Zone { block: Block { addr, len }, weight: 1 };
-    let broken: [fn(&mut Profile); 5] = [
+    let broken: [fn(&mut Profile); 6] = [
         |profile| profile.lengths.reverse(),
-        |profile| profile.top_gaps.clear(),
-        |profile| profile.nested_gaps[0].octaves.fill(0),
+        |profile| profile.partings.clear(),
+        |profile| profile.partings.reverse(),
+        |profile| profile.partings[0].skew_percent[0] = 101,
         |profile| profile.next_hops.own_permille = 1001,
         |profile| profile.reserved[0].addr += 1,
     ];
     for (index, break_it) in broken.iter().enumerate() {
         let mut profile = Profile::ipv4();
         break_it(&mut profile);
-        profile.nested_gaps[0].jump = 0;
         let outcome = generate::<u32>(&spec(10, 1), &profile);
         assert!(matches!(outcome, Err(TableError::Profile(_))), "fault {index} passes");
     }
@@ -122,7 +110,7 @@ fn a_seed_gives_the_same_table_everywhere() {
         checksum(&table::<u128>(&spec(5_000, 1), &Profile::ipv6())),
         checksum(&table::<Toy<16>>(&spec(500, 1), &Profile::toy(16))),
     ];
-    assert_eq!(checksums, [7_700_165_153_130_078_802, 10_337_481_679_846_950_020, 7_448_323_162_312_969_320]);
+    assert_eq!(checksums, [11_578_295_525_086_547_159, 143_015_823_331_960_415, 3_306_643_416_082_999_325]);
     assert_ne!(checksums[0], checksum(&table::<u32>(&spec(5_000, 2), &Profile::ipv4())));
 }
 
@@ -136,24 +124,24 @@ fn shape<K: Key>(spec: &TableSpec, profile: &Profile, nested: core::ops::Range<f
         let off = share(count) - f64::from(line.weight) / f64::from(weight);
         assert!(off.abs() < 0.001, "/{}: off by {off}", line.len);
     }
-    let depths = depths(&routes);
-    let found = share(routes.len() - depths[0]);
-    assert!(nested.contains(&found), "{found} nested");
+    let shape = fibula_lab::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
+    assert!(nested.contains(&shape.nested()), "{} nested", shape.nested());
     assert!(
-        share(depths[1]) > share(depths[2]) && depths[3] > 0 && depths[10..].iter().all(|&count| count == 0)
+        shape.depths.windows(2).all(|pair| pair[0] > pair[1]) && shape.depths.len() > 5,
+        "{:?}",
+        shape.depths
     );
-    let mut popularity = vec![0; spec.next_hops as usize + 1];
-    routes.iter().for_each(|route| popularity[route.next_hop.id() as usize] += 1);
-    popularity.sort_unstable_by(|a, b| b.cmp(a));
-    let top = |count: usize| share(popularity[..count].iter().sum());
-    assert!((0.52..0.68).contains(&top(8)), "top 8: {}", top(8));
-    assert!((0.80..0.93).contains(&top(64)), "top 64: {}", top(64));
+    assert_eq!(shape.popularity.len(), spec.next_hops as usize);
+    let top = [1, 8, 64].map(|count| shape.top(count));
+    assert!((0.17..0.27).contains(&top[0]), "{top:?}");
+    assert!((0.55..0.70).contains(&top[1]), "{top:?}");
+    assert!((0.85..0.95).contains(&top[2]), "{top:?}");
 }
 
 #[test]
 fn tables_have_the_shape_of_the_internet() {
-    shape::<u32>(&TableSpec { routes: 200_000, ..TableSpec::ipv4() }, &Profile::ipv4(), 0.48..0.53);
-    shape::<u128>(&TableSpec { routes: 100_000, ..TableSpec::ipv6() }, &Profile::ipv6(), 0.56..0.61);
+    shape::<u32>(&TableSpec::ipv4(), &Profile::ipv4(), 0.45..0.60);
+    shape::<u128>(&TableSpec::ipv6(), &Profile::ipv6(), 0.45..0.65);
 }
 
 #[test]
@@ -163,4 +151,24 @@ fn long_prefixes_come_on_demand_only() {
     let profile = Profile::ipv4().with_long_prefixes::<u32>(100_000);
     let found = long(&table(&spec(10_000, 1), &profile));
     assert!((850..970).contains(&found), "{found}");
+}
+
+#[test]
+fn a_smaller_table_stays_as_dense_where_it_is() {
+    fn ranges_per_route<K: Key>(spec: TableSpec, profile: &Profile) -> f64 {
+        let routes = table::<K>(&spec, profile);
+        let shape = fibula_lab::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
+        shape.ranges as f64 / spec.routes as f64
+    }
+    let of_ipv4 = |routes| ranges_per_route::<u32>(spec(routes, 1), &Profile::ipv4());
+    let of_ipv6 = |routes| ranges_per_route::<u128>(spec(routes, 2), &Profile::ipv6());
+    assert!((0.9..1.15).contains(&(of_ipv4(250_000) / of_ipv4(900_000))));
+    assert!((0.9..1.15).contains(&(of_ipv6(76_342) / of_ipv6(230_000))));
+}
+
+#[test]
+fn presets_are_made_by_name() {
+    let preset = fibula_lab::table::preset("ipv6-2019").unwrap();
+    assert_eq!(preset.spec(), TableSpec { routes: 76_342, ..TableSpec::ipv6() });
+    table::<u128>(&preset.spec(), &Profile::ipv6());
 }

@@ -22,40 +22,42 @@ pub struct Traffic<K> {
     pub keys: Vec<K>,
 }
 
-/// Dependent lookups: the name of the pattern, and of that whose keys it uses.
-const DEPENDENT: (&str, &str) = ("seq", "rnd");
-
-/// Names of all patterns, the dependent one last.
+/// Names of all patterns.
 #[must_use]
 pub fn traffic_names<K: Key>() -> Vec<&'static str> {
-    let mut names: Vec<_> = traffic::patterns::<K>().iter().map(|pattern| pattern.name).collect();
-    names.push(DEPENDENT.0);
-    names
+    traffic::patterns::<K>().iter().map(|pattern| pattern.name).collect()
 }
 
 impl<K: Key> Traffic<K> {
-    /// The traffic of a plan over a table.
+    /// The traffic of a plan over a table. A plan that names none takes every pattern the table can have: where a
+    /// default route matches all, nothing can be missed.
     ///
     /// # Errors
-    /// When there is no pattern of some name, or a pattern finds no routes to draw keys from.
+    /// When there is no pattern of some name, or the table cannot have one that is named.
     pub fn of_plan(plan: &Plan, routes: &dyn Routes<K>) -> Result<Vec<Self>, BenchError> {
-        let names: Vec<&str> = if plan.traffic.is_empty() {
-            traffic_names::<K>()
-        } else {
-            plan.traffic.iter().map(String::as_str).collect()
-        };
-        names.iter().map(|name| Self::new(name, plan, routes)).collect()
+        if plan.traffic.is_empty() {
+            let (mut all, mut impossible) = (Vec::new(), None);
+            for name in traffic_names::<K>() {
+                match Self::new(name, plan, routes) {
+                    Err(BenchError::Traffic(error)) => impossible = impossible.or(Some(error)),
+                    result => all.push(result?),
+                }
+            }
+            return match impossible {
+                Some(error) if all.is_empty() => Err(BenchError::Traffic(error)),
+                _ => Ok(all),
+            };
+        }
+        plan.traffic.iter().map(|name| Self::new(name, plan, routes)).collect()
     }
 
     fn new(name: &str, plan: &Plan, routes: &dyn Routes<K>) -> Result<Self, BenchError> {
-        let dependent = name == DEPENDENT.0;
-        let source = if dependent { DEPENDENT.1 } else { name };
-        let pattern = traffic::find::<K>(source).ok_or_else(|| BenchError::UnknownTraffic {
+        let pattern = traffic::find::<K>(name).ok_or_else(|| BenchError::UnknownTraffic {
             name: name.to_owned(),
             known: traffic_names::<K>(),
         })?;
         let keys = (pattern.generate)(routes, plan.keys, plan.seed)?;
-        Ok(Self { name: name.to_owned(), dependent, keys })
+        Ok(Self { name: name.to_owned(), dependent: pattern.dependent, keys })
     }
 }
 

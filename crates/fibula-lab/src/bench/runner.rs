@@ -12,7 +12,7 @@ use super::pass::{self, Load, Shape};
 use super::plan::{Cell, Estimate, Plan, PlanError, WARM_UP_SHARE, cells};
 use super::questions::{Judges, Traffic, answers, edges};
 use super::row::Row;
-use crate::traffic::NoRoutes;
+use crate::traffic::TrafficError;
 
 /// How far a benchmark has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,8 +337,8 @@ pub enum BenchError {
         /// Those there are.
         known: Vec<&'static str>,
     },
-    /// A pattern draws its keys from the table, which is empty.
-    NoRoutes(NoRoutes),
+    /// The table cannot have this traffic.
+    Traffic(TrafficError),
     /// The structure that knows the answers could not be built.
     Judge(BuildError),
 }
@@ -349,9 +349,9 @@ impl From<PlanError> for BenchError {
     }
 }
 
-impl From<NoRoutes> for BenchError {
-    fn from(error: NoRoutes) -> Self {
-        Self::NoRoutes(error)
+impl From<TrafficError> for BenchError {
+    fn from(error: TrafficError) -> Self {
+        Self::Traffic(error)
     }
 }
 
@@ -365,7 +365,7 @@ impl fmt::Display for BenchError {
             Self::UnknownTraffic { name, known } => {
                 write!(f, "no traffic '{name}'; there are: {}", known.join(", "))
             }
-            Self::NoRoutes(error) => error.fmt(f),
+            Self::Traffic(error) => error.fmt(f),
             Self::Judge(error) => write!(f, "nobody can judge the answers: {error}"),
         }
     }

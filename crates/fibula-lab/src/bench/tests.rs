@@ -228,7 +228,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
     let unknown = error(Plan { traffic: vec!["jam".into()], ..plan() });
     assert!(unknown.starts_with("no traffic 'jam'; there are: rnd, match, "), "{unknown}");
     let empty = run(&plan(), &RouteSlice::new(&[]).unwrap(), &contestants, Vec::new(), &mut |_| ());
-    assert!(matches!(empty, Err(BenchError::NoRoutes(_))));
+    assert!(matches!(empty, Err(BenchError::Traffic(_))));
 }
 
 /// The names that scripts rely on, in the documented order.

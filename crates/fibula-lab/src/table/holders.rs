@@ -2,83 +2,89 @@
 
 use crate::random::{Random, Weighted};
 
-use super::profile::{Neighbours, NextHops};
+use super::cascade::Place;
+use super::profile::NextHops;
 
-/// Octaves of distance behind which neighbours are strangers.
-const OCTAVES: usize = 24;
-
-/// The next hops of a table.
-pub(super) struct Holders {
+/// Assigns next hops to prefixes in order.
+pub(super) struct Holders<'a> {
+    line: &'a NextHops,
     popularity: Weighted,
     /// Next hop by rank. Shuffled, so that an id says nothing about its popularity.
     ids: Vec<u32>,
-    own_permille: u32,
-    inherit_permille: u32,
-    top: [u32; OCTAVES],
-    nested: [u32; OCTAVES],
+    bits: u8,
+    /// The covers of the prefix at work, from the outermost in.
+    open: Vec<Open>,
+    /// The last prefix that no other covers.
+    before: Option<Held>,
 }
 
-/// What the surroundings of a prefix suggest.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Surroundings {
-    /// Holder of the nearest prefix before this one in the same cover, and its distance in slots, from 1 on.
-    pub(super) left: Option<(u32, u128)>,
-    /// The same of the nearest shorter prefix behind this one.
-    pub(super) right: Option<(u32, u128)>,
-    /// Holder of the cover.
-    pub(super) cover: Option<u32>,
+/// A prefix, and the last one right inside it.
+struct Open {
+    this: Held,
+    before: Option<Held>,
 }
 
-impl Holders {
+#[derive(Clone, Copy)]
+struct Held {
+    last: u128,
+    holder: u32,
+}
+
+impl<'a> Holders<'a> {
     /// `count` next hops, at least one.
-    pub(super) fn new(line: &NextHops, count: u32, random: &mut Random) -> Self {
-        let weights = (1..=count).map(|rank| popularity(rank, line.exponent_fifths));
+    pub(super) fn new(line: &'a NextHops, count: u32, bits: u8, random: &mut Random) -> Self {
+        let weights = (1..=count).map(|rank| match line.head.get(rank as usize - 1) {
+            Some(&weight) => u64::from(weight) << 24,
+            None => {
+                ((u128::from(line.tail) * u128::from(popularity(rank, line.exponent_fifths))) >> 16) as u64
+            }
+        });
         let mut ids: Vec<u32> = (1..=count).collect();
-        for at in (1..ids.len()).rev() {
-            ids.swap(at, random.below(at as u64 + 1) as usize);
-        }
-        Self {
-            popularity: Weighted::new(weights).expect("every rank has a weight"),
-            ids,
-            own_permille: line.own_permille,
-            inherit_permille: line.inherit_permille,
-            top: by_octave(line.top),
-            nested: by_octave(line.nested),
-        }
+        random.shuffle(&mut ids);
+        let popularity = Weighted::new(weights.map(|weight| weight.max(1))).expect("every rank has a weight");
+        Self { line, popularity, ids, bits, open: Vec::new(), before: None }
     }
 
-    /// A holder for a prefix. A holder is known by its next hop; two holders may have the same.
-    pub(super) fn draw(&self, random: &mut Random, around: Surroundings) -> u32 {
-        for (holder, distance) in [around.left, around.right].into_iter().flatten() {
-            let shares = if around.cover.is_some() { &self.nested } else { &self.top };
-            let share = shares.get(distance.ilog2() as usize).copied().unwrap_or(0);
+    /// The next hop of the next prefix.
+    pub(super) fn next_hop(&mut self, random: &mut Random, place: Place) -> u32 {
+        while self.open.last().is_some_and(|cover| cover.this.last < place.addr) {
+            self.open.pop();
+        }
+        let cover = self.open.last();
+        let before = cover.map_or(self.before, |cover| cover.before);
+        let holder = self.holder(random, place, before, cover.map(|cover| cover.this.holder));
+        let last = place.addr | u128::MAX.checked_shr(128 - u32::from(self.bits - place.len)).unwrap_or(0);
+        let this = Held { last, holder };
+        *self.open.last_mut().map_or(&mut self.before, |cover| &mut cover.before) = Some(this);
+        self.open.push(Open { this, before: None });
+        if random.permille(self.line.own_permille) { self.any(random) } else { holder }
+    }
+
+    /// Two holders may have the same next hop: a holder is known by it.
+    fn holder(&self, random: &mut Random, place: Place, before: Option<Held>, cover: Option<u32>) -> u32 {
+        let shares = if cover.is_some() { &self.line.nested_permille } else { &self.line.top_permille };
+        if let Some(before) = before {
+            let distance =
+                (place.addr - before.last).checked_shr(u32::from(self.bits - place.len)).unwrap_or(0);
+            let octave = distance.max(1).ilog2() as usize;
+            // The last share serves all that are farther apart.
+            let share = shares.get(octave).or(shares.last()).copied().unwrap_or(0);
+            let away = cover.is_some_and(|holder| holder != before.holder);
+            let share = if away { share * self.line.away_permille / 1000 } else { share };
             if random.permille(share) {
-                return holder;
+                return before.holder;
             }
         }
-        match around.cover {
-            Some(holder) if random.permille(self.inherit_permille) => holder,
+        let inherits = if before.is_none() { self.line.first_permille } else { self.line.inherit_permille };
+        match cover {
+            Some(holder) if random.permille(inherits) => holder,
             _ => self.any(random),
         }
-    }
-
-    /// The next hop of a prefix of this holder.
-    pub(super) fn next_hop(&self, random: &mut Random, holder: u32) -> u32 {
-        if random.permille(self.own_permille) { self.any(random) } else { holder }
     }
 
     fn any(&self, random: &mut Random) -> u32 {
         self.ids[self.popularity.draw(random)]
     }
-}
-
-fn by_octave(line: Neighbours) -> [u32; OCTAVES] {
-    let mut share = line.adjacent_permille;
-    core::array::from_fn(|_| {
-        let now = share;
-        share = share * line.fade_permille / 1000;
-        now
-    })
 }
 
 /// 2^40 over `rank` to the power of `fifths` fifths, at least 1, in integers.

@@ -1,29 +1,33 @@
 //! What a table looks like, as data.
 //!
 //! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] were read off full default-free tables of 2023 and
-//! 2024 and rounded; they hold no prefix of any real table. Zones and reserved space are those of the
-//! IANA registries.
+//! 2024, rounded, and corrected until generated tables had their shape (`docs/tables.md`); they hold no prefix of
+//! any real table. Zones and reserved space are those of the IANA registries.
 
 use fibula::net::{Family, Key};
 
 use super::TableError;
+use super::partings::{IPV4_PARTINGS, IPV6_PARTINGS};
 
 /// The parameters of a generated table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The prefix lengths that occur, ascending.
     pub lengths: Vec<Length>,
-    /// Where prefixes lie that no other covers.
+    /// Where prefixes lie.
     pub zones: Vec<Zone>,
     /// Blocks that no prefix may touch, in ascending order.
     pub reserved: Vec<Block>,
-    /// How prefixes that no other covers follow each other. The first line whose `up_to` reaches a length
-    /// serves it.
-    pub top_gaps: Vec<Gaps>,
-    /// How prefixes follow each other inside the one that covers them; read as `top_gaps` is.
-    pub nested_gaps: Vec<Gaps>,
-    /// Which prefixes cover others.
-    pub nesting: Nesting,
+    /// How the leaves below a node of the binary trie part between its halves, ascending by depth. A line
+    /// serves its depth and those below it up to the next line's.
+    pub partings: Vec<Parting>,
+    /// What tables that are smaller than the one the partings are of leave empty.
+    pub thinning: Thinning,
+    /// How often in a hundred a node parts its leaves by length, the shortest to one half, instead of mixed.
+    pub sorted_percent: u8,
+    /// How many nodes of a length have leaves, for the covers of that length to choose from: doubles with every bit
+    /// times this many sixteenths, up to the number of leaves.
+    pub cover_spread_sixteenths: u8,
     /// Who uses which next hop.
     pub next_hops: NextHops,
 }
@@ -35,8 +39,8 @@ pub struct Length {
     pub len: u8,
     /// How many of the routes have it, in proportion to the other lines.
     pub weight: u32,
-    /// How many in a thousand of these lie inside a shorter prefix.
-    pub nested_permille: u32,
+    /// How many in a thousand of these have no other prefix inside, as far as there is room.
+    pub leaf_permille: u32,
 }
 
 /// A block of the address space, `len` bits from `addr` on.
@@ -48,7 +52,7 @@ pub struct Block {
     pub len: u8,
 }
 
-/// A block with its share of the prefixes that no other covers.
+/// A block with its share of the prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
     /// The block. Zones do not overlap and are listed in ascending order.
@@ -57,57 +61,61 @@ pub struct Zone {
     pub weight: u32,
 }
 
-/// Distances from one prefix to the next of the same length, which is what makes clusters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gaps {
-    /// The longest length that this is for.
-    pub up_to: u8,
-    /// Weight of each octave of distances in units of the prefix: 1, 2-3, 4-7, and so on.
-    pub octaves: Vec<u32>,
-    /// Weight, beside those of the octaves, of a jump to any other place.
-    pub jump: u32,
+/// A smaller table is no sparser where it is, it is in fewer places: at some depths of the trie more of its nodes are
+/// one-sided, so that the number of nodes below falls with that of the routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thinning {
+    /// Number of routes from which on nothing is left empty for this reason.
+    pub routes: usize,
+    /// The first of the depths.
+    pub from: u8,
+    /// The depth behind the last, at most eight after the first.
+    pub to: u8,
 }
 
-/// Which prefixes cover others: a few cover very many, most cover none.
+/// Number of size classes of nodes: those with 2 or 3 leaves below them, 4 to 7, and so on. The last is open.
+pub const SIZES: usize = 10;
+
+/// How the leaves below a node, prefixes that cover no other, part between its halves, by their number. This is
+/// what makes clusters and empty space, at every scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Nesting {
-    /// How many prefixes in a thousand never cover another, if it can be helped.
-    pub idle_permille: u32,
-    /// The others' attraction grows with probability one half again and again: by two to the power of this.
-    pub attraction_step: u32,
-    /// It grows to two to the power of this at most.
-    pub attraction_doublings: u32,
-    /// For each bit that a cover is shorter than what is put into it, its attraction grows by two to the power
-    /// of this many sixteenths.
-    pub growth_sixteenths: u32,
-    /// What is left of the attraction for each cover that the cover itself has.
-    pub depth_permille: u32,
-    /// How many in a thousand of those put into a cover are followed by one more for the same cover.
-    pub run_permille: u32,
+pub struct Parting {
+    /// Depth of the node.
+    pub depth: u8,
+    /// How often in a hundred the lower half gets the larger part.
+    pub low_percent: u8,
+    /// How often in a hundred a single leaf is in the lower half.
+    pub alone_low_percent: u8,
+    /// How often in a hundred one half gets all, by size class.
+    pub one_sided_percent: [u8; SIZES],
+    /// Where both get some, the smaller part is a quarter or more of all; it is half of that, and half of that
+    /// again, each time with this probability in a hundred, by size class.
+    pub skew_percent: [u8; SIZES],
 }
 
 /// Who uses which next hop. A prefix has a holder, the holder a next hop; neighbours often have one holder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextHops {
-    /// Popularity falls with the rank to the power of this many fifths (5 is Zipf's law with s = 1).
+    /// Weights of the most popular next hops.
+    pub head: Vec<u32>,
+    /// Weight that the most popular one would have if the law of the others held for it.
+    pub tail: u32,
+    /// Behind the head, popularity falls with the rank to the power of this many fifths (5 is Zipf's law with
+    /// s = 1).
     pub exponent_fifths: u32,
     /// How many prefixes in a thousand have a next hop of their own, whoever holds them.
     pub own_permille: u32,
-    /// How many nested prefixes in a thousand have the holder of their cover, the neighbour's aside.
+    /// How many prefixes in a thousand have the holder of the one before them, where no other covers the two: by
+    /// the distance in units of the prefix, 1, 2-3, 4-7, and so on. The last serves all beyond it.
+    pub top_permille: Vec<u32>,
+    /// The same inside a cover.
+    pub nested_permille: Vec<u32>,
+    /// What is left of that, in a thousand, where the one before does not have the holder of the cover.
+    pub away_permille: u32,
+    /// How many in a thousand of those that come first in their cover have its holder.
+    pub first_permille: u32,
+    /// How many in a thousand of the others, unless they have that of the one before them.
     pub inherit_permille: u32,
-    /// How prefixes that no other covers follow their neighbour.
-    pub top: Neighbours,
-    /// How prefixes follow their neighbour inside the same cover.
-    pub nested: Neighbours,
-}
-
-/// How often a prefix has the holder of the nearest one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Neighbours {
-    /// How many in a thousand do where the two touch.
-    pub adjacent_permille: u32,
-    /// What is left of that, in a thousand, for each octave of distance.
-    pub fade_permille: u32,
 }
 
 impl Profile {
@@ -128,29 +136,20 @@ impl Profile {
             lengths: lengths(&IPV4_LENGTHS),
             zones: zones(&[(0x0000_0000, 1, 50), (0x8000_0000, 2, 26), (0xc000_0000, 3, 24)]),
             reserved: IPV4_RESERVED.iter().map(|&(addr, len)| Block { addr, len }).collect(),
-            top_gaps: vec![
-                gaps(16, &[55, 22, 11, 6, 3, 2, 1], 1),
-                gaps(20, &[45, 16, 10, 8, 6, 5, 4, 2, 1], 3),
-                gaps(21, &[43, 17, 10, 8, 6, 5, 4, 3, 2, 1], 1),
-                gaps(22, &[50, 22, 10, 5, 3, 3, 2, 1, 1, 1], 2),
-                gaps(23, &[37, 14, 12, 10, 8, 6, 4, 3, 2, 1], 3),
-                gaps(32, &[73, 9, 6, 4, 3, 2, 1], 2),
-            ],
-            nested_gaps: vec![gaps(32, &[72, 11, 6, 4, 3, 2, 1], 1)],
-            nesting: Nesting {
-                idle_permille: 530,
-                attraction_step: 2,
-                attraction_doublings: 16,
-                growth_sixteenths: 8,
-                depth_permille: 720,
-                run_permille: 880,
-            },
+            partings: partings(&IPV4_PARTINGS),
+            thinning: Thinning { routes: 900_000, from: 8, to: 16 },
+            sorted_percent: 0,
+            cover_spread_sixteenths: 1,
             next_hops: NextHops {
-                exponent_fifths: 6,
+                head: vec![2_100, 1_250, 1_160, 440, 430, 370, 320, 210],
+                tail: 4_000,
+                exponent_fifths: 7,
                 own_permille: 100,
-                inherit_permille: 840,
-                top: Neighbours { adjacent_permille: 690, fade_permille: 740 },
-                nested: Neighbours { adjacent_permille: 820, fade_permille: 880 },
+                top_permille: vec![410, 249, 231, 240, 258, 258],
+                nested_permille: vec![864, 691, 613, 537, 431, 374, 354, 335],
+                first_permille: 870,
+                away_permille: 850,
+                inherit_permille: 550,
             },
         }
     }
@@ -173,34 +172,20 @@ impl Profile {
                 Block { addr: 0x2001 << 112, len: 23 },
                 Block { addr: 0x2001_0db8 << 96, len: 32 },
             ],
-            top_gaps: vec![
-                gaps(31, &[1, 2, 2, 28, 33, 23, 9, 1], 1),
-                gaps(32, &[28, 2, 18, 13, 5, 6, 9, 9, 6, 3, 1], 1),
-                gaps(39, &[50, 8, 3, 2, 3, 4, 3, 2, 2, 2, 2, 2, 2, 2], 12),
-                gaps(40, &[66, 7, 4, 3, 2, 1, 1, 2, 1], 12),
-                gaps(46, &[60, 7, 5, 4, 3, 2, 1, 2, 2, 1], 12),
-                gaps(128, &[52, 6, 6, 5, 3, 2, 2, 3, 3, 1, 1, 1, 1], 13),
-            ],
-            nested_gaps: vec![
-                gaps(34, &[98, 1], 1),
-                gaps(40, &[81, 8, 3, 3, 2, 1], 1),
-                gaps(47, &[70, 10, 5, 4, 6, 2, 1, 1], 1),
-                gaps(128, &[70, 12, 5, 3, 2, 2, 1, 1, 1, 1], 2),
-            ],
-            nesting: Nesting {
-                idle_permille: 600,
-                attraction_step: 2,
-                attraction_doublings: 16,
-                growth_sixteenths: 4,
-                depth_permille: 850,
-                run_permille: 850,
-            },
+            partings: partings(&IPV6_PARTINGS),
+            thinning: Thinning { routes: 230_000, from: 20, to: 28 },
+            sorted_percent: 100,
+            cover_spread_sixteenths: 8,
             next_hops: NextHops {
-                exponent_fifths: 6,
+                head: vec![2_170, 1_110, 1_000, 490, 380, 290, 270, 250],
+                tail: 4_000,
+                exponent_fifths: 7,
                 own_permille: 100,
-                inherit_permille: 780,
-                top: Neighbours { adjacent_permille: 760, fade_permille: 700 },
-                nested: Neighbours { adjacent_permille: 800, fade_permille: 970 },
+                top_permille: vec![553, 141, 149, 237, 126, 79, 102, 158],
+                nested_permille: vec![672, 612, 627, 634, 596, 650, 612, 596, 574, 459],
+                first_permille: 880,
+                away_permille: 850,
+                inherit_permille: 550,
             },
         }
     }
@@ -210,34 +195,35 @@ impl Profile {
     #[must_use]
     pub fn toy(bits: u8) -> Self {
         let mut scaled: Vec<Length> = Vec::new();
-        for &(len, weight, nested_permille) in &IPV4_LENGTHS {
+        for &(len, weight, _) in &IPV4_LENGTHS {
             let len = (u32::from(len) * u32::from(bits) / 32) as u8;
             match scaled.last_mut() {
                 Some(last) if last.len == len => {
                     last.weight += weight;
-                    last.nested_permille = last.nested_permille.max(nested_permille);
                 }
-                _ => scaled.push(Length { len, weight, nested_permille }),
+                _ => scaled.push(Length { len, weight, leaf_permille: 900 }),
             }
         }
-        scaled.push(Length { len: bits, weight: 40_000, nested_permille: 800 });
+        scaled.push(Length { len: bits, weight: 40_000, leaf_permille: 900 });
         Self {
             lengths: scaled,
             zones: zones(&[(0, 0, 1)]),
             reserved: Vec::new(),
-            top_gaps: vec![gaps(bits, &[60, 20, 10], 10)],
+            partings: partings(&[(0, 50, 50, [25, 15, 8, 4, 2, 1, 0, 0, 0, 0], [40; SIZES])]),
+            thinning: Thinning { routes: 0, from: 0, to: 0 },
             ..Self::ipv4()
         }
     }
 
     /// Adds host routes and other prefixes longer than those a default-free table has: `weight` of them,
-    /// in proportion to the lines of [`lengths`](Self::lengths), 90 % of them of full width and all nested.
+    /// in proportion to the lines of [`lengths`](Self::lengths), 90 % of them of full width, where the table is
+    /// dense.
     #[must_use]
     pub fn with_long_prefixes<K: Key>(mut self, weight: u32) -> Self {
         let Some(longest) = self.lengths.last().map(|line| line.len) else { return self };
         let between: Vec<u8> = (longest + 1..K::BITS).collect();
         let share = weight / 10 / (between.len() as u32).max(1);
-        let line = |len, weight| Length { len, weight, nested_permille: 1000 };
+        let line = |len, weight| Length { len, weight, leaf_permille: 900 };
         self.lengths.extend(between.iter().map(|&len| line(len, share)));
         if longest < K::BITS {
             self.lengths.push(line(K::BITS, weight - share * between.len() as u32));
@@ -247,36 +233,43 @@ impl Profile {
 }
 
 fn lengths(lines: &[(u8, u32, u32)]) -> Vec<Length> {
-    lines.iter().map(|&(len, weight, nested_permille)| Length { len, weight, nested_permille }).collect()
+    let line = |&(len, weight, leaf_permille): &_| Length { len, weight, leaf_permille };
+    lines.iter().map(line).collect()
+}
+
+/// Depth, `low_percent`, `alone_low_percent`, `one_sided_percent`, `skew_percent`.
+pub(super) type PartingLine = (u8, u8, u8, [u8; SIZES], [u8; SIZES]);
+
+fn partings(lines: &[PartingLine]) -> Vec<Parting> {
+    let line = |&(depth, low_percent, alone_low_percent, one_sided_percent, skew_percent): &PartingLine| {
+        Parting { depth, low_percent, alone_low_percent, one_sided_percent, skew_percent }
+    };
+    lines.iter().map(line).collect()
 }
 
 fn zones(lines: &[(u128, u8, u32)]) -> Vec<Zone> {
     lines.iter().map(|&(addr, len, weight)| Zone { block: Block { addr, len }, weight }).collect()
 }
 
-fn gaps(up_to: u8, octaves: &[u32], jump: u32) -> Gaps {
-    Gaps { up_to, octaves: octaves.to_vec(), jump }
-}
-
-/// Length, weight (in a million), nested in a thousand.
+/// Length, weight (in a million), leaves in a thousand.
 const IPV4_LENGTHS: [(u8, u32, u32); 17] = [
-    (8, 20, 0),
-    (9, 15, 100),
-    (10, 40, 50),
-    (11, 110, 50),
-    (12, 330, 100),
-    (13, 650, 150),
-    (14, 1_300, 150),
-    (15, 2_300, 200),
-    (16, 15_000, 240),
-    (17, 9_000, 450),
-    (18, 15_000, 500),
-    (19, 28_000, 400),
-    (20, 47_000, 540),
-    (21, 56_000, 540),
-    (22, 120_000, 450),
-    (23, 107_000, 570),
-    (24, 597_000, 510),
+    (8, 20, 310),
+    (9, 10, 150),
+    (10, 40, 340),
+    (11, 110, 360),
+    (12, 330, 400),
+    (13, 640, 340),
+    (14, 1_300, 360),
+    (15, 2_300, 450),
+    (16, 15_000, 560),
+    (17, 9_100, 590),
+    (18, 15_000, 640),
+    (19, 28_000, 610),
+    (20, 47_000, 750),
+    (21, 56_000, 790),
+    (22, 120_000, 790),
+    (23, 107_000, 810),
+    (24, 596_000, 1000),
 ];
 
 /// Special-purpose IPv4 blocks (RFC 6890) inside the zones.
@@ -296,37 +289,40 @@ const IPV4_RESERVED: [(u128, u8); 13] = [
     (0xcb00_7100, 24),
 ];
 
-/// Length, weight (in a million), nested in a thousand.
-const IPV6_LENGTHS: [(u8, u32, u32); 29] = [
-    (20, 60, 0),
-    (24, 200, 80),
-    (26, 150, 200),
-    (28, 700, 230),
-    (29, 24_000, 10),
-    (30, 3_000, 550),
-    (31, 1_500, 350),
-    (32, 112_000, 80),
-    (33, 22_000, 860),
-    (34, 22_000, 800),
-    (35, 7_000, 700),
-    (36, 37_000, 600),
-    (37, 6_000, 800),
-    (38, 10_000, 500),
-    (39, 7_000, 880),
-    (40, 92_000, 660),
-    (41, 6_000, 650),
-    (42, 11_000, 720),
-    (43, 6_000, 520),
-    (44, 95_000, 750),
-    (45, 12_000, 800),
-    (46, 24_000, 730),
-    (47, 34_000, 800),
-    (48, 463_000, 630),
-    (49, 600, 950),
-    (50, 200, 800),
-    (52, 100, 850),
-    (56, 700, 970),
-    (64, 3_500, 970),
+/// Length, weight (in a million), leaves in a thousand.
+const IPV6_LENGTHS: [(u8, u32, u32); 32] = [
+    (20, 60, 380),
+    (24, 160, 590),
+    (25, 50, 670),
+    (26, 90, 650),
+    (27, 90, 350),
+    (28, 670, 580),
+    (29, 24_000, 860),
+    (30, 3_100, 790),
+    (31, 1_500, 730),
+    (32, 112_000, 770),
+    (33, 22_000, 660),
+    (34, 22_000, 860),
+    (35, 7_200, 740),
+    (36, 37_000, 890),
+    (37, 5_800, 920),
+    (38, 9_700, 880),
+    (39, 7_300, 900),
+    (40, 92_000, 920),
+    (41, 5_900, 930),
+    (42, 11_000, 870),
+    (43, 5_600, 760),
+    (44, 95_000, 950),
+    (45, 12_000, 970),
+    (46, 24_000, 930),
+    (47, 34_000, 830),
+    (48, 463_000, 1000),
+    (49, 630, 1000),
+    (50, 70, 880),
+    (52, 80, 1000),
+    (56, 710, 1000),
+    (58, 120, 1000),
+    (64, 3_500, 1000),
 ];
 
 impl Block {
@@ -366,30 +362,21 @@ impl Profile {
             let apart = || blocks.windows(2).all(|pair| pair[0].range(K::BITS).1 < pair[1].addr);
             demand(fit && apart(), fault)?;
         }
-        for lines in [&self.top_gaps, &self.nested_gaps] {
-            let reach = lines.iter().any(|line| line.up_to >= longest);
-            demand(reach, "its distances between prefixes do not reach the longest length")?;
-            let drawable = |line: &Gaps| {
-                line.octaves.len() < 127 && line.octaves.iter().any(|&weight| weight > 0) | (line.jump > 0)
-            };
-            demand(lines.iter().all(drawable), "its distances between prefixes have no weight")?;
-        }
-        let permilles = [
-            self.nesting.idle_permille,
-            self.nesting.depth_permille,
-            self.nesting.run_permille,
-            self.next_hops.own_permille,
-            self.next_hops.inherit_permille,
-            self.next_hops.top.adjacent_permille,
-            self.next_hops.top.fade_permille,
-            self.next_hops.nested.adjacent_permille,
-            self.next_hops.nested.fade_permille,
-        ];
-        let shares = self.lengths.iter().map(|line| line.nested_permille).chain(permilles);
+        let ascending = self.partings.windows(2).all(|pair| pair[0].depth < pair[1].depth);
+        demand(!self.partings.is_empty() && ascending, "its partings are missing or not in ascending order")?;
+        let Thinning { from, to, .. } = self.thinning;
+        demand(from <= to && to - from <= 8, "its thinning is for more than eight depths")?;
+        let percents = self.partings.iter().flat_map(|line| {
+            let sizes = line.one_sided_percent.into_iter().chain(line.skew_percent);
+            sizes.chain([line.low_percent, line.alone_low_percent])
+        });
+        let percents = percents.chain([self.sorted_percent]);
+        demand(percents.max().unwrap_or(0) <= 100, "one of its shares is above 100 in a hundred")?;
+        let NextHops { own_permille, away_permille, first_permille, inherit_permille, .. } = self.next_hops;
+        let shares = self.next_hops.top_permille.iter().chain(&self.next_hops.nested_permille).copied();
+        let shares = shares.chain(self.lengths.iter().map(|line| line.leaf_permille));
+        let shares = shares.chain([own_permille, away_permille, first_permille, inherit_permille]);
         demand(shares.max().unwrap_or(0) <= 1000, "one of its shares is above 1,000 in a thousand")?;
-        // So that weights stay within their words.
-        let Nesting { attraction_step, attraction_doublings, .. } = self.nesting;
-        demand(attraction_step.max(attraction_doublings) <= 30, "its attraction doubles more than 30 times")?;
         demand(self.next_hops.exponent_fifths <= 20, "its popularity falls faster than the fourth power")
     }
 }

@@ -1,0 +1,43 @@
+//! MISS: addresses that no route matches.
+//!
+//! For IPv4 and toy widths uniform over the routable space that the table leaves out. For IPv6 a random gap
+//! between routes first, then a random address in it: of the whole space nearly all lies far from every route, where
+//! the first bits tell.
+
+use fibula::net::{Family, Key, Routes};
+
+use super::space::Stretches;
+use super::{Pattern, TrafficError};
+use crate::random::Random;
+
+pub(super) fn pattern<K: Key>() -> Pattern<K> {
+    Pattern {
+        name: "miss",
+        summary: "a random address that no route matches, near routes where the space is wide",
+        dependent: false,
+        generate: keys,
+    }
+}
+
+fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K>, TrafficError> {
+    of("miss", routes, count, seed)
+}
+
+/// The same for a pattern that is made of them.
+pub(super) fn of<K: Key>(
+    pattern: &'static str,
+    routes: &dyn Routes<K>,
+    count: usize,
+    seed: u64,
+) -> Result<Vec<K>, TrafficError> {
+    let missed = Stretches::missed(routes);
+    if missed.is_empty() && count > 0 {
+        return Err(TrafficError::NothingMissed { pattern });
+    }
+    let mut random = Random::new(seed);
+    let key = |_| match K::FAMILY {
+        Family::Ipv6 => missed.of_any(&mut random),
+        Family::Ipv4 | Family::Toy => missed.uniform(&mut random),
+    };
+    Ok((0..count).map(key).collect())
+}

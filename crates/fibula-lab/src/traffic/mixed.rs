@@ -1,0 +1,45 @@
+//! Mixes of MATCH and MISS: `mix:70` has seventy keys in a hundred that match (the Bloomfwd paper's matching
+//! ratio), in random order.
+
+use fibula::net::{Key, Routes};
+
+use super::{Pattern, TrafficError, matching, missing};
+use crate::random::Random;
+
+/// The patterns `mix:0` to `mix:100`.
+macro_rules! mixes {
+    ($($percent:literal)*) => {
+        [$(Pattern {
+            name: concat!("mix:", $percent),
+            summary: concat!($percent, " % keys of match, the others of miss"),
+            dependent: false,
+            generate: |routes, count, seed| keys(concat!("mix:", $percent), $percent, routes, count, seed),
+        }),*]
+    };
+}
+
+/// The mix of this name. A name is a pattern's for good, and so is its function: hence one of each for every percent.
+pub(super) fn find<K: Key>(name: &str) -> Option<Pattern<K>> {
+    let all: [Pattern<K>; 101] = mixes!(
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73
+        74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100
+    );
+    all.into_iter().find(|pattern| pattern.name == name)
+}
+
+fn keys<K: Key>(
+    pattern: &'static str,
+    percent: u8,
+    routes: &dyn Routes<K>,
+    count: usize,
+    seed: u64,
+) -> Result<Vec<K>, TrafficError> {
+    let matched = (count as u128 * u128::from(percent) + 50) / 100;
+    let matched = matched as usize;
+    let mut random = Random::new(seed);
+    let mut keys = matching::of(pattern, routes, matched, random.word())?;
+    keys.extend(missing::of(pattern, routes, count - matched, random.word())?);
+    random.shuffle(&mut keys);
+    Ok(keys)
+}
