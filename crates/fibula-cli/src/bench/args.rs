@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fibula::net::Family;
+use fibula_lab::table::{PRESETS, hostile};
 
 use crate::args::{OutputArgs, QuietArgs};
 
@@ -87,32 +88,42 @@ pub(super) struct Source {
     #[arg(short, long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
-    /// Make up a table of the Internet's shape: 'ipv4' or 'ipv6', with '/ROUTES' for another size; may be
-    /// repeated
-    #[arg(long, value_name = "PRESET[/ROUTES]", value_parser = parse_synth)]
+    /// Make up a table: of the Internet's shape ('ipv4', 'ipv6-2025', 'ipv4-1m'; a wrong name lists all) or one that
+    /// is hard to bear ('ipv4-host-routes'), with '/ROUTES' for another size; may be repeated
+    #[arg(long, value_name = "NAME[/ROUTES]", value_parser = parse_synth)]
     pub(super) synth: Vec<Synth>,
 }
 
 /// A table to make up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Synth {
+    /// A preset's name, or a family's and a hostile table's joined by '-'.
+    pub(super) name: String,
     pub(super) family: Family,
     pub(super) routes: Option<usize>,
 }
 
+/// All names that can be made up.
+fn synth_names() -> Vec<String> {
+    let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+    let ipv4 = hostile::tables::<u32>().into_iter().map(|table| format!("ipv4-{}", table.name));
+    let ipv6 = hostile::tables::<u128>().into_iter().map(|table| format!("ipv6-{}", table.name));
+    presets.chain(ipv4).chain(ipv6).collect()
+}
+
 fn parse_synth(text: &str) -> Result<Synth, String> {
-    let (preset, routes) = match text.split_once('/') {
-        Some((preset, routes)) => (preset, Some(routes)),
+    let (name, routes) = match text.split_once('/') {
+        Some((name, routes)) => (name, Some(routes)),
         None => (text, None),
     };
-    let family = match preset {
-        "ipv4" => Family::Ipv4,
-        "ipv6" => Family::Ipv6,
-        _ => return Err("the presets are ipv4 and ipv6".to_owned()),
-    };
+    let names = synth_names();
+    if !names.iter().any(|known| known == name) {
+        return Err(format!("there are: {}", names.join(", ")));
+    }
+    let family = if name.starts_with("ipv6") { Family::Ipv6 } else { Family::Ipv4 };
     let wrong = |_| "a number of routes is wanted behind the '/'".to_owned();
     let routes = routes.map(|routes| routes.parse::<u32>().map_err(wrong)).transpose()?;
-    Ok(Synth { family, routes: routes.map(|routes| routes as usize) })
+    Ok(Synth { name: name.to_owned(), family, routes: routes.map(|routes| routes as usize) })
 }
 
 #[cfg(test)]
@@ -124,6 +135,8 @@ mod tests {
         let of = |text| parse_synth(text).map(|synth| (synth.family, synth.routes));
         assert_eq!(of("ipv4"), Ok((Family::Ipv4, None)));
         assert_eq!(of("ipv6/1000"), Ok((Family::Ipv6, Some(1000))));
+        assert_eq!(of("ipv6-host-routes/10"), Ok((Family::Ipv6, Some(10))));
+        assert!(synth_names().iter().all(|name| parse_synth(name).is_ok()));
         for wrong in ["", "ipv5", "ipv4/", "ipv4/x", "ipv4/-1", "ipv4/5000000000", "/5"] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }

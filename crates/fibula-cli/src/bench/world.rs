@@ -7,7 +7,7 @@ use fibula::memory::Limits;
 use fibula::net::{Family, Key};
 use fibula::rib::Rib;
 use fibula_feed::compression::Decompressor;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_lab::table::{Profile, TableSpec, generate, hostile, preset};
 
 use super::args::{Source, Synth};
 use crate::failure::Failure;
@@ -33,31 +33,31 @@ impl World {
             v4: Rib::new(Limits::default()),
             v6: Rib::new(Limits::default()),
         };
-        for &Synth { family, routes } in &source.synth {
-            let name = match family {
-                Family::Ipv6 => fill(&mut world.v6, TableSpec::ipv6(), routes, "ipv6")?,
-                _ => fill(&mut world.v4, TableSpec::ipv4(), routes, "ipv4")?,
+        for synth in &source.synth {
+            let routes = match synth.family {
+                Family::Ipv6 => fill(&mut world.v6, synth)?,
+                _ => fill(&mut world.v4, synth)?,
             };
-            world.name.push_str(&name);
+            world.name.push_str(&format!("-{}-{routes}", synth.name));
         }
         Ok(world)
     }
 }
 
-/// Makes routes up; what the table is to be called.
-fn fill<K: Key>(
-    rib: &mut Rib<K>,
-    mut spec: TableSpec,
-    routes: Option<usize>,
-    family: &str,
-) -> Result<String, Failure> {
-    spec.routes = routes.unwrap_or(spec.routes);
-    let routes = generate::<K>(&spec, &Profile::of::<K>())
-        .map_err(|error| Failure::WrongUse(format!("{}: {error}", K::FAMILY)))?;
-    for route in routes {
+/// Makes routes up; how many.
+fn fill<K: Key>(rib: &mut Rib<K>, synth: &Synth) -> Result<usize, Failure> {
+    let sized = |spec: TableSpec| TableSpec { routes: synth.routes.unwrap_or(spec.routes), ..spec };
+    let hostile = synth.name.split_once('-').and_then(|(_, name)| hostile::find::<K>(name));
+    let made = match (preset(&synth.name), hostile) {
+        (Some(preset), _) => generate::<K>(&sized(preset.spec()), &Profile::of::<K>()),
+        (None, Some(table)) => (table.generate)(&sized(table.spec)),
+        (None, None) => return Err(Failure::WrongUse(format!("no table '{}' can be made up", synth.name))),
+    };
+    let routes = made.map_err(|error| Failure::WrongUse(format!("{}: {error}", synth.name)))?;
+    for &route in &routes {
         rib.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;
     }
-    Ok(format!("-{family}-{}", spec.routes))
+    Ok(routes.len())
 }
 
 /// The name of a file without its folder and extensions.
