@@ -1,8 +1,9 @@
 //! DIR-24-8-BASIC: one entry for every /24, and a second table where a /24 is not whole.
 //!
 //! Gupta, Lin and McKeown, "Routing lookups in hardware at memory access speeds" (INFOCOM 1998), in the form
-//! that the DXR paper compares itself with (section 4.3): 16-bit entries, so that the first table takes 32 MiB.
-//! At most two loads a lookup, and neither is near the other: the scheme buys few steps with much memory.
+//! that the DXR paper compares itself with (section 4.3): 16-bit entries, so that the first table takes 32
+//! MiB. At most two loads a lookup, and neither is near the other: the scheme buys few steps with much
+//! memory.
 //!
 //! ```text
 //! first:    | B | B | segment 0 | B | ... | A | A |      2^24 entries of 16 bits, one a /24
@@ -26,20 +27,20 @@
 //!
 //! The widths are 3/4 and 1/4 of the key, so that the tests' small spaces run the same code.
 //!
-//! Invariants: (1) the first table has an entry for every value of the leading bits; (2) segments are numbered in
-//! the order in which the first table names them, and there are no others; (3) a segment holds two codes at
-//! least; (4) every code is in the dictionary; (5) code 0, and no other, stands for no route.
+//! Invariants: (1) the first table has an entry for every value of the leading bits; (2) segments are
+//! numbered in the order in which the first table names them, and there are no others; (3) a segment holds
+//! two codes at least; (4) every code is in the dictionary; (5) code 0, and no other, stands for no route.
 //!
-//! Limits, refused by the build: 32,768 segments (/24s with something longer inside); 32,767 next hops. Memory:
-//! 32 MiB + 512 bytes a segment + 4 bytes a next hop, whatever the number of routes.
+//! Limits, refused by the build: 32,768 segments (/24s with something longer inside); 32,767 next hops.
+//! Memory: 32 MiB + 512 bytes a segment + 4 bytes a next hop, whatever the number of routes.
 //!
 //! Hostile tables: depth of nesting does not matter; a host route in each of 32,769 /24s is refused;
 //! host routes everywhere under one /16 take 256 segments; 16 million routes are built in one pass, in time
 //! linear in routes and entries.
 //!
-//! Tried and lost: in a batch, reading the first table for eight keys before looking at any of the entries. A plain
-//! loop does 140 M/s where that does 103 (random keys, dfz4-2023): the branch on the entry is predicted, so the
-//! processor has the next loads under way by itself.
+//! Tried and lost: in a batch, reading the first table for eight keys before looking at any of the entries. A
+//! plain loop does 140 M/s where that does 103 (random keys, dfz4-2023): the branch on the entry is
+//! predicted, so the processor has the next loads under way by itself.
 
 mod build;
 mod check;

@@ -1,4 +1,5 @@
-//! Routes to layout: a sweep to ranges, a count of what they need, and a pass that writes them chunk by chunk.
+//! Routes to layout: a sweep to ranges, a count of what they need, and a pass that writes them chunk by
+//! chunk.
 
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
@@ -164,7 +165,8 @@ impl Compact {
     }
 }
 
-/// Whether short entries can hold the chunk. It does not matter how long its prefixes are, only what is stored.
+/// Whether short entries can hold the chunk. It does not matter how long its prefixes are, only what is
+/// stored.
 fn is_short(code: u32, further: &[Swept], geometry: Geometry) -> bool {
     let dropped = (1 << geometry.dropped) - 1;
     code < geometry.short_codes

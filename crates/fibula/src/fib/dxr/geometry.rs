@@ -21,7 +21,8 @@ pub struct Options {
 pub enum Format {
     /// As section 3.2 of the paper draws it: 12 bits of size, 19 of position.
     Drawn,
-    /// As drawn where that fits; otherwise the 31 bits are split anew and chunks are padded, as section 3.2 says.
+    /// As drawn where that fits; otherwise the 31 bits are split anew and chunks are padded, as section 3.2
+    /// says.
     Stretched,
     /// 8-byte direct entries, 6-byte range entries: holds any table.
     Wide,
@@ -66,8 +67,8 @@ impl Geometry {
             };
         }
         assert!(k < bits, "{NAME}: k is below {bits}, not {k}");
-        // In proportion, and so tight that the drawn split is too small for many tables while the last stretch
-        // is enough for all of them, each chunk full.
+        // In proportion, and so tight that the drawn split is too small for many tables while the last
+        // stretch is enough for all of them, each chunk full.
         let rest = bits - k;
         let stretched_sizes = (1u32 << rest).div_ceil(1 << Split::SHIFT_MAX);
         let position_bits = (k + rest.saturating_sub(Split::SHIFT_MAX)).max(2);
@@ -99,8 +100,8 @@ impl Split {
     /// Chunks are padded to at most 8 entries.
     pub(super) const SHIFT_MAX: u8 = 3;
 
-    /// What the size field holds for a chunk of `entries`; 0 is what it holds for a next hop in place. One by one
-    /// it is `entries - 1`, because no chunk has one entry alone, so that 12 bits reach 4,096.
+    /// What the size field holds for a chunk of `entries`; 0 is what it holds for a next hop in place. One by
+    /// one it is `entries - 1`, because no chunk has one entry alone, so that 12 bits reach 4,096.
     pub(super) fn size_field(entries: u64, shift: u8) -> u64 {
         if shift == 0 { entries - 1 } else { entries.div_ceil(1 << shift) }
     }

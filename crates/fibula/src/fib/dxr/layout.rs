@@ -16,8 +16,8 @@ pub struct Dxr<K> {
 /// How a chunk is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// Halves the chunk and stops as soon as the key lies between two neighbours: few steps, and a branch on the
-    /// key in each of them.
+    /// Halves the chunk and stops as soon as the key lies between two neighbours: few steps, and a branch on
+    /// the key in each of them.
     EarlyStop,
     /// Halves the chunk until one entry is left: always log2 steps, no branch on the key.
     BranchFree,
@@ -45,7 +45,8 @@ pub(super) enum Form {
 pub(super) struct Compact {
     /// By the first k bits of the key: see [`SHORT`] and [`Split`].
     pub(super) direct: Vec<u32>,
-    /// Short entries are one half: base in the high byte, code in the low one. Long entries are two: base, code.
+    /// Short entries are one half: base in the high byte, code in the low one. Long entries are two: base,
+    /// code.
     pub(super) ranges: Vec<u16>,
     /// Next hop of each code, 0 for no route.
     pub(super) next_hops: Vec<u32>,
@@ -67,8 +68,8 @@ const _: () = assert!(u16::BITS == SHORT_CODE_BITS + 8, "k >= 16 leaves a short 
 /// The format that holds any table.
 #[derive(Debug, Clone)]
 pub(super) struct Wide {
-    /// By the first k bits of the key: entries of the chunk less one in the high half, its first entry in the low
-    /// half; 0 in the high half means that the low half is the next hop.
+    /// By the first k bits of the key: entries of the chunk less one in the high half, its first entry in the
+    /// low half; 0 in the high half means that the low half is the next hop.
     pub(super) direct: Vec<u64>,
     /// First address bits behind the first k of each range.
     pub(super) bases: Vec<u16>,
@@ -79,5 +80,6 @@ pub(super) struct Wide {
 /// Keys that a batch searches side by side.
 pub(super) const LANES: usize = 8;
 
-/// Keys of a block of the branch-free batch: what the first stage leaves to the second fits the first-level cache.
+/// Keys of a block of the branch-free batch: what the first stage leaves to the second fits the first-level
+/// cache.
 pub(super) const BLOCK: usize = 256;

@@ -207,8 +207,8 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// Iterations of the search's loop that a lookup of `key` makes; 0 where the direct table answers. Table 3 of
-    /// the paper.
+    /// Iterations of the search's loop that a lookup of `key` makes; 0 where the direct table answers. Table
+    /// 3 of the paper.
     #[must_use]
     pub fn search_steps(&self, key: K) -> u32 {
         self.find_key(key).1
@@ -225,8 +225,8 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// Reads the direct entries of several keys, then resolves them in turn: a search ends in a mispredicted branch
-    /// more often than not, and by then those loads are done.
+    /// Reads the direct entries of several keys, then resolves them in turn: a search ends in a mispredicted
+    /// branch more often than not, and by then those loads are done.
     fn batch_one_by_one<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
         for (keys, results) in keys.chunks(LANES).zip(results.chunks_mut(LANES)) {
             let mut direct = [E::Direct::default(); LANES];

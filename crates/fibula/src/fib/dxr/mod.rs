@@ -1,10 +1,11 @@
 //! DXR: a direct table on the first k bits, then a binary search in a chunk of ranges.
 //!
-//! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5), 2012),
-//! sections 3.1 to 3.3. A table is a sequence of ranges, neighbours with equal next hops merged (`parts/ranges`).
-//! They are cut at the borders of 2^k chunks. A chunk that lies in one range holds its next hop in place; the others
-//! store their ranges by what the index does not say: the trailing `32 - k` bits. What is left is so small that it
-//! stays in the caches: 1.4 bytes a prefix at k = 16 on a full table of 900,000 routes.
+//! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5),
+//! 2012), sections 3.1 to 3.3. A table is a sequence of ranges, neighbours with equal next hops merged
+//! (`parts/ranges`). They are cut at the borders of 2^k chunks. A chunk that lies in one range holds its next
+//! hop in place; the others store their ranges by what the index does not say: the trailing `32 - k` bits.
+//! What is left is so small that it stays in the caches: 1.4 bytes a prefix at k = 16 on a full table of
+//! 900,000 routes.
 //!
 //! # Memory
 //!
@@ -25,56 +26,58 @@
 //! next_hops:   the dictionary, 4 bytes a code; code 0 is "no route"
 //! ```
 //!
-//! A chunk is short when, as it is stored, all bases end in eight zeros and all codes are below 256. The lengths of
-//! its prefixes do not matter: 1.2.4.5/32 is in the short chunk above, merged away.
+//! A chunk is short when, as it is stored, all bases end in eight zeros and all codes are below 256. The
+//! lengths of its prefixes do not matter: 1.2.4.5/32 is in the short chunk above, merged away.
 //!
-//! The range table is kept as 16-bit halves. A short entry is a half that sorts by its base, code included; of a
-//! long entry the first half is the base, the second the code. Both formats are then searched by one loop: halves
-//! `1 << stride` apart, against one probe.
+//! The range table is kept as 16-bit halves. A short entry is a half that sorts by its base, code included;
+//! of a long entry the first half is the base, the second the code. Both formats are then searched by one
+//! loop: halves `1 << stride` apart, against one probe.
 //!
-//! Codes number the next hops by falling number of ranges, so that as many chunks as can be are short. "No route" is
-//! code 0 and takes one of the 256.
+//! Codes number the next hops by falling number of ranges, so that as many chunks as can be are short. "No
+//! route" is code 0 and takes one of the 256.
 //!
 //! # Lookup
 //!
 //! ```text
 //! entry = direct[key >> (32 - k)]
 //! if size(entry) = 0: answer next_hops[position(entry)]
-//! early-stop:                                       branch-free:
-//!   low = 0, high = entries                           low = 0, size = entries
-//!   while high - low > 1:                             while size > 1:
-//!     middle = (low + high) / 2                         half = size / 2
-//!     if probe < base[middle]: high = middle            low += half if base[low + half] <= probe
-//!     elif probe < base[middle + 1]: low = middle; stop size -= half
+//! early-stop:                                          branch-free:
+//!   low = 0, high = entries                              low = 0, size = entries
+//!   while high - low > 1:                                while size > 1:
+//!     middle = (low + high) / 2                            half = size / 2
+//!     if probe < base[middle]: high = middle               low += half if base[low + half] <= probe
+//!     elif probe < base[middle + 1]: low = middle, stop    size -= half
 //!     else: low = middle + 1
 //! answer next_hops[code[low]]
 //! ```
 //!
-//! The early stop is the search of the published lines `dxr-16` to `dxr-24`. `dxr-18-branch-free` works on batches in two
-//! stages: it answers from the direct table what that can answer and lists the other keys, then searches these eight
-//! side by side, as many steps as the largest of the eight chunks needs. `dxr-18-wide` does the same on the wide
-//! format. Both stand at k = 18 because there the structure is the largest that fits a second-level cache of 2 MB,
-//! and so that they differ from `dxr-18`, and from each other, in one thing only. [`Dxr::build`] takes
-//! any combination.
+//! The early stop is the search of the published lines `dxr-16` to `dxr-24`. `dxr-18-branch-free` works on
+//! batches in two stages: it answers from the direct table what that can answer and lists the other keys,
+//! then searches these eight side by side, as many steps as the largest of the eight chunks needs.
+//! `dxr-18-wide` does the same on the wide format. Both stand at k = 18: it is the largest k whose published
+//! form of a full table fits a second-level cache of 2 MB, and so they differ from `dxr-18`, and from each
+//! other, in one thing only. [`Dxr::build`] takes any combination.
 //!
 //! # Stretching (section 3.2)
 //!
-//! [`Format::Drawn`] has 12 bits of size (the number of entries less one, 2 to 4,096) and 19 of position. Where a
-//! table does not fit, [`Format::Stretched`] gives the size the bits it needs and the rest to the position; where that is
-//! not enough, sizes count 2, 4 or 8 entries and positions 2, 4 or 8 units, and chunks are padded by repeating
-//! their last entry, which a search may find as well as the original. The choice is made at every build, the drawn split
-//! first.
+//! [`Format::Drawn`] has 12 bits of size (the number of entries less one, 2 to 4,096) and 19 of position.
+//! Where a table does not fit, [`Format::Stretched`] gives the size the bits it needs and the rest to the
+//! position; where that is not enough, sizes count 2, 4 or 8 entries and positions 2, 4 or 8 units, and
+//! chunks are padded by repeating their last entry, which a search may find as well as the original. The
+//! choice is made at every build, the drawn split first.
 //!
 //! # The wide format
 //!
-//! 8-byte direct entries (32 bits of size, 32 of position or next hop), bases and next hops of ranges apart, 2 + 4
-//! bytes a range, no dictionary. It holds any table: a chunk has at most 2^16 ranges, a table at most 2^32.
+//! 8-byte direct entries (32 bits of size, 32 of position or next hop), bases and next hops of ranges apart,
+//! 2 + 4 bytes a range, no dictionary. It holds any table: a chunk has at most 2^16 ranges, a table at most
+//! 2^32.
 //!
 //! # Invariants
 //!
 //! 1. There is a direct entry for every value of the first k bits.
 //! 2. Chunks lie in the range table in the order of their entries, without gaps and nothing behind the last.
-//! 3. A chunk has two ranges at least; its first base is 0, bases ascend strictly, neighbours have different codes.
+//! 3. A chunk has two ranges at least; its first base is 0, bases ascend strictly, neighbours have different
+//!    codes.
 //! 4. Padding repeats the last entry, up to the next whole unit; the size is the number of ranges (stretched:
 //!    rounded up).
 //! 5. A chunk is short where it can be.
@@ -82,24 +85,27 @@
 //!
 //! # Limits
 //!
-//! Each is an error that names the limit and the need: entries in a chunk (4,096; drawn only, as a stretched size
-//! always fits), units before the last chunk (2^19; stretched up to 2^17 * 8 and more), next hops in ranges
+//! Each is an error that names the limit and the need: entries in a chunk (4,096; drawn only, as a stretched
+//! size always fits), units before the last chunk (2^19; stretched 2^20 at the least), next hops in ranges
 //! (65,535), next hops in direct entries (2^19 - 1, fewer where the size takes more bits).
 //!
 //! # Hostile tables
 //!
-//! Nesting as deep as it goes makes 2 ranges a route, like any other. All 65,536 addresses of a /16 in ranges of their
-//! own: one chunk at k = 16, 16 steps. Host routes in every /16: long entries, refused beyond 2^20 units or so (about
-//! 500,000 host routes); the wide format takes them at 12 bytes a route. 16 million routes: 33 million ranges at most,
-//! 8 bytes each while building; time is linear in routes, ranges and 2^k.
+//! Nesting as deep as it goes makes 2 ranges a route, like any other. All 65,536 addresses of a /16 in ranges
+//! of their own: one chunk at k = 16, 16 steps. Host routes spread everywhere: long entries, 2 or 3 a route.
+//! How many there can be depends on the largest chunk: 128 ranges leave 24 bits of position, all 65,536
+//! addresses of a /16 leave 17 bits that count by eights. The wide format takes any number, at 12 or 18 bytes
+//! a route. 16 million routes: 33 million ranges at most, 8 bytes each while building; time is linear in
+//! routes, ranges and 2^k.
 //!
 //! # Tried and lost
 //!
 //! On dfz4-2023, M lookups/s, best of many short runs on a shared machine, random keys and matching keys:
 //!
-//! - Sixteen lanes instead of eight: within the noise on random keys, 7 % slower on matching ones at k = 16 and 17.
-//! - One early-stop loop for both formats with the stride a variable: 95 and 34 at k = 18, against 110 and 39 of two
-//!   loops with constants. The branch on the format is predicted, as 98 % of the ranges are short.
+//! - Sixteen lanes instead of eight: within the noise on random keys, 8 % slower on matching ones at k = 16
+//!   and 17.
+//! - One early-stop loop for both formats with the stride a variable: 95 and 34 at k = 18, against 110 and 39
+//!   of two loops with constants. The branch on the format is predicted, as 98 % of the ranges are short.
 //! - The early stop without reading the direct entries of eight keys ahead: 86 and 32, against 108 and 39.
 
 mod build;
@@ -124,7 +130,8 @@ pub use statistics::Statistics;
 
 const NAME: &str = "dxr";
 
-/// A registry line: name, k, format, search. Values, not variables, because a line's build is a plain function.
+/// A registry line: name, k, format, search. Values, not variables, because a line's build is a plain
+/// function.
 macro_rules! line {
     ($name:literal, $k:literal, $format:ident, $search:ident) => {{
         const OPTIONS: Options = Options { k: $k, format: Format::$format, search: Search::$search };
@@ -143,7 +150,8 @@ macro_rules! line {
     }};
 }
 
-/// The registry lines: every k of the paper, and the variants of ours at one k; for toy widths a few small forms.
+/// The registry lines: every k of the paper, and the variants of ours at one k; for toy widths a few small
+/// forms.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     match (K::FAMILY, K::BITS) {

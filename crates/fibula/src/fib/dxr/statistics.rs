@@ -26,8 +26,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Bytes as Table 1 counts them, `4 * 2^k + 2 * short + 4 * long + 24 * (next hops + 1)`: with the paper's table of
-    /// next-hop descriptors, 24 bytes each. None in the wide format.
+    /// Bytes as Table 1 counts them, `4 * 2^k + 2 * short + 4 * long + 24 * (next hops + 1)`: with the
+    /// paper's table of next-hop descriptors, 24 bytes each. None in the wide format.
     #[must_use]
     pub fn paper_bytes(&self) -> Option<u64> {
         self.split?;

@@ -26,8 +26,8 @@ fn build<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Result<Dxr<K>, S
     Ok(fib)
 }
 
-/// A chunk as it is stored: whether it is short, and base and next hop of each entry that is searched; one entry
-/// for a next hop in place.
+/// A chunk as it is stored: whether it is short, and base and next hop of each entry that is searched; one
+/// entry for a next hop in place.
 fn chunk<K: Key>(fib: &Dxr<K>, index: usize) -> (bool, Vec<(u16, u32)>) {
     let Form::Compact(form) = &fib.form else { panic!("not the paper's format") };
     let direct = form.direct(index);
@@ -113,7 +113,8 @@ fn the_loops_take_their_steps() {
     assert_eq!(steps(Search::BranchFree), [0, 4, 4, 4, 4]);
 }
 
-/// Host routes on every other address from the start of a /16 on: `2 * count` ranges in its chunk, or one more.
+/// Host routes on every other address from the start of a /16 on: `2 * count` ranges in its chunk, or one
+/// more.
 fn crowd(count: u128) -> Vec<Route<u32>> {
     (0..count).map(|at| route(0x0102_0000 | at << 1, 32, 7)).collect()
 }
@@ -136,7 +137,8 @@ fn the_size_limit() {
     assert_eq!(fib.lookup(0x0102_ffff), None);
 }
 
-/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the first.
+/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the
+/// first.
 fn spread(count: u128) -> Vec<Route<u32>> {
     (0..count).map(|at| route(at << 12 | if at == 0 { 0 } else { 9 }, 32, 1 + at as u32 % 300)).collect()
 }
@@ -167,7 +169,8 @@ fn padding_stretches_the_position() {
     routes.extend((0x200..0x4200).map(|at| route(at << 16 | 9, 32, 7)));
     let fib = build(16, Format::Stretched, &routes).unwrap();
     let statistics = fib.statistics();
-    // By fours, 15 bits of size suffice, and 16 of position reach 2^18 units. Three entries are padded to four.
+    // By fours, 15 bits of size suffice, and 16 of position reach 2^18 units. Three entries are padded to
+    // four.
     assert_eq!(statistics.split, Some(Split { size_bits: 15, position_bits: 16, shift: 2 }));
     assert_eq!(statistics.long_ranges, 65_536 + 4 * 0x4000);
     assert_eq!(chunk(&fib, 0x41ff).1, [(0, 0), (9, 7), (10, 0), (10, 0)]);
