@@ -93,7 +93,7 @@ fn what_cannot_be_measured_is_refused() {
     let synth = ["--synth", "ipv4/300"];
     for (options, code, part) in [
         (vec![], 2, "--table"),
-        (vec!["--synth", "ipv5"], 2, "the presets are ipv4 and ipv6"),
+        (vec!["--synth", "ipv5"], 2, "there are: ipv4, ipv6"),
         (vec!["--synth", "ipv4/0"], 3, "without routes"),
         (vec!["--synth", "ipv4", "--table", "x"], 2, "cannot be used with"),
         (vec!["--table", "/nowhere"], 3, "/nowhere"),
