@@ -233,13 +233,11 @@ impl<K: Key> RadixTree<K> {
         let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
         let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
         if inserts > 0 && spare < NODES_PER_INSERT * inserts {
-            // Counting what is really new takes a walk a change: only where the tree would have to grow. A prefix
-            // that is removed here may come back later in the same batch.
-            let may_add = |change: &&Change<K>| match change {
-                Change::Insert(route) => self.get(route.prefix).is_none(),
-                Change::Remove(prefix) => self.get(*prefix).is_some(),
-            };
-            let inserts = changes.iter().filter(may_add).count();
+            // Counting what is new takes a walk a change: only where the tree would have to grow. What goes and comes
+            // back needs no count: no tree on the way has a prefix that is neither here nor new, and fewer
+            // prefixes never need more nodes.
+            let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if self.get(route.prefix).is_none());
+            let inserts = changes.iter().filter(adds).count();
             self.reserve(inserts)?;
         }
         for &change in changes {

@@ -9,8 +9,7 @@ use super::{BinaryTrie, NAME};
 
 impl<K: Key> Updatable<K> for BinaryTrie<K> {
     fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
-        let adds = changes.iter().any(|change| matches!(change, Change::Insert(_)));
-        let wanted = if adds { changes.iter().map(|change| self.missing(change)).sum() } else { 0 };
+        let wanted = changes.iter().map(|change| self.missing(change)).sum();
         self.reserve(wanted).map_err(|error| BuildError::memory(NAME, error))?;
         for change in changes {
             match *change {
@@ -25,13 +24,13 @@ impl<K: Key> Updatable<K> for BinaryTrie<K> {
 }
 
 impl<K: Key> BinaryTrie<K> {
-    /// Most nodes that the change can need. A removal can prune nodes that a later insert of the same batch
-    /// has counted as present: it counts with its whole path.
+    /// Most nodes that the change can add to those there are now. A path that another change of the batch prunes
+    /// and this one brings back needs no count: no trie on the way has a path that is neither here nor
+    /// counted.
     fn missing(&self, change: &Change<K>) -> usize {
-        let prefix = change.prefix();
         match change {
-            Change::Insert(_) => usize::from(prefix.len()) - self.depth(prefix),
-            Change::Remove(_) => self.depth(prefix),
+            Change::Insert(route) => usize::from(route.prefix.len()) - self.depth(route.prefix),
+            Change::Remove(_) => 0,
         }
     }
 

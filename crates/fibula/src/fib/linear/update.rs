@@ -8,7 +8,6 @@ use super::{Linear, NAME};
 impl<K: Key> Updatable<K> for Linear<K> {
     fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
         let present = |prefix| self.routes.iter().any(|route| route.prefix == prefix);
-        // A prefix that is removed here may come back later in the same batch, but its place is then free.
         let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if !present(route.prefix));
         let inserts = changes.iter().filter(adds).count();
         self.budget.reserve(&mut self.routes, inserts).map_err(|error| BuildError::memory(NAME, error))?;
