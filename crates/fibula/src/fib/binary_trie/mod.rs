@@ -26,6 +26,11 @@
 //! Invariants: (1) every node but the root leads to a route: it has a next hop or a child; (2) every node is
 //! reachable once or is on the free chain; (3) no node lies deeper than the key is wide.
 //!
+//! Hostile tables (`fibula bench --synth ipv4-host-routes` and its like): a million random host routes,
+//! each with a path of its own, take 158 bytes a prefix for IPv4 and 1,310 for IPv6. The deepest nesting
+//! (`chains`) shares its paths, 12 bytes; so does a table within one IPv4 block, while one within an IPv6
+//! /48 takes 142. The 16,777,216 routes of one /8, or of all /24, take 24 bytes each and 3 to 5 s to build.
+//!
 //! Limits: 2^32 - 1 nodes. Memory: 12 bytes for each distinct bit string that begins a prefix: 27 bytes a
 //! prefix on a full IPv4 table of 2023, 47 on a full IPv6 table of 2024. Lookup: up to 32 or 128 dependent loads.
 

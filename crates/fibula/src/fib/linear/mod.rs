@@ -12,6 +12,9 @@
 //!
 //! Memory: 12 bytes a route for IPv4, 48 for IPv6. Lookup: n comparisons.
 //!
+//! Hostile tables (`fibula bench --synth ipv4-host-routes` and its like): the bytes a prefix are the same
+//! for all, and so is the time a route; 16,777,216 routes take 201 MB.
+//!
 //! Invariants: (1) no prefix stands twice.
 
 mod build;

@@ -21,6 +21,11 @@
 //! Starts and next hops lie apart, so that the search touches starts alone. The search of [`lookup`] steps
 //! without a branch on the key; a batch runs eight searches side by side, so that their loads overlap.
 //!
+//! Hostile tables (`fibula bench --synth ipv4-host-routes` and its like): a host route between routes of
+//! other next hops makes two ranges: 16 bytes a prefix for IPv4, 40 for IPv6. Chains of every length take
+//! 7.5 and 20. All routes with one next hop are one range, however many; every /24 with alternating ones is
+//! 134 MB of ranges and 24 steps a lookup.
+//!
 //! Memory: 8 bytes a range for IPv4, 20 for IPv6. Lookup: log2(ranges) dependent loads, 19 on a full IPv4
 //! table.
 //!
