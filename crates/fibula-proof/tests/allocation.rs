@@ -165,7 +165,7 @@ fn refused_changes_leave_the_structure_as_it_was() {
 fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
     let mut random = Random(12);
     let mut outcomes = [0; 2];
-    for round in 0..400 {
+    for round in 0..1_000 {
         let mut model = Model::<K>::random(&mut random, 2 + round % 40, 5);
         let before = model.routes();
         let changes: Vec<_> = (0..1 + random.below(30))
@@ -195,7 +195,7 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
             assert_eq!(fib.lookup(key), right, "{}: {}", algorithm.name, key.address());
         }
     }
-    assert!(outcomes.iter().all(|&count| count > 10), "{}: {outcomes:?}", algorithm.name);
+    assert!(outcomes.iter().all(|&count| count > 20), "{}: {outcomes:?}", algorithm.name);
 }
 
 #[test]

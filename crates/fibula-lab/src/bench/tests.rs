@@ -325,7 +325,8 @@ fn documents_hold_all_that_records_do() {
         assert!(document.charts.iter().any(|(name, svg)| *name == chart && svg.starts_with("<svg ")));
     }
     assert!(document.text.contains("no room for <this> & that"));
-    assert!(document.text.contains("500 prefixes, "));
+    let size = format!("500 prefixes, {} next hops", records[0].rows[0].next_hops);
+    assert!(document.text.contains(&size), "{size}");
     document.write(folder.path(), "benchmarks.md").unwrap();
     assert!(folder.path().join(&document.charts[0].0).is_file());
     assert!(folder.path().join("benchmarks.md").is_file());
