@@ -78,7 +78,7 @@ fn faulty(fault: Fault) -> Contestant<u32> {
         "faulty",
         Box::new(move |routes| {
             let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
-            Ok(Box::new(Faulty { right, fault }))
+            Ok(Structure::Fib(Box::new(Faulty { right, fault })))
         }),
     )
 }
