@@ -1,11 +1,12 @@
 //! Who competes.
+// Without the library there are only names.
+#![cfg_attr(not(feature = "dpdk"), allow(dead_code))]
 
 use fibula::net::{Family, Key};
 
 /// The library. The numbers are those of the shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-#[cfg_attr(not(feature = "dpdk"), expect(dead_code, reason = "without the library there are only names"))]
 pub(super) enum Kind {
     Fib = 0,
     Fib6 = 1,
@@ -15,7 +16,6 @@ pub(super) enum Kind {
 
 /// A library with the options that make a difference to lookups.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "dpdk"), expect(dead_code, reason = "without the library there are only names"))]
 pub(super) struct Form {
     pub(super) name: &'static str,
     pub(super) family: Family,
