@@ -34,7 +34,7 @@ impl Shape {
 
 /// A structure with keys and answers of its own forms.
 pub trait Native<K: Key>: Fib<K> {
-    /// Puts `keys` into its own form, and makes room for the answers to `room` of them.
+    /// Puts `keys` into its own form, and makes room for the answers to `room` of them, a block.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
     /// What building it took, where it was not built for this contestant alone.
@@ -45,10 +45,11 @@ pub trait Native<K: Key>: Fib<K> {
 
 /// Keys in a structure's own form, and room for its answers.
 pub trait Prepared {
-    /// Looks up the keys of this range, not more than there is room for: as one batch, or one by one. Timed.
+    /// Looks up the keys of this range block by block, each as one batch or key by key; answers take the place of
+    /// those of the block before. Timed: a loop over batches that belongs to the structure's own language stands there.
     fn lookup(&mut self, shape: Shape, keys: Range<usize>);
 
-    /// Takes the answers of the last lookup, as many as it had keys, and spoils them where they were: what is left of
+    /// Takes the answers of the last block, as many as it had keys, and spoils them where they were: what is left of
     /// them must not pass for the next answers. Not timed.
     fn take(&mut self, results: &mut [Option<NextHop>]);
 }

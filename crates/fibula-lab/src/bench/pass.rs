@@ -62,7 +62,7 @@ enum Track<'a, K: Key> {
     Native { prepared: Box<dyn Prepared + 'a>, keys: usize },
 }
 
-/// Keys that a structure with forms of its own is handed at once where each is a call of its own.
+/// Keys whose answers are kept at once where each key is a call of its own.
 const SINGLES: usize = 256;
 
 impl<'a, K: Key> Track<'a, K> {
@@ -84,11 +84,7 @@ impl<'a, K: Key> Track<'a, K> {
                     Shape::Batch(batch) => batches(*fib, keys, batch, results),
                     Shape::Dependent => dependent(*fib, black_box(keys)),
                 },
-                Self::Native { prepared, keys } => {
-                    for first in (0..*keys).step_by(step(shape)) {
-                        prepared.lookup(shape, first..(first + step(shape)).min(*keys));
-                    }
-                }
+                Self::Native { prepared, keys } => prepared.lookup(shape, 0..*keys),
             }
         }
     }
@@ -111,7 +107,7 @@ impl<'a, K: Key> Track<'a, K> {
     }
 }
 
-/// Keys between two looks at the answers.
+/// Keys of a block, of which there are answers at once.
 fn step(shape: Shape) -> usize {
     match shape {
         Shape::Batch(batch) => batch,

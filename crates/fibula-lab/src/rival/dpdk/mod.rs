@@ -8,7 +8,8 @@
 //!   It goes with the table.
 //! - `rte_fib` and `rte_fib6` have no single lookup: one key a call is a batch of one. `rte_lpm` and `rte_lpm6` have
 //!   one.
-//! - Loops over single lookups stand in C, where the lookups of `rte_lpm` are inlined: what a program in C does.
+//! - Loops over batches and over single lookups stand in C, where the lookups of `rte_lpm` are inlined: what a program in
+//!   C does.
 //! - `rte_lpm` takes the better part of a minute for a full table: each route is searched for among all others of its length.
 //!   Its two forms therefore share one table.
 //! - `rte_lpm` and `rte_lpm6` know no default route. They are given two routes of length 1 instead.

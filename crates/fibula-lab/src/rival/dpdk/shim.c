@@ -47,7 +47,7 @@ struct fibula_dpdk_config {
 	uint32_t routes;           /* most routes */
 	uint32_t groups;           /* most groups of 256 entries (tbl8) */
 	uint32_t huge_pages;       /* whether to ask for transparent huge pages */
-	uint64_t heap_bytes;       /* address space of its heap */
+	uint64_t heap_bytes;       /* its heap, all of which DPDK erases first */
 };
 
 struct fibula_dpdk {
@@ -93,7 +93,7 @@ static int make_heap(struct fibula_dpdk *table, const struct fibula_dpdk_config 
 	table->heap_bytes = (config->heap_bytes + PAGE - 1) / PAGE * PAGE;
 	table->mapping_bytes = table->heap_bytes + PAGE;
 	table->mapping = mmap(NULL, table->mapping_bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (table->mapping == MAP_FAILED) {
 		table->mapping = NULL;
 		return errno;
@@ -111,7 +111,8 @@ static int make_heap(struct fibula_dpdk *table, const struct fibula_dpdk_config 
 	return 0;
 }
 
-static int make_table(struct fibula_dpdk *table, const struct fibula_dpdk_config *config)
+/* Makes the empty table in its room. 0, or an error number of DPDK's; to be called once. */
+int fibula_dpdk_make(struct fibula_dpdk *table, const struct fibula_dpdk_config *config)
 {
 	switch (config->kind) {
 	case FIBULA_DPDK_FIB: {
@@ -121,7 +122,9 @@ static int make_table(struct fibula_dpdk *table, const struct fibula_dpdk_config
 			.dir24_8 = { .nh_sz = config->next_hop_size, .num_tbl8 = config->groups },
 		};
 		table->fib = rte_fib_create(table->name, table->socket, &conf);
-		return table->fib == NULL ? rte_errno : -rte_fib_select_lookup(table->fib, config->lookup);
+		if (table->fib == NULL)
+			return rte_errno;
+		return rte_fib_select_lookup(table->fib, config->lookup) == 0 ? 0 : ENOTSUP;
 	}
 	case FIBULA_DPDK_FIB6: {
 		struct rte_fib6_conf conf = {
@@ -130,7 +133,9 @@ static int make_table(struct fibula_dpdk *table, const struct fibula_dpdk_config
 			.trie = { .nh_sz = config->next_hop_size, .num_tbl8 = config->groups },
 		};
 		table->fib6 = rte_fib6_create(table->name, table->socket, &conf);
-		return table->fib6 == NULL ? rte_errno : -rte_fib6_select_lookup(table->fib6, config->lookup);
+		if (table->fib6 == NULL)
+			return rte_errno;
+		return rte_fib6_select_lookup(table->fib6, config->lookup) == 0 ? 0 : ENOTSUP;
 	}
 	case FIBULA_DPDK_LPM: {
 		struct rte_lpm_config conf = { .max_rules = config->routes, .number_tbl8s = config->groups };
@@ -147,7 +152,7 @@ static int make_table(struct fibula_dpdk *table, const struct fibula_dpdk_config
 
 void fibula_dpdk_free(struct fibula_dpdk *table);
 
-/* An empty table on a heap of its own; NULL, and an error number of DPDK's in *error, where it cannot be had. */
+/* Room for a table: a heap of its own. NULL, and an error number of DPDK's in *error, where it cannot be had. */
 struct fibula_dpdk *fibula_dpdk_create(const struct fibula_dpdk_config *config, int *error)
 {
 	struct fibula_dpdk *table = calloc(1, sizeof(*table));
@@ -158,8 +163,6 @@ struct fibula_dpdk *fibula_dpdk_create(const struct fibula_dpdk_config *config, 
 	}
 	table->kind = config->kind;
 	*error = make_heap(table, config);
-	if (*error == 0)
-		*error = make_table(table, config);
 	if (*error != 0) {
 		fibula_dpdk_free(table);
 		return NULL;
@@ -299,9 +302,7 @@ static void batch(const struct fibula_dpdk *table, const void *keys, uint32_t co
 		function(FIBULA_DPDK_LPM6, table->any, keys, IPV6_BYTES, count, answers);              \
 	}
 
-/* Looks `count` keys up. `answers` has room for `count` words of 64 bits and takes them in the form of the library. */
-void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const void *keys, uint32_t count,
-			void *answers)
+static void block(const struct fibula_dpdk *table, uint32_t shape, const void *keys, uint32_t count, void *answers)
 {
 	switch (shape) {
 	case FIBULA_DPDK_BATCH:
@@ -316,6 +317,18 @@ void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const v
 	default:
 		FOR_EACH_KIND(dependent);
 	}
+}
+
+/* Looks `count` keys up in blocks of `room`, each a batch where the shape is one. `answers` has room for `room` words of
+ * 64 bits; the answers of a block take the place of those before, in the form of the library. */
+void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const void *keys, uint32_t count,
+			uint32_t room, void *answers)
+{
+	const size_t size =
+		table->kind == FIBULA_DPDK_FIB || table->kind == FIBULA_DPDK_LPM ? sizeof(uint32_t) : IPV6_BYTES;
+
+	for (uint32_t i = 0; i < count; i += RTE_MIN(count - i, room))
+		block(table, shape, (const uint8_t *)keys + i * size, RTE_MIN(count - i, room), answers);
 }
 
 /* Answers as next hops, 0 for none. */

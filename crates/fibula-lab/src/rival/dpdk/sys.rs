@@ -48,9 +48,17 @@ struct Raw {
 unsafe extern "C" {
     fn fibula_dpdk_start() -> c_int;
     fn fibula_dpdk_create(config: *const Config, error: *mut c_int) -> *mut Raw;
+    fn fibula_dpdk_make(table: *mut Raw, config: *const Config) -> c_int;
     fn fibula_dpdk_free(table: *mut Raw);
     fn fibula_dpdk_add(table: *mut Raw, key: *const c_void, len: u8, next_hop: u32) -> c_int;
-    fn fibula_dpdk_lookup(table: *const Raw, shape: u32, keys: *const c_void, count: u32, answers: *mut u64);
+    fn fibula_dpdk_lookup(
+        table: *const Raw,
+        shape: u32,
+        keys: *const c_void,
+        count: u32,
+        room: u32,
+        answers: *mut u64,
+    );
     fn fibula_dpdk_next_hops(
         table: *const Raw,
         shape: u32,
@@ -83,11 +91,46 @@ fn message(error: c_int) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// Room for a table of DPDK's.
+#[derive(Debug)]
+pub(super) struct Room {
+    table: NonNull<Raw>,
+    config: Config,
+}
+
+impl Room {
+    /// A heap of its own, erased: all of its pages are there.
+    pub(super) fn new(config: Config) -> Result<Self, String> {
+        start()?;
+        let mut error = 0;
+        // SAFETY: `Config` has the layout of the shim's struct, the environment is started, both references outlive
+        // the call.
+        let table = unsafe { fibula_dpdk_create(&raw const config, &raw mut error) };
+        let table = NonNull::new(table).ok_or_else(|| message(error))?;
+        Ok(Self { table, config })
+    }
+
+    /// The empty table in it.
+    pub(super) fn make(self) -> Result<Handle, String> {
+        // SAFETY: the room lives, and holds no table before, for it is consumed here.
+        match unsafe { fibula_dpdk_make(self.table.as_ptr(), &raw const self.config) } {
+            0 => Ok(Handle { room: self }),
+            error => Err(message(error)),
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: the room lives until here, with a table or without, and nobody has it any more.
+        unsafe { fibula_dpdk_free(self.table.as_ptr()) }
+    }
+}
+
 /// A table of DPDK's.
 #[derive(Debug)]
 pub(super) struct Handle {
-    table: NonNull<Raw>,
-    kind: Kind,
+    room: Room,
 }
 
 // SAFETY: DPDK ties no table to a thread.
@@ -98,38 +141,40 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// An empty table.
-    pub(super) fn new(config: &Config) -> Result<Self, String> {
-        start()?;
-        let mut error = 0;
-        // SAFETY: `Config` has the layout of the shim's struct, the environment is started, both references outlive
-        // the call.
-        let table = unsafe { fibula_dpdk_create(config, &raw mut error) };
-        let table = NonNull::new(table).ok_or_else(|| message(error))?;
-        Ok(Self { table, kind: config.kind })
-    }
-
     /// Adds a route to the prefix of the first key's first `len` bits.
     pub(super) fn add(&mut self, key: Keys<'_>, len: u8, next_hop: u32) -> Result<(), String> {
         let (keys, count) = self.raw(key);
         assert_eq!(count, 1, "a route has one prefix");
         // SAFETY: the table lives; `raw` saw that the key is of its family; nobody else has the table, for it is borrowed
         // mutably. Lengths and next hops that the library does not take are refused by it.
-        match unsafe { fibula_dpdk_add(self.table.as_ptr(), keys, len, next_hop) } {
+        match unsafe { fibula_dpdk_add(self.room.table.as_ptr(), keys, len, next_hop) } {
             0 => Ok(()),
             error => Err(message(error)),
         }
     }
 
-    /// Looks `keys` up, leaving the answers in the library's form at the beginning of `answers`.
-    #[inline]
+    /// Looks `keys` up in blocks of as many as `answers` has room for. The answers of a block, in the library's
+    /// form, take the place of those before it.
     pub(super) fn lookup(&self, asking: Asking, keys: Keys<'_>, answers: &mut [u64]) {
         let (keys, count) = self.raw(keys);
-        assert!(count as usize <= answers.len(), "every key needs room for its answer");
-        assert!(asking != Asking::BatchX4 || self.kind == Kind::Lpm, "rte_lpm alone has lookups of four");
+        let room = u32::try_from(answers.len()).expect("a batch has fewer than 2^32 keys");
+        assert!(room > 0 || count == 0, "answers need room");
+        assert!(
+            asking != Asking::BatchX4 || self.room.config.kind == Kind::Lpm,
+            "rte_lpm alone has lookups of four"
+        );
         // SAFETY: the table lives and is not changed while it is shared; `raw` saw that there are `count` keys of its
-        // family; an answer takes 64 bits at most and there is room for `count` of them.
-        unsafe { fibula_dpdk_lookup(self.table.as_ptr(), asking as u32, keys, count, answers.as_mut_ptr()) }
+        // family; an answer takes 64 bits at most and there is room for `room` of them, which is not 0.
+        unsafe {
+            fibula_dpdk_lookup(
+                self.room.table.as_ptr(),
+                asking as u32,
+                keys,
+                count,
+                room,
+                answers.as_mut_ptr(),
+            );
+        }
     }
 
     /// Reads the answers to `next_hops.len()` keys that were looked up in this way. 0 is no route.
@@ -140,7 +185,7 @@ impl Handle {
         // next hop.
         unsafe {
             fibula_dpdk_next_hops(
-                self.table.as_ptr(),
+                self.room.table.as_ptr(),
                 asking as u32,
                 answers.as_ptr(),
                 count,
@@ -152,7 +197,7 @@ impl Handle {
     /// Bytes that the library's allocator has handed out for the table.
     pub(super) fn allocated(&self) -> u64 {
         // SAFETY: the table lives.
-        unsafe { fibula_dpdk_allocated(self.table.as_ptr()) }
+        unsafe { fibula_dpdk_allocated(self.room.table.as_ptr()) }
     }
 
     /// Where keys of the table's family begin, and how many there are.
@@ -162,16 +207,9 @@ impl Handle {
             Keys::V4(keys) => (keys.as_ptr().cast(), keys.len(), [Kind::Fib, Kind::Lpm]),
             Keys::V6(keys) => (keys.as_ptr().cast(), keys.len(), [Kind::Fib6, Kind::Lpm6]),
         };
-        assert!(kinds.contains(&self.kind), "keys of the other family");
+        assert!(kinds.contains(&self.room.config.kind), "keys of the other family");
         // `rte_fib_lookup_bulk` counts in an int.
         assert!(i32::try_from(count).is_ok(), "a batch has fewer than 2^31 keys");
         (pointer, count as u32)
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // SAFETY: the table lives until here, and nobody has it any more.
-        unsafe { fibula_dpdk_free(self.table.as_ptr()) }
     }
 }

@@ -15,7 +15,7 @@ use fibula::net::{Family, Key, NextHop, Prefix, Routes};
 
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
-use super::sys::{Asking, Config, Handle, Keys};
+use super::sys::{Asking, Config, Handle, Keys, Room};
 use crate::bench::{Contestant, Native, Prepared, Shape, Structure};
 
 /// Whether to lie in huge pages: as our structures do.
@@ -24,10 +24,18 @@ const HUGE_PAGES: bool = false;
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
 
-/// Address space for what a library keeps beside its tables: a route (two nodes of a tree, or a hash entry), and
-/// everything else. What is not used is not backed by memory.
-const ROUTE_BYTES: u64 = 1024;
-const REST_BYTES: u64 = 64 << 20;
+/// What a library keeps beside its table for a route: two nodes of a tree in a pool, with their places in the pool's
+/// ring; a rule; an entry of a hash table with its place in a ring.
+const fn route_bytes(kind: Kind) -> u64 {
+    match kind {
+        Kind::Fib | Kind::Fib6 => 2 * 192 + 2 * 2 * 8,
+        Kind::Lpm => 8,
+        Kind::Lpm6 => 256,
+    }
+}
+
+/// And for everything else.
+const REST_BYTES: u64 = 16 << 20;
 
 /// All forms of one family.
 pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
@@ -84,10 +92,8 @@ impl Table {
     fn build<K: Key>(form: Form, survey: Survey, routes: &dyn Routes<K>) -> Result<Self, Box<dyn Error>> {
         let groups = provide(form, &survey)?;
         let (first, group) = (FIRST_ENTRIES << form.entry, GROUP_ENTRIES << form.entry);
-        // The environment is no part of the table.
-        super::sys::start().map_err(|error| format!("{}: DPDK does not start: {error}", form.name))?;
-        let begin = Instant::now();
-        let handle = Handle::new(&Config {
+        let beside = survey.routes as u64 * route_bytes(form.kind) + REST_BYTES;
+        let config = Config {
             kind: form.kind,
             lookup: form.lookup,
             entry: form.entry,
@@ -95,9 +101,15 @@ impl Table {
             routes: u32::try_from(survey.routes + 2)?,
             groups: groups as u32,
             huge_pages: u32::from(HUGE_PAGES),
-            heap_bytes: first + (groups + 64) * group + survey.routes as u64 * ROUTE_BYTES + REST_BYTES,
-        });
-        let mut handle = handle.map_err(|error| format!("{}: DPDK makes no table: {error}", form.name))?;
+            heap_bytes: first + (groups + 64) * group + beside,
+        };
+        memory_for(form, config.heap_bytes)?;
+        let refused =
+            |error| format!("{}: DPDK makes no table with lookups for {} here: {error}", form.name, form.isa);
+        // Memory is had before the clock runs, as it is in programs that stand on DPDK.
+        let room = Room::new(config).map_err(refused)?;
+        let begin = Instant::now();
+        let mut handle = room.make().map_err(refused)?;
         let mut count = 0_usize;
         routes.try_for_each(Prefix::ALL, |route| {
             count += 1;
@@ -136,6 +148,22 @@ fn provide(form: Form, survey: &Survey) -> Result<u64, BuildError> {
     let wanted = if form.kind == Kind::Fib6 { survey.groups_reserved } else { survey.groups };
     // None at all is refused.
     Ok(wanted.clamp(1, limit))
+}
+
+/// Whether the machine has so much memory left: the program would be killed for what is promised and not there.
+fn memory_for(form: Form, bytes: u64) -> Result<(), String> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let left = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    match left.map(|kilobytes| kilobytes * 1024) {
+        Some(left) if left < bytes => Err(format!(
+            "{}: takes about {} MB of memory, the machine has {} MB left",
+            form.name,
+            bytes >> 20,
+            left >> 20
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Adds a route in the words of the library.
