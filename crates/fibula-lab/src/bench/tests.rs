@@ -52,7 +52,7 @@ impl Fib<u32> for Faulty {
         }
     }
 
-    fn lookup_batch(&self, keys: &[u32], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, isa: Present, keys: &[u32], results: &mut [Option<NextHop>]) {
         let count = match self.fault {
             Fault::LaneTail => keys.len() - usize::from(keys.len() == 256),
             Fault::LastAddress => {
@@ -61,7 +61,7 @@ impl Fib<u32> for Faulty {
             }
             Fault::OddSingles => keys.len(),
         };
-        self.right.lookup_batch(&keys[..count], &mut results[..count]);
+        self.right.lookup_batch_on(isa, &keys[..count], &mut results[..count]);
     }
 
     fn memory(&self) -> Memory {

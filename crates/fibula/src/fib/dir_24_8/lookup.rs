@@ -3,6 +3,7 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::{Memory, allocated};
 use crate::net::{Key, NextHop};
+use crate::simd::Present;
 
 use super::Dir248;
 use super::layout::SEGMENT;
@@ -33,7 +34,7 @@ impl<K: Key> Fib<K> for Dir248<K> {
         self.resolve(self.entry(key), key)
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
             *result = self.resolve(self.entry(key), key);

@@ -3,6 +3,7 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::{Memory, allocated};
 use crate::net::{Key, NextHop};
+use crate::simd::Present;
 
 use super::layout::{BLOCK, Compact, Dxr, Form, LANES, SHORT, SHORT_CODE_BITS, Search, Wide};
 
@@ -284,7 +285,7 @@ impl<K: Key> Fib<K> for Dxr<K> {
         NextHop::new(self.find_key(key).0)
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         match &self.form {
             Form::Compact(form) => self.batch(form, keys, results),

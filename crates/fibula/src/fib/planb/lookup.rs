@@ -3,6 +3,7 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
+use crate::simd::Present;
 
 use super::PlanB;
 use super::layout::{Code, Codes, Node, Word, lower, upper, word};
@@ -113,7 +114,7 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
         }
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         match &self.codes {
             Codes::Narrow(codes) => self.batch(codes, keys, results),

@@ -3,6 +3,7 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::{Memory, allocated};
 use crate::net::{Key, NextHop};
+use crate::simd::Present;
 
 use super::RangeSearch;
 use super::layout::LANES;
@@ -31,7 +32,7 @@ impl<K: Key> Fib<K> for RangeSearch<K> {
         NextHop::new(self.next_hops[range])
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let (keys, rest) = keys.as_chunks::<LANES>();
         let (results, rest_results) = results.as_chunks_mut::<LANES>();

@@ -1,0 +1,63 @@
+//! One body, one kernel for every instruction set.
+
+/// Stamps a kernel: a function that takes a [`Present`](super::Present) before its arguments and runs the body that
+/// was compiled for it.
+///
+/// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
+/// operations of the module it names. Generic constants stand in brackets behind the name.
+macro_rules! kernel {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident $([$(const $generic:ident: $kind:ty),+])? ($($argument:ident: $type:ty),* $(,)?)
+        scalar $scalar:path;
+        vector $op:ident $body:block
+    ) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        #[inline]
+        $vis fn $name $(<$(const $generic: $kind),+>)? (
+            isa: $crate::simd::Present,
+            $($argument: $type),*
+        ) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2 $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+                use $crate::simd::avx2 as $op;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+            )]
+            fn avx512 $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+                use $crate::simd::avx512 as $op;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+            )]
+            #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
+            fn icelake $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+                use $crate::simd::icelake as $op;
+                $body
+            }
+
+            match isa.isa() {
+                // SAFETY: a `Present` exists only for a set that the machine was found to have.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Avx2 => unsafe { avx2 $(::<$($generic),+>)? ($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Avx512 => unsafe { avx512 $(::<$($generic),+>)? ($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Icelake => unsafe { icelake $(::<$($generic),+>)? ($($argument),*) },
+                _ => $scalar($($argument),*),
+            }
+        }
+    };
+}
+pub(crate) use kernel;
