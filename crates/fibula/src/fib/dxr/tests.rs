@@ -257,10 +257,11 @@ fn toy_widths_exercise_every_stretch() {
             .collect();
         routes.sort_by_key(|route| route.prefix);
         routes.dedup_by_key(|route| route.prefix);
-        for format in [Format::Stretched, Format::Wide] {
+        if seed % 7 == 0 {
             // All keys once in order and once not.
             let keys: Vec<K> = (0..530).map(|at| K::from_bits(at * if at < 256 { 1 } else { 91 })).collect();
-            lanes::agree(&branch_free(4, format, &routes), &keys);
+            lanes::agree(&branch_free(4, Format::Stretched, &routes), &keys);
+            lanes::agree(&branch_free(4, Format::Wide, &routes), &keys);
         }
         let fib = build(4, Format::Stretched, &routes).unwrap();
         for key in (0..256).map(K::from_bits) {
