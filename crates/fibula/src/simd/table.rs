@@ -26,6 +26,12 @@ impl<'a> Words<'a> {
         Self(slice)
     }
 
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u32]) -> Option<Self> {
+        (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
+    }
+
     /// The elements.
     #[inline]
     pub(crate) fn slice(self) -> &'a [u32] {
@@ -48,6 +54,12 @@ impl<'a> Halves<'a> {
     pub(crate) fn new(slice: &'a [u16]) -> Self {
         assert!(slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX, "a table of 2 elements to 2 GiB");
         Self(slice)
+    }
+
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u16]) -> Option<Self> {
+        (slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
     /// The elements, the padding included.
