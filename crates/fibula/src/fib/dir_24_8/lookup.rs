@@ -1,7 +1,7 @@
 //! One load, or two.
 
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
@@ -42,13 +42,7 @@ impl<K: Key> Fib<K> for Dir248<K> {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            lookup_bytes: size_of_val(&*self.first)
-                + size_of_val(&*self.segments)
-                + size_of_val(&*self.next_hops),
-            allocated_bytes: allocated(&self.first) + allocated(&self.segments) + allocated(&self.next_hops),
-            mapped_bytes: 0,
-        }
+        memory::of(&self.first) + memory::of(&self.segments) + memory::of(&self.next_hops)
     }
 
     fn check(&self) -> Result<(), CheckError> {
