@@ -5,14 +5,20 @@
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
 /// operations of the module it names. Type parameters stand in angle brackets behind the name, generic constants in
-/// square ones. A closure in the body is compiled for the set as the body is: that is how a kernel hands its
-/// operations to code that is the same for all sets, which then must be `#[inline(always)]`.
+/// square ones. Where the caller does not ask the portable set, as its keys are in no lanes yet, no function is named
+/// for it, and the kernel panics there. A closure in the body is compiled for the set as the body is: that is how a
+/// kernel hands its operations to code that is the same for all sets, which then must be `#[inline(always)]`.
 macro_rules! kernel {
+    (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
+    (@scalar () ($($argument:ident),*)) => {{
+        let _ = ($(&$argument),*);
+        unreachable!("the portable set has no lanes")
+    }};
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident $(<$($parameter:ident: $bound:path),+>)? $([$(const $generic:ident: $kind:ty),+])?
         ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty;)?
-        scalar $scalar:path;
+        $(scalar $scalar:path;)?
         vector $op:ident $body:block
     ) => {
         $(#[$meta])*
@@ -58,7 +64,7 @@ macro_rules! kernel {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
-                _ => $scalar($($argument),*),
+                _ => $crate::simd::kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
     };
