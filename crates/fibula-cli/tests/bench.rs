@@ -109,3 +109,48 @@ fn what_cannot_be_measured_is_refused() {
         assert_eq!(run.out, "");
     }
 }
+
+const RIVALS: [&str; 4] = ["rte-fib-2b-inline", "rte-lpm", "rte-fib6-4b-scalar", "rte-lpm6"];
+
+#[test]
+fn rivals_join_or_are_named_as_absent() {
+    let options = ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "match", "--keys", "1000"];
+    let options = [&["bench", "--seconds", "0", "--rivals", "--algorithm", "radix"], &options[..]].concat();
+    let json = run(&[&options[..], &["--json", "--quiet"]].concat());
+    assert_eq!(json.code, 0, "{}", json.err);
+    let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
+    let of = |name: &str| rows.iter().filter(|row| row["algorithm"] == name).collect::<Vec<_>>();
+    assert_eq!(of("radix").len(), 4);
+    assert!(rows.iter().all(|row| row["rival"] == (row["algorithm"] != "radix") && row["wrong"] == 0));
+    if cfg!(feature = "dpdk") {
+        for name in RIVALS {
+            assert_eq!(of(name).len(), 2);
+            assert!(of(name).iter().all(|row| row["isa"] == "scalar" && row["error"].is_null()));
+        }
+    } else {
+        assert_eq!(rows.len(), 4);
+        let said = run(&options).err;
+        for part in RIVALS.iter().chain(&["absent: ", "DPDK", "libdpdk-dev", "--features dpdk"]) {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+}
+
+#[test]
+fn rivals_go_by_their_names() {
+    let run =
+        bench(&["--synth", "ipv4/300", "--traffic", "match", "--json", "--algorithm", "rte-fib-2b-inline"]);
+    if cfg!(feature = "dpdk") {
+        let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(rows.len(), 2, "{}", run.err);
+        assert!(rows.iter().all(|row| row["algorithm"] == "rte-fib-2b-inline" && row["rival"] == true));
+    } else {
+        assert_eq!(run.code, 2);
+        assert!(
+            run.err.contains("'rte-fib-2b-inline' is absent") && run.err.contains("libdpdk-dev"),
+            "{}",
+            run.err
+        );
+    }
+    assert!(bench(&["--synth", "ipv4", "--algorithm", "rte"]).err.contains("rivals: rte-fib-2b-macro, "));
+}

@@ -8,6 +8,7 @@ use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
+use fibula_proof::instruction_sets;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::edges;
@@ -257,8 +258,9 @@ fn lookups_allocate_nothing() {
         let mut results = vec![None; keys.len()];
         for algorithm in fibula::fib::algorithms::<K>() {
             let fib = (algorithm.build)(&slice, Limits::default()).unwrap();
+            let isas: Vec<_> = instruction_sets::of(&algorithm).collect();
             let ((), usage) = measure(None, || {
-                fib.lookup_batch(&keys, &mut results);
+                isas.iter().for_each(|&isa| fib.lookup_batch_on(isa, &keys, &mut results));
                 keys.iter().for_each(|&key| assert!(fib.lookup(key).is_none_or(|hop| hop.id() > 0)));
             });
             assert_eq!(usage.peak_bytes, 0, "{}", algorithm.name);

@@ -15,7 +15,8 @@ use crate::args::{OutputArgs, QuietArgs};
 /// beside others of the same run.
 ///
 /// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
-/// named, with their reason.
+/// named, with their reason. Wrong answers of rivals are counted and named, too, and leave the others' figures
+/// what they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Traffic:
@@ -28,14 +29,19 @@ Examples:
   fibula bench --table routes.txt.xz
   fibula bench --synth ipv4/900000 --traffic match --batch 256 --json
   fibula bench --synth ipv6 --algorithm radix --algorithm range-search --threads 1 --threads 2
+  fibula bench -t routes.txt --algorithm dir-24-8 --rivals --batch 64
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Measure this structure only (see 'fibula algorithms'); may be repeated [default: all]
+    /// Measure this structure only (see 'fibula algorithms'), or this rival; may be repeated [default: all]
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
+
+    /// Measure what others have made, too: rivals that are present join, those that are absent are named
+    #[arg(long)]
+    pub(super) rivals: bool,
 
     /// Measure with these keys only; may be repeated [default: all patterns]
     #[arg(long, value_name = "NAME")]

@@ -2,6 +2,7 @@
 
 mod args;
 mod report;
+mod rivals;
 mod world;
 
 use std::io::Write;
@@ -9,10 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_lab::bench::{self, BenchError, Contestant, Plan, Record, Row};
+use fibula_lab::bench::{self, BenchError, Plan, Record, Row};
 use indicatif::ProgressBar;
 
 use crate::args::Format;
@@ -33,18 +33,19 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if !OPTIMISED {
         say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
-    check_algorithms(&args.algorithm)?;
+    let asked = rivals::Asked::new(args)?;
     let world = World::new(&args.source, say)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
     let families = u32::from(!world.v4.is_empty()) + u32::from(!world.v6.is_empty());
     if families == 0 {
         return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", world.name)));
     }
+    asked.name_the_absent(&world, say);
     let plan = plan(args, families);
 
     let mut bar = Bar { bar: say.steps(0), before: 0, families, plan: &plan };
-    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &mut bar)?;
-    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &mut bar)?);
+    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &asked, &mut bar)?;
+    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &asked, &mut bar)?);
     bar.bar.finish_and_clear();
     for (name, reason) in report::refusals(&rows) {
         say.note(format_args!("{name} has no figures: {reason}"));
@@ -56,7 +57,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         format => records::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;
-    if rows.iter().any(|row| row.wrong > 0) {
+    for name in report::wrong_rivals(&rows) {
+        say.warning(format_args!("{name}, a rival, gave wrong answers"));
+    }
+    if rows.iter().any(|row| row.wrong > 0 && !row.rival) {
         say.warning("answers were wrong: nothing is recorded or drawn");
         return Ok(code::NO_GOOD_ANSWER.into());
     }
@@ -70,17 +74,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         say.note(format_args!("recorded in {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Names must be known in one family at least: what a family does not have is left out there.
-fn check_algorithms(names: &[String]) -> Result<(), Failure> {
-    let known = crate::algorithms::names();
-    match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => {
-            Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", known.join(", "))))
-        }
-        None => Ok(()),
-    }
 }
 
 fn plan(args: &BenchArgs, families: u32) -> Plan {
@@ -100,18 +93,23 @@ fn plan(args: &BenchArgs, families: u32) -> Plan {
     }
 }
 
-fn measure<K: Key>(rib: &Rib<K>, addresses: Option<&Vec<K>>, bar: &mut Bar<'_>) -> Result<Vec<Row>, Failure> {
-    let mut plan = bar.plan.clone();
-    plan.algorithms.retain(|name| fibula::fib::registry::find::<K>(name).is_ok());
-    if rib.is_empty() || plan.algorithms.is_empty() != bar.plan.algorithms.is_empty() {
+fn measure<K: Key>(
+    rib: &Rib<K>,
+    addresses: Option<&Vec<K>>,
+    asked: &rivals::Asked,
+    bar: &mut Bar<'_>,
+) -> Result<Vec<Row>, Failure> {
+    let contestants = asked.contestants::<K>();
+    if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
+    // The contestants are those that were asked for.
+    let plan = Plan { algorithms: Vec::new(), ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
         dependent: false,
         keys: keys.clone(),
     });
-    let contestants = Contestant::all(Limits::default());
     let rows =
         bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
     bar.before += 1;

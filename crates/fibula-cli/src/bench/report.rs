@@ -96,7 +96,8 @@ fn rates(rows: &[&Row]) -> Grid {
 }
 
 fn name(row: &Row) -> String {
-    format!("{}{}", row.algorithm, if row.sample { " *" } else { "" })
+    let rival = if row.rival { " (rival)" } else { "" };
+    format!("{}{rival}{}", row.algorithm, if row.sample { " *" } else { "" })
 }
 
 fn or_dash(cell: Option<String>) -> String {
@@ -120,6 +121,14 @@ pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
         }
     }
     refusals
+}
+
+/// Rivals that gave wrong answers, once a family.
+pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
+    let wrong = rows.iter().filter(|row| row.rival && row.wrong > 0);
+    let mut names: Vec<_> = wrong.map(|row| format!("{} {}", title(&row.family), row.algorithm)).collect();
+    names.dedup();
+    names
 }
 
 /// The rows as objects.

@@ -3,10 +3,11 @@
 use core::error::Error;
 use std::time::{Duration, Instant};
 
-use fibula::fib::Fib;
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, Routes};
+
+use super::native::Structure;
 
 /// Somebody to be measured: a line of the registry, or a rival.
 pub struct Contestant<K: Key> {
@@ -23,7 +24,7 @@ pub struct Contestant<K: Key> {
 }
 
 /// Builds a contestant, or says why not.
-pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Box<dyn Fib<K>>, Box<dyn Error>>>;
+pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Structure<K>, Box<dyn Error>>>;
 
 impl<K: Key> Contestant<K> {
     /// A line of the registry. `limits` are for its build.
@@ -35,7 +36,7 @@ impl<K: Key> Contestant<K> {
             // A line lists its sets from the most portable one to the one it prefers.
             isa: algorithm.isas.last().map_or("scalar", |isa| isa.name()).to_owned(),
             role: algorithm.role,
-            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?)),
+            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?.into())),
         }
     }
 
@@ -63,8 +64,8 @@ const WORK_MAX: usize = 1 << 25;
 const KEYS_MIN: usize = 64;
 
 /// A structure that was built, with what that took.
-pub(super) struct Built<K> {
-    pub(super) fib: Box<dyn Fib<K>>,
+pub(super) struct Built<K: Key> {
+    pub(super) structure: Structure<K>,
     /// Median.
     pub(super) time: Duration,
     pub(super) builds: usize,
@@ -81,12 +82,16 @@ pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) 
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
-        let fib = (contestant.build)(routes).map_err(|error| error.to_string())?;
-        times.push(start.elapsed());
+        let structure = (contestant.build)(routes).map_err(|error| error.to_string())?;
+        let elapsed = start.elapsed();
+        times.push(match &structure {
+            Structure::Native(native) => native.build_time().unwrap_or(elapsed),
+            Structure::Fib(_) => elapsed,
+        });
         if times.len() == BUILDS_MAX || begin.elapsed() + times[times.len() - 1] > BUILDS_TIME {
             times.sort_unstable();
             // Of an even number the slower of the middle two: never a flattering choice.
-            return Ok(Built { fib, time: times[times.len() / 2], builds: times.len() });
+            return Ok(Built { structure, time: times[times.len() / 2], builds: times.len() });
         }
     }
 }

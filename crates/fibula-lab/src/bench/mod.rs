@@ -14,6 +14,7 @@
 //! - Each timed run follows an untimed one of a quarter of its length, which fills the caches: one policy for all.
 //!   Keys are not prefetched by software and nothing lies in huge pages, as the rows say.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
+//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]).
 //!
 //! ```
 //! use fibula::memory::Limits;
@@ -33,6 +34,7 @@ mod chart;
 mod contestant;
 mod document;
 mod machine;
+mod native;
 mod pass;
 mod plan;
 mod questions;
@@ -44,6 +46,7 @@ pub use chart::{ChartError, svg};
 pub use contestant::{Build, Contestant};
 pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
+pub use native::{Native, Prepared, Shape, Structure};
 pub use plan::{Estimate, Plan, PlanError, RUNS_MIN};
 pub use questions::{Traffic, traffic_names};
 pub use record::{FamilyInfo, Record, RecordError, TableInfo};

@@ -7,26 +7,7 @@ use std::time::{Duration, Instant};
 use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
 
-/// How keys are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// One key a call, each call free to overlap the next.
-    Single,
-    /// So many keys a call.
-    Batch(usize),
-    /// One key a call, and no key before the answer to the one before it.
-    Dependent,
-}
-
-impl Shape {
-    pub(super) fn new(dependent: bool, batch: usize) -> Self {
-        match (dependent, batch) {
-            (true, _) => Self::Dependent,
-            (false, 1) => Self::Single,
-            (false, batch) => Self::Batch(batch),
-        }
-    }
-}
+use super::native::{Prepared, Shape, Structure};
 
 /// A part of the keys, and how often to look all of it up.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +18,16 @@ pub(super) struct Load<'a, K> {
 
 /// Time that the lookups take on this many threads. All start together, each with its own part of the keys; the
 /// time is that of the last one to finish.
-pub(super) fn time<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, threads: usize) -> Duration {
+pub(super) fn time<K: Key>(
+    structure: &Structure<K>,
+    shape: Shape,
+    load: Load<'_, K>,
+    threads: usize,
+) -> Duration {
     if threads == 1 {
-        let mut results = results(shape, load.keys.len());
+        let mut track = Track::new(structure, shape, load.keys);
         let start = Instant::now();
-        run(fib, shape, load, &mut results);
+        track.run(shape, load.passes);
         return start.elapsed();
     }
     let barrier = Barrier::new(threads);
@@ -49,10 +35,10 @@ pub(super) fn time<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, th
         let barrier = &barrier;
         let work = |keys| {
             scope.spawn(move || {
-                let mut results = results(shape, <[K]>::len(keys));
+                let mut track = Track::new(structure, shape, keys);
                 barrier.wait();
                 let start = Instant::now();
-                run(fib, shape, Load { keys, ..load }, &mut results);
+                track.run(shape, load.passes);
                 (start, Instant::now())
             })
         };
@@ -70,20 +56,62 @@ fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
     (0..threads).map(move |at| &keys[keys.len() * at / threads..keys.len() * (at + 1) / threads])
 }
 
-fn results(shape: Shape, keys: usize) -> Vec<Option<NextHop>> {
-    match shape {
-        Shape::Batch(batch) => vec![None; batch.min(keys)],
-        Shape::Single | Shape::Dependent => Vec::new(),
+/// A structure with the keys it is about to look up, in the form it takes, and room for its answers.
+enum Track<'a, K: Key> {
+    Fib { fib: &'a dyn Fib<K>, keys: &'a [K], results: Vec<Option<NextHop>> },
+    Native { prepared: Box<dyn Prepared + 'a>, keys: usize },
+}
+
+/// Keys whose answers are kept at once where each key is a call of its own.
+const SINGLES: usize = 256;
+
+impl<'a, K: Key> Track<'a, K> {
+    fn new(structure: &'a Structure<K>, shape: Shape, keys: &'a [K]) -> Self {
+        let batch = step(shape).min(keys.len());
+        match structure {
+            Structure::Fib(fib) => Self::Fib { fib: fib.as_ref(), keys, results: vec![None; batch] },
+            Structure::Native(native) => {
+                Self::Native { prepared: native.prepare(keys, batch), keys: keys.len() }
+            }
+        }
+    }
+
+    fn run(&mut self, shape: Shape, passes: usize) {
+        for _ in 0..passes {
+            match self {
+                Self::Fib { fib, keys, results } => match shape {
+                    Shape::Single => single(*fib, black_box(keys)),
+                    Shape::Batch(batch) => batches(*fib, keys, batch, results),
+                    Shape::Dependent => dependent(*fib, black_box(keys)),
+                },
+                Self::Native { prepared, keys } => prepared.lookup(shape, 0..*keys),
+            }
+        }
+    }
+
+    /// The answers of the keys from `first` on, looked up in the way they are timed.
+    fn answer(&mut self, shape: Shape, first: usize, answers: &mut [Option<NextHop>]) {
+        let range = first..first + answers.len();
+        match self {
+            Self::Fib { fib, keys, .. } => match shape {
+                Shape::Batch(_) => fib.lookup_batch(&keys[range], answers),
+                Shape::Single | Shape::Dependent => {
+                    keys[range].iter().zip(answers).for_each(|(&key, answer)| *answer = fib.lookup(key));
+                }
+            },
+            Self::Native { prepared, .. } => {
+                prepared.lookup(shape, range);
+                prepared.take(answers);
+            }
+        }
     }
 }
 
-fn run<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, results: &mut [Option<NextHop>]) {
-    for _ in 0..load.passes {
-        match shape {
-            Shape::Single => single(fib, black_box(load.keys)),
-            Shape::Batch(batch) => batches(fib, load.keys, batch, results),
-            Shape::Dependent => dependent(fib, black_box(load.keys)),
-        }
+/// Keys of a block, of which there are answers at once.
+fn step(shape: Shape) -> usize {
+    match shape {
+        Shape::Batch(batch) => batch,
+        Shape::Single | Shape::Dependent => SINGLES,
     }
 }
 
@@ -116,7 +144,7 @@ fn dependent<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
 /// Looks all keys up as the timed run will, on as many threads, and compares every answer. The number of wrong
 /// ones, and the time.
 pub(super) fn check<K: Key>(
-    fib: &dyn Fib<K>,
+    structure: &Structure<K>,
     shape: Shape,
     keys: &[K],
     expected: &[Option<NextHop>],
@@ -126,34 +154,29 @@ pub(super) fn check<K: Key>(
     let wrong = std::thread::scope(|scope| {
         let checks: Vec<_> = parts(keys, threads)
             .zip(parts(expected, threads))
-            .map(|(keys, expected)| scope.spawn(move || wrong(fib, shape, keys, expected)))
+            .map(|(keys, expected)| scope.spawn(move || wrong(structure, shape, keys, expected)))
             .collect();
         checks.into_iter().map(|check| check.join().expect("lookups do not panic")).sum()
     });
     (wrong, start.elapsed())
 }
 
-/// Number of keys that `fib` answers otherwise than expected.
+/// Number of keys that the structure answers otherwise than expected.
 pub(super) fn wrong<K: Key>(
-    fib: &dyn Fib<K>,
+    structure: &Structure<K>,
     shape: Shape,
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> usize {
-    match shape {
-        Shape::Batch(batch) => {
-            let mut results = results(shape, keys.len());
-            let differ = |(keys, expected): (&[K], &[Option<NextHop>])| {
-                // What the batch before left must not pass for an answer.
-                let results = &mut results[..keys.len()];
-                results.fill(NextHop::new(u32::MAX));
-                fib.lookup_batch(keys, results);
-                results.iter().zip(expected).filter(|(found, expected)| found != expected).count()
-            };
-            keys.chunks(batch).zip(expected.chunks(batch)).map(differ).sum()
-        }
-        Shape::Single | Shape::Dependent => {
-            keys.iter().zip(expected).filter(|&(&key, &expected)| fib.lookup(key) != expected).count()
-        }
+    let mut track = Track::new(structure, shape, keys);
+    let mut results = vec![None; step(shape).min(keys.len())];
+    let mut wrong = 0;
+    for (block, expected) in expected.chunks(step(shape)).enumerate() {
+        let results = &mut results[..expected.len()];
+        // What the block before left must not pass for an answer.
+        results.fill(NextHop::new(u32::MAX));
+        track.answer(shape, block * step(shape), results);
+        wrong += results.iter().zip(expected).filter(|(found, expected)| found != expected).count();
     }
+    wrong
 }

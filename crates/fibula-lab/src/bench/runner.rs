@@ -8,7 +8,8 @@ use fibula::fib::{BuildError, Fib};
 use fibula::net::{Family, Key, NextHop, Prefix, Routes};
 
 use super::contestant::{self, Built, Contestant};
-use super::pass::{self, Load, Shape};
+use super::native::{Shape, Structure};
+use super::pass::{self, Load};
 use super::plan::{Cell, Estimate, Plan, PlanError, WARM_UP_SHARE, cells};
 use super::questions::{Judges, Traffic, answers, edges};
 use super::row::Row;
@@ -134,7 +135,7 @@ impl<'a, K: Key> Asked<'a, K> {
 
 /// One contestant in one cell.
 struct Lane<'a, K: Key> {
-    fib: &'a dyn Fib<K>,
+    structure: &'a Structure<K>,
     shape: Shape,
     keys: &'a [K],
     threads: usize,
@@ -152,7 +153,7 @@ impl<K: Key> Bench<'_, K> {
         let edges = &self.edges[..self.edges.len().min(keys_max)];
         let edges_wrong = built.as_ref().map_or(0, |built| {
             let (_, judge) = self.judges.of(&contestant.name);
-            pass::wrong(built.fib.as_ref(), Shape::Batch(256), edges, &answers(judge, edges))
+            pass::wrong(&built.structure, Shape::Batch(256), edges, &answers(judge, edges))
         });
         Racer { contestant, built, keys_max, edges: edges.len(), edges_wrong }
     }
@@ -191,21 +192,21 @@ impl<K: Key> Bench<'_, K> {
 
     /// The contestant at the start: every answer checked.
     fn lane<'a>(&self, cell: &Cell, asked: &'a Asked<'_, K>, racer: &'a Racer<'_, K>) -> Option<Lane<'a, K>> {
-        let fib = racer.built.as_ref().ok()?.fib.as_ref();
+        let structure = &racer.built.as_ref().ok()?.structure;
         let shape = Shape::new(asked.traffic.dependent, cell.batch);
         let count = asked.traffic.keys.len().min(racer.keys_max);
         let keys = &asked.traffic.keys[..count];
         let judged_by_second = racer.contestant.name == self.judges.first.0;
         let expected = &asked.expected[usize::from(judged_by_second)][..count];
-        let (wrong, time) = pass::check(fib, shape, keys, expected, cell.threads);
+        let (wrong, time) = pass::check(structure, shape, keys, expected, cell.threads);
         let pace = count as f64 / time.as_secs_f64().max(1e-9);
-        Some(Lane { fib, shape, keys, threads: cell.threads, pace, mlps: Vec::new(), wrong })
+        Some(Lane { structure, shape, keys, threads: cell.threads, pace, mlps: Vec::new(), wrong })
     }
 
     fn row(&self, cell: &Cell, traffic: &Traffic<K>, racer: &Racer<'_, K>, lane: Option<Lane<'_, K>>) -> Row {
         let contestant = racer.contestant;
         let built = racer.built.as_ref().ok();
-        let memory = built.map(|built| built.fib.memory());
+        let memory = built.map(|built| built.structure.fib().memory());
         let mut mlps = lane.as_ref().map(|lane| lane.mlps.clone()).unwrap_or_default();
         mlps.sort_unstable_by(f64::total_cmp);
         let keys = lane.as_ref().map_or(0, |lane| lane.keys.len());
@@ -263,7 +264,7 @@ impl<K: Key> Lane<'_, K> {
     fn rate(&self, run: usize, runs: usize, time: Duration) -> f64 {
         let wanted = (self.pace * time.as_secs_f64()) as usize;
         let load = load(self.keys, wanted.max(LOOKUPS_MIN.min(self.keys.len())), run, runs);
-        let time = pass::time(self.fib, self.shape, load, self.threads).as_secs_f64();
+        let time = pass::time(self.structure, self.shape, load, self.threads).as_secs_f64();
         (load.keys.len() * load.passes) as f64 / time.max(1e-9)
     }
 }

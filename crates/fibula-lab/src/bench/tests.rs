@@ -1,6 +1,8 @@
 //! The benchmark sees what it must see. No speed is asserted here.
 
 use core::net::Ipv4Addr;
+use core::ops::Range;
+use core::time::Duration;
 use std::path::Path;
 
 use fibula::fib::registry::Role;
@@ -78,7 +80,7 @@ fn faulty(fault: Fault) -> Contestant<u32> {
         "faulty",
         Box::new(move |routes| {
             let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
-            Ok(Box::new(Faulty { right, fault }))
+            Ok(Structure::Fib(Box::new(Faulty { right, fault })))
         }),
     )
 }
@@ -142,6 +144,80 @@ fn wrong_answers_are_counted() {
     let singles = wrong(Fault::OddSingles, "match");
     assert!(singles[0] > 1_000 && singles[1] == 0, "{singles:?}");
     assert!(wrong(Fault::OddSingles, "seq")[0] > 0);
+}
+
+/// Right, in a form of its own: answers are bits inverted. A fault leaves out the last answer of each full block.
+struct OwnForm {
+    right: Box<dyn Fib<u32>>,
+    fault: bool,
+}
+
+struct OwnAnswers<'a> {
+    of: &'a OwnForm,
+    keys: Vec<u32>,
+    answers: Vec<u32>,
+}
+
+impl Fib<u32> for OwnForm {
+    fn lookup(&self, _: u32) -> Option<NextHop> {
+        panic!("asked in our form")
+    }
+
+    fn memory(&self) -> Memory {
+        self.right.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+impl Native<u32> for OwnForm {
+    fn prepare(&self, keys: &[u32], room: usize) -> Box<dyn Prepared + '_> {
+        Box::new(OwnAnswers { of: self, keys: keys.to_vec(), answers: vec![7; room] })
+    }
+
+    fn build_time(&self) -> Option<Duration> {
+        Some(Duration::from_secs(9))
+    }
+}
+
+impl Prepared for OwnAnswers<'_> {
+    fn lookup(&mut self, _: Shape, keys: Range<usize>) {
+        for block in self.keys[keys].chunks(self.answers.len()) {
+            let answered = block.len() - usize::from(self.of.fault && block.len() == 256);
+            for (&key, answer) in block[..answered].iter().zip(&mut self.answers) {
+                *answer = !self.of.right.lookup(key).map_or(0, NextHop::id);
+            }
+        }
+    }
+
+    fn take(&mut self, results: &mut [Option<NextHop>]) {
+        for (result, answer) in results.iter_mut().zip(&self.answers) {
+            *result = NextHop::new(!answer);
+        }
+        self.answers.fill(7);
+    }
+}
+
+#[test]
+fn who_has_forms_of_its_own_is_timed_and_checked_on_them() {
+    let routes = table::<u32>(500);
+    let rows = |fault| {
+        let build: Build<u32> = Box::new(move |routes| {
+            let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
+            Ok(Structure::Native(Box::new(OwnForm { right, fault })))
+        });
+        let plan = Plan { traffic: vec!["match".into(), "seq".into()], threads: vec![1, 3], ..plan() };
+        bench(&plan, &routes, &[contestant("own", build)])
+    };
+    for row in rows(false) {
+        assert_eq!((row.wrong, row.build_time_ms), (0, Some(9_000.0)), "{row:?}");
+        assert!(row.rates().is_some_and(|[min, ..]| min > 0.0) && row.checked > row.keys, "{row:?}");
+    }
+    // Of 2,002 addresses at the ends of prefixes 7 blocks are full, of 3,000 keys 11; of 1,000 a thread 3.
+    let wrong: Vec<_> = rows(true).iter().map(|row| row.wrong).collect();
+    assert_eq!(wrong, [7 + 11, 7 + 9, 7 + 11, 7 + 9, 7 + 11, 7 + 9]);
 }
 
 #[test]

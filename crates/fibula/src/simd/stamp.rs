@@ -4,12 +4,18 @@
 /// was compiled for it.
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
-/// operations of the module it names. Generic constants stand in brackets behind the name.
+/// operations of the module it names. Generic constants stand in brackets behind the name. Where the caller does not
+/// ask the portable set, as its keys are in no lanes yet, no function is named for it, and the kernel panics there.
 macro_rules! kernel {
+    (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
+    (@scalar () ($($argument:ident),*)) => {{
+        let _ = ($(&$argument),*);
+        unreachable!("the portable set has no lanes")
+    }};
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident $([$(const $generic:ident: $kind:ty),+])? ($($argument:ident: $type:ty),* $(,)?)
-        scalar $scalar:path;
+        $(scalar $scalar:path;)?
         vector $op:ident $body:block
     ) => {
         $(#[$meta])*
@@ -55,7 +61,7 @@ macro_rules! kernel {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Icelake => unsafe { icelake $(::<$($generic),+>)? ($($argument),*) },
-                _ => $scalar($($argument),*),
+                _ => $crate::simd::kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
     };

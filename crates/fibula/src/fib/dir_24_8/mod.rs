@@ -44,6 +44,7 @@
 
 mod build;
 mod check;
+mod kernel;
 mod layout;
 mod lookup;
 #[cfg(test)]
@@ -72,7 +73,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Contestant,
         update: Update::Rebuild,
         limits: Some("32,768 segments, 32,767 next hops"),
-        isas: &[Isa::Scalar],
+        isas: Isa::ALL,
         preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Dir248::build(routes, limits)?)),
     }]

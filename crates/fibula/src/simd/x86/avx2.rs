@@ -60,6 +60,10 @@ operations! { "avx2"
     fn shl[const BITS: i32](a: V) -> V { _mm256_slli_epi32::<BITS>(a) }
     /// Lanes shifted right by a constant, zeros follow.
     fn shr[const BITS: i32](a: V) -> V { _mm256_srli_epi32::<BITS>(a) }
+    /// Lanes shifted left by one count.
+    fn shl_by(a: V, by: Count) -> V {
+        _mm256_sll_epi32(a, by)
+    }
     /// Lanes shifted right by one count.
     fn shr_by(a: V, by: Count) -> V { _mm256_srl_epi32(a, by) }
     /// Each lane shifted left by its own count; 32 and more give 0.
@@ -86,12 +90,13 @@ operations! { "avx2"
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_and_si256(m, a) }
 
-    /// How many of the four bytes of a lane are not above `limit`, unsigned.
-    fn bytes_up_to(bytes: V, limit: V) -> V {
-        let limits = _mm256_mullo_epi32(limit, _mm256_set1_epi32(0x0101_0101));
-        let not_above = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes, limits), limits);
-        // Minus one a byte that counts.
-        sum_bytes(_mm256_abs_epi8(not_above))
+    /// How many of the four bytes of a lane are below `limit`, which is at most 255.
+    fn bytes_below(bytes: V, limit: V) -> V {
+        let spread = _mm256_setr_epi8(
+            0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
+        );
+        let above = _mm256_subs_epu8(_mm256_shuffle_epi8(limit, spread), bytes);
+        sum_bytes(_mm256_min_epu8(above, _mm256_set1_epi8(1)))
     }
 
     /// The sum of the four bytes of each lane, at most 127 each.
