@@ -9,6 +9,7 @@ use fibula::fib::registry::Role;
 use fibula::fib::{BuildError, CheckError, Fib, registry};
 use fibula::memory::{Limits, Memory};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
+use fibula::simd::Present;
 
 use super::*;
 use crate::table::{Profile, TableSpec, generate};

@@ -11,7 +11,11 @@ impl<K: Key> Dir248<K> {
         let holds = CheckError::unless;
         let codes = self.next_hops.as_ref().map_or(usize::from(SEGMENT), Vec::len);
         let pad = |table: &[u16]| table.len().checked_sub(PAD).is_some_and(|len| table[len..] == [0; PAD]);
-        holds(pad(&self.first) && pad(&self.segments), "an entry behind each table, for what gathers read", 0)?;
+        holds(
+            pad(&self.first) && pad(&self.segments),
+            "an entry behind each table, for what gathers read",
+            0,
+        )?;
         let first = &self.first[..self.first.len() - PAD];
         let entries = &self.segments[..self.segments.len() - PAD];
         holds(first.len() == Self::ENTRIES, "an entry for all leading bits", first.len())?;

@@ -209,13 +209,13 @@ impl Wide {
                 entries += further.len() + 1;
             }
         });
-        let mut direct: Vec<u64> = budget.vec(1 << geometry.k)?;
+        let mut direct: Vec<[u32; 2]> = budget.vec(1 << geometry.k)?;
         let mut bases = budget.vec(entries)?;
         let mut next_hops = budget.vec(entries)?;
         cut(&swept, geometry, |piece| match piece {
-            Piece::Whole { chunks, code } => direct.resize(direct.len() + chunks, code.into()),
+            Piece::Whole { chunks, code } => direct.resize(direct.len() + chunks, [code, 0]),
             Piece::Cut { code, further } => {
-                direct.push((further.len() as u64) << 32 | bases.len() as u64);
+                direct.push([bases.len() as u32, further.len() as u32]);
                 bases.push(0);
                 bases.extend(further.iter().map(|range| (range.start & ((1 << geometry.rest) - 1)) as u16));
                 next_hops.push(code);

@@ -68,9 +68,9 @@ const _: () = assert!(u16::BITS == SHORT_CODE_BITS + 8, "k >= 16 leaves a short 
 /// The format that holds any table.
 #[derive(Debug, Clone)]
 pub(super) struct Wide {
-    /// By the first k bits of the key: entries of the chunk less one in the high half, its first entry in the
-    /// low half; 0 in the high half means that the low half is the next hop.
-    pub(super) direct: Vec<u64>,
+    /// By the first k bits of the key: the first entry of the chunk, and the number of its entries less one; 0 there
+    /// means that the first word is the next hop.
+    pub(super) direct: Vec<[u32; 2]>,
     /// First address bits behind the first k of each range.
     pub(super) bases: Vec<u16>,
     /// Next hop of each range, 0 for no route.

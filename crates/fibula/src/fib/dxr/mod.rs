@@ -111,6 +111,7 @@
 mod build;
 mod check;
 mod geometry;
+mod kernel;
 mod layout;
 mod lookup;
 mod statistics;
@@ -143,7 +144,7 @@ macro_rules! line {
             role: Role::Contestant,
             update: Update::Rebuild,
             limits: limits(OPTIONS),
-            isas: &[Isa::Scalar],
+            isas: isas(OPTIONS),
             preference: |_| 0,
             build: |routes, limits| boxed(routes, OPTIONS, limits),
         }
@@ -201,6 +202,13 @@ const fn summary(options: Options) -> &'static str {
         (Format::Wide, _) => "direct table, then a binary search; holds any table",
         (_, Search::EarlyStop) => "direct table, then the paper's binary search of 2- or 4-byte ranges",
         (_, Search::BranchFree) => "direct table, then binary searches side by side without branches",
+    }
+}
+
+const fn isas(options: Options) -> &'static [Isa] {
+    match options.search {
+        Search::EarlyStop => &[Isa::Scalar],
+        Search::BranchFree => Isa::ALL,
     }
 }
 

@@ -49,6 +49,24 @@ pub(crate) fn for_each_block<K: Key>(
     }
 }
 
+/// Asserts that batches of every length up to 70 and 512, 513 and 519 keys, at any place in `keys`, get the answers of
+/// single lookups from every set that this machine has, and that nothing behind their results is written.
+#[cfg(test)]
+pub(crate) fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
+    let untouched = NextHop::new(u32::MAX);
+    let expected: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();
+    for isa in Present::all() {
+        for count in (0..71).chain([512, 513, 519]).filter(|&count| count <= keys.len()) {
+            for start in [0, (count * 7) % (keys.len() - count + 1), keys.len() - count] {
+                let mut results = vec![untouched; count + 1];
+                fib.lookup_batch_on(isa, &keys[start..start + count], &mut results[..count]);
+                assert_eq!(results[..count], expected[start..start + count], "{} {count} {start}", isa.isa());
+                assert_eq!(results[count], untouched);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

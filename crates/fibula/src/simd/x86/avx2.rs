@@ -24,7 +24,7 @@ macro_rules! operations {
 }
 pub(super) use operations;
 
-operations! { "avx2"
+operations! { "avx2,bmi2"
     /// The same value in every lane.
     fn splat(value: u32) -> V { _mm256_set1_epi32(value as i32) }
 
@@ -53,6 +53,12 @@ operations! { "avx2"
     fn or(a: V, b: V) -> V { _mm256_or_si256(a, b) }
     /// Smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { _mm256_min_epu32(a, b) }
+    /// The bits that are set in any lane.
+    fn union(a: V) -> u32 {
+        let half = _mm_or_si128(_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a));
+        let quarter = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
+        (_mm_cvtsi128_si32(quarter) | _mm_extract_epi32::<1>(quarter)) as u32
+    }
     /// Products of the lower 16 bits of each lane, and of the upper 16 bits apart: for factors and products below
     /// 2^16 the plain product.
     fn mul16(a: V, b: V) -> V { _mm256_mullo_epi16(a, b) }
@@ -75,6 +81,8 @@ operations! { "avx2"
 
     /// Whether two lanes are equal.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32(a, b) }
+    /// Whether the first is not above the second, unsigned.
+    fn up_to(a: V, b: V) -> M { _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a) }
     /// Whether the highest bit is set.
     fn sign(a: V) -> M { _mm256_srai_epi32::<31>(a) }
     /// Whether any bit of `bits` is set, which has one bit set a lane.
@@ -89,6 +97,14 @@ operations! { "avx2"
     fn select(m: M, a: V, b: V) -> V { _mm256_blendv_epi8(b, a, m) }
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_and_si256(m, a) }
+
+    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    fn compress(m: M, a: V) -> V {
+        // A byte a lane of the mask, all ones or zeros; by it the numbers of those lanes are packed.
+        let lanes = _pdep_u64(bits(m).into(), 0x0101_0101_0101_0101) * 0xff;
+        let from = _pext_u64(0x0706_0504_0302_0100, lanes);
+        pick(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(from as i64)))
+    }
 
     /// How many of the four bytes of a lane are below `limit`, which is at most 255.
     fn bytes_below(bytes: V, limit: V) -> V {
@@ -129,13 +145,16 @@ operations! { "avx2"
         unsafe { _mm256_mask_i32gather_epi32::<4>(splat(0), table.slice().as_ptr().cast(), index, m) }
     }
 
-    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table.
-    fn gather_halves(table: Halves<'_>, index: V) -> V {
+    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
+    /// each lane those behind them.
+    fn gather_pairs(table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
-        let pairs = unsafe { _mm256_i32gather_epi32::<2>(table.slice().as_ptr().cast(), index) };
-        and(pairs, splat(0xffff))
+        unsafe { _mm256_i32gather_epi32::<2>(table.slice().as_ptr().cast(), index) }
     }
+
+    /// The 16-bit elements at the lanes' indices, as [`gather_pairs`].
+    fn gather_halves(table: Halves<'_>, index: V) -> V { and(gather_pairs(table, index), splat(0xffff)) }
 
     /// As [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {

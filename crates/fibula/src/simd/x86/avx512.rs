@@ -10,9 +10,11 @@ use crate::simd::{Bytes, Halves, Words};
 /// One truth a lane.
 pub(crate) type M = __mmask8;
 
-operations! { "avx2,avx512f,avx512vl,avx512bw,avx512dq"
+operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// Whether two lanes are equal.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32_mask(a, b) }
+    /// Whether the first is not above the second, unsigned.
+    fn up_to(a: V, b: V) -> M { _mm256_cmple_epu32_mask(a, b) }
     /// Whether the highest bit is set.
     fn sign(a: V) -> M { _mm256_movepi32_mask(a) }
     /// Whether any bit of `bits` is set, which has one bit set a lane.
@@ -27,6 +29,9 @@ operations! { "avx2,avx512f,avx512vl,avx512bw,avx512dq"
     fn select(m: M, a: V, b: V) -> V { _mm256_mask_mov_epi32(b, m, a) }
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_maskz_mov_epi32(m, a) }
+
+    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    fn compress(m: M, a: V) -> V { _mm256_maskz_compress_epi32(m, a) }
 
     /// As [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V {
