@@ -55,7 +55,10 @@ impl<T: Copy + PartialEq + core::fmt::Debug> Pair<T> {
         self.live_bytes += usage.live_bytes;
         if let Some(limit) = self.limits.memory_bytes {
             let peak = before.1.max(memory::of(&self.buffer).held_bytes()) + usage.peak_bytes as usize;
-            assert!(usage.peak_bytes <= limit as isize && self.budget.used_bytes() <= limit, "{peak} of {limit}");
+            assert!(
+                usage.peak_bytes <= limit as isize && self.budget.used_bytes() <= limit,
+                "{peak} of {limit}"
+            );
         }
         let Err(OutOfMemory { wanted_bytes, limit_bytes, .. }) = result else { return true };
         assert_eq!((self.buffer.as_ptr(), self.budget.used_bytes()), before, "refused, and yet changed");
@@ -111,7 +114,10 @@ impl<T: Copy + PartialEq + core::fmt::Debug> Pair<T> {
             Op::Copy => {
                 let copy = self.buffer.clone();
                 assert_eq!(copy[..], self.model[..]);
-                assert!(memory::of(&copy).held_bytes() <= copy.len() * size_of::<T>() * 9 / 8 + HUGE_PAGE_BYTES / 16);
+                assert!(
+                    memory::of(&copy).held_bytes()
+                        <= copy.len() * size_of::<T>() * 9 / 8 + HUGE_PAGE_BYTES / 16
+                );
             }
             Op::Settle => {
                 let ((), usage) = measure(None, || self.budget.free(std::mem::take(&mut self.buffer)));

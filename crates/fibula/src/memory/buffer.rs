@@ -279,7 +279,9 @@ impl<T: Copy> Grow for Buffer<T> {
         match mapping(self.len * size_of::<T>(), Tail::Fitting) {
             Some(bytes) if self.mapped_bytes > 0 => {
                 // SAFETY: the mapping is this buffer's, and no element lies behind `bytes`.
-                if bytes < self.mapped_bytes && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) } {
+                if bytes < self.mapped_bytes
+                    && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) }
+                {
                     self.mapped_bytes = bytes;
                     self.capacity = bytes / size_of::<T>();
                 }

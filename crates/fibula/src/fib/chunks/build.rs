@@ -66,7 +66,7 @@ impl Filling {
         Ok(Self {
             geometry,
             direct: budget.buffer(1 << geometry.direct_bits)?,
-            area: Buffer::new(),
+            area: Buffer::default(),
             budget,
             done: 0,
             word: 0,

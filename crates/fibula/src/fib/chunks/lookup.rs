@@ -8,7 +8,7 @@ use crate::simd::{Bytes, LANES, Present};
 
 use super::Chunks;
 use super::kernel;
-use super::layout::{Entry, Form, Geometry, PADDING, map_place, map_rank, width_mask};
+use super::layout::{Entry, Form, Geometry, map_place, map_rank, width_mask};
 
 /// A table as kernels see it.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +141,12 @@ fn stages(view: &View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
 impl<K: Key> Chunks<K> {
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
-        View { geometry: self.geometry, direct: &self.direct, area: &self.area, bytes: Bytes::new(&self.area) }
+        View {
+            geometry: self.geometry,
+            direct: &self.direct,
+            area: &self.area,
+            bytes: Bytes::new(&self.area),
+        }
     }
 }
 
@@ -174,8 +179,7 @@ impl<K: Key> Fib<K> for Chunks<K> {
     }
 
     fn memory(&self) -> Memory {
-        let both = memory::of(&self.direct) + memory::of(&self.area);
-        Memory { lookup_bytes: both.lookup_bytes - size_of_val(&self.area[..PADDING]), ..both }
+        memory::of(&self.direct) + memory::of(&self.area)
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -74,8 +74,8 @@ impl<K: Key> Fib<K> for Dir248<K> {
     }
 
     fn memory(&self) -> Memory {
-        let dictionary = self.next_hops.as_ref().map(memory::of).unwrap_or_default();
-        memory::of(&self.first) + memory::of(&self.segments) + dictionary
+        let dictionary = self.next_hops.as_ref().map(memory::of);
+        memory::of(&self.first) + memory::of(&self.segments) + dictionary.unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), CheckError> {
