@@ -125,6 +125,7 @@ impl Table {
             lookup_bytes: usize::try_from(first + survey.groups * group)?,
             allocated_bytes: allocated,
             mapped_bytes: allocated.next_multiple_of(4096),
+            huge_bytes: if HUGE_PAGES { allocated } else { 0 },
         };
         Ok(Self { handle, survey, memory, build_time })
     }
