@@ -12,11 +12,12 @@ use fibula::fib::registry::Role;
 use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::memory::Memory;
 use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+use fibula::simd::Present;
 
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
 use super::sys::{Asking, Config, Handle, Keys, Room};
-use crate::bench::{Contestant, Native, Prepared, Shape, Structure};
+use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
 
 /// Whether to lie in huge pages: as our structures do.
 const HUGE_PAGES: bool = false;
@@ -46,7 +47,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
             Contestant {
                 name: form.name.to_owned(),
                 rival: true,
-                isa: form.isa.to_owned(),
+                kernels: vec![Kernel::of_rival(form.isa)],
                 role: Role::Contestant,
                 build: Box::new(move |routes| {
                     let table = shared.table(form, routes)?;
@@ -228,7 +229,7 @@ impl<K: Key> Fib<K> for Rival<K> {
         answer[0]
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut prepared = self.prepare(keys, keys.len());
         prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
@@ -253,6 +254,10 @@ impl<K: Key> Native<K> for Rival<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
+    }
+
+    fn huge_pages(&self) -> bool {
+        HUGE_PAGES
     }
 }
 
