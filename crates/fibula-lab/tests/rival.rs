@@ -113,7 +113,7 @@ fn missing<K: Key>(contestant: &Contestant<K>) -> bool {
         && std::arch::is_x86_feature_detected!("avx512bw");
     #[cfg(not(target_arch = "x86_64"))]
     let has = false;
-    contestant.isa == "avx512" && !has
+    contestant.kernels[0].isa == "avx512" && !has
 }
 
 #[test]

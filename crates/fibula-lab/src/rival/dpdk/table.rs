@@ -17,7 +17,7 @@ use fibula::simd::Present;
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
 use super::sys::{Asking, Config, Handle, Keys, Room};
-use crate::bench::{Contestant, Native, Prepared, Shape, Structure};
+use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
 
 /// Whether to ask for huge pages: as our structures do.
 const HUGE_PAGES: bool = true;
@@ -47,7 +47,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
             Contestant {
                 name: form.name.to_owned(),
                 rival: true,
-                isa: form.isa.to_owned(),
+                kernels: vec![Kernel::of_rival(form.isa)],
                 role: Role::Contestant,
                 build: Box::new(move |routes| {
                     let table = shared.table(form, routes)?;
@@ -256,6 +256,10 @@ impl<K: Key> Native<K> for Rival<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
+    }
+
+    fn huge_pages(&self) -> bool {
+        HUGE_PAGES
     }
 }
 
