@@ -40,7 +40,7 @@ fn table<K: Key>(routes: usize) -> Model<K> {
 }
 
 fn within(memory_bytes: usize) -> Limits {
-    Limits { memory_bytes: Some(memory_bytes) }
+    Limits::within(memory_bytes)
 }
 
 impl<K: Key> Line for Algorithm<K> {

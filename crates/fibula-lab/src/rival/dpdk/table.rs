@@ -12,6 +12,7 @@ use fibula::fib::registry::Role;
 use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::memory::Memory;
 use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+use fibula::simd::Present;
 
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
@@ -228,7 +229,8 @@ impl<K: Key> Fib<K> for Rival<K> {
         answer[0]
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    /// Its instruction set is that of its form.
+    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut prepared = self.prepare(keys, keys.len());
         prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge};
-use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::layout::{Entry, Form, Geometry, MAP_BITS, PADDING, map_words, width_mask};
@@ -45,8 +45,8 @@ const SPARSE_MAX: usize = 4;
 /// Tables under construction, filled from the first address on.
 struct Filling {
     geometry: Geometry,
-    direct: Vec<u32>,
-    area: Vec<u32>,
+    direct: Buffer<u32>,
+    area: Buffer<u32>,
     budget: Budget,
     /// Addresses below this one are done.
     done: u64,
@@ -65,8 +65,8 @@ impl Filling {
         let mut budget = Budget::new(limits);
         Ok(Self {
             geometry,
-            direct: budget.vec(1 << geometry.direct_bits)?,
-            area: Vec::new(),
+            direct: budget.buffer(1 << geometry.direct_bits)?,
+            area: Buffer::default(),
             budget,
             done: 0,
             word: 0,
@@ -241,7 +241,7 @@ fn width(slots: &[u64], ones_are_taken: bool) -> u32 {
 }
 
 /// Appends a map: a word for every [`MAP_BITS`] slots, with the set bits of the words before it counted.
-fn append_map(area: &mut Vec<u32>, bits: impl Iterator<Item = bool>) {
+fn append_map(area: &mut Buffer<u32>, bits: impl Iterator<Item = bool>) {
     let (mut word, mut count) = (0, 0);
     let mut slots = 0;
     for bit in bits {

@@ -69,7 +69,10 @@ impl Walk<'_> {
         for at in (start - words - count..start - words).rev() {
             let entry = Entry(self.area[at]);
             holds(entry.is_chunk(), "a deeper slot has a chunk", at)?;
-            self.rest(entry)?;
+            // Neighbouring slots of one next hop that no value can hold share their chunk.
+            if at + 1 == start - words || self.area[at + 1] != entry.0 {
+                self.rest(entry)?;
+            }
         }
         holds(self.done == start - words - count, "the list follows the last deeper chunk", start)?;
         self.done = start;

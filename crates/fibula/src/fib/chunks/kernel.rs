@@ -1,58 +1,22 @@
 //! The vector kernels: a block of keys in stages, eight lanes at a time.
 
-use crate::net::NextHop;
-use crate::simd::{Bytes, LANES, Present, Words, kernel};
+use crate::fib::parts::lanes::BLOCK;
+use crate::simd::{LANES, Words, kernel};
 
-use super::layout::{Entry, Form, MAP_BITS, width_mask};
-use super::lookup::{self, View};
-
-/// Keys of a block: what a stage works through before the next one begins. Their entries and addresses fit the
-/// first-level cache, and a lane's number fits a byte.
-pub(super) const BLOCK: usize = 256;
-
-/// Looks a block up, of keys that `align` turns into words aligned to the left.
-pub(super) fn lookup<K: Copy>(
-    isa: Present,
-    view: View<'_>,
-    keys: &[K],
-    results: &mut [Option<NextHop>],
-    align: impl Fn(K) -> u32,
-) {
-    let count = keys.len();
-    if count < LANES {
-        for (&key, result) in keys.iter().zip(results) {
-            *result = NextHop::new(view.find(align(key)));
-        }
-        return;
-    }
-    // Lanes behind the last key look up address 0 and are dropped.
-    let mut words = [0; BLOCK];
-    for (word, &key) in words.iter_mut().zip(keys) {
-        *word = align(key);
-    }
-    let mut found = [0; BLOCK];
-    let padded = count.next_multiple_of(LANES);
-    match view.geometry.form {
-        Form::Rank => block::<false>(isa, view, &words[..padded], &mut found[..padded]),
-        Form::Dense => block::<true>(isa, view, &words[..padded], &mut found[..padded]),
-    }
-    NextHop::words(results).copy_from_slice(&found[..count]);
-}
-
-/// The scalar kernel, where no vectors are to be used.
-fn scalar<const DENSE: bool>(view: View<'_>, keys: &[u32], found: &mut [u32]) {
-    lookup::block(view, keys, found);
-}
+use super::layout::{Entry, MAP_BITS, width_mask};
+use super::lookup::{View, block as scalar};
 
 kernel! {
-    /// Next hops of a block of keys, a multiple of [`LANES`] and at most [`BLOCK`] of them.
-    fn block[const DENSE: bool](view: View<'_>, keys: &[u32], found: &mut [u32])
+    /// Next hops of a block of keys. `DENSE` is the form of the table's chunks.
+    pub(super) fn block[const DENSE: bool](
+        view: View<'_>,
+        keys: &[[u32; LANES]],
+        found: &mut [[u32; LANES]],
+    )
     scalar scalar::<DENSE>;
     vector op {
         let geometry = view.geometry;
-        let (direct, words, bytes) = (Words::new(view.direct), Words::new(view.area), Bytes::new(view.area));
-        let (keys, _) = keys.as_chunks::<LANES>();
-        let (found, _) = found.as_chunks_mut::<LANES>();
+        let (direct, words, bytes) = (Words::new(view.direct), Words::new(view.area), view.bytes);
         let three = op::splat(3);
         let width_masks = op::load(&WIDTH_MASKS);
         let offset_bits = op::splat(Entry::OFFSET);
@@ -66,44 +30,53 @@ kernel! {
         let head_bytes = op::load(&geometry.head_words().map(|words| 4 * words));
         let slot_from = op::count(geometry.direct_bits);
         let slot_at = op::count(32 - geometry.chunk_bits);
-        let mut addresses = [[0; LANES]; BLOCK / LANES];
-
-        // Second stage: where the values stand. Lanes without a chunk load nothing.
-        for ((keys, found), addresses) in keys.iter().zip(&*found).zip(&mut addresses) {
-            let entry = op::load(found);
-            let slot = op::shr_by(op::shl_by(op::load(keys), slot_from), slot_at);
-            let shift = op::and(op::shr::<{ Entry::SHIFT_AT as i32 }>(entry), op::splat(7));
-            let slot = op::shrv(slot, shift);
-            let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
-            let offset = op::and(entry, offset_bits);
-            let (base, index) = if DENSE {
-                (op::shl::<2>(offset), slot)
-            } else {
-                let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
-                let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
-                let map = op::gather_where(op::sign(entry), words, op::add(offset, place));
-                let up_to = op::shrv(op::splat(0x00ff_ffff), op::sub(op::splat(MAP_BITS - 1), bit));
-                let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
-                (op::add(op::shl::<2>(offset), op::pick(head_bytes, shift)), rank)
-            };
-            op::store(addresses, op::add(base, op::shlv(index, width)));
-        }
-
-        // Third stage: the values. Lanes whose value says that they are deeper are noted.
-        let mut deep = [0u8; BLOCK + LANES];
+        let mut deep = [0u8; BLOCK * LANES + LANES];
         let mut deep_count = 0;
-        for (at, (found, addresses)) in found.iter_mut().zip(&addresses).enumerate() {
-            let entry = op::load(found);
+
+        // Last stage: the values. Lanes whose value says that they are deeper are noted.
+        let mut answer = |at: usize, found: &mut [u32; LANES], entry: op::V, width: op::V, address: op::V| {
             let in_chunk = op::sign(entry);
-            let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
             let mask = op::pick(width_masks, width);
-            let value = op::and(op::gather_bytes_where(in_chunk, bytes, op::load(addresses)), mask);
+            let value = op::and(op::gather_bytes_where(in_chunk, bytes, address), mask);
             let deeper = op::bits(op::both(in_chunk, op::eq(value, mask)));
             op::store(found, op::select(in_chunk, value, entry));
             if deeper != 0 {
                 let lanes: &mut [u8; LANES] = deep[deep_count..].first_chunk_mut().expect("room for a vector");
                 *lanes = lanes_of(deeper, at);
                 deep_count += deeper.count_ones() as usize;
+            }
+        };
+        if DENSE {
+            for (at, (keys, found)) in keys.iter().zip(&mut *found).enumerate() {
+                let entry = op::load(found);
+                let slot = op::shr_by(op::shl_by(op::load(keys), slot_from), slot_at);
+                let shift = op::and(op::shr::<{ Entry::SHIFT_AT as i32 }>(entry), op::splat(7));
+                let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
+                let base = op::shl::<2>(op::and(entry, offset_bits));
+                answer(at, found, entry, width, op::add(base, op::shlv(op::shrv(slot, shift), width)));
+            }
+        } else {
+            // Stage between: where the values stand. Lanes without a chunk load nothing.
+            let mut addresses = [[0; LANES]; BLOCK];
+            for ((keys, found), addresses) in keys.iter().zip(&*found).zip(&mut addresses) {
+                let entry = op::load(found);
+                let slot = op::shr_by(op::shl_by(op::load(keys), slot_from), slot_at);
+                let shift = op::and(op::shr::<{ Entry::SHIFT_AT as i32 }>(entry), op::splat(7));
+                let slot = op::shrv(slot, shift);
+                let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
+                let offset = op::and(entry, offset_bits);
+                let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
+                let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
+                let map = op::gather_where(op::sign(entry), words, op::add(offset, place));
+                let up_to = op::shrv(op::splat(0x00ff_ffff), op::sub(op::splat(MAP_BITS - 1), bit));
+                let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
+                let base = op::add(op::shl::<2>(offset), op::pick(head_bytes, shift));
+                op::store(addresses, op::add(base, op::shlv(rank, width)));
+            }
+            for (at, (found, addresses)) in found.iter_mut().zip(&addresses).enumerate() {
+                let entry = op::load(found);
+                let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
+                answer(at, found, entry, width, op::load(addresses));
             }
         }
         if deep_count == 0 {

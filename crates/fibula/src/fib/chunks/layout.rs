@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use crate::memory::Buffer;
 use crate::net::Key;
 
 /// The engine. [`Form`] says what its chunks look like.
@@ -9,9 +10,9 @@ use crate::net::Key;
 pub struct Chunks<K> {
     pub(super) geometry: Geometry,
     /// By the leading bits of the key: an [`Entry`].
-    pub(super) direct: Vec<u32>,
+    pub(super) direct: Buffer<u32>,
     /// Chunks, a list of deeper chunks before each that needs one, and [`PADDING`] words.
-    pub(super) area: Vec<u32>,
+    pub(super) area: Buffer<u32>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 

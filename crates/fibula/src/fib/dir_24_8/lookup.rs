@@ -2,7 +2,7 @@
 
 use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::{Halves, Present, Words};
 
@@ -74,15 +74,8 @@ impl<K: Key> Fib<K> for Dir248<K> {
     }
 
     fn memory(&self) -> Memory {
-        let (first, segments) = (&self.first, &self.segments);
-        let dictionary = self.next_hops.as_ref();
-        Memory {
-            lookup_bytes: size_of_val(&**first)
-                + size_of_val(&**segments)
-                + dictionary.map_or(0, |next_hops| size_of_val(&**next_hops)),
-            allocated_bytes: allocated(first) + allocated(segments) + dictionary.map_or(0, allocated),
-            mapped_bytes: 0,
-        }
+        let dictionary = self.next_hops.as_ref().map(memory::of);
+        memory::of(&self.first) + memory::of(&self.segments) + dictionary.unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), CheckError> {

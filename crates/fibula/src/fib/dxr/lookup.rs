@@ -335,7 +335,7 @@ impl<K: Key> Fib<K> for Dxr<K> {
                 allocated(direct) + allocated(bases) + allocated(next_hops),
             ),
         };
-        Memory { lookup_bytes, allocated_bytes, mapped_bytes: 0 }
+        Memory { lookup_bytes, allocated_bytes, mapped_bytes: 0, huge_bytes: 0 }
     }
 
     fn check(&self) -> Result<(), CheckError> {

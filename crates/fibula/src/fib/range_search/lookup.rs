@@ -1,7 +1,7 @@
 //! The search, alone and eight at a time.
 
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
@@ -47,11 +47,7 @@ impl<K: Key> Fib<K> for RangeSearch<K> {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            lookup_bytes: size_of_val(&*self.starts) + size_of_val(&*self.next_hops),
-            allocated_bytes: allocated(&self.starts) + allocated(&self.next_hops),
-            mapped_bytes: 0,
-        }
+        memory::of(&self.starts) + memory::of(&self.next_hops)
     }
 
     fn check(&self) -> Result<(), CheckError> {
