@@ -126,7 +126,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Contestant,
         update: Update::Rebuild,
         limits: None,
-        isas: &[Isa::Scalar],
+        isas: Isa::ALL,
         preference: |_| 0,
         build,
     };

@@ -172,4 +172,52 @@ operations! { "avx2,bmi2"
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
         unsafe { _mm256_mask_i32gather_epi32::<1>(splat(0), table.slice().as_ptr().cast(), offset, m) }
     }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank64(keys: &[i64], key: i64) -> usize {
+        let (eights, rest) = keys.as_chunks::<8>();
+        let mut rank = rank_few(rest, key);
+        let splat = _mm256_set1_epi64x(key);
+        for eight in eights {
+            let [low, high] = [0, 4].map(|at| {
+                let four: &[i64; 4] = eight[at..].first_chunk().expect("eight are two fours");
+                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
+            });
+            // The truths of four keys fill 32-bit lanes twice: one of each pair is enough.
+            let both = _mm256_blend_epi32::<0b1010_1010>(
+                _mm256_cmpgt_epi64(splat, low),
+                _mm256_cmpgt_epi64(splat, high),
+            );
+            rank += _mm256_movemask_ps(_mm256_castsi256_ps(both)).count_ones() as usize;
+        }
+        rank
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank32(keys: &[i32], key: i32) -> usize {
+        let (sixteens, rest) = keys.as_chunks::<16>();
+        let mut rank = rank_few(rest, key);
+        let splat = _mm256_set1_epi32(key);
+        for sixteen in sixteens {
+            let [low, high] = [0, 8].map(|at| {
+                let eight: &[i32; 8] = sixteen[at..].first_chunk().expect("sixteen are two eights");
+                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+            });
+            // Two bytes a key.
+            let both = _mm256_blend_epi16::<0b1010_1010>(
+                _mm256_cmpgt_epi32(splat, low),
+                _mm256_cmpgt_epi32(splat, high),
+            );
+            rank += _mm256_movemask_epi8(both).count_ones() as usize / 2;
+        }
+        rank
+    }
+}
+
+/// How many of `keys` lie strictly below `key`, one by one: for nodes narrower than a register.
+#[inline]
+pub(super) fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
+    keys.iter().filter(|&at| *at < key).count()
 }

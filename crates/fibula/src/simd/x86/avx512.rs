@@ -3,8 +3,8 @@
 
 use core::arch::x86_64::*;
 
-use super::avx2::operations;
 pub(crate) use super::avx2::*;
+use super::avx2::{operations, rank_few};
 use crate::simd::{Bytes, Halves, Words};
 
 /// One truth a lane.
@@ -55,5 +55,31 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         let offset = min(offset, splat(table.last()));
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
         unsafe { _mm256_mmask_i32gather_epi32::<1>(splat(0), m, offset, table.slice().as_ptr().cast()) }
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank64(keys: &[i64], key: i64) -> usize {
+        let (eights, rest) = keys.as_chunks::<8>();
+        let splat = _mm512_set1_epi64(key);
+        let mut rank = rank_few(rest, key);
+        for eight in eights {
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+            let node = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+            rank += _mm512_cmpgt_epi64_mask(splat, node).count_ones() as usize;
+        }
+        rank
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank32(keys: &[i32], key: i32) -> usize {
+        let (sixteens, rest) = keys.as_chunks::<16>();
+        let splat = _mm512_set1_epi32(key);
+        let mut rank = rank_few(rest, key);
+        for sixteen in sixteens {
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+            let node = unsafe { _mm512_loadu_si512(sixteen.as_ptr().cast()) };
+            rank += _mm512_cmpgt_epi32_mask(splat, node).count_ones() as usize;
+        }
+        rank
     }
 }
