@@ -40,10 +40,15 @@
 //!
 //! A gather reads 32 bits of which the lower 16 are the entry: both tables end with one entry for padding.
 //!
-//! `dfz4-2023`, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5 with 32 MiB of L3; medians of three
-//! runs: ids in place 157, kernels 233 (RND) and 228, 338 to 365 (MATCH); dictionary 159, kernels 249 to 258 and 352,
-//! 486 to 552. The three sets are within the noise of each other; rates of MATCH double where no neighbour is using
-//! the L3.
+//! dfz4-2023, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5 with 32 MiB of L3; medians of five
+//! runs. Rates of MATCH double where no neighbour is using the L3.
+//!
+//! | entries hold | traffic | portable | AVX2 | AVX-512 | Ice Lake |
+//! |---|---|---|---|---|---|
+//! | ids | RND | 162 | 241 | 240 | 238 |
+//! | | MATCH | 219 | 339 | 369 | 376 |
+//! | codes | RND | 131 | 222 | 222 | 222 |
+//! | | MATCH | 199 | 313 | 332 | 328 |
 //!
 //! The widths are 3/4 and 1/4 of the key, so that the tests' small spaces run the same code.
 //!

@@ -65,7 +65,7 @@
 //! ```text
 //! for each 8 keys: results = gather direct[keys >> (32 - k)]
 //! for each 8 keys: here = size(results) is 0;  append (entry, trailing bits, number) of the others to a queue
-//! for each 4 x 8 queued: low = first half - 1, size = entries;  as many times as the largest of the 32 chunks takes:
+//! for each 4 x 8 queued: low = first half - 1, size = entries; as often as the largest of the 32 chunks needs:
 //!                          half = size / 2, middle = low + (half << stride)
 //!                          low = middle where (gather halves[middle, middle + 1]) <= (probe, all ones)
 //!                          size -= half
@@ -78,14 +78,14 @@
 //! instead of codes in the third. Four vectors in step, as the loads of one step wait for those of the step before;
 //! more of them fill more registers than there are, and share one number of steps among more keys.
 //!
-//! dfz4-2023, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5; medians of three runs:
+//! dfz4-2023, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5; medians of five runs:
 //!
 //! | line | traffic | portable | AVX2 | AVX-512 | Ice Lake |
 //! |---|---|---|---|---|---|
-//! | `dxr-18-branch-free` | RND | 244 | 456 | 478 | 474 |
-//! | | MATCH | 110 | 225 | 229 | 225 |
-//! | `dxr-18-wide` | RND | 128 | 233 | 240 | 266 |
-//! | | MATCH | 58 | 130 | 140 | 147 |
+//! | `dxr-18-branch-free` | RND | 159 | 322 | 388 | 387 |
+//! | | MATCH | 80 | 188 | 197 | 192 |
+//! | `dxr-18-wide` | RND | 115 | 222 | 254 | 249 |
+//! | | MATCH | 61 | 131 | 137 | 141 |
 //!
 //! # Stretching (section 3.2)
 //!
