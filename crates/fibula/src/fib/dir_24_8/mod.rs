@@ -101,7 +101,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "one 16-bit entry a /24, segments of 256 behind it",
         paper: "DXR paper, section 4.3 (DIR-24-8-BASIC: Gupta, Lin, McKeown 1998)",
         families: Families::Ipv4,
-        role: Role::Contestant,
+        role: Role::Published,
         update: Update::Rebuild,
         limits: Some("32,768 segments, 32,767 next hops"),
         isas: Isa::ALL,

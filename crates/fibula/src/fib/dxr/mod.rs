@@ -172,7 +172,7 @@ macro_rules! line {
             summary: summary(OPTIONS),
             paper: "Zec, Rizzo, Mikuc: DXR (CCR 2012), sections 3.1 to 3.3",
             families: Families::Ipv4,
-            role: Role::Contestant,
+            role: Role::Published,
             update: Update::Rebuild,
             limits: limits(OPTIONS),
             isas: isas(OPTIONS),

@@ -106,6 +106,9 @@ operations! { "avx2,bmi2"
         pick(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(from as i64)))
     }
 
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_sub_epi32(a, m) }
+
     /// How many of the four bytes of a lane are below `limit`, which is at most 255.
     fn bytes_below(bytes: V, limit: V) -> V {
         let spread = _mm256_setr_epi8(

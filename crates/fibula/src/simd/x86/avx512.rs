@@ -30,6 +30,9 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_maskz_mov_epi32(m, a) }
 
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_mask_add_epi32(a, m, a, splat(1)) }
+
     /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
     fn compress(m: M, a: V) -> V { _mm256_maskz_compress_epi32(m, a) }
 
