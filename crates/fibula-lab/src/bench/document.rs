@@ -1,6 +1,7 @@
 //! Documents made of records: tables and charts.
 
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -53,7 +54,7 @@ Rates are million lookups a second: the median of the runs, in which the structu
 keys, and the spread between the slowest and the fastest run in percent of it. Every answer was compared with an
 oracle's in the same run. Compare figures of one table of one machine only. RND is uniform over the routable
 (IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ each lookup waits
-for the one before. Keys lie in host order and are not prefetched by software; nothing lies in huge pages.
+for the one before. Keys lie in host order and are not prefetched by software.
 ";
 
 fn title(family: &str) -> &str {
@@ -94,10 +95,22 @@ fn section(text: &mut String, record: &Record) {
     line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
     line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
+    line("Huge pages", huge_pages(record));
     if let Some(name) = &record.recorded {
         line("Recorded addresses", name.clone());
     }
     structures(text, record);
+}
+
+/// Who asked for huge pages, and to whom the system gives them.
+fn huge_pages(record: &Record) -> String {
+    let asked = record.rows.iter().filter(|row| row.huge_pages).map(|row| format!("`{}`", row.algorithm));
+    let asked = asked.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+    match &record.machine.huge_pages {
+        _ if asked.is_empty() => "nobody asked for any".to_owned(),
+        Some(setting) => format!("asked for by {}; the system's setting is '{setting}'", asked.join(", ")),
+        None => format!("asked for by {}", asked.join(", ")),
+    }
 }
 
 /// 1,234,567.
