@@ -77,11 +77,11 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Whether huge pages were asked for where it lies: what is mapped is mapped for that.
+    /// Whether huge pages were asked for where it lies.
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         match self {
-            Self::Fib(fib) => fib.memory().mapped_bytes > 0,
+            Self::Fib(fib) => fib.memory().huge_bytes > 0,
             Self::Native(native) => native.huge_pages(),
         }
     }
