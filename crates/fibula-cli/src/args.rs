@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::isa::IsaArgs;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -35,6 +37,10 @@ Examples:
   fibula lookup --table routes.txt 192.0.2.1 2001:db8::1
   fibula lookup --table routes.txt.gz --format csv < addresses.txt
   fibula algorithms
+
+Environment:
+  FIBULA_ISA  the instruction set to look up with, as --isa names it; one that this machine lacks is an error
+  NO_COLOR    no colours
 
 'fibula COMMAND --help' explains a command. To see what fibula does, in under a minute: fibula tour"
 )]
@@ -132,6 +138,9 @@ pub(crate) struct LookupArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) isa: IsaArgs,
+
     /// When done, say on standard error what was loaded, what answered, and how fast
     #[arg(short, long)]
     pub(crate) stats: bool,
@@ -143,7 +152,7 @@ pub(crate) struct LookupArgs {
 /// List the lookup structures that fibula knows
 ///
 /// Each is a way to find the longest matching prefix, with the paper it comes from, the address families
-/// and instruction sets it is made for, and whether it follows changes of a table in place or is rebuilt.
+/// and instruction sets it has code for, and whether it follows changes of a table in place or is rebuilt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -180,6 +189,9 @@ pub(crate) struct TourArgs {
     /// Seconds to spend on measuring in all, shared by the structures; building and checking come on top
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub(crate) seconds: u32,
+
+    #[command(flatten)]
+    pub(crate) isa: IsaArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

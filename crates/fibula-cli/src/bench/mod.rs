@@ -1,6 +1,7 @@
 //! `fibula bench`: lookup structures against each other, over a table of the user's or a made-up one.
 
 mod args;
+mod reach;
 mod report;
 mod rivals;
 mod world;
@@ -12,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_lab::bench::{self, BenchError, Plan, Record, Row};
+use fibula::simd::Isa;
+use fibula_lab::bench::{self, BenchError, Order, Plan, Record, Row};
 use indicatif::ProgressBar;
 
 use crate::args::Format;
@@ -20,6 +22,7 @@ use crate::failure::{Failure, code};
 use crate::records;
 use crate::say::Say;
 pub(crate) use args::BenchArgs;
+use args::KeyOrder;
 use world::{Addresses, World};
 
 /// Whether figures mean anything.
@@ -33,6 +36,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if !OPTIMISED {
         say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
+    let isa = args.isa.force()?;
     let asked = rivals::Asked::new(args)?;
     let world = World::new(&args.source, say)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
@@ -41,7 +45,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", world.name)));
     }
     asked.name_the_absent(&world, say);
-    let plan = plan(args, families);
+    let plan = plan(args, isa, families);
+    if args.reach {
+        return reach::run(args, &plan, &world, &asked, say);
+    }
 
     let mut bar = Bar { bar: say.steps(0), before: 0, families, plan: &plan };
     let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &asked, &mut bar)?;
@@ -76,7 +83,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(args: &BenchArgs, families: u32) -> Plan {
+fn plan(args: &BenchArgs, isa: Option<Isa>, families: u32) -> Plan {
     let or = |numbers: &[u32], default: &[u32]| {
         let numbers = if numbers.is_empty() { default } else { numbers };
         numbers.iter().map(|&number| number as usize).collect()
@@ -84,13 +91,23 @@ fn plan(args: &BenchArgs, families: u32) -> Plan {
     Plan {
         algorithms: args.algorithm.clone(),
         traffic: args.traffic.clone(),
-        batches: or(&args.batch, &[1, 256]),
+        isa: isa.map(|isa| isa.name().to_owned()),
+        batches: or(&args.batch, &bench::BATCHES.map(|batch| batch as u32)),
+        orders: orders(&args.order),
         threads: or(&args.threads, &[1]),
         keys: args.keys.unwrap_or(KEYS) as usize,
         runs: args.runs as usize,
         seconds: f64::from(args.seconds) / f64::from(families),
         ..Plan::default()
     }
+}
+
+fn orders(asked: &[KeyOrder]) -> Vec<Order> {
+    let order = |order: &KeyOrder| match order {
+        KeyOrder::Host => Order::Host,
+        KeyOrder::Network => Order::Network,
+    };
+    if asked.is_empty() { vec![Order::Host] } else { asked.iter().map(order).collect() }
 }
 
 fn measure<K: Key>(
@@ -113,12 +130,16 @@ fn measure<K: Key>(
     let rows =
         bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
     bar.before += 1;
-    rows.map_err(|error| match error {
+    rows.map_err(|error| failure(&error))
+}
+
+fn failure(error: &BenchError) -> Failure {
+    match error {
         BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
             Failure::WrongUse(error.to_string())
         }
         error => Failure::BadInput(error.to_string()),
-    })
+    }
 }
 
 /// One bar for both families.

@@ -1,5 +1,6 @@
 //! Who is asked for: structures of ours and rivals.
 
+use fibula::fib::registry::Role;
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula_lab::bench::Contestant;
@@ -16,6 +17,8 @@ pub(super) struct Asked {
     names: Vec<String>,
     /// Whether all rivals join.
     rivals: bool,
+    /// Whether it is asked what is reached.
+    reach: bool,
 }
 
 impl Asked {
@@ -42,7 +45,7 @@ impl Asked {
                 }
             }
         }
-        Ok(Self { names: args.algorithm.clone(), rivals: args.rivals })
+        Ok(Self { names: args.algorithm.clone(), rivals: args.rivals, reach: args.reach })
     }
 
     /// Says which rivals would join if they were present, and how to get them.
@@ -69,6 +72,8 @@ impl Asked {
         let named = |contestant: &Contestant<K>| self.names.contains(&contestant.name);
         all.retain(|contestant| match contestant.rival {
             true => self.rivals || named(contestant),
+            // What judges is no contestant of what is to be reached.
+            false if self.reach => !matches!(contestant.role, Role::Oracle { .. }),
             false => self.names.is_empty() || named(contestant),
         });
         all

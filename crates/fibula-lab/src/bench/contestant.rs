@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, Routes};
+use fibula::simd::{Isa, Present};
 
 use super::native::Structure;
 
@@ -15,12 +16,51 @@ pub struct Contestant<K: Key> {
     pub name: String,
     /// Whether it is somebody else's.
     pub rival: bool,
-    /// The instruction set of its kernel.
-    pub isa: String,
-    /// Whether it competes, or judges.
+    /// The instruction sets that it can look up with here, the most portable one first. It is built once for all.
+    pub kernels: Vec<Kernel>,
+    /// Whether it competes, is what others compete with, or judges.
     pub role: Role,
     /// How it is built.
     pub build: Build<K>,
+}
+
+/// An instruction set that a contestant looks up with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// The name in the rows.
+    pub isa: String,
+    /// What our lookups are asked with; rivals have one kernel each and ask nobody.
+    pub(super) present: Present,
+}
+
+impl Kernel {
+    /// Of a structure of ours.
+    #[must_use]
+    pub fn ours(present: Present) -> Self {
+        Self { isa: present.isa().name().to_owned(), present }
+    }
+
+    /// Of a rival, by the name of the set that its lookups are written for.
+    #[must_use]
+    pub fn of_rival(isa: &str) -> Self {
+        Self { isa: isa.to_owned(), present: Present::SCALAR }
+    }
+
+    /// The least of our sets that contains this one.
+    #[must_use]
+    pub fn within(&self) -> Isa {
+        least_with(&self.isa)
+    }
+}
+
+/// The least of our sets that contains the one of this name. What is known by no name of ours is older than AVX2 where it
+/// is of the SSE family, and may be anything else.
+pub(super) fn least_with(isa: &str) -> Isa {
+    match isa.parse() {
+        Ok(isa) => isa,
+        Err(_) if isa.starts_with("sse") => Isa::Avx2,
+        Err(_) => Isa::ALL[Isa::ALL.len() - 1],
+    }
 }
 
 /// Builds a contestant, or says why not.
@@ -33,8 +73,7 @@ impl<K: Key> Contestant<K> {
         Self {
             name: algorithm.name.to_owned(),
             rival: false,
-            // A line lists its sets from the most portable one to the one it prefers.
-            isa: algorithm.isas.last().map_or("scalar", |isa| isa.name()).to_owned(),
+            kernels: algorithm.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
             role: algorithm.role,
             build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?.into())),
         }

@@ -71,7 +71,7 @@ fn refusable_trial<K: Key>(
 fn oracle<K: Key>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
     let judges = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
-        Role::Contestant => false,
+        Role::Published | Role::Contestant => false,
     };
     let Some(algorithm) = fibula::fib::algorithms::<K>().into_iter().find(judges) else {
         let mut rib = Rib::default();

@@ -6,9 +6,9 @@
 //! ```text
 //! bytes               < 1.78 MiB: the allocator, on 64-byte lines
 //!                     otherwise:  mapped on a boundary of 2 MiB, with huge pages asked for (Linux)
-//! bytes of a mapping  whole huge pages where that adds an eighth at most, else whole pages; what lies behind the
-//!                     last whole huge page then is in small ones. While it grows, whole huge pages: where small
-//!                     ones have been touched, the system puts no huge one any more
+//! bytes of a mapping  whole huge pages where the last one is half full at least and the others make up for the rest:
+//!                     an eighth at most is wasted; else whole small pages, in which the end then lies. While it
+//!                     grows, whole huge pages: where small ones were touched, the system puts no huge one
 //! ```
 //!
 //! Mapped or not is never required: where the system maps nothing, advises nothing, or the limit has no room for
@@ -222,7 +222,7 @@ enum Tail {
 /// How many bytes to map for so many; none where the allocator serves as well.
 fn mapping(bytes: usize, tail: Tail) -> Option<usize> {
     let huge = bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
-    let fits = huge - bytes <= bytes / 8;
+    let fits = huge - bytes <= (bytes / 8).min(HUGE_PAGE_BYTES / 2);
     let mapped = if fits || tail == Tail::Whole && bytes >= HUGE_PAGE_BYTES {
         huge
     } else {
@@ -485,6 +485,7 @@ mod tests {
         assert_eq!(mapping(2 * MIB + 1, Tail::Fitting), Some(2 * MIB + page));
         assert_eq!(mapping(2 * MIB + 1, Tail::Whole), Some(4 * MIB));
         assert_eq!(mapping(33 * MIB, Tail::Fitting), Some(34 * MIB));
+        assert_eq!(mapping(33 * MIB - 1, Tail::Fitting), Some(33 * MIB));
         assert_eq!(mapping(usize::MAX, Tail::Whole), None);
         for bytes in (0..12 * MIB).step_by(4999) {
             match mapping(bytes, Tail::Fitting) {

@@ -4,7 +4,7 @@
 //!
 //! - The environment (EAL) starts once, in a thread of its own because it pins that to a core, without huge pages of the
 //!   system, devices, telemetry and files, and with vectors of 512 bits allowed.
-//! - Every table has a heap of its own over anonymous memory, in pages as the allocator of our structures gets them.
+//! - Every table has a heap of its own over anonymous memory, for which huge pages are asked, as for our structures.
 //!   It goes with the table.
 //! - `rte_fib` and `rte_fib6` have no single lookup: one key a call is a batch of one. `rte_lpm` and `rte_lpm6` have
 //!   one.
@@ -17,8 +17,9 @@
 //!   `rte_fib` and `rte_fib6`.
 //!
 //! Memory. Lookup bytes: 2^24 entries, and 256 for each group (tbl8) that the table's prefixes need; neighbours with
-//! equal answers may need fewer, which the library does not tell. Allocated bytes: what the library's allocator has
-//! handed out for the table, which holds the routes themselves and all groups that were provided for.
+//! equal answers may need fewer, which the library does not tell. Mapped bytes: what the library's allocator has
+//! handed out for the table, which holds the routes themselves and all groups that were provided for. Nothing is asked
+//! of this program's allocator.
 
 mod form;
 #[cfg(feature = "dpdk")]

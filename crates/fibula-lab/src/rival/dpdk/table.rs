@@ -17,10 +17,10 @@ use fibula::simd::Present;
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
 use super::sys::{Asking, Config, Handle, Keys, Room};
-use crate::bench::{Contestant, Native, Prepared, Shape, Structure};
+use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
 
-/// Whether to lie in huge pages: as our structures do.
-const HUGE_PAGES: bool = false;
+/// Whether to ask for huge pages: as our structures do.
+const HUGE_PAGES: bool = true;
 
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
@@ -47,7 +47,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
             Contestant {
                 name: form.name.to_owned(),
                 rival: true,
-                isa: form.isa.to_owned(),
+                kernels: vec![Kernel::of_rival(form.isa)],
                 role: Role::Contestant,
                 build: Box::new(move |routes| {
                     let table = shared.table(form, routes)?;
@@ -120,11 +120,12 @@ impl Table {
             })
         })?;
         let build_time = begin.elapsed();
-        let allocated = usize::try_from(handle.allocated())?;
+        let mapped_bytes = usize::try_from(handle.allocated())?.next_multiple_of(4096);
         let memory = Memory {
             lookup_bytes: usize::try_from(first + survey.groups * group)?,
-            allocated_bytes: allocated,
-            mapped_bytes: allocated.next_multiple_of(4096),
+            allocated_bytes: 0,
+            mapped_bytes,
+            huge_bytes: if HUGE_PAGES { mapped_bytes } else { 0 },
         };
         Ok(Self { handle, survey, memory, build_time })
     }
@@ -255,6 +256,10 @@ impl<K: Key> Native<K> for Rival<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
+    }
+
+    fn huge_pages(&self) -> bool {
+        HUGE_PAGES
     }
 }
 

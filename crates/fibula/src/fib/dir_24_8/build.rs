@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use crate::fib::BuildError;
 use crate::fib::parts::codes::Codes;
 use crate::fib::parts::ranges::{self, Merge, Range};
-use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
 
 use super::layout::{NEXT_HOPS_MAX, PAD, SEGMENT, SEGMENTS_MAX};
@@ -42,8 +42,8 @@ impl<K: Key> Dir248<K> {
 
 /// Tables under construction, filled from the first address on.
 struct Filling<K> {
-    first: Vec<u16>,
-    segments: Vec<u16>,
+    first: Buffer<u16>,
+    segments: Buffer<u16>,
     /// None where codes are ids.
     codes: Option<Codes>,
     budget: Budget,
@@ -59,8 +59,8 @@ impl<K: Key> Filling<K> {
     fn new(limits: Limits, in_place: bool) -> Result<Self, OutOfMemory> {
         let mut budget = Budget::new(limits);
         Ok(Self {
-            first: budget.vec(Dir248::<K>::ENTRIES + PAD)?,
-            segments: Vec::new(),
+            first: budget.buffer(Dir248::<K>::ENTRIES + PAD)?,
+            segments: Buffer::new(),
             codes: if in_place { None } else { Some(Codes::new(&mut budget)?) },
             budget,
             done: 0,

@@ -2,15 +2,16 @@
 
 use core::marker::PhantomData;
 
+use crate::memory::Buffer;
 use crate::net::Key;
 
 /// The two tables and the dictionary.
 #[derive(Debug, Clone)]
 pub struct Dir248<K> {
     /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number; and the [`PAD`].
-    pub(super) first: Vec<u16>,
+    pub(super) first: Buffer<u16>,
     /// Codes, a segment behind the other; and the [`PAD`].
-    pub(super) segments: Vec<u16>,
+    pub(super) segments: Buffer<u16>,
     /// Next hop of each code, 0 for no route; none where codes are the ids of the next hops.
     pub(super) next_hops: Option<Vec<u32>>,
     pub(super) keys: PhantomData<fn(K)>,
@@ -33,9 +34,8 @@ impl<K: Key> Dir248<K> {
     pub(super) const REST: u8 = if K::BITS < 4 { 1 } else { K::BITS / 4 };
     /// Bits of the key that select an entry of the first table: 24 of 32.
     pub(super) const LEADING: u8 = K::BITS - Self::REST;
-    /// Entries of the first table.
-    // Instantiated for wider keys too, never used for them.
-    pub(super) const ENTRIES: usize = 1 << if K::BITS <= 32 { Self::LEADING } else { 0 };
+    /// Entries of the first table, for keys that can have one.
+    pub(super) const ENTRIES: usize = if K::BITS <= 32 { 1 << Self::LEADING } else { 0 };
     /// Largest id that is stored as it is, where all are: any of 15 bits, and in the tests' small spaces so few that
     /// their tables come in both forms.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };

@@ -36,7 +36,7 @@ fn only_a_divided_24_takes_a_segment() {
     let mut segment = [3; 256 + PAD];
     segment[5] = 4;
     segment[256] = 0;
-    assert_eq!(fib.segments, segment);
+    assert_eq!(fib.segments[..], segment);
     assert_eq!(fib.memory().lookup_bytes, (32 << 20) + 512 + 2 * 2);
     // The ids beside, once one of them takes 16 bits.
     let wide =
@@ -44,7 +44,7 @@ fn only_a_divided_24_takes_a_segment() {
     let fib = build(&wide).unwrap();
     fib.check().unwrap();
     assert_eq!(fib.next_hops, Some(vec![0, 32_765, 32_766, 32_767, 32_768]));
-    assert_eq!(fib.segments, segment);
+    assert_eq!(fib.segments[..], segment);
     assert_eq!(fib.memory().lookup_bytes, (32 << 20) + 512 + 2 * 2 + 5 * 4);
 }
 
@@ -100,7 +100,7 @@ fn every_set_answers_where_there_are_no_segments() {
     for routes in [&[route(0x0a00_0000, 8, 7)][..], &[]] {
         let fib = build(routes).unwrap();
         fib.check().unwrap();
-        assert_eq!(fib.segments, [0; PAD]);
+        assert_eq!(fib.segments[..], [0; PAD]);
         lanes::agree(
             &fib,
             &[0, 1, 0x09ff_ffff, 0x0a00_0000, 0x0aff_ffff, 0x0b00_0000, 0x8000_0000, u32::MAX, 5],

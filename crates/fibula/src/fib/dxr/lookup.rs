@@ -2,7 +2,7 @@
 
 use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::{Halves, Present, Words};
 
@@ -232,8 +232,8 @@ impl<K: Key> Dxr<K> {
     fn lanes(&self) -> Option<Lanes<'_>> {
         let geometry = self.geometry;
         let (direct, halves, next_hops, split) = match &self.form {
-            Form::Compact(form) => (&*form.direct, form.halves(), &form.next_hops, Some(form.split)),
-            Form::Wide(form) => (form.direct.as_flattened(), form.halves(), &form.next_hops, None),
+            Form::Compact(form) => (&*form.direct, form.halves(), &*form.next_hops, Some(form.split)),
+            Form::Wide(form) => (form.direct.as_flattened(), form.halves(), &*form.next_hops, None),
         };
         Some(Lanes {
             direct: Words::fitting(direct)?,
@@ -325,17 +325,14 @@ impl<K: Key> Fib<K> for Dxr<K> {
     }
 
     fn memory(&self) -> Memory {
-        let (lookup_bytes, allocated_bytes) = match &self.form {
-            Form::Compact(Compact { direct, ranges, next_hops, .. }) => (
-                size_of_val(&**direct) + size_of_val(&**ranges) + size_of_val(&**next_hops),
-                allocated(direct) + allocated(ranges) + allocated(next_hops),
-            ),
-            Form::Wide(Wide { direct, bases, next_hops }) => (
-                size_of_val(&**direct) + size_of_val(&**bases) + size_of_val(&**next_hops),
-                allocated(direct) + allocated(bases) + allocated(next_hops),
-            ),
-        };
-        Memory { lookup_bytes, allocated_bytes, mapped_bytes: 0, huge_bytes: 0 }
+        match &self.form {
+            Form::Compact(Compact { direct, ranges, next_hops, .. }) => {
+                memory::of(direct) + memory::of(ranges) + memory::of(next_hops)
+            }
+            Form::Wide(Wide { direct, bases, next_hops }) => {
+                memory::of(direct) + memory::of(bases) + memory::of(next_hops)
+            }
+        }
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -97,7 +97,7 @@ fn the_worked_example_for_every_k() {
             assert_eq!(statistics.paper_bytes(), Some((4u64 << k) + 2 * short_ranges as u64 + 24 * 5));
             let memory = fib.memory();
             assert_eq!(memory.lookup_bytes, (4 << k) + 2 * short_ranges + 4 * 5);
-            assert_eq!(memory.allocated_bytes, memory.lookup_bytes);
+            assert_eq!(memory.held_bytes(), memory.lookup_bytes);
         }
     }
 }

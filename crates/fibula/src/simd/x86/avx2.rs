@@ -106,6 +106,9 @@ operations! { "avx2,bmi2"
         pick(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(from as i64)))
     }
 
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_sub_epi32(a, m) }
+
     /// How many of the four bytes of a lane are below `limit`, which is at most 255.
     fn bytes_below(bytes: V, limit: V) -> V {
         let spread = _mm256_setr_epi8(
@@ -141,8 +144,9 @@ operations! { "avx2,bmi2"
     /// As [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last element, and byte offsets stay below 2^31.
-        unsafe { _mm256_mask_i32gather_epi32::<4>(splat(0), table.slice().as_ptr().cast(), index, m) }
+        unsafe { _mm256_mask_i32gather_epi32::<4>(none, table.slice().as_ptr().cast(), index, m) }
     }
 
     /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
@@ -159,9 +163,10 @@ operations! { "avx2,bmi2"
     /// As [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
         let pairs =
-            unsafe { _mm256_mask_i32gather_epi32::<2>(splat(0), table.slice().as_ptr().cast(), index, m) };
+            unsafe { _mm256_mask_i32gather_epi32::<2>(none, table.slice().as_ptr().cast(), index, m) };
         and(pairs, splat(0xffff))
     }
 
@@ -169,8 +174,9 @@ operations! { "avx2,bmi2"
     /// the last word.
     fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
-        unsafe { _mm256_mask_i32gather_epi32::<1>(splat(0), table.slice().as_ptr().cast(), offset, m) }
+        unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.

@@ -30,22 +30,27 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_maskz_mov_epi32(m, a) }
 
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_mask_add_epi32(a, m, a, splat(1)) }
+
     /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
     fn compress(m: M, a: V) -> V { _mm256_maskz_compress_epi32(m, a) }
 
     /// As [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last element, and byte offsets stay below 2^31.
-        unsafe { _mm256_mmask_i32gather_epi32::<4>(splat(0), m, index, table.slice().as_ptr().cast()) }
+        unsafe { _mm256_mmask_i32gather_epi32::<4>(none, m, index, table.slice().as_ptr().cast()) }
     }
 
     /// As [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
         let pairs =
-            unsafe { _mm256_mmask_i32gather_epi32::<2>(splat(0), m, index, table.slice().as_ptr().cast()) };
+            unsafe { _mm256_mmask_i32gather_epi32::<2>(none, m, index, table.slice().as_ptr().cast()) };
         and(pairs, splat(0xffff))
     }
 
@@ -53,8 +58,9 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// the last word.
     fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
-        unsafe { _mm256_mmask_i32gather_epi32::<1>(splat(0), m, offset, table.slice().as_ptr().cast()) }
+        unsafe { _mm256_mmask_i32gather_epi32::<1>(none, m, offset, table.slice().as_ptr().cast()) }
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
