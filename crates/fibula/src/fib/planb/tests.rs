@@ -42,12 +42,12 @@ fn answer(fib: &PlanB6, address: &str) -> u32 {
 /// Two keys a node, keys 10, 20 .. 180. The printed lines make the root 90 150 and put 75 behind 6 keys.
 #[test]
 fn separators_are_the_least_keys_below_their_child() {
-    let keys: Vec<i64> = (1..=18).map(|at| at * 10).collect();
+    let keys: Vec<u64> = (1..=18).map(|at| at * 10).collect();
     let shape = Shape::of(2, keys.len());
     let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
-    let internal: Vec<i64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
+    let internal: Vec<u64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(internal, [70, 130, 30, 50, 90, 110, 150, 170]);
-    let leaves: Vec<i64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
+    let leaves: Vec<u64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(leaves, keys);
     let fib = PlanB::<Toy<8>, Node2x64> {
         nodes,
@@ -63,14 +63,14 @@ fn separators_are_the_least_keys_below_their_child() {
     for word in 0..=200 {
         assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{word}");
     }
-    assert_eq!(fib.rank(i64::MAX), 18);
+    assert_eq!(fib.rank(u64::MAX), 18);
 }
 
 /// A full tree whose last subtree is exactly full: larger addresses stay in the last leaf.
 #[test]
 fn every_count_of_keys_finds_every_rank() {
     for count in 0..=60 {
-        let keys: Vec<i64> = (1..=count).map(|at| at * 2).collect();
+        let keys: Vec<u64> = (1..=count).map(|at| at * 2).collect();
         let shape = Shape::of(2, keys.len());
         let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
         let fib = PlanB::<Toy<8>, Node2x64> {
@@ -83,7 +83,7 @@ fn every_count_of_keys_finds_every_rank() {
             merge: Merge::Never,
             keys: core::marker::PhantomData,
         };
-        for word in (0..=count * 2 + 2).chain([i64::MAX - 1, i64::MAX]) {
+        for word in (0..=count * 2 + 2).chain([u64::MAX - 1, u64::MAX]) {
             assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{count} {word}");
         }
     }
@@ -110,7 +110,7 @@ fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
 /// Asks for every interval's first and last address, both ends of the space included, in batches of every length.
 fn every_set_finds_every_rank<K: Key, N: Node>() {
     for count in (0..=60).chain([163, 900, 1_500]) {
-        // As many ends as there is room for, spread over both signs of a word.
+        // As many ends as there is room for, on both sides of the bit that signed comparisons take for a sign.
         let ends: Vec<u64> = (1..=count).map(|at| upper_max::<K>() / (count + 1) * at).collect();
         let mut ends: Vec<u64> = ends.into_iter().filter(|&end| end < upper_max::<K>()).collect();
         ends.dedup();
@@ -326,7 +326,7 @@ fn check_finds_planted_damage() {
             fib.nodes = more;
         }),
         ("(2) leaf keys ascend", |fib| fib.nodes[fib.leaf_first + 3].keys_mut()[2] = 0),
-        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = i64::MAX - 1),
+        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = u64::MAX - 1),
         ("(3) separator", |fib| fib.nodes[0].keys_mut()[1] -= 1),
         ("(4) merged neighbours", |fib| {
             if let Codes::Narrow(codes) = &mut fib.codes {
