@@ -41,16 +41,22 @@ mod dpdk {
     ];
     const SYSTEM: &[&str] = &["bsd", "numa", "m", "dl", "pthread"];
 
+    /// The functions for IPv6 have other types from 24.11 on; lookups of four keys are written for x86-64.
+    const NEEDS: &str = "x86-64 and DPDK 22.11 to 24.07 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc)";
+
     pub(super) fn build() {
         const SHIM: &str = "src/rival/dpdk/shim.c";
         println!("cargo::rerun-if-changed={SHIM}");
-        let found = pkg_config::Config::new().atleast_version("22.11").cargo_metadata(false).probe("libdpdk");
+        if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch != "x86_64") {
+            println!("cargo::error=the feature 'dpdk' needs {NEEDS}");
+            return;
+        }
+        let found =
+            pkg_config::Config::new().range_version("22.11".."24.11").cargo_metadata(false).probe("libdpdk");
         let library = match found {
             Ok(library) => library,
             Err(error) => {
-                println!(
-                    "cargo::error=the feature 'dpdk' needs DPDK 22.11 or later with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc)"
-                );
+                println!("cargo::error=the feature 'dpdk' needs {NEEDS}");
                 for line in error.to_string().lines().filter(|line| !line.trim().is_empty()) {
                     println!("cargo::warning={line}");
                 }
@@ -59,10 +65,8 @@ mod dpdk {
         };
         let mut shim = cc::Build::new();
         shim.file(SHIM).includes(&library.include_paths).std("gnu11").opt_level(3).extra_warnings(true);
-        if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64") {
-            // What DPDK's headers demand, and Debian's DPDK is compiled for.
-            shim.flag("-march=corei7");
-        }
+        // What DPDK's headers demand, and Debian's DPDK is compiled for.
+        shim.flag("-march=corei7");
         shim.compile("fibula_dpdk");
         for path in &library.link_paths {
             println!("cargo::rustc-link-search=native={}", path.display());

@@ -19,7 +19,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 }
 
 pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
-    Limits { memory_bytes }
+    Limits { memory_bytes, ..Limits::default() }
 }
 
 /// Loads the table at `path`, or from standard input where that is `-`, and warns of what was left out.
@@ -82,7 +82,7 @@ fn warn(report: &Report, say: Say) {
 /// Says on standard error what was loaded.
 pub(crate) fn print_stats(table: &Table) {
     let Report { name, lines, routes_v4, routes_v6, bad_lines, .. } = &table.report;
-    let memory = table.v4.memory().allocated_bytes + table.v6.memory().allocated_bytes;
+    let memory = table.v4.memory().held_bytes() + table.v6.memory().held_bytes();
     say::plain(format_args!(
         "{name}: lines: {}, bad: {}, IPv4 routes: {}, IPv6 routes: {}, next hops: {}; {}",
         thousands(*lines),

@@ -40,8 +40,11 @@ fn table<K: Key>(routes: usize) -> Model<K> {
 }
 
 fn within(memory_bytes: usize) -> Limits {
-    Limits { memory_bytes: Some(memory_bytes) }
+    Limits::within(memory_bytes)
 }
+
+/// Without mappings, so that the allocator sees all.
+const ALLOCATED: Limits = Limits { memory_bytes: None, huge_pages: false };
 
 impl<K: Key> Line for Algorithm<K> {
     /// `memory()` is what the counting allocator saw, after a build and after changes.
@@ -49,8 +52,12 @@ impl<K: Key> Line for Algorithm<K> {
         let mut model = table::<K>(2_000);
         let routes = model.routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let (fib, usage) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
         let own = size_of_val(&*fib);
+        let held = fib.memory();
+        assert_eq!(usage.live_bytes as usize, held.allocated_bytes + own, "{name}: after the build");
+        assert_eq!((held.mapped_bytes, held.huge_bytes), (0, 0), "{name}");
+        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
         let memory = fib.memory();
         assert_eq!(usage.live_bytes as usize, memory.allocated_bytes + own, "{name}: after the build");
         assert!(memory.lookup_bytes <= memory.allocated_bytes + memory.mapped_bytes, "{name}: {memory:?}");
@@ -77,12 +84,14 @@ impl<K: Key> Line for Algorithm<K> {
     fn limits(&self, name: &str) {
         let routes = table::<K>(2_000).routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, full) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let (fib, full) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
         drop(fib);
         let mut refused = [0; 2];
         for step in 0..=STEPS {
             let limit = full.peak_bytes as usize * 3 * step / STEPS;
-            let (result, usage) = measure(None, || (self.build)(&slice, within(limit)).map(drop));
+            let (result, usage) = measure(None, || {
+                (self.build)(&slice, within(limit)).map(|fib| assert!(fib.memory().held_bytes() <= limit))
+            });
             assert!(
                 usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES,
                 "{name}: {usage:?} under {limit}"
@@ -93,7 +102,9 @@ impl<K: Key> Line for Algorithm<K> {
                 assert!(error.to_string().contains("memory limit"), "{error}");
                 refused[0] += 1;
             }
-            let (result, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            let (_, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
+            let (result, usage) = measure(Some(limit), || (self.build)(&slice, ALLOCATED).map(drop));
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
             if let Err(error) = result {
                 assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
@@ -185,7 +196,7 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
         let mut fib = (algorithm.build)(&slice, within(limit)).unwrap();
         let (result, usage) =
             measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));
-        let held = fib.memory().allocated_bytes;
+        let held = fib.memory().held_bytes();
         assert!(held <= limit && usage.peak_bytes <= limit as isize, "{}: {held} of {limit}", algorithm.name);
         let now = if result.is_ok() { after } else { before };
         outcomes[usize::from(result.is_ok())] += 1;
@@ -243,7 +254,7 @@ fn full_tables_fit() {
         for route in generate::<K>(&spec, &Profile::of::<K>()).unwrap() {
             rib.insert(route).unwrap();
         }
-        rib.memory().allocated_bytes
+        rib.memory().held_bytes()
     }
     let total = bytes::<u32>(1_000_000) + bytes::<u128>(250_000);
     assert!(total <= 120_000_000, "{total}");

@@ -258,7 +258,7 @@ fn who_refuses_the_table_gives_rows_with_the_reason() {
         assert_eq!(row.error.as_deref(), Some("refuses: at most 100 routes, this table needs 500"));
         assert_eq!((row.rates(), row.lookup_bytes, row.sample, row.checked), (None, None, false, 0));
     }
-    let memory = Contestant::all(Limits { memory_bytes: Some(10) });
+    let memory = Contestant::all(Limits::within(10));
     assert!(bench(&plan, &routes, &memory).iter().all(|row| row.error.is_some()));
 }
 

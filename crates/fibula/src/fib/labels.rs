@@ -8,7 +8,7 @@
 use core::ops::ControlFlow;
 use std::collections::HashMap;
 
-use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
+use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Present};
 
@@ -87,13 +87,8 @@ impl<K: Key> WithLength<K> {
     /// The structure and the dictionary of labels.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        let fib = self.fib.memory();
-        let dictionary = allocated(&self.matches);
-        Memory {
-            lookup_bytes: fib.lookup_bytes + dictionary,
-            allocated_bytes: fib.allocated_bytes + size_of_val(&*self.fib) + dictionary,
-            mapped_bytes: fib.mapped_bytes,
-        }
+        let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
+        self.fib.memory() + fib + memory::of(&self.matches)
     }
 
     /// Checks the structure below.

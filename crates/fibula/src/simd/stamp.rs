@@ -4,24 +4,33 @@
 /// was compiled for it.
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
-/// operations of the module it names. Generic constants stand in brackets behind the name.
+/// operations of the module it names. Type parameters stand in angle brackets behind the name, generic constants in
+/// square ones. Where the caller does not ask the portable set, as its keys are in no lanes yet, no function is named
+/// for it, and the kernel panics there. A closure in the body is compiled for the set as the body is: that is how a
+/// kernel hands its operations to code that is the same for all sets, which then must be `#[inline(always)]`.
 macro_rules! kernel {
+    (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
+    (@scalar () ($($argument:ident),*)) => {{
+        let _ = ($(&$argument),*);
+        unreachable!("the portable set has no lanes")
+    }};
     (
         $(#[$meta:meta])*
-        $vis:vis fn $name:ident $([$(const $generic:ident: $kind:ty),+])? ($($argument:ident: $type:ty),* $(,)?)
-        scalar $scalar:path;
+        $vis:vis fn $name:ident $(<$($parameter:ident: $bound:path),+>)? $([$(const $generic:ident: $kind:ty),+])?
+        ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty;)?
+        $(scalar $scalar:path;)?
         vector $op:ident $body:block
     ) => {
         $(#[$meta])*
         #[allow(unsafe_code)]
         #[inline]
-        $vis fn $name $(<$(const $generic: $kind),+>)? (
+        $vis fn $name<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> (
             isa: $crate::simd::Present,
             $($argument: $type),*
-        ) {
+        ) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-            fn avx2 $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+            fn avx2<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
                 use $crate::simd::avx2 as $op;
                 $body
             }
@@ -30,7 +39,7 @@ macro_rules! kernel {
             #[target_feature(
                 enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
             )]
-            fn avx512 $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+            fn avx512<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
                 use $crate::simd::avx512 as $op;
                 $body
             }
@@ -40,7 +49,7 @@ macro_rules! kernel {
                 enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
             )]
             #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
-            fn icelake $(<$(const $generic: $kind),+>)? ($($argument: $type),*) {
+            fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
                 use $crate::simd::icelake as $op;
                 $body
             }
@@ -48,14 +57,14 @@ macro_rules! kernel {
             match isa.isa() {
                 // SAFETY: a `Present` exists only for a set that the machine was found to have.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Isa::Avx2 => unsafe { avx2 $(::<$($generic),+>)? ($($argument),*) },
+                $crate::simd::Isa::Avx2 => unsafe { avx2::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Isa::Avx512 => unsafe { avx512 $(::<$($generic),+>)? ($($argument),*) },
+                $crate::simd::Isa::Avx512 => unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Isa::Icelake => unsafe { icelake $(::<$($generic),+>)? ($($argument),*) },
-                _ => $scalar($($argument),*),
+                $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
+                _ => $crate::simd::kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
     };

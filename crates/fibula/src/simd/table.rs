@@ -26,6 +26,12 @@ impl<'a> Words<'a> {
         Self(slice)
     }
 
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u32]) -> Option<Self> {
+        (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
+    }
+
     /// The elements.
     #[inline]
     pub(crate) fn slice(self) -> &'a [u32] {
@@ -48,6 +54,12 @@ impl<'a> Halves<'a> {
     pub(crate) fn new(slice: &'a [u16]) -> Self {
         assert!(slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX, "a table of 2 elements to 2 GiB");
         Self(slice)
+    }
+
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u16]) -> Option<Self> {
+        (slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
     /// The elements, the padding included.
@@ -86,13 +98,16 @@ impl<'a> Bytes<'a> {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
 
-    /// The 32 bits at a byte offset, as a gather reads them on a little-endian machine; offsets beyond the end read
-    /// the last word.
-    #[inline]
-    pub(crate) fn at(self, offset: u32) -> u32 {
-        let offset = offset.min(self.last());
-        let (word, shift) = ((offset / 4) as usize, offset % 4 * 8);
-        let pair = u64::from(self.0[word]) | u64::from(*self.0.get(word + 1).unwrap_or(&0)) << 32;
-        (pair >> shift) as u32
+    /// The byte at an offset, the lowest one of each word first.
+    ///
+    /// # Panics
+    /// When it is behind the end.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn byte(self, offset: usize) -> u8 {
+        let (bytes, count) = (self.0.as_ptr().cast::<u8>(), size_of_val(self.0));
+        // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
+        let bytes = unsafe { core::slice::from_raw_parts(bytes, count) };
+        bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
     }
 }

@@ -19,8 +19,8 @@ use super::survey::Survey;
 use super::sys::{Asking, Config, Handle, Keys, Room};
 use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
 
-/// Whether to lie in huge pages: as our structures do.
-const HUGE_PAGES: bool = false;
+/// Whether to ask for huge pages: as our structures do.
+const HUGE_PAGES: bool = true;
 
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
@@ -120,11 +120,12 @@ impl Table {
             })
         })?;
         let build_time = begin.elapsed();
-        let allocated = usize::try_from(handle.allocated())?;
+        let mapped_bytes = usize::try_from(handle.allocated())?.next_multiple_of(4096);
         let memory = Memory {
             lookup_bytes: usize::try_from(first + survey.groups * group)?,
-            allocated_bytes: allocated,
-            mapped_bytes: allocated.next_multiple_of(4096),
+            allocated_bytes: 0,
+            mapped_bytes,
+            huge_bytes: if HUGE_PAGES { mapped_bytes } else { 0 },
         };
         Ok(Self { handle, survey, memory, build_time })
     }
@@ -229,7 +230,8 @@ impl<K: Key> Fib<K> for Rival<K> {
         answer[0]
     }
 
-    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+    /// Its instruction set is that of its form.
+    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut prepared = self.prepare(keys, keys.len());
         prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
@@ -254,10 +256,6 @@ impl<K: Key> Native<K> for Rival<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
-    }
-
-    fn huge_pages(&self) -> bool {
-        HUGE_PAGES
     }
 }
 

@@ -126,7 +126,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::Rebuild,
         limits: None,
-        isas: &[Isa::Scalar],
+        isas: Isa::ALL,
         preference: |_| 0,
         build,
     };

@@ -24,7 +24,7 @@ macro_rules! operations {
 }
 pub(super) use operations;
 
-operations! { "avx2"
+operations! { "avx2,bmi2"
     /// The same value in every lane.
     fn splat(value: u32) -> V { _mm256_set1_epi32(value as i32) }
 
@@ -53,6 +53,12 @@ operations! { "avx2"
     fn or(a: V, b: V) -> V { _mm256_or_si256(a, b) }
     /// Smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { _mm256_min_epu32(a, b) }
+    /// The bits that are set in any lane.
+    fn union(a: V) -> u32 {
+        let half = _mm_or_si128(_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a));
+        let quarter = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
+        (_mm_cvtsi128_si32(quarter) | _mm_extract_epi32::<1>(quarter)) as u32
+    }
     /// Products of the lower 16 bits of each lane, and of the upper 16 bits apart: for factors and products below
     /// 2^16 the plain product.
     fn mul16(a: V, b: V) -> V { _mm256_mullo_epi16(a, b) }
@@ -60,6 +66,10 @@ operations! { "avx2"
     fn shl[const BITS: i32](a: V) -> V { _mm256_slli_epi32::<BITS>(a) }
     /// Lanes shifted right by a constant, zeros follow.
     fn shr[const BITS: i32](a: V) -> V { _mm256_srli_epi32::<BITS>(a) }
+    /// Lanes shifted left by one count.
+    fn shl_by(a: V, by: Count) -> V {
+        _mm256_sll_epi32(a, by)
+    }
     /// Lanes shifted right by one count.
     fn shr_by(a: V, by: Count) -> V { _mm256_srl_epi32(a, by) }
     /// Each lane shifted left by its own count; 32 and more give 0.
@@ -71,6 +81,8 @@ operations! { "avx2"
 
     /// Whether two lanes are equal.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32(a, b) }
+    /// Whether the first is not above the second, unsigned.
+    fn up_to(a: V, b: V) -> M { _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a) }
     /// Whether the highest bit is set.
     fn sign(a: V) -> M { _mm256_srai_epi32::<31>(a) }
     /// Whether any bit of `bits` is set, which has one bit set a lane.
@@ -86,12 +98,24 @@ operations! { "avx2"
     /// `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_and_si256(m, a) }
 
-    /// How many of the four bytes of a lane are not above `limit`, unsigned.
-    fn bytes_up_to(bytes: V, limit: V) -> V {
-        let limits = _mm256_mullo_epi32(limit, _mm256_set1_epi32(0x0101_0101));
-        let not_above = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes, limits), limits);
-        // Minus one a byte that counts.
-        sum_bytes(_mm256_abs_epi8(not_above))
+    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    fn compress(m: M, a: V) -> V {
+        // A byte a lane of the mask, all ones or zeros; by it the numbers of those lanes are packed.
+        let lanes = _pdep_u64(bits(m).into(), 0x0101_0101_0101_0101) * 0xff;
+        let from = _pext_u64(0x0706_0504_0302_0100, lanes);
+        pick(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(from as i64)))
+    }
+
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_sub_epi32(a, m) }
+
+    /// How many of the four bytes of a lane are below `limit`, which is at most 255.
+    fn bytes_below(bytes: V, limit: V) -> V {
+        let spread = _mm256_setr_epi8(
+            0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
+        );
+        let above = _mm256_subs_epu8(_mm256_shuffle_epi8(limit, spread), bytes);
+        sum_bytes(_mm256_min_epu8(above, _mm256_set1_epi8(1)))
     }
 
     /// The sum of the four bytes of each lane, at most 127 each.
@@ -120,24 +144,29 @@ operations! { "avx2"
     /// As [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last element, and byte offsets stay below 2^31.
-        unsafe { _mm256_mask_i32gather_epi32::<4>(splat(0), table.slice().as_ptr().cast(), index, m) }
+        unsafe { _mm256_mask_i32gather_epi32::<4>(none, table.slice().as_ptr().cast(), index, m) }
     }
 
-    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table.
-    fn gather_halves(table: Halves<'_>, index: V) -> V {
+    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
+    /// each lane those behind them.
+    fn gather_pairs(table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
-        let pairs = unsafe { _mm256_i32gather_epi32::<2>(table.slice().as_ptr().cast(), index) };
-        and(pairs, splat(0xffff))
+        unsafe { _mm256_i32gather_epi32::<2>(table.slice().as_ptr().cast(), index) }
     }
+
+    /// The 16-bit elements at the lanes' indices, as [`gather_pairs`].
+    fn gather_halves(table: Halves<'_>, index: V) -> V { and(gather_pairs(table, index), splat(0xffff)) }
 
     /// As [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
         let pairs =
-            unsafe { _mm256_mask_i32gather_epi32::<2>(splat(0), table.slice().as_ptr().cast(), index, m) };
+            unsafe { _mm256_mask_i32gather_epi32::<2>(none, table.slice().as_ptr().cast(), index, m) };
         and(pairs, splat(0xffff))
     }
 
@@ -145,7 +174,56 @@ operations! { "avx2"
     /// the last word.
     fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last()));
+        let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
-        unsafe { _mm256_mask_i32gather_epi32::<1>(splat(0), table.slice().as_ptr().cast(), offset, m) }
+        unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
     }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank64(keys: &[i64], key: i64) -> usize {
+        let (eights, rest) = keys.as_chunks::<8>();
+        let mut rank = rank_few(rest, key);
+        let splat = _mm256_set1_epi64x(key);
+        for eight in eights {
+            let [low, high] = [0, 4].map(|at| {
+                let four: &[i64; 4] = eight[at..].first_chunk().expect("eight are two fours");
+                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
+            });
+            // The truths of four keys fill 32-bit lanes twice: one of each pair is enough.
+            let both = _mm256_blend_epi32::<0b1010_1010>(
+                _mm256_cmpgt_epi64(splat, low),
+                _mm256_cmpgt_epi64(splat, high),
+            );
+            rank += _mm256_movemask_ps(_mm256_castsi256_ps(both)).count_ones() as usize;
+        }
+        rank
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank32(keys: &[i32], key: i32) -> usize {
+        let (sixteens, rest) = keys.as_chunks::<16>();
+        let mut rank = rank_few(rest, key);
+        let splat = _mm256_set1_epi32(key);
+        for sixteen in sixteens {
+            let [low, high] = [0, 8].map(|at| {
+                let eight: &[i32; 8] = sixteen[at..].first_chunk().expect("sixteen are two eights");
+                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+            });
+            // Two bytes a key.
+            let both = _mm256_blend_epi16::<0b1010_1010>(
+                _mm256_cmpgt_epi32(splat, low),
+                _mm256_cmpgt_epi32(splat, high),
+            );
+            rank += _mm256_movemask_epi8(both).count_ones() as usize / 2;
+        }
+        rank
+    }
+}
+
+/// How many of `keys` lie strictly below `key`, one by one: for nodes narrower than a register.
+#[inline]
+pub(super) fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
+    keys.iter().filter(|&at| *at < key).count()
 }
