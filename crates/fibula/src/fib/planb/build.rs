@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge, Range};
-use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::layout::{Blocks, Codes, Node, lower, lower_max, upper, upper_max, word};
@@ -32,7 +32,7 @@ struct Sweep<K: Key, N: Node> {
     /// Last upper half of every interval but the last, as nodes hold it.
     ends: Vec<N::Word>,
     /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
-    codes: Vec<u32>,
+    codes: Buffer<u32>,
     next_hops: Dictionary,
     blocks: Blocks,
     /// First upper half of the last interval.
@@ -49,7 +49,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
         Self {
             budget: Budget::new(limits),
             ends: Vec::new(),
-            codes: Vec::new(),
+            codes: Buffer::new(),
             next_hops: Dictionary::default(),
             blocks: Blocks::default(),
             start: 0,
@@ -144,7 +144,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
         budget.free(self.ends);
         let all = self.next_hops.words.len() + self.blocks.first.len();
         let codes = if all <= 1 << 16 {
-            let mut narrow = budget.vec(self.codes.len())?;
+            let mut narrow = budget.buffer(self.codes.len())?;
             narrow.extend(self.codes.iter().map(|&code| code as u16));
             budget.free(self.codes);
             Codes::Narrow(narrow)
@@ -174,9 +174,9 @@ pub(super) fn tree<N: Node>(
     budget: &mut Budget,
     shape: &Shape,
     keys: &[N::Word],
-) -> Result<Vec<N>, OutOfMemory> {
+) -> Result<Buffer<N>, OutOfMemory> {
     let count = shape.internal_nodes + shape.leaf_nodes;
-    let mut nodes = budget.vec(count)?;
+    let mut nodes = budget.buffer(count)?;
     nodes.resize(count, N::SENTINELS);
     let (internal, leaves) = nodes.split_at_mut(shape.internal_nodes);
     for (leaf, keys) in leaves.iter_mut().zip(keys.chunks(N::KEYS)) {

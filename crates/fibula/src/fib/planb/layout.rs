@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::fib::parts::ranges::Merge;
+use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
 /// The integer that nodes hold and that searches compare: signed, because that is what AVX2 compares, and in the
@@ -127,9 +128,9 @@ nodes! {
 
 /// The tree, its values, and what lies beyond the searched half.
 #[derive(Debug, Clone)]
-pub struct PlanB<K, N> {
+pub struct PlanB<K, N: Copy> {
     /// Internal levels first, the root at 0, every one full; then the leaves up to the last that holds a key.
-    pub(super) nodes: Vec<N>,
+    pub(super) nodes: Buffer<N>,
     /// Index of the first leaf: the number of internal nodes.
     pub(super) leaf_first: usize,
     /// Number of internal levels: the paper's d in section 3.2.
@@ -147,8 +148,8 @@ pub struct PlanB<K, N> {
 /// The codes of intervals, at 16 bits while next hops and blocks together allow it.
 #[derive(Debug, Clone)]
 pub(super) enum Codes {
-    Narrow(Vec<u16>),
-    Wide(Vec<u32>),
+    Narrow(Buffer<u16>),
+    Wide(Buffer<u32>),
 }
 
 /// What an interval leads to: a next hop (counted from 0 up) or a block (from all ones down).

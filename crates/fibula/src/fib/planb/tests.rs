@@ -2,12 +2,12 @@
 
 use crate::fib::Fib;
 use crate::fib::parts::ranges::Merge;
-use crate::memory::{Budget, Limits};
+use crate::memory::{Budget, Buffer, Limits};
 use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
 use crate::simd::Present;
 
 use super::build::tree;
-use super::layout::{Codes, Word, lower_max, upper_bits, upper_max, word};
+use super::layout::{Codes, lower_max, upper_bits, upper_max, word};
 use super::statistics::Shape;
 use super::{Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, capacity};
 
@@ -53,7 +53,7 @@ fn separators_are_the_least_keys_below_their_child() {
         nodes,
         leaf_first: shape.internal_nodes,
         levels: shape.internal_levels,
-        codes: Codes::Narrow(vec![0; 19]),
+        codes: Codes::Narrow(Buffer::new()),
         next_hops: vec![0],
         blocks: Default::default(),
         merge: Merge::Never,
@@ -77,7 +77,7 @@ fn every_count_of_keys_finds_every_rank() {
             nodes,
             leaf_first: shape.internal_nodes,
             levels: shape.internal_levels,
-            codes: Codes::Narrow(Vec::new()),
+            codes: Codes::Narrow(Buffer::new()),
             next_hops: Vec::new(),
             blocks: Default::default(),
             merge: Merge::Never,
@@ -93,11 +93,13 @@ fn every_count_of_keys_finds_every_rank() {
 fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
     let words: Vec<N::Word> = ends.iter().map(|&end| word::<K, N::Word>(end)).collect();
     let shape = Shape::of(N::KEYS, words.len());
+    let mut codes = Budget::default().buffer(words.len() + 1).unwrap();
+    codes.extend(1..=words.len() as u16 + 1);
     PlanB {
         nodes: tree::<N>(&mut Budget::default(), &shape, &words).unwrap(),
         leaf_first: shape.internal_nodes,
         levels: shape.internal_levels,
-        codes: Codes::Narrow((1..=words.len() as u16 + 1).collect()),
+        codes: Codes::Narrow(codes),
         next_hops: (0..=words.len() as u32 + 1).collect(),
         blocks: Default::default(),
         merge: Merge::Never,
@@ -177,7 +179,7 @@ fn capacities_of_section_3_2() {
 #[test]
 fn an_empty_table_is_one_leaf_of_sentinels() {
     let fib = planb(&[], Merge::Never);
-    assert_eq!(fib.nodes, [Node8x64::SENTINELS]);
+    assert_eq!(fib.nodes[..], [Node8x64::SENTINELS]);
     let statistics = fib.statistics();
     assert_eq!((statistics.intervals, statistics.internal_levels, statistics.leaf_nodes), (1, 0, 1));
     assert_eq!(answer(&fib, "::"), 0);
@@ -317,7 +319,12 @@ fn check_finds_planted_damage() {
     type Damage = (&'static str, fn(&mut PlanB6));
     let damage: [Damage; 9] = [
         ("(1) as few levels", |fib| fib.levels += 1),
-        ("(1) no leaf of sentinels", |fib| fib.nodes.push(Node8x64::SENTINELS)),
+        ("(1) no leaf of sentinels", |fib| {
+            let mut more = Budget::default().buffer(fib.nodes.len() + 1).unwrap();
+            more.extend_from_slice(&fib.nodes);
+            more.push(Node8x64::SENTINELS);
+            fib.nodes = more;
+        }),
         ("(2) leaf keys ascend", |fib| fib.nodes[fib.leaf_first + 3].keys_mut()[2] = 0),
         ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = i64::MAX - 1),
         ("(3) separator", |fib| fib.nodes[0].keys_mut()[1] -= 1),
