@@ -147,7 +147,8 @@ fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
 fn grid(outcomes: &[&Outcome]) -> Grid {
     let mut grid =
         Grid::new(&["what", "asked", "is", "at least/most", "by", "best of the others", "verdict", "goal"])
-            .right(&[2, 3]);
+            .right(&[2, 3])
+            .wide();
     for outcome in outcomes {
         let with = match (&outcome.isa, outcome.batch) {
             (Some(isa), Some(batch)) => format!("{isa} {batch}"),

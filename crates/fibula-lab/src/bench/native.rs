@@ -41,11 +41,6 @@ pub trait Native<K: Key>: Fib<K> {
     fn build_time(&self) -> Option<core::time::Duration> {
         None
     }
-
-    /// Whether huge pages were asked for where it lies.
-    fn huge_pages(&self) -> bool {
-        false
-    }
 }
 
 /// Keys in a structure's own form, and room for its answers.
