@@ -115,17 +115,11 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
             world.name
         )?;
         writeln!(out, "{}\n", grid(&outcomes).render())?;
-        let mut notes: Vec<String> = Vec::new();
-        for note in outcomes
-            .iter()
-            .flat_map(|outcome| outcome.notes.iter().map(|note| format!("{}: {note}", outcome.work)))
-        {
-            if !notes.contains(&note) {
-                notes.push(note);
+        for (note, works) in notes(&outcomes) {
+            match works.len() == outcomes.len() {
+                true => writeln!(out, "{dim}{note}{dim:#}")?,
+                false => writeln!(out, "{dim}{}: {note}{dim:#}", works.join("; "))?,
             }
-        }
-        for note in notes {
-            writeln!(out, "{dim}{note}{dim:#}")?;
         }
         writeln!(out)?;
     }
@@ -134,6 +128,20 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
         "{dim}Each line is judged by its own figures. Others are taken at their best instruction set and batch; goals are\n\
          where the project is going.{dim:#}"
     )
+}
+
+/// Each note once, with what it is about.
+fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for outcome in outcomes {
+        for note in &outcome.notes {
+            match notes.iter_mut().find(|(other, _)| other == note) {
+                Some((_, works)) => works.push(outcome.work),
+                None => notes.push((note, vec![outcome.work])),
+            }
+        }
+    }
+    notes
 }
 
 fn grid(outcomes: &[&Outcome]) -> Grid {
