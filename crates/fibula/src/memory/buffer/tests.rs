@@ -3,6 +3,7 @@
 use super::*;
 use crate::memory::{Budget, Limits, of};
 
+#[cfg(all(target_os = "linux", not(miri)))]
 const MIB: usize = 1 << 20;
 
 #[cfg(all(target_os = "linux", not(miri)))]
