@@ -1,7 +1,6 @@
 //! Documents made of records: tables and charts.
 
 use core::fmt::Write as _;
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -99,24 +98,15 @@ fn section(text: &mut String, record: &Record) {
         line(title(&family.family), size);
     }
     line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
+    if let Some(setting) = &machine.huge_pages {
+        line("Transparent huge pages", setting.clone());
+    }
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
     line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
-    line("Huge pages", huge_pages(record));
     if let Some(name) = &record.recorded {
         line("Recorded addresses", name.clone());
     }
     structures(text, record);
-}
-
-/// Who asked for huge pages, and to whom the system gives them.
-fn huge_pages(record: &Record) -> String {
-    let asked = record.rows.iter().filter(|row| row.huge_pages).map(|row| format!("`{}`", row.algorithm));
-    let asked = asked.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
-    match &record.machine.huge_pages {
-        _ if asked.is_empty() => "nobody asked for any".to_owned(),
-        Some(setting) => format!("asked for by {}; the system's setting is '{setting}'", asked.join(", ")),
-        None => format!("asked for by {}", asked.join(", ")),
-    }
 }
 
 /// 1,234,567.
