@@ -63,7 +63,10 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, say: Say) -> Result<Ta
     };
     bar.bar.finish_and_clear();
     let table = table.map_err(|error| failure(&error))?;
-    table.reports.iter().for_each(|report| warn(report, say));
+    for report in &table.reports {
+        warn(report, say);
+        chosen(report, say);
+    }
     if table.v4.is_empty() && table.v6.is_empty() {
         let report = table.report();
         let name = &report.name;
@@ -206,7 +209,6 @@ fn warn(report: &Report, say: Say) {
     if let Some(truncation) = &report.truncated {
         say.warning(format_args!("{truncation}; what came before is loaded"));
     }
-    chosen(report, say);
 }
 
 /// Says whose routes were taken where there was a choice.

@@ -151,11 +151,11 @@ impl Attributes {
         self.parsed.multi_exit_discriminator()
     }
 
-    /// Communities and large communities in order, separated by blanks.
+    /// COMMUNITIES in order, separated by blanks; large and extended ones are not among them.
     #[must_use]
     pub fn communities(&self) -> String {
         let shown = self.parsed.iter_communities().filter_map(|community| match community {
-            MetaCommunity::Plain(_) | MetaCommunity::Large(_) => Some(community.to_string()),
+            MetaCommunity::Plain(_) => Some(community.to_string()),
             _ => None,
         });
         shown.collect::<Vec<_>>().join(" ")
