@@ -8,6 +8,8 @@ mod lines;
 mod peek;
 #[cfg(test)]
 mod peers_tests;
+#[cfg(test)]
+mod real_tests;
 mod report;
 mod routes;
 #[cfg(test)]

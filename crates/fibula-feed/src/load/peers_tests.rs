@@ -244,7 +244,7 @@ fn damaged_files_say_what_was_lost() {
         if report.content == Content::Mrt {
             let ended = report.faults.iter().find(|fault| fault.is_end());
             assert_eq!(ended.is_none(), report.lost_bytes == 0);
-            let end = ended.map_or(cut as u64, |fault| fault.offset());
+            let end = ended.map_or(cut as u64, mrt::Fault::offset);
             assert_eq!(end + report.lost_bytes, cut as u64);
             let strict = LoadOptions { strict: true, ..options(Selection::Best) };
             assert_eq!(load_bytes(&bytes[..cut], &strict).is_err(), ended.is_some());

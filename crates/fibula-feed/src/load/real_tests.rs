@@ -1,12 +1,12 @@
-//! Real feeds, where `FIBULA_DATA` names a folder that has them. Their names hold "real", by which they are run alone.
+//! Real feeds, where `FIBULA_DATA` names a folder that has them. The names hold "real", by which they are run alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fibula_feed::compression::{Compression, Decompressor};
-use fibula_feed::{Content, LoadError, LoadOptions, Report, Selection, Table, load, load_reader, survey};
+use super::*;
+use crate::compression::Compression;
 
 /// What other readers counted, by `tests/readers.py`.
-const COUNTS: &str = include_str!("../../../testdata/feeds.tsv");
+const COUNTS: &str = include_str!("../../../../testdata/feeds.tsv");
 
 /// Files up to this size are damaged in every way at every run; all of them with `FIBULA_DAMAGE=all`.
 const SMALL_BYTES: usize = 20_000;
@@ -40,7 +40,7 @@ fn counts() -> impl Iterator<Item = (&'static str, [u64; 4])> {
 }
 
 fn sums(report: &Report) -> [u64; 4] {
-    let sum = |of: &dyn Fn(&fibula_feed::PeerCounts) -> u64| report.peers.iter().map(of).sum();
+    let sum = |of: &dyn Fn(&PeerCounts) -> u64| report.peers.iter().map(of).sum();
     [
         sum(&|counts| counts.announced[0]),
         sum(&|counts| counts.announced[1]),
@@ -176,7 +176,7 @@ fn damage_content(bytes: &[u8], thin: bool) -> usize {
         let report = table.report();
         if what.starts_with("cut") && report.content == Content::Mrt {
             let end = report.faults.iter().find(|fault| fault.is_end());
-            let kept = end.map_or(copy.len() as u64, |fault| fault.offset());
+            let kept = end.map_or(copy.len() as u64, mrt::Fault::offset);
             assert!(kept + end.map_or(0, |_| report.lost_bytes) >= copy.len() as u64, "{what}");
         }
         assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
