@@ -1,5 +1,5 @@
 //! Hands the compiler's version and options to the program, for the records: a benchmark must be able to say
-//! what compiled it, and only the build knows.
+//! what compiled it, and only the build knows. With the feature `dpdk`, builds the shim and finds the library.
 
 use std::process::Command;
 
@@ -16,5 +16,69 @@ fn main() {
         ("FIBULA_TARGET_FEATURES", variable("CARGO_CFG_TARGET_FEATURE")),
     ] {
         println!("cargo::rustc-env={name}={value}");
+    }
+    #[cfg(feature = "dpdk")]
+    dpdk::build();
+}
+
+#[cfg(feature = "dpdk")]
+mod dpdk {
+    /// The archives that the shim needs. Static ones: linked with shared ones, DPDK loads every driver it finds when
+    /// it starts. Those that register themselves when loaded are taken whole.
+    const WHOLE: &[&str] = &["rte_mempool_ring", "rte_eal"];
+    const PARTS: &[&str] = &[
+        "rte_fib",
+        "rte_rib",
+        "rte_lpm",
+        "rte_hash",
+        "rte_rcu",
+        "rte_mempool",
+        "rte_ring",
+        "rte_net",
+        "rte_mbuf",
+        "rte_telemetry",
+        "rte_kvargs",
+    ];
+    const SYSTEM: &[&str] = &["bsd", "numa", "m", "dl", "pthread"];
+
+    /// The functions for IPv6 have other types from 24.11 on; lookups of four keys are written for x86-64.
+    const NEEDS: &str = "x86-64 and DPDK 22.11 to 24.07 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc)";
+
+    pub(super) fn build() {
+        const SHIM: &str = "src/rival/dpdk/shim.c";
+        println!("cargo::rerun-if-changed={SHIM}");
+        if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch != "x86_64") {
+            println!("cargo::error=the feature 'dpdk' needs {NEEDS}");
+            return;
+        }
+        let found =
+            pkg_config::Config::new().range_version("22.11".."24.11").cargo_metadata(false).probe("libdpdk");
+        let library = match found {
+            Ok(library) => library,
+            Err(error) => {
+                println!("cargo::error=the feature 'dpdk' needs {NEEDS}");
+                for line in error.to_string().lines().filter(|line| !line.trim().is_empty()) {
+                    println!("cargo::warning={line}");
+                }
+                return;
+            }
+        };
+        let mut shim = cc::Build::new();
+        shim.file(SHIM).includes(&library.include_paths).std("gnu11").opt_level(3).extra_warnings(true);
+        // What DPDK's headers demand, and Debian's DPDK is compiled for.
+        shim.flag("-march=corei7");
+        shim.compile("fibula_dpdk");
+        for path in &library.link_paths {
+            println!("cargo::rustc-link-search=native={}", path.display());
+        }
+        for name in WHOLE {
+            println!("cargo::rustc-link-lib=static:+whole-archive,-bundle={name}");
+        }
+        for name in PARTS {
+            println!("cargo::rustc-link-lib=static:-bundle={name}");
+        }
+        for name in SYSTEM {
+            println!("cargo::rustc-link-lib={name}");
+        }
     }
 }

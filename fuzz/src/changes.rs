@@ -43,7 +43,7 @@ fn family<K: Key>(bytes: &[u8]) {
         }
     }
     for algorithm in fibula::fib::algorithms::<K>() {
-        let limits = Limits { memory_bytes: Some(EMPTY_BYTES) };
+        let limits = Limits::within(EMPTY_BYTES);
         if (algorithm.build)(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::Algorithm;
 use fibula::net::Key;
 use serde_json::{Value, json};
 
@@ -75,7 +75,11 @@ fn add<K: Key>(lines: &mut Vec<Line>) {
     let family = K::FAMILY.name();
     for algorithm in fibula::fib::algorithms::<K>() {
         match lines.iter_mut().find(|line| line.name == algorithm.name) {
-            Some(line) => line.families.push(family),
+            Some(line) => {
+                line.families.push(family);
+                let isas = algorithm.isas.iter().map(|isa| isa.name());
+                line.isas.extend(isas.filter(|isa| !line.isas.contains(isa)).collect::<Vec<_>>());
+            }
             None => lines.push(line(&algorithm, family)),
         }
     }
@@ -89,10 +93,7 @@ fn line<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Line {
         families: vec![family],
         isas: algorithm.isas.iter().map(|isa| isa.name()).collect(),
         update: algorithm.update.name(),
-        role: match algorithm.role {
-            Role::Oracle { .. } => "oracle",
-            Role::Contestant => "contestant",
-        },
+        role: algorithm.role.name(),
     }
 }
 
@@ -108,7 +109,8 @@ fn write_text(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
         ]);
     }
     writeln!(out, "{}", grid.render())?;
-    writeln!(out)?;
+    writeln!(out, "\nOf the instruction sets (isas), {}.", crate::isa::here())?;
+    writeln!(out, "Lookups take the best one; --isa or FIBULA_ISA takes another.\n")?;
     let bold = bold();
     writeln!(out, "{bold}Where they come from{bold:#}")?;
     let mut papers = Grid::bare();
@@ -124,13 +126,14 @@ fn write_markdown(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
     writeln!(
         out,
         "Every structure of the registry. *In place* means that it follows changes of the table without being\n\
-         built anew. Oracles judge the others: they are written to be evidently right, not to be fast.\n"
+         built anew. Oracles judge the others: they are written to be evidently right, not to be fast. *Published*\n\
+         ones are kept close to how they were published; they are what the others are measured against.\n"
     )?;
     writeln!(out, "| name | families | update | instruction sets | paper | summary |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
     for line in lines {
         let families: Vec<&str> = line.families.iter().map(|&family| family_title(family)).collect();
-        let role = if line.role == "oracle" { " (oracle)" } else { "" };
+        let role = if line.role == "contestant" { String::new() } else { format!(" ({})", line.role) };
         writeln!(
             out,
             "| `{}`{role} | {} | {} | {} | {} | {} |",

@@ -9,6 +9,8 @@ use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula_feed::{LoadOptions, PeerName, Selection};
 
+use crate::isa::IsaArgs;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
@@ -39,6 +41,10 @@ Examples:
   fibula lookup --table rib.gz --format csv < addresses.txt
   fibula table stats rib.gz
   fibula algorithms
+
+Environment:
+  FIBULA_ISA  the instruction set to look up with, as --isa names it; one that this machine lacks is an error
+  NO_COLOR    no colours
 
 'fibula COMMAND --help' explains a command. To see what fibula does, in under a minute: fibula tour"
 )]
@@ -130,6 +136,9 @@ pub(crate) struct LookupArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) isa: IsaArgs,
+
     /// When done, say on standard error what was loaded, what answered, and how fast
     #[arg(short, long)]
     pub(crate) stats: bool,
@@ -141,7 +150,7 @@ pub(crate) struct LookupArgs {
 /// List the lookup structures that fibula knows
 ///
 /// Each is a way to find the longest matching prefix, with the paper it comes from, the address families
-/// and instruction sets it is made for, and whether it follows changes of a table in place or is rebuilt.
+/// and instruction sets it has code for, and whether it follows changes of a table in place or is rebuilt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -178,6 +187,9 @@ pub(crate) struct TourArgs {
     /// Seconds to spend on measuring in all, shared by the structures; building and checking come on top
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub(crate) seconds: u32,
+
+    #[command(flatten)]
+    pub(crate) isa: IsaArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -264,7 +276,7 @@ impl FeedArgs {
         let mut options = LoadOptions::default();
         options.strict = self.strict;
         options.host_bits = if self.mask { HostBits::Mask } else { HostBits::Refuse };
-        options.limits = Limits { memory_bytes: self.memory_limit };
+        options.limits = Limits { memory_bytes: self.memory_limit, ..Limits::default() };
         options.family = self.family.map(FamilyName::family);
         options.selection = match (self.best, &self.peer[..]) {
             (true, _) => Selection::Best,

@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod docs;
 mod failure;
+mod isa;
 mod lookup;
 mod peers;
 mod records;

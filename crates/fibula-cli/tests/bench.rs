@@ -2,8 +2,9 @@
 
 mod support;
 
+use fibula::simd::{Isa, Present};
 use serde_json::Value;
-use support::{Folder, TABLE, run};
+use support::{Folder, TABLE, fibula, run};
 
 const TINY: [&str; 6] = ["bench", "--seconds", "0", "--keys", "1000", "--quiet"];
 
@@ -28,12 +29,74 @@ fn json_has_the_documented_fields() {
         for number in ["mlps_median", "mlps_min", "mlps_max", "bytes_per_prefix", "build_time_ms"] {
             assert!(row[number].as_f64().is_some_and(|number| number > 0.0), "{number} of {row}");
         }
-        assert!(row["lookup_bytes"].is_u64() && [1, 256].map(Value::from).contains(&row["batch"]));
+        assert!(row["lookup_bytes"].is_u64() && [1, 16, 64, 256].map(Value::from).contains(&row["batch"]));
         assert!([1, 2].map(Value::from).contains(&row["threads"]));
-        assert_eq!((&row["rival"], &row["isa"]), (&false.into(), &"scalar".into()));
+        assert_eq!(row["rival"], false);
+        assert!(row["isa"].as_str().unwrap().parse::<Isa>().unwrap().present().is_ok());
         assert_eq!((&row["wrong"], &row["routes"]), (&0.into(), &3.into()));
-        assert_eq!((&row["huge_pages"], &row["key_prefetch"]), (&false.into(), &"none".into()));
+        assert_eq!((&row["order"], &row["key_prefetch"]), (&"host".into(), &"none".into()));
+        let one = row["threads"] == 1;
+        assert_eq!((row["clock"] == "thread", row["scaling"].is_null()), (one && cfg!(unix), one));
     }
+}
+
+/// The sets in the rows of all structures over a small table.
+fn isas(options: &[&str], variable: &str) -> Vec<String> {
+    let synth = ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "rnd", "--batch", "64", "--json"];
+    let run = fibula().args(TINY).args(synth).args(options).env("FIBULA_ISA", variable).output().unwrap();
+    let run: support::Run = run.into();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{options:?}");
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    let mut isas: Vec<_> = rows.iter().map(|row| row["isa"].as_str().unwrap().to_owned()).collect();
+    isas.sort();
+    isas.dedup();
+    isas
+}
+
+#[test]
+fn one_set_restricts_everybody() {
+    let all = isas(&[], "");
+    for present in Present::all() {
+        let isa = present.isa();
+        let within = |name: &&String| name.parse::<Isa>().unwrap() <= isa;
+        let within: Vec<_> = all.iter().filter(within).cloned().collect();
+        assert_eq!(isas(&["--isa", isa.name()], ""), within);
+        assert_eq!(isas(&[], isa.name()), within);
+        // The option wins.
+        assert_eq!(isas(&["--isa", "scalar"], isa.name()), ["scalar"]);
+    }
+}
+
+#[test]
+fn keys_in_network_order() {
+    let options = ["--synth", "ipv6/300", "--algorithm", "planb", "--traffic", "match", "--isa", "scalar"];
+    let orders =
+        ["--order", "host", "--order", "network", "--batch", "1", "--batch", "64", "--format", "csv"];
+    let csv = bench(&[&options[..], &orders].concat()).out;
+    let at = csv.lines().next().unwrap().split(',').position(|name| name == "order").unwrap();
+    let order = |line: &str| line.split(',').nth(at).unwrap().to_owned();
+    assert_eq!(csv.lines().skip(1).map(order).collect::<Vec<_>>(), ["host", "host", "network"]);
+}
+
+#[test]
+fn what_is_reached() {
+    let options = ["--synth", "ipv4/400", "--synth", "ipv6/400", "--reach", "--batch", "1", "--batch", "64"];
+    let json = bench(&[&options[..], &["--json"]].concat());
+    assert_eq!((json.code, json.err.as_str()), (0, ""));
+    let outcomes: Vec<Value> = serde_json::from_str(&json.out).unwrap();
+    let of = |family: &str| outcomes.iter().filter(|outcome| outcome["family"] == family).count();
+    assert!(of("ipv4") >= 25 && of("ipv6") >= 25, "{} {}", of("ipv4"), of("ipv6"));
+    for outcome in &outcomes {
+        assert!(["met", "missed", "not measured"].contains(&outcome["verdict"].as_str().unwrap()));
+        assert!(outcome["measured"].is_number() || !outcome["notes"].as_array().unwrap().is_empty());
+        assert!(!outcome["target"].as_str().unwrap().is_empty());
+    }
+    let text = bench(&options).out;
+    for part in ["IPv4", "IPv6", "what", "asked", "verdict", "RND", "batch of 1, MATCH", "ahead of everybody"]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(bench(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
 }
 
 #[test]
@@ -101,6 +164,8 @@ fn what_cannot_be_measured_is_refused() {
         ([&synth[..], &["--traffic", "jam"]].concat(), 2, "there are: rnd, match"),
         ([&synth[..], &["--runs", "4"]].concat(), 2, "4 is not in 5..=1000"),
         ([&synth[..], &["--batch", "0"]].concat(), 2, "0 is not in 1"),
+        ([&synth[..], &["--isa", "sse9"]].concat(), 2, "this machine has: scalar"),
+        ([&synth[..], &["--order", "middle"]].concat(), 2, "possible values: host, network"),
         ([&synth[..], &["--addresses", "/nowhere"]].concat(), 3, "/nowhere"),
     ] {
         let run = bench(&options);
@@ -108,4 +173,51 @@ fn what_cannot_be_measured_is_refused() {
         assert!(run.err.contains(part), "{part} in {}", run.err);
         assert_eq!(run.out, "");
     }
+}
+
+const RIVALS: [&str; 4] = ["rte-fib-2b-inline", "rte-lpm", "rte-fib6-4b-scalar", "rte-lpm6"];
+
+#[test]
+fn rivals_join_or_are_named_as_absent() {
+    let options = ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "match", "--keys", "1000"];
+    let batches = ["--batch", "1", "--batch", "256"];
+    let options =
+        [&["bench", "--seconds", "0", "--rivals", "--algorithm", "radix"], &options[..], &batches].concat();
+    let json = run(&[&options[..], &["--json", "--quiet"]].concat());
+    assert_eq!(json.code, 0, "{}", json.err);
+    let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
+    let of = |name: &str| rows.iter().filter(|row| row["algorithm"] == name).collect::<Vec<_>>();
+    assert_eq!(of("radix").len(), 4);
+    assert!(rows.iter().all(|row| row["rival"] == (row["algorithm"] != "radix") && row["wrong"] == 0));
+    if cfg!(feature = "dpdk") {
+        for name in RIVALS {
+            assert_eq!(of(name).len(), 2);
+            assert!(of(name).iter().all(|row| row["isa"] == "scalar" && row["error"].is_null()));
+        }
+    } else {
+        assert_eq!(rows.len(), 4);
+        let said = run(&options).err;
+        for part in RIVALS.iter().chain(&["absent: ", "DPDK", "libdpdk-dev", "--features dpdk"]) {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+}
+
+#[test]
+fn rivals_go_by_their_names() {
+    let run =
+        bench(&["--synth", "ipv4/300", "--traffic", "match", "--json", "--algorithm", "rte-fib-2b-inline"]);
+    if cfg!(feature = "dpdk") {
+        let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(rows.len(), 2, "{}", run.err);
+        assert!(rows.iter().all(|row| row["algorithm"] == "rte-fib-2b-inline" && row["rival"] == true));
+    } else {
+        assert_eq!(run.code, 2);
+        assert!(
+            run.err.contains("'rte-fib-2b-inline' is absent") && run.err.contains("libdpdk-dev"),
+            "{}",
+            run.err
+        );
+    }
+    assert!(bench(&["--synth", "ipv4", "--algorithm", "rte"]).err.contains("rivals: rte-fib-2b-macro, "));
 }

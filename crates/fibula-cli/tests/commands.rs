@@ -2,8 +2,9 @@
 
 mod support;
 
+use fibula::simd::Isa;
 use serde_json::Value;
-use support::{Folder, fibula, run};
+use support::{Folder, Run, TABLE, fibula, run};
 
 #[test]
 fn alone_it_prints_help_that_ends_by_naming_the_tour() {
@@ -38,7 +39,7 @@ fn algorithms_as_json_have_the_documented_fields() {
         assert!(strings("families").iter().all(|family| ["ipv4", "ipv6"].contains(family)));
         assert!(strings("isas").contains(&"scalar"));
         assert!(["in-place", "rebuild"].contains(&entry["update"].as_str().unwrap()));
-        assert!(["oracle", "contestant"].contains(&entry["role"].as_str().unwrap()));
+        assert!(["oracle", "published", "contestant"].contains(&entry["role"].as_str().unwrap()));
     }
     let mut names: Vec<_> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     names.sort_unstable();
@@ -159,4 +160,35 @@ fn a_tiny_tour_for_people() {
 fn tours_of_impossible_size_are_refused() {
     assert_eq!(run(&["tour", "--routes", "7"]).code, 2);
     assert_eq!(run(&["tour", "--seconds", "-1"]).code, 2);
+}
+
+#[test]
+fn instruction_sets_are_forced_or_refused() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let table = table.to_str().unwrap();
+    let lookup = |options: &[&str], variable: &str| -> Run {
+        let args = ["lookup", "--table", table, "192.0.2.1"];
+        fibula().args(args).args(options).env("FIBULA_ISA", variable).output().unwrap().into()
+    };
+    for &isa in Isa::ALL {
+        for run in [lookup(&["--isa", isa.name()], ""), lookup(&[], isa.name())] {
+            match isa.present() {
+                Ok(_) => assert_eq!((run.code, run.err.as_str()), (0, "")),
+                Err(_) => {
+                    assert_eq!((run.code, run.out.as_str()), (2, ""));
+                    assert!(run.err.contains("it has: scalar"), "{}", run.err);
+                }
+            }
+        }
+    }
+    for (run, part) in [
+        (lookup(&["--isa", "sse9"], ""), "--isa"),
+        (lookup(&[], "sse9"), "FIBULA_ISA: no instruction set 'sse9'; this machine has: scalar"),
+    ] {
+        assert_eq!((run.code, run.out.as_str()), (2, ""));
+        assert!(run.err.contains(part) && run.err.contains("this machine has: scalar"), "{}", run.err);
+    }
+    assert_eq!(run(&["tour", "--isa", "sse9"]).code, 2);
+    assert!(run(&["algorithms"]).out.contains("this machine has: scalar"));
 }

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn labels_stay_within_the_limit() {
-        let mut next_hops = NextHops::new(Limits { memory_bytes: Some(10_000) });
+        let mut next_hops = NextHops::new(Limits::within(10_000));
         let long = |number: u32| Label::Origins(format!("{number}_{}", "1,".repeat(400)).into());
         let held = (0..100).take_while(|&number| next_hops.intern(long(number)).is_ok()).count();
         assert!((5..=12).contains(&held), "{held}");

@@ -27,7 +27,7 @@ fn fill<K: Key>(count: usize) -> Result<usize, Box<dyn std::error::Error>> {
         }
         let seconds = start.elapsed().as_secs_f64();
         rib.check()?;
-        bytes = rib.memory().allocated_bytes;
+        bytes = rib.memory().held_bytes();
         println!(
             "{} {count} routes {order}: {:.0} ms, {:.1} MB, {:.1} bytes a route",
             K::FAMILY,

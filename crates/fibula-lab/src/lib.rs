@@ -3,6 +3,7 @@
 //! - [`table`]: seeded tables that are shaped like the Internet's, of any size and either family.
 //! - [`traffic`]: the [patterns](traffic::patterns) of keys that lookups are measured with.
 //! - [`measure`]: lookups and builds against the clock; every answer is checked in the same run.
+//! - [`rival`]: what others have made, as contestants.
 //! - [`random`]: draws that are the same on every platform and with every version of every dependency.
 //!
 //! ```
@@ -32,6 +33,7 @@
 pub mod bench;
 pub mod measure;
 pub mod random;
+pub mod rival;
 pub mod table;
 pub mod traffic;
 

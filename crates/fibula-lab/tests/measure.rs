@@ -42,5 +42,5 @@ fn a_refused_build_is_an_error() {
     let routes = generate::<u32>(&TableSpec { routes: 300, ..TableSpec::ipv4() }, &Profile::ipv4()).unwrap();
     let routes = RouteSlice::new(&routes).unwrap();
     let algorithm = registry::find("range-search").unwrap();
-    assert!(measure_build(&algorithm, &routes, Limits { memory_bytes: Some(10) }).is_err());
+    assert!(measure_build(&algorithm, &routes, Limits::within(10)).is_err());
 }

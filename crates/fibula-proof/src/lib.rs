@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`subject`] | a structure under test: built, or brought along by changes |
 //! | [`verdict`] | compares answers and says how they differ, as a case that can be kept |
+//! | [`instruction_sets`] | which sets a structure is asked with |
 //! | [`toy`] | the small spaces: every prefix, every table of a kind, painting |
 //! | [`tables`] | random tables, changes and probes |
 //! | [`trials`] | the tests themselves, made for each registry line |
@@ -18,6 +19,7 @@
 pub mod allocator;
 pub mod case;
 pub mod fault;
+pub mod instruction_sets;
 pub mod subject;
 pub mod tables;
 pub mod toy;

@@ -81,7 +81,7 @@ pub fn follow<K: Key>(
         keys.extend(edges(model.0.keys().copied()));
         let expected: Vec<_> =
             keys.iter().map(|&key| model.lookup(key).map(|route| route.next_hop)).collect();
-        answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
+        answers(&*subject.fib, &algorithm, &routes, &keys, &expected)?;
     }
     Ok(())
 }

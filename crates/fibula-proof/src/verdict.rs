@@ -1,32 +1,40 @@
 //! Comparing answers.
 
 use fibula::fib::Fib;
+use fibula::fib::registry::Algorithm;
 use fibula::net::{Key, Keys, NextHop, Prefix, Route, Strided};
 pub use libtest_mimic::Failed as Failure;
+
+use crate::instruction_sets;
 
 /// Shortest batches that are tried one by one: past the widest vector and its remainder.
 pub const BATCHES: usize = 71;
 
-/// Asks `fib` for every key alone and in one batch.
+/// Asks `fib` for every key alone, and in one batch at every instruction set of its line.
 ///
 /// # Errors
 /// Names the first key whose answer is not the expected one, with the table where it is small.
 pub fn answers<K: Key>(
     fib: &dyn Fib<K>,
-    name: &str,
+    algorithm: &Algorithm<K>,
     routes: &[Route<K>],
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> Result<(), Failure> {
     assert_eq!(keys.len(), expected.len());
-    let mut results = vec![NextHop::new(u32::MAX); keys.len()];
-    fib.lookup_batch(keys, &mut results);
-    for (at, &key) in keys.iter().enumerate() {
-        let alone = fib.lookup(key);
-        for (how, got) in [("alone", alone), ("in a batch", results[at])] {
-            if got != expected[at] {
-                return Err(wrong(name, how, routes, key, expected[at], got));
-            }
+    for (&key, &right) in keys.iter().zip(expected) {
+        let got = fib.lookup(key);
+        if got != right {
+            return Err(wrong(algorithm.name, "alone", routes, key, right, got));
+        }
+    }
+    let mut results = vec![None; keys.len()];
+    for isa in instruction_sets::of(algorithm) {
+        results.fill(NextHop::new(u32::MAX));
+        fib.lookup_batch_on(isa, keys, &mut results);
+        if let Some(at) = (0..keys.len()).find(|&at| results[at] != expected[at]) {
+            let how = format!("in a batch, {}", isa.isa());
+            return Err(wrong(algorithm.name, &how, routes, keys[at], expected[at], results[at]));
         }
     }
     Ok(())
@@ -40,17 +48,19 @@ pub fn sound<K: Key>(fib: &dyn Fib<K>, name: &str, routes: &[Route<K>]) -> Resul
     fib.check().map_err(|error| format!("{name}: {error}\n{}", as_case::<K>(routes, "")).into())
 }
 
-/// Asks in every batch length up to [`BATCHES`] and 256, at every offset, in every shape of keys.
+/// Asks in every batch length up to [`BATCHES`] and 256, at three offsets, in every shape of keys, at every
+/// instruction set of the line.
 ///
 /// # Errors
 /// As [`answers`].
 pub fn batches<K: Key>(
     fib: &dyn Fib<K>,
-    name: &str,
+    algorithm: &Algorithm<K>,
     routes: &[Route<K>],
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> Result<(), Failure> {
+    let name = algorithm.name;
     let network: Vec<K::Bytes> = keys.iter().map(|key| key.to_network()).collect();
     let width = size_of::<K::Bytes>();
     let stride = width + 7;
@@ -69,22 +79,20 @@ pub fn batches<K: Key>(
                 ("strided", Keys::Strided(strided)),
             ];
             for (shape, batch) in shapes {
-                // One result more than keys, which must stay as it was.
-                let mut results = vec![NextHop::new(u32::MAX); length + 1];
-                fib.lookup_keys(batch, &mut results[..length]);
-                if results[length] != NextHop::new(u32::MAX) {
-                    return Err(format!("{name}: a batch of {length} wrote behind its results").into());
-                }
-                if let Some(at) = (0..length).find(|&at| results[at] != expected[start + at]) {
-                    let how = format!("as key {at} of a batch of {length}, {shape}");
-                    return Err(wrong(
-                        name,
-                        &how,
-                        routes,
-                        keys[start + at],
-                        expected[start + at],
-                        results[at],
-                    ));
+                for isa in instruction_sets::of(algorithm) {
+                    // One result more than keys, which must stay as it was.
+                    let mut results = vec![NextHop::new(u32::MAX); length + 1];
+                    fib.lookup_keys_on(isa, batch, &mut results[..length]);
+                    let isa = isa.isa();
+                    if results[length] != NextHop::new(u32::MAX) {
+                        let how = format!("a batch of {length}, {isa}, wrote behind its results");
+                        return Err(format!("{name}: {how}").into());
+                    }
+                    if let Some(at) = (0..length).find(|&at| results[at] != expected[start + at]) {
+                        let how = format!("as key {at} of a batch of {length}, {shape}, {isa}");
+                        let (key, right) = (keys[start + at], expected[start + at]);
+                        return Err(wrong(name, &how, routes, key, right, results[at]));
+                    }
                 }
             }
         }

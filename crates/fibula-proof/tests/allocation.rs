@@ -8,6 +8,7 @@ use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
+use fibula_proof::instruction_sets;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::edges;
@@ -39,8 +40,11 @@ fn table<K: Key>(routes: usize) -> Model<K> {
 }
 
 fn within(memory_bytes: usize) -> Limits {
-    Limits { memory_bytes: Some(memory_bytes) }
+    Limits::within(memory_bytes)
 }
+
+/// Without mappings, so that the allocator sees all.
+const ALLOCATED: Limits = Limits { memory_bytes: None, huge_pages: false };
 
 impl<K: Key> Line for Algorithm<K> {
     /// `memory()` is what the counting allocator saw, after a build and after changes.
@@ -48,8 +52,12 @@ impl<K: Key> Line for Algorithm<K> {
         let mut model = table::<K>(2_000);
         let routes = model.routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let (fib, usage) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
         let own = size_of_val(&*fib);
+        let held = fib.memory();
+        assert_eq!(usage.live_bytes as usize, held.allocated_bytes + own, "{name}: after the build");
+        assert_eq!((held.mapped_bytes, held.huge_bytes), (0, 0), "{name}");
+        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
         let memory = fib.memory();
         assert_eq!(usage.live_bytes as usize, memory.allocated_bytes + own, "{name}: after the build");
         assert!(memory.lookup_bytes <= memory.allocated_bytes + memory.mapped_bytes, "{name}: {memory:?}");
@@ -76,12 +84,14 @@ impl<K: Key> Line for Algorithm<K> {
     fn limits(&self, name: &str) {
         let routes = table::<K>(2_000).routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, full) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let (fib, full) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
         drop(fib);
         let mut refused = [0; 2];
         for step in 0..=STEPS {
             let limit = full.peak_bytes as usize * 3 * step / STEPS;
-            let (result, usage) = measure(None, || (self.build)(&slice, within(limit)).map(drop));
+            let (result, usage) = measure(None, || {
+                (self.build)(&slice, within(limit)).map(|fib| assert!(fib.memory().held_bytes() <= limit))
+            });
             assert!(
                 usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES,
                 "{name}: {usage:?} under {limit}"
@@ -92,7 +102,9 @@ impl<K: Key> Line for Algorithm<K> {
                 assert!(error.to_string().contains("memory limit"), "{error}");
                 refused[0] += 1;
             }
-            let (result, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            let (_, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
+            let (result, usage) = measure(Some(limit), || (self.build)(&slice, ALLOCATED).map(drop));
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
             if let Err(error) = result {
                 assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
@@ -184,7 +196,7 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
         let mut fib = (algorithm.build)(&slice, within(limit)).unwrap();
         let (result, usage) =
             measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));
-        let held = fib.memory().allocated_bytes;
+        let held = fib.memory().held_bytes();
         assert!(held <= limit && usage.peak_bytes <= limit as isize, "{}: {held} of {limit}", algorithm.name);
         let now = if result.is_ok() { after } else { before };
         outcomes[usize::from(result.is_ok())] += 1;
@@ -242,7 +254,7 @@ fn full_tables_fit() {
         for route in generate::<K>(&spec, &Profile::of::<K>()).unwrap() {
             rib.insert(route).unwrap();
         }
-        rib.memory().allocated_bytes
+        rib.memory().held_bytes()
     }
     let total = bytes::<u32>(1_000_000) + bytes::<u128>(250_000);
     assert!(total <= 120_000_000, "{total}");
@@ -257,8 +269,9 @@ fn lookups_allocate_nothing() {
         let mut results = vec![None; keys.len()];
         for algorithm in fibula::fib::algorithms::<K>() {
             let fib = (algorithm.build)(&slice, Limits::default()).unwrap();
+            let isas: Vec<_> = instruction_sets::of(&algorithm).collect();
             let ((), usage) = measure(None, || {
-                fib.lookup_batch(&keys, &mut results);
+                isas.iter().for_each(|&isa| fib.lookup_batch_on(isa, &keys, &mut results));
                 keys.iter().for_each(|&key| assert!(fib.lookup(key).is_none_or(|hop| hop.id() > 0)));
             });
             assert_eq!(usage.peak_bytes, 0, "{}", algorithm.name);

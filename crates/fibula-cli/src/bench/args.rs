@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use fibula::net::Family;
 use fibula_lab::table::{PRESETS, hostile};
 
 use crate::args::{OutputArgs, QuietArgs};
+use crate::isa::IsaArgs;
 
 /// Measure lookup structures against each other over a table
 ///
@@ -14,8 +15,16 @@ use crate::args::{OutputArgs, QuietArgs};
 /// keys, at least five runs each, medians with the slowest and the fastest run. A speed means something only
 /// beside others of the same run.
 ///
+/// A structure is timed once for each instruction set that it has code for and this machine has. --isa restricts
+/// everybody, rivals too, to that set and those within it: '--isa avx2' is what a machine without AVX-512 shows, '--isa
+/// scalar' what one without vectors does.
+///
+/// Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core, several by
+/// the wall's clock. Nobody's keys are prefetched by software.
+///
 /// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
-/// named, with their reason.
+/// named, with their reason. Wrong answers of rivals are counted and named, too, and leave the others' figures
+/// what they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Traffic:
@@ -28,14 +37,21 @@ Examples:
   fibula bench --table routes.txt.xz
   fibula bench --synth ipv4/900000 --traffic match --batch 256 --json
   fibula bench --synth ipv6 --algorithm radix --algorithm range-search --threads 1 --threads 2
+  fibula bench -t routes.txt --algorithm dir-24-8 --rivals --batch 64
+  fibula bench -t routes.txt --isa avx2 --threads 1 --threads 4
+  fibula bench -t routes.txt --reach --rivals --seconds 300
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Measure this structure only (see 'fibula algorithms'); may be repeated [default: all]
+    /// Measure this structure only (see 'fibula algorithms'), or this rival; may be repeated [default: all]
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
+
+    /// Measure what others have made, too: rivals that are present join, those that are absent are named
+    #[arg(long)]
+    pub(super) rivals: bool,
 
     /// Measure with these keys only; may be repeated [default: all patterns]
     #[arg(long, value_name = "NAME")]
@@ -45,13 +61,25 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) addresses: Option<PathBuf>,
 
-    /// Keys a call, 1 for one by one; may be repeated [default: 1 and 256]
+    /// Keys a call, 1 for one by one; may be repeated [default: 1, 16, 64 and 256]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Vec<u32>,
 
     /// Threads that look up at the same time; may be repeated [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) threads: Vec<u32>,
+
+    /// Form of the keys: integers of the machine, or bytes in network order as packets hold them, which are asked in
+    /// batches and of structures of ours only; may be repeated [default: host]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(super) order: Vec<KeyOrder>,
+
+    #[command(flatten)]
+    pub(super) isa: IsaArgs,
+
+    /// Measure what the project is to reach over this table, and say what is met and what is missed
+    #[arg(long, conflicts_with_all = ["algorithm", "traffic", "addresses", "threads", "order", "svg", "record"])]
+    pub(super) reach: bool,
 
     /// Timed runs of each structure
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1000))]
@@ -78,6 +106,12 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum KeyOrder {
+    Host,
+    Network,
 }
 
 /// Where the routes come from.

@@ -1,7 +1,9 @@
 //! `fibula bench`: lookup structures against each other, over a table of the user's or a made-up one.
 
 mod args;
+mod reach;
 mod report;
+mod rivals;
 mod world;
 
 use std::io::Write;
@@ -9,10 +11,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_lab::bench::{self, BenchError, Contestant, Plan, Record, Row};
+use fibula::simd::Isa;
+use fibula_lab::bench::{self, BenchError, Order, Plan, Record, Row};
 use indicatif::ProgressBar;
 
 use crate::args::Format;
@@ -20,6 +22,7 @@ use crate::failure::{Failure, code};
 use crate::records;
 use crate::say::Say;
 pub(crate) use args::BenchArgs;
+use args::KeyOrder;
 use world::{Addresses, World};
 
 /// Whether figures mean anything.
@@ -33,18 +36,23 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if !OPTIMISED {
         say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
-    check_algorithms(&args.algorithm)?;
+    let isa = args.isa.force()?;
+    let asked = rivals::Asked::new(args)?;
     let world = World::new(&args.source, say)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
     let families = u32::from(!world.v4.is_empty()) + u32::from(!world.v6.is_empty());
     if families == 0 {
         return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", world.name)));
     }
-    let plan = plan(args, families);
+    asked.name_the_absent(&world, say);
+    let plan = plan(args, isa, families);
+    if args.reach {
+        return reach::run(args, &plan, &world, &asked, say);
+    }
 
     let mut bar = Bar { bar: say.steps(0), before: 0, families, plan: &plan };
-    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &mut bar)?;
-    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &mut bar)?);
+    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &asked, &mut bar)?;
+    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &asked, &mut bar)?);
     bar.bar.finish_and_clear();
     for (name, reason) in report::refusals(&rows) {
         say.note(format_args!("{name} has no figures: {reason}"));
@@ -56,7 +64,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         format => records::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;
-    if rows.iter().any(|row| row.wrong > 0) {
+    for name in report::wrong_rivals(&rows) {
+        say.warning(format_args!("{name}, a rival, gave wrong answers"));
+    }
+    if rows.iter().any(|row| row.wrong > 0 && !row.rival) {
         say.warning("answers were wrong: nothing is recorded or drawn");
         return Ok(code::NO_GOOD_ANSWER.into());
     }
@@ -72,18 +83,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names must be known in one family at least: what a family does not have is left out there.
-fn check_algorithms(names: &[String]) -> Result<(), Failure> {
-    let known = crate::algorithms::names();
-    match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => {
-            Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", known.join(", "))))
-        }
-        None => Ok(()),
-    }
-}
-
-fn plan(args: &BenchArgs, families: u32) -> Plan {
+fn plan(args: &BenchArgs, isa: Option<Isa>, families: u32) -> Plan {
     let or = |numbers: &[u32], default: &[u32]| {
         let numbers = if numbers.is_empty() { default } else { numbers };
         numbers.iter().map(|&number| number as usize).collect()
@@ -91,7 +91,9 @@ fn plan(args: &BenchArgs, families: u32) -> Plan {
     Plan {
         algorithms: args.algorithm.clone(),
         traffic: args.traffic.clone(),
-        batches: or(&args.batch, &[1, 256]),
+        isa: isa.map(|isa| isa.name().to_owned()),
+        batches: or(&args.batch, &bench::BATCHES.map(|batch| batch as u32)),
+        orders: orders(&args.order),
         threads: or(&args.threads, &[1]),
         keys: args.keys.unwrap_or(KEYS) as usize,
         runs: args.runs as usize,
@@ -100,27 +102,44 @@ fn plan(args: &BenchArgs, families: u32) -> Plan {
     }
 }
 
-fn measure<K: Key>(rib: &Rib<K>, addresses: Option<&Vec<K>>, bar: &mut Bar<'_>) -> Result<Vec<Row>, Failure> {
-    let mut plan = bar.plan.clone();
-    plan.algorithms.retain(|name| fibula::fib::registry::find::<K>(name).is_ok());
-    if rib.is_empty() || plan.algorithms.is_empty() != bar.plan.algorithms.is_empty() {
+fn orders(asked: &[KeyOrder]) -> Vec<Order> {
+    let order = |order: &KeyOrder| match order {
+        KeyOrder::Host => Order::Host,
+        KeyOrder::Network => Order::Network,
+    };
+    if asked.is_empty() { vec![Order::Host] } else { asked.iter().map(order).collect() }
+}
+
+fn measure<K: Key>(
+    rib: &Rib<K>,
+    addresses: Option<&Vec<K>>,
+    asked: &rivals::Asked,
+    bar: &mut Bar<'_>,
+) -> Result<Vec<Row>, Failure> {
+    let contestants = asked.contestants::<K>();
+    if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
+    // The contestants are those that were asked for.
+    let plan = Plan { algorithms: Vec::new(), ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
         dependent: false,
         keys: keys.clone(),
     });
-    let contestants = Contestant::all(Limits::default());
     let rows =
         bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
     bar.before += 1;
-    rows.map_err(|error| match error {
+    rows.map_err(|error| failure(&error))
+}
+
+fn failure(error: &BenchError) -> Failure {
+    match error {
         BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
             Failure::WrongUse(error.to_string())
         }
         error => Failure::BadInput(error.to_string()),
-    })
+    }
 }
 
 /// One bar for both families.

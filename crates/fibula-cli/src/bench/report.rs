@@ -25,9 +25,10 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "{dim}M/s: million lookups a second, median of {} runs in turn; slowest and fastest run beside it.\n\
-         Batch 1 is one key a call; in SEQ each lookup waits for the one before. Keys in host order, not\n\
-         prefetched by software; no huge pages.{dim:#}",
+         Batch 1 is one key a call; in SEQ each lookup waits for the one before. One thread is timed by its own\n\
+         clock, several by the wall's. Keys are not prefetched by software; {}.{dim:#}",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
+        pages(rows),
     )?;
     if rows.iter().any(|row| row.sample) {
         writeln!(out, "{dim}* is too slow for all keys and asked a sample.{dim:#}")?;
@@ -43,6 +44,15 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             thousands(checked)
         ),
     }
+}
+
+/// Who lies in huge pages.
+fn pages(rows: &[Row]) -> String {
+    let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.algorithm).collect();
+    huge.dedup();
+    huge.sort_unstable();
+    huge.dedup();
+    if huge.is_empty() { "no huge pages".to_owned() } else { format!("huge pages: {}", huge.join(", ")) }
 }
 
 /// What does not depend on the traffic.
@@ -75,28 +85,42 @@ fn structures(rows: &[&Row]) -> Grid {
 fn rates(rows: &[&Row]) -> Grid {
     let mut rows: Vec<&Row> = rows.iter().copied().filter(|row| row.error.is_none()).collect();
     rows.sort_by(|a, b| {
-        let way = |row: &Row| (row.threads, row.batch);
+        let way = |row: &Row| (row.threads, row.order.clone(), row.batch);
         let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
         way(a).cmp(&way(b)).then(rate(b).total_cmp(&rate(a)))
     });
-    let mut grid =
-        Grid::new(&["threads", "batch", "algorithm", "M/s", "slowest", "fastest"]).right(&[0, 1, 3, 4, 5]);
+    let mut grid = Grid::new(&[
+        "threads",
+        "keys",
+        "batch",
+        "algorithm",
+        "isa",
+        "M/s",
+        "slowest",
+        "fastest",
+        "of linear",
+    ])
+    .right(&[0, 2, 5, 6, 7, 8]);
     for row in rows {
         let rate = |rate: Option<f64>| or_dash(rate.map(number));
         grid.row([
             row.threads.to_string(),
+            row.order.clone(),
             row.batch.to_string(),
             name(row),
+            row.isa.clone(),
             rate(row.mlps_median),
             rate(row.mlps_min),
             rate(row.mlps_max),
+            row.scaling.map_or(String::new(), |scaling| format!("{scaling:.2}")),
         ]);
     }
     grid
 }
 
 fn name(row: &Row) -> String {
-    format!("{}{}", row.algorithm, if row.sample { " *" } else { "" })
+    let rival = if row.rival { " (rival)" } else { "" };
+    format!("{}{rival}{}", row.algorithm, if row.sample { " *" } else { "" })
 }
 
 fn or_dash(cell: Option<String>) -> String {
@@ -120,6 +144,14 @@ pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
         }
     }
     refusals
+}
+
+/// Rivals that gave wrong answers, once a family.
+pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
+    let wrong = rows.iter().filter(|row| row.rival && row.wrong > 0);
+    let mut names: Vec<_> = wrong.map(|row| format!("{} {}", title(&row.family), row.algorithm)).collect();
+    names.dedup();
+    names
 }
 
 /// The rows as objects.
@@ -161,6 +193,6 @@ fn distinct<'a>(rows: impl IntoIterator<Item = &'a Row>, field: fn(&Row) -> &Str
     values
 }
 
-fn title(family: &str) -> &'static str {
+pub(super) fn title(family: &str) -> &'static str {
     if family == "ipv4" { "IPv4" } else { "IPv6" }
 }

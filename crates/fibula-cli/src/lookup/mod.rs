@@ -24,6 +24,7 @@ use rows::Rows;
 
 pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let say = Say::new(args.quiet.quiet);
+    args.isa.force()?;
     if let Some(name) = &args.algorithm {
         known(name)?;
     }

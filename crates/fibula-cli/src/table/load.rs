@@ -23,7 +23,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 }
 
 pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
-    Limits { memory_bytes }
+    Limits { memory_bytes, ..Limits::default() }
 }
 
 /// Loads the table at `path`, or from standard input where that is `-`, and warns of what was left out.
@@ -241,7 +241,7 @@ fn chosen(report: &Report, say: Say) {
 
 /// Says on standard error what was loaded.
 pub(crate) fn print_stats(table: &Table) {
-    let memory = table.v4.memory().allocated_bytes + table.v6.memory().allocated_bytes;
+    let memory = table.v4.memory().held_bytes() + table.v6.memory().held_bytes();
     for report in &table.reports {
         let Report { name, content, lines, bad_lines, .. } = report;
         say::plain(format_args!(

@@ -72,7 +72,7 @@ fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
     Figures {
         family: K::FAMILY,
         shape: shape(rib, &[]),
-        memory_bytes: rib.memory().allocated_bytes,
+        memory_bytes: rib.memory().held_bytes(),
         top: top.into_iter().take(TOP).map(|(next_hop, count)| (name(next_hop), count)).collect(),
     }
 }

@@ -26,6 +26,7 @@ const OPTIMISED: bool = !cfg!(debug_assertions);
 /// Runs the tour. `program` is what starts the command, for the examples at the end.
 pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     let say = Say::new(args.quiet.quiet);
+    args.isa.force()?;
     let format = args.output.format();
     let mut out = anstream::stdout().lock();
     if !OPTIMISED {

@@ -26,7 +26,7 @@ pub(super) fn introduction(out: &mut dyn Write, v4: &World<u32>, v6: &World<u128
 }
 
 fn world_row<K: Key>(grid: &mut Grid, world: &World<K>) {
-    let memory = world.rib.memory().allocated_bytes;
+    let memory = world.rib.memory().held_bytes();
     grid.row([
         K::FAMILY.to_string(),
         thousands(world.rib.len()),
@@ -273,7 +273,7 @@ pub(super) fn json(
 }
 
 fn world_json<K: Key>(world: &World<K>) -> Value {
-    let memory_bytes = world.rib.memory().allocated_bytes;
+    let memory_bytes = world.rib.memory().held_bytes();
     json!({
         "family": K::FAMILY.name(),
         "routes": world.rib.len(),

@@ -40,7 +40,7 @@ impl Folder {
 /// The command in a clean environment.
 pub(crate) fn fibula() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fibula"));
-    command.env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR");
+    command.env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR").env_remove("FIBULA_ISA");
     command
 }
 

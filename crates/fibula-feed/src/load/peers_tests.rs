@@ -3,6 +3,7 @@
 use super::*;
 use crate::compression::Compression;
 use crate::compression::tests::compress;
+use crate::mrt::Fault;
 use crate::mrt::tests::{attributes, message, nlri, peer_table, rib, state, table_dump, update};
 use fibula::net::Key;
 
@@ -207,7 +208,7 @@ TABLE_DUMP2|1|B|192.0.2.1|64501|10.1.0.0/16|64501|IGP|255.255.255.255|0|0||NAG||
 
 #[test]
 fn a_stream_that_must_be_read_twice_is_kept_up_to_the_limit() {
-    let limits = |bytes| Limits { memory_bytes: Some(bytes) };
+    let limits = |bytes| Limits { memory_bytes: Some(bytes), ..Limits::default() };
     let mut bytes = dump();
     for index in 0..20_000u32 {
         let prefix = format!("10.{}.{}.0/24", index >> 8 & 255, index & 255);
@@ -244,7 +245,7 @@ fn damaged_files_say_what_was_lost() {
         if report.content == Content::Mrt {
             let ended = report.faults.iter().find(|fault| fault.is_end());
             assert_eq!(ended.is_none(), report.lost_bytes == 0);
-            let end = ended.map_or(cut as u64, mrt::Fault::offset);
+            let end = ended.map_or(cut as u64, Fault::offset);
             assert_eq!(end + report.lost_bytes, cut as u64);
             let strict = LoadOptions { strict: true, ..options(Selection::Best) };
             assert_eq!(load_bytes(&bytes[..cut], &strict).is_err(), ended.is_some());

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::compression::Compression;
+
+use crate::compression::{Compression, Decompressor};
+use crate::mrt;
 
 /// What other readers counted, by `tests/readers.py`.
 const COUNTS: &str = include_str!("../../../../testdata/feeds.tsv");
@@ -20,15 +22,11 @@ fn data() -> Option<PathBuf> {
 }
 
 fn options() -> LoadOptions {
-    let mut options = LoadOptions::default();
-    options.threads = 2;
-    options
+    LoadOptions { threads: 2, ..LoadOptions::default() }
 }
 
 fn best() -> LoadOptions {
-    let mut options = options();
-    options.selection = Selection::Best;
-    options
+    LoadOptions { selection: Selection::Best, ..options() }
 }
 
 /// File, announcements and withdrawals of both families.
@@ -62,7 +60,7 @@ fn real_feeds_hold_what_other_readers_count() {
         // What is cut says so, and one NLRI field ends inside its second prefix.
         let cut = file.contains("-cut.");
         assert_eq!(report.truncated.is_some(), cut, "{file}");
-        assert_eq!(report.faults.iter().any(|fault| fault.is_end()), cut, "{file}");
+        assert_eq!(report.faults.iter().any(mrt::Fault::is_end), cut, "{file}");
         let broken = file.contains("trailing-bits");
         assert_eq!(
             (report.bad_lines, report.trailing_bits),
@@ -187,7 +185,7 @@ fn damage_content(bytes: &[u8], thin: bool) -> usize {
 /// What the file holds, up to where it is cut.
 fn content(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
-    let mut input = Decompressor::new(std::fs::File::open(path).unwrap()).unwrap();
-    let _ = std::io::Read::read_to_end(&mut input, &mut content);
+    let mut input = Decompressor::new(File::open(path).unwrap()).unwrap();
+    let _ = Read::read_to_end(&mut input, &mut content);
     content
 }

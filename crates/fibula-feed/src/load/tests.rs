@@ -155,7 +155,7 @@ fn one_family_leaves_the_other_out() {
 #[test]
 fn a_table_beyond_its_limit_is_refused_with_the_line() {
     let text: String = (0..1000).map(|i| format!("10.0.{}.{}/32 1\n", i / 256, i % 256)).collect();
-    let options = LoadOptions { limits: Limits { memory_bytes: Some(4096) }, ..LoadOptions::default() };
+    let options = LoadOptions { limits: Limits::within(4096), ..LoadOptions::default() };
     let error = read_with(text.as_bytes(), &options).unwrap_err();
     let line = error.line().unwrap();
     assert!((10..200).contains(&line), "{line}");

@@ -3,10 +3,12 @@
 use core::error::Error;
 use std::time::{Duration, Instant};
 
-use fibula::fib::Fib;
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, Routes};
+use fibula::simd::{Isa, Present};
+
+use super::native::Structure;
 
 /// Somebody to be measured: a line of the registry, or a rival.
 pub struct Contestant<K: Key> {
@@ -14,16 +16,55 @@ pub struct Contestant<K: Key> {
     pub name: String,
     /// Whether it is somebody else's.
     pub rival: bool,
-    /// The instruction set of its kernel.
-    pub isa: String,
-    /// Whether it competes, or judges.
+    /// The instruction sets that it can look up with here, the most portable one first. It is built once for all.
+    pub kernels: Vec<Kernel>,
+    /// Whether it competes, is what others compete with, or judges.
     pub role: Role,
     /// How it is built.
     pub build: Build<K>,
 }
 
+/// An instruction set that a contestant looks up with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// The name in the rows.
+    pub isa: String,
+    /// What our lookups are asked with; rivals have one kernel each and ask nobody.
+    pub(super) present: Present,
+}
+
+impl Kernel {
+    /// Of a structure of ours.
+    #[must_use]
+    pub fn ours(present: Present) -> Self {
+        Self { isa: present.isa().name().to_owned(), present }
+    }
+
+    /// Of a rival, by the name of the set that its lookups are written for.
+    #[must_use]
+    pub fn of_rival(isa: &str) -> Self {
+        Self { isa: isa.to_owned(), present: Present::SCALAR }
+    }
+
+    /// The least of our sets that contains this one.
+    #[must_use]
+    pub fn within(&self) -> Isa {
+        least_with(&self.isa)
+    }
+}
+
+/// The least of our sets that contains the one of this name. What is known by no name of ours is older than AVX2 where it
+/// is of the SSE family, and may be anything else.
+pub(super) fn least_with(isa: &str) -> Isa {
+    match isa.parse() {
+        Ok(isa) => isa,
+        Err(_) if isa.starts_with("sse") => Isa::Avx2,
+        Err(_) => Isa::ALL[Isa::ALL.len() - 1],
+    }
+}
+
 /// Builds a contestant, or says why not.
-pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Box<dyn Fib<K>>, Box<dyn Error>>>;
+pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Structure<K>, Box<dyn Error>>>;
 
 impl<K: Key> Contestant<K> {
     /// A line of the registry. `limits` are for its build.
@@ -32,10 +73,9 @@ impl<K: Key> Contestant<K> {
         Self {
             name: algorithm.name.to_owned(),
             rival: false,
-            // A line lists its sets from the most portable one to the one it prefers.
-            isa: algorithm.isas.last().map_or("scalar", |isa| isa.name()).to_owned(),
+            kernels: algorithm.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
             role: algorithm.role,
-            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?)),
+            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?.into())),
         }
     }
 
@@ -63,8 +103,8 @@ const WORK_MAX: usize = 1 << 25;
 const KEYS_MIN: usize = 64;
 
 /// A structure that was built, with what that took.
-pub(super) struct Built<K> {
-    pub(super) fib: Box<dyn Fib<K>>,
+pub(super) struct Built<K: Key> {
+    pub(super) structure: Structure<K>,
     /// Median.
     pub(super) time: Duration,
     pub(super) builds: usize,
@@ -81,12 +121,16 @@ pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) 
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
-        let fib = (contestant.build)(routes).map_err(|error| error.to_string())?;
-        times.push(start.elapsed());
+        let structure = (contestant.build)(routes).map_err(|error| error.to_string())?;
+        let elapsed = start.elapsed();
+        times.push(match &structure {
+            Structure::Native(native) => native.build_time().unwrap_or(elapsed),
+            Structure::Fib(_) => elapsed,
+        });
         if times.len() == BUILDS_MAX || begin.elapsed() + times[times.len() - 1] > BUILDS_TIME {
             times.sort_unstable();
             // Of an even number the slower of the middle two: never a flattering choice.
-            return Ok(Built { fib, time: times[times.len() / 2], builds: times.len() });
+            return Ok(Built { structure, time: times[times.len() / 2], builds: times.len() });
         }
     }
 }

@@ -11,9 +11,15 @@
 //!   wrong answer has failed.
 //! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
 //!   medians; the slowest and the fastest run stand beside them.
-//! - Each timed run follows an untimed one of a quarter of its length, which fills the caches: one policy for all.
-//!   Keys are not prefetched by software and nothing lies in huge pages, as the rows say.
+//! - A structure is built once and looked up in with every instruction set that it has kernels for and the machine has;
+//!   each set is timed as a contestant of its own. A plan can restrict everybody, rivals too, to what one set contains.
+//! - Each timed run follows an untimed one over the same keys, which fills the caches: one policy for all. Who does all
+//!   keys in 20 ms does them all, timed and untimed.
+//! - One thread is timed by its own clock, which stands while others have the core; several are timed by the wall's.
+//! - Nobody's keys are prefetched by software; kernels may prefetch what a key leads to. Rows say whether huge pages were
+//!   asked for.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
+//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]).
 //!
 //! ```
 //! use fibula::memory::Limits;
@@ -30,21 +36,25 @@
 //! ```
 
 mod chart;
+mod clock;
 mod contestant;
 mod document;
 mod machine;
+mod native;
 mod pass;
 mod plan;
 mod questions;
+pub mod reach;
 mod record;
 mod row;
 mod runner;
 
 pub use chart::{ChartError, svg};
-pub use contestant::{Build, Contestant};
+pub use contestant::{Build, Contestant, Kernel};
 pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
-pub use plan::{Estimate, Plan, PlanError, RUNS_MIN};
+pub use native::{Native, Prepared, Shape, Structure};
+pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS_MIN};
 pub use questions::{Traffic, traffic_names};
 pub use record::{FamilyInfo, Record, RecordError, TableInfo};
 pub use row::Row;

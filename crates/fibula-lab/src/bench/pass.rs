@@ -5,27 +5,20 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use fibula::fib::Fib;
-use fibula::net::{Key, NextHop};
+use fibula::net::{Key, Keys, NextHop};
+use fibula::simd::Present;
 
-/// How keys are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// One key a call, each call free to overlap the next.
-    Single,
-    /// So many keys a call.
-    Batch(usize),
-    /// One key a call, and no key before the answer to the one before it.
-    Dependent,
-}
+use super::clock::Spent;
+use super::native::{Prepared, Shape, Structure};
+use super::plan::Order;
 
-impl Shape {
-    pub(super) fn new(dependent: bool, batch: usize) -> Self {
-        match (dependent, batch) {
-            (true, _) => Self::Dependent,
-            (false, 1) => Self::Single,
-            (false, batch) => Self::Batch(batch),
-        }
-    }
+/// How a structure is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    pub(super) shape: Shape,
+    pub(super) order: Order,
+    /// The set that batches of ours are asked with. Single lookups take the one that is chosen.
+    pub(super) isa: Present,
 }
 
 /// A part of the keys, and how often to look all of it up.
@@ -37,22 +30,20 @@ pub(super) struct Load<'a, K> {
 
 /// Time that the lookups take on this many threads. All start together, each with its own part of the keys; the
 /// time is that of the last one to finish.
-pub(super) fn time<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, threads: usize) -> Duration {
+pub(super) fn time<K: Key>(structure: &Structure<K>, way: Way, load: Load<'_, K>, threads: usize) -> Spent {
     if threads == 1 {
-        let mut results = results(shape, load.keys.len());
-        let start = Instant::now();
-        run(fib, shape, load, &mut results);
-        return start.elapsed();
+        let mut track = Track::new(structure, way, load.keys);
+        return Spent::on(|| track.run(load.passes));
     }
     let barrier = Barrier::new(threads);
     let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
         let barrier = &barrier;
         let work = |keys| {
             scope.spawn(move || {
-                let mut results = results(shape, <[K]>::len(keys));
+                let mut track = Track::new(structure, way, keys);
                 barrier.wait();
                 let start = Instant::now();
-                run(fib, shape, Load { keys, ..load }, &mut results);
+                track.run(load.passes);
                 (start, Instant::now())
             })
         };
@@ -62,7 +53,8 @@ pub(super) fn time<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, th
     // Each thread reads the clock itself: one that only waits for them may be late to wake.
     let start = spans.iter().map(|span| span.0).min();
     let end = spans.iter().map(|span| span.1).max();
-    start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start)
+    let wall = start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start);
+    Spent { wall, thread: None }
 }
 
 /// One part of the keys for each thread: as equal as whole keys allow, and all keys in one of them.
@@ -70,20 +62,87 @@ fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
     (0..threads).map(move |at| &keys[keys.len() * at / threads..keys.len() * (at + 1) / threads])
 }
 
-fn results(shape: Shape, keys: usize) -> Vec<Option<NextHop>> {
-    match shape {
-        Shape::Batch(batch) => vec![None; batch.min(keys)],
-        Shape::Single | Shape::Dependent => Vec::new(),
+/// A structure with the keys it is about to look up, in the form it takes, and room for its answers.
+struct Track<'a, K: Key> {
+    way: Way,
+    asked: Asked<'a, K>,
+}
+
+enum Asked<'a, K: Key> {
+    Fib { fib: &'a dyn Fib<K>, keys: &'a [K], results: Vec<Option<NextHop>> },
+    Network { fib: &'a dyn Fib<K>, keys: Vec<K::Bytes>, results: Vec<Option<NextHop>> },
+    Native { prepared: Box<dyn Prepared + 'a>, keys: usize },
+}
+
+/// Keys whose answers are kept at once where each key is a call of its own.
+const SINGLES: usize = 256;
+
+impl<'a, K: Key> Track<'a, K> {
+    fn new(structure: &'a Structure<K>, way: Way, keys: &'a [K]) -> Self {
+        let batch = step(way.shape).min(keys.len());
+        let asked = match (structure, way.order) {
+            (Structure::Fib(fib), Order::Host) => {
+                Asked::Fib { fib: fib.as_ref(), keys, results: vec![None; batch] }
+            }
+            (Structure::Fib(fib), Order::Network) => {
+                let keys = keys.iter().map(|key| key.to_network()).collect();
+                Asked::Network { fib: fib.as_ref(), keys, results: vec![None; batch] }
+            }
+            (Structure::Native(native), _) => {
+                Asked::Native { prepared: native.prepare(keys, batch), keys: keys.len() }
+            }
+        };
+        Self { way, asked }
+    }
+
+    fn run(&mut self, passes: usize) {
+        let Way { shape, isa, .. } = self.way;
+        for _ in 0..passes {
+            match &mut self.asked {
+                Asked::Fib { fib, keys, results } => match shape {
+                    Shape::Single => single(*fib, black_box(keys)),
+                    Shape::Batch(batch) => batches(keys, batch, results, |keys, results| {
+                        fib.lookup_batch_on(isa, keys, results);
+                    }),
+                    Shape::Dependent => dependent(*fib, black_box(keys)),
+                },
+                Asked::Network { fib, keys, results } => {
+                    batches(keys, step(shape), results, |keys, results| {
+                        fib.lookup_keys_on(isa, Keys::Network(keys), results);
+                    });
+                }
+                Asked::Native { prepared, keys } => prepared.lookup(shape, 0..*keys),
+            }
+        }
+    }
+
+    /// The answers of the keys from `first` on, looked up in the way they are timed.
+    fn answer(&mut self, first: usize, answers: &mut [Option<NextHop>]) {
+        let Way { shape, isa, .. } = self.way;
+        let range = first..first + answers.len();
+        match &mut self.asked {
+            Asked::Fib { fib, keys, .. } => match shape {
+                Shape::Batch(_) => fib.lookup_batch_on(isa, &keys[range], answers),
+                Shape::Single | Shape::Dependent => {
+                    keys[range].iter().zip(answers).for_each(|(&key, answer)| *answer = fib.lookup(key));
+                }
+            },
+            Asked::Network { fib, keys, .. } => {
+                fib.lookup_keys_on(isa, Keys::Network(&keys[range]), answers);
+            }
+            Asked::Native { prepared, .. } => {
+                prepared.lookup(shape, range);
+                prepared.take(answers);
+            }
+        }
     }
 }
 
-fn run<K: Key>(fib: &dyn Fib<K>, shape: Shape, load: Load<'_, K>, results: &mut [Option<NextHop>]) {
-    for _ in 0..load.passes {
-        match shape {
-            Shape::Single => single(fib, black_box(load.keys)),
-            Shape::Batch(batch) => batches(fib, load.keys, batch, results),
-            Shape::Dependent => dependent(fib, black_box(load.keys)),
-        }
+/// Keys of a block, of which there are answers at once.
+fn step(shape: Shape) -> usize {
+    match shape {
+        Shape::Batch(batch) => batch,
+        Shape::Single | Shape::Dependent => SINGLES,
     }
 }
 
@@ -93,10 +152,15 @@ fn single<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     }
 }
 
-fn batches<K: Key>(fib: &dyn Fib<K>, keys: &[K], batch: usize, results: &mut [Option<NextHop>]) {
+fn batches<T>(
+    keys: &[T],
+    batch: usize,
+    results: &mut [Option<NextHop>],
+    ask: impl Fn(&[T], &mut [Option<NextHop>]),
+) {
     for keys in keys.chunks(batch) {
         let results = &mut results[..keys.len()];
-        fib.lookup_batch(black_box(keys), results);
+        ask(black_box(keys), results);
         black_box(results);
     }
 }
@@ -116,8 +180,8 @@ fn dependent<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
 /// Looks all keys up as the timed run will, on as many threads, and compares every answer. The number of wrong
 /// ones, and the time.
 pub(super) fn check<K: Key>(
-    fib: &dyn Fib<K>,
-    shape: Shape,
+    structure: &Structure<K>,
+    way: Way,
     keys: &[K],
     expected: &[Option<NextHop>],
     threads: usize,
@@ -126,34 +190,29 @@ pub(super) fn check<K: Key>(
     let wrong = std::thread::scope(|scope| {
         let checks: Vec<_> = parts(keys, threads)
             .zip(parts(expected, threads))
-            .map(|(keys, expected)| scope.spawn(move || wrong(fib, shape, keys, expected)))
+            .map(|(keys, expected)| scope.spawn(move || wrong(structure, way, keys, expected)))
             .collect();
         checks.into_iter().map(|check| check.join().expect("lookups do not panic")).sum()
     });
     (wrong, start.elapsed())
 }
 
-/// Number of keys that `fib` answers otherwise than expected.
+/// Number of keys that the structure answers otherwise than expected.
 pub(super) fn wrong<K: Key>(
-    fib: &dyn Fib<K>,
-    shape: Shape,
+    structure: &Structure<K>,
+    way: Way,
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> usize {
-    match shape {
-        Shape::Batch(batch) => {
-            let mut results = results(shape, keys.len());
-            let differ = |(keys, expected): (&[K], &[Option<NextHop>])| {
-                // What the batch before left must not pass for an answer.
-                let results = &mut results[..keys.len()];
-                results.fill(NextHop::new(u32::MAX));
-                fib.lookup_batch(keys, results);
-                results.iter().zip(expected).filter(|(found, expected)| found != expected).count()
-            };
-            keys.chunks(batch).zip(expected.chunks(batch)).map(differ).sum()
-        }
-        Shape::Single | Shape::Dependent => {
-            keys.iter().zip(expected).filter(|&(&key, &expected)| fib.lookup(key) != expected).count()
-        }
+    let mut track = Track::new(structure, way, keys);
+    let mut results = vec![None; step(way.shape).min(keys.len())];
+    let (step, mut wrong) = (step(way.shape), 0);
+    for (block, expected) in expected.chunks(step).enumerate() {
+        let results = &mut results[..expected.len()];
+        // What the block before left must not pass for an answer.
+        results.fill(NextHop::new(u32::MAX));
+        track.answer(block * step, results);
+        wrong += results.iter().zip(expected).filter(|(found, expected)| found != expected).count();
     }
+    wrong
 }

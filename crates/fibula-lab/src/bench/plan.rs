@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use fibula::simd::Isa;
 use serde::{Deserialize, Serialize};
 
 /// What to measure: every structure over every traffic, in every batch length, on every number of threads.
@@ -14,8 +15,14 @@ pub struct Plan {
     pub algorithms: Vec<String>,
     /// Names of the patterns; all where there are none. Recorded addresses are measured whenever they are given.
     pub traffic: Vec<String>,
+    /// The instruction set that everybody is restricted to: sets within it take part. All there are where there is none.
+    #[serde(default)]
+    pub isa: Option<String>,
     /// Keys a call. 1 means one key a call by [`Fib::lookup`](fibula::fib::Fib::lookup).
     pub batches: Vec<usize>,
+    /// Forms of keys. In network order there are batches alone.
+    #[serde(default = "host_order")]
+    pub orders: Vec<Order>,
     /// Numbers of threads, each with its own part of the keys.
     pub threads: Vec<usize>,
     /// Keys of each traffic.
@@ -33,12 +40,43 @@ impl Default for Plan {
         Self {
             algorithms: Vec::new(),
             traffic: Vec::new(),
-            batches: vec![1, 256],
+            isa: None,
+            batches: BATCHES.to_vec(),
+            orders: host_order(),
             threads: vec![1],
             keys: 1 << 20,
             seed: 1,
             runs: RUNS_MIN,
             seconds: 20.0,
+        }
+    }
+}
+
+/// Batches where nothing else is asked for: single lookups, a vector or two, a burst of packets, and enough to keep
+/// many loads under way.
+pub const BATCHES: [usize; 4] = [1, 16, 64, 256];
+
+fn host_order() -> Vec<Order> {
+    vec![Order::Host]
+}
+
+/// The form of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Integers of the machine.
+    Host,
+    /// Bytes as packets hold them.
+    Network,
+}
+
+impl Order {
+    /// The name that outputs use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Network => "network",
         }
     }
 }
@@ -63,6 +101,10 @@ impl Plan {
             _ if self.threads.is_empty() || self.threads.iter().any(|n| !(1..=THREADS_MAX).contains(n)) => {
                 wrong("lookups run on 1 to 4096 threads")
             }
+            _ if self.orders.is_empty() => wrong("keys are in host or in network order"),
+            _ if self.isa.as_ref().is_some_and(|isa| isa.parse::<Isa>().is_err()) => {
+                wrong("there is no such instruction set")
+            }
             _ if self.runs < RUNS_MIN => wrong("fewer than 5 runs make no median"),
             _ if self.keys == 0 => wrong("without keys there is nothing to look up"),
             _ if !(0.0..1e7).contains(&self.seconds) => wrong("the time is a number of seconds from 0 on"),
@@ -70,24 +112,22 @@ impl Plan {
         }
     }
 
-    /// What the plan will take for so many structures, of which each cell measures all.
+    /// What the plan will take for so many structures that are built and lanes that are timed: one for each kernel in
+    /// each cell.
     #[must_use]
-    pub fn estimate(&self, structures: usize, cells: usize, key_bytes: usize) -> Estimate {
-        let timed = structures * cells * self.runs;
+    pub fn estimate(&self, structures: usize, lanes: usize, key_bytes: usize) -> Estimate {
+        let timed = lanes * self.runs;
         let slot = Duration::from_secs_f64(self.seconds / timed.max(1) as f64);
         Estimate {
-            steps: structures + cells * structures * (self.runs + 1),
+            steps: structures + lanes * (self.runs + 1),
             slot,
-            // A quarter of each timed run is run before it to warm the caches.
-            time: slot.mul_f64(timed as f64 * (1.0 + WARM_UP_SHARE)),
+            // The runs that warm the caches are as long at most.
+            time: slot.mul_f64(timed as f64 * 2.0),
             // The answers, ours and the oracle's, are words of 32 bits.
             key_bytes: self.keys * (key_bytes + 8),
         }
     }
 }
-
-/// How much of a timed run is run before it, untimed: the contestant before left its own lines in the caches.
-pub(super) const WARM_UP_SHARE: f64 = 0.25;
 
 /// What a plan takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +149,7 @@ pub(super) struct Cell {
     pub(super) traffic: usize,
     pub(super) batch: usize,
     pub(super) threads: usize,
+    pub(super) order: Order,
 }
 
 /// The cells of a plan, traffic by traffic. Each lookup of dependent traffic waits for the one before: it has no
@@ -117,8 +158,12 @@ pub(super) fn cells(plan: &Plan, dependent: &[bool]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (traffic, &dependent) in dependent.iter().enumerate() {
         let batches: &[usize] = if dependent { &[1] } else { &plan.batches };
-        for &batch in batches {
-            cells.extend(plan.threads.iter().map(|&threads| Cell { traffic, batch, threads }));
+        for (&order, &batch) in
+            plan.orders.iter().flat_map(|order| batches.iter().map(move |batch| (order, batch)))
+        {
+            if order == Order::Host || batch > 1 {
+                cells.extend(plan.threads.iter().map(|&threads| Cell { traffic, batch, threads, order }));
+            }
         }
     }
     cells

@@ -68,15 +68,15 @@ pub(super) struct Judges<K> {
 }
 
 impl<K: Key> Judges<K> {
-    /// The oracle that carries the largest tables, and a contestant of another kind for the oracle's own rows.
+    /// The oracle that carries the largest tables, and a structure that is none for the oracle's own rows.
     pub(super) fn new(routes: &dyn Routes<K>) -> Result<Self, BenchError> {
         let all = fibula::fib::algorithms::<K>();
         let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
             Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
-            Role::Contestant => None,
+            Role::Published | Role::Contestant => None,
         };
         let oracle = all.iter().filter(|line| carries(line).is_some()).max_by_key(|line| carries(line));
-        let other = all.iter().find(|line| line.role == Role::Contestant);
+        let other = all.iter().find(|line| !matches!(line.role, Role::Oracle { .. }));
         let (Some(oracle), Some(other)) = (oracle, other) else {
             return Err(BenchError::Plan(PlanError("the registry has no oracle for this table")));
         };

@@ -19,7 +19,7 @@ pub struct Row {
     pub batch: usize,
     /// Threads that looked up at the same time; rates are their sum.
     pub threads: usize,
-    /// The instruction set of its kernel.
+    /// The instruction set it looked up with.
     pub isa: String,
     /// Million lookups a second, median of the runs.
     pub mlps_median: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Row {
     pub routes: usize,
     /// Different next hops of the table.
     pub next_hops: usize,
-    /// `contestant`, or `oracle`: written to be evidently right and not to be fast.
+    /// `contestant`, `published`: close to how others published it, or `oracle`: written to be evidently right.
     pub role: String,
     /// Whether each lookup waits for the answer of the one before.
     pub dependent: bool,
@@ -62,13 +62,39 @@ pub struct Row {
     pub runs: usize,
     /// Times it was built.
     pub builds: usize,
-    /// Whether the structure lies in huge pages.
+    /// Whether huge pages were asked for where the structure lies.
     pub huge_pages: bool,
     /// How keys are prefetched by software: the same for all.
     pub key_prefetch: String,
+    /// The form of the keys: `host` for integers of the machine, `network` for bytes as packets hold them.
+    #[serde(default = "host")]
+    pub order: String,
+    /// What the rates were timed by: `thread`, the time that the one thread had its core, or `wall`.
+    #[serde(default = "wall")]
+    pub clock: String,
+    /// Million lookups a second by the wall's clock, median of the runs.
+    #[serde(default)]
+    pub mlps_wall: Option<f64>,
+    /// Of several threads: `mlps_median` by `threads` times what one thread did by the same clock; 1 is linear.
+    #[serde(default)]
+    pub scaling: Option<f64>,
+}
+
+fn host() -> String {
+    "host".to_owned()
+}
+
+fn wall() -> String {
+    "wall".to_owned()
 }
 
 impl Row {
+    /// Whether it is of a structure of this project's own, neither published elsewhere nor an oracle nor a rival.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        !self.rival && self.role == "contestant"
+    }
+
     /// The fields in the order of the JSON form: the head of a CSV.
     pub const COLUMNS: &'static [&'static str] = &[
         "algorithm",
@@ -100,6 +126,10 @@ impl Row {
         "builds",
         "huge_pages",
         "key_prefetch",
+        "order",
+        "clock",
+        "mlps_wall",
+        "scaling",
     ];
 
     /// Slowest, median and fastest run, in million lookups a second, where it ran.

@@ -3,13 +3,15 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use fibula::fib::registry::Role;
 use fibula::fib::{BuildError, Fib};
 use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+use fibula::simd::{self, Isa};
 
-use super::contestant::{self, Built, Contestant};
-use super::pass::{self, Load, Shape};
-use super::plan::{Cell, Estimate, Plan, PlanError, WARM_UP_SHARE, cells};
+use super::clock::Spent;
+use super::contestant::{self, Built, Contestant, Kernel};
+use super::native::{Shape, Structure};
+use super::pass::{self, Load, Way};
+use super::plan::{Cell, Estimate, Order, Plan, PlanError, cells};
 use super::questions::{Judges, Traffic, answers, edges};
 use super::row::Row;
 use crate::traffic::TrafficError;
@@ -29,8 +31,9 @@ pub struct Progress<'a> {
 
 /// Measures `contestants` over `routes` as the plan says, with `recorded` as further traffic.
 ///
-/// Every contestant is built once and stays; in each cell all answers are checked, then the contestants are timed
-/// in turn, so that what disturbs the machine disturbs all of them alike. A contestant that refuses the table gives
+/// Every contestant is built once, whatever the number of its kernels, and stays; in each cell all answers are
+/// checked, then the contestants are timed in turn, so that what disturbs the machine disturbs all of them alike. The
+/// instruction set that single lookups use is [forced](simd::force) meanwhile, for the whole process. A contestant that refuses the table gives
 /// rows with an error. `progress` is called before each step.
 ///
 /// # Errors
@@ -50,11 +53,22 @@ pub fn run<K: Key>(
         });
     }
     let asked = |c: &&Contestant<K>| plan.algorithms.is_empty() || plan.algorithms.contains(&c.name);
-    let contestants: Vec<_> = contestants.iter().filter(asked).collect();
+    let limit = plan.isa.as_ref().and_then(|isa| isa.parse::<Isa>().ok());
+    let allowed = |kernel: &&Kernel| limit.is_none_or(|limit| kernel.within() <= limit);
+    let contestants: Vec<(&Contestant<K>, Vec<&Kernel>)> = contestants
+        .iter()
+        .filter(asked)
+        .map(|contestant| (contestant, contestant.kernels.iter().filter(allowed).collect()))
+        .filter(|(_, kernels): &(_, Vec<_>)| !kernels.is_empty())
+        .collect();
     let mut traffic = Traffic::of_plan(plan, routes)?;
     traffic.extend(recorded);
     let cells = cells(plan, &traffic.iter().map(|traffic| traffic.dependent).collect::<Vec<_>>());
-    let estimate = plan.estimate(contestants.len(), cells.len(), size_of::<K>());
+    let lanes = |cell: &Cell| {
+        let kernels = |(_, kernels): &(_, Vec<_>)| takes_part(kernels.len(), cell).count();
+        contestants.iter().map(kernels).sum::<usize>()
+    };
+    let estimate = plan.estimate(contestants.len(), cells.iter().map(lanes).sum::<usize>(), size_of::<K>());
     let mut steps = Steps { done: 0, estimate, spent: Duration::ZERO, begin: Instant::now(), progress };
     let bench = Bench {
         plan,
@@ -64,16 +78,47 @@ pub fn run<K: Key>(
         edges: edges(routes, plan.keys.min(EDGES_MAX)),
         slot: estimate.slot,
     };
-    let racers: Vec<_> =
-        contestants.into_iter().map(|contestant| bench.racer(contestant, &mut steps)).collect();
-    let mut rows = Vec::with_capacity(cells.len() * racers.len());
+    let chosen = simd::chosen();
+    let racers: Vec<_> = contestants
+        .into_iter()
+        .map(|(contestant, kernels)| bench.racer(contestant, kernels, &mut steps))
+        .collect();
+    let mut rows = Vec::new();
     for (index, traffic) in traffic.iter().enumerate() {
         let asked = Asked::new(&bench.judges, traffic);
         for cell in cells.iter().filter(|cell| cell.traffic == index) {
             rows.extend(bench.cell(cell, &asked, &racers, &mut steps));
         }
     }
+    force(chosen.isa());
+    scale(&mut rows);
     Ok(rows)
+}
+
+/// Which of so many kernels are timed in a cell. Single lookups of most structures know no instruction set: of those the
+/// first and the last are asked.
+fn takes_part(kernels: usize, cell: &Cell) -> impl Iterator<Item = usize> + use<> {
+    let batch = cell.batch;
+    (0..kernels).filter(move |&at| batch > 1 || at == 0 || at + 1 == kernels)
+}
+
+/// Makes the set the one that single lookups use; the machine has it, as there is a kernel of it.
+fn force(isa: Isa) {
+    let _ = simd::force(Some(isa));
+}
+
+/// Notes how far several threads are from linear, by the wall's clock.
+fn scale(rows: &mut [Row]) {
+    let one: Vec<Row> = rows.iter().filter(|row| row.threads == 1).cloned().collect();
+    for row in rows.iter_mut().filter(|row| row.threads > 1) {
+        let same = |one: &&Row| {
+            (&one.algorithm, &one.isa, &one.traffic, one.batch, &one.order)
+                == (&row.algorithm, &row.isa, &row.traffic, row.batch, &row.order)
+        };
+        let alone = one.iter().find(same).and_then(|one| one.mlps_wall).filter(|&alone| alone > 0.0);
+        let together = row.mlps_median.zip(alone);
+        row.scaling = together.map(|(all, alone)| round(all / (row.threads as f64 * alone), 3));
+    }
 }
 
 /// Most addresses at the ends of prefixes that are checked.
@@ -111,12 +156,14 @@ struct Bench<'a, K: Key> {
 /// A contestant on the track.
 struct Racer<'a, K: Key> {
     contestant: &'a Contestant<K>,
+    kernels: Vec<&'a Kernel>,
     built: Result<Built<K>, String>,
     /// Most keys it is asked.
     keys_max: usize,
     /// Addresses at the ends of prefixes: how many were asked, and answered wrong.
     edges: usize,
-    edges_wrong: usize,
+    /// By kernel.
+    edges_wrong: Vec<usize>,
 }
 
 /// Keys, with the answers of both judges.
@@ -134,27 +181,45 @@ impl<'a, K: Key> Asked<'a, K> {
 
 /// One contestant in one cell.
 struct Lane<'a, K: Key> {
-    fib: &'a dyn Fib<K>,
-    shape: Shape,
+    structure: &'a Structure<K>,
+    way: Way,
     keys: &'a [K],
     threads: usize,
     /// Lookups a second, as last seen.
     pace: f64,
+    /// Of each run, by the clock that counts and by the wall's.
     mlps: Vec<f64>,
+    mlps_wall: Vec<f64>,
+    clock: &'static str,
     wrong: usize,
 }
 
+/// One kernel of one racer in a cell.
+struct Start<'a, K: Key> {
+    racer: &'a Racer<'a, K>,
+    kernel: usize,
+}
+
 impl<K: Key> Bench<'_, K> {
-    fn racer<'a>(&self, contestant: &'a Contestant<K>, steps: &mut Steps<'_>) -> Racer<'a, K> {
+    fn racer<'a>(
+        &self,
+        contestant: &'a Contestant<K>,
+        kernels: Vec<&'a Kernel>,
+        steps: &mut Steps<'_>,
+    ) -> Racer<'a, K> {
         steps.next(&format!("{}: building {}", K::FAMILY, contestant.name));
         let built = contestant::build(contestant, self.routes);
         let keys_max = contestant.keys_limit(self.routes.len());
         let edges = &self.edges[..self.edges.len().min(keys_max)];
-        let edges_wrong = built.as_ref().map_or(0, |built| {
-            let (_, judge) = self.judges.of(&contestant.name);
-            pass::wrong(built.fib.as_ref(), Shape::Batch(256), edges, &answers(judge, edges))
-        });
-        Racer { contestant, built, keys_max, edges: edges.len(), edges_wrong }
+        let mut edges_wrong = vec![0; kernels.len()];
+        if let Ok(built) = &built {
+            let expected = answers(self.judges.of(&contestant.name).1, edges);
+            for (wrong, kernel) in edges_wrong.iter_mut().zip(&kernels) {
+                let way = Way { shape: Shape::Batch(256), order: Order::Host, isa: kernel.present };
+                *wrong = pass::wrong(&built.structure, way, edges, &expected);
+            }
+        }
+        Racer { contestant, kernels, built, keys_max, edges: edges.len(), edges_wrong }
     }
 
     fn cell(
@@ -164,50 +229,64 @@ impl<K: Key> Bench<'_, K> {
         racers: &[Racer<'_, K>],
         steps: &mut Steps<'_>,
     ) -> Vec<Row> {
-        let label = |racer: &Racer<'_, K>| {
+        let starts: Vec<Start<'_, K>> = racers
+            .iter()
+            // Rivals have keys of a form of their own, and no other.
+            .filter(|racer| cell.order == Order::Host || !racer.contestant.rival)
+            .flat_map(|racer| {
+                takes_part(racer.kernels.len(), cell).map(move |kernel| Start { racer, kernel })
+            })
+            .collect();
+        let label = |start: &Start<'_, K>| {
             let Cell { batch, threads, .. } = cell;
             let of = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
-            format!("{}: {}, batch {batch}{of}: {}", K::FAMILY, asked.traffic.name, racer.contestant.name)
+            let (name, isa) = (&start.racer.contestant.name, &start.racer.kernels[start.kernel].isa);
+            format!("{}: {}, batch {batch}{of}: {name}, {isa}", K::FAMILY, asked.traffic.name)
         };
-        let mut lanes: Vec<_> = racers
+        let mut lanes: Vec<_> = starts
             .iter()
-            .map(|racer| {
-                steps.next(&label(racer));
-                self.lane(cell, asked, racer)
+            .map(|start| {
+                steps.next(&label(start));
+                self.lane(cell, asked, start)
             })
             .collect();
         for run in 0..self.plan.runs {
             // Each run begins with another one, so that nobody always follows the same.
-            for turn in 0..racers.len() {
-                let at = (run + turn) % racers.len();
-                steps.next(&label(&racers[at]));
+            for turn in 0..starts.len() {
+                let at = (run + turn) % starts.len();
+                steps.next(&label(&starts[at]));
                 if let Some(lane) = &mut lanes[at] {
                     lane.time(run, self.plan.runs, self.slot);
                 }
             }
         }
-        racers.iter().zip(lanes).map(|(racer, lane)| self.row(cell, asked.traffic, racer, lane)).collect()
+        starts.iter().zip(lanes).map(|(start, lane)| self.row(cell, asked.traffic, start, lane)).collect()
     }
 
     /// The contestant at the start: every answer checked.
-    fn lane<'a>(&self, cell: &Cell, asked: &'a Asked<'_, K>, racer: &'a Racer<'_, K>) -> Option<Lane<'a, K>> {
-        let fib = racer.built.as_ref().ok()?.fib.as_ref();
-        let shape = Shape::new(asked.traffic.dependent, cell.batch);
+    fn lane<'a>(&self, cell: &Cell, asked: &'a Asked<'_, K>, start: &Start<'a, K>) -> Option<Lane<'a, K>> {
+        let racer = start.racer;
+        let structure = &racer.built.as_ref().ok()?.structure;
+        let isa = racer.kernels[start.kernel].present;
+        let way = Way { shape: Shape::new(asked.traffic.dependent, cell.batch), order: cell.order, isa };
         let count = asked.traffic.keys.len().min(racer.keys_max);
         let keys = &asked.traffic.keys[..count];
         let judged_by_second = racer.contestant.name == self.judges.first.0;
         let expected = &asked.expected[usize::from(judged_by_second)][..count];
-        let (wrong, time) = pass::check(fib, shape, keys, expected, cell.threads);
+        force(isa.isa());
+        let (wrong, time) = pass::check(structure, way, keys, expected, cell.threads);
         let pace = count as f64 / time.as_secs_f64().max(1e-9);
-        Some(Lane { fib, shape, keys, threads: cell.threads, pace, mlps: Vec::new(), wrong })
+        let (mlps, mlps_wall, clock) = (Vec::new(), Vec::new(), "wall");
+        Some(Lane { structure, way, keys, threads: cell.threads, pace, mlps, mlps_wall, clock, wrong })
     }
 
-    fn row(&self, cell: &Cell, traffic: &Traffic<K>, racer: &Racer<'_, K>, lane: Option<Lane<'_, K>>) -> Row {
+    fn row(&self, cell: &Cell, traffic: &Traffic<K>, start: &Start<'_, K>, lane: Option<Lane<'_, K>>) -> Row {
+        let racer = start.racer;
         let contestant = racer.contestant;
         let built = racer.built.as_ref().ok();
-        let memory = built.map(|built| built.fib.memory());
-        let mut mlps = lane.as_ref().map(|lane| lane.mlps.clone()).unwrap_or_default();
-        mlps.sort_unstable_by(f64::total_cmp);
+        let memory = built.map(|built| built.structure.fib().memory());
+        let mlps = lane.as_ref().map(|lane| sorted(&lane.mlps)).unwrap_or_default();
+        let mlps_wall = lane.as_ref().map(|lane| sorted(&lane.mlps_wall)).unwrap_or_default();
         let keys = lane.as_ref().map_or(0, |lane| lane.keys.len());
         let prefixes = self.routes.len().max(1) as f64;
         Row {
@@ -217,24 +296,20 @@ impl<K: Key> Bench<'_, K> {
             traffic: traffic.name.clone(),
             batch: cell.batch,
             threads: cell.threads,
-            isa: contestant.isa.clone(),
+            isa: racer.kernels[start.kernel].isa.clone(),
             mlps_median: median(&mlps),
             mlps_min: mlps.first().copied(),
             mlps_max: mlps.last().copied(),
             lookup_bytes: memory.map(|memory| memory.lookup_bytes),
             bytes_per_prefix: memory.map(|memory| round(memory.lookup_bytes as f64 / prefixes, 3)),
             build_time_ms: built.map(|built| round(built.time.as_secs_f64() * 1e3, 6)),
-            wrong: lane.as_ref().map_or(0, |lane| lane.wrong + racer.edges_wrong),
+            wrong: lane.as_ref().map_or(0, |lane| lane.wrong + racer.edges_wrong[start.kernel]),
             error: racer.built.as_ref().err().cloned(),
             allocated_bytes: memory.map(|memory| memory.allocated_bytes),
             mapped_bytes: memory.map(|memory| memory.mapped_bytes),
             routes: self.routes.len(),
             next_hops: self.next_hops,
-            role: match contestant.role {
-                Role::Oracle { .. } => "oracle",
-                Role::Contestant => "contestant",
-            }
-            .to_owned(),
+            role: contestant.role.name().to_owned(),
             dependent: traffic.dependent,
             keys,
             sample: built.is_some() && keys < traffic.keys.len(),
@@ -242,31 +317,44 @@ impl<K: Key> Bench<'_, K> {
             judge: self.judges.of(&contestant.name).0.to_owned(),
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
-            huge_pages: false,
+            huge_pages: built.is_some_and(|built| built.structure.huge_pages()),
             key_prefetch: "none".to_owned(),
+            order: cell.order.name().to_owned(),
+            clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),
+            mlps_wall: median(&mlps_wall),
+            scaling: None,
         }
     }
 }
 
 impl<K: Key> Lane<'_, K> {
-    /// Run number `run`, which lasts about as long as the slot.
+    /// Run number `run`, which lasts about as long as the slot, behind an untimed one over the same keys: the contestant
+    /// before left its own lines in the caches, and whoever is measured among those looks slow.
     fn time(&mut self, run: usize, runs: usize, slot: Duration) {
         if self.keys.is_empty() {
             return;
         }
-        self.pace = self.rate(run, runs, slot.mul_f64(WARM_UP_SHARE));
-        let rate = self.rate(run, runs, slot);
-        self.mlps.push(round(rate / 1e6, 5));
-    }
-
-    /// Lookups a second over about `time`.
-    fn rate(&self, run: usize, runs: usize, time: Duration) -> f64 {
-        let wanted = (self.pace * time.as_secs_f64()) as usize;
-        let load = load(self.keys, wanted.max(LOOKUPS_MIN.min(self.keys.len())), run, runs);
-        let time = pass::time(self.fib, self.shape, load, self.threads).as_secs_f64();
-        (load.keys.len() * load.passes) as f64 / time.max(1e-9)
+        force(self.way.isa.isa());
+        let wanted = |pace: f64, time: Duration| (pace * time.as_secs_f64()) as usize;
+        let fewest = LOOKUPS_MIN.max(wanted(self.pace, PASS_MIN)).min(self.keys.len());
+        let load = load(self.keys, wanted(self.pace, slot).max(fewest), run, runs);
+        let warm_up = Load { passes: load.passes.div_ceil(WARM_UP_PARTS), ..load };
+        pass::time(self.structure, self.way, warm_up, self.threads);
+        let spent = pass::time(self.structure, self.way, load, self.threads);
+        let rate = |time: Duration| (load.keys.len() * load.passes) as f64 / time.as_secs_f64().max(1e-9);
+        self.pace = rate(spent.wall);
+        self.clock = if matches!(spent, Spent { thread: Some(_), .. }) { "thread" } else { "wall" };
+        self.mlps.push(round(rate(spent.counted()) / 1e6, 5));
+        self.mlps_wall.push(round(self.pace / 1e6, 5));
     }
 }
+
+/// Who does all keys in this time does them all, and does them all to warm up: parts of them would touch parts of a
+/// large structure.
+const PASS_MIN: Duration = Duration::from_millis(20);
+
+/// Of many passes, one in so many is made to warm up; of one, one.
+const WARM_UP_PARTS: usize = 4;
 
 /// Fewest lookups of a run, however short its time, as far as there are keys.
 const LOOKUPS_MIN: usize = 4096;
@@ -285,6 +373,12 @@ fn load<K>(keys: &[K], wanted: usize, run: usize, runs: usize) -> Load<'_, K> {
 fn round(number: f64, decimals: i32) -> f64 {
     let unit = 10_f64.powi(decimals);
     (number * unit).round() / unit
+}
+
+fn sorted(rates: &[f64]) -> Vec<f64> {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable_by(f64::total_cmp);
+    rates
 }
 
 /// The middle one of sorted rates; of an even number the slower of the middle two: never a flattering choice.

@@ -1,12 +1,17 @@
 //! The benchmark sees what it must see. No speed is asserted here.
 
 use core::net::Ipv4Addr;
+use core::ops::Range;
+use core::time::Duration;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fibula::fib::registry::Role;
 use fibula::fib::{BuildError, CheckError, Fib, registry};
 use fibula::memory::{Limits, Memory};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
+use fibula::simd::{Isa, Present};
 
 use super::*;
 use crate::table::{Profile, TableSpec, generate};
@@ -16,7 +21,7 @@ fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
 }
 
 fn plan() -> Plan {
-    Plan { keys: 3_000, seconds: 0.0, ..Plan::default() }
+    Plan { keys: 3_000, seconds: 0.0, batches: vec![1, 256], ..Plan::default() }
 }
 
 fn bench<K: Key>(plan: &Plan, routes: &[Route<K>], contestants: &[Contestant<K>]) -> Vec<Row> {
@@ -24,7 +29,13 @@ fn bench<K: Key>(plan: &Plan, routes: &[Route<K>], contestants: &[Contestant<K>]
 }
 
 fn contestant(name: &str, build: Build<u32>) -> Contestant<u32> {
-    Contestant { name: name.into(), rival: true, isa: "scalar".into(), role: Role::Contestant, build }
+    Contestant {
+        name: name.into(),
+        rival: true,
+        kernels: vec![Kernel::of_rival("scalar")],
+        role: Role::Contestant,
+        build,
+    }
 }
 
 /// Right but for one thing.
@@ -52,7 +63,7 @@ impl Fib<u32> for Faulty {
         }
     }
 
-    fn lookup_batch(&self, keys: &[u32], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, isa: Present, keys: &[u32], results: &mut [Option<NextHop>]) {
         let count = match self.fault {
             Fault::LaneTail => keys.len() - usize::from(keys.len() == 256),
             Fault::LastAddress => {
@@ -61,7 +72,7 @@ impl Fib<u32> for Faulty {
             }
             Fault::OddSingles => keys.len(),
         };
-        self.right.lookup_batch(&keys[..count], &mut results[..count]);
+        self.right.lookup_batch_on(isa, &keys[..count], &mut results[..count]);
     }
 
     fn memory(&self) -> Memory {
@@ -78,19 +89,29 @@ fn faulty(fault: Fault) -> Contestant<u32> {
         "faulty",
         Box::new(move |routes| {
             let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
-            Ok(Box::new(Faulty { right, fault }))
+            Ok(Structure::Fib(Box::new(Faulty { right, fault })))
         }),
     )
+}
+
+/// Rows of a cell: one a kernel, and of single lookups two at most.
+fn lanes<K: Key>(contestants: &[Contestant<K>], batch: usize) -> usize {
+    let kernels = |contestant: &Contestant<K>| match (contestant.kernels.len(), batch) {
+        (kernels, 1) => kernels.min(2),
+        (kernels, _) => kernels,
+    };
+    contestants.iter().map(kernels).sum()
 }
 
 fn every_structure_in_every_cell<K: Key>() {
     let routes = table::<K>(600);
     let plan = Plan { batches: vec![1, 7, 256], threads: vec![1, 3], runs: 6, ..plan() };
     let rows = bench(&plan, &routes, &Contestant::all(Limits::default()));
-    let algorithms = fibula::fib::algorithms::<K>().len();
+    let contestants = Contestant::<K>::all(Limits::default());
+    let lanes = |batch| lanes(&contestants, batch);
     let patterns = traffic_names::<K>().len();
     assert!(patterns >= 3);
-    assert_eq!(rows.len(), algorithms * 2 * ((patterns - 1) * 3 + 1));
+    assert_eq!(rows.len(), 2 * ((patterns - 1) * (lanes(1) + lanes(7) + lanes(256)) + lanes(1)));
     for row in &rows {
         assert_eq!((row.wrong, row.runs, row.error.as_deref()), (0, 6, None), "{row:?}");
         let [min, median, max] = row.rates().unwrap();
@@ -144,6 +165,80 @@ fn wrong_answers_are_counted() {
     assert!(wrong(Fault::OddSingles, "seq")[0] > 0);
 }
 
+/// Right, in a form of its own: answers are bits inverted. A fault leaves out the last answer of each full block.
+struct OwnForm {
+    right: Box<dyn Fib<u32>>,
+    fault: bool,
+}
+
+struct OwnAnswers<'a> {
+    of: &'a OwnForm,
+    keys: Vec<u32>,
+    answers: Vec<u32>,
+}
+
+impl Fib<u32> for OwnForm {
+    fn lookup(&self, _: u32) -> Option<NextHop> {
+        panic!("asked in our form")
+    }
+
+    fn memory(&self) -> Memory {
+        self.right.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+impl Native<u32> for OwnForm {
+    fn prepare(&self, keys: &[u32], room: usize) -> Box<dyn Prepared + '_> {
+        Box::new(OwnAnswers { of: self, keys: keys.to_vec(), answers: vec![7; room] })
+    }
+
+    fn build_time(&self) -> Option<Duration> {
+        Some(Duration::from_secs(9))
+    }
+}
+
+impl Prepared for OwnAnswers<'_> {
+    fn lookup(&mut self, _: Shape, keys: Range<usize>) {
+        for block in self.keys[keys].chunks(self.answers.len()) {
+            let answered = block.len() - usize::from(self.of.fault && block.len() == 256);
+            for (&key, answer) in block[..answered].iter().zip(&mut self.answers) {
+                *answer = !self.of.right.lookup(key).map_or(0, NextHop::id);
+            }
+        }
+    }
+
+    fn take(&mut self, results: &mut [Option<NextHop>]) {
+        for (result, answer) in results.iter_mut().zip(&self.answers) {
+            *result = NextHop::new(!answer);
+        }
+        self.answers.fill(7);
+    }
+}
+
+#[test]
+fn who_has_forms_of_its_own_is_timed_and_checked_on_them() {
+    let routes = table::<u32>(500);
+    let rows = |fault| {
+        let build: Build<u32> = Box::new(move |routes| {
+            let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
+            Ok(Structure::Native(Box::new(OwnForm { right, fault })))
+        });
+        let plan = Plan { traffic: vec!["match".into(), "seq".into()], threads: vec![1, 3], ..plan() };
+        bench(&plan, &routes, &[contestant("own", build)])
+    };
+    for row in rows(false) {
+        assert_eq!((row.wrong, row.build_time_ms), (0, Some(9_000.0)), "{row:?}");
+        assert!(row.rates().is_some_and(|[min, ..]| min > 0.0) && row.checked > row.keys, "{row:?}");
+    }
+    // Of 2,002 addresses at the ends of prefixes 7 blocks are full, of 3,000 keys 11; of 1,000 a thread 3.
+    let wrong: Vec<_> = rows(true).iter().map(|row| row.wrong).collect();
+    assert_eq!(wrong, [7 + 11, 7 + 9, 7 + 11, 7 + 9, 7 + 11, 7 + 9]);
+}
+
 #[test]
 fn who_refuses_the_table_gives_rows_with_the_reason() {
     let routes = table::<u32>(500);
@@ -155,7 +250,7 @@ fn who_refuses_the_table_gives_rows_with_the_reason() {
     contestants.insert(1, refuse);
     let plan = Plan { traffic: vec!["rnd".into()], ..plan() };
     let rows = bench(&plan, &routes, &contestants);
-    assert_eq!(rows.len(), 2 * contestants.len());
+    assert_eq!(rows.len(), lanes(&contestants, 1) + lanes(&contestants, 256));
     let refused: Vec<_> = rows.iter().filter(|row| row.error.is_some()).collect();
     assert_eq!(refused.len(), 2);
     for row in refused {
@@ -163,8 +258,80 @@ fn who_refuses_the_table_gives_rows_with_the_reason() {
         assert_eq!(row.error.as_deref(), Some("refuses: at most 100 routes, this table needs 500"));
         assert_eq!((row.rates(), row.lookup_bytes, row.sample, row.checked), (None, None, false, 0));
     }
-    let memory = Contestant::all(Limits { memory_bytes: Some(10) });
+    let memory = Contestant::all(Limits::within(10));
     assert!(bench(&plan, &routes, &memory).iter().all(|row| row.error.is_some()));
+}
+
+/// Counts how often it is built, and answers right with every set.
+fn counted(builds: Arc<AtomicUsize>) -> Contestant<u32> {
+    let mut counted = contestant(
+        "counted",
+        Box::new(move |routes| {
+            builds.fetch_add(1, Ordering::Relaxed);
+            // Too slow a build to be repeated.
+            std::thread::sleep(Duration::from_millis(300));
+            Ok((registry::find("range-search")?.build)(routes, Limits::default())?.into())
+        }),
+    );
+    counted.kernels = Present::all().map(Kernel::ours).collect();
+    counted
+}
+
+#[test]
+fn a_structure_is_built_once_and_timed_with_every_set() {
+    let builds = Arc::new(AtomicUsize::new(0));
+    let contestants = [counted(Arc::clone(&builds))];
+    let rows = bench(&Plan { traffic: vec!["rnd".into()], ..plan() }, &table(500), &contestants);
+    let of =
+        |batch| rows.iter().filter(|row| row.batch == batch).map(|row| row.isa.as_str()).collect::<Vec<_>>();
+    let present: Vec<_> = Present::all().map(|present| present.isa().name()).collect();
+    assert_eq!((builds.load(Ordering::Relaxed), of(256)), (1, present.clone()));
+    assert_eq!(of(1).len(), present.len().min(2));
+    assert!(rows.iter().all(|row| row.wrong == 0 && row.runs == 5));
+    assert!(rows.iter().all(|row| row.clock == if cfg!(unix) { "thread" } else { "wall" }));
+}
+
+#[test]
+fn one_set_restricts_everybody() {
+    let kernels = |isa: &str| {
+        let mut all = vec![counted(Arc::default())];
+        for theirs in ["scalar", "sse4.2", "avx512", "amx"] {
+            let mut rival = faulty(Fault::LastAddress);
+            (rival.name, rival.kernels) = (theirs.into(), vec![Kernel::of_rival(theirs)]);
+            all.push(rival);
+        }
+        let plan = Plan { isa: Some(isa.into()), traffic: vec!["rnd".into()], batches: vec![64], ..plan() };
+        let rows = bench(&plan, &table(500), &all);
+        rows.iter().map(|row| format!("{} {}", row.algorithm, row.isa)).collect::<Vec<_>>()
+    };
+    assert_eq!(kernels("scalar"), ["counted scalar", "scalar scalar"]);
+    if Isa::Avx2.present().is_ok() {
+        let within = ["counted scalar", "counted avx2", "scalar scalar", "sse4.2 sse4.2"];
+        assert_eq!(kernels("avx2"), within);
+    }
+}
+
+#[test]
+fn keys_in_network_order_are_batches_of_ours() {
+    let mut contestants = Contestant::all(Limits::default());
+    contestants.push(faulty(Fault::LastAddress));
+    let orders = vec![Order::Host, Order::Network];
+    let plan = Plan { traffic: vec!["rnd".into(), "seq".into()], orders, ..plan() };
+    let rows = bench::<u32>(&plan, &table(500), &contestants);
+    let network: Vec<_> = rows.iter().filter(|row| row.order == "network").collect();
+    assert_eq!(network.len(), lanes(&contestants, 256) - 1);
+    assert!(network.iter().all(|row| row.batch == 256 && row.traffic == "rnd" && !row.rival));
+    assert!(network.iter().all(|row| row.wrong == 0 && row.rates().is_some()));
+}
+
+#[test]
+fn several_threads_are_held_against_one() {
+    let plan = Plan { threads: vec![1, 2], traffic: vec!["match".into()], ..plan() };
+    for row in bench::<u32>(&plan, &table(500), &Contestant::all(Limits::default())) {
+        assert_eq!(row.scaling.is_some(), row.threads == 2);
+        assert!(row.scaling.is_none_or(|scaling| scaling > 0.0));
+        assert!(row.clock == "wall" || row.threads == 1);
+    }
 }
 
 #[test]
@@ -181,7 +348,10 @@ fn recorded_addresses_are_traffic() {
         assert_eq!((row.keys, row.runs, row.wrong), (10, 5, 0));
     }
     assert!(rows.iter().filter(|row| row.traffic == "nothing").all(|row| row.rates().is_none()));
-    assert_eq!(rows.iter().filter(|row| row.traffic == "recorded").count(), 2 * contestants.len());
+    assert_eq!(
+        rows.iter().filter(|row| row.traffic == "recorded").count(),
+        lanes(&contestants, 1) + lanes(&contestants, 256)
+    );
 }
 
 #[test]
@@ -198,9 +368,9 @@ fn progress_counts_all_steps_and_time_left_comes_to_an_end() {
     let total = seen[0].1;
     assert_eq!(seen.len(), total);
     assert!(seen.iter().enumerate().all(|(at, step)| (step.0, step.1) == (at, total)));
-    let estimate = Plan { seconds: 10.0, ..plan() }.estimate(4, 5, 4);
+    let estimate = Plan { seconds: 10.0, ..plan() }.estimate(4, 20, 4);
     assert_eq!(estimate.slot.as_millis(), 100);
-    assert_eq!(estimate.time.as_millis(), 12_500);
+    assert_eq!(estimate.time.as_millis(), 20_000);
     assert_eq!(estimate.key_bytes, 3_000 * 12);
 }
 
@@ -217,6 +387,8 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         Plan { batches: vec![1, 0], ..plan() },
         Plan { threads: vec![0], ..plan() },
         Plan { runs: 4, ..plan() },
+        Plan { orders: vec![], ..plan() },
+        Plan { isa: Some("sse9".into()), ..plan() },
         Plan { keys: 0, ..plan() },
         Plan { seconds: f64::NAN, ..plan() },
         Plan { seconds: -1.0, ..plan() },

@@ -40,7 +40,7 @@ fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {
     let mut subject = Subject::build(algorithm, &RouteSlice::new(&routes)?)?;
     sound(&*subject.fib, algorithm.name, &routes)?;
     let (keys, expected) = Case::answers::<K>(&case.answers)?;
-    answers(&*subject.fib, algorithm.name, &routes, &keys, &expected)?;
+    answers(&*subject.fib, &algorithm, &routes, &keys, &expected)?;
 
     let changes = case.changes::<K>()?;
     changes.iter().for_each(|&change| model.apply(change));
@@ -48,5 +48,5 @@ fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {
     subject.apply(&changes, &RouteSlice::new(&after)?)?;
     sound(&*subject.fib, algorithm.name, &after)?;
     let (keys, expected) = Case::answers::<K>(&case.answers_after)?;
-    answers(&*subject.fib, algorithm.name, &after, &keys, &expected)
+    answers(&*subject.fib, &algorithm, &after, &keys, &expected)
 }

@@ -1,13 +1,14 @@
 //! Every registry line x every batch length and key shape x {built, grown from empty, after shuffled changes},
 //! at the real widths and the 16-bit toy.
 
-use fibula::fib::WithLength;
 use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::{Match, WithLength};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, Keys, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
 use super::{oracle, trial};
+use crate::instruction_sets;
 use crate::subject::Subject;
 use crate::tables::{Model, Random};
 use crate::toy::hop;
@@ -53,8 +54,8 @@ fn judge<K: Key>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) ->
     let name = subject.algorithm.name;
     let expected = oracle(name, &routes, &keys)?;
     sound(&*subject.fib, name, &routes)?;
-    crate::verdict::answers(&*subject.fib, name, &routes, &keys, &expected)?;
-    batches(&*subject.fib, name, &routes, &keys, &expected)
+    crate::verdict::answers(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)?;
+    batches(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)
 }
 
 fn built<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
@@ -86,7 +87,7 @@ fn chains<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
             let subject = Subject::build(algorithm, &RouteSlice::new(&route)?)?;
             let keys = edges([prefix].into_iter());
             let expected: Vec<_> = keys.iter().map(|&key| prefix.contains(key).then_some(hop(7))).collect();
-            crate::verdict::answers(&*subject.fib, algorithm.name, &route, &keys, &expected)?;
+            crate::verdict::answers(&*subject.fib, &algorithm, &route, &keys, &expected)?;
             sound(&*subject.fib, algorithm.name, &route)?;
         }
     }
@@ -136,7 +137,7 @@ fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         let keys = edges(changes.iter().map(Change::prefix));
         crate::verdict::answers(
             &*subject.fib,
-            algorithm.name,
+            &algorithm,
             &after,
             &keys,
             &oracle(algorithm.name, &after, &keys)?,
@@ -160,16 +161,30 @@ fn with_length<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let network: Vec<K::Bytes> = keys.iter().map(|key| key.to_network()).collect();
     let mut results = vec![None; keys.len()];
     let mut again = results.clone();
-    fib.lookup_keys(Keys::Host(&keys), &mut results);
-    fib.lookup_keys(Keys::Network(&network), &mut again);
-    if again != results {
-        return Err(format!("{}: the shape of the keys changes the answers", algorithm.name).into());
+    let expected: Vec<_> = keys
+        .iter()
+        .map(|&key| {
+            let route = model.lookup(key)?;
+            Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
+        })
+        .collect();
+    let name = algorithm.name;
+    for isa in instruction_sets::of(&algorithm) {
+        fib.lookup_keys_on(isa, Keys::Host(&keys), &mut results);
+        fib.lookup_keys_on(isa, Keys::Network(&network), &mut again);
+        let isa = isa.isa();
+        if again != results {
+            return Err(format!("{name}, {isa}: the shape of the keys changes the answers").into());
+        }
+        if let Some(at) = (0..keys.len()).find(|&at| results[at] != expected[at]) {
+            let (address, got, right) = (keys[at].address(), results[at], expected[at]);
+            return Err(format!("{name}, {isa}: {address}: {got:?}, not {right:?}").into());
+        }
     }
-    for (&key, &got) in keys.iter().zip(&results) {
-        let expected = model.lookup(key).map(|route| (route.next_hop, route.prefix.len()));
-        let both = [got, fib.lookup(key)].map(|found| found.map(|found| (found.next_hop, found.prefix_len)));
-        if both != [expected; 2] {
-            return Err(format!("{}: {}: {both:?}, not {expected:?}", algorithm.name, key.address()).into());
+    for (&key, &right) in keys.iter().zip(&expected) {
+        let got = fib.lookup(key);
+        if got != right {
+            return Err(format!("{name}: {}: {got:?}, not {right:?}", key.address()).into());
         }
     }
     Ok(())

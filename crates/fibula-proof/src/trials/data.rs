@@ -11,6 +11,7 @@ use fibula::rib::Rib;
 use libtest_mimic::{Completion, Trial};
 
 use super::{Failure, oracle};
+use crate::instruction_sets;
 use crate::subject::Subject;
 use crate::tables::Random;
 use crate::verdict::edges;
@@ -116,30 +117,28 @@ fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<Completion
     // The sample is spread over all keys.
     let step = table.keys.len() / asked;
     let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
-    let mut results = vec![None; keys.len()];
-    subject.fib.lookup_batch(&keys, &mut results);
-    if let Some(at) = (0..keys.len()).step_by(ALONE).find(|&at| subject.fib.lookup(keys[at]) != results[at]) {
-        return Err(format!("{}: {}: alone and in a batch differ", algorithm.name, keys[at].address()).into());
+    let expected: Vec<_> = table.expected.iter().step_by(step).copied().collect();
+    let name = algorithm.name;
+    if let Some(at) = (0..keys.len()).step_by(ALONE).find(|&at| subject.fib.lookup(keys[at]) != expected[at])
+    {
+        return Err(format!("{name}: {}: alone it has another answer", keys[at].address()).into());
     }
     if matches!(algorithm.role, Role::Oracle { .. })
-        && let Some(at) = (0..keys.len()).find(|&at| table.rib.lookup(keys[at]) != results[at])
+        && let Some(at) = (0..keys.len()).find(|&at| table.rib.lookup(keys[at]) != expected[at])
     {
-        return Err(format!("{}: {}: the RIB answers differently", algorithm.name, keys[at].address()).into());
+        return Err(format!("{name}: {}: the RIB answers differently", keys[at].address()).into());
     }
-    let mut wrong = keys
-        .iter()
-        .zip(&results)
-        .zip(table.expected.iter().step_by(step))
-        .filter(|((_, got), right)| got != right);
-    match wrong.next() {
-        None => Ok(Completion::Completed),
-        Some(((key, got), right)) => Err(format!(
-            "{}: {}: {got:?} where {right:?} is right, and {} more of {} keys",
-            algorithm.name,
-            key.address(),
-            wrong.count(),
-            keys.len()
-        )
-        .into()),
+    let mut results = vec![None; keys.len()];
+    for isa in instruction_sets::of(&algorithm) {
+        results.fill(NextHop::new(u32::MAX));
+        subject.fib.lookup_batch_on(isa, &keys, &mut results);
+        let mut wrong = (0..keys.len()).filter(|&at| results[at] != expected[at]);
+        if let Some(at) = wrong.next() {
+            let (address, got, right) = (keys[at].address(), results[at], expected[at]);
+            let more = format!("and {} more of {} keys", wrong.count(), keys.len());
+            let isa = isa.isa();
+            return Err(format!("{name}, {isa}: {address}: {got:?} where {right:?} is right, {more}").into());
+        }
     }
+    Ok(Completion::Completed)
 }

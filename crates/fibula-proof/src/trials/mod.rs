@@ -11,9 +11,10 @@ mod toy_tables;
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::rib::Rib;
-use fibula::simd::Isa;
+use fibula::simd::Present;
 use libtest_mimic::{Completion, Trial};
 
+use crate::instruction_sets;
 use crate::subject::Subject;
 use crate::verdict::Failure;
 
@@ -22,8 +23,9 @@ pub use data::FIBULA_DATA;
 /// All tests of the machine.
 ///
 /// # Errors
-/// When the cases cannot be read.
+/// When the cases cannot be read, or an instruction set is forced that is not there.
 pub fn all() -> Result<Vec<Trial>, Failure> {
+    instruction_sets::forced()?;
     let mut trials = Vec::new();
     trials.extend(toy_tables::trials());
     trials.extend(toy_pairs::trials());
@@ -38,12 +40,11 @@ pub fn all() -> Result<Vec<Trial>, Failure> {
 /// What ran and what could not: the last lines of a run.
 #[must_use]
 pub fn summary() -> String {
-    let isas: Vec<&str> = Isa::ALL.iter().map(|isa| isa.name()).collect();
     let data = match data::folder() {
         Some(folder) => format!("data: {}", folder.display()),
         None => format!("data: SKIPPED, {FIBULA_DATA} is not set"),
     };
-    format!("isa: {} | {data}", isas.join(" "))
+    format!("{} | {data}", instruction_sets::summary())
 }
 
 /// A test of one registry line. Its name is `kind/algorithm/family`.
@@ -70,7 +71,7 @@ fn refusable_trial<K: Key>(
 fn oracle<K: Key>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
     let judges = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
-        Role::Contestant => false,
+        Role::Published | Role::Contestant => false,
     };
     let Some(algorithm) = fibula::fib::algorithms::<K>().into_iter().find(judges) else {
         let mut rib = Rib::default();
@@ -79,6 +80,6 @@ fn oracle<K: Key>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<O
     };
     let oracle = Subject::build(algorithm, &RouteSlice::new(routes)?)?;
     let mut answers = vec![None; keys.len()];
-    oracle.fib.lookup_batch(keys, &mut answers);
+    oracle.fib.lookup_batch_on(Present::SCALAR, keys, &mut answers);
     Ok(answers)
 }

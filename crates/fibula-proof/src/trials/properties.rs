@@ -53,7 +53,7 @@ fn changes<K: Key>() -> impl Strategy<Value = Change<K>> {
 
 fn change_streams<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let batches = prop::collection::vec(prop::collection::vec(changes::<K>(), 0..12), 1..8);
-    let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().allocated_bytes;
+    let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
     let cases = if empty < LARGE_BYTES { CASES } else { CASES_OF_LARGE };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(

@@ -36,7 +36,7 @@ impl Judge {
 
     fn judge(&mut self, subject: &Subject<K>, routes: &[Route<K>]) -> Result<(), Failure> {
         paint(routes, &mut self.expected);
-        answers(&*subject.fib, subject.algorithm.name, routes, &self.keys, &self.expected)?;
+        answers(&*subject.fib, &subject.algorithm, routes, &self.keys, &self.expected)?;
         sound(&*subject.fib, subject.algorithm.name, routes)
     }
 }

@@ -46,7 +46,7 @@ fn tables(algorithm: Algorithm<K>, slice: u32) -> Result<(), Failure> {
         }
         paint(&routes, &mut expected);
         let fib = (algorithm.build)(&RouteSlice::new(&routes)?, Limits::default())?;
-        answers(&*fib, algorithm.name, &routes, &keys, &expected)?;
+        answers(&*fib, &algorithm, &routes, &keys, &expected)?;
         sound(&*fib, algorithm.name, &routes)?;
     }
     Ok(())
@@ -71,7 +71,7 @@ fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
             for (change, routes) in [(there, &after), (back, &before)] {
                 subject.apply(&[change], &RouteSlice::new(routes)?)?;
                 paint(routes, &mut expected);
-                answers(&*subject.fib, algorithm.name, routes, &keys, &expected)?;
+                answers(&*subject.fib, &algorithm, routes, &keys, &expected)?;
                 sound(&*subject.fib, algorithm.name, routes)?;
             }
         }

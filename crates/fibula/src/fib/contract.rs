@@ -5,17 +5,27 @@ use core::fmt;
 use crate::check::CheckError;
 use crate::memory::{Memory, OutOfMemory};
 use crate::net::{Change, Key, Keys, NextHop, Routes};
+use crate::simd::{self, Present};
 
 /// A lookup structure: longest-prefix match from keys to next hops.
 pub trait Fib<K: Key>: Send + Sync {
     /// The next hop of the longest prefix that contains `key`, none where no route matches.
     fn lookup(&self, key: K) -> Option<NextHop>;
 
-    /// Looks up `keys` in host order, writing the answer of `keys[i]` to `results[i]`.
+    /// Looks up `keys` in host order, writing the answer of `keys[i]` to `results[i]`, with the
+    /// [chosen](simd::chosen) instruction set.
     ///
     /// # Panics
     /// When the two differ in length.
     fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+        self.lookup_batch_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_batch`](Self::lookup_batch) with the best kernel that `isa` can run.
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
             *result = self.lookup(key);
@@ -27,9 +37,17 @@ pub trait Fib<K: Key>: Send + Sync {
     /// # Panics
     /// When `keys` and `results` differ in length.
     fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
+        self.lookup_keys_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         keys.for_each_block(|first, block| {
-            self.lookup_batch(block, &mut results[first..first + block.len()]);
+            self.lookup_batch_on(isa, block, &mut results[first..first + block.len()]);
         });
     }
 

@@ -8,8 +8,9 @@
 use core::ops::ControlFlow;
 use std::collections::HashMap;
 
-use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
+use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Key, Keys, NextHop, Prefix, Route, Routes};
+use crate::simd::{self, Present};
 
 use super::registry::Build;
 use super::{BuildError, CheckError, Fib};
@@ -62,12 +63,20 @@ impl<K: Key> WithLength<K> {
     /// # Panics
     /// When the two differ in length.
     pub fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
+        self.lookup_keys_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    pub fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         keys.for_each_block(|first, block| {
             for (index, block) in block.chunks(BLOCK).enumerate() {
                 let mut labels = [None; BLOCK];
                 let labels = &mut labels[..block.len()];
-                self.fib.lookup_batch(block, labels);
+                self.fib.lookup_batch_on(isa, block, labels);
                 for (result, label) in results[first + index * BLOCK..].iter_mut().zip(labels) {
                     *result = label.map(|label| self.matches[label.id() as usize - 1]);
                 }
@@ -78,13 +87,8 @@ impl<K: Key> WithLength<K> {
     /// The structure and the dictionary of labels.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        let fib = self.fib.memory();
-        let dictionary = allocated(&self.matches);
-        Memory {
-            lookup_bytes: fib.lookup_bytes + dictionary,
-            allocated_bytes: fib.allocated_bytes + size_of_val(&*self.fib) + dictionary,
-            mapped_bytes: fib.mapped_bytes,
-        }
+        let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
+        self.fib.memory() + fib + memory::of(&self.matches)
     }
 
     /// Checks the structure below.

@@ -22,4 +22,5 @@ registry::algorithms! {
     planb,
     dir_24_8,
     dxr,
+    chunks,
 }

@@ -22,7 +22,7 @@ pub struct Algorithm<K: Key> {
     pub paper: &'static str,
     /// The families it serves.
     pub families: Families,
-    /// Whether it competes, or judges those that do.
+    /// Whether it competes, is what others compete with, or judges.
     pub role: Role,
     /// How it follows changes.
     pub update: Update,
@@ -80,8 +80,22 @@ pub enum Role {
         /// Routes beyond which it is too slow to ask for every answer.
         routes_limit: usize,
     },
-    /// To be used, and measured against the others.
+    /// Known from elsewhere, and kept close to how it was published: what contestants are measured against.
+    Published,
+    /// This project's own: to be used, and to be ahead of all others.
     Contestant,
+}
+
+impl Role {
+    /// The name that outputs use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Oracle { .. } => "oracle",
+            Self::Published => "published",
+            Self::Contestant => "contestant",
+        }
+    }
 }
 
 /// How a structure follows changes.

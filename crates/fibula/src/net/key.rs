@@ -101,6 +101,12 @@ pub trait Key:
     /// The address before this one, none before the first.
     fn previous(self) -> Option<Self>;
 
+    /// The keys as IPv4 addresses, where they are: what 32-bit lanes are loaded from without a copy.
+    #[must_use]
+    fn as_ipv4(_keys: &[Self]) -> Option<&[u32]> {
+        None
+    }
+
     /// Writes the address as people write it.
     fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Reads an address, the whole of `text` and nothing else, without leading or trailing blanks.
@@ -130,7 +136,7 @@ impl<K: Key> fmt::Display for Address<K> {
 }
 
 macro_rules! integer_key {
-    ($int:ty, $family:expr, $address:ty, $parse:path) => {
+    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr) => {
         impl Key for $int {
             const BITS: u8 = <$int>::BITS as u8;
             const FAMILY: Family = $family;
@@ -217,6 +223,12 @@ macro_rules! integer_key {
                 self.checked_sub(1)
             }
 
+            #[inline]
+            fn as_ipv4(keys: &[Self]) -> Option<&[u32]> {
+                let as_ipv4: fn(&[Self]) -> Option<&[u32]> = $as_ipv4;
+                as_ipv4(keys)
+            }
+
             fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&<$address>::from_bits(self), f)
             }
@@ -229,8 +241,8 @@ macro_rules! integer_key {
     };
 }
 
-integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4);
-integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6);
+integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys));
+integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None);
 
 /// A key of `WIDTH` bits, 1 to 16, so that a test can enumerate every address, every prefix and, in the
 /// smallest spaces, every table.

@@ -38,6 +38,16 @@ impl NextHop {
     pub(crate) fn word(next_hop: Option<Self>) -> u32 {
         next_hop.map_or(0, Self::id)
     }
+
+    /// Results as the words that [`NextHop::new`] would turn into them: what a vector register is stored to.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn words(results: &mut [Option<Self>]) -> &mut [u32] {
+        let (words, count) = (results.as_mut_ptr().cast::<u32>(), results.len());
+        // SAFETY: `Option<NonZeroU32>`, and so the transparent `Option<NextHop>`, has the layout of `u32` and every
+        // value of it is valid (`core::num::NonZero`); the slice is borrowed for as long as the words are.
+        unsafe { core::slice::from_raw_parts_mut(words, count) }
+    }
 }
 
 impl From<NonZeroU32> for NextHop {

@@ -11,8 +11,8 @@
 //!      [10.1/16 -> B] [.2/24->C] [.3/24->D]
 //! ```
 //!
-//! Nodes lie in one vector and name each other by index: 20 bytes for IPv4, 32 for IPv6. A table of `n`
-//! routes has at most `2n` nodes. Freed nodes are chained through `children[0]` and used again.
+//! Nodes lie in one buffer, in huge pages where it is large, and name each other by index: 20 bytes for IPv4, 32
+//! for IPv6. A table of `n` routes has at most `2n` nodes. Freed nodes are chained through `children[0]` and used again.
 //!
 //! Invariants, which [`RadixTree::check`] walks: (1) a child's prefix extends its parent's and continues with
 //! the bit of its side; (2) every node but the root carries a next hop or has two children; (3) bits behind a
@@ -24,7 +24,7 @@ mod iter;
 use core::ops::ControlFlow;
 
 use crate::check::CheckError;
-use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
+use crate::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
 
 pub use iter::{Covers, Subtree};
@@ -35,7 +35,7 @@ const ROOT: u32 = 0;
 /// A new prefix takes its own node and, where two paths part, one that branches.
 const NODES_PER_INSERT: usize = 2;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Node<K> {
     key: K,
     children: [u32; 2],
@@ -73,7 +73,7 @@ impl<K: Key> Node<K> {
 #[derive(Debug)]
 pub struct RadixTree<K> {
     /// Empty until the first insert, so that an empty tree takes nothing.
-    nodes: Vec<Node<K>>,
+    nodes: Buffer<Node<K>>,
     /// First free node, `ROOT` for none.
     free: u32,
     free_len: usize,
@@ -99,7 +99,7 @@ impl<K: Key> RadixTree<K> {
     /// An empty tree that stays within `limits`.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { nodes: Vec::new(), free: ROOT, free_len: 0, routes: 0, budget: Budget::new(limits) }
+        Self { nodes: Buffer::new(), free: ROOT, free_len: 0, routes: 0, budget: Budget::new(limits) }
     }
 
     /// Number of routes.
@@ -118,11 +118,7 @@ impl<K: Key> RadixTree<K> {
     #[must_use]
     pub fn memory(&self) -> Memory {
         let live = self.nodes.len() - self.free_len;
-        Memory {
-            lookup_bytes: live * size_of::<Node<K>>(),
-            allocated_bytes: allocated(&self.nodes),
-            mapped_bytes: 0,
-        }
+        Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) }
     }
 
     /// Makes room for `inserts` new prefixes: that many inserts cannot then fail.

@@ -1,6 +1,40 @@
-//! Instruction sets that kernels are stamped for. Knows nobody.
+//! Instruction sets: which there are, which this machine has, which is used; and the lane operations that kernels
+//! are written in. The only home of `core::arch`. Knows nobody.
+//!
+//! A kernel is one body over the operations of a module ([`lanes`](self#operations)), stamped for every set by
+//! [`kernel!`](crate::simd::kernel). A [`Present`] in the caller's hand proves that the machine has the set, so a
+//! stamped kernel is called without a check.
+//!
+//! # Operations
+//! A module of operations works on vectors `V` of [`LANES`] 32-bit lanes and masks `M` of one truth a lane. What
+//! reads memory takes a [`Words`], [`Halves`] or [`Bytes`]: a table whose bounds are its invariant, so that a gather
+//! clamps its index with one operation and is safe.
+//!
+//! | module | registers | what it adds |
+//! |---|---|---|
+//! | `avx2` | 256 bits | gathers, variable shifts; masks are vectors |
+//! | `avx512` | 256 bits of AVX-512VL | mask registers |
+//! | `icelake` | 256 bits of AVX-512VL | population counts a lane |
+//!
+//! Why 256-bit registers under AVX-512 too: gathers cost one load a lane whatever the width, and eight lanes leave
+//! the processor more freedom to overlap them; `docs/adr/0006-instruction-sets.md` has the figures.
 
 use core::fmt;
+use core::str::FromStr;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+mod stamp;
+mod table;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub(crate) use stamp::kernel;
+pub(crate) use table::{Bytes, Halves, Words};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{avx2, avx512, icelake};
+
+/// Lanes of a vector of every set.
+pub(crate) const LANES: usize = 8;
 
 /// An instruction set a batch kernel can be stamped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -8,18 +42,64 @@ use core::fmt;
 pub enum Isa {
     /// Portable integer code: every machine.
     Scalar,
+    /// AVX2 with BMI1, BMI2, LZCNT and POPCNT: x86-64-v3, Intel since 2013, AMD since 2015.
+    Avx2,
+    /// AVX-512 F, CD, BW, DQ and VL: x86-64-v4, Intel since 2017, AMD since 2022.
+    Avx512,
+    /// AVX-512 with VPOPCNTDQ, BITALG, VBMI and VBMI2 beside: Intel since Ice Lake (2019), AMD since 2022.
+    Icelake,
 }
 
 impl Isa {
-    /// All of them, the portable one first.
-    pub const ALL: &'static [Self] = &[Self::Scalar];
+    /// All of them, the portable one first; among those of one machine the later ones contain the earlier ones.
+    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Icelake];
 
     /// The name that the command, the records and the interfaces use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Icelake => "avx512-icelake",
         }
+    }
+
+    /// The set in the hand of somebody who may run its kernels.
+    ///
+    /// # Errors
+    /// When this machine lacks it.
+    pub fn present(self) -> Result<Present, AbsentIsa> {
+        if self.is_detected() { Ok(Present(self)) } else { Err(AbsentIsa(self)) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_detected(self) -> bool {
+        use std::arch::is_x86_feature_detected as has;
+        match self {
+            Self::Scalar => true,
+            Self::Avx2 => has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt"),
+            Self::Avx512 => {
+                Self::Avx2.is_detected()
+                    && has!("avx512f")
+                    && has!("avx512cd")
+                    && has!("avx512bw")
+                    && has!("avx512dq")
+                    && has!("avx512vl")
+            }
+            Self::Icelake => {
+                Self::Avx512.is_detected()
+                    && has!("avx512vpopcntdq")
+                    && has!("avx512bitalg")
+                    && has!("avx512vbmi")
+                    && has!("avx512vbmi2")
+            }
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn is_detected(self) -> bool {
+        self == Self::Scalar
     }
 }
 
@@ -28,3 +108,101 @@ impl fmt::Display for Isa {
         f.pad(self.name())
     }
 }
+
+impl FromStr for Isa {
+    type Err = UnknownIsa;
+
+    fn from_str(name: &str) -> Result<Self, UnknownIsa> {
+        Self::ALL.iter().find(|isa| isa.name() == name).copied().ok_or_else(|| UnknownIsa(name.to_owned()))
+    }
+}
+
+/// An instruction set that this machine has: possession is the proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Present(Isa);
+
+impl Present {
+    /// The set that every machine has.
+    pub const SCALAR: Self = Self(Isa::Scalar);
+
+    /// The sets this machine has, the portable one first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Isa::ALL.iter().filter_map(|isa| isa.present().ok())
+    }
+
+    /// Which set.
+    #[must_use]
+    pub const fn isa(self) -> Isa {
+        self.0
+    }
+}
+
+/// What [`force`] was told plus one, 0 for nothing yet: the best there is.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// The set that lookups use where the caller names none: the one that was [forced](force), else the best one this
+/// machine has. Costs one load.
+#[must_use]
+#[inline]
+pub fn chosen() -> Present {
+    // Relaxed: the number is the whole message.
+    match CHOSEN.load(Ordering::Relaxed) {
+        0 => choose_best(),
+        number => Present(Isa::ALL[usize::from(number) - 1]),
+    }
+}
+
+/// The best set this machine has, noted as the one to use unless another was forced meanwhile.
+#[cold]
+fn choose_best() -> Present {
+    let best = Present::all().last().unwrap_or(Present::SCALAR);
+    match CHOSEN.compare_exchange(0, number(best), Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => best,
+        Err(forced) => Present(Isa::ALL[usize::from(forced) - 1]),
+    }
+}
+
+/// Makes `isa` the set that lookups of the whole process use; `None` for the best there is.
+///
+/// # Errors
+/// When this machine lacks it; the choice is then as it was.
+pub fn force(isa: Option<Isa>) -> Result<(), AbsentIsa> {
+    let number = isa.map_or(Ok(0), |isa| isa.present().map(number))?;
+    CHOSEN.store(number, Ordering::Relaxed);
+    Ok(())
+}
+
+/// How [`CHOSEN`] notes a set.
+fn number(present: Present) -> u8 {
+    let at = Isa::ALL.iter().position(|&isa| isa == present.0).expect("the list holds every set");
+    at as u8 + 1
+}
+
+/// This machine lacks an instruction set that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbsentIsa(Isa);
+
+impl fmt::Display for AbsentIsa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let there: Vec<&str> = Present::all().map(|present| present.isa().name()).collect();
+        write!(f, "this machine has no {}; it has: {}", self.0, there.join(", "))
+    }
+}
+
+impl core::error::Error for AbsentIsa {}
+
+/// No instruction set has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownIsa(String);
+
+impl fmt::Display for UnknownIsa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<&str> = Isa::ALL.iter().map(|isa| isa.name()).collect();
+        write!(f, "no instruction set '{}'; there are: {}", self.0, known.join(", "))
+    }
+}
+
+impl core::error::Error for UnknownIsa {}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The walk down.
 
 use crate::fib::{CheckError, Fib, Updatable};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 
 use super::BinaryTrie;
@@ -25,11 +25,8 @@ impl<K: Key> Fib<K> for BinaryTrie<K> {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            lookup_bytes: (self.nodes.len() - self.free_len) * size_of::<Node>(),
-            allocated_bytes: allocated(&self.nodes),
-            mapped_bytes: 0,
-        }
+        let live = self.nodes.len() - self.free_len;
+        Memory { lookup_bytes: live * size_of::<Node>(), ..memory::of(&self.nodes) }
     }
 
     fn check(&self) -> Result<(), CheckError> {

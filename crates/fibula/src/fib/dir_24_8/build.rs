@@ -6,10 +6,10 @@ use core::ops::ControlFlow;
 use crate::fib::BuildError;
 use crate::fib::parts::codes::Codes;
 use crate::fib::parts::ranges::{self, Merge, Range};
-use crate::memory::{Budget, Limits, OutOfMemory};
-use crate::net::{Key, Prefix, Routes};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
+use crate::net::{Key, NextHop, Prefix, Route, Routes};
 
-use super::layout::{NEXT_HOPS_MAX, SEGMENT, SEGMENTS_MAX};
+use super::layout::{NEXT_HOPS_MAX, PAD, SEGMENT, SEGMENTS_MAX};
 use super::{Dir248, NAME};
 
 impl<K: Key> Dir248<K> {
@@ -23,7 +23,9 @@ impl<K: Key> Dir248<K> {
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         assert!(K::BITS <= 32, "{NAME} is for IPv4");
         let memory = |error| BuildError::memory(NAME, error);
-        let mut filling = Filling::<K>::new(limits).map_err(memory)?;
+        let narrow = |route: Route<K>| if route.next_hop.id() <= Self::ID_MAX { Ok(()) } else { Err(()) };
+        let in_place = routes.try_for_each(Prefix::ALL, narrow).is_ok();
+        let mut filling = Filling::<K>::new(limits, in_place).map_err(memory)?;
         let mut refused = None;
         let _ =
             ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |range| match filling.begin(range) {
@@ -40,9 +42,10 @@ impl<K: Key> Dir248<K> {
 
 /// Tables under construction, filled from the first address on.
 struct Filling<K> {
-    first: Vec<u16>,
-    segments: Vec<u16>,
-    codes: Codes,
+    first: Buffer<u16>,
+    segments: Buffer<u16>,
+    /// None where codes are ids.
+    codes: Option<Codes>,
     budget: Budget,
     /// Addresses below this one are done.
     done: u64,
@@ -53,12 +56,12 @@ struct Filling<K> {
 }
 
 impl<K: Key> Filling<K> {
-    fn new(limits: Limits) -> Result<Self, OutOfMemory> {
+    fn new(limits: Limits, in_place: bool) -> Result<Self, OutOfMemory> {
         let mut budget = Budget::new(limits);
         Ok(Self {
-            first: budget.vec(1 << Dir248::<K>::LEADING)?,
-            segments: Vec::new(),
-            codes: Codes::new(&mut budget)?,
+            first: budget.buffer(Dir248::<K>::ENTRIES + PAD)?,
+            segments: Buffer::new(),
+            codes: if in_place { None } else { Some(Codes::new(&mut budget)?) },
             budget,
             done: 0,
             code: 0,
@@ -70,13 +73,21 @@ impl<K: Key> Filling<K> {
     /// Fills up to the start of the range and makes its code the current one.
     fn begin(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
         self.fill(range.start.to_bits() as u64)?;
-        self.code = self.codes.code(range.next_hop, &mut self.budget)?;
+        self.code = match &mut self.codes {
+            None => NextHop::word(range.next_hop),
+            Some(codes) => codes.code(range.next_hop, &mut self.budget)?,
+        };
         Ok(())
+    }
+
+    /// Distinct next hops in the dictionary.
+    fn next_hops(&self) -> u64 {
+        self.codes.as_ref().map_or(0, |codes| codes.len() as u64 - 1)
     }
 
     /// Whether both limits hold so far. Beyond them is only counted what the table needs.
     fn within_limits(&self) -> bool {
-        self.segments_needed <= SEGMENTS_MAX && self.codes.len() as u64 - 1 <= NEXT_HOPS_MAX
+        self.segments_needed <= SEGMENTS_MAX && self.next_hops() <= NEXT_HOPS_MAX
     }
 
     /// Gives the addresses below `end` the current code.
@@ -106,19 +117,23 @@ impl<K: Key> Filling<K> {
     }
 
     fn finish(mut self) -> Result<Dir248<K>, BuildError> {
-        let next_hops = self.codes.len() as u64 - 1;
+        let next_hops = self.next_hops();
         if next_hops > NEXT_HOPS_MAX {
             return Err(BuildError::limit(NAME, "next hops", NEXT_HOPS_MAX, next_hops));
         }
         if self.segments_needed > SEGMENTS_MAX {
             return Err(BuildError::limit(NAME, "segments", SEGMENTS_MAX, self.segments_needed));
         }
+        let memory = |error| BuildError::memory(NAME, error);
+        self.first.extend([0; PAD]);
+        self.budget.reserve(&mut self.segments, PAD).map_err(memory)?;
+        self.segments.extend([0; PAD]);
         self.budget.shrink(&mut self.segments);
-        let next_hops = self.codes.into_next_hops(&mut self.budget);
+        let dictionary = self.codes.map(|codes| codes.into_next_hops(&mut self.budget));
         Ok(Dir248 {
             first: self.first,
             segments: self.segments,
-            next_hops: next_hops.map_err(|error| BuildError::memory(NAME, error))?,
+            next_hops: dictionary.transpose().map_err(memory)?,
             keys: PhantomData,
         })
     }

@@ -4,17 +4,25 @@ use crate::fib::CheckError;
 use crate::net::Key;
 
 use super::Dir248;
-use super::layout::SEGMENT;
+use super::layout::{PAD, SEGMENT};
 
 impl<K: Key> Dir248<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        let (first, next_hops) = (&self.first, &self.next_hops);
-        holds(first.len() == 1 << Self::LEADING, "an entry for all leading bits", first.len())?;
+        let codes = self.next_hops.as_ref().map_or(usize::from(SEGMENT), Vec::len);
+        let pad = |table: &[u16]| table.len().checked_sub(PAD).is_some_and(|len| table[len..] == [0; PAD]);
+        holds(
+            pad(&self.first) && pad(&self.segments),
+            "an entry behind each table, for what gathers read",
+            0,
+        )?;
+        let first = &self.first[..self.first.len() - PAD];
+        let entries = &self.segments[..self.segments.len() - PAD];
+        holds(first.len() == Self::ENTRIES, "an entry for all leading bits", first.len())?;
         let mut segments = 0;
         for (at, &entry) in first.iter().enumerate() {
             if entry & SEGMENT == 0 {
-                holds(usize::from(entry) < next_hops.len(), "a code of the first table has a next hop", at)?;
+                holds(usize::from(entry) < codes, "a code of the first table has a next hop", at)?;
             } else {
                 let number = usize::from(entry & !SEGMENT);
                 holds(number == segments, "segments are numbered in order", at)?;
@@ -22,13 +30,14 @@ impl<K: Key> Dir248<K> {
             }
         }
         let span = 1 << Self::REST;
-        holds(self.segments.len() == segments * span, "every segment is named", segments)?;
-        for (at, segment) in self.segments.chunks(span).enumerate() {
-            let known = segment.iter().all(|&code| usize::from(code) < next_hops.len());
+        holds(entries.len() == segments * span, "every segment is named", segments)?;
+        for (at, segment) in entries.chunks(span).enumerate() {
+            let known = segment.iter().all(|&code| usize::from(code) < codes);
             holds(known, "a code of a segment has a next hop", at)?;
             let varied = segment.iter().any(|&code| code != segment[0]);
             holds(varied, "a segment holds two codes at least", at)?;
         }
+        let Some(next_hops) = &self.next_hops else { return Ok(()) };
         for (code, &next_hop) in next_hops.iter().enumerate() {
             holds((code == 0) == (next_hop == 0), "code 0 alone is no route", code)?;
         }

@@ -2,22 +2,26 @@
 
 use core::marker::PhantomData;
 
+use crate::memory::Buffer;
 use crate::net::Key;
 
 /// The two tables and the dictionary.
 #[derive(Debug, Clone)]
 pub struct Dir248<K> {
-    /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number.
-    pub(super) first: Vec<u16>,
-    /// Codes, a segment behind the other.
-    pub(super) segments: Vec<u16>,
-    /// Next hop of each code, 0 for no route.
-    pub(super) next_hops: Vec<u32>,
+    /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number; and the [`PAD`].
+    pub(super) first: Buffer<u16>,
+    /// Codes, a segment behind the other; and the [`PAD`].
+    pub(super) segments: Buffer<u16>,
+    /// Next hop of each code, 0 for no route; none where codes are the ids of the next hops.
+    pub(super) next_hops: Option<Vec<u32>>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
 /// The bit that tells a segment from a code.
 pub(super) const SEGMENT: u16 = 1 << 15;
+
+/// Entries behind the last one of a table: gathers read the upper half of 32 bits for nothing.
+pub(super) const PAD: usize = 1;
 
 /// Most segments that 15 bits can name.
 pub(super) const SEGMENTS_MAX: u64 = 1 << 15;
@@ -30,6 +34,11 @@ impl<K: Key> Dir248<K> {
     pub(super) const REST: u8 = if K::BITS < 4 { 1 } else { K::BITS / 4 };
     /// Bits of the key that select an entry of the first table: 24 of 32.
     pub(super) const LEADING: u8 = K::BITS - Self::REST;
+    /// Entries of the first table, for keys that can have one.
+    pub(super) const ENTRIES: usize = if K::BITS <= 32 { 1 << Self::LEADING } else { 0 };
+    /// Largest id that is stored as it is, where all are: any of 15 bits, and in the tests' small spaces so few that
+    /// their tables come in both forms.
+    pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };
 }
 
 const _: () = assert!(Dir248::<u32>::LEADING == 24 && Dir248::<u32>::REST == 8);

@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 use crate::fib::BuildError;
 use crate::fib::parts::codes::Codes;
 use crate::fib::parts::ranges::{self, Merge, Range};
-use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::geometry::{Geometry, Needs, Split};
@@ -108,11 +108,11 @@ impl Compact {
         let (swept, codes) = Self::number(routes, budget).map_err(memory)?;
         let needs = needs(&swept, geometry);
         let split = needs.split(format, &geometry)?;
-        let mut compact = Self { direct: Vec::new(), ranges: Vec::new(), next_hops: Vec::new(), split };
+        let mut compact = Self { direct: Buffer::new(), ranges: Buffer::new(), next_hops: Vec::new(), split };
         compact.next_hops = codes.into_next_hops(budget).map_err(memory)?;
-        compact.direct = budget.vec(1 << geometry.k).map_err(memory)?;
+        compact.direct = budget.buffer(1 << geometry.k).map_err(memory)?;
         let halves = needs.units[usize::from(split.shift)] as usize * HALVES;
-        compact.ranges = budget.vec(halves).map_err(memory)?;
+        compact.ranges = budget.buffer(halves).map_err(memory)?;
         cut(&swept, geometry, |piece| match piece {
             Piece::Whole { chunks, code } => compact.direct.resize(compact.direct.len() + chunks, code),
             Piece::Cut { code, further } => compact.write(code, further, geometry),
@@ -209,13 +209,13 @@ impl Wide {
                 entries += further.len() + 1;
             }
         });
-        let mut direct: Vec<u64> = budget.vec(1 << geometry.k)?;
-        let mut bases = budget.vec(entries)?;
-        let mut next_hops = budget.vec(entries)?;
+        let mut direct: Buffer<[u32; 2]> = budget.buffer(1 << geometry.k)?;
+        let mut bases = budget.buffer(entries)?;
+        let mut next_hops = budget.buffer(entries)?;
         cut(&swept, geometry, |piece| match piece {
-            Piece::Whole { chunks, code } => direct.resize(direct.len() + chunks, code.into()),
+            Piece::Whole { chunks, code } => direct.resize(direct.len() + chunks, [code, 0]),
             Piece::Cut { code, further } => {
-                direct.push((further.len() as u64) << 32 | bases.len() as u64);
+                direct.push([bases.len() as u32, further.len() as u32]);
                 bases.push(0);
                 bases.extend(further.iter().map(|range| (range.start & ((1 << geometry.rest) - 1)) as u16));
                 next_hops.push(code);

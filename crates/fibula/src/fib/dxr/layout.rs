@@ -2,6 +2,8 @@
 
 use core::marker::PhantomData;
 
+use crate::memory::Buffer;
+
 use super::geometry::{Geometry, Split};
 
 /// A table in one of the formats.
@@ -44,10 +46,10 @@ pub(super) enum Form {
 #[derive(Debug, Clone)]
 pub(super) struct Compact {
     /// By the first k bits of the key: see [`SHORT`] and [`Split`].
-    pub(super) direct: Vec<u32>,
+    pub(super) direct: Buffer<u32>,
     /// Short entries are one half: base in the high byte, code in the low one. Long entries are two: base,
     /// code.
-    pub(super) ranges: Vec<u16>,
+    pub(super) ranges: Buffer<u16>,
     /// Next hop of each code, 0 for no route.
     pub(super) next_hops: Vec<u32>,
     pub(super) split: Split,
@@ -68,13 +70,13 @@ const _: () = assert!(u16::BITS == SHORT_CODE_BITS + 8, "k >= 16 leaves a short 
 /// The format that holds any table.
 #[derive(Debug, Clone)]
 pub(super) struct Wide {
-    /// By the first k bits of the key: entries of the chunk less one in the high half, its first entry in the
-    /// low half; 0 in the high half means that the low half is the next hop.
-    pub(super) direct: Vec<u64>,
+    /// By the first k bits of the key: the first entry of the chunk, and the number of its entries less one; 0 there
+    /// means that the first word is the next hop.
+    pub(super) direct: Buffer<[u32; 2]>,
     /// First address bits behind the first k of each range.
-    pub(super) bases: Vec<u16>,
+    pub(super) bases: Buffer<u16>,
     /// Next hop of each range, 0 for no route.
-    pub(super) next_hops: Vec<u32>,
+    pub(super) next_hops: Buffer<u32>,
 }
 
 /// Keys that a batch searches side by side.

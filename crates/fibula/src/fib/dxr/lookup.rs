@@ -1,10 +1,13 @@
 //! The searches, alone and in batches. One body for both formats.
 
+use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
+use crate::simd::{Halves, Present, Words};
 
-use super::layout::{BLOCK, Compact, Dxr, Form, LANES, SHORT, SHORT_CODE_BITS, Search, Wide};
+use super::kernel::{self, Lanes};
+use super::layout::{BLOCK, Compact, Dxr, Form, HALVES, LANES, SHORT, SHORT_CODE_BITS, Search, Wide};
 
 /// A chunk as searches see it: every `1 << stride`-th of the halves from `first` on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,25 +89,25 @@ impl Entries for Compact {
 }
 
 impl Entries for Wide {
-    type Direct = u64;
+    type Direct = [u32; 2];
 
     #[inline]
-    fn direct(&self, index: usize) -> u64 {
+    fn direct(&self, index: usize) -> [u32; 2] {
         self.direct[index]
     }
 
     #[inline]
-    fn in_place(&self, direct: u64) -> (bool, u32) {
-        (direct >> 32 == 0, direct as u32)
+    fn in_place(&self, direct: [u32; 2]) -> (bool, u32) {
+        (direct[1] == 0, direct[0])
     }
 
     #[inline]
-    fn chunk(&self, direct: u64) -> Chunk {
-        Chunk { first: direct as u32 as usize, entries: (direct >> 32) as usize + 1, stride: 0 }
+    fn chunk(&self, [first, further]: [u32; 2]) -> Chunk {
+        Chunk { first: first as usize, entries: further as usize + 1, stride: 0 }
     }
 
     #[inline]
-    fn probe(&self, _: u64, low: u32, _: u8) -> u16 {
+    fn probe(&self, _: [u32; 2], low: u32, _: u8) -> u16 {
         low as u16
     }
 
@@ -225,6 +228,26 @@ impl<K: Key> Dxr<K> {
         }
     }
 
+    /// What kernels read; none where a table is beyond what a lane can index.
+    fn lanes(&self) -> Option<Lanes<'_>> {
+        let geometry = self.geometry;
+        let (direct, halves, next_hops, split) = match &self.form {
+            Form::Compact(form) => (&*form.direct, form.halves(), &*form.next_hops, Some(form.split)),
+            Form::Wide(form) => (form.direct.as_flattened(), form.halves(), &*form.next_hops, None),
+        };
+        Some(Lanes {
+            direct: Words::fitting(direct)?,
+            halves: Halves::fitting(if halves.is_empty() { &[0; HALVES] } else { halves })?,
+            next_hops: Words::fitting(if next_hops.is_empty() { &[0] } else { next_hops })?,
+            behind_index: u32::from(32 - geometry.k),
+            behind_key: u32::from(32 - K::BITS),
+            rest: geometry.rest.into(),
+            dropped: geometry.dropped.into(),
+            position_bits: split.map_or(0, |split| split.position_bits.into()),
+            shift: split.map_or(0, |split| split.shift.into()),
+        })
+    }
+
     /// Reads the direct entries of several keys, then resolves them in turn: a search ends in a mispredicted
     /// branch more often than not, and by then those loads are done.
     fn batch_one_by_one<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
@@ -284,8 +307,17 @@ impl<K: Key> Fib<K> for Dxr<K> {
         NextHop::new(self.find_key(key).0)
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        if self.search == Search::BranchFree
+            && lanes::filled(isa, keys.len())
+            && let Some(lanes) = self.lanes()
+        {
+            return lanes::for_each_block(keys, results, |keys, results| match self.form {
+                Form::Compact(_) => kernel::block::<false>(isa, lanes, keys, results),
+                Form::Wide(_) => kernel::block::<true>(isa, lanes, keys, results),
+            });
+        }
         match &self.form {
             Form::Compact(form) => self.batch(form, keys, results),
             Form::Wide(form) => self.batch(form, keys, results),
@@ -293,17 +325,14 @@ impl<K: Key> Fib<K> for Dxr<K> {
     }
 
     fn memory(&self) -> Memory {
-        let (lookup_bytes, allocated_bytes) = match &self.form {
-            Form::Compact(Compact { direct, ranges, next_hops, .. }) => (
-                size_of_val(&**direct) + size_of_val(&**ranges) + size_of_val(&**next_hops),
-                allocated(direct) + allocated(ranges) + allocated(next_hops),
-            ),
-            Form::Wide(Wide { direct, bases, next_hops }) => (
-                size_of_val(&**direct) + size_of_val(&**bases) + size_of_val(&**next_hops),
-                allocated(direct) + allocated(bases) + allocated(next_hops),
-            ),
-        };
-        Memory { lookup_bytes, allocated_bytes, mapped_bytes: 0 }
+        match &self.form {
+            Form::Compact(Compact { direct, ranges, next_hops, .. }) => {
+                memory::of(direct) + memory::of(ranges) + memory::of(next_hops)
+            }
+            Form::Wide(Wide { direct, bases, next_hops }) => {
+                memory::of(direct) + memory::of(bases) + memory::of(next_hops)
+            }
+        }
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -85,7 +85,7 @@ impl Compact {
 
 impl Wide {
     fn count(&self, mut statistics: Statistics) -> Statistics {
-        let mut next_hops: Vec<u32> = self.next_hops.clone();
+        let mut next_hops: Vec<u32> = self.next_hops.to_vec();
         for &direct in &self.direct {
             let (here, word) = self.in_place(direct);
             if here {

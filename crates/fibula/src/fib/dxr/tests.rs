@@ -2,6 +2,7 @@
 //! stretches reach beyond them.
 
 use crate::fib::Fib;
+use crate::fib::parts::lanes;
 use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
 
@@ -24,6 +25,11 @@ fn build<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Result<Dxr<K>, S
     })?;
     fib.check().unwrap();
     Ok(fib)
+}
+
+fn branch_free<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Dxr<K> {
+    let options = Options { k, format, search: Search::BranchFree };
+    Dxr::build(&RouteSlice::new(routes).unwrap(), options, Limits::default()).unwrap()
 }
 
 /// A chunk as it is stored: whether it is short, and base and next hop of each entry that is searched; one
@@ -91,7 +97,7 @@ fn the_worked_example_for_every_k() {
             assert_eq!(statistics.paper_bytes(), Some((4u64 << k) + 2 * short_ranges as u64 + 24 * 5));
             let memory = fib.memory();
             assert_eq!(memory.lookup_bytes, (4 << k) + 2 * short_ranges + 4 * 5);
-            assert_eq!(memory.allocated_bytes, memory.lookup_bytes);
+            assert_eq!(memory.held_bytes(), memory.lookup_bytes);
         }
     }
 }
@@ -251,6 +257,12 @@ fn toy_widths_exercise_every_stretch() {
             .collect();
         routes.sort_by_key(|route| route.prefix);
         routes.dedup_by_key(|route| route.prefix);
+        if seed % 7 == 0 {
+            // All keys once in order and once not.
+            let keys: Vec<K> = (0..530).map(|at| K::from_bits(at * if at < 256 { 1 } else { 91 })).collect();
+            lanes::agree(&branch_free(4, Format::Stretched, &routes), &keys);
+            lanes::agree(&branch_free(4, Format::Wide, &routes), &keys);
+        }
         let fib = build(4, Format::Stretched, &routes).unwrap();
         for key in (0..256).map(K::from_bits) {
             let covers = routes.iter().filter(|route| route.prefix.contains(key));
@@ -264,4 +276,26 @@ fn toy_widths_exercise_every_stretch() {
     }
     assert!(both[0] && both[1], "{both:?}");
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
+}
+
+/// Short, long and full chunks, next hops in place, and neither; at both ends of the space and of each chunk.
+#[test]
+fn every_set_answers_as_single_lookups_do() {
+    let mut routes = crowd(32_768);
+    routes.push(route(0, 32, 1));
+    routes.push(route(0xffff_ffff, 32, 2));
+    routes.extend((0..300).map(|at| route(0x0a00_0000 | at << 16, 24, 3 + at as u32)));
+    routes.extend((0..64).map(|at| route(0x1400_0000 | at << 10, 23, 3 + at as u32 % 2)));
+    routes.extend((0..100).map(|at| route((0x50 + at) << 24, 9, 400 + at as u32)));
+    routes.sort_by_key(|route| route.prefix);
+    let ends = routes.iter().flat_map(|route| [route.prefix.addr(), route.prefix.last()]);
+    let beside = ends.step_by(61).flat_map(|key| [key.wrapping_sub(1), key, key.wrapping_add(1)]);
+    let spread = (0..500u32).map(|at| at.wrapping_mul(0x9e37_79b9));
+    let mut keys: Vec<u32> = spread.chain(beside).chain([0, 1, u32::MAX - 1, u32::MAX]).collect();
+    keys.sort_by_key(|key| key.wrapping_mul(0x85eb_ca6b));
+    for (k, routes) in [(16, &routes[..]), (18, &routes), (24, &routes), (18, &[]), (18, &routes[..1])] {
+        for format in [Format::Stretched, Format::Wide] {
+            lanes::agree(&branch_free(k, format, routes), &keys);
+        }
+    }
 }

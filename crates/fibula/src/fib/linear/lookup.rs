@@ -1,7 +1,7 @@
 //! The scan.
 
 use crate::fib::{CheckError, Fib, Updatable};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop, Route};
 
 use super::Linear;
@@ -18,11 +18,7 @@ impl<K: Key> Fib<K> for Linear<K> {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            lookup_bytes: self.routes.len() * size_of::<Route<K>>(),
-            allocated_bytes: allocated(&self.routes),
-            mapped_bytes: 0,
-        }
+        memory::of(&self.routes)
     }
 
     fn check(&self) -> Result<(), CheckError> {

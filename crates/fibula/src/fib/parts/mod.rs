@@ -1,4 +1,5 @@
 //! Building blocks that structures share.
 
 pub mod codes;
+pub(crate) mod lanes;
 pub mod ranges;

@@ -6,46 +6,57 @@ use core::marker::PhantomData;
 use crate::fib::parts::ranges::Merge;
 use crate::net::{Family, Key};
 
-/// The integer that nodes hold and that searches compare.
+/// The integer that nodes hold and that searches compare: signed, because that is what AVX2 compares, and in the
+/// order of the addresses, which makes the first address the least number.
 pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
     /// Its width.
     const BITS: u32;
-    /// All ones: the padding of nodes, which no address exceeds.
+    /// Of all ones: the padding of nodes, which no address exceeds.
     const MAX: Self;
-    /// The low bits of `bits`.
+    /// Of the low bits of an address.
     fn truncate(bits: u64) -> Self;
-    /// All its bits.
+    /// The bits of the address.
     fn bits(self) -> u64;
+    /// Keys of this width and what they are compared with.
+    fn row(keys: &[Self], word: Self) -> Row<'_>;
 }
 
-impl Word for u32 {
-    const BITS: u32 = Self::BITS;
-    const MAX: Self = Self::MAX;
-
-    #[inline]
-    fn truncate(bits: u64) -> Self {
-        bits as Self
-    }
-
-    #[inline]
-    fn bits(self) -> u64 {
-        self.into()
-    }
+/// Keys that are to be compared with a word, at their width.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'a> {
+    /// 32 bits each.
+    Narrow(&'a [i32], i32),
+    /// 64 bits each.
+    Wide(&'a [i64], i64),
 }
 
-impl Word for u64 {
-    const BITS: u32 = Self::BITS;
-    const MAX: Self = Self::MAX;
+macro_rules! words {
+    ($($signed:ty: $unsigned:ty, $row:ident;)*) => {$(
+        impl Word for $signed {
+            const BITS: u32 = Self::BITS;
+            const MAX: Self = Self::MAX;
 
-    #[inline]
-    fn truncate(bits: u64) -> Self {
-        bits
-    }
+            #[inline]
+            fn truncate(bits: u64) -> Self {
+                bits as Self ^ Self::MIN
+            }
 
-    #[inline]
-    fn bits(self) -> u64 {
-        self
-    }
+            #[inline]
+            fn bits(self) -> u64 {
+                ((self ^ Self::MIN) as $unsigned).into()
+            }
+
+            #[inline(always)]
+            fn row(keys: &[Self], word: Self) -> Row<'_> {
+                Row::$row(keys, word)
+            }
+        }
+    )*};
+}
+
+words! {
+    i32: u32, Narrow;
+    i64: u64, Wide;
 }
 
 /// A node: keys that ascend, in one cache line.
@@ -101,17 +112,17 @@ macro_rules! nodes {
 
 nodes! {
     /// The paper's node: 8 keys, 9 children, a line of 64 bytes.
-    Node8x64: 8 of u64, 64 bytes;
+    Node8x64: 8 of i64, 64 bytes;
     /// The paper's node for lines of 128 bytes: 16 keys, 17 children.
-    Node16x64: 16 of u64, 128 bytes;
+    Node16x64: 16 of i64, 128 bytes;
     /// IPv4 in a line of 64 bytes: whole addresses, so twice the keys.
-    Node16x32: 16 of u32, 64 bytes;
+    Node16x32: 16 of i32, 64 bytes;
     /// IPv4 in a line of 128 bytes.
-    Node32x32: 32 of u32, 128 bytes;
+    Node32x32: 32 of i32, 128 bytes;
     /// The smallest geometry: two prefixes make several levels.
-    Node2x64: 2 of u64, 16 bytes;
+    Node2x64: 2 of i64, 16 bytes;
     /// The smallest geometry's neighbour.
-    Node4x64: 4 of u64, 32 bytes;
+    Node4x64: 4 of i64, 32 bytes;
 }
 
 /// The tree, its values, and what lies beyond the searched half.

@@ -3,15 +3,10 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
+use crate::simd::{self, Present, kernel};
 
 use super::PlanB;
-use super::layout::{Code, Codes, Node, Word, lower, upper, word};
-
-/// Walks that go down side by side in a batch.
-const LANES: usize = 8;
-
-/// Walks side by side in what is left of a batch.
-const FEW: usize = 4;
+use super::layout::{Code, Codes, Node, Row, Word, lower, upper, word};
 
 /// How many of `keys` lie strictly below `word`; they ascend. Two keys say which third of eight to look at, its two
 /// keys say the rest: four comparisons, two loads deep, no branch. Wider nodes choose one of their eights first.
@@ -29,22 +24,27 @@ pub(super) fn below<W: Word, const KEYS: usize>(keys: &[W; KEYS], word: W) -> us
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// The intervals of the words, all walks in step: they have the same number of levels.
-    #[inline]
-    fn search<const COUNT: usize>(&self, words: &[N::Word; COUNT]) -> [usize; COUNT] {
+    /// The intervals of the words, all walks in step: they have the same number of levels. `rank` says how many keys
+    /// of a node lie strictly below a word.
+    #[inline(always)]
+    fn search<const COUNT: usize>(
+        &self,
+        words: &[N::Word; COUNT],
+        rank: impl Fn(&N, N::Word) -> usize,
+    ) -> [usize; COUNT] {
         let mut at = [0; COUNT];
         for _ in 0..self.levels {
             for (at, &word) in at.iter_mut().zip(words) {
-                *at = *at * (N::KEYS + 1) + 1 + self.nodes[*at].below(word);
+                *at = *at * (N::KEYS + 1) + 1 + rank(&self.nodes[*at], word);
             }
         }
         for (at, &word) in at.iter_mut().zip(words) {
-            *at = (*at - self.leaf_first) * N::KEYS + self.nodes[*at].below(word);
+            *at = (*at - self.leaf_first) * N::KEYS + rank(&self.nodes[*at], word);
         }
         at
     }
 
-    #[inline]
+    #[inline(always)]
     fn answer<C: Code>(&self, codes: &[C], interval: usize, key: K) -> Option<NextHop> {
         let code = codes[interval];
         // A code beyond the next hops is a block's.
@@ -62,62 +62,106 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.blocks.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
     }
 
-    #[inline]
-    fn group<C: Code, const COUNT: usize>(
+    /// The lookups of the first keys, `COUNT` at a time; returns how many there were.
+    #[inline(always)]
+    fn groups<C: Code, const COUNT: usize>(
         &self,
         codes: &[C],
-        keys: &[K; COUNT],
-        results: &mut [Option<NextHop>; COUNT],
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+        rank: impl Fn(&N, N::Word) -> usize + Copy,
+    ) -> usize {
+        let (groups, _) = keys.as_chunks::<COUNT>();
+        let (of_groups, _) = results.as_chunks_mut::<COUNT>();
+        for (keys, results) in groups.iter().zip(of_groups) {
+            let intervals = self.search(&keys.map(|key| word::<K, N::Word>(upper(key))), rank);
+            for ((interval, &key), result) in intervals.into_iter().zip(keys).zip(results) {
+                *result = self.answer(codes, interval, key);
+            }
+        }
+        groups.len() * COUNT
+    }
+
+    /// The lookups of a batch: `MANY` at a time, then `FEW`, then one.
+    #[inline(always)]
+    fn batch<C: Code, const MANY: usize, const FEW: usize>(
+        &self,
+        codes: &[C],
+        mut keys: &[K],
+        mut results: &mut [Option<NextHop>],
+        rank: impl Fn(&N, N::Word) -> usize + Copy,
     ) {
-        let intervals = self.search(&keys.map(|key| word::<K, N::Word>(upper(key))));
-        for ((interval, &key), result) in intervals.into_iter().zip(keys).zip(results) {
-            *result = self.answer(codes, interval, key);
-        }
+        let mut done = self.groups::<C, MANY>(codes, keys, results, rank);
+        (keys, results) = (&keys[done..], &mut results[done..]);
+        done = self.groups::<C, FEW>(codes, keys, results, rank);
+        (keys, results) = (&keys[done..], &mut results[done..]);
+        self.groups::<C, 1>(codes, keys, results, rank);
     }
 
-    fn batch<C: Code>(&self, codes: &[C], keys: &[K], results: &mut [Option<NextHop>]) {
-        let (many, keys) = keys.as_chunks::<LANES>();
-        let (many_results, results) = results.as_chunks_mut::<LANES>();
-        for (keys, results) in many.iter().zip(many_results) {
-            self.group(codes, keys, results);
-        }
-        let (few, keys) = keys.as_chunks::<FEW>();
-        let (few_results, results) = results.as_chunks_mut::<FEW>();
-        for (keys, results) in few.iter().zip(few_results) {
-            self.group(codes, keys, results);
-        }
-        for (&key, result) in keys.iter().zip(results) {
-            *result = self.one(codes, key);
-        }
-    }
-
-    #[inline]
-    fn one<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
-        let [interval] = self.search(&[word::<K, N::Word>(upper(key))]);
+    #[inline(always)]
+    fn one<C: Code>(&self, codes: &[C], key: K, rank: impl Fn(&N, N::Word) -> usize) -> Option<NextHop> {
+        let [interval] = self.search(&[word::<K, N::Word>(upper(key))], rank);
         self.answer(codes, interval, key)
+    }
+
+    fn batch_by_thirds<C: Code>(&self, codes: &[C], keys: &[K], results: &mut [Option<NextHop>]) {
+        self.batch::<C, 8, 4>(codes, keys, results, N::below);
+    }
+
+    fn one_by_thirds<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
+        self.one(codes, key, N::below)
     }
 
     /// Number of keys strictly below `word`.
     #[cfg(test)]
     pub(super) fn rank(&self, word: N::Word) -> usize {
-        let [rank] = self.search(&[word]);
+        let [rank] = self.search(&[word], N::below);
         rank
+    }
+}
+
+kernel! {
+    /// [`PlanB::batch`] with node searches of the instruction set.
+    fn batch_on<K: Key, N: Node, C: Code>(
+        fib: &PlanB<K, N>,
+        codes: &[C],
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+    )
+    scalar PlanB::batch_by_thirds;
+    vector op {
+        fib.batch::<C, 32, 8>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
+            Row::Narrow(keys, word) => op::rank32(keys, word),
+            Row::Wide(keys, word) => op::rank64(keys, word),
+        });
+    }
+}
+
+kernel! {
+    /// [`PlanB::one`] with node searches of the instruction set.
+    fn one_on<K: Key, N: Node, C: Code>(fib: &PlanB<K, N>, codes: &[C], key: K) -> Option<NextHop>;
+    scalar PlanB::one_by_thirds;
+    vector op {
+        fib.one(codes, key, |node, word| match N::Word::row(node.keys(), word) {
+            Row::Narrow(keys, word) => op::rank32(keys, word),
+            Row::Wide(keys, word) => op::rank64(keys, word),
+        })
     }
 }
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup(&self, key: K) -> Option<NextHop> {
         match &self.codes {
-            Codes::Narrow(codes) => self.one(codes, key),
-            Codes::Wide(codes) => self.one(codes, key),
+            Codes::Narrow(codes) => one_on(simd::chosen(), self, codes, key),
+            Codes::Wide(codes) => one_on(simd::chosen(), self, codes, key),
         }
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         match &self.codes {
-            Codes::Narrow(codes) => self.batch(codes, keys, results),
-            Codes::Wide(codes) => self.batch(codes, keys, results),
+            Codes::Narrow(codes) => batch_on(isa, self, codes, keys, results),
+            Codes::Wide(codes) => batch_on(isa, self, codes, keys, results),
         }
     }
 

@@ -123,10 +123,10 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary,
         paper: "PlanB, sections 3.1 and 3.2",
         families: Families::Both,
-        role: Role::Contestant,
+        role: Role::Published,
         update: Update::Rebuild,
         limits: None,
-        isas: &[Isa::Scalar],
+        isas: Isa::ALL,
         preference: |_| 0,
         build,
     };

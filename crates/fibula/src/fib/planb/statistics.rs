@@ -147,7 +147,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     pub(super) fn bytes(&self) -> Memory {
         let statistics = self.statistics();
         let bytes = statistics.published_bytes() + statistics.next_hop_bytes + statistics.block_bytes;
-        Memory { lookup_bytes: bytes, allocated_bytes: self.allocated(), mapped_bytes: 0 }
+        Memory { lookup_bytes: bytes, allocated_bytes: self.allocated(), mapped_bytes: 0, huge_bytes: 0 }
     }
 
     fn allocated(&self) -> usize {

@@ -3,12 +3,13 @@
 use crate::fib::Fib;
 use crate::fib::parts::ranges::Merge;
 use crate::memory::{Budget, Limits};
-use crate::net::{NextHop, Prefix, Route, RouteSlice, Toy};
+use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use crate::simd::Present;
 
 use super::build::tree;
-use super::layout::Codes;
+use super::layout::{Codes, Word, lower_max, upper_bits, upper_max, word};
 use super::statistics::Shape;
-use super::{Capacity, Node, Node2x64, Node8x64, Node16x32, PlanB, capacity};
+use super::{Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, capacity};
 
 type PlanB6 = PlanB<u128, Node8x64>;
 
@@ -30,21 +31,23 @@ fn planb(table: &[(&str, u32)], merge: Merge) -> PlanB6 {
 fn answer(fib: &PlanB6, address: &str) -> u32 {
     let key = address.parse::<core::net::Ipv6Addr>().unwrap().to_bits();
     let single = fib.lookup(key);
-    let mut batch = [None; 23];
-    fib.lookup_batch(&[key; 23], &mut batch);
-    assert_eq!(batch, [single; 23]);
+    for isa in Present::all() {
+        let mut batch = [None; 23];
+        fib.lookup_batch_on(isa, &[key; 23], &mut batch);
+        assert_eq!(batch, [single; 23]);
+    }
     NextHop::word(single)
 }
 
 /// Two keys a node, keys 10, 20 .. 180. The printed lines make the root 90 150 and put 75 behind 6 keys.
 #[test]
 fn separators_are_the_least_keys_below_their_child() {
-    let keys: Vec<u64> = (1..=18).map(|at| at * 10).collect();
+    let keys: Vec<i64> = (1..=18).map(|at| at * 10).collect();
     let shape = Shape::of(2, keys.len());
     let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
-    let internal: Vec<u64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
+    let internal: Vec<i64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(internal, [70, 130, 30, 50, 90, 110, 150, 170]);
-    let leaves: Vec<u64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
+    let leaves: Vec<i64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(leaves, keys);
     let fib = PlanB::<Toy<8>, Node2x64> {
         nodes,
@@ -60,14 +63,14 @@ fn separators_are_the_least_keys_below_their_child() {
     for word in 0..=200 {
         assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{word}");
     }
-    assert_eq!(fib.rank(u64::MAX), 18);
+    assert_eq!(fib.rank(i64::MAX), 18);
 }
 
 /// A full tree whose last subtree is exactly full: larger addresses stay in the last leaf.
 #[test]
 fn every_count_of_keys_finds_every_rank() {
     for count in 0..=60 {
-        let keys: Vec<u64> = (1..=count).map(|at| at * 2).collect();
+        let keys: Vec<i64> = (1..=count).map(|at| at * 2).collect();
         let shape = Shape::of(2, keys.len());
         let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
         let fib = PlanB::<Toy<8>, Node2x64> {
@@ -80,10 +83,71 @@ fn every_count_of_keys_finds_every_rank() {
             merge: Merge::Never,
             keys: core::marker::PhantomData,
         };
-        for word in (0..=count * 2 + 2).chain([u64::MAX - 1, u64::MAX]) {
+        for word in (0..=count * 2 + 2).chain([i64::MAX - 1, i64::MAX]) {
             assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{count} {word}");
         }
     }
+}
+
+/// A tree over the ends of intervals whose next hops are their numbers, from 1.
+fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
+    let words: Vec<N::Word> = ends.iter().map(|&end| word::<K, N::Word>(end)).collect();
+    let shape = Shape::of(N::KEYS, words.len());
+    PlanB {
+        nodes: tree::<N>(&mut Budget::default(), &shape, &words).unwrap(),
+        leaf_first: shape.internal_nodes,
+        levels: shape.internal_levels,
+        codes: Codes::Narrow((1..=words.len() as u16 + 1).collect()),
+        next_hops: (0..=words.len() as u32 + 1).collect(),
+        blocks: Default::default(),
+        merge: Merge::Never,
+        keys: core::marker::PhantomData,
+    }
+}
+
+/// Asks for every interval's first and last address, both ends of the space included, in batches of every length.
+fn every_set_finds_every_rank<K: Key, N: Node>() {
+    for count in (0..=60).chain([163, 900, 1_500]) {
+        // As many ends as there is room for, spread over both signs of a word.
+        let ends: Vec<u64> = (1..=count).map(|at| upper_max::<K>() / (count + 1) * at).collect();
+        let mut ends: Vec<u64> = ends.into_iter().filter(|&end| end < upper_max::<K>()).collect();
+        ends.dedup();
+        let fib = numbered::<K, N>(&ends);
+        let below = |half: u64| ends.iter().filter(|&&end| end < half).count() as u32;
+        let key = |half: u64, rest: u64| {
+            K::from_bits(
+                u128::from(half) << (K::BITS - upper_bits::<K>()) | u128::from(rest & lower_max::<K>()),
+            )
+        };
+        let halves: Vec<u64> = [0, upper_max::<K>()]
+            .into_iter()
+            .chain(ends.iter().flat_map(|&end| [end, end + 1, end.saturating_sub(1)]))
+            .collect();
+        let keys: Vec<K> = halves.iter().map(|&half| key(half, half.wrapping_mul(0x9e37_79b9))).collect();
+        let want: Vec<_> = halves.iter().map(|&half| NextHop::new(below(half) + 1)).collect();
+        for isa in Present::all() {
+            for length in (1..=70).chain([256]) {
+                for (keys, want) in keys.chunks(length).zip(want.chunks(length)) {
+                    let mut results = vec![NextHop::new(u32::MAX); keys.len()];
+                    fib.lookup_batch_on(isa, keys, &mut results);
+                    assert_eq!(results, want, "{isa:?}, {count} keys, batches of {length}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_set_finds_every_rank_in_nodes_of_every_width() {
+    every_set_finds_every_rank::<Toy<8>, Node2x64>();
+    every_set_finds_every_rank::<Toy<8>, Node4x64>();
+    every_set_finds_every_rank::<Toy<16>, Node8x64>();
+    every_set_finds_every_rank::<u128, Node2x64>();
+    every_set_finds_every_rank::<u128, Node4x64>();
+    every_set_finds_every_rank::<u128, Node8x64>();
+    every_set_finds_every_rank::<u128, Node16x64>();
+    every_set_finds_every_rank::<u32, Node16x32>();
+    every_set_finds_every_rank::<u32, Node32x32>();
 }
 
 /// Section 3.2. It prints 6,560 internal nodes for five levels, and 0.45 MB, which fits 7,381.
@@ -255,7 +319,7 @@ fn check_finds_planted_damage() {
         ("(1) as few levels", |fib| fib.levels += 1),
         ("(1) no leaf of sentinels", |fib| fib.nodes.push(Node8x64::SENTINELS)),
         ("(2) leaf keys ascend", |fib| fib.nodes[fib.leaf_first + 3].keys_mut()[2] = 0),
-        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = u64::MAX - 1),
+        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = i64::MAX - 1),
         ("(3) separator", |fib| fib.nodes[0].keys_mut()[1] -= 1),
         ("(4) merged neighbours", |fib| {
             if let Codes::Narrow(codes) = &mut fib.codes {

@@ -38,7 +38,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "path-compressed radix tree: the RIB itself",
         paper: "DXR paper, sections 3 and 4.3 (BSD radix tree)",
         families: Families::Both,
-        role: Role::Contestant,
+        role: Role::Published,
         update: Update::InPlace,
         limits: None,
         isas: &[Isa::Scalar],

@@ -2,7 +2,7 @@
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge};
-use crate::memory::{Budget, Limits};
+use crate::memory::{Budget, Buffer, Limits};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::{NAME, RangeSearch};
@@ -14,7 +14,7 @@ impl<K: Key> RangeSearch<K> {
     /// When memory runs out.
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
-        let (mut starts, mut next_hops) = (Vec::new(), Vec::new());
+        let (mut starts, mut next_hops) = (Buffer::new(), Buffer::new());
         ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
             budget.push(&mut starts, range.start)?;
             budget.push(&mut next_hops, NextHop::word(range.next_hop))

@@ -1,11 +1,13 @@
-//! The search, alone and eight at a time.
+//! The search, alone and eight at a time; IPv4 batches by vector kernels.
 
+use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
-use crate::memory::{Memory, allocated};
+use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
+use crate::simd::{Present, Words};
 
-use super::RangeSearch;
 use super::layout::LANES;
+use super::{RangeSearch, kernel};
 
 impl<K: Key> RangeSearch<K> {
     /// Finds the ranges of `keys`, all searches in step: they have the same number of steps.
@@ -31,8 +33,18 @@ impl<K: Key> Fib<K> for RangeSearch<K> {
         NextHop::new(self.next_hops[range])
     }
 
-    fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        // A gather's index is signed.
+        let starts = K::as_ipv4(&self.starts).filter(|starts| starts.len() <= 1 << 29);
+        if let Some(starts) = starts
+            && lanes::filled(isa, keys.len())
+        {
+            let (starts, next_hops) = (Words::new(starts), Words::new(&self.next_hops));
+            return lanes::for_each_block(keys, results, |keys, found| {
+                kernel::block(isa, starts, next_hops, keys, found);
+            });
+        }
         let (keys, rest) = keys.as_chunks::<LANES>();
         let (results, rest_results) = results.as_chunks_mut::<LANES>();
         for (keys, results) in keys.iter().zip(results) {
@@ -46,11 +58,7 @@ impl<K: Key> Fib<K> for RangeSearch<K> {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            lookup_bytes: size_of_val(&*self.starts) + size_of_val(&*self.next_hops),
-            allocated_bytes: allocated(&self.starts) + allocated(&self.next_hops),
-            mapped_bytes: 0,
-        }
+        memory::of(&self.starts) + memory::of(&self.next_hops)
     }
 
     fn check(&self) -> Result<(), CheckError> {

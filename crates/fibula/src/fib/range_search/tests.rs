@@ -15,6 +15,9 @@ fn the_dxr_example_makes_seven_ranges() {
         .collect();
     routes.sort();
     let fib = RangeSearch::build(&RouteSlice::new(&routes).unwrap(), Limits::default()).unwrap();
-    assert_eq!(fib.starts, [0, 0x0100_0000, 0x0102_0000, 0x0102_0300, 0x0102_0400, 0x0103_0000, 0x0200_0000]);
-    assert_eq!(fib.next_hops, [1, 2, 3, 4, 3, 2, 1]);
+    assert_eq!(
+        fib.starts[..],
+        [0, 0x0100_0000, 0x0102_0000, 0x0102_0300, 0x0102_0400, 0x0103_0000, 0x0200_0000]
+    );
+    assert_eq!(fib.next_hops[..], [1, 2, 3, 4, 3, 2, 1]);
 }

@@ -1,0 +1,172 @@
+//! `fibula bench --reach`: what is to be reached, and how far it is.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use fibula::net::Key;
+use fibula::rib::Rib;
+use fibula_lab::bench::reach::{self, Outcome, Reach, Verdict};
+use fibula_lab::bench::{Plan, Progress};
+use serde_json::Value;
+
+use super::args::BenchArgs;
+use super::rivals::Asked;
+use super::world::World;
+use super::{failure, report};
+use crate::args::Format;
+use crate::failure::{Failure, code};
+use crate::records::{self, Record};
+use crate::say::Say;
+use crate::text::{Grid, bold, dim};
+
+/// Host routes that are added to the table.
+const HOSTS: usize = if super::OPTIMISED { 500_000 } else { 1_000 };
+
+/// The fields of an outcome, in order.
+const COLUMNS: &[&str] = &[
+    "family",
+    "work",
+    "line",
+    "isa",
+    "batch",
+    "unit",
+    "measured",
+    "target",
+    "target_value",
+    "verdict",
+    "goal",
+    "goal_value",
+    "goal_verdict",
+    "peer",
+    "ratio",
+    "notes",
+];
+
+pub(super) fn run(
+    args: &BenchArgs,
+    plan: &Plan,
+    world: &World,
+    asked: &Asked,
+    say: Say,
+) -> Result<ExitCode, Failure> {
+    let mut reach = measure(plan, &world.v4, asked, say)?;
+    let v6 = measure(plan, &world.v6, asked, say)?;
+    reach.outcomes.extend(v6.outcomes);
+    reach.rows.extend(v6.rows);
+    let mut out = anstream::stdout().lock();
+    match args.output.format() {
+        Format::Text => text(&mut out, world, &reach)?,
+        format => records::write(&mut out, format, COLUMNS, &records(&reach.outcomes)?)?,
+    }
+    out.flush()?;
+    for name in report::wrong_rivals(&reach.rows) {
+        say.warning(format_args!("{name}, a rival, gave wrong answers"));
+    }
+    if reach.rows.iter().any(|row| row.wrong > 0 && !row.rival) {
+        say.warning("answers were wrong: the figures count for nothing");
+        return Ok(code::NO_GOOD_ANSWER.into());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure<K: Key>(plan: &Plan, rib: &Rib<K>, asked: &Asked, say: Say) -> Result<Reach, Failure> {
+    if rib.is_empty() {
+        return Ok(Reach::default());
+    }
+    let bar = say.steps(0);
+    // One run after another, each with steps of its own.
+    let mut show = |step: Progress<'_>| {
+        bar.set_length(step.total as u64);
+        bar.set_position(step.done as u64);
+        bar.set_message(step.label.to_owned());
+    };
+    let reach = reach::run(plan, rib, &asked.contestants::<K>(), HOSTS, &mut show);
+    bar.finish_and_clear();
+    reach.map_err(|error| failure(&error))
+}
+
+fn records(outcomes: &[Outcome]) -> io::Result<Vec<Record>> {
+    let record = |outcome| match serde_json::to_value(outcome)? {
+        Value::Object(record) => Ok(record),
+        _ => Ok(Record::new()),
+    };
+    outcomes.iter().map(record).collect()
+}
+
+fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
+    let (bold, dim) = (bold(), dim());
+    let mut sections: Vec<(&str, Option<&str>)> = Vec::new();
+    for outcome in &reach.outcomes {
+        let section = (outcome.family, outcome.line.as_deref());
+        if !sections.contains(&section) {
+            sections.push(section);
+        }
+    }
+    for (family, line) in sections {
+        let is = |outcome: &&Outcome| (outcome.family, outcome.line.as_deref()) == (family, line);
+        let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(is).collect();
+        let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
+        let (met, missed, open) = (count(Verdict::Met), count(Verdict::Missed), count(Verdict::NotMeasured));
+        let title = report::title(family);
+        let name = line.unwrap_or("no line of ours yet");
+        writeln!(
+            out,
+            "{bold}{}, {title}, {name}: {met} met, {missed} missed, {open} not measured{bold:#}\n",
+            world.name
+        )?;
+        writeln!(out, "{}\n", grid(&outcomes).render())?;
+        let mut notes: Vec<String> = Vec::new();
+        for note in outcomes
+            .iter()
+            .flat_map(|outcome| outcome.notes.iter().map(|note| format!("{}: {note}", outcome.work)))
+        {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        for note in notes {
+            writeln!(out, "{dim}{note}{dim:#}")?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(
+        out,
+        "{dim}Each line is judged by its own figures. Others are taken at their best instruction set and batch; goals are\n\
+         where the project is going.{dim:#}"
+    )
+}
+
+fn grid(outcomes: &[&Outcome]) -> Grid {
+    let mut grid =
+        Grid::new(&["what", "asked", "is", "at least/most", "by", "best of the others", "verdict", "goal"])
+            .right(&[2, 3]);
+    for outcome in outcomes {
+        let with = match (&outcome.isa, outcome.batch) {
+            (Some(isa), Some(batch)) => format!("{isa} {batch}"),
+            _ => String::new(),
+        };
+        let peer = outcome.peer.as_ref().map_or(String::new(), |peer| {
+            format!("{} {} {}: {}", peer.algorithm, peer.isa, peer.batch, number(peer.measured))
+        });
+        let goal = outcome.goal_verdict.map_or(String::new(), |verdict| verdict.name().to_owned());
+        grid.row([
+            outcome.work.to_owned(),
+            outcome.target.clone(),
+            outcome.measured.map_or("-".to_owned(), number),
+            outcome.target_value.map_or("-".to_owned(), number),
+            with,
+            peer,
+            outcome.verdict.name().to_owned(),
+            goal,
+        ]);
+    }
+    grid
+}
+
+/// As many decimals as small numbers need.
+fn number(number: f64) -> String {
+    match number {
+        number if number < 10.0 => format!("{number:.3}"),
+        number => format!("{number:.1}"),
+    }
+}

@@ -1,0 +1,112 @@
+//! What huge pages gain: `cargo run --release -p fibula-lab --example huge_pages -- FILE|ipv4|ipv6 [ALGORITHM...]`.
+//!
+//! Builds each structure twice over a table, with huge pages and without, has both answer the same MATCH keys in
+//! batches of 256 in turn, and prints the ratio of their rates. Time is that of the thread's own work on a processor,
+//! so that others who share it disturb less; the ratio is the median over the pairs of runs.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use fibula::fib::Fib;
+use fibula::memory::Limits;
+use fibula::net::{Key, Route, RouteSlice, Routes};
+use fibula_feed::{LoadOptions, load};
+use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_lab::traffic;
+use rustix::time::{ClockId, clock_gettime};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+const KEYS: usize = 1 << 20;
+const BATCH: usize = 256;
+const PAIRS: usize = 15;
+/// Nanoseconds that a run takes at least.
+const RUN_TIME_MIN: f64 = 60e6;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((table, algorithms)) = arguments.split_first() else {
+        return Err("usage: huge_pages FILE|ipv4|ipv6 [ALGORITHM...]".into());
+    };
+    match table.as_str() {
+        "ipv4" => race::<u32>(&generate(&TableSpec::ipv4(), &Profile::ipv4())?, algorithms),
+        "ipv6" => race::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, algorithms),
+        file => {
+            let table = load(file, &LoadOptions::default(), &mut |_| ())?;
+            race(&table.v4.iter().collect::<Vec<_>>(), algorithms)?;
+            race(&table.v6.iter().collect::<Vec<_>>(), algorithms)
+        }
+    }
+}
+
+fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
+    if routes.is_empty() {
+        return Ok(());
+    }
+    let routes = RouteSlice::new(routes)?;
+    let keys = traffic::find::<K>("match").map(|pattern| (pattern.generate)(&routes, KEYS, 1));
+    let keys = keys.ok_or("there is no MATCH")??;
+    println!("{}: {} routes; in huge pages now: {}", K::FAMILY, routes.len(), in_huge_pages());
+    for algorithm in fibula::fib::algorithms::<K>() {
+        if !algorithms.iter().any(|name| name == algorithm.name) {
+            continue;
+        }
+        let start = Instant::now();
+        let huge = (algorithm.build)(&routes, Limits::default())?;
+        let huge_ms = start.elapsed().as_secs_f64() * 1e3;
+        let backed = in_huge_pages();
+        let start = Instant::now();
+        let small = (algorithm.build)(&routes, Limits { huge_pages: false, ..Limits::default() })?;
+        let small_ms = start.elapsed().as_secs_f64() * 1e3;
+        let passes = (RUN_TIME_MIN / pass(&*huge, &keys).max(1.0)).ceil() as usize;
+        pass(&*small, &keys);
+        let rate = |fib| (0..passes).map(|_| pass(fib, &keys)).sum::<f64>() / (passes * KEYS) as f64;
+        let mut pairs: Vec<(f64, f64)> = (0..PAIRS)
+            .map(|turn| {
+                // Who goes first changes.
+                if turn % 2 == 0 {
+                    let huge = rate(&*huge);
+                    (huge, rate(&*small))
+                } else {
+                    let small = rate(&*small);
+                    (rate(&*huge), small)
+                }
+            })
+            .collect();
+        pairs.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
+        let ratio = |at: usize| pairs[at].1 / pairs[at].0;
+        let median = pairs[PAIRS / 2];
+        println!(
+            "{}: {:.2} MiB asked, {backed} in huge pages; {:.2} and {:.2} M/s, {:.2} x ({:.2} to {:.2}); \
+             built in {huge_ms:.0} and {small_ms:.0} ms",
+            algorithm.name,
+            huge.memory().huge_bytes as f64 / f64::from(1 << 20),
+            1e3 / median.0,
+            1e3 / median.1,
+            ratio(PAIRS / 2),
+            ratio(PAIRS / 10),
+            ratio(PAIRS - 1 - PAIRS / 10),
+        );
+    }
+    Ok(())
+}
+
+/// Nanoseconds of this thread for one pass over the keys.
+fn pass<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> f64 {
+    let mut results = [None; BATCH];
+    let start = clock_gettime(ClockId::ThreadCPUTime);
+    for keys in keys.chunks(BATCH) {
+        fib.lookup_batch(black_box(keys), &mut results[..keys.len()]);
+        black_box(&results);
+    }
+    let end = clock_gettime(ClockId::ThreadCPUTime);
+    (end.tv_sec - start.tv_sec) as f64 * 1e9 + (end.tv_nsec - start.tv_nsec) as f64
+}
+
+/// What the system says this process has in huge pages.
+fn in_huge_pages() -> String {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));
+    line.map_or("unknown", str::trim).to_owned()
+}

@@ -1,0 +1,203 @@
+//! What is to be reached, as data: the only place where the targets stand.
+
+use fibula::fib::registry::Families;
+use fibula::simd::Isa;
+
+use super::super::contestant::least_with;
+use super::super::row::Row;
+
+/// One line: a figure, what it must be, and where the project is going.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// What is asked, for people.
+    pub work: &'static str,
+    /// The families it is asked of.
+    pub families: Families,
+    /// What is measured.
+    pub figure: Figure,
+    /// What is asked for.
+    pub reach: Bound,
+    /// What a record should be read against.
+    pub goal: Option<Bound>,
+}
+
+/// What is measured of one line of ours: its best, over kernels and batches that the target allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Million lookups a second.
+    Rate {
+        /// The keys.
+        traffic: &'static str,
+        /// Keys a call; any of the plan where there is none.
+        batch: Option<usize>,
+        /// Everybody's set is this one or within it; all are allowed where there is none.
+        within: Option<Isa>,
+    },
+    /// Lookup bytes a prefix.
+    Bytes,
+    /// Milliseconds to build from routes in order.
+    Build,
+    /// The rate with host routes beside the plain table's, by the plain table's.
+    Hosts {
+        /// The keys.
+        traffic: &'static str,
+    },
+    /// Of a table of so few routes: lookup bytes by those of its sorted array.
+    SmallBytes(usize),
+    /// The same: milliseconds to build.
+    SmallBuild(usize),
+    /// The same: million lookups a second, MATCH.
+    SmallRate(usize),
+    /// The rate over a table with routes beyond /64, by that over the same table without them; MATCH.
+    Exact,
+    /// What all cores do together, by their number times what one does; MATCH.
+    Cores,
+}
+
+/// What a figure must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// So much.
+    AtLeast(f64),
+    /// No more.
+    AtMost(f64),
+    /// So many times as good as the best of these, measured in the same run: as many times the rate, or that part of the
+    /// time.
+    Times(f64, Peers),
+}
+
+/// Whom a figure is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peers {
+    /// Everybody that is not ours: published structures and rivals.
+    Everybody,
+    /// DIR24_8 of `rte_fib` in any form, Poptrie, and DXR as published: for every k, scalar.
+    Ipv4,
+    /// PlanB as published, at its best kernel and batch.
+    PlanB,
+    /// `rte_fib6` with its AVX-512 lookup.
+    RteFib6Avx512,
+    /// Any form of `rte_fib`.
+    RteFib,
+    /// Any form of `rte_fib6`.
+    RteFib6,
+}
+
+/// A member of a group of peers: its name for people, what rows are its, and how it is to be had.
+pub(super) type Member = (&'static str, fn(&Row) -> bool, &'static str);
+
+const NEEDS_DPDK: &str = "not measured: needs --rivals with feature dpdk";
+
+impl Peers {
+    /// Whether the row is of one of them.
+    pub(super) fn contain(self, row: &Row) -> bool {
+        !row.is_ours() && row.role != "oracle" && self.members().iter().any(|(_, is, _)| is(row))
+    }
+
+    /// Who belongs to them.
+    pub(super) fn members(self) -> &'static [Member] {
+        const FIB: Member = ("rte_fib", |row| row.algorithm.starts_with("rte-fib-"), NEEDS_DPDK);
+        const FIB6: Member = ("rte_fib6", |row| row.algorithm.starts_with("rte-fib6-"), NEEDS_DPDK);
+        match self {
+            Self::Everybody => &[
+                ("published structures", |row| !row.rival, "not measured"),
+                ("rivals", |row| row.rival, NEEDS_DPDK),
+            ],
+            Self::Ipv4 => &[
+                FIB,
+                ("Poptrie", |row| row.algorithm == "poptrie", "absent: there is none here yet"),
+                ("DXR as published", is_published_dxr, "not measured"),
+            ],
+            Self::PlanB => {
+                &[("PlanB", |row| ["planb", "planb-unmerged"].contains(&&*row.algorithm), "not measured")]
+            }
+            Self::RteFib6Avx512 => {
+                &[("rte_fib6 AVX-512", |row| FIB6.1(row) && least_with(&row.isa) > Isa::Avx2, NEEDS_DPDK)]
+            }
+            Self::RteFib => &[FIB],
+            Self::RteFib6 => &[FIB6],
+        }
+    }
+}
+
+/// `dxr-16` to `dxr-24`; names with more behind the number are variants that the paper does not have.
+fn is_published_dxr(row: &Row) -> bool {
+    let k = row.algorithm.strip_prefix("dxr-");
+    row.isa == "scalar" && k.is_some_and(|k| !k.is_empty() && k.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+const fn rate(traffic: &'static str) -> Figure {
+    Figure::Rate { traffic, batch: None, within: None }
+}
+
+const fn within(traffic: &'static str, isa: Isa) -> Figure {
+    Figure::Rate { traffic, batch: None, within: Some(isa) }
+}
+
+const fn one_key(traffic: &'static str) -> Figure {
+    Figure::Rate { traffic, batch: Some(1), within: None }
+}
+
+const fn target(
+    work: &'static str,
+    families: Families,
+    figure: Figure,
+    reach: Bound,
+    goal: Option<Bound>,
+) -> Target {
+    Target { work, families, figure, reach, goal }
+}
+
+use Bound::{AtLeast, AtMost, Times};
+use Families::{Both, Ipv4, Ipv6};
+use Peers::{Everybody, PlanB, RteFib, RteFib6, RteFib6Avx512};
+
+const AHEAD: Bound = Times(1.0, Everybody);
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    target("RND", Ipv4, rate("rnd"), Times(3.0, Peers::Ipv4), Some(AtLeast(1000.0))),
+    target("MATCH", Ipv4, rate("match"), Times(1.15, Peers::Ipv4), Some(Times(1.5, Peers::Ipv4))),
+    target("ZIPF", Ipv4, rate("zipf"), Times(1.15, Peers::Ipv4), Some(Times(1.5, Peers::Ipv4))),
+    target("bytes a prefix", Ipv4, Figure::Bytes, AtMost(2.0), Some(AtMost(1.3))),
+    target("MATCH", Ipv6, rate("match"), Times(1.7, PlanB), Some(Times(2.5, PlanB))),
+    target("ZIPF", Ipv6, rate("zipf"), Times(1.7, PlanB), Some(Times(2.5, PlanB))),
+    target("MATCH", Ipv6, rate("match"), Times(3.0, RteFib6Avx512), None),
+    target("ZIPF", Ipv6, rate("zipf"), Times(3.0, RteFib6Avx512), None),
+    target("bytes a prefix", Ipv6, Figure::Bytes, AtMost(9.0), Some(AtMost(6.0))),
+    target("SEQ", Both, rate("seq"), AHEAD, Some(Times(1.3, Everybody))),
+    target("batch of 1, RND", Both, one_key("rnd"), AHEAD, Some(Times(1.3, Everybody))),
+    target("batch of 1, MATCH", Both, one_key("match"), AHEAD, Some(Times(1.3, Everybody))),
+    target("AVX-512 forbidden, RND", Both, within("rnd", Isa::Avx2), AHEAD, None),
+    target("AVX-512 forbidden, MATCH", Both, within("match", Isa::Avx2), AHEAD, None),
+    target("AVX-512 forbidden, ZIPF", Both, within("zipf", Isa::Avx2), AHEAD, None),
+    target("scalar alone, RND", Both, within("rnd", Isa::Scalar), AHEAD, None),
+    target("scalar alone, MATCH", Both, within("match", Isa::Scalar), AHEAD, None),
+    target("scalar alone, ZIPF", Both, within("zipf", Isa::Scalar), AHEAD, None),
+    target("with host routes, RND", Both, Figure::Hosts { traffic: "rnd" }, AtLeast(0.6), Some(AtLeast(0.8))),
+    target(
+        "with host routes, MATCH",
+        Both,
+        Figure::Hosts { traffic: "match" },
+        AtLeast(0.6),
+        Some(AtLeast(0.8)),
+    ),
+    target("10 routes, bytes", Both, Figure::SmallBytes(10), AtMost(2.0), None),
+    target("100 routes, bytes", Both, Figure::SmallBytes(100), AtMost(2.0), None),
+    target("1000 routes, bytes", Both, Figure::SmallBytes(1000), AtMost(2.0), None),
+    target("10 routes, build", Both, Figure::SmallBuild(10), AtMost(1.0), None),
+    target("100 routes, build", Both, Figure::SmallBuild(100), AtMost(1.0), None),
+    target("1000 routes, build", Both, Figure::SmallBuild(1000), AtMost(1.0), None),
+    target("10 routes, MATCH", Both, Figure::SmallRate(10), AHEAD, None),
+    target("100 routes, MATCH", Both, Figure::SmallRate(100), AHEAD, None),
+    target("1000 routes, MATCH", Both, Figure::SmallRate(1000), AHEAD, None),
+    target("keys of 128 bits, exact", Ipv6, Figure::Exact, AtLeast(0.9), Some(AtLeast(1.0))),
+    target("build in ms", Ipv4, Figure::Build, AtMost(60.0), Some(AtMost(20.0))),
+    target("build in ms", Ipv6, Figure::Build, AtMost(30.0), Some(AtMost(10.0))),
+    target("build, times faster", Ipv4, Figure::Build, Times(5.0, RteFib), None),
+    target("build, times faster", Ipv6, Figure::Build, Times(5.0, RteFib6), None),
+    target("all cores, by linear", Both, Figure::Cores, AtLeast(0.95), None),
+];
+
+/// Routes of the small tables.
+pub(super) const SMALL: [usize; 3] = [10, 100, 1000];

@@ -1,0 +1,291 @@
+//! A table of DPDK's as a contestant.
+
+use core::error::Error;
+use core::marker::PhantomData;
+use core::ops::Range;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use fibula::fib::registry::Role;
+use fibula::fib::{BuildError, CheckError, Fib};
+use fibula::memory::Memory;
+use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+use fibula::simd::Present;
+
+use super::form::{self, Form, Kind};
+use super::survey::Survey;
+use super::sys::{Asking, Config, Handle, Keys, Room};
+use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
+
+/// Whether to ask for huge pages: as our structures do.
+const HUGE_PAGES: bool = true;
+
+const FIRST_ENTRIES: u64 = 1 << 24;
+const GROUP_ENTRIES: u64 = 256;
+
+/// What a library keeps beside its table for a route: two nodes of a tree in a pool, with their places in the pool's
+/// ring; a rule; an entry of a hash table with its place in a ring.
+const fn route_bytes(kind: Kind) -> u64 {
+    match kind {
+        Kind::Fib | Kind::Fib6 => 2 * 192 + 2 * 2 * 8,
+        Kind::Lpm => 8,
+        Kind::Lpm6 => 256,
+    }
+}
+
+/// And for everything else.
+const REST_BYTES: u64 = 16 << 20;
+
+/// All forms of one family.
+pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
+    let shared = Rc::new(Shared::default());
+    form::of::<K>()
+        .map(|&form| {
+            let shared = Rc::clone(&shared);
+            Contestant {
+                name: form.name.to_owned(),
+                rival: true,
+                kernels: vec![Kernel::of_rival(form.isa)],
+                role: Role::Contestant,
+                build: Box::new(move |routes| {
+                    let table = shared.table(form, routes)?;
+                    Ok(Structure::Native(Box::new(Rival { table, form, family: PhantomData::<fn(K)> })))
+                }),
+            }
+        })
+        .collect()
+}
+
+/// The table of `rte_lpm`, while somebody has it.
+#[derive(Default)]
+struct Shared {
+    lpm: RefCell<Weak<Table>>,
+}
+
+impl Shared {
+    fn table<K: Key>(&self, form: Form, routes: &dyn Routes<K>) -> Result<Arc<Table>, Box<dyn Error>> {
+        if form.kind != Kind::Lpm {
+            return Ok(Arc::new(Table::build(form, Survey::new(routes), routes)?));
+        }
+        let survey = Survey::new(routes);
+        if let Some(table) = self.lpm.borrow().upgrade()
+            && table.survey == survey
+        {
+            return Ok(table);
+        }
+        let table = Arc::new(Table::build(form, survey, routes)?);
+        *self.lpm.borrow_mut() = Arc::downgrade(&table);
+        Ok(table)
+    }
+}
+
+/// A table with what is known of it.
+struct Table {
+    handle: Handle,
+    survey: Survey,
+    memory: Memory,
+    build_time: Duration,
+}
+
+impl Table {
+    fn build<K: Key>(form: Form, survey: Survey, routes: &dyn Routes<K>) -> Result<Self, Box<dyn Error>> {
+        let groups = provide(form, &survey)?;
+        let (first, group) = (FIRST_ENTRIES << form.entry, GROUP_ENTRIES << form.entry);
+        let beside = survey.routes as u64 * route_bytes(form.kind) + REST_BYTES;
+        let config = Config {
+            kind: form.kind,
+            lookup: form.lookup,
+            entry: form.entry,
+            // A default route is two in rte_lpm and rte_lpm6; no library takes a table for none.
+            routes: u32::try_from(survey.routes + 2)?,
+            groups: groups as u32,
+            huge_pages: u32::from(HUGE_PAGES),
+            heap_bytes: first + (groups + 64) * group + beside,
+        };
+        memory_for(form, config.heap_bytes)?;
+        let refused =
+            |error| format!("{}: DPDK makes no table with lookups for {} here: {error}", form.name, form.isa);
+        // Memory is had before the clock runs, as it is in programs that stand on DPDK.
+        let room = Room::new(config).map_err(refused)?;
+        let begin = Instant::now();
+        let mut handle = room.make().map_err(refused)?;
+        let mut count = 0_usize;
+        routes.try_for_each(Prefix::ALL, |route| {
+            count += 1;
+            add(&mut handle, form, route.prefix, route.next_hop).map_err(|error| {
+                let of = survey.routes;
+                format!("{}: DPDK refuses {} (route {count} of {of}): {error}", form.name, route.prefix)
+            })
+        })?;
+        let build_time = begin.elapsed();
+        let mapped_bytes = usize::try_from(handle.allocated())?.next_multiple_of(4096);
+        let memory = Memory {
+            lookup_bytes: usize::try_from(first + survey.groups * group)?,
+            allocated_bytes: 0,
+            mapped_bytes,
+            huge_bytes: if HUGE_PAGES { mapped_bytes } else { 0 },
+        };
+        Ok(Self { handle, survey, memory, build_time })
+    }
+}
+
+/// The groups to provide for, where next hops and groups fit into the entries.
+fn provide(form: Form, survey: &Survey) -> Result<u64, BuildError> {
+    let next_hops = (1_u64 << form.bits) - 1;
+    if u64::from(survey.next_hop_max) > next_hops {
+        let need = u64::from(survey.next_hop_max);
+        return Err(BuildError::limit(form.name, "next hops (numbered from 1)", next_hops, need));
+    }
+    // An entry holds a next hop or the number of a group.
+    let limit = match form.kind {
+        Kind::Lpm => 1 << 24,
+        Kind::Lpm6 => 1 << 21,
+        Kind::Fib | Kind::Fib6 => next_hops,
+    };
+    if survey.groups > limit {
+        return Err(BuildError::limit(form.name, "groups of 256 entries (tbl8)", limit, survey.groups));
+    }
+    let wanted = if form.kind == Kind::Fib6 { survey.groups_reserved } else { survey.groups };
+    // None at all is refused.
+    Ok(wanted.clamp(1, limit))
+}
+
+/// Whether the machine has so much memory left: the program would be killed for what is promised and not there.
+fn memory_for(form: Form, bytes: u64) -> Result<(), String> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let left = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    match left.map(|kilobytes| kilobytes * 1024) {
+        Some(left) if left < bytes => Err(format!(
+            "{}: takes about {} MB of memory, the machine has {} MB left",
+            form.name,
+            bytes >> 20,
+            left >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a route in the words of the library.
+fn add<K: Key>(handle: &mut Handle, form: Form, prefix: Prefix<K>, next_hop: NextHop) -> Result<(), String> {
+    let mut add = |prefix: Prefix<K>| {
+        let key = NativeKeys::new(&[prefix.addr()]);
+        handle.add(key.part(0..1), prefix.len(), next_hop.id())
+    };
+    match (form.kind, prefix.halves()) {
+        (Kind::Lpm | Kind::Lpm6, Some((low, high))) if prefix.len() == 0 => add(low).and_then(|()| add(high)),
+        _ => add(prefix),
+    }
+}
+
+/// Keys in the form of the libraries.
+enum NativeKeys {
+    V4(Vec<u32>),
+    V6(Vec<[u8; 16]>),
+}
+
+impl NativeKeys {
+    fn new<K: Key>(keys: &[K]) -> Self {
+        match K::FAMILY {
+            Family::Ipv6 => Self::V6(keys.iter().map(|key| key.to_bits().to_be_bytes()).collect()),
+            _ => Self::V4(keys.iter().map(|key| key.to_bits() as u32).collect()),
+        }
+    }
+
+    #[inline]
+    fn part(&self, range: Range<usize>) -> Keys<'_> {
+        match self {
+            Self::V4(keys) => Keys::V4(&keys[range]),
+            Self::V6(keys) => Keys::V6(&keys[range]),
+        }
+    }
+}
+
+/// A table in one of its forms.
+struct Rival<K> {
+    table: Arc<Table>,
+    form: Form,
+    family: PhantomData<fn(K)>,
+}
+
+impl<K: Key> Rival<K> {
+    fn asking(&self, shape: Shape) -> Asking {
+        match shape {
+            Shape::Single => Asking::Single,
+            Shape::Dependent => Asking::Dependent,
+            Shape::Batch(_) if self.form.x4 => Asking::BatchX4,
+            Shape::Batch(_) => Asking::Batch,
+        }
+    }
+}
+
+impl<K: Key> Fib<K> for Rival<K> {
+    fn lookup(&self, key: K) -> Option<NextHop> {
+        let mut answer = [None];
+        let mut prepared = self.prepare(&[key], 1);
+        prepared.lookup(Shape::Single, 0..1);
+        prepared.take(&mut answer);
+        answer[0]
+    }
+
+    /// Its instruction set is that of its form.
+    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        let mut prepared = self.prepare(keys, keys.len());
+        prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
+        prepared.take(results);
+    }
+
+    fn memory(&self) -> Memory {
+        self.table.memory
+    }
+
+    /// Its owners know what should hold.
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+impl<K: Key> Native<K> for Rival<K> {
+    fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {
+        let keys = NativeKeys::new(keys);
+        Box::new(Questions { rival: self, keys, answers: vec![SPOILT; room], last: Asking::Batch })
+    }
+
+    fn build_time(&self) -> Option<Duration> {
+        Some(self.table.build_time)
+    }
+
+    fn huge_pages(&self) -> bool {
+        HUGE_PAGES
+    }
+}
+
+/// No library leaves this: read as an answer, it is a next hop in each of the forms, and one that no table has.
+const SPOILT: u64 = 0xdddd_dddd_dddd_dddd;
+
+struct Questions<'a, K> {
+    rival: &'a Rival<K>,
+    keys: NativeKeys,
+    answers: Vec<u64>,
+    /// How they were last asked.
+    last: Asking,
+}
+
+impl<K: Key> Prepared for Questions<'_, K> {
+    fn lookup(&mut self, shape: Shape, keys: Range<usize>) {
+        self.last = self.rival.asking(shape);
+        self.rival.table.handle.lookup(self.last, self.keys.part(keys), &mut self.answers);
+    }
+
+    fn take(&mut self, results: &mut [Option<NextHop>]) {
+        let mut next_hops = vec![0; results.len()];
+        self.rival.table.handle.next_hops(self.last, &self.answers, &mut next_hops);
+        for (result, id) in results.iter_mut().zip(next_hops) {
+            *result = NextHop::new(id);
+        }
+        self.answers.fill(SPOILT);
+    }
+}

@@ -1,0 +1,92 @@
+//! The instruction sets that a test asks with.
+
+use std::sync::OnceLock;
+
+use fibula::fib::registry::Algorithm;
+use fibula::net::Key;
+use fibula::simd::{Isa, Present};
+
+use crate::verdict::Failure;
+
+/// The variable that names the one set to ask with.
+pub const FIBULA_ISA: &str = "FIBULA_ISA";
+
+/// The sets that a structure is asked with: those its line has kernels for and this machine has, and the best one of
+/// the machine, which lookups take where nobody names one. Where a set is forced, that one alone.
+pub fn of<K: Key>(algorithm: &Algorithm<K>) -> impl Iterator<Item = Present> {
+    let listed = algorithm.isas;
+    let (forced, best) = (forced().ok().flatten(), Present::all().last());
+    let asked = move |present: &Present| match forced {
+        Some(forced) => *present == forced,
+        None => listed.contains(&present.isa()) || listed.len() > 1 && best == Some(*present),
+    };
+    Present::all().filter(asked)
+}
+
+/// What [`FIBULA_ISA`] forces.
+///
+/// # Errors
+/// When it names no set, or one that this machine lacks.
+pub fn forced() -> Result<Option<Present>, Failure> {
+    static FORCED: OnceLock<Result<Option<Present>, String>> = OnceLock::new();
+    let read = || {
+        let Some(name) = std::env::var_os(FIBULA_ISA).filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let isa: Isa = name.to_string_lossy().parse().map_err(|error| format!("{FIBULA_ISA}: {error}"))?;
+        isa.present().map(Some).map_err(|error| format!("{FIBULA_ISA}: {error}"))
+    };
+    FORCED.get_or_init(read).clone().map_err(Failure::from)
+}
+
+/// What was asked with and what was not: a part of the last line of a run.
+#[must_use]
+pub fn summary() -> String {
+    let forced = forced().ok().flatten();
+    let asked = |isa: &Isa| match forced {
+        Some(forced) => forced.isa() == *isa,
+        None => isa.present().is_ok(),
+    };
+    let reason =
+        |isa: &Isa| if isa.present().is_ok() { format!("not {FIBULA_ISA}") } else { "not this CPU".into() };
+    let run: Vec<_> = Isa::ALL.iter().filter(|isa| asked(isa)).map(|isa| isa.name()).collect();
+    let skipped = Isa::ALL.iter().filter(|isa| !asked(isa));
+    let skipped: Vec<_> = skipped.map(|isa| format!("{isa} ({})", reason(isa))).collect();
+    let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(" ") };
+    format!("isa: {} | skipped: {skipped}", run.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every line has portable code, and lists what it has in order.
+    fn listed_in_order<K: Key>() {
+        for algorithm in fibula::fib::algorithms::<K>() {
+            assert_eq!(algorithm.isas.first(), Some(&Isa::Scalar), "{}", algorithm.name);
+            assert!(algorithm.isas.is_sorted_by(|a, b| a < b), "{}", algorithm.name);
+            let asked: Vec<Isa> = of(&algorithm).map(Present::isa).collect();
+            if forced().unwrap().is_none() {
+                assert_eq!(asked[0], Isa::Scalar);
+                let present = algorithm.isas.iter().filter(|isa| isa.present().is_ok());
+                assert!(present.clone().all(|isa| asked.contains(isa)), "{}", algorithm.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_is_asked_with_all_its_sets() {
+        listed_in_order::<u32>();
+        listed_in_order::<u128>();
+    }
+
+    #[test]
+    fn the_summary_names_every_set_once() {
+        let summary = summary();
+        let (run, skipped) = summary.strip_prefix("isa: ").unwrap().split_once(" | skipped: ").unwrap();
+        let names: Vec<&str> = run.split(' ').chain(skipped.split(' ')).collect();
+        for isa in Isa::ALL {
+            assert_eq!(names.iter().filter(|&&name| name == isa.name()).count(), 1, "{summary}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Batches in the form that vector kernels take: keys in lanes of 32 bits, aligned left, and results as words.
+//!
+//! IPv4 keys are read where they lie. Those of the tests' small spaces are shifted up, so that the same kernels run,
+//! with other shift counts.
+
+use crate::net::{Key, NextHop};
+use crate::simd::{LANES, Present};
+
+/// Vectors of a block: 256 keys, so that what one stage of a kernel leaves to the next stays in the first-level cache.
+pub(crate) const BLOCK: usize = 32;
+
+/// Whether a batch of `count` keys fills a vector of this set; if not, it is for portable code.
+#[inline]
+pub(crate) fn filled(isa: Present, count: usize) -> bool {
+    isa != Present::SCALAR && count >= LANES
+}
+
+/// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors: keys whose first bit is the highest of their
+/// lane, and the words of their results. What is left behind the last whole vector is done as the last eight keys of
+/// the batch, some of them for the second time: no lane is ever without a key.
+///
+/// # Panics
+/// When the lengths differ, there are fewer keys than lanes, or they have more than 32 bits.
+#[inline]
+pub(crate) fn for_each_block<K: Key>(
+    keys: &[K],
+    results: &mut [Option<NextHop>],
+    mut kernel: impl FnMut(&[[u32; LANES]], &mut [[u32; LANES]]),
+) {
+    assert!(keys.len() == results.len() && keys.len() >= LANES, "a vector of keys, and a result for each");
+    let mut block = |keys: &[[K; LANES]], results: &mut [[u32; LANES]]| {
+        if let Some(keys) = K::as_ipv4(keys.as_flattened()) {
+            return kernel(keys.as_chunks().0, results);
+        }
+        let mut lanes = [[0; LANES]; BLOCK];
+        for (lanes, keys) in lanes.iter_mut().zip(keys) {
+            *lanes = keys.map(|key| (key.to_bits() as u32) << (32 - K::BITS));
+        }
+        kernel(&lanes[..keys.len()], results);
+    };
+    let results = NextHop::words(results);
+    let vectors = keys.as_chunks().0.chunks(BLOCK);
+    for (keys, results) in vectors.zip(results.as_chunks_mut().0.chunks_mut(BLOCK)) {
+        block(keys, results);
+    }
+    if !keys.len().is_multiple_of(LANES) {
+        let last = keys.len() - LANES;
+        block(keys[last..].as_chunks().0, results[last..].as_chunks_mut().0);
+    }
+}
+
+/// Asserts that batches of every length up to 70 and 512, 513 and 519 keys, at any place in `keys`, get the answers of
+/// single lookups from every set that this machine has, and that nothing behind their results is written.
+#[cfg(test)]
+pub(crate) fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
+    let untouched = NextHop::new(u32::MAX);
+    let expected: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();
+    for isa in Present::all() {
+        for count in (0..71).chain([512, 513, 519]).filter(|&count| count <= keys.len()) {
+            for start in [0, (count * 7) % (keys.len() - count + 1), keys.len() - count] {
+                let mut results = vec![untouched; count + 1];
+                fib.lookup_batch_on(isa, &keys[start..start + count], &mut results[..count]);
+                assert_eq!(results[..count], expected[start..start + count], "{} {count} {start}", isa.isa());
+                assert_eq!(results[count], untouched);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Toy;
+
+    /// Every key is handed over with its own result, and no result is written by anybody else.
+    fn every_key_is_done<K: Key>() {
+        for count in (LANES..80).chain([255, 256, 257, 511, 512, 520, 700]) {
+            let keys: Vec<K> = (0..count).map(|at| K::from_bits((at as u128 + 1) * 0x9e37_79b9)).collect();
+            let mut results = vec![None; count];
+            let mut blocks = 0;
+            for_each_block(&keys, &mut results, |keys, results| {
+                assert!(!keys.is_empty() && keys.len() <= BLOCK);
+                blocks += 1;
+                results.copy_from_slice(keys);
+            });
+            assert!(blocks <= count.div_ceil(256) + 1);
+            let words = keys.iter().map(|key| (key.to_bits() as u32) << (32 - K::BITS));
+            assert!(words.eq(results.into_iter().map(NextHop::word)), "{count}");
+        }
+    }
+
+    #[test]
+    fn every_key_is_done_at_every_width() {
+        every_key_is_done::<u32>();
+        every_key_is_done::<Toy<16>>();
+        every_key_is_done::<Toy<3>>();
+    }
+}

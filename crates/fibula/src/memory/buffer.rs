@@ -1,0 +1,610 @@
+//! The array that lookups touch at random: on cache lines, and in huge pages where it is large.
+//!
+//! A load at a random place of a large table misses the translation buffer before it misses the cache. A page of
+//! 2 MiB holds as many entries as 512 of 4 KiB; `docs/adr/0007-huge-pages.md` has what that gains.
+//!
+//! ```text
+//! bytes               < 1.78 MiB: the allocator, on 64-byte lines
+//!                     otherwise:  mapped on a boundary of 2 MiB, with huge pages asked for (Linux)
+//! bytes of a mapping  whole huge pages where the last one is half full at least and the others make up for the rest:
+//!                     an eighth at most is wasted; else whole small pages, in which the end then lies. While it
+//!                     grows, whole huge pages: where small ones were touched, the system puts no huge one
+//! ```
+//!
+//! Mapped or not is never required: where the system maps nothing, advises nothing, or the limit has no room for
+//! whole pages, the allocator is asked instead, and [`Buffer::is_mapped`] tells.
+
+#![allow(
+    unsafe_code,
+    reason = "blocks aligned beyond their elements, and mapped ones, are not what Vec can hold"
+)]
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut, Range};
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+
+use super::Memory;
+use super::storage::{Allowance, Grow, Refusal};
+
+/// Every buffer begins at a multiple of this: a cache line, a vector register.
+pub const ALIGN_BYTES: usize = 64;
+
+/// The huge page of x86-64, and of AArch64 with small pages of 4 KiB: mapped buffers begin at a multiple of this.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A vector of plain elements that begins on a cache line, and lies in huge pages where it is large and they can be
+/// had.
+///
+/// Only a [`Budget`](super::Budget) makes it grow; what appends here panics where there is no room. A copy is as
+/// long as its elements and, like copies of vectors, aborts where there is no memory.
+pub struct Buffer<T> {
+    /// Room for `capacity` elements, of which the first `len` are there; dangling where there is no room.
+    start: NonNull<T>,
+    len: usize,
+    capacity: usize,
+    /// Bytes of the mapping; 0 where the block is the allocator's, and then of exactly `capacity` elements.
+    mapped_bytes: usize,
+}
+
+// SAFETY: a buffer owns its elements, as a vector does; the block has no other user.
+unsafe impl<T: Send> Send for Buffer<T> {}
+// SAFETY: a shared buffer gives shared elements alone.
+unsafe impl<T: Sync> Sync for Buffer<T> {}
+
+/// Where a block of elements begins: at least on a cache line.
+#[repr(align(64))]
+struct Aligned<T>([T; 0]);
+
+const _: () = assert!(align_of::<Aligned<u8>>() == ALIGN_BYTES);
+
+impl<T: Copy> Buffer<T> {
+    /// Without elements and room.
+    #[must_use]
+    pub const fn new() -> Self {
+        const {
+            assert!(size_of::<T>() > 0, "a buffer holds what takes room");
+            assert!(align_of::<Aligned<T>>() <= HUGE_PAGE_BYTES);
+        }
+        Self { start: NonNull::<Aligned<T>>::dangling().cast(), len: 0, capacity: 0, mapped_bytes: 0 }
+    }
+
+    /// Room for `elements`.
+    fn with_room(elements: usize, tail: Tail, allowance: Allowance) -> Result<Self, Refusal> {
+        if elements == 0 {
+            return Ok(Self::new());
+        }
+        let bytes = elements.saturating_mul(size_of::<T>());
+        if allowance.huge_pages
+            && let Some(mapped_bytes) = mapping(bytes, tail)
+            && allowance.grant(mapped_bytes).is_ok()
+            && let Some(start) = pages::map(mapped_bytes)
+        {
+            return Ok(Self::mapped(start, mapped_bytes));
+        }
+        allowance.grant(bytes)?;
+        let layout = layout::<T>(elements).ok_or(Refusal::System)?;
+        // SAFETY: there are elements and they have a size: the layout is not empty.
+        let start = unsafe { alloc(layout) };
+        let start = NonNull::new(start).ok_or(Refusal::System)?.cast();
+        Ok(Self { start, len: 0, capacity: elements, mapped_bytes: 0 })
+    }
+
+    /// An empty buffer in this mapping.
+    fn mapped(start: NonNull<u8>, mapped_bytes: usize) -> Self {
+        Self { start: start.cast(), len: 0, capacity: mapped_bytes / size_of::<T>(), mapped_bytes }
+    }
+
+    /// Elements there is room for.
+    #[must_use]
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether it is mapped and huge pages were asked for, rather than of the allocator.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.mapped_bytes > 0
+    }
+
+    /// The room behind the last element.
+    #[inline]
+    fn spare(&mut self) -> &mut [MaybeUninit<T>] {
+        // SAFETY: `len` is at most `capacity`, which the block has room for.
+        let end = unsafe { self.start.add(self.len) };
+        // SAFETY: the room behind `len` is this buffer's alone, and may be uninitialised.
+        unsafe { core::slice::from_raw_parts_mut(end.cast().as_ptr(), self.capacity - self.len) }
+    }
+
+    /// The room of `count` more elements.
+    #[inline]
+    fn room(&mut self, count: usize) -> &mut [MaybeUninit<T>] {
+        self.spare().get_mut(..count).unwrap_or_else(|| no_room())
+    }
+
+    /// Appends an element.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub fn push(&mut self, element: T) {
+        self.room(1)[0].write(element);
+        self.len += 1;
+    }
+
+    /// Appends copies of all `elements`.
+    ///
+    /// # Panics
+    /// When there is no room.
+    pub fn extend_from_slice(&mut self, elements: &[T]) {
+        let room = self.room(elements.len());
+        let to = room.as_mut_ptr().cast::<T>();
+        // SAFETY: `room` is as long as `elements`, and borrowed alone while `elements` are borrowed too.
+        unsafe { to.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
+        self.len += elements.len();
+    }
+
+    /// Appends copies of the elements of `range`.
+    ///
+    /// # Panics
+    /// When there is no room, or the range ends behind the last element.
+    pub fn extend_from_within(&mut self, range: Range<usize>) {
+        for at in range {
+            self.push(self[at]);
+        }
+    }
+
+    /// Makes it `len` elements long, with `element` for those that are new.
+    ///
+    /// # Panics
+    /// When there is no room.
+    pub fn resize(&mut self, len: usize, element: T) {
+        if let Some(more) = len.checked_sub(self.len) {
+            self.room(more).fill(MaybeUninit::new(element));
+        }
+        self.len = len;
+    }
+
+    /// Forgets all elements behind the first `len`; the room stays.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Moves to a block with room for `elements`, which are more than there is room for now.
+    fn move_to_larger(&mut self, elements: usize, allowance: Allowance) -> Result<(), Refusal> {
+        let tail = if self.len == 0 { Tail::Fitting } else { Tail::Whole };
+        if allowance.huge_pages
+            && self.mapped_bytes > 0
+            && let Some(bytes) = mapping(elements.saturating_mul(size_of::<T>()), tail)
+            && allowance.grant(bytes).is_ok()
+            && let Some(start) = pages::move_to_larger(self.start.cast(), self.mapped_bytes, bytes)
+        {
+            let len = self.len;
+            // The old mapping is gone: it must not be unmapped again.
+            core::mem::forget(core::mem::replace(self, Self::mapped(start, bytes)));
+            self.len = len;
+            return Ok(());
+        }
+        self.move_to(elements, tail, allowance)
+    }
+
+    /// Moves to a new block.
+    fn move_to(&mut self, elements: usize, tail: Tail, allowance: Allowance) -> Result<(), Refusal> {
+        let mut moved = Self::with_room(elements, tail, allowance)?;
+        moved.extend_from_slice(self);
+        *self = moved;
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_room() -> ! {
+    panic!("a buffer was appended to without room: a budget makes it")
+}
+
+/// The layout of a block of the allocator.
+fn layout<T>(elements: usize) -> Option<Layout> {
+    let bytes = elements.checked_mul(size_of::<T>())?;
+    Layout::from_size_align(bytes, align_of::<Aligned<T>>()).ok()
+}
+
+/// How a mapping ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// With a huge page, or with small ones where a huge one would waste much.
+    Fitting,
+    /// With a huge page, because there is more to come.
+    Whole,
+}
+
+/// How many bytes to map for so many; none where the allocator serves as well.
+fn mapping(bytes: usize, tail: Tail) -> Option<usize> {
+    let huge = bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
+    let fits = huge - bytes <= (bytes / 8).min(HUGE_PAGE_BYTES / 2);
+    let mapped = if fits || tail == Tail::Whole && bytes >= HUGE_PAGE_BYTES {
+        huge
+    } else {
+        bytes.checked_next_multiple_of(pages::size()?)?
+    };
+    (mapped >= HUGE_PAGE_BYTES).then_some(mapped)
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.mapped_bytes > 0 {
+            // SAFETY: the mapping is this buffer's, and nobody uses it from here on.
+            unsafe { pages::unmap(self.start.cast(), self.mapped_bytes) };
+        } else if let Some(layout) = layout::<T>(self.capacity).filter(|layout| layout.size() > 0) {
+            // SAFETY: the block was allocated with this layout: `capacity` has not changed since.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl<T: Copy> Grow for Buffer<T> {
+    type Item = T;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn held(&self) -> Memory {
+        let allocated_bytes = if self.mapped_bytes > 0 { 0 } else { self.capacity * size_of::<T>() };
+        Memory {
+            lookup_bytes: 0,
+            allocated_bytes,
+            mapped_bytes: self.mapped_bytes,
+            huge_bytes: self.mapped_bytes,
+        }
+    }
+
+    fn grow(&mut self, elements: usize, allowance: Allowance) -> Result<(), Refusal> {
+        if elements <= self.capacity { Ok(()) } else { self.move_to_larger(elements, allowance) }
+    }
+
+    #[inline]
+    fn push_within(&mut self, item: T) {
+        self.push(item);
+    }
+
+    fn shrink(&mut self, allowance: Allowance) {
+        match mapping(self.len * size_of::<T>(), Tail::Fitting) {
+            Some(bytes) if self.mapped_bytes > 0 => {
+                // SAFETY: the mapping is this buffer's, and no element lies behind `bytes`.
+                if bytes < self.mapped_bytes
+                    && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) }
+                {
+                    self.mapped_bytes = bytes;
+                    self.capacity = bytes / size_of::<T>();
+                }
+            }
+            _ if self.len < self.capacity => {
+                // Refused, it stays as large as it is.
+                let _ = self.move_to(self.len, Tail::Fitting, allowance);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `len` elements were written, and are borrowed with the buffer.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: the first `len` elements were written, and are borrowed with the buffer, alone.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Copy> Default for Buffer<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Copy> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        let allowance = Allowance { bytes: None, huge_pages: self.is_mapped() };
+        let Ok(mut copy) = Self::with_room(self.len, Tail::Fitting, allowance) else {
+            handle_alloc_error(layout::<T>(self.len).unwrap_or(Layout::new::<T>()));
+        };
+        copy.extend_from_slice(self);
+        copy
+    }
+}
+
+impl<T: Copy> Extend<T> for Buffer<T> {
+    /// Appends the elements.
+    ///
+    /// # Panics
+    /// When there is no room.
+    fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
+        elements.into_iter().for_each(|element| self.push(element));
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Buffer<T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self[..].fmt(f)
+    }
+}
+
+/// Mappings. Miri knows of no advice, and elsewhere than on Linux there is none to give: the allocator serves.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod pages {
+    use core::ptr::{NonNull, null_mut};
+
+    use super::HUGE_PAGE_BYTES;
+
+    /// Bytes of a small page, where that is a part of a huge one.
+    pub(super) fn size() -> Option<usize> {
+        // SAFETY: asks for a number.
+        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= HUGE_PAGE_BYTES)
+    }
+
+    /// Maps `bytes`, whole pages, on a boundary of huge pages, and asks for such.
+    pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
+        let start = reserve(bytes)?;
+        // SAFETY: the mapping is this function's; the advice changes no content.
+        if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) } == 0 {
+            return Some(start);
+        }
+        // SAFETY: as above, and it ends here.
+        unsafe { unmap(start, bytes) };
+        None
+    }
+
+    /// Maps `bytes` on a boundary of huge pages: more than that, and gives back what lies around.
+    fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+        let around = bytes.checked_add(HUGE_PAGE_BYTES)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a mapping of no file, wherever there is room.
+        let mapped = unsafe { libc::mmap(null_mut(), around, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return None;
+        }
+        let mapped = NonNull::new(mapped.cast::<u8>())?;
+        let before = mapped.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: `before` is less than a huge page, by which the mapping exceeds `bytes`.
+        let start = unsafe { mapped.add(before) };
+        // SAFETY: behind `before + bytes` of the mapping lies the rest of the huge page.
+        let end = unsafe { start.add(bytes) };
+        if before > 0 {
+            // SAFETY: nobody uses what lies before `start`.
+            unsafe { unmap(mapped, before) };
+        }
+        // SAFETY: nobody uses what lies from `end` on; `before` is less than a huge page, so there is some.
+        unsafe { unmap(end, HUGE_PAGE_BYTES - before) };
+        Some(start)
+    }
+
+    /// Moves a mapping to one of `bytes`, which is larger: pages change their address, no byte is copied. Where that
+    /// fails, the old mapping is as it was.
+    pub(super) fn move_to_larger(old: NonNull<u8>, old_bytes: usize, bytes: usize) -> Option<NonNull<u8>> {
+        let start = reserve(bytes)?;
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        let to = start.as_ptr().cast::<libc::c_void>();
+        // SAFETY: both mappings are the caller's and this function's alone; the new one gives way to the old.
+        let moved = unsafe { libc::mremap(old.as_ptr().cast(), old_bytes, bytes, flags, to) };
+        // Refused, the new mapping may be gone already, and its place somebody else's: it must not be unmapped here.
+        // What is left of it has no pages.
+        (moved == to).then_some(start)
+    }
+
+    /// Gives back all but the first `keep` bytes, whole pages; whether that went well.
+    ///
+    /// # Safety
+    /// The mapping is the caller's, and nobody uses what lies behind `keep`.
+    pub(super) unsafe fn cut(start: NonNull<u8>, bytes: usize, keep: usize) -> bool {
+        // SAFETY: the caller keeps less than there is.
+        let end = unsafe { start.add(keep) };
+        // SAFETY: the caller uses nothing from there on.
+        unsafe { unmap(end, bytes - keep) }
+    }
+
+    /// Ends a mapping or a part of one; whether that went well. It fails where a process has as many mappings as it
+    /// may and this would split one; the pages then stay until the process ends.
+    ///
+    /// # Safety
+    /// These whole pages are the caller's, and nobody uses them from here on.
+    pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(start.as_ptr().cast(), bytes) == 0 }
+    }
+}
+
+/// No mappings.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod pages {
+    use core::ptr::NonNull;
+
+    pub(super) fn size() -> Option<usize> {
+        None
+    }
+
+    pub(super) fn map(_bytes: usize) -> Option<NonNull<u8>> {
+        None
+    }
+
+    pub(super) fn move_to_larger(_old: NonNull<u8>, _old_bytes: usize, _bytes: usize) -> Option<NonNull<u8>> {
+        None
+    }
+
+    pub(super) unsafe fn cut(_start: NonNull<u8>, _bytes: usize, _keep: usize) -> bool {
+        false
+    }
+
+    pub(super) unsafe fn unmap(_start: NonNull<u8>, _bytes: usize) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Budget, Limits, of};
+
+    const MIB: usize = 1 << 20;
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn mappings_waste_an_eighth_at_most() {
+        let page = pages::size().unwrap();
+        assert_eq!(mapping(0, Tail::Fitting), None);
+        assert_eq!(mapping(MIB, Tail::Whole), None);
+        assert_eq!(mapping(2 * MIB - 1, Tail::Fitting), Some(2 * MIB));
+        assert_eq!(mapping(2 * MIB, Tail::Fitting), Some(2 * MIB));
+        assert_eq!(mapping(2 * MIB + 1, Tail::Fitting), Some(2 * MIB + page));
+        assert_eq!(mapping(2 * MIB + 1, Tail::Whole), Some(4 * MIB));
+        assert_eq!(mapping(33 * MIB, Tail::Fitting), Some(34 * MIB));
+        assert_eq!(mapping(33 * MIB - 1, Tail::Fitting), Some(33 * MIB));
+        assert_eq!(mapping(usize::MAX, Tail::Whole), None);
+        for bytes in (0..12 * MIB).step_by(4999) {
+            match mapping(bytes, Tail::Fitting) {
+                Some(mapped) => assert!(mapped >= bytes && mapped - bytes <= page.max(bytes / 8), "{bytes}"),
+                None => assert!(bytes < 2 * MIB * 8 / 9 + 1, "{bytes}"),
+            }
+        }
+    }
+
+    #[test]
+    fn elements_stay_while_it_moves_from_block_to_block() {
+        let elements: u32 = if cfg!(miri) { 300 } else { 2_000_000 };
+        for huge_pages in [false, true] {
+            let mut budget = Budget::new(Limits { huge_pages, ..Limits::default() });
+            let mut buffer = Buffer::new();
+            for at in 0..elements {
+                budget.push(&mut buffer, at).unwrap();
+                if at.is_power_of_two() {
+                    assert!(buffer.iter().copied().eq(0..=at));
+                    assert_eq!(buffer.as_ptr().align_offset(ALIGN_BYTES), 0);
+                    assert_eq!(budget.used_bytes(), of(&buffer).held_bytes());
+                    assert!(!buffer.is_mapped() || buffer.as_ptr().align_offset(HUGE_PAGE_BYTES) == 0);
+                }
+            }
+            assert!(huge_pages || !buffer.is_mapped());
+            budget.shrink(&mut buffer);
+            assert!(of(&buffer).held_bytes() <= buffer.len() * 4 * 9 / 8);
+            let copy = buffer.clone();
+            assert_eq!(copy.is_mapped(), buffer.is_mapped());
+            buffer[0] = 7;
+            buffer.truncate(100);
+            budget.shrink(&mut buffer);
+            assert_eq!((of(&buffer).allocated_bytes, of(&buffer).mapped_bytes), (400, 0));
+            assert_eq!((buffer[0], copy[0], copy.len()), (7, 0, elements as usize));
+            budget.free(buffer);
+            assert_eq!(budget.used_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn elements_may_be_wider_than_a_line() {
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[repr(align(128))]
+        struct Wide([u8; 128]);
+        let mut budget = Budget::default();
+        let mut buffer = budget.buffer(3).unwrap();
+        buffer.resize(2, Wide([1; 128]));
+        buffer.extend([Wide([2; 128])]);
+        assert_eq!(buffer.as_ptr().align_offset(128), 0);
+        assert_eq!(buffer[1..], [Wide([1; 128]), Wide([2; 128])]);
+        assert_eq!(Buffer::<Wide>::new().as_ptr().align_offset(128), 0);
+    }
+
+    #[test]
+    fn nothing_is_appended_without_room() {
+        let full = || {
+            let mut buffer = Budget::default().buffer(2).unwrap();
+            buffer.extend_from_slice(&[1_u16, 2]);
+            buffer
+        };
+        let panics = |append: fn(&mut Buffer<u16>)| {
+            std::panic::catch_unwind(|| append(&mut full())).expect_err("there was room");
+        };
+        panics(|buffer| buffer.push(3));
+        panics(|buffer| buffer.extend_from_slice(&[3]));
+        panics(|buffer| buffer.extend_from_within(0..1));
+        panics(|buffer| buffer.resize(3, 0));
+        panics(|buffer| buffer.extend([3]));
+        assert!(Budget::default().buffer::<u64>(usize::MAX / 4).is_err());
+        assert!(Budget::default().buffer::<u64>(usize::MAX).is_err());
+    }
+
+    /// What the system says of the mapping that holds an address: its bounds and its flags.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn mapping_of(address: usize) -> Option<(Range<usize>, String)> {
+        let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let mut found = None;
+        for line in text.lines() {
+            if let Some(flags) = line.strip_prefix("VmFlags:")
+                && let Some(bounds) = found.take()
+            {
+                return Some((bounds, flags.to_owned()));
+            }
+            let bounds = line.split(' ').next()?.split_once('-');
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            if let Some(bounds) = bounds.and_then(|(start, end)| Some(number(start)?..number(end)?))
+                && bounds.contains(&address)
+            {
+                found = Some(bounds);
+            }
+        }
+        None
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn the_system_knows_what_was_mapped() {
+        let mut budget = Budget::default();
+        let mut buffer = budget.buffer::<u64>(MIB).unwrap();
+        if !buffer.is_mapped() {
+            println!("SKIPPED: this system gives no mappings with huge pages");
+            return;
+        }
+        assert_eq!(of(&buffer).mapped_bytes, 8 * MIB);
+        buffer.resize(MIB, 1);
+        let start = buffer.as_ptr() as usize;
+        let Some((bounds, flags)) = mapping_of(start) else {
+            println!("SKIPPED: this system does not tell what is mapped");
+            return;
+        };
+        // Neighbours of the same kind may have become one with it.
+        assert!(bounds.start <= start && bounds.end >= start + 8 * MIB);
+        assert!(flags.split(' ').any(|flag| flag == "hg"), "{flags}");
+        buffer.truncate(MIB / 2 + 1);
+        budget.shrink(&mut buffer);
+        let (page, memory) = (pages::size().unwrap(), of(&buffer));
+        assert_eq!((memory.mapped_bytes, memory.huge_bytes), (4 * MIB + page, 4 * MIB + page));
+        assert_eq!(budget.used_bytes(), 4 * MIB + page);
+        assert!(buffer.iter().all(|&element| element == 1));
+        assert_eq!(buffer.as_ptr() as usize, start);
+    }
+}

@@ -1,0 +1,72 @@
+//! One body, one kernel for every instruction set.
+
+/// Stamps a kernel: a function that takes a [`Present`](super::Present) before its arguments and runs the body that
+/// was compiled for it.
+///
+/// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
+/// operations of the module it names. Type parameters stand in angle brackets behind the name, generic constants in
+/// square ones. Where the caller does not ask the portable set, as its keys are in no lanes yet, no function is named
+/// for it, and the kernel panics there. A closure in the body is compiled for the set as the body is: that is how a
+/// kernel hands its operations to code that is the same for all sets, which then must be `#[inline(always)]`.
+macro_rules! kernel {
+    (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
+    (@scalar () ($($argument:ident),*)) => {{
+        let _ = ($(&$argument),*);
+        unreachable!("the portable set has no lanes")
+    }};
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident $(<$($parameter:ident: $bound:path),+>)? $([$(const $generic:ident: $kind:ty),+])?
+        ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty;)?
+        $(scalar $scalar:path;)?
+        vector $op:ident $body:block
+    ) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        #[inline]
+        $vis fn $name<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> (
+            isa: $crate::simd::Present,
+            $($argument: $type),*
+        ) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                use $crate::simd::avx2 as $op;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+            )]
+            fn avx512<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                use $crate::simd::avx512 as $op;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+            )]
+            #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
+            fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                use $crate::simd::icelake as $op;
+                $body
+            }
+
+            match isa.isa() {
+                // SAFETY: a `Present` exists only for a set that the machine was found to have.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Avx2 => unsafe { avx2::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Avx512 => unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
+                _ => $crate::simd::kernel!(@scalar ($($scalar)?) ($($argument),*)),
+            }
+        }
+    };
+}
+pub(crate) use kernel;

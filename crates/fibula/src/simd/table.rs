@@ -1,0 +1,113 @@
+//! Tables that gathers read: slices whose bounds are kept by the type.
+
+/// 32-bit elements; never empty, at most 2^29, so that every index is a positive lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a>(&'a [u32]);
+
+/// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as somebody's upper half.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Halves<'a>(&'a [u16]);
+
+/// Words that are read at any byte offset, 32 bits at a time; at least one word, at most 2^31 bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bytes<'a>(&'a [u32]);
+
+/// Most bytes a table may have.
+const BYTES_MAX: usize = 1 << 31;
+
+impl<'a> Words<'a> {
+    /// The whole slice.
+    ///
+    /// # Panics
+    /// When it is empty or beyond 2 GiB.
+    #[inline]
+    pub(crate) fn new(slice: &'a [u32]) -> Self {
+        assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
+        Self(slice)
+    }
+
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u32]) -> Option<Self> {
+        (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
+    }
+
+    /// The elements.
+    #[inline]
+    pub(crate) fn slice(self) -> &'a [u32] {
+        self.0
+    }
+
+    /// The last index that may be read.
+    #[inline]
+    pub(crate) fn last(self) -> u32 {
+        (self.0.len() - 1) as u32
+    }
+}
+
+impl<'a> Halves<'a> {
+    /// All but the last element can be asked for.
+    ///
+    /// # Panics
+    /// When there are fewer than two, or they are beyond 2 GiB.
+    #[inline]
+    pub(crate) fn new(slice: &'a [u16]) -> Self {
+        assert!(slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX, "a table of 2 elements to 2 GiB");
+        Self(slice)
+    }
+
+    /// As [`new`](Self::new), none where that would panic.
+    #[inline]
+    pub(crate) fn fitting(slice: &'a [u16]) -> Option<Self> {
+        (slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
+    }
+
+    /// The elements, the padding included.
+    #[inline]
+    pub(crate) fn slice(self) -> &'a [u16] {
+        self.0
+    }
+
+    /// The last index that may be read.
+    #[inline]
+    pub(crate) fn last(self) -> u32 {
+        (self.0.len() - 2) as u32
+    }
+}
+
+impl<'a> Bytes<'a> {
+    /// The whole slice.
+    ///
+    /// # Panics
+    /// When it is empty or beyond 2 GiB.
+    #[inline]
+    pub(crate) fn new(slice: &'a [u32]) -> Self {
+        assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
+        Self(slice)
+    }
+
+    /// The words.
+    #[inline]
+    pub(crate) fn slice(self) -> &'a [u32] {
+        self.0
+    }
+
+    /// The last byte offset at which 32 bits can be read.
+    #[inline]
+    pub(crate) fn last(self) -> u32 {
+        (size_of_val(self.0) - size_of::<u32>()) as u32
+    }
+
+    /// The byte at an offset, the lowest one of each word first.
+    ///
+    /// # Panics
+    /// When it is behind the end.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn byte(self, offset: usize) -> u8 {
+        let (bytes, count) = (self.0.as_ptr().cast::<u8>(), size_of_val(self.0));
+        // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
+        let bytes = unsafe { core::slice::from_raw_parts(bytes, count) };
+        bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
+    }
+}

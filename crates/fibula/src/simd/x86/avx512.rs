@@ -1,0 +1,91 @@
+//! Eight lanes of 32 bits in 256-bit registers with the mask registers of AVX-512VL.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::*;
+
+pub(crate) use super::avx2::*;
+use super::avx2::{operations, rank_few};
+use crate::simd::{Bytes, Halves, Words};
+
+/// One truth a lane.
+pub(crate) type M = __mmask8;
+
+operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
+    /// Whether two lanes are equal.
+    fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32_mask(a, b) }
+    /// Whether the first is not above the second, unsigned.
+    fn up_to(a: V, b: V) -> M { _mm256_cmple_epu32_mask(a, b) }
+    /// Whether the highest bit is set.
+    fn sign(a: V) -> M { _mm256_movepi32_mask(a) }
+    /// Whether any bit of `bits` is set, which has one bit set a lane.
+    fn test(a: V, bits: V) -> M { _mm256_test_epi32_mask(a, bits) }
+    /// True in both.
+    fn both(a: M, b: M) -> M { a & b }
+    /// True in the second alone.
+    fn but(a: M, b: M) -> M { !a & b }
+    /// One bit a lane, lane 0 lowest.
+    fn bits(m: M) -> u32 { u32::from(m) }
+    /// `a` where the mask is true, else `b`.
+    fn select(m: M, a: V, b: V) -> V { _mm256_mask_mov_epi32(b, m, a) }
+    /// `a` where the mask is true, else 0.
+    fn keep(m: M, a: V) -> V { _mm256_maskz_mov_epi32(m, a) }
+
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { _mm256_mask_add_epi32(a, m, a, splat(1)) }
+
+    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    fn compress(m: M, a: V) -> V { _mm256_maskz_compress_epi32(m, a) }
+
+    /// As [`gather`] where the mask is true, else 0.
+    fn gather_where(m: M, table: Words<'_>, index: V) -> V {
+        let index = min(index, splat(table.last()));
+        let none = splat(0);
+        // SAFETY: every index is at most that of the last element, and byte offsets stay below 2^31.
+        unsafe { _mm256_mmask_i32gather_epi32::<4>(none, m, index, table.slice().as_ptr().cast()) }
+    }
+
+    /// As [`gather_halves`] where the mask is true, else 0.
+    fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {
+        let index = min(index, splat(table.last()));
+        let none = splat(0);
+        // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
+        let pairs =
+            unsafe { _mm256_mmask_i32gather_epi32::<2>(none, m, index, table.slice().as_ptr().cast()) };
+        and(pairs, splat(0xffff))
+    }
+
+    /// The 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset beyond the last word reads
+    /// the last word.
+    fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
+        let offset = min(offset, splat(table.last()));
+        let none = splat(0);
+        // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
+        unsafe { _mm256_mmask_i32gather_epi32::<1>(none, m, offset, table.slice().as_ptr().cast()) }
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank64(keys: &[i64], key: i64) -> usize {
+        let (eights, rest) = keys.as_chunks::<8>();
+        let splat = _mm512_set1_epi64(key);
+        let mut rank = rank_few(rest, key);
+        for eight in eights {
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+            let node = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+            rank += _mm512_cmpgt_epi64_mask(splat, node).count_ones() as usize;
+        }
+        rank
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank32(keys: &[i32], key: i32) -> usize {
+        let (sixteens, rest) = keys.as_chunks::<16>();
+        let splat = _mm512_set1_epi32(key);
+        let mut rank = rank_few(rest, key);
+        for sixteen in sixteens {
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+            let node = unsafe { _mm512_loadu_si512(sixteen.as_ptr().cast()) };
+            rank += _mm512_cmpgt_epi32_mask(splat, node).count_ones() as usize;
+        }
+        rank
+    }
+}

@@ -1,0 +1,11 @@
+//! [`avx512`](super::avx512) with population counts as one instruction.
+
+use core::arch::x86_64::*;
+
+use super::avx2::operations;
+pub(crate) use super::avx512::*;
+
+operations! { "avx2,bmi2,avx512f,avx512vl,avx512vpopcntdq"
+    /// Set bits of each lane.
+    fn popcount(a: V) -> V { _mm256_popcnt_epi32(a) }
+}
