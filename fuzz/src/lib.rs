@@ -6,14 +6,19 @@
 
 mod address;
 mod changes;
+mod mrt;
 mod text;
 
 /// A target: its name, which is also its corpus' folder, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] =
-    &[("address", address::compare), ("changes", changes::follow), ("text", text::compare)];
+pub const TARGETS: &[Target] = &[
+    ("address", address::compare),
+    ("changes", changes::follow),
+    ("mrt", mrt::compare),
+    ("text", text::compare),
+];
 
 /// Runs the target of this name.
 ///

@@ -5,44 +5,84 @@
 use std::net::IpAddr;
 
 use fibula::net::HostBits;
+use fibula_feed::event::{Action, Event};
 use fibula_feed::text::{self, Entry};
-use fibula_feed::{Label, LoadOptions, load_reader};
+use fibula_feed::{Content, Label, LoadOptions, load_reader};
 
 pub(crate) fn compare(bytes: &[u8]) {
-    let (mut entries, mut bad, mut lines) = (0, 0, 0);
+    let (mut entries, mut told, mut bad, mut lines) = (0, 0, 0, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         lines += 1;
         for host_bits in [HostBits::Mask, HostBits::Refuse] {
             let ours = text::decode(line, host_bits);
-            if let Ok(Some(entry)) = &ours {
-                // What is printed is read back as the same.
-                assert_eq!(
-                    text::decode(entry.to_string().as_bytes(), HostBits::Refuse).as_ref(),
-                    Ok(&ours.clone().unwrap())
-                );
-            }
             if let Err(error) = &ours {
                 assert!(error.column() <= line.len() + 1, "{error}");
             }
+            let read = ours.is_ok();
+            let entry = match ours {
+                Ok(Some(text::Line::Event(event))) => {
+                    told += u64::from(host_bits == HostBits::Refuse);
+                    events(line, &event);
+                    continue;
+                }
+                Ok(Some(text::Line::Route(entry))) => Some(entry),
+                _ => None,
+            };
+            if let Some(entry) = &entry {
+                // What is printed is read back as the same.
+                let again = text::decode(entry.to_string().as_bytes(), HostBits::Refuse);
+                assert!(matches!(again, Ok(Some(text::Line::Route(again))) if again == *entry));
+            }
             if host_bits == HostBits::Refuse {
-                entries += u64::from(matches!(ours, Ok(Some(_))));
-                bad += u64::from(ours.is_err());
+                entries += u64::from(entry.is_some());
+                bad += u64::from(!read);
             } else if let Ok(line) = std::str::from_utf8(line) {
-                reference(line, ours.ok().flatten().as_ref());
+                reference(line, entry.as_ref());
             }
         }
     }
     let Ok(table) = load_reader("fuzz", bytes, &LoadOptions::default(), &mut |_| ()) else { return };
-    if table.report.compression != fibula_feed::compression::Compression::Plain {
+    if table.report().compression != fibula_feed::compression::Compression::Plain {
         return;
     }
-    let report = &table.report;
-    assert_eq!((report.lines, report.bad_lines), (lines, bad));
-    assert_eq!(report.routes_v4 + report.routes_v6 + report.repeated, entries);
-    assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
+    let report = table.report();
+    if report.content == Content::Mrt {
+        return;
+    }
+    assert_eq!(report.lines, lines);
     table.v4.check().unwrap();
     table.v6.check().unwrap();
+    if told > 0 {
+        // Of lines with and without peers one kind counts, and of the peers one.
+        return;
+    }
+    assert_eq!(report.bad_lines, bad);
+    assert_eq!(report.routes_v4 + report.routes_v6 + report.repeated, entries);
+    assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
+}
+
+/// What a peer said, against the fields of the line as the standard library splits and reads them.
+fn events(line: &[u8], event: &Event) {
+    let Ok(line) = std::str::from_utf8(line) else { panic!("{event:?} from bytes that are no text") };
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let barred: Vec<&str> = line.split('|').collect();
+    let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
+    let (peer, asn, prefix) = match (&barred[..], &words[..]) {
+        (&[kind, _, _, peer, asn, prefix, ..], _) if kind.trim_start().starts_with(['T', 'B']) => {
+            (peer, asn, prefix)
+        }
+        (_, &[_, "a" | "w", prefix, _, peer, asn, ..]) => (peer, asn, prefix),
+        _ => panic!("{event:?} from {line:?}"),
+    };
+    let said = event.peer.expect("such lines name their peers");
+    assert_eq!((Ok(said.address), Ok(said.asn)), (peer.parse(), asn.parse()), "{line:?}");
+    let path = match &event.action {
+        Action::Announce(route) => route.path,
+        Action::Withdraw(path) => *path,
+        Action::SessionEnd | Action::Nothing => return,
+    };
+    assert_eq!(Some(path.prefix), crate::address::reference(prefix), "{line:?}");
 }
 
 /// Where this reads an entry, ours must read the same one. It reads the plain forms only.

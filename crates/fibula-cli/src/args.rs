@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fibula::memory::Limits;
+use fibula::net::{Family, HostBits};
+use fibula_feed::{LoadOptions, PeerName, Selection};
 
 use crate::isa::IsaArgs;
 
@@ -35,7 +38,8 @@ Exit codes:
 
 Examples:
   fibula lookup --table routes.txt 192.0.2.1 2001:db8::1
-  fibula lookup --table routes.txt.gz --format csv < addresses.txt
+  fibula lookup --table rib.gz --format csv < addresses.txt
+  fibula table stats rib.gz
   fibula algorithms
 
 Environment:
@@ -60,6 +64,9 @@ pub(crate) struct TourCli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Lookup(LookupArgs),
+    Route(crate::route::RouteArgs),
+    Table(crate::table::TableArgs),
+    Peers(crate::peers::PeersArgs),
     Algorithms(AlgorithmsArgs),
     Bench(crate::bench::BenchArgs),
     Tour(TourArgs),
@@ -73,9 +80,13 @@ pub(crate) enum Command {
 /// standard input, one a line; what has arrived is answered at once, so that fibula can stand in a pipe or
 /// be typed into.
 ///
-/// The table is a text file, plain or compressed (gzip, bzip2, xz, zstd), with a prefix and a next hop a
-/// line: '192.0.2.0/24 198.51.100.1'. A next hop is an address or a number (an interface, an AS). Both
-/// families may stand in one table. Bad lines are reported and left out.
+/// The table is a file, plain or compressed (gzip, bzip2, xz, zstd): MRT as route collectors and routing daemons write
+/// it, the lines of 'bgpdump -m', or text with a prefix and a next hop a line: '192.0.2.0/24 198.51.100.1'. A next hop
+/// is an address or a number (an interface, an AS). Both families may stand in one table. What cannot be read is
+/// reported and left out.
+///
+/// Where a file has the routes of several peers, those of one are taken, as if it were the router: of each family, the
+/// peer with most routes. --peer names another, --best takes the best path over all; 'fibula peers' lists them.
 ///
 /// An address with a colon is an IPv6 address. That holds for IPv4-mapped ones (::ffff:192.0.2.1) too: they
 /// are looked up among the IPv6 routes as they stand.
@@ -114,24 +125,11 @@ pub(crate) struct LookupArgs {
     #[arg(value_name = "ADDRESS", allow_hyphen_values = false)]
     pub(crate) addresses: Vec<String>,
 
-    /// The routing table; '-' is standard input
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) table: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-
-    /// Clear bits behind the prefix length in the table (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
-    #[arg(long)]
-    pub(crate) mask: bool,
-
-    /// Stop at the first bad line of the table instead of leaving it out
-    #[arg(long)]
-    pub(crate) strict: bool,
-
-    /// Most memory the table may take, and again each structure: bytes, or with K, M or G (powers of 1024)
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) memory_limit: Option<usize>,
 
     /// Answer by this structure from the first address on (see 'fibula algorithms'); a family it does not
     /// serve is answered as usual
@@ -230,6 +228,82 @@ pub(crate) struct ManArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// A table, from one feed or from several.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArgs {
+    /// The routing table: MRT or text, plain or compressed; '-' is standard input. Repeated: several feeds become one
+    /// table, by the rule of --best
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) table: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) feed: FeedArgs,
+}
+
+/// What of a feed is taken, and how.
+#[derive(Debug, Args)]
+pub(crate) struct FeedArgs {
+    /// Take the routes of this peer, an address or an AS (AS64500); repeated: the best of theirs [default: of each
+    /// family, the peer with most routes]
+    #[arg(long, value_name = "PEER", help_heading = FEED)]
+    pub(crate) peer: Vec<PeerName>,
+
+    /// Take the best path over all peers: the shortest AS path where it is known, then the lowest peer address
+    #[arg(long, conflicts_with = "peer", help_heading = FEED)]
+    pub(crate) best: bool,
+
+    /// Take the routes of this family only
+    #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
+    pub(crate) family: Option<FamilyName>,
+
+    /// Clear bits behind the prefix length in text (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
+    #[arg(long, help_heading = FEED)]
+    pub(crate) mask: bool,
+
+    /// Stop at the first bad line or record, instead of leaving it out
+    #[arg(long, help_heading = FEED)]
+    pub(crate) strict: bool,
+
+    /// Most memory the table may take, and again each structure: bytes, or with K, M or G (powers of 1024)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = FEED)]
+    pub(crate) memory_limit: Option<usize>,
+}
+
+const FEED: &str = "What of the table is taken";
+
+impl FeedArgs {
+    pub(crate) fn options(&self) -> LoadOptions {
+        let mut options = LoadOptions::default();
+        options.strict = self.strict;
+        options.host_bits = if self.mask { HostBits::Mask } else { HostBits::Refuse };
+        options.limits = Limits { memory_bytes: self.memory_limit, ..Limits::default() };
+        options.family = self.family.map(FamilyName::family);
+        options.selection = match (self.best, &self.peer[..]) {
+            (true, _) => Selection::Best,
+            (false, []) => Selection::MostRoutes,
+            (false, peers) => Selection::Peers(peers.to_vec()),
+        };
+        options
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyName {
+    #[value(alias = "inet", alias = "4")]
+    Ipv4,
+    #[value(alias = "inet6", alias = "6")]
+    Ipv6,
+}
+
+impl FamilyName {
+    pub(crate) fn family(self) -> Family {
+        match self {
+            Self::Ipv4 => Family::Ipv4,
+            Self::Ipv6 => Family::Ipv6,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Form of the output
@@ -237,7 +311,7 @@ pub(crate) struct OutputArgs {
     format: Format,
 
     /// Short for --format json
-    #[arg(long, conflicts_with = "format")]
+    #[arg(short = 'j', long, conflicts_with = "format")]
     json: bool,
 }
 

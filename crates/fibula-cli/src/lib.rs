@@ -10,7 +10,9 @@ mod docs;
 mod failure;
 mod isa;
 mod lookup;
+mod peers;
 mod records;
+mod route;
 mod say;
 mod table;
 mod text;
@@ -37,6 +39,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match &command {
         None => help(),
         Some(Command::Lookup(args)) => lookup::run(args),
+        Some(Command::Route(args)) => route::run(args),
+        Some(Command::Table(args)) => table::run(args),
+        Some(Command::Peers(args)) => peers::run(args),
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),

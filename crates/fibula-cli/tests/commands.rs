@@ -11,7 +11,8 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     let bare = run(&[]);
     assert_eq!((bare.code, bare.err.as_str()), (0, ""));
     assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
-    for command in ["lookup", "algorithms", "bench", "tour", "completions", "man"] {
+    for command in ["lookup", "route", "table", "peers", "algorithms", "bench", "tour", "completions", "man"]
+    {
         assert!(bare.out.contains(&format!("\n  {command} ")), "{command}");
         let help = run(&[command, "--help"]);
         assert_eq!((help.code, help.err.as_str()), (0, ""));
@@ -92,7 +93,7 @@ fn manual_pages() {
     assert!(lookup.out.contains("\n.TH fibula-lookup 1 "), "{}", lookup.out);
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.err.contains("lookup, algorithms, bench, tour"), "{}", unknown.err);
+    assert!(unknown.err.contains("lookup, route, table, peers, algorithms, bench, tour"), "{}", unknown.err);
 
     let folder = Folder::new();
     let pages = folder.path().join("share/man1");

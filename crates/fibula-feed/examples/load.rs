@@ -21,7 +21,12 @@ fn main() -> ExitCode {
 
 fn show(path: &str) -> Result<(), LoadError> {
     let start = Instant::now();
-    let table = load(path, &LoadOptions::default(), &mut |_| ())?;
+    let mut options = LoadOptions::default();
+    options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if std::env::var_os("BEST").is_some() {
+        options.selection = fibula_feed::Selection::Best;
+    }
+    let table = load(path, &options, &mut |_| ())?;
     let load_time_ms = start.elapsed().as_millis();
 
     let start = Instant::now();
@@ -30,7 +35,7 @@ fn show(path: &str) -> Result<(), LoadError> {
     let _ = decompressor.and_then(|mut input| io::copy(&mut input, &mut io::sink()));
     let decompress_time_ms = start.elapsed().as_millis();
 
-    let report = &table.report;
+    let report = table.report();
     println!("{path}: {}, {} lines", report.compression, report.lines);
     println!("  {} IPv4 and {} IPv6 routes", report.routes_v4, report.routes_v6);
     println!("  {} next hops", table.next_hops.len());
@@ -39,7 +44,13 @@ fn show(path: &str) -> Result<(), LoadError> {
         println!("  {truncation}");
     }
     if report.bad_lines > 0 {
-        println!("  {} bad lines", report.bad_lines);
+        println!("  {} bad lines or records", report.bad_lines);
+    }
+    for fault in &report.faults {
+        println!("  {fault}");
+    }
+    for counts in report.peers.iter().filter(|counts| counts.chosen != [false; 2]) {
+        println!("  {}: announced {:?}, withdrawn {:?}", counts.peer, counts.announced, counts.withdrawn);
     }
     for bad in &report.first_bad {
         println!("  {bad}\n    {}", bad.excerpt());

@@ -1,8 +1,12 @@
-//! Where routes come from: text tables, plain or compressed.
+//! Where routes come from: MRT files, BGP updates and text tables, plain or compressed.
 //!
-//! - [`text`]: one line of text to a prefix and what it leads to. Does no I/O.
+//! - [`text`]: one line of text to a route, or to what a peer said. Does no I/O.
+//! - [`mrt`]: the records of route collectors and routing daemons. Does no I/O.
+//! - [`bgp`]: the messages and path attributes in them.
+//! - [`event`]: what all of these say: who announces or withdraws what.
 //! - [`compression`]: gzip, bzip2, xz and zstd, told apart by their first bytes.
-//! - [`load`](load()), [`load_reader`]: a whole file to a [`Table`] and a [`Report`] of what was met on the way.
+//! - [`load`](load()), [`load_all`], [`load_reader`]: whole files to a [`Table`] and a [`Report`] of what was met on the
+//!   way; [`Selection`] says whose routes are taken. [`survey`] counts them, [`events`] tells what was said.
 //! - [`NextHops`]: what the numbered next hops of a table stand for.
 //!
 //! ```
@@ -21,18 +25,23 @@
 //! assert_eq!(table.next_hops.label(next_hop).unwrap().to_string(), "192.0.2.2");
 //! assert_eq!((table.v4.len(), table.v6.len()), (2, 1));
 //! assert_eq!(
-//!     table.report.first_bad[0].to_string(),
+//!     table.report().first_bad[0].to_string(),
 //!     "routes.txt:4:14: prefix length 33 is above the 32 bits of IPv4",
 //! );
 //! # Ok::<(), fibula_feed::LoadError>(())
 //! ```
 
+pub mod bgp;
 pub mod compression;
+pub mod event;
 mod load;
+pub mod mrt;
 mod next_hops;
 pub mod text;
 
 pub use load::{
-    BadLine, LoadError, LoadOptions, MAX_LINE_BYTES, Progress, Report, Table, Truncation, load, load_reader,
+    BadLine, Content, LoadError, LoadOptions, MAX_LINE_BYTES, PeerCounts, PeerName, PeerNameError, Progress,
+    Report, Selection, Table, Truncation, events, events_reader, load, load_all, load_reader, survey,
+    survey_reader,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};

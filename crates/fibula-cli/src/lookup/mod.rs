@@ -28,11 +28,10 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.algorithm {
         known(name)?;
     }
-    if table::is_stdin(&args.table) && args.addresses.is_empty() {
+    if args.source.table.iter().any(|path| table::is_stdin(path)) && args.addresses.is_empty() {
         return Err(Failure::WrongUse("table and addresses cannot both come from standard input".to_owned()));
     }
-    let limits = table::limits(args.memory_limit);
-    let table = table::load(&args.table, limits, args.mask, args.strict, say)?;
+    let table = table::load_feeds(&args.source.table, &args.source.feed, say)?;
     let started = Instant::now();
     let finders = finders(args, &table);
     let rows = Rows::new(args.output.format(), &table.next_hops);
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
 
 fn finders<'a>(args: &LookupArgs, table: &'a Table) -> (Finder<'a, u32>, Finder<'a, u128>) {
     let algorithm = args.algorithm.as_deref();
-    let limits = table::limits(args.memory_limit);
+    let limits = table::limits(args.source.feed.memory_limit);
     (Finder::new(&table.v4, limits, algorithm), Finder::new(&table.v6, limits, algorithm))
 }
 

@@ -1,8 +1,18 @@
-//! A whole file to a table.
+//! Whole files to a table.
 
+mod blocks;
+mod choice;
 mod error;
+mod input;
 mod lines;
+mod pass;
+mod peek;
+#[cfg(test)]
+mod peers_tests;
+#[cfg(test)]
+mod real_tests;
 mod report;
+mod routes;
 #[cfg(test)]
 mod tests;
 
@@ -12,31 +22,40 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fibula::memory::Limits;
-use fibula::net::{Family, HostBits, IpPrefix, Key, NextHop, Prefix, Route};
-use fibula::rib::{Rib, RibError};
+use fibula::net::{Family, HostBits};
+use fibula::rib::Rib;
 
-use crate::compression::{Decompressor, Fault};
+use crate::event::Event;
 use crate::next_hops::NextHops;
-use crate::text::{self, Entry, LineError, LineErrorKind};
-use error::LoadErrorKind;
-use lines::{Line, Lines};
+use choice::{Tally, Wanted};
+use error::{LoadErrorKind, Place};
+use input::{Input, Readings};
+use pass::Pass;
+use routes::Routes;
 
+pub use choice::{PeerCounts, PeerName, PeerNameError, Selection};
 pub use error::LoadError;
 pub use lines::MAX_LINE_BYTES;
-pub use report::{BadLine, Report, Truncation};
+pub use report::{BadLine, Content, Report, Truncation};
 
 /// How to load.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Stop at the first bad line or cut stream, instead of counting it and loading the rest.
+    /// Stop at the first bad line or record, or where the file ends early, instead of counting it and loading the
+    /// rest.
     pub strict: bool,
-    /// What to do with bits set behind a prefix length. Refusing them makes the line a bad one.
+    /// What to do with bits set behind a prefix length in text. Refusing them makes the line a bad one. In MRT they are
+    /// cleared and counted, as RFC 4271 calls them irrelevant.
     pub host_bits: HostBits,
-    /// What the table of each family may take, and the labels of the next hops.
+    /// What the table of each family may take, the labels of the next hops, and what is kept of routes meanwhile.
     pub limits: Limits,
     /// Keep this family only.
     pub family: Option<Family>,
+    /// Whose routes to take where there are several peers.
+    pub selection: Selection,
+    /// How many threads may work on MRT files; 0 and 1 start none. The table is the same.
+    pub threads: usize,
 }
 
 /// How far loading has come.
@@ -47,11 +66,13 @@ pub struct Progress {
     pub bytes_read: u64,
     /// Bytes of the file, compressed; none where that cannot be known (a pipe).
     pub bytes_total: Option<u64>,
-    /// Lines read.
+    /// Lines or records read.
     pub lines: u64,
+    /// Whether this is the reading that only counts the peers' routes.
+    pub counting: bool,
 }
 
-/// What a file held.
+/// What the feeds held.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Table {
@@ -61,32 +82,60 @@ pub struct Table {
     pub v6: Rib<u128>,
     /// What the next hops of both stand for.
     pub next_hops: NextHops,
-    /// What was met on the way.
-    pub report: Report,
+    /// What was met on the way, a report a feed.
+    pub reports: Vec<Report>,
 }
 
-/// Loads the file at `path`, which may be compressed (see [`compression`](crate::compression)), in any of the
-/// forms of [`text::FORMS`].
+impl Table {
+    /// The report of the first feed, which mostly is the only one.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.reports[0]
+    }
+}
+
+/// Loads the file at `path`, which may be compressed (see [`compression`](crate::compression)): MRT, or text in any
+/// of the forms of [`text::FORMS`](crate::text::FORMS). Which of the two is told by its first bytes.
 ///
-/// `progress` is called about every 256 KiB of text, and once at the end.
+/// `progress` is called about every 256 KiB of decompressed content, and at the end of each reading.
 ///
 /// # Errors
-/// When the file cannot be read, its compressed stream is damaged, or a table would exceed its limits. With
-/// [`LoadOptions::strict`] also at the first bad line, and when the compressed stream ends early.
+/// When the file cannot be read, its compressed stream is damaged, a table would exceed its limits, or a named peer is
+/// not there. With [`LoadOptions::strict`] also at the first bad line or record, and when the file ends early.
 pub fn load(
     path: impl AsRef<Path>,
     options: &LoadOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Table, LoadError> {
-    let path = path.as_ref();
-    let name: Arc<str> = path.to_string_lossy().into();
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-    let (metadata, mut file) = opened.map_err(|error| LoadError::new(&name, LoadErrorKind::Open(error)))?;
-    let bytes_total = metadata.is_file().then_some(metadata.len());
-    Loader::new(name, options).run(&mut file, bytes_total, progress)
+    load_all(&[path], options, progress)
+}
+
+/// Loads several files into one table. Where more than one has a prefix, the better path stays: the shortest AS path, a
+/// path of unknown length behind all others; then the lowest peer address, tables without peers last; then the file
+/// that comes first.
+///
+/// # Errors
+/// As those of [`load`].
+///
+/// # Panics
+/// When there are no paths.
+pub fn load_all(
+    paths: &[impl AsRef<Path>],
+    options: &LoadOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Table, LoadError> {
+    let mut loader = Loader::new(options);
+    for (index, path) in paths.iter().enumerate() {
+        let (name, file, bytes_total) = open(path.as_ref())?;
+        loader.feed(name, Input::File(file), bytes_total, paths.len() > index + 1, progress)?;
+    }
+    loader.finish()
 }
 
 /// Loads what `input` gives, as [`load`] does; `name` stands for it in errors and in the report.
+///
+/// With [`Selection::MostRoutes`] a feed of several peers is read twice: what `input` gives is kept for that, compressed
+/// as it is, up to the memory limit, or 2 GiB where there is none.
 ///
 /// # Errors
 /// As those of [`load`].
@@ -96,153 +145,205 @@ pub fn load_reader(
     options: &LoadOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Table, LoadError> {
-    Loader::new(name.into(), options).run(&mut input, None, progress)
+    let readings = Readings::default();
+    let mut loader = Loader { readings: Some(&readings), ..Loader::new(options) };
+    let input = Input::stream(&mut input, &readings, options.limits.memory_bytes);
+    loader.feed(name.into(), input, None, false, progress)?;
+    loader.finish()
 }
 
-/// Text between two calls of the progress function.
-const PROGRESS_BYTES: u64 = 256 << 10;
+/// Counts what the peers of a file said, without making a table of it.
+///
+/// # Errors
+/// As those of [`load`].
+pub fn survey(
+    path: impl AsRef<Path>,
+    options: &LoadOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, LoadError> {
+    let (name, mut file, bytes_total) = open(path.as_ref())?;
+    Loader::new(options).survey(name, &mut file, bytes_total, progress)
+}
+
+/// Counts what the peers of what `input` gives said, as [`survey`] does.
+///
+/// # Errors
+/// As those of [`load`].
+pub fn survey_reader(
+    name: &str,
+    mut input: impl Read,
+    options: &LoadOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, LoadError> {
+    Loader::new(options).survey(name.into(), &mut input, None, progress)
+}
+
+/// Tells what the feed says, in its order, instead of making a table of it: of the peers that
+/// [`LoadOptions::selection`] names, where [`Selection::Best`] means all. Lines of plain tables come as announcements of
+/// nobody.
+///
+/// # Errors
+/// As those of [`load`], and what `each` returns: [`LoadError::stopped`].
+pub fn events(
+    path: impl AsRef<Path>,
+    options: &LoadOptions,
+    each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, LoadError> {
+    let (name, file, bytes_total) = open(path.as_ref())?;
+    Loader { each: Some(each), ..Loader::new(options) }.tell(name, Input::File(file), bytes_total, progress)
+}
+
+/// Tells what `input` says, as [`events`] does.
+///
+/// # Errors
+/// As those of [`events`].
+pub fn events_reader(
+    name: &str,
+    mut input: impl Read,
+    options: &LoadOptions,
+    each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, LoadError> {
+    let readings = Readings::default();
+    let input = Input::stream(&mut input, &readings, options.limits.memory_bytes);
+    let loader = Loader { readings: Some(&readings), each: Some(each), ..Loader::new(options) };
+    loader.tell(name.into(), input, None, progress)
+}
+
+fn open(path: &Path) -> Result<(Arc<str>, File, Option<u64>), LoadError> {
+    let name: Arc<str> = path.to_string_lossy().into();
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+    let (metadata, file) = opened.map_err(|error| LoadError::new(&name, LoadErrorKind::Open(error)))?;
+    Ok((name, file, metadata.is_file().then_some(metadata.len())))
+}
 
 struct Loader<'a> {
     options: &'a LoadOptions,
-    table: Table,
+    routes: Routes,
+    reports: Vec<Report>,
+    /// To be told whether a stream needs a second reading.
+    readings: Option<&'a Readings>,
+    /// Who is told what was said, instead of the routes.
+    each: Option<Each<'a>>,
 }
 
+/// Is told what was said.
+type Each<'a> = &'a mut (dyn FnMut(Event) -> io::Result<()> + Send);
+
 impl<'a> Loader<'a> {
-    fn new(name: Arc<str>, options: &'a LoadOptions) -> Self {
-        let table = Table {
-            v4: Rib::new(options.limits),
-            v6: Rib::new(options.limits),
-            next_hops: NextHops::new(options.limits),
-            report: Report::new(name),
-        };
-        Self { options, table }
+    fn new(options: &'a LoadOptions) -> Self {
+        Self { options, routes: Routes::new(options.limits), reports: Vec::new(), readings: None, each: None }
     }
 
-    fn run(
+    fn feed(
+        &mut self,
+        name: Arc<str>,
+        mut input: Input<'_>,
+        bytes_total: Option<u64>,
+        more: bool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), LoadError> {
+        let settled = match &self.options.selection {
+            Selection::MostRoutes => None,
+            Selection::Peers(names) => Some(Wanted::Named(names.clone())),
+            Selection::Best => Some(Wanted::All),
+        };
+        if let (Some(readings), Some(_)) = (self.readings, &settled) {
+            readings.once();
+        }
+        let mut pass = self.pass(&name, settled, bytes_total);
+        if let Err(error) = pass.run(&mut input, progress) {
+            return Err(match input.overflow() {
+                Some(limit_bytes) if error.io_error().is_some() => {
+                    LoadError::new(&name, LoadErrorKind::TooLongToReadTwice { limit_bytes })
+                }
+                _ => error,
+            });
+        }
+        let mut report = pass.report;
+        if pass.counting && !pass.tally.is_empty() {
+            let wanted = pass.tally.most();
+            if let Some(limit_bytes) = input.overflow() {
+                return Err(LoadError::new(&name, LoadErrorKind::TooLongToReadTwice { limit_bytes }));
+            }
+            let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
+            let mut again = input.again().map_err(read)?;
+            let mut pass = self.pass(&name, Some(wanted), bytes_total);
+            pass.run(&mut again, progress)?;
+            report = pass.finish();
+        } else {
+            report.peers = pass.tally.finish(&pass.wanted);
+        }
+        let ended = self.routes.end_feed(more, &mut report);
+        ended.map_err(|refusal| LoadError::new(&name, refusal.at(Place::End)))?;
+        self.reports.push(report);
+        Ok(())
+    }
+
+    fn survey(
         mut self,
+        name: Arc<str>,
         input: &mut dyn Read,
         bytes_total: Option<u64>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Table, LoadError> {
-        let input =
-            Decompressor::new(input).map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?;
-        self.table.report.compression = input.compression();
-        let mut lines = Lines::new(input);
-        let mut due = PROGRESS_BYTES;
-        loop {
-            match lines.next() {
-                Ok(None) => break,
-                Ok(Some(line)) => self.line(&line)?,
-                Err(error) => {
-                    self.fault(lines.input(), error)?;
-                    break;
-                }
-            }
-            if lines.bytes_read() >= due {
-                due = lines.bytes_read() + PROGRESS_BYTES;
-                progress(self.progress(lines.input(), bytes_total));
-            }
-        }
-        progress(self.progress(lines.input(), bytes_total));
-        self.table.report.routes_v4 = self.table.v4.len() as u64;
-        self.table.report.routes_v6 = self.table.v6.len() as u64;
-        Ok(self.table)
+    ) -> Result<Report, LoadError> {
+        let mut pass = self.pass(&name, None, bytes_total);
+        pass.run(input, progress)?;
+        let wanted = pass.tally.most();
+        pass.wanted = wanted;
+        Ok(pass.finish())
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<(), LoadError> {
-        self.table.report.lines += 1;
-        let (text, entry) = match *line {
-            Line::Whole(mut text) => {
-                // Editors of some systems put a byte order mark in front.
-                if self.table.report.lines == 1 {
-                    text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-                }
-                (text, text::decode(text, self.options.host_bits))
-            }
-            Line::TooLong(text) => {
-                let kind = LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES };
-                (text, Err(LineError::new(kind, MAX_LINE_BYTES)))
-            }
-        };
-        match entry {
-            Ok(Some(entry)) => self.entry(entry),
-            Ok(None) => {
-                self.table.report.comments += 1;
-                Ok(())
-            }
-            Err(error) => self.bad_line(error, text),
+    /// A reading; one that only counts where it is not settled whose routes are wanted.
+    fn pass(&mut self, name: &Arc<str>, settled: Option<Wanted>, bytes_total: Option<u64>) -> Pass<'a, '_> {
+        Pass {
+            options: self.options,
+            routes: &mut self.routes,
+            each: self.each.as_deref_mut().map(|each| each as Each<'_>),
+            report: Report::new(Arc::clone(name)),
+            counting: settled.is_none(),
+            wanted: settled.unwrap_or(Wanted::Nobody),
+            tally: Tally::default(),
+            peers: None,
+            readings: self.readings,
+            bytes_total,
         }
     }
 
-    fn entry(&mut self, Entry { prefix, next_hop }: Entry) -> Result<(), LoadError> {
-        if self.options.family.is_some_and(|family| family != prefix.family()) {
-            self.table.report.left_out += 1;
-            return Ok(());
-        }
-        let line = self.table.report.lines;
-        let next_hop = self
-            .table
-            .next_hops
-            .intern(next_hop)
-            .map_err(|error| self.error(LoadErrorKind::NextHops { line, error }))?;
-        let before = match prefix {
-            IpPrefix::V4(prefix) => insert(&mut self.table.v4, prefix, next_hop),
-            IpPrefix::V6(prefix) => insert(&mut self.table.v6, prefix, next_hop),
-        };
-        if let Some(before) = before.map_err(|error| self.error(LoadErrorKind::Rib { line, error }))? {
-            self.table.report.repeated += 1;
-            self.table.report.repeated_changed += u64::from(before != next_hop);
+    fn tell(
+        mut self,
+        name: Arc<str>,
+        input: Input<'_>,
+        bytes_total: Option<u64>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Report, LoadError> {
+        self.feed(name, input, bytes_total, false, progress)?;
+        self.check_names()?;
+        Ok(self.reports.remove(0))
+    }
+
+    /// Whether a peer that was named is there.
+    fn check_names(&self) -> Result<(), LoadError> {
+        if let Selection::Peers(names) = &self.options.selection {
+            let peers = || self.reports.iter().flat_map(|report| &report.peers);
+            if !peers().any(|counts| counts.chosen != [false; 2]) {
+                let kind = LoadErrorKind::NoPeer { names: names.clone(), peers: peers().count() };
+                return Err(LoadError::new(&self.reports[0].name, kind));
+            }
         }
         Ok(())
     }
 
-    fn bad_line(&mut self, error: LineError, text: &[u8]) -> Result<(), LoadError> {
-        let report = &mut self.table.report;
-        report.bad_lines += 1;
-        if report.first_bad.len() < Report::MOST_BAD {
-            let bad = BadLine::new(&report.name, report.lines, error, text);
-            if self.options.strict {
-                return Err(self.error(LoadErrorKind::Line(bad)));
-            }
-            report.first_bad.push(bad);
+    fn finish(mut self) -> Result<Table, LoadError> {
+        self.check_names()?;
+        let name = Arc::clone(&self.reports[0].name);
+        let (ribs, next_hops) =
+            self.routes.finish().map_err(|refusal| LoadError::new(&name, refusal.at(Place::End)))?;
+        for report in &mut self.reports {
+            report.routes_v4 = ribs.v4.len() as u64;
+            report.routes_v6 = ribs.v6.len() as u64;
         }
-        Ok(())
+        Ok(Table { v4: ribs.v4, v6: ribs.v6, next_hops, reports: self.reports })
     }
-
-    /// Decides what an error of the input means: an end that is reported, or the end of the matter.
-    fn fault(&mut self, input: &Decompressor<&mut dyn Read>, error: io::Error) -> Result<(), LoadError> {
-        let bytes = input.bytes_read();
-        let compression = input.compression();
-        let kind = match input.fault() {
-            Fault::Input => LoadErrorKind::Read { bytes, error },
-            Fault::Damaged => LoadErrorKind::Damaged { compression, bytes, error },
-            Fault::EndsEarly => {
-                let report = &mut self.table.report;
-                let name = Arc::clone(&report.name);
-                let truncation = Truncation { name, compression, bytes, lines: report.lines };
-                if !self.options.strict {
-                    report.truncated = Some(truncation);
-                    return Ok(());
-                }
-                LoadErrorKind::Truncated(truncation)
-            }
-        };
-        Err(self.error(kind))
-    }
-
-    fn progress(&self, input: &Decompressor<&mut dyn Read>, bytes_total: Option<u64>) -> Progress {
-        Progress { bytes_read: input.bytes_read(), bytes_total, lines: self.table.report.lines }
-    }
-
-    fn error(&self, kind: LoadErrorKind) -> LoadError {
-        LoadError::new(&self.table.report.name, kind)
-    }
-}
-
-fn insert<K: Key>(
-    rib: &mut Rib<K>,
-    prefix: Prefix<K>,
-    next_hop: NextHop,
-) -> Result<Option<NextHop>, RibError> {
-    rib.insert(Route::new(prefix, next_hop))
 }

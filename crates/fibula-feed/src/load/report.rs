@@ -3,12 +3,23 @@
 use core::fmt;
 use std::sync::Arc;
 
+use super::choice::PeerCounts;
 use crate::compression::Compression;
+use crate::mrt::Fault;
 use crate::text::LineError;
+
+/// What kind of file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// Lines of text.
+    Text,
+    /// Records of MRT.
+    Mrt,
+}
 
 /// What a file held, and what was wrong with it.
 ///
-/// `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
+/// Of a plain table, `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -16,26 +27,47 @@ pub struct Report {
     pub name: Arc<str>,
     /// How it is compressed.
     pub compression: Compression,
-    /// Lines read.
+    /// What kind of file it is.
+    pub content: Content,
+    /// Lines or records read.
     pub lines: u64,
-    /// Different IPv4 prefixes.
+    /// IPv4 prefixes of the table: of all feeds together, where there are several.
     pub routes_v4: u64,
-    /// Different IPv6 prefixes.
+    /// IPv6 prefixes of the table.
     pub routes_v6: u64,
     /// Lines that are blank or a comment.
     pub comments: u64,
-    /// Lines with a prefix that was given before; the last line wins.
+    /// Routes whose prefix (and peer, and path) was there before; the last counts.
     pub repeated: u64,
-    /// Those among the `repeated` whose next hop differs from that of the line before.
+    /// Those among the `repeated` whose next hop differs from the one before.
     pub repeated_changed: u64,
     /// Good lines of a family that was not asked for.
     pub left_out: u64,
-    /// Lines that could not be read.
+    /// Lines that could not be read; of MRT, records and routes.
     pub bad_lines: u64,
-    /// The first of them, at most [`Report::MOST_BAD`].
+    /// The first of the bad lines of text, at most [`Report::MOST_BAD`].
     pub first_bad: Vec<BadLine>,
-    /// Set when the compressed stream ends early: all lines that were complete have been loaded.
+    /// Set when the compressed stream ends early: all that was complete has been loaded.
     pub truncated: Option<Truncation>,
+    /// The peers, by their addresses, and what they said. None in plain tables.
+    pub peers: Vec<PeerCounts>,
+    /// Routes that gave way to a better one of another peer, path or feed.
+    pub outrivalled: u64,
+    /// Withdrawals of what was not there.
+    pub withdrawn_absent: u64,
+    /// Sessions that ended; all that their peers had announced was withdrawn.
+    pub sessions_ended: u64,
+    /// Records and fields of other families, or of kinds that hold no routes of a peer.
+    pub other_families: u64,
+    /// Prefixes of MRT with bits set behind their length: read, the bits cleared.
+    pub trailing_bits: u64,
+    /// Other oddities that cost nothing: malformed attributes, bytes too many.
+    pub warnings: u64,
+    /// Bytes, decompressed, that belong to no record that could be found.
+    pub lost_bytes: u64,
+    /// The first of the bad records and of the oddities, at most [`Report::MOST_BAD`] each, with their places in the
+    /// decompressed file.
+    pub faults: Vec<Fault>,
 }
 
 impl Report {
@@ -46,6 +78,7 @@ impl Report {
         Self {
             name,
             compression: Compression::Plain,
+            content: Content::Text,
             lines: 0,
             routes_v4: 0,
             routes_v6: 0,
@@ -56,6 +89,40 @@ impl Report {
             bad_lines: 0,
             first_bad: Vec::new(),
             truncated: None,
+            peers: Vec::new(),
+            outrivalled: 0,
+            withdrawn_absent: 0,
+            sessions_ended: 0,
+            other_families: 0,
+            trailing_bits: 0,
+            warnings: 0,
+            lost_bytes: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Whether something was lost: a bad line or record, bytes without records, an end before the end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.bad_lines == 0 && self.lost_bytes == 0 && self.truncated.is_none()
+    }
+
+    /// Counts a fault of MRT, and keeps it where few of its sort came before.
+    pub(super) fn fault(&mut self, fault: Fault) {
+        self.lost_bytes += fault.lost_bytes().unwrap_or(0);
+        let count = if fault.is_trailing_bits() {
+            &mut self.trailing_bits
+        } else if fault.is_warning() {
+            &mut self.warnings
+        } else {
+            &mut self.bad_lines
+        };
+        *count += 1;
+        let alike = |kept: &&Fault| {
+            (kept.is_warning(), kept.is_trailing_bits()) == (fault.is_warning(), fault.is_trailing_bits())
+        };
+        if fault.is_end() || self.faults.iter().filter(alike).count() < Self::MOST_BAD {
+            self.faults.push(fault);
         }
     }
 }
@@ -138,6 +205,7 @@ pub struct Truncation {
     pub(super) name: Arc<str>,
     pub(super) compression: Compression,
     pub(super) bytes: u64,
+    pub(super) content: Content,
     pub(super) lines: u64,
 }
 
@@ -154,7 +222,7 @@ impl Truncation {
         self.bytes
     }
 
-    /// Complete lines before the cut.
+    /// Complete lines or records before the cut.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines
@@ -163,10 +231,11 @@ impl Truncation {
 
 impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, compression, bytes, lines } = self;
+        let Self { name, compression, bytes, content, lines } = self;
+        let unit = if *content == Content::Mrt { "record" } else { "line" };
         write!(
             f,
-            "{name}: the {compression} stream ends early, at byte {bytes} of the file, behind line {lines}"
+            "{name}: the {compression} stream ends early, at byte {bytes} of the file, behind {unit} {lines}"
         )
     }
 }

@@ -25,6 +25,11 @@ pub(crate) enum LineErrorKind {
     NotAnOrigin,
     OriginTooLarge,
     ExtraField,
+    MissingField(&'static str),
+    NotATime,
+    NotAWord { wanted: &'static str },
+    Address(AddressError),
+    OtherKind,
     LineTooLong { limit_bytes: usize },
 }
 
@@ -82,6 +87,13 @@ impl fmt::Display for Reason {
             LineErrorKind::ExtraField => {
                 f.write_str("there is more on the line than a prefix and a next hop")
             }
+            LineErrorKind::MissingField(what) => write!(f, "the line ends before its {what}"),
+            LineErrorKind::NotATime => f.write_str("the time is no number of seconds"),
+            LineErrorKind::NotAWord { wanted } => write!(f, "{wanted} is wanted here"),
+            LineErrorKind::Address(error) => write!(f, "in the peer: {}", error.reason()),
+            LineErrorKind::OtherKind => f.write_str(
+                "a line with a peer in a table without, or the other way round: which of them counts is not known",
+            ),
             LineErrorKind::LineTooLong { limit_bytes } => {
                 write!(f, "the line is longer than {limit_bytes} bytes")
             }

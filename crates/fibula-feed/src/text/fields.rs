@@ -9,12 +9,13 @@ pub(super) struct Field<'a> {
     pub(super) offset: usize,
 }
 
-/// No form has more than three fields, and one more is enough to say where the surplus begins.
-const KEPT: usize = 4;
+/// No form has more than seven fields, and one more is enough to say where the surplus begins.
+const KEPT: usize = 8;
 
 /// The words of a line, in order.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
+    line: &'a [u8],
     words: [Field<'a>; KEPT],
     count: usize,
     /// Where the last word of the line ends.
@@ -24,7 +25,7 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub(super) fn split(line: &'a [u8]) -> Self {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let mut fields = Self { words: [Field::default(); KEPT], count: 0, end: 0 };
+        let mut fields = Self { line, words: [Field::default(); KEPT], count: 0, end: 0 };
         let mut at = 0;
         while fields.count < KEPT {
             while at < line.len() && is_blank(line[at]) {
@@ -42,6 +43,11 @@ impl<'a> Fields<'a> {
             fields.end = at;
         }
         fields
+    }
+
+    /// The whole line, for forms that separate their fields in another way.
+    pub(super) fn line(&self) -> &'a [u8] {
+        self.line
     }
 
     pub(super) fn is_empty(&self) -> bool {

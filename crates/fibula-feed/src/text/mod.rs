@@ -1,9 +1,10 @@
-//! One line of a text table to an entry. Does no I/O.
+//! One line of text to a route, or to what a peer said. Does no I/O.
 //!
 //! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so that a file may mix
 //! them. Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with
 //! `#`, holds no entry. A carriage return at the end of a line is ignored.
 
+mod bgpdump;
 mod error;
 mod fields;
 mod next_hop;
@@ -11,21 +12,24 @@ mod pfx2as;
 mod prefix;
 #[cfg(test)]
 mod tests;
+mod updates;
 
 use core::fmt;
 
 use fibula::net::{HostBits, IpPrefix};
 
+use crate::event::Event;
 use crate::next_hops::Label;
 use fields::Fields;
 
+pub use bgpdump::write as write_bgpdump;
 pub(crate) use error::LineErrorKind;
 pub use error::{LineError, Reason};
 
 /// All forms of lines. A line is in the first form that recognises it; the last recognises any.
 ///
 /// To add a form: a file that defines its `FORM`, and a line here.
-pub const FORMS: &[Form] = &[pfx2as::FORM, prefix::FORM];
+pub const FORMS: &[Form] = &[bgpdump::FORM, updates::FORM, pfx2as::FORM, prefix::FORM];
 
 /// A form that lines come in.
 #[derive(Clone, Copy)]
@@ -38,7 +42,7 @@ pub struct Form {
     /// A line in it.
     pub example: &'static str,
     recognises: fn(&Fields<'_>) -> bool,
-    decode: fn(&Fields<'_>, HostBits) -> Result<Entry, LineError>,
+    decode: fn(&Fields<'_>, HostBits) -> Result<Line, LineError>,
 }
 
 impl fmt::Debug for Form {
@@ -47,7 +51,16 @@ impl fmt::Debug for Form {
     }
 }
 
-/// What a line says: a prefix and where it leads. Prints as a line that is read back as the same entry.
+/// What a line says.
+#[derive(Debug, Clone)]
+pub enum Line {
+    /// A route of a table that names no peers.
+    Route(Entry),
+    /// What a peer said.
+    Event(Event),
+}
+
+/// A prefix and where it leads. Prints as a line that is read back as the same entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The addresses.
@@ -66,7 +79,7 @@ impl fmt::Display for Entry {
 ///
 /// # Errors
 /// Says what is wrong and in which column.
-pub fn decode(line: &[u8], host_bits: HostBits) -> Result<Option<Entry>, LineError> {
+pub fn decode(line: &[u8], host_bits: HostBits) -> Result<Option<Line>, LineError> {
     let fields = Fields::split(line);
     if fields.is_empty() || fields.is_comment() {
         return Ok(None);

@@ -5,7 +5,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
-use super::{Entry, Form, next_hop};
+use super::{Entry, Form, Line, next_hop};
 
 pub(super) const FORM: Form = Form {
     name: "pfx2as",
@@ -25,14 +25,14 @@ fn recognises(fields: &Fields<'_>) -> bool {
         && !length.bytes.iter().any(|byte| matches!(byte, b'.' | b':'))
 }
 
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Entry, LineError> {
+fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let [address, length, origin, ..] = fields.words() else {
         return Err(fields.ends(LineErrorKind::NoNextHop));
     };
     let prefix = parse(*address, *length, host_bits)?;
     let next_hop = next_hop::parse_origins(*origin)?;
     fields.refuse_behind(3)?;
-    Ok(Entry { prefix, next_hop })
+    Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
 /// Joined by a slash, the two fields are what the prefix parser reads.

@@ -4,7 +4,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
-use super::{Entry, Form, next_hop};
+use super::{Entry, Form, Line, next_hop};
 
 pub(super) const FORM: Form = Form {
     name: "prefix-next-hop",
@@ -15,7 +15,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// A prefix without a length is the address alone.
-fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Entry, LineError> {
+fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let (first, rest) = fields.words().split_first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
     let (next_hop, count) = match rest {
@@ -26,10 +26,10 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Entry, LineError> 
     };
     let next_hop = next_hop::parse(*next_hop)?;
     fields.refuse_behind(count)?;
-    Ok(Entry { prefix, next_hop })
+    Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
-fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
+pub(super) fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
     IpPrefix::parse(field.bytes, host_bits).map_err(|error| {
         let offset = field.offset + error.offset().unwrap_or(0);
         LineError::new(LineErrorKind::Prefix(error), offset)

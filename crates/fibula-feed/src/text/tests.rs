@@ -5,8 +5,20 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// The route of a plain line.
+fn decode_route(line: &[u8], host_bits: HostBits) -> Result<Option<Entry>, LineError> {
+    decode(line, host_bits).map(|line| line.map(route))
+}
+
+fn route(line: Line) -> Entry {
+    match line {
+        Line::Route(entry) => entry,
+        Line::Event(event) => panic!("{event:?}"),
+    }
+}
+
 fn read(line: &str) -> Result<Option<String>, String> {
-    decode(line.as_bytes(), HostBits::Refuse)
+    decode_route(line.as_bytes(), HostBits::Refuse)
         .map(|entry| entry.map(|entry| entry.to_string()))
         .map_err(|error| error.to_string())
 }
@@ -20,7 +32,7 @@ fn error(line: &str) -> String {
 }
 
 fn label(line: &str) -> Label {
-    decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap().next_hop
+    decode_route(line.as_bytes(), HostBits::Refuse).unwrap().unwrap().next_hop
 }
 
 #[test]
@@ -141,8 +153,8 @@ fn columns_host_bits_and_limits_can_be_asked_for() {
     let error = decode(line, HostBits::Refuse).unwrap_err();
     assert!(error.is_host_bits());
     assert_eq!((error.offset(), error.column()), (8, 9));
-    assert_eq!(decode(line, HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
-    assert_eq!(decode(b"10.0.0.1 8 1", HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
+    assert_eq!(decode_route(line, HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
+    assert_eq!(decode_route(b"10.0.0.1 8 1", HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
     let error = LineError::new(LineErrorKind::LineTooLong { limit_bytes: 65_536 }, 65_536);
     assert_eq!(error.to_string(), "column 65537: the line is longer than 65536 bytes");
 }
@@ -167,12 +179,12 @@ proptest! {
     #[test]
     fn what_is_printed_is_read_back(prefix in any_prefix(), next_hop in any_label()) {
         let entry = Entry { prefix, next_hop };
-        prop_assert_eq!(decode(entry.to_string().as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
+        prop_assert_eq!(decode_route(entry.to_string().as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
         let via = format!("\t{} via {}\r", entry.prefix, entry.next_hop);
-        prop_assert_eq!(decode(via.as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
+        prop_assert_eq!(decode_route(via.as_bytes(), HostBits::Refuse), Ok(Some(entry.clone())));
         if !matches!(entry.next_hop, Label::Address(_)) {
             let pfx2as = entry.to_string().replace(['/', ' '], "\t");
-            prop_assert_eq!(decode(pfx2as.as_bytes(), HostBits::Refuse), Ok(Some(entry)));
+            prop_assert_eq!(decode_route(pfx2as.as_bytes(), HostBits::Refuse), Ok(Some(entry)));
         }
     }
 
@@ -195,7 +207,10 @@ fn check_error(line: &[u8]) {
                 assert!(!error.reason().to_string().contains("at byte"), "{error}");
             }
             // Whatever is accepted prints as something that means the same.
-            Ok(Some(entry)) => assert_eq!(decode(entry.to_string().as_bytes(), host_bits), Ok(Some(entry))),
+            Ok(Some(Line::Route(entry))) => {
+                assert_eq!(decode_route(entry.to_string().as_bytes(), host_bits), Ok(Some(entry)));
+            }
+            Ok(Some(Line::Event(_))) => {}
             Ok(None) => {}
         }
     }

@@ -1,0 +1,102 @@
+//! `fibula peers`: whose routes a file has.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use fibula_feed::{PeerCounts, Report};
+use serde_json::{Value, json};
+
+use crate::args::{FeedArgs, Format, OutputArgs, QuietArgs};
+use crate::failure::{Failure, code};
+use crate::records::{self, Record};
+use crate::say::Say;
+use crate::table;
+use crate::text::{Grid, thousands};
+
+/// List the peers of a file and how many routes each has
+///
+/// A table dump or a file of updates has the routes of every peer of the collector. Any other command takes those of
+/// one: of each family the peer with most, marked with a star here. Choose another with --peer, or the best path over
+/// all with --best.
+///
+/// Of updates, announcements and withdrawals are counted, a prefix as often as it comes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  there are peers
+  1  there are none: the file names nobody
+  2  wrong use
+  3  the file cannot be read
+
+Examples:
+  fibula peers rib.20240101.0000.bz2
+  fibula peers latest-bview.gz --json")]
+pub(crate) struct PeersArgs {
+    /// The file: MRT, or text that names peers; '-' is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    feed: FeedArgs,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+const COLUMNS: &[&str] =
+    &["peer", "asn", "ipv4", "ipv6", "ipv4_withdrawn", "ipv6_withdrawn", "ipv4_default", "ipv6_default"];
+
+pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
+    let report = table::survey(&args.file, &args.feed, Say::new(args.quiet.quiet))?;
+    let mut out = anstream::stdout().lock();
+    match args.output.format() {
+        Format::Text => write_text(&mut out, &report)?,
+        format => {
+            let records: Vec<Record> = report.peers.iter().filter_map(record).collect();
+            records::write(&mut out, format, COLUMNS, &records)?;
+        }
+    }
+    out.flush()?;
+    Ok(if report.peers.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+}
+
+fn record(counts: &PeerCounts) -> Option<Record> {
+    let value = json!({
+        "peer": counts.peer.address,
+        "asn": counts.peer.asn,
+        "ipv4": counts.announced[0],
+        "ipv6": counts.announced[1],
+        "ipv4_withdrawn": counts.withdrawn[0],
+        "ipv6_withdrawn": counts.withdrawn[1],
+        "ipv4_default": counts.chosen[0],
+        "ipv6_default": counts.chosen[1],
+    });
+    if let Value::Object(record) = value { Some(record) } else { None }
+}
+
+fn write_text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    if report.peers.is_empty() {
+        return writeln!(out, "no peers");
+    }
+    let withdrawn = report.peers.iter().any(|counts| counts.withdrawn != [0; 2]);
+    let mut grid = Grid::new(&["peer", "AS", "IPv4", "IPv6", if withdrawn { "withdrawn" } else { "" }])
+        .right(&[1, 2, 3, 4]);
+    for counts in &report.peers {
+        let star = |slot: usize| if counts.chosen[slot] { "* " } else { "" };
+        let number = |slot: usize| format!("{}{}", star(slot), thousands(counts.announced[slot]));
+        let gone = counts.withdrawn[0] + counts.withdrawn[1];
+        grid.row([
+            counts.peer.address.to_string(),
+            counts.peer.asn.to_string(),
+            number(0),
+            number(1),
+            if withdrawn { thousands(gone) } else { String::new() },
+        ]);
+    }
+    writeln!(out, "{}", grid.render())
+}

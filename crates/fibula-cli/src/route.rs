@@ -1,0 +1,215 @@
+//! `fibula route`: single routes and prefixes, in the words of those who know iproute2.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use fibula::net::{HostBits, IpPrefix, Key, Prefix, Route};
+use fibula::rib::Rib;
+use fibula_feed::compression::Decompressor;
+use fibula_feed::{NextHops, Table};
+use serde_json::Value;
+
+use crate::args::{Format, LookupArgs, OutputArgs, QuietArgs, SourceArgs};
+use crate::failure::{Failure, code};
+use crate::lookup;
+use crate::records::{self, Record};
+use crate::say::Say;
+use crate::table;
+
+/// Show routes, or find the route of an address
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula route show --table routes.txt 192.0.2.0/24 --include-sub
+  fibula route get --table routes.txt 192.0.2.1")]
+pub(crate) struct RouteArgs {
+    #[command(subcommand)]
+    command: RouteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RouteCommand {
+    Show(ShowArgs),
+    Get(LookupArgs),
+}
+
+/// Show the routes of prefixes, those around them and those inside them
+///
+/// Without prefixes, all routes are shown. A prefix without a length is a single address. Each route appears once, in
+/// the order of the table.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  a route was found
+  1  none was
+  2  wrong use
+  3  a prefix is none, or the table cannot be read
+
+Examples:
+  fibula route show --table rib.gz 193.0.0.0/21
+  fibula route show --table rib.gz 193.0.0.0/8 --include-sub --format csv
+  fibula route show --table rib.gz --prefix-file mine.txt --include-super --include-sub")]
+pub(crate) struct ShowArgs {
+    /// The prefixes
+    #[arg(value_name = "PREFIX", value_parser = prefix)]
+    prefixes: Vec<IpPrefix>,
+
+    /// Read prefixes from this file too, one a line, plain or compressed; '#' begins a comment
+    #[arg(long, value_name = "FILE")]
+    prefix_file: Option<PathBuf>,
+
+    /// The routes of exactly these prefixes: what is done without any of the three
+    #[arg(long, conflicts_with_all = ["include_super", "include_sub"])]
+    exact_match: bool,
+
+    /// Also the routes that contain a prefix
+    #[arg(long)]
+    include_super: bool,
+
+    /// Also the routes inside a prefix
+    #[arg(long)]
+    include_sub: bool,
+
+    #[command(flatten)]
+    source: SourceArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+pub(crate) const COLUMNS: &[&str] = &["prefix", "next_hop"];
+
+pub(crate) fn run(args: &RouteArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        RouteCommand::Show(args) => show(args),
+        RouteCommand::Get(args) => lookup::run(args),
+    }
+}
+
+fn prefix(text: &str) -> Result<IpPrefix, String> {
+    IpPrefix::parse(text.as_bytes(), HostBits::Refuse).map_err(|error| error.to_string())
+}
+
+fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let mut prefixes = args.prefixes.clone();
+    if let Some(path) = &args.prefix_file {
+        prefixes.extend(read_prefixes(path)?);
+    }
+    let all = args.prefixes.is_empty() && args.prefix_file.is_none();
+    let table = table::load_feeds(&args.source.table, &args.source.feed, Say::new(args.quiet.quiet))?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut rows = Rows::new(&mut out, args.output.format())?;
+    if all {
+        table.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+        table.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+    } else {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for prefix in prefixes {
+            match prefix {
+                IpPrefix::V4(prefix) => found(args, &table.v4, prefix, &mut v4),
+                IpPrefix::V6(prefix) => found(args, &table.v6, prefix, &mut v6),
+            }
+        }
+        in_order(&mut v4).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
+        in_order(&mut v6).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
+    }
+    let count = rows.end()?;
+    out.flush()?;
+    Ok(if count == 0 { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+}
+
+fn found<K: Key>(args: &ShowArgs, rib: &Rib<K>, prefix: Prefix<K>, routes: &mut Vec<Route<K>>) {
+    if args.include_super {
+        routes.extend(rib.covers(prefix));
+    }
+    if args.include_sub {
+        routes.extend(rib.subnets(prefix));
+    } else {
+        routes.extend(rib.get(prefix).map(|next_hop| Route::new(prefix, next_hop)));
+    }
+}
+
+/// Each route once.
+fn in_order<K: Key>(routes: &mut Vec<Route<K>>) -> &[Route<K>] {
+    routes.sort_unstable_by_key(|route| (route.prefix.addr(), route.prefix.len()));
+    routes.dedup();
+    routes
+}
+
+fn read_prefixes(path: &Path) -> Result<Vec<IpPrefix>, Failure> {
+    let reading = |error: &io::Error| Failure::reading(&path.display().to_string(), error);
+    let input = std::fs::File::open(path).and_then(Decompressor::new).map_err(|error| reading(&error))?;
+    let mut prefixes = Vec::new();
+    for (index, line) in BufReader::new(input).split(b'\n').enumerate() {
+        let line = line.map_err(|error| reading(&error))?;
+        let text = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let prefix = IpPrefix::parse(text, HostBits::Refuse);
+        prefixes.push(prefix.map_err(|error| {
+            Failure::BadInput(format!("{}:{}: {}", path.display(), index + 1, error.reason()))
+        })?);
+    }
+    Ok(prefixes)
+}
+
+/// Routes as rows, in every form of output.
+pub(crate) struct Rows<'a> {
+    out: &'a mut dyn Write,
+    format: Format,
+    count: u64,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write, format: Format) -> io::Result<Self> {
+        match format {
+            Format::Csv => writeln!(out, "{}", COLUMNS.join(","))?,
+            Format::Json => out.write_all(b"[")?,
+            Format::Text | Format::JsonLine => {}
+        }
+        Ok(Self { out, format, count: 0 })
+    }
+
+    pub(crate) fn add<K: Key>(&mut self, route: Route<K>, next_hops: &NextHops) -> io::Result<()> {
+        let label = next_hops.label(route.next_hop).map(ToString::to_string).unwrap_or_default();
+        self.count += 1;
+        match self.format {
+            Format::Text => writeln!(self.out, "{} {label}", route.prefix),
+            Format::Csv => writeln!(self.out, "{},{}", route.prefix, records::csv_field(&label)),
+            Format::JsonLine => writeln!(self.out, "{}", object(route.prefix.to_string(), label)),
+            Format::Json => {
+                let comma = if self.count > 1 { "," } else { "" };
+                write!(self.out, "{comma}\n  {}", object(route.prefix.to_string(), label))
+            }
+        }
+    }
+
+    /// Behind the last; how many there were.
+    pub(crate) fn end(self) -> io::Result<u64> {
+        if self.format == Format::Json {
+            self.out.write_all(if self.count > 0 { b"\n]\n" } else { b"]\n" })?;
+        }
+        Ok(self.count)
+    }
+}
+
+fn object(prefix: String, next_hop: String) -> Value {
+    let mut record = Record::new();
+    record.insert("prefix".to_owned(), prefix.into());
+    record.insert("next_hop".to_owned(), next_hop.into());
+    record.into()
+}
+
+/// All routes of a table.
+pub(crate) fn write_all(table: &Table, out: &mut dyn Write, format: Format) -> io::Result<()> {
+    let mut rows = Rows::new(out, format)?;
+    table.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+    table.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+    rows.end().map(|_| ())
+}

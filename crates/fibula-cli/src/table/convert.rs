@@ -1,0 +1,82 @@
+//! `fibula table convert`: a table in another form.
+
+use std::io::Write;
+
+use fibula_feed::{LoadOptions, Selection, Table};
+
+use super::args::{ConvertArgs, Form};
+use super::load::{load_feeds, tell};
+use super::{intervals, write_to};
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::route;
+use crate::say::Say;
+
+pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
+    let say = Say::new(args.quiet.quiet);
+    if args.to == Form::Bgpdump {
+        return bgpdump(args, say);
+    }
+    if args.all_peers {
+        return Err(Failure::WrongUse(
+            "--all-peers is for --to bgpdump: in a table a prefix has one route; see --best".to_owned(),
+        ));
+    }
+    if args.to == Form::IntervalsParquet && !cfg!(feature = "parquet") {
+        return Err(Failure::WrongUse(
+            "this fibula was built without Parquet; one with it: cargo install fibula-cli --features parquet"
+                .to_owned(),
+        ));
+    }
+    let table = load_feeds(&args.files, &args.feed, say)?;
+    write_to(args.output.as_deref(), |out| write(args.to, &table, out))
+}
+
+fn write(form: Form, table: &Table, mut out: &mut (dyn Write + Send)) -> Result<(), Failure> {
+    let mut rows = |format| route::write_all(table, &mut out, format);
+    match form {
+        Form::Text => rows(Format::Text)?,
+        Form::Csv => rows(Format::Csv)?,
+        Form::Json => rows(Format::Json)?,
+        Form::JsonLine => rows(Format::JsonLine)?,
+        Form::Intervals => intervals::write_csv(table, &mut out)?,
+        Form::IntervalsParquet => parquet(table, out)?,
+        Form::Bgpdump => unreachable!("it is written without a table"),
+    }
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
+    use parquet::errors::ParquetError;
+    super::parquet::write(table, out).map_err(|error| match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(error) => (*error).into(),
+            Err(cause) => Failure::Output(std::io::Error::other(cause)),
+        },
+        other => Failure::Output(std::io::Error::other(other)),
+    })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Table, _: &mut (dyn Write + Send)) -> Result<(), Failure> {
+    unreachable!("refused before the table is loaded")
+}
+
+/// What was said, line by line: nothing is kept.
+fn bgpdump(args: &ConvertArgs, say: Say) -> Result<(), Failure> {
+    if args.feed.best {
+        return Err(Failure::WrongUse(
+            "--best chooses among routes, and the lines of bgpdump tell what each peer said: see --peer and --all-peers"
+                .to_owned(),
+        ));
+    }
+    let mut options: LoadOptions = args.feed.options();
+    if args.all_peers {
+        options.selection = Selection::Best;
+    }
+    write_to(args.output.as_deref(), |mut out| {
+        let mut each = |event| fibula_feed::text::write_bgpdump(&event, &mut out);
+        args.files.iter().try_for_each(|path| tell(path, &options, &mut each, say))
+    })
+}

@@ -1,0 +1,261 @@
+//! The table that a command works on, loaded with progress and warnings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fibula::memory::Limits;
+use fibula::net::{Family, HostBits};
+use fibula_feed::event::Event;
+use fibula_feed::{Content, LoadError, LoadOptions, PeerCounts, Progress, Report, Table};
+
+use crate::args::FeedArgs;
+use crate::failure::Failure;
+use crate::say::{self, Say};
+use crate::text::{bytes, plural, thousands};
+
+/// What stands for standard input in place of a file.
+const STDIN: &str = "-";
+const STDIN_NAME: &str = "standard input";
+
+/// Whether the table comes from standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
+pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
+    Limits { memory_bytes, ..Limits::default() }
+}
+
+/// Loads the table at `path`, or from standard input where that is `-`, and warns of what was left out.
+pub(crate) fn load(
+    path: &Path,
+    limits: Limits,
+    mask: bool,
+    strict: bool,
+    say: Say,
+) -> Result<Table, Failure> {
+    let mut options = LoadOptions::default();
+    options.strict = strict;
+    options.host_bits = if mask { HostBits::Mask } else { HostBits::Refuse };
+    options.limits = limits;
+    load_with(&[path.to_owned()], options, say)
+}
+
+/// Loads what the files hold into one table, the way `feed` asks for, and warns of what was left out.
+pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, say: Say) -> Result<Table, Failure> {
+    load_with(paths, feed.options(), say)
+}
+
+fn load_with(paths: &[PathBuf], mut options: LoadOptions, say: Say) -> Result<Table, Failure> {
+    options.threads = threads();
+    if paths.len() > 1 && paths.iter().any(|path| is_stdin(path)) {
+        return Err(Failure::WrongUse(
+            "standard input is one table, and cannot be one of several".to_owned(),
+        ));
+    }
+    let mut bar = Bar::new(paths, say);
+    let table = if let [path] = paths
+        && is_stdin(path)
+    {
+        fibula_feed::load_reader(STDIN_NAME, io::stdin().lock(), &options, &mut |at| bar.show(at))
+    } else {
+        fibula_feed::load_all(paths, &options, &mut |at| bar.show(at))
+    };
+    bar.bar.finish_and_clear();
+    let table = table.map_err(|error| failure(&error))?;
+    for report in &table.reports {
+        warn(report, say);
+        chosen(report, say);
+    }
+    if table.v4.is_empty() && table.v6.is_empty() {
+        let report = table.report();
+        let name = &report.name;
+        if report.bad_lines > 0 {
+            let unit = unit(report.content, 1);
+            return Err(Failure::BadInput(format!("{name}: no {unit} is a route")));
+        }
+        say.warning(format_args!("{name}: the table is empty"));
+    }
+    Ok(table)
+}
+
+/// Counts what the peers of a file said, and warns of what could not be read.
+pub(crate) fn survey(path: &Path, feed: &FeedArgs, say: Say) -> Result<Report, Failure> {
+    let mut options = feed.options();
+    options.threads = threads();
+    let mut bar = Bar::new(&[path.to_owned()], say);
+    let report = if is_stdin(path) {
+        fibula_feed::survey_reader(STDIN_NAME, io::stdin().lock(), &options, &mut |at| bar.show(at))
+    } else {
+        fibula_feed::survey(path, &options, &mut |at| bar.show(at))
+    };
+    bar.bar.finish_and_clear();
+    let report = report.map_err(|error| failure(&error))?;
+    warn(&report, say);
+    Ok(report)
+}
+
+/// Tells what a feed says, in its order, and warns of what could not be read.
+pub(super) fn tell(
+    path: &PathBuf,
+    options: &LoadOptions,
+    each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
+    say: Say,
+) -> Result<(), Failure> {
+    let mut options = options.clone();
+    options.threads = threads();
+    let mut bar = Bar::new(std::slice::from_ref(path), say);
+    let report = if is_stdin(path) {
+        let input = io::stdin().lock();
+        fibula_feed::events_reader(STDIN_NAME, input, &options, each, &mut |at| bar.show(at))
+    } else {
+        fibula_feed::events(path, &options, each, &mut |at| bar.show(at))
+    };
+    bar.bar.finish_and_clear();
+    match report {
+        Ok(report) => warn(&report, say),
+        Err(error) => return Err(error.stopped().map_or_else(|error| failure(&error), Failure::from)),
+    }
+    Ok(())
+}
+
+/// One to decompress, one to decode and one to insert are worth it even on two cores, as they wait for each other.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn failure(error: &LoadError) -> Failure {
+    if error.unknown_peers().is_some() {
+        return Failure::WrongUse(format!("{error}; 'fibula peers {}' lists them", error.name()));
+    }
+    Failure::BadInput(error.to_string())
+}
+
+/// How far loading is.
+struct Bar {
+    bar: indicatif::ProgressBar,
+    names: String,
+    counting: Option<bool>,
+}
+
+impl Bar {
+    fn new(paths: &[PathBuf], say: Say) -> Self {
+        let len = |path: &PathBuf| {
+            std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+        };
+        // The files are read one after the other, and each has its own bar from its beginning on.
+        let total = if let [path] = paths { len(path) } else { None };
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        Self { bar: say.bytes(total), names: names.join(", "), counting: None }
+    }
+
+    fn show(&mut self, progress: Progress) {
+        if self.counting != Some(progress.counting) {
+            self.counting = Some(progress.counting);
+            let what = if progress.counting { "counting the peers' routes of" } else { "loading" };
+            self.bar.set_message(format!("{what} {}", self.names));
+            self.bar.reset();
+        }
+        self.bar.set_position(progress.bytes_read);
+    }
+}
+
+fn unit(content: Content, count: u64) -> &'static str {
+    match content {
+        Content::Mrt => plural(count, "record", "records"),
+        Content::Text => plural(count, "line", "lines"),
+    }
+}
+
+fn warn(report: &Report, say: Say) {
+    let name = &report.name;
+    for bad in &report.first_bad {
+        say.warning(format_args!("{bad}: '{}'", bad.excerpt()));
+    }
+    for fault in &report.faults {
+        say.warning(format_args!("{name}: {fault}"));
+    }
+    if report.bad_lines > 0 {
+        let of = match report.content {
+            Content::Text => plural(report.bad_lines, "bad line was", "bad lines were"),
+            Content::Mrt => plural(report.bad_lines, "record or route was", "records or routes were"),
+        };
+        say.warning(format_args!("{name}: {} {of} left out", thousands(report.bad_lines)));
+    }
+    if report.lost_bytes > 0 {
+        let bytes = plural(report.lost_bytes, "byte belongs", "bytes belong");
+        say.warning(format_args!("{name}: {} {bytes} to no whole record", thousands(report.lost_bytes)));
+    }
+    let more = |count: u64, shown: usize| count > shown as u64;
+    let shown = |bits: bool| {
+        report.faults.iter().filter(|fault| fault.is_warning() && fault.is_trailing_bits() == bits).count()
+    };
+    if more(report.trailing_bits, shown(true)) {
+        let count = thousands(report.trailing_bits);
+        say.warning(format_args!("{name}: {count} prefixes have bits set behind their length"));
+    }
+    if more(report.warnings, shown(false)) {
+        say.warning(format_args!("{name}: {} oddities in all", thousands(report.warnings)));
+    }
+    if report.repeated_changed > 0 && report.peers.is_empty() {
+        let prefixes = plural(
+            report.repeated_changed,
+            "prefix is repeated with another",
+            "prefixes are repeated with other",
+        );
+        let count = thousands(report.repeated_changed);
+        say.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
+    }
+    if let Some(truncation) = &report.truncated {
+        say.warning(format_args!("{truncation}; what came before is loaded"));
+    }
+}
+
+/// Says whose routes were taken where there was a choice.
+fn chosen(report: &Report, say: Say) {
+    if report.peers.len() < 2 {
+        return;
+    }
+    let count = report.peers.len();
+    let chosen = |slot: usize| {
+        let of = |counts: &&PeerCounts| counts.chosen[slot] && counts.announced[slot] > 0;
+        report.peers.iter().filter(of).collect::<Vec<_>>()
+    };
+    for (slot, family) in [(0, Family::Ipv4), (1, Family::Ipv6)] {
+        match chosen(slot)[..] {
+            [] => {}
+            [only] => say.note(format_args!(
+                "{}: {family} routes are those of peer {}, one of {count}: {}",
+                report.name,
+                only.peer,
+                thousands(only.announced[slot]),
+            )),
+            ref several => say.note(format_args!(
+                "{}: {family} routes are the best of {} peers",
+                report.name,
+                several.len()
+            )),
+        }
+    }
+}
+
+/// Says on standard error what was loaded.
+pub(crate) fn print_stats(table: &Table) {
+    let memory = table.v4.memory().held_bytes() + table.v6.memory().held_bytes();
+    for report in &table.reports {
+        let Report { name, content, lines, bad_lines, .. } = report;
+        say::plain(format_args!(
+            "{name}: {}: {}, bad: {}",
+            unit(*content, 2),
+            thousands(*lines),
+            thousands(*bad_lines)
+        ));
+    }
+    say::plain(format_args!(
+        "IPv4 routes: {}, IPv6 routes: {}, next hops: {}; {}",
+        thousands(table.v4.len()),
+        thousands(table.v6.len()),
+        thousands(table.next_hops.len()),
+        bytes(memory),
+    ));
+}

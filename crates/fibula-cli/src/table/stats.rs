@@ -1,0 +1,187 @@
+//! `fibula table stats`: what a table looks like.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use fibula::net::{Family, Key, NextHop};
+use fibula::rib::Rib;
+use fibula_feed::{NextHops, Table};
+use fibula_lab::table::{Shape, shape};
+use serde_json::{Value, json};
+
+use super::args::StatsArgs;
+use super::load_feeds;
+use crate::args::Format;
+use crate::failure::{Failure, code};
+use crate::records::{self, Record};
+use crate::say::Say;
+use crate::text::{Grid, bold, bytes, dim, thousands};
+
+/// Next hops that are named.
+const TOP: usize = 8;
+
+/// Characters of the longest bar.
+const BAR: usize = 50;
+
+const COLUMNS: &[&str] = &["family", "length", "routes", "nested"];
+
+/// The figures of a family.
+struct Figures {
+    family: Family,
+    shape: Shape,
+    memory_bytes: usize,
+    /// The most popular next hops and their routes.
+    top: Vec<(String, usize)>,
+}
+
+pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
+    let table = load_feeds(&args.files, &args.feed, Say::new(args.quiet.quiet))?;
+    let families = [figures(&table.v4, &table.next_hops), figures(&table.v6, &table.next_hops)];
+    let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
+    let mut out = anstream::stdout().lock();
+    match args.output.format() {
+        Format::Text => families.iter().try_for_each(|figures| write_text(&mut out, figures))?,
+        Format::Csv => {
+            let rows: Vec<Record> = families.iter().flat_map(lengths).collect();
+            records::write(&mut out, Format::Csv, COLUMNS, &rows)?;
+        }
+        Format::Json => {
+            let value = json!({ "feeds": feeds(&table), "families": objects(&families) });
+            serde_json::to_writer_pretty(&mut out, &value).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::JsonLine => {
+            for object in objects(&families) {
+                writeln!(out, "{object}")?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(if families.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+}
+
+fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
+    let mut counts: HashMap<NextHop, usize> = HashMap::new();
+    for route in rib {
+        *counts.entry(route.next_hop).or_default() += 1;
+    }
+    let mut top: Vec<(NextHop, usize)> = counts.into_iter().collect();
+    top.sort_unstable_by_key(|&(next_hop, count)| (std::cmp::Reverse(count), next_hop));
+    let name = |next_hop| next_hops.label(next_hop).map(ToString::to_string).unwrap_or_default();
+    Figures {
+        family: K::FAMILY,
+        shape: shape(rib, &[]),
+        memory_bytes: rib.memory().held_bytes(),
+        top: top.into_iter().take(TOP).map(|(next_hop, count)| (name(next_hop), count)).collect(),
+    }
+}
+
+fn feeds(table: &Table) -> Vec<Value> {
+    let feed = |report: &fibula_feed::Report| {
+        let chosen = |slot: usize| {
+            let chosen = report.peers.iter().filter(move |counts| counts.chosen[slot]);
+            chosen
+                .filter(move |counts| counts.announced[slot] > 0)
+                .map(|counts| counts.peer.address.to_string())
+        };
+        json!({
+            "name": &*report.name,
+            "compression": report.compression.to_string(),
+            "lines": report.lines,
+            "bad": report.bad_lines,
+            "lost_bytes": report.lost_bytes,
+            "complete": report.is_complete(),
+            "peers": report.peers.len(),
+            "ipv4_peers": chosen(0).collect::<Vec<_>>(),
+            "ipv6_peers": chosen(1).collect::<Vec<_>>(),
+        })
+    };
+    table.reports.iter().map(feed).collect()
+}
+
+fn lengths(figures: &Figures) -> impl Iterator<Item = Record> {
+    let family = figures.family.name();
+    let lines = figures.shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0);
+    lines.map(move |(length, &(routes, nested))| {
+        let value = json!({ "family": family, "length": length, "routes": routes, "nested": nested });
+        if let Value::Object(record) = value { record } else { Record::new() }
+    })
+}
+
+fn objects(families: &[Figures]) -> Vec<Value> {
+    let object = |figures: &Figures| {
+        let shape = &figures.shape;
+        let lengths = lengths(figures).map(|mut line| {
+            line.shift_remove("family");
+            line
+        });
+        json!({
+            "family": figures.family.name(),
+            "routes": shape.routes,
+            "next_hops": shape.popularity.len(),
+            "announced_share": shape.announced,
+            "lengths": lengths.collect::<Vec<_>>(),
+            "depths": shape.depths,
+            "same_as_cover": shape.same_as_cover,
+            "ranges": shape.ranges,
+            "merged_ranges": shape.merged,
+            "memory_bytes": figures.memory_bytes,
+            "top": figures.top.iter().map(|(next_hop, routes)| json!({ "next_hop": next_hop, "routes": routes }))
+                .collect::<Vec<_>>(),
+        })
+    };
+    families.iter().map(object).collect()
+}
+
+fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
+    let Figures { family, shape, memory_bytes, top } = figures;
+    let (bold, dim) = (bold(), dim());
+    let percent = |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
+    let nested: usize = shape.depths.iter().skip(1).sum();
+    let announced = 100.0 * shape.announced;
+    let announced = if announced < 0.01 { format!("{announced:.2e}") } else { format!("{announced:.2}") };
+    writeln!(out, "{bold}{family}{bold:#}")?;
+    let mut facts = Grid::bare();
+    for (name, value) in [
+        ("routes", thousands(shape.routes)),
+        ("next hops", thousands(shape.popularity.len())),
+        ("announced", format!("{announced} % of the address space")),
+        (
+            "nested",
+            format!("{}, as deep as {}", percent(nested, shape.routes), shape.depths.len().max(1) - 1),
+        ),
+        (
+            "same next hop",
+            format!("{} of the nested as the route around them", percent(shape.same_as_cover, nested)),
+        ),
+        (
+            "ranges",
+            format!("{}, {} with equal neighbours merged", thousands(shape.ranges), thousands(shape.merged)),
+        ),
+        ("memory", format!("{} as a RIB", bytes(*memory_bytes))),
+    ] {
+        facts.row([name.to_owned(), value]);
+    }
+    writeln!(out, "{}\n", facts.render())?;
+
+    writeln!(out, "{bold}Lengths{bold:#} {dim}(routes, those of them inside another){dim:#}")?;
+    let longest = shape.lengths.iter().map(|line| line.0).max().unwrap_or(1);
+    let mut grid = Grid::bare();
+    for (length, &(routes, nested)) in shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0) {
+        // A bar for every line that has routes: the smallest is a dot.
+        let bar = match routes * BAR / longest {
+            0 => "·".to_owned(),
+            len => "█".repeat(len),
+        };
+        grid.row([format!("/{length}"), thousands(routes), thousands(nested), bar]);
+    }
+    writeln!(out, "{}\n", grid.right(&[0, 1, 2]).render())?;
+
+    writeln!(out, "{bold}Next hops{bold:#} {dim}(the most popular){dim:#}")?;
+    let mut grid = Grid::bare();
+    for (next_hop, routes) in top {
+        grid.row([next_hop.clone(), thousands(*routes), percent(*routes, shape.routes)]);
+    }
+    writeln!(out, "{}\n", grid.right(&[1, 2]).render())
+}

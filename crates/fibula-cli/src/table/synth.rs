@@ -1,0 +1,55 @@
+//! `fibula table synth`: made-up tables.
+
+use fibula::memory::Limits;
+use fibula::net::{Family, Key, NextHop, Route};
+use fibula_feed::{Label, NextHops};
+use fibula_lab::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
+
+use super::args::SynthArgs;
+use super::write_to;
+use crate::failure::Failure;
+use crate::route::Rows;
+
+pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
+    let mut presets = Vec::new();
+    for name in &args.names {
+        presets.push(preset(name).ok_or_else(|| {
+            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            Failure::WrongUse(format!("no table '{name}' can be made up; there are: {}", names.join(", ")))
+        })?);
+    }
+    // IPv4 comes first in every table.
+    presets.sort_by_key(|preset| preset.family);
+    write_to(args.output.as_deref(), |mut out| {
+        let mut rows = Rows::new(&mut out, args.form.format())?;
+        for preset in &presets {
+            match preset.family {
+                Family::Ipv6 => write::<u128>(args, preset, &mut rows)?,
+                _ => write::<u32>(args, preset, &mut rows)?,
+            }
+        }
+        rows.end()?;
+        Ok(())
+    })
+}
+
+fn write<K: Key>(args: &SynthArgs, preset: &Preset, rows: &mut Rows<'_>) -> Result<(), Failure> {
+    let spec = preset.spec();
+    let spec = TableSpec {
+        routes: args.routes.unwrap_or(spec.routes),
+        next_hops: args.next_hops.unwrap_or(spec.next_hops),
+        seed: args.seed.unwrap_or(spec.seed),
+    };
+    let refuse = |error: &dyn std::fmt::Display| Failure::WrongUse(format!("{}: {error}", preset.name));
+    let routes: Vec<Route<K>> = generate(&spec, &Profile::of::<K>()).map_err(|error| refuse(&error))?;
+    // The made-up next hops are numbers that stand for themselves.
+    let mut labels = NextHops::new(Limits::default());
+    for id in routes.iter().map(|route| route.next_hop.id()).max().into_iter().flat_map(|last| 1..=last) {
+        let next_hop = labels.intern(Label::Number(id)).map_err(|error| refuse(&error))?;
+        debug_assert_eq!(Some(next_hop), NextHop::new(id));
+    }
+    for &route in &routes {
+        rows.add(route, &labels)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Feeds on the command line: peers, tables in other forms, routes around prefixes.
+
+mod support;
+
+use serde_json::Value;
+use support::{Folder, TABLE, feed, run};
+
+/// Three peers as a collector's tool prints them; the second has most routes.
+const DUMP: &str = "\
+TABLE_DUMP2|1700000000|B|192.0.2.1|64501|10.0.0.0/8|64501|IGP|192.0.2.1|0|0||NAG||
+TABLE_DUMP2|1700000000|B|192.0.2.2|64502|10.0.0.0/8|64502 64500|IGP|192.0.2.2|0|0||NAG||
+TABLE_DUMP2|1700000000|B|192.0.2.2|64502|10.128.0.0/9|64502 64500|IGP|192.0.2.2|0|0||NAG||
+TABLE_DUMP2|1700000000|B|192.0.2.2|64502|10.128.0.0/16|64502|IGP|192.0.2.2|0|0||NAG||
+TABLE_DUMP2|1700000000|B|2001:db8::3|64503|2001:db8::/32|64503|IGP|2001:db8::3|0|0||NAG||
+";
+
+struct Files {
+    folder: Folder,
+    dump: String,
+    table: String,
+}
+
+fn files() -> Files {
+    let folder = Folder::new();
+    let path = |name: &str, content: &str| folder.write(name, content).to_str().unwrap().to_owned();
+    let (dump, table) = (path("dump.txt", DUMP), path("table.txt", TABLE));
+    Files { folder, dump, table }
+}
+
+#[test]
+fn peers_are_listed_with_what_they_announce() {
+    let files = files();
+    let text = run(&["peers", &files.dump]);
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    let rows: Vec<Vec<&str>> = text.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[2], ["192.0.2.2", "64502", "*", "3", "0"]);
+    assert_eq!(rows.len(), 4);
+    let list: Vec<Value> = serde_json::from_str(&run(&["peers", &files.dump, "--json"]).out).unwrap();
+    assert_eq!(
+        (&list[0]["peer"], &list[0]["ipv4"], &list[0]["ipv4_default"]),
+        (&"192.0.2.1".into(), &1.into(), &false.into())
+    );
+    assert_eq!((&list[2]["asn"], &list[2]["ipv6_default"]), (&64_503.into(), &true.into()));
+    let csv = run(&["peers", &files.dump, "--format", "csv"]).out;
+    assert!(csv.starts_with("peer,asn,ipv4,ipv6,ipv4_withdrawn,ipv6_withdrawn,"), "{csv}");
+    // Standard input, and a table that names nobody.
+    assert_eq!(feed(&["peers", "-"], DUMP).out, text.out);
+    let nobody = run(&["peers", &files.table]);
+    assert_eq!((nobody.code, nobody.out.as_str()), (1, "no peers\n"));
+    assert_eq!(run(&["peers", "/nowhere"]).code, 3);
+}
+
+#[test]
+fn lookups_take_a_peer_or_the_best_path() {
+    let files = files();
+    let lookup = |options: &[&str]| run(&[&["lookup", "-t", &files.dump, "10.1.2.3"], options].concat());
+    let most = lookup(&[]);
+    assert_eq!(most.out, "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n");
+    assert!(
+        most.err.contains("IPv4 routes are those of peer 192.0.2.2 (AS 64502), one of 3: 3"),
+        "{}",
+        most.err
+    );
+    assert_eq!(lookup(&["--quiet"]).err, "");
+    for options in [&["--peer", "192.0.2.1"][..], &["--peer", "AS64501"], &["--best"]] {
+        assert_eq!(lookup(options).out, "10.1.2.3 10.0.0.0/8 via 192.0.2.1\n", "{options:?}");
+    }
+    let none = lookup(&["--family", "ipv6"]);
+    assert_eq!((none.code, none.out.as_str()), (1, "10.1.2.3 no route\n"));
+    let unknown = lookup(&["--peer", "192.0.2.9"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("none of its 3 peers is 192.0.2.9; 'fibula peers"), "{}", unknown.err);
+    assert_eq!(lookup(&["--peer", "nobody"]).code, 2);
+    assert_eq!(lookup(&["--peer", "192.0.2.1", "--best"]).code, 2);
+    // A known path goes before a table that knows none.
+    let both = run(&["lookup", "-t", &files.table, "-t", &files.dump, "10.1.2.3", "192.0.2.1", "-q"]);
+    assert_eq!(both.out, "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n192.0.2.1 192.0.2.0/24 via 64500\n");
+    assert_eq!(run(&["lookup", "-t", "-", "-t", &files.dump, "1.1.1.1"]).code, 2);
+}
+
+#[test]
+fn routes_are_shown_with_what_is_around_and_inside() {
+    let files = files();
+    let show = |options: &[&str]| run(&[&["route", "show", "-q", "-t", &files.dump], options].concat());
+    let (around, it, inside) =
+        ("10.0.0.0/8 192.0.2.2\n", "10.128.0.0/9 192.0.2.2\n", "10.128.0.0/16 192.0.2.2\n");
+    assert_eq!(show(&["10.128.0.0/9"]).out, it);
+    assert_eq!(show(&["10.128.0.0/9", "--exact-match"]).out, it);
+    assert_eq!(show(&["10.128.0.0/9", "--include-super"]).out, format!("{around}{it}"));
+    assert_eq!(show(&["10.128.0.0/9", "--include-sub"]).out, format!("{it}{inside}"));
+    assert_eq!(show(&["10.128.0.1", "--include-super"]).out, format!("{around}{it}{inside}"));
+    assert_eq!(show(&[]).out, format!("{around}{it}{inside}2001:db8::/32 2001:db8::3\n"));
+    let list =
+        files.folder.write("mine.txt", "# mine\n10.128.0.0/9 # here\n\n2001:db8::/32\n10.128.0.0/16\n");
+    let list = list.to_str().unwrap();
+    let csv = show(&["--prefix-file", list, "--include-super", "--include-sub", "--format", "csv"]).out;
+    assert_eq!(csv.lines().count(), 5, "each route once: {csv}");
+    let json: Vec<Value> = serde_json::from_str(&show(&["10.0.0.0/8", "-j"]).out).unwrap();
+    assert_eq!(json[0]["next_hop"], "192.0.2.2");
+    let none = show(&["11.0.0.0/8", "--include-sub", "--json"]);
+    assert_eq!((none.code, none.out.as_str()), (1, "[]\n"));
+    assert_eq!(show(&["11.0.0.0/33"]).code, 2);
+    assert_eq!(show(&["11.0.0.0/8", "--exact-match", "--include-sub"]).code, 2);
+    let bad = files.folder.write("bad.txt", "10.0.0.0/8\nx\n");
+    let bad = show(&["--prefix-file", bad.to_str().unwrap()]);
+    assert_eq!(bad.code, 3);
+    assert!(bad.err.contains("bad.txt:2: unexpected 'x'"), "{}", bad.err);
+    assert_eq!(
+        run(&["route", "get", "-q", "-t", &files.dump, "10.1.2.3"]).out,
+        "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n"
+    );
+}
+
+#[test]
+fn tables_in_other_forms() {
+    let files = files();
+    let convert = |to: &str, options: &[&str]| {
+        run(&[&["table", "convert", &files.dump, "-q", "--to", to], options].concat())
+    };
+    let text = convert("text", &[]).out;
+    assert_eq!(text.lines().next(), Some("10.0.0.0/8 192.0.2.2"));
+    let again = files.folder.write("again.txt", &text);
+    assert_eq!(run(&["table", "convert", again.to_str().unwrap(), "--to", "text"]).out, text);
+    assert!(convert("csv", &[]).out.starts_with("prefix,next_hop\n10.0.0.0/8,192.0.2.2\n"));
+    let list: Vec<Value> = serde_json::from_str(&convert("json", &[]).out).unwrap();
+    assert_eq!((list.len(), convert("json-line", &[]).out.lines().count()), (4, 4));
+    assert_eq!(
+        convert("intervals", &["--best"]).out,
+        "start,end,value\n\
+         10.0.0.0,10.127.255.255,192.0.2.1\n\
+         10.128.0.0,10.255.255.255,192.0.2.2\n\
+         2001:db8::,2001:db8:ffff:ffff:ffff:ffff:ffff:ffff,2001:db8::3\n"
+    );
+    // The lines of one peer, or of all; paths are not known of lines, and stay empty.
+    let lines = convert("bgpdump", &["--peer", "AS64501"]).out;
+    assert_eq!(
+        lines,
+        "TABLE_DUMP2|1700000000|B|192.0.2.1|64501|10.0.0.0/8||INCOMPLETE|192.0.2.1|0|0||NAG||\n"
+    );
+    assert_eq!(convert("bgpdump", &["--all-peers"]).out.lines().count(), 5);
+    for (to, options) in [("bgpdump", ["--best"]), ("text", ["--all-peers"])] {
+        let refused = convert(to, &options);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    }
+    let out = files.folder.path().join("out.csv");
+    let written = convert("csv", &["--output", out.to_str().unwrap()]);
+    assert_eq!((written.code, written.out.as_str()), (0, ""));
+    assert_eq!(std::fs::read_to_string(out).unwrap(), convert("csv", &[]).out);
+    assert_eq!(convert("csv", &["--output", "/nowhere/x"]).code, 3);
+    if !cfg!(feature = "parquet") {
+        let refused = convert("intervals-parquet", &[]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.err.contains("cargo install fibula-cli --features parquet"), "{}", refused.err);
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn intervals_as_parquet() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    let files = files();
+    let path = files.folder.path().join("ranges.parquet");
+    let args = ["table", "convert", &files.dump, "-q", "--best", "--to", "intervals-parquet", "--output"];
+    assert_eq!(run(&[&args[..], &[path.to_str().unwrap()]].concat()).code, 0);
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    let text = |row: usize, column: usize| rows[row].get_string(column).unwrap().clone();
+    assert_eq!((rows.len(), rows[0].get_int(0).unwrap(), rows[2].get_int(0).unwrap()), (3, 4, 6));
+    assert_eq!(
+        (text(1, 1), text(1, 2), text(1, 5)),
+        ("10.128.0.0".into(), "10.255.255.255".into(), "192.0.2.2".into())
+    );
+    assert_eq!(rows[1].get_bytes(3).unwrap().data(), [10, 128, 0, 0]);
+    assert_eq!(rows[2].get_bytes(4).unwrap().data(), [&[0x20, 1, 0xd, 0xb8][..], &[0xff; 12]].concat());
+}
+
+#[test]
+fn tables_are_compared() {
+    let files = files();
+    let diff = |options: &[&str]| run(&[&["table", "diff", "-q"], options].concat());
+    let after = files
+        .folder
+        .write("after.txt", TABLE.replace("64500", "7").replace("10.0.0.0/8 1,2\n", "11.0.0.0/8 5\n"));
+    let after = after.to_str().unwrap();
+    let changes = diff(&[&files.table, after]);
+    assert_eq!(
+        (changes.code, changes.out.as_str()),
+        (1, "- 10.0.0.0/8 1,2\n+ 11.0.0.0/8 5\n~ 192.0.2.0/24 64500 7\n")
+    );
+    let csv = diff(&[&files.table, after, "--format", "csv"]).out;
+    assert_eq!(csv.lines().nth(1), Some("removed,10.0.0.0/8,\"1,2\","));
+    let list: Vec<Value> = serde_json::from_str(&diff(&[&files.table, after, "--json"]).out).unwrap();
+    assert_eq!((&list[1]["change"], &list[1]["before"]), (&"added".into(), &Value::Null));
+    let same = diff(&[after, after]);
+    assert_eq!((same.code, same.out.as_str()), (0, ""));
+    assert_eq!(diff(&[&files.table, "/nowhere"]).code, 3);
+}
+
+#[test]
+fn tables_are_described_and_made_up() {
+    let files = files();
+    let path = files.folder.path().join("synth.txt");
+    let path = path.to_str().unwrap();
+    let synth =
+        run(&["table", "synth", "ipv6", "ipv4", "--routes", "500", "--next-hops", "9", "--output", path]);
+    assert_eq!((synth.code, synth.out.as_str()), (0, ""));
+    let stats = run(&["table", "stats", path]);
+    assert_eq!((stats.code, stats.err.as_str()), (0, ""));
+    for part in ["IPv4\n", "IPv6\n", "routes", "500", "of the address space", "as deep as", "█", "Next hops"]
+    {
+        assert!(stats.out.contains(part), "{part}: {}", stats.out);
+    }
+    let json: Value = serde_json::from_str(&run(&["table", "stats", path, "--json"]).out).unwrap();
+    let family = &json["families"][1];
+    assert_eq!(
+        (&family["family"], &family["routes"], &family["next_hops"]),
+        (&"ipv6".into(), &500.into(), &9.into())
+    );
+    let sum: u64 =
+        family["lengths"].as_array().unwrap().iter().map(|line| line["routes"].as_u64().unwrap()).sum();
+    assert_eq!((sum, &json["feeds"][0]["complete"]), (500, &true.into()));
+    let csv = run(&["table", "stats", path, "--format", "csv"]).out;
+    assert!(csv.starts_with("family,length,routes,nested\nipv4,"), "{csv}");
+    assert_eq!(
+        run(&["table", "synth", "ipv4", "--routes", "500"]).out,
+        run(&["table", "synth", "ipv4", "--routes", "500"]).out
+    );
+    let unknown = run(&["table", "synth", "ipv5"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("there are: ipv4, ipv6, ipv4-2008"), "{}", unknown.err);
+    assert_eq!(run(&["table", "synth", "ipv4", "--next-hops", "0"]).code, 2);
+}
+
+#[test]
+fn what_cannot_be_read_of_records_is_said() {
+    let files = files();
+    // A TABLE_DUMP of one route, and half of another.
+    let mut record = vec![0x65, 0x53, 0xf1, 0, 0, 12, 0, 1, 0, 0, 0, 42, 0, 0, 0, 1, 10, 0, 0, 0, 8, 1];
+    record.extend([0x65, 0x53, 0xf1, 0, 192, 0, 2, 1, 0xfb, 0xf5, 0, 20]);
+    record.extend([0x40, 1, 1, 0, 0x40, 2, 6, 2, 2, 0xfb, 0xf5, 0xfb, 0xf4, 0x40, 3, 4, 192, 0, 2, 9]);
+    let cut = [&record[..], &record[..30]].concat();
+    let path = files.folder.write("rib", cut);
+    let run = run(&["lookup", "-t", path.to_str().unwrap(), "10.1.1.1"]);
+    assert_eq!(run.out, "10.1.1.1 10.0.0.0/8 via 192.0.2.9\n");
+    assert!(
+        run.err.contains("rib: byte 54: the file ends inside a record, of which it has 30 bytes"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("30 bytes belong to no whole record"), "{}", run.err);
+    let strict = support::run(&["lookup", "--strict", "-t", path.to_str().unwrap(), "10.1.1.1"]);
+    assert_eq!((strict.code, strict.out.as_str()), (3, ""));
+}

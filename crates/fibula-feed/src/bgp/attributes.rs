@@ -1,0 +1,277 @@
+//! Path attributes: taken apart by `bgpkit-parser`, except the two that hold prefixes.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bgpkit_parser::models::{self, AsPath, AsPathSegment, AsnLength, AttrType, MetaCommunity, Origin};
+use bgpkit_parser::parser::bgp::attributes::parse_attributes;
+use bytes::{Bytes, BytesMut};
+use fibula::net::Family;
+
+use crate::mrt::{Cursor, Fault, FaultKind, Reading};
+
+/// Width of the AS numbers in an AS_PATH (RFC 6793).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AsWidth {
+    /// Two bytes.
+    Two,
+    /// Four bytes.
+    Four,
+}
+
+/// The path attributes of a route.
+#[derive(Debug, Clone)]
+pub struct Attributes {
+    next_hop: Option<IpAddr>,
+    parsed: models::Attributes,
+}
+
+/// Attributes, and the two fields of prefixes that may stand among them: offsets within the message.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    pub(crate) attributes: Attributes,
+    pub(crate) reach: Option<Multiprotocol>,
+    pub(crate) unreach: Option<Multiprotocol>,
+}
+
+/// The prefixes of MP_REACH_NLRI or MP_UNREACH_NLRI (RFC 4760).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Multiprotocol {
+    /// None where the family is not one of unicast routes.
+    pub(crate) family: Option<Family>,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Of a table dump, whose MP_REACH_NLRI holds the next hop alone (RFC 6396 section 4.3.4); none in messages.
+pub(crate) type RibFamily = Option<Family>;
+
+const MP_REACH: u8 = 14;
+const MP_UNREACH: u8 = 15;
+/// The flag of a length of two bytes (RFC 4271 section 4.3).
+const EXTENDED: u8 = 0x10;
+
+impl Attributes {
+    /// Reads the attributes that fill `section`, whose first byte is at `base`.
+    pub(crate) fn decode(
+        section: &Bytes,
+        base: usize,
+        width: AsWidth,
+        rib: RibFamily,
+        faults: &mut Vec<Fault>,
+    ) -> Reading<Decoded> {
+        let mut at = Cursor::new(section, base);
+        // What the library gets: all but the attributes with prefixes, mostly one piece.
+        let mut rest = BytesMut::new();
+        let mut from = 0;
+        let (mut reach, mut unreach, mut next_hop) = (None, None, None);
+        while !at.is_empty() {
+            let start = at.position();
+            let [flags, kind] = at.array("attribute")?;
+            let len = match flags & EXTENDED {
+                0 => at.u8("attribute length")?.into(),
+                _ => at.u16("attribute length")?.into(),
+            };
+            let value = at.take(len, "attribute")?;
+            if kind != MP_REACH && kind != MP_UNREACH {
+                continue;
+            }
+            rest.extend_from_slice(&section[from..start - base]);
+            from = at.position() - base;
+            let mut value = Cursor::new(value, at.position() - len);
+            let found = if kind == MP_REACH { &mut reach } else { &mut unreach };
+            if found.is_some() {
+                faults.push(FaultKind::Repeated(kind).at(start));
+                continue;
+            }
+            let (prefixes, hop) = multiprotocol(&mut value, kind == MP_REACH, rib)?;
+            *found = Some(prefixes);
+            next_hop = hop.or(next_hop);
+        }
+        let rest = if from == 0 {
+            section.clone()
+        } else {
+            rest.extend_from_slice(&section[from..]);
+            rest.freeze()
+        };
+        let parsed = parse(rest, width, base, faults)?;
+        let next_hop = next_hop.or(parsed.next_hop());
+        Ok(Decoded { attributes: Self { next_hop, parsed }, reach, unreach })
+    }
+
+    /// Where addresses of the route go; MP_REACH_NLRI's, where there is one.
+    #[must_use]
+    pub fn next_hop(&self) -> Option<IpAddr> {
+        self.next_hop
+    }
+
+    /// NEXT_HOP, whatever MP_REACH_NLRI says.
+    pub(crate) fn ipv4_next_hop(&self) -> Option<IpAddr> {
+        self.parsed.next_hop()
+    }
+
+    /// Length of the AS path as route selection counts it: a set is one AS, and a confederation's own are none.
+    #[must_use]
+    pub fn path_len(&self) -> Option<u32> {
+        self.parsed.as_path().map(|path| path.route_len() as u32)
+    }
+
+    /// Mandatory attributes that are absent, the next hop apart (RFC 4271 section 5).
+    pub(crate) fn missing(&self) -> impl Iterator<Item = FaultKind> + use<> {
+        let mandatory = [(AttrType::ORIGIN, "ORIGIN"), (AttrType::AS_PATH, "AS_PATH")];
+        let absent = mandatory.map(|(kind, name)| (!self.parsed.has_attr(kind)).then_some(name));
+        absent.into_iter().flatten().map(FaultKind::Missing)
+    }
+
+    /// IGP, EGP or INCOMPLETE.
+    #[must_use]
+    pub fn origin(&self) -> &'static str {
+        match self.parsed.origin() {
+            Origin::IGP => "IGP",
+            Origin::EGP => "EGP",
+            _ => "INCOMPLETE",
+        }
+    }
+
+    /// The AS path: sets in braces, confederations in parentheses and brackets, with AS4_PATH taken in.
+    #[must_use]
+    pub fn as_path(&self) -> impl fmt::Display + use<> {
+        Shown(self.parsed.effective_as_path())
+    }
+
+    /// LOCAL_PREF.
+    #[must_use]
+    pub fn local_preference(&self) -> Option<u32> {
+        self.parsed.local_preference()
+    }
+
+    /// MULTI_EXIT_DISC.
+    #[must_use]
+    pub fn multi_exit_discriminator(&self) -> Option<u32> {
+        self.parsed.multi_exit_discriminator()
+    }
+
+    /// COMMUNITIES in order, separated by blanks; large and extended ones are not among them.
+    #[must_use]
+    pub fn communities(&self) -> String {
+        let shown = self.parsed.iter_communities().filter_map(|community| match community {
+            MetaCommunity::Plain(_) => Some(community.to_string()),
+            _ => None,
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether ATOMIC_AGGREGATE is there.
+    #[must_use]
+    pub fn atomic_aggregate(&self) -> bool {
+        self.parsed.atomic_aggregate()
+    }
+
+    /// AGGREGATOR: its AS and its address.
+    #[must_use]
+    pub fn aggregator(&self) -> Option<(u32, Ipv4Addr)> {
+        self.parsed.aggregator().map(|(asn, address)| (asn.into(), address))
+    }
+}
+
+/// The library's part.
+fn parse(
+    section: Bytes,
+    width: AsWidth,
+    base: usize,
+    faults: &mut Vec<Fault>,
+) -> Reading<models::Attributes> {
+    let width = match width {
+        AsWidth::Two => AsnLength::Bits16,
+        AsWidth::Four => AsnLength::Bits32,
+    };
+    let parsed = parse_attributes(section, &width, false, None, None, None)
+        .map_err(|error| FaultKind::Attributes(error.to_string().into()).at(base))?;
+    for warning in parsed.validation_warnings() {
+        faults.push(FaultKind::Attributes(warning.to_string().into()).at(base));
+    }
+    Ok(parsed)
+}
+
+fn multiprotocol(
+    value: &mut Cursor<'_>,
+    reach: bool,
+    rib: RibFamily,
+) -> Reading<(Multiprotocol, Option<IpAddr>)> {
+    // Many write the whole attribute into table dumps all the same; a next hop is never 0 bytes long, and every
+    // family's number begins with 0.
+    let family = match rib {
+        Some(family) if value.peek() != Some(0) => Some(family),
+        _ => family(value.u16("address family")?, value.u8("subsequent address family")?),
+    };
+    let mut found = None;
+    if reach {
+        let len = value.u8("next hop length")?;
+        let start = value.position();
+        let bytes = value.take(len.into(), "next hop")?;
+        if family.is_some() {
+            found = next_hop(bytes).ok_or_else(|| FaultKind::NextHopLength(len).at(start))?;
+        }
+        if !value.is_empty() {
+            value.u8("reserved byte")?;
+        }
+    }
+    let start = value.position();
+    Ok((Multiprotocol { family, start, end: start + value.remaining() }, found))
+}
+
+/// The family of unicast routes; none for any other.
+pub(crate) fn family(afi: u16, safi: u8) -> Option<Family> {
+    match (afi, safi) {
+        (1, 1) => Some(Family::Ipv4),
+        (2, 1) => Some(Family::Ipv6),
+        _ => None,
+    }
+}
+
+/// The next hop of MP_REACH_NLRI: an address; or a global and a link-local one (RFC 2545 section 3), of which the
+/// global one counts where there is one; or the same behind route distinguishers (RFC 8950 section 3). The outer none
+/// is a length that is none of these.
+pub(crate) fn next_hop(bytes: &[u8]) -> Option<Option<IpAddr>> {
+    let v6 = |bytes: &[u8]| {
+        let octets: [u8; 16] = bytes.try_into().ok()?;
+        Some(Ipv6Addr::from(octets))
+    };
+    let either = |global: Ipv6Addr, local: Ipv6Addr| if global.is_unspecified() { local } else { global };
+    Some(Some(match bytes.len() {
+        0 => return Some(None),
+        4 | 12 => {
+            let octets: [u8; 4] = bytes[bytes.len() - 4..].try_into().ok()?;
+            Ipv4Addr::from(octets).into()
+        }
+        16 | 24 => v6(&bytes[bytes.len() - 16..])?.into(),
+        32 => either(v6(&bytes[..16])?, v6(&bytes[16..])?).into(),
+        48 => either(v6(&bytes[8..24])?, v6(&bytes[32..])?).into(),
+        _ => return None,
+    }))
+}
+
+/// An AS path as collectors' tools print it.
+struct Shown(Option<AsPath>);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(path) = &self.0 else { return Ok(()) };
+        for (index, segment) in path.iter_segments().enumerate() {
+            let (open, between, close) = match segment {
+                AsPathSegment::AsSequence(_) => ("", " ", ""),
+                AsPathSegment::AsSet(_) => ("{", ",", "}"),
+                AsPathSegment::ConfedSequence(_) => ("(", " ", ")"),
+                AsPathSegment::ConfedSet(_) => ("[", ",", "]"),
+            };
+            f.write_str(if index > 0 { " " } else { "" })?;
+            f.write_str(open)?;
+            for (index, asn) in segment.as_ref().iter().enumerate() {
+                f.write_str(if index > 0 { between } else { "" })?;
+                write!(f, "{}", u32::from(*asn))?;
+            }
+            f.write_str(close)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! BGP messages (RFC 4271 section 4), of which UPDATE alone changes a table.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fibula::net::Family;
+
+use super::attributes::{AsWidth, Attributes, Decoded};
+use super::nlri;
+use crate::event::{Action, Announcement, Event, Path, Peer, Time};
+use crate::mrt::{Cursor, Fault, FaultKind, Reading, Sink};
+use crate::next_hops::Label;
+
+/// Whose message it is and how it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Session {
+    pub(crate) time: Time,
+    pub(crate) peer: Peer,
+    pub(crate) width: AsWidth,
+    pub(crate) add_path: bool,
+}
+
+/// Marker, length and type.
+const HEADER_BYTES: usize = 19;
+const UPDATE: u8 = 2;
+/// OPEN, UPDATE, NOTIFICATION, KEEPALIVE, ROUTE-REFRESH (RFC 2918).
+const TYPES: core::ops::RangeInclusive<u8> = 1..=5;
+
+/// Reads the message that fills `bytes`, whose first byte is at `base`, and tells the sink what it changes.
+pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
+    let mut at = Cursor::new(bytes, base);
+    let marker = at.take(16, "marker of the message")?;
+    if marker.iter().any(|&byte| byte != 0xff) {
+        sink.fault(FaultKind::Marker.at(base));
+    }
+    let len_at = at.position();
+    let len = at.u16("message length")?;
+    let kind_at = at.position();
+    let kind = at.u8("message type")?;
+    if !TYPES.contains(&kind) {
+        return Err(FaultKind::MessageType(kind).at(kind_at));
+    }
+    let Some(body) = usize::from(len).checked_sub(HEADER_BYTES).filter(|&body| body <= at.remaining()) else {
+        let have = bytes.len();
+        return Err(FaultKind::MessageLength { len, have }.at(len_at));
+    };
+    if body < at.remaining() {
+        sink.fault(FaultKind::Behind(at.remaining() - body).at(at.position() + body));
+    }
+    if kind == UPDATE {
+        update(&bytes.slice(HEADER_BYTES..HEADER_BYTES + body), base + HEADER_BYTES, session, sink)?;
+    }
+    Ok(())
+}
+
+fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
+    let mut at = Cursor::new(bytes, base);
+    let len = at.u16("length of the withdrawn routes")?;
+    let withdrawn = at.part(len.into(), "withdrawn routes")?;
+    let len = at.u16("length of the attributes")?;
+    let start = at.position() - base;
+    at.take(len.into(), "attributes")?;
+    let mut update = Update { session, sink, faults: Vec::new() };
+    update.withdraw(withdrawn, Family::Ipv4)?;
+
+    let section = bytes.slice(start..start + usize::from(len));
+    let announces = !at.is_empty();
+    let decoded = Attributes::decode(&section, base + start, session.width, None, &mut update.faults);
+    let result = match decoded {
+        Ok(decoded) => update.routes(bytes, base, at, decoded),
+        // Without attributes there is no next hop: what is announced is as good as withdrawn (RFC 7606 section 2).
+        Err(fault) => {
+            if announces {
+                update.withdraw(at, Family::Ipv4)?;
+            }
+            Err(fault)
+        }
+    };
+    let Update { sink, faults, .. } = update;
+    faults.into_iter().for_each(|fault| sink.fault(fault));
+    result
+}
+
+struct Update<'a> {
+    session: &'a Session,
+    sink: &'a mut dyn Sink,
+    faults: Vec<Fault>,
+}
+
+impl Update<'_> {
+    fn routes(&mut self, bytes: &Bytes, base: usize, nlri: Cursor<'_>, decoded: Decoded) -> Reading<()> {
+        let part = |start: usize, end: usize| Cursor::new(&bytes[start - base..end - base], start);
+        let Decoded { attributes, reach, unreach } = decoded;
+        if let Some(unreach) = unreach {
+            match unreach.family {
+                Some(family) => self.withdraw(part(unreach.start, unreach.end), family)?,
+                None => self.sink.other_family(),
+            }
+        }
+        let attributes = Arc::new(attributes);
+        let announces = !nlri.is_empty() || reach.is_some_and(|reach| reach.start < reach.end);
+        if announces {
+            self.faults.extend(attributes.missing().map(|fault| fault.at(base)));
+        }
+        if !nlri.is_empty() {
+            // NEXT_HOP belongs to these prefixes, whatever MP_REACH_NLRI holds for others.
+            let next_hop = attributes.ipv4_next_hop();
+            self.announce(nlri, Family::Ipv4, next_hop, &attributes)?;
+        }
+        match reach {
+            Some(reach) if reach.family.is_none() => self.sink.other_family(),
+            Some(reach) => {
+                let family = reach.family.unwrap_or(Family::Ipv6);
+                let next_hop = attributes.next_hop();
+                self.announce(part(reach.start, reach.end), family, next_hop, &attributes)?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn withdraw(&mut self, mut at: Cursor<'_>, family: Family) -> Reading<()> {
+        let Self { session, sink, faults } = self;
+        let fault = nlri::paths(&mut at, family, session.add_path, &mut |path, fault| {
+            faults.extend(fault);
+            if sink.wants(&session.peer, None, family, false) {
+                sink.event(event(session, Action::Withdraw(path)));
+            }
+        })?;
+        self.faults.extend(fault);
+        Ok(())
+    }
+
+    fn announce(
+        &mut self,
+        mut at: Cursor<'_>,
+        family: Family,
+        next_hop: Option<core::net::IpAddr>,
+        attributes: &Arc<Attributes>,
+    ) -> Reading<()> {
+        let start = at.position();
+        let Some(next_hop) = next_hop else {
+            if at.is_empty() {
+                return Ok(());
+            }
+            self.withdraw(at, family)?;
+            return Err(FaultKind::NoNextHop.at(start));
+        };
+        let path_len = attributes.path_len();
+        let Self { session, sink, faults } = self;
+        let fault = nlri::paths(&mut at, family, session.add_path, &mut |path: Path, fault| {
+            faults.extend(fault);
+            if sink.wants(&session.peer, None, family, true) {
+                let attributes = Some(Arc::clone(attributes));
+                let next_hop = Label::Address(next_hop);
+                let route = Announcement { path, next_hop, path_len, dumped: false, attributes };
+                sink.event(event(session, Action::Announce(route)));
+            }
+        })?;
+        self.faults.extend(fault);
+        Ok(())
+    }
+}
+
+fn event(session: &Session, action: Action) -> Event {
+    Event { time: session.time, peer: Some(session.peer), action }
+}

@@ -1,0 +1,96 @@
+//! What a feed says: who announces or withdraws what, and when.
+
+use core::fmt;
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use fibula::net::IpPrefix;
+
+use crate::bgp::Attributes;
+use crate::next_hops::Label;
+
+/// A router that tells a collector its routes. Prints as `193.203.0.1 (AS 1853)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Peer {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its AS.
+    pub asn: u32,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (AS {})", self.address, self.asn)
+    }
+}
+
+/// A moment: seconds since 1970 and, where the feed has them, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Time {
+    /// Seconds since the beginning of 1970 in UTC.
+    pub seconds: u32,
+    /// Microseconds beyond them.
+    pub micros: Option<u32>,
+}
+
+/// What a record or a line of a feed says.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// When it was recorded.
+    pub time: Time,
+    /// Who said it; none in tables that name nobody.
+    pub peer: Option<Peer>,
+    /// What was said.
+    pub action: Action,
+}
+
+impl Event {
+    /// Whether the session of the peer ended.
+    pub(crate) fn ends_session(&self) -> bool {
+        matches!(self.action, Action::SessionEnd)
+    }
+}
+
+/// What can be said.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// The table has, or from now on has, this route.
+    Announce(Announcement),
+    /// The peer has this route no longer.
+    Withdraw(Path),
+    /// The peer's session ended, and with it all that it announced (RFC 4271 section 8.2.2).
+    SessionEnd,
+    /// Nothing that changes a table: a session that comes up, or fails to.
+    Nothing,
+}
+
+/// A prefix, and which of its paths where a peer may have several (RFC 7911).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path {
+    /// The addresses.
+    pub prefix: IpPrefix,
+    /// The path identifier.
+    pub id: Option<u32>,
+}
+
+impl From<IpPrefix> for Path {
+    fn from(prefix: IpPrefix) -> Self {
+        Self { prefix, id: None }
+    }
+}
+
+/// A route as a feed tells it.
+#[derive(Debug, Clone)]
+pub struct Announcement {
+    /// The prefix.
+    pub path: Path,
+    /// Where its addresses go.
+    pub next_hop: Label,
+    /// Length of the AS path as route selection counts it (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3); none
+    /// where the feed does not tell.
+    pub path_len: Option<u32>,
+    /// Whether this is a line of a table dump, rather than an update.
+    pub dumped: bool,
+    /// All attributes, where the feed has them.
+    pub attributes: Option<Arc<Attributes>>,
+}

@@ -1,0 +1,285 @@
+//! One reading of a feed.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use super::blocks::{self, Decoded, Framer};
+use super::choice::{Tally, Wanted, slot};
+use super::error::{LoadError, LoadErrorKind, Place};
+use super::input::Readings;
+use super::lines::{Line, Lines, MAX_LINE_BYTES};
+use super::peek::Peeked;
+use super::report::{BadLine, Content, Report, Truncation};
+use super::routes::{Refusal, Routes};
+use super::{Each, LoadOptions, Progress};
+use crate::compression::{Decompressor, Fault};
+use crate::event::{Action, Announcement, Event, Time};
+use crate::mrt;
+use crate::text::{self, Entry, LineError, LineErrorKind};
+
+/// Text between two calls of the progress function.
+const PROGRESS_BYTES: u64 = 256 << 10;
+
+type Source<'a> = Peeked<&'a mut dyn Read>;
+
+/// One reading of a feed.
+pub(super) struct Pass<'a, 'b> {
+    pub(super) options: &'a LoadOptions,
+    pub(super) routes: &'b mut Routes,
+    pub(super) each: Option<Each<'b>>,
+    pub(super) report: Report,
+    pub(super) wanted: Wanted,
+    /// Whether nothing is taken, as the peers are only counted.
+    pub(super) counting: bool,
+    pub(super) tally: Tally,
+    /// Whether the lines of a text have peers; none before the first that says something.
+    pub(super) peers: Option<bool>,
+    pub(super) readings: Option<&'a Readings>,
+    pub(super) bytes_total: Option<u64>,
+}
+
+impl Pass<'_, '_> {
+    pub(super) fn run(
+        &mut self,
+        input: &mut dyn Read,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), LoadError> {
+        let input =
+            Decompressor::new(input).map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?;
+        self.report.compression = input.compression();
+        let input = Peeked::new(input);
+        if mrt::is_mrt(input.head()) {
+            self.report.content = Content::Mrt;
+            self.settle(self.counting);
+            self.mrt(input, progress)
+        } else {
+            self.text(input, progress)
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Report {
+        self.report.peers = self.tally.finish(&self.wanted);
+        self.report
+    }
+
+    fn mrt(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let (threads, family) = (self.options.threads, self.options.family);
+        let (counting, bytes_total) = (self.counting, self.bytes_total);
+        let mut tell = |framer: &Framer<Source<'_>>| {
+            let bytes_read = framer.input().inner().bytes_read();
+            progress(Progress { bytes_read, bytes_total, lines: framer.records(), counting });
+        };
+        let wanted = self.wanted.clone();
+        let mut framer = Framer::new(input);
+        let decode = |block| blocks::decode(block, &wanted, family);
+        let outcome = blocks::run(&mut framer, threads, decode, |decoded| self.take(decoded), &mut tell);
+        outcome.map_err(|error| self.error(LoadErrorKind::Threads(error)))??;
+        tell(&framer);
+        self.report.lines = framer.records();
+        match framer.take_failure() {
+            Some(error) => self.fault(framer.input().inner(), error),
+            None => Ok(()),
+        }
+    }
+
+    /// What a block of an MRT file says.
+    fn take(&mut self, decoded: Decoded) -> Result<(), LoadError> {
+        let Decoded { offset, events, faults, other_families, peers } = decoded;
+        self.tally.join(&peers);
+        self.report.other_families += other_families;
+        for fault in faults {
+            if self.options.strict && !fault.is_warning() {
+                return Err(self.error(LoadErrorKind::Fault(fault)));
+            }
+            self.report.fault(fault);
+        }
+        events.into_iter().try_for_each(|event| self.said(event, Place::Byte(offset)))
+    }
+
+    fn text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let mut lines = Lines::new(input);
+        let mut due = PROGRESS_BYTES;
+        loop {
+            match lines.next() {
+                Ok(None) => break,
+                Ok(Some(line)) => self.line(&line)?,
+                Err(error) => {
+                    self.fault(lines.input().inner(), error)?;
+                    break;
+                }
+            }
+            if lines.bytes_read() >= due {
+                due = lines.bytes_read() + PROGRESS_BYTES;
+                progress(self.progress(lines.input()));
+            }
+        }
+        progress(self.progress(lines.input()));
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<(), LoadError> {
+        self.report.lines += 1;
+        let (text, said) = match *line {
+            Line::Whole(mut text) => {
+                // Editors of some systems put a byte order mark in front.
+                if self.report.lines == 1 {
+                    text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+                }
+                (text, text::decode(text, self.options.host_bits))
+            }
+            Line::TooLong(text) => {
+                let kind = LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES };
+                (text, Err(LineError::new(kind, MAX_LINE_BYTES)))
+            }
+        };
+        let taken = match said {
+            Ok(None) => {
+                self.report.comments += 1;
+                return Ok(());
+            }
+            Ok(Some(text::Line::Route(entry))) => self.entry(entry)?,
+            Ok(Some(text::Line::Event(event))) => self.event(event)?,
+            Err(error) => Err(error),
+        };
+        taken.or_else(|error| self.bad_line(error, text))
+    }
+
+    /// Tells a stream whether it will be read again.
+    fn settle(&self, again: bool) {
+        match self.readings {
+            Some(readings) if again => readings.twice(),
+            Some(readings) => readings.once(),
+            None => {}
+        }
+    }
+
+    /// Whether the line is of the kind that the first line was of.
+    fn is_of_kind(&mut self, peers: bool) -> Result<(), LineError> {
+        if self.peers.is_none() {
+            self.settle(peers && self.counting);
+        }
+        if *self.peers.get_or_insert(peers) == peers {
+            Ok(())
+        } else {
+            Err(LineError::new(LineErrorKind::OtherKind, 0))
+        }
+    }
+
+    fn entry(&mut self, Entry { prefix, next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
+        if let Err(error) = self.is_of_kind(false) {
+            return Ok(Err(error));
+        }
+        if self.options.family.is_some_and(|family| family != prefix.family()) {
+            self.report.left_out += 1;
+            return Ok(Ok(()));
+        }
+        let place = Place::Line(self.report.lines);
+        if self.each.is_some() {
+            let route = Announcement {
+                path: prefix.into(),
+                next_hop,
+                path_len: None,
+                dumped: true,
+                attributes: None,
+            };
+            let event = Event { time: Time::default(), peer: None, action: Action::Announce(route) };
+            return self.said(event, place).map(Ok);
+        }
+        let taken = self.routes.plain(prefix, next_hop, &mut self.report);
+        taken.map_err(|refusal| self.error(refusal.at(place)))?;
+        Ok(Ok(()))
+    }
+
+    fn event(&mut self, event: Event) -> Result<Result<(), LineError>, LoadError> {
+        if let Err(error) = self.is_of_kind(true) {
+            return Ok(Err(error));
+        }
+        let Some(peer) = event.peer else { return Ok(Ok(())) };
+        let counts = self.tally.of(peer);
+        let family = match &event.action {
+            Action::Announce(route) => {
+                let family = route.path.prefix.family();
+                counts.announced[slot(family)] += 1;
+                Some(family)
+            }
+            Action::Withdraw(path) => {
+                let family = path.prefix.family();
+                counts.withdrawn[slot(family)] += 1;
+                Some(family)
+            }
+            Action::SessionEnd | Action::Nothing => None,
+        };
+        if self.counting {
+            return Ok(Ok(()));
+        }
+        let wanted = match family {
+            Some(family) if self.options.family.is_some_and(|only| only != family) => {
+                self.report.left_out += 1;
+                return Ok(Ok(()));
+            }
+            Some(family) => self.wanted.includes(&peer, family),
+            None => true,
+        };
+        if wanted {
+            self.said(event, Place::Line(self.report.lines))?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Takes what was said into the routes, or tells it.
+    fn said(&mut self, event: Event, place: Place) -> Result<(), LoadError> {
+        let taken = match &mut self.each {
+            Some(each) => each(event).map_err(Refusal::Stopped),
+            None => self.routes.event(event, &mut self.report),
+        };
+        taken.map_err(|refusal| self.error(refusal.at(place)))
+    }
+
+    fn bad_line(&mut self, error: LineError, text: &[u8]) -> Result<(), LoadError> {
+        let report = &mut self.report;
+        report.bad_lines += 1;
+        if report.first_bad.len() < Report::MOST_BAD {
+            let bad = BadLine::new(&report.name, report.lines, error, text);
+            if self.options.strict {
+                return Err(self.error(LoadErrorKind::Line(bad)));
+            }
+            report.first_bad.push(bad);
+        }
+        Ok(())
+    }
+
+    /// Decides what an error of the input means: an end that is reported, or the end of the matter.
+    fn fault(&mut self, input: &Decompressor<&mut dyn Read>, error: io::Error) -> Result<(), LoadError> {
+        let bytes = input.bytes_read();
+        let compression = input.compression();
+        let kind = match input.fault() {
+            Fault::Input => LoadErrorKind::Read { bytes, error },
+            Fault::Damaged => LoadErrorKind::Damaged { compression, bytes, error },
+            Fault::EndsEarly => {
+                let report = &mut self.report;
+                let name = Arc::clone(&report.name);
+                let Report { content, lines, .. } = *report;
+                let truncation = Truncation { name, compression, bytes, content, lines };
+                if !self.options.strict {
+                    report.truncated = Some(truncation);
+                    return Ok(());
+                }
+                LoadErrorKind::Truncated(truncation)
+            }
+        };
+        Err(self.error(kind))
+    }
+
+    fn progress(&self, input: &Source<'_>) -> Progress {
+        Progress {
+            bytes_read: input.inner().bytes_read(),
+            bytes_total: self.bytes_total,
+            lines: self.report.lines,
+            counting: self.counting && self.peers == Some(true),
+        }
+    }
+
+    fn error(&self, kind: LoadErrorKind) -> LoadError {
+        LoadError::new(&self.report.name, kind)
+    }
+}

@@ -1,0 +1,146 @@
+//! Where records begin and end (RFC 6396 section 2).
+
+use super::KINDS;
+use crate::event::Time;
+
+/// The largest record that is believed. The largest messages are 65,535 bytes (RFC 8654); a prefix with the routes of
+/// many peers may take more.
+pub const MAX_RECORD_BYTES: usize = 4 << 20;
+
+/// The common header of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// When the record was written; the microseconds of the extended kinds stand in their bodies.
+    pub time: Time,
+    /// The kind of the record.
+    pub kind: u16,
+    /// What it is among its kind.
+    pub subtype: u16,
+    /// Bytes behind the header.
+    pub len: u32,
+}
+
+/// Kinds of records that exist and are passed over: those that RFC 6396 section 4 and its appendix name, but not
+/// read here.
+const OTHER_KINDS: [u16; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 32, 33, 48, 49];
+
+impl Header {
+    /// Length of the header itself.
+    pub const BYTES: usize = 12;
+
+    /// The header that `bytes` begin with; none where they are fewer.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (header, _) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
+        let u32_at =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let time = Time { seconds: u32_at(0), micros: None };
+        Some(Self { time, kind: u16_at(4), subtype: u16_at(6), len: u32_at(8) })
+    }
+
+    /// Length of the record, its header included.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        Self::BYTES + self.len as usize
+    }
+
+    /// Whether it looks like a header and not like other bytes: a kind that exists, of a length that can be.
+    #[must_use]
+    pub fn is_plausible(&self) -> bool {
+        let known = match KINDS.iter().find(|kind| kind.number == self.kind) {
+            Some(kind) => self.subtype < kind.subtypes,
+            None => OTHER_KINDS.contains(&self.kind) && self.subtype < 64,
+        };
+        known && self.record_bytes() <= MAX_RECORD_BYTES
+    }
+
+    /// Whether it is a header of a kind that is read here.
+    fn is_read(&self) -> bool {
+        self.is_plausible() && KINDS.iter().any(|kind| kind.number == self.kind)
+    }
+}
+
+/// What a run of bytes begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// A whole record.
+    Record(Header),
+    /// The beginning of a record, or nothing: more bytes are needed to tell.
+    More,
+    /// Bytes that are no record, up to the next.
+    Lost(usize),
+    /// Fewer bytes than the last record takes, and no more to come.
+    Cut,
+}
+
+impl Frame {
+    /// What `bytes` begin with. `last` says that no more bytes follow them.
+    ///
+    /// A record is believed when the one behind it looks like one, or nothing is behind it. Where that is not so, the
+    /// next place is looked for at which two records follow each other.
+    #[must_use]
+    pub fn next(bytes: &[u8], last: bool) -> Self {
+        match believed(bytes, last) {
+            Belief::Yes(header) => Self::Record(header),
+            Belief::Unsure if !last => Self::More,
+            Belief::Unsure => resume(bytes, last, true).map_or(Self::Cut, Self::Lost),
+            Belief::No(header) => match (resume(bytes, last, false), header) {
+                // The damage is behind this record, as far as can be told.
+                (Some(at), Some(header)) if at >= header.record_bytes() => Self::Record(header),
+                (Some(at), _) => Self::Lost(at),
+                (None, _) if !last && bytes.len() <= MAX_RECORD_BYTES => Self::More,
+                (None, Some(header)) => Self::Record(header),
+                (None, None) if last => Self::Lost(bytes.len()),
+                // The end may be the beginning of a header.
+                (None, None) => Self::Lost(bytes.len() - Header::BYTES),
+            },
+        }
+    }
+}
+
+enum Belief {
+    Yes(Header),
+    /// Depends on what follows.
+    Unsure,
+    /// With the header where it looks like one and what follows the record does not.
+    No(Option<Header>),
+}
+
+fn believed(bytes: &[u8], last: bool) -> Belief {
+    let Some(header) = Header::read(bytes) else { return Belief::Unsure };
+    if !header.is_plausible() {
+        return Belief::No(None);
+    }
+    let Some(behind) = bytes.get(header.record_bytes()..) else { return Belief::Unsure };
+    match Header::read(behind) {
+        Some(next) if next.is_plausible() => Belief::Yes(header),
+        Some(_) => Belief::No(Some(header)),
+        // A few bytes of a record whose rest is missing, or nothing.
+        None if last => Belief::Yes(header),
+        None => Belief::Unsure,
+    }
+}
+
+/// The first place behind the beginning at which a record of a kind that is read here is followed by another. At the
+/// end of the file one record that ends with it is enough, unless the bytes may be the rest of one long record
+/// (`cut`): then two are asked for.
+fn resume(bytes: &[u8], last: bool, cut: bool) -> Option<usize> {
+    (1..bytes.len().saturating_sub(Header::BYTES)).find(|&at| {
+        let Some(header) = Header::read(&bytes[at..]).filter(Header::is_read) else { return false };
+        match bytes.get(at + header.record_bytes()..) {
+            Some([]) => last && !cut,
+            Some(behind) => Header::read(behind).is_some_and(|next| next.is_read()),
+            None => false,
+        }
+    })
+}
+
+/// Whether a file that begins with these bytes is an MRT file; text never is.
+pub(crate) fn is_mrt(head: &[u8]) -> bool {
+    if Header::read(head).is_some_and(|header| header.is_plausible()) {
+        return true;
+    }
+    // Damage may begin with the first record. Text holds no zeros, MRT in every length.
+    head.iter().take(64).any(|&byte| byte == 0) && resume(head, false, true).is_some()
+}

@@ -1,0 +1,114 @@
+//! TABLE_DUMP (RFC 6396 section 4.2): a route of a peer a record.
+
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use fibula::net::{Family, IpPrefix, Key, Prefix};
+
+use super::{Cursor, Fault, FaultKind, Kind, PeerTable, Reading, Record, Sink};
+use crate::bgp::{AsWidth, Attributes};
+use crate::event::{Action, Announcement, Event, Path, Peer, Time};
+use crate::next_hops::Label;
+
+pub(super) const KIND: Kind = Kind { name: "TABLE_DUMP", number: 12, subtypes: 3, decode };
+
+fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+    let mut at = record.cursor();
+    let family = match record.header.subtype {
+        1 => Family::Ipv4,
+        2 => Family::Ipv6,
+        subtype => return Err(FaultKind::Subtype { kind: KIND.name, subtype }.at(6)),
+    };
+    at.take(4, "view and sequence number")?;
+    // Early writers put several routes behind one view and sequence number.
+    loop {
+        route(record, &mut at, family, sink)?;
+        if at.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Sink) -> Reading<()> {
+    let v6 = family == Family::Ipv6;
+    let start = at.position();
+    let (prefix, set) = if v6 { prefix::<u128>(at)? } else { prefix::<u32>(at)? };
+    let status_at = at.position();
+    let status = at.u8("status")?;
+    at.u32("time of the route")?;
+    let address = at.address(v6)?;
+    let peer = Peer { address, asn: at.asn(false)? };
+    let len = at.u16("attribute length")?;
+    let from = at.position();
+    at.take(len.into(), "attributes")?;
+    // "Status" is always 1, RFC 6396 says, and was said to be unused before.
+    if status != 1 {
+        sink.fault(FaultKind::Status(status.into()).at(status_at));
+    }
+    if !sink.wants(&peer, None, family, true) {
+        return Ok(());
+    }
+    if set {
+        sink.fault(FaultKind::TrailingBits(prefix).at(start));
+    }
+    let route = Dumped {
+        time: record.header.time,
+        peer,
+        path: prefix.into(),
+        width: AsWidth::Two,
+        family,
+        next_hop: None,
+    };
+    route.tell(record, from, len, sink)
+}
+
+/// An address and behind it a length.
+fn prefix<K: Key>(at: &mut Cursor<'_>) -> Reading<(IpPrefix, bool)>
+where
+    IpPrefix: From<Prefix<K>>,
+{
+    let mut network = K::Bytes::default();
+    let bytes = at.take(network.as_ref().len(), "prefix")?;
+    network.as_mut().copy_from_slice(bytes);
+    let key = K::from_network(network);
+    let len_at = at.position();
+    let len = at.u8("prefix length")?;
+    let prefix =
+        Prefix::masked(key, len).map_err(|_| FaultKind::PrefixLength { len, bits: K::BITS }.at(len_at))?;
+    Ok((prefix.into(), prefix.addr() != key))
+}
+
+/// A route of a table dump, whose attributes come next.
+pub(super) struct Dumped {
+    pub(super) time: Time,
+    pub(super) peer: Peer,
+    pub(super) path: Path,
+    pub(super) width: AsWidth,
+    pub(super) family: Family,
+    /// What the record says beside the attributes.
+    pub(super) next_hop: Option<IpAddr>,
+}
+
+impl Dumped {
+    /// Reads the `len` bytes of attributes at `from` of the record and tells the route.
+    pub(super) fn tell(self, record: &Record, from: usize, len: u16, sink: &mut dyn Sink) -> Reading<()> {
+        let start = from - super::Header::BYTES;
+        let section = record.body.slice(start..start + usize::from(len));
+        let mut faults: Vec<Fault> = Vec::new();
+        let decoded = Attributes::decode(&section, from, self.width, Some(self.family), &mut faults);
+        faults.into_iter().for_each(|fault| sink.fault(fault));
+        let attributes = decoded?.attributes;
+        attributes.missing().for_each(|fault| sink.fault(fault.at(from)));
+        // Some daemons dump routes of IPv6 without one.
+        let next_hop = attributes.next_hop().or(self.next_hop).unwrap_or_else(|| {
+            sink.fault(FaultKind::PeerForNextHop.at(from));
+            self.peer.address
+        });
+        let path_len = attributes.path_len();
+        let attributes = Some(Arc::new(attributes));
+        let next_hop = Label::Address(next_hop);
+        let route = Announcement { path: self.path, next_hop, path_len, dumped: true, attributes };
+        sink.event(Event { time: self.time, peer: Some(self.peer), action: Action::Announce(route) });
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! TABLE_DUMP_V2 (RFC 6396 section 4.3, RFC 8050 section 4): the peers once, then all routes of a prefix a record.
+
+use fibula::net::Family;
+
+use super::table_dump::Dumped;
+use super::{Cursor, FaultKind, Header, Kind, Reading, Record, Sink};
+use crate::bgp::{self, AsWidth};
+use crate::event::{Path, Peer};
+
+pub(super) const KIND: Kind = Kind { name: "TABLE_DUMP_V2", number: 13, subtypes: 13, decode };
+
+const PEER_INDEX_TABLE: u16 = 1;
+
+/// The peers of the records that follow it, in the order in which they are counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeerTable {
+    peers: Vec<Peer>,
+}
+
+impl PeerTable {
+    /// Reads the list, where the record is one.
+    ///
+    /// # Errors
+    /// When it is damaged; none of it can be used then, as the peers count from its beginning.
+    pub fn read(record: &Record) -> Option<Result<Self, super::Fault>> {
+        let Header { kind, subtype, .. } = record.header;
+        (kind == KIND.number && subtype == PEER_INDEX_TABLE).then(|| peers(record.cursor()))
+    }
+
+    /// The peers.
+    #[must_use]
+    pub fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+}
+
+/// RFC 6396 section 4.3.1.
+fn peers(mut at: Cursor<'_>) -> Reading<PeerTable> {
+    at.take(4, "collector")?;
+    let len = at.u16("length of the view's name")?;
+    at.take(len.into(), "name of the view")?;
+    let count = at.u16("number of peers")?;
+    let mut peers = Vec::new();
+    for _ in 0..count {
+        let kind = at.u8("type of the peer")?;
+        at.take(4, "BGP identifier of the peer")?;
+        let address = at.address(kind & 1 != 0)?;
+        let asn = at.asn(kind & 2 != 0)?;
+        peers.push(Peer { address, asn });
+    }
+    Ok(PeerTable { peers })
+}
+
+fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+    let (family, add_path) = match record.header.subtype {
+        // Read before, as records depend on it; GEO_PEER_TABLE (RFC 6397) has no routes.
+        PEER_INDEX_TABLE | 7 => return Ok(()),
+        2 => (Some(Family::Ipv4), false),
+        4 => (Some(Family::Ipv6), false),
+        8 => (Some(Family::Ipv4), true),
+        10 => (Some(Family::Ipv6), true),
+        // Multicast.
+        3 | 5 | 9 | 11 => (None, false),
+        6 | 12 => return generic(record, peers, sink),
+        subtype => return Err(FaultKind::Subtype { kind: KIND.name, subtype }.at(6)),
+    };
+    let Some(family) = family else {
+        sink.other_family();
+        return Ok(());
+    };
+    let mut at = record.cursor();
+    at.take(4, "sequence number")?;
+    entries(record, at, family, add_path, peers, sink)
+}
+
+/// RIB_GENERIC (RFC 6396 section 4.3.3): any family, of which unicast is read.
+fn generic(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+    let mut at = record.cursor();
+    at.take(4, "sequence number")?;
+    match bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) {
+        Some(family) => entries(record, at, family, record.header.subtype == 12, peers, sink),
+        None => {
+            sink.other_family();
+            Ok(())
+        }
+    }
+}
+
+fn entries(
+    record: &Record,
+    mut at: Cursor<'_>,
+    family: Family,
+    add_path: bool,
+    peers: Option<&PeerTable>,
+    sink: &mut dyn Sink,
+) -> Reading<()> {
+    let start = at.position();
+    let (prefix, fault) = bgp::prefix(&mut at, family)?;
+    if let Some(fault) = fault {
+        sink.fault(fault.at(start));
+    }
+    let Some(peers) = peers else { return Err(FaultKind::NoPeerTable.at(start)) };
+    let count = at.u16("number of routes")?;
+    for _ in 0..count {
+        let index_at = at.position();
+        let index = at.u16("peer")?;
+        at.u32("time of the route")?;
+        let id = if add_path { Some(at.u32("path identifier")?) } else { None };
+        let len = at.u16("attribute length")?;
+        let from = at.position();
+        at.take(len.into(), "attributes")?;
+        let Some(&peer) = peers.peers.get(usize::from(index)) else {
+            sink.fault(FaultKind::PeerIndex { index, peers: peers.peers.len() }.at(index_at));
+            continue;
+        };
+        if !sink.wants(&peer, Some(index), family, true) {
+            continue;
+        }
+        let path = Path { prefix, id };
+        let route =
+            Dumped { time: record.header.time, peer, path, width: AsWidth::Four, family, next_hop: None };
+        if let Err(fault) = route.tell(record, from, len, sink) {
+            sink.fault(fault);
+        }
+    }
+    if !at.is_empty() {
+        sink.fault(FaultKind::Behind(at.remaining()).at(at.position()));
+    }
+    Ok(())
+}

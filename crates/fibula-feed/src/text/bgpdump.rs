@@ -1,0 +1,203 @@
+//! The lines of `bgpdump -m` and `bgpdump -M`: fields between bars, a route, a withdrawal or a session's state a line.
+//!
+//! ```text
+//! TABLE_DUMP2|TIME|B|PEER|AS|PREFIX|AS-PATH|ORIGIN|NEXT-HOP|LOCAL-PREF|MED|COMMUNITIES|AG|AGGREGATOR|     -m
+//! BGP4MP|TIME|W|PEER|AS|PREFIX
+//! BGP4MP|TIME|STATE|PEER|AS|OLD|NEW
+//! TABLE_DUMP2|MM/DD/YY HH:MM:SS|B|PEER|AS|PREFIX|AS-PATH|ORIGIN                                          -M
+//! ```
+//!
+//! The first field ends in `_AP` where a path identifier stands behind the prefix. Lines of `-M` have no next hop: the
+//! peer's address stands for it.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::fmt::Write as _;
+use std::io;
+
+use fibula::net::{HostBits, IpPrefix};
+
+use super::error::{LineError, LineErrorKind};
+use super::fields::{Field, Fields};
+use super::updates::{peer, time};
+use super::{Form, Line, next_hop, prefix};
+use crate::event::{Action, Announcement, Event, Path, Peer, Time};
+use crate::next_hops::Label;
+
+pub(super) const FORM: Form = Form {
+    name: "bgpdump",
+    syntax: "TYPE|TIME|B|PEER|AS|PREFIX|AS-PATH|ORIGIN|NEXT-HOP|...",
+    example: "TABLE_DUMP2|1400824800|B|192.0.2.2|64500|198.51.100.0/24|64500 64501|IGP|192.0.2.1|0|0||NAG||",
+    recognises,
+    decode,
+};
+
+/// `Established` of RFC 4271 section 8.2.2, as RFC 6396 section 4.4.1 counts.
+const ESTABLISHED: u32 = 6;
+
+fn recognises(fields: &Fields<'_>) -> bool {
+    let first = fields.words().first().map_or(&b""[..], |word| word.bytes);
+    first.contains(&b'|') && (first.starts_with(b"TABLE_DUMP") || first.starts_with(b"BGP4MP"))
+}
+
+/// The fields of a line, one after the other.
+struct Bars<'a> {
+    rest: Option<Field<'a>>,
+    end: usize,
+}
+
+impl<'a> Bars<'a> {
+    fn next(&mut self, what: &'static str) -> Result<Field<'a>, LineError> {
+        let field = self.rest.ok_or(LineError::new(LineErrorKind::MissingField(what), self.end))?;
+        let Some(bar) = memchr::memchr(b'|', field.bytes) else {
+            self.rest = None;
+            return Ok(field);
+        };
+        self.rest = Some(Field { bytes: &field.bytes[bar + 1..], offset: field.offset + bar + 1 });
+        Ok(Field { bytes: &field.bytes[..bar], offset: field.offset })
+    }
+}
+
+fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
+    let line = fields.line();
+    let mut bars = Bars { rest: Some(Field { bytes: line, offset: 0 }), end: line.len() };
+    let add_path = bars.next("type")?.bytes.trim_ascii_end().ends_with(b"_AP");
+    let when = bars.next("time")?;
+    // The date of -M; nothing here depends on it.
+    let time = if when.bytes.contains(&b'/') { Time::default() } else { time(when)? };
+    let action = bars.next("action")?;
+    let peer = peer(bars.next("peer")?, bars.next("peer's AS")?)?;
+    let action = match action.bytes {
+        b"STATE" => return state(&mut bars, time, peer),
+        b"B" => Said::Route { dumped: true },
+        b"A" => Said::Route { dumped: false },
+        b"W" => Said::Withdrawal,
+        _ => {
+            return Err(LineError::new(
+                LineErrorKind::NotAWord { wanted: "one of B, A, W and STATE" },
+                action.offset,
+            ));
+        }
+    };
+    let prefix = prefix::parse(bars.next("prefix")?, host_bits)?;
+    let id = if add_path { Some(number(bars.next("path identifier")?)?) } else { None };
+    let path = Path { prefix, id };
+    let action = match action {
+        Said::Withdrawal => Action::Withdraw(path),
+        Said::Route { dumped } => {
+            let path_len = Some(path_len(bars.next("AS path")?)?);
+            bars.next("origin")?;
+            let next_hop = match bars.next("next hop") {
+                // What bgpdump prints where a route has none.
+                Ok(Field { bytes: b"255.255.255.255", offset }) => {
+                    return Err(LineError::new(LineErrorKind::NoNextHop, offset));
+                }
+                Ok(field) => next_hop::parse(field)?,
+                Err(_) => Label::Address(peer.address),
+            };
+            Action::Announce(Announcement { path, next_hop, path_len, dumped, attributes: None })
+        }
+    };
+    Ok(Line::Event(Event { time, peer: Some(peer), action }))
+}
+
+enum Said {
+    Route { dumped: bool },
+    Withdrawal,
+}
+
+fn state(bars: &mut Bars<'_>, time: Time, peer: Peer) -> Result<Line, LineError> {
+    let before = number(bars.next("old state")?)?;
+    let after = number(bars.next("new state")?)?;
+    // Any other change of state leaves the routes as they are: withdrawing none says so.
+    let action =
+        if before == ESTABLISHED && after != ESTABLISHED { Action::SessionEnd } else { Action::Nothing };
+    Ok(Line::Event(Event { time, peer: Some(peer), action }))
+}
+
+fn number(field: Field<'_>) -> Result<u32, LineError> {
+    next_hop::parse_digits(field.bytes)
+        .ok_or(LineError::new(LineErrorKind::NotAWord { wanted: "a number" }, field.offset))
+}
+
+/// Length of the AS path as route selection counts it: a set in braces is one AS, a confederation in parentheses or
+/// brackets none.
+fn path_len(field: Field<'_>) -> Result<u32, LineError> {
+    let mut len = 0;
+    let mut inside = None;
+    for (at, &byte) in field.bytes.iter().enumerate() {
+        let begins = at == 0 || matches!(field.bytes[at - 1], b' ');
+        match (byte, inside) {
+            (b'{' | b'(' | b'[', None) => {
+                len += u32::from(byte == b'{');
+                inside = Some(byte);
+            }
+            (b'}', Some(b'{')) | (b')', Some(b'(')) | (b']', Some(b'[')) => inside = None,
+            (b'0'..=b'9', None) => len += u32::from(begins),
+            (b'0'..=b'9' | b',', Some(_)) | (b' ', _) => {}
+            _ => return Err(LineError::new(LineErrorKind::NotAnOrigin, field.offset + at)),
+        }
+    }
+    Ok(len)
+}
+
+/// Writes what a peer said as a line of `bgpdump -m`; states of sessions are left out. Routes of feeds that have no
+/// attributes get empty fields.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
+    let (path, letter, kind) = match &event.action {
+        Action::Announce(route) if route.dumped => (route.path, 'B', "TABLE_DUMP2"),
+        Action::Announce(route) => (route.path, 'A', "BGP4MP"),
+        Action::Withdraw(path) => (*path, 'W', "BGP4MP"),
+        Action::SessionEnd | Action::Nothing => return Ok(()),
+    };
+    // BIRD dumps its own routes as those of this peer.
+    let nobody = match path.prefix {
+        IpPrefix::V4(_) => Peer { address: Ipv4Addr::UNSPECIFIED.into(), asn: 0 },
+        IpPrefix::V6(_) => Peer { address: Ipv6Addr::UNSPECIFIED.into(), asn: 0 },
+    };
+    let peer = event.peer.unwrap_or(nobody);
+    let mut line = String::new();
+    // Writing to a string does not fail.
+    let _ = line.write_str(kind);
+    if event.time.micros.is_some() {
+        line.push_str("_ET");
+    }
+    line.push_str(if path.id.is_some() { "_AP|" } else { "|" });
+    let _ = write!(line, "{}", event.time.seconds);
+    if let Some(micros) = event.time.micros {
+        let _ = write!(line, ".{micros:06}");
+    }
+    let _ = write!(line, "|{letter}|{}|{}|{}", peer.address, peer.asn, path.prefix);
+    if let Some(id) = path.id {
+        let _ = write!(line, "|{id}");
+    }
+    if let Action::Announce(route) = &event.action {
+        attributes(route, &mut line);
+    }
+    line.push('\n');
+    out.write_all(line.as_bytes())
+}
+
+fn attributes(route: &Announcement, line: &mut String) {
+    let next_hop = &route.next_hop;
+    let Some(attributes) = &route.attributes else {
+        let _ = write!(line, "||INCOMPLETE|{next_hop}|0|0||NAG||");
+        return;
+    };
+    let local_preference = attributes.local_preference().unwrap_or(0);
+    let discriminator = attributes.multi_exit_discriminator().unwrap_or(0);
+    let communities = attributes.communities();
+    let aggregated = if attributes.atomic_aggregate() { "AG" } else { "NAG" };
+    let _ = write!(
+        line,
+        "|{}|{}|{next_hop}|{local_preference}|{discriminator}|{communities}|{aggregated}|",
+        attributes.as_path(),
+        attributes.origin(),
+    );
+    if let Some((asn, address)) = attributes.aggregator() {
+        let _ = write!(line, "{asn} {address}");
+    }
+    line.push('|');
+}
