@@ -64,7 +64,8 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "disjoint ranges, equal neighbours merged, binary search",
         paper: "DXR paper, section 2 (Lampson-Varghese); PlanB, Fig. 14",
         families: Families::Both,
-        role: Role::Published,
+        // The kernels are of Fibula's own: its line for small IPv4 tables.
+        role: if K::FAMILY == Family::Ipv4 { Role::Contestant } else { Role::Published },
         update: Update::Rebuild,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
