@@ -1,6 +1,7 @@
 //! Documents made of records: tables and charts.
 
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -59,7 +60,7 @@ table of one machine only.
 RND is uniform over the routable (IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ
 each lookup waits for the one before. Keys lie in host order where nothing else is said, and nobody's are prefetched by
 software. Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core,
-several by the wall's clock. A structure whose pages are *huge* asked for huge pages where it is large.
+several by the wall's clock.
 ";
 
 fn title(family: &str) -> &str {
@@ -100,10 +101,22 @@ fn section(text: &mut String, record: &Record) {
     line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
     line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
+    line("Huge pages", huge_pages(record));
     if let Some(name) = &record.recorded {
         line("Recorded addresses", name.clone());
     }
     structures(text, record);
+}
+
+/// Who asked for huge pages, and to whom the system gives them.
+fn huge_pages(record: &Record) -> String {
+    let asked = record.rows.iter().filter(|row| row.huge_pages).map(|row| format!("`{}`", row.algorithm));
+    let asked = asked.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+    match &record.machine.huge_pages {
+        _ if asked.is_empty() => "nobody asked for any".to_owned(),
+        Some(setting) => format!("asked for by {}; the system's setting is '{setting}'", asked.join(", ")),
+        None => format!("asked for by {}", asked.join(", ")),
+    }
 }
 
 /// 1,234,567.
@@ -122,8 +135,8 @@ fn grouped(number: usize) -> String {
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
-        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | built in ms | pages | wrong | |\n\
-         |---|---|---|--:|--:|--:|---|--:|---|"
+        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | built in ms | wrong | |\n\
+         |---|---|---|--:|--:|--:|--:|---|"
     );
     let mut seen = Vec::new();
     for row in &record.rows {
@@ -137,14 +150,13 @@ fn structures(text: &mut String, record: &Record) {
         let or_none = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         let _ = writeln!(
             text,
-            "| {} | `{}` | {} | {} | {} | {} | {} | {wrong} | {} |",
+            "| {} | `{}` | {} | {} | {} | {} | {wrong} | {} |",
             title(&row.family),
             row.algorithm,
             isas(record.rows.iter().filter(same)).join(", "),
             or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
             or_none(row.build_time_ms.map(|time| format!("{time:.2}"))),
-            if row.huge_pages { "huge" } else { "small" },
             remark(row),
         );
     }

@@ -278,10 +278,10 @@ impl<T: Copy> Grow for Buffer<T> {
     fn shrink(&mut self, allowance: Allowance) {
         match mapping(self.len * size_of::<T>(), Tail::Fitting) {
             Some(bytes) if self.mapped_bytes > 0 => {
+                let shorter = bytes < self.mapped_bytes;
                 // SAFETY: the mapping is this buffer's, and no element lies behind `bytes`.
-                if bytes < self.mapped_bytes
-                    && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) }
-                {
+                let cut = shorter && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) };
+                if cut {
                     self.mapped_bytes = bytes;
                     self.capacity = bytes / size_of::<T>();
                 }
