@@ -77,8 +77,9 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) isa: IsaArgs,
 
-    /// Measure what the project is to reach over this table, and say what is met and what is missed
-    #[arg(long, conflicts_with_all = ["algorithm", "traffic", "addresses", "threads", "order", "svg", "record"])]
+    /// Measure what the project is to reach over this table, and say what is met and what is missed; with --algorithm,
+    /// as far as these structures tell
+    #[arg(long, conflicts_with_all = ["traffic", "addresses", "threads", "order", "svg", "record"])]
     pub(super) reach: bool,
 
     /// Timed runs of each structure

@@ -73,7 +73,7 @@ impl Asked {
         all.retain(|contestant| match contestant.rival {
             true => self.rivals || named(contestant),
             // What judges is no contestant of what is to be reached.
-            false if self.reach => !matches!(contestant.role, Role::Oracle { .. }),
+            false if self.reach && matches!(contestant.role, Role::Oracle { .. }) => false,
             false => self.names.is_empty() || named(contestant),
         });
         all

@@ -59,7 +59,7 @@ table of one machine only.
 RND is uniform over the routable (IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ
 each lookup waits for the one before. Keys lie in host order where nothing else is said, and nobody's are prefetched by
 software. Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core,
-several by the wall's clock. A structure whose pages are *huge* asked for huge pages where it is large.
+several by the wall's clock.
 ";
 
 fn title(family: &str) -> &str {
@@ -125,8 +125,8 @@ fn grouped(number: usize) -> String {
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
-        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | built in ms | pages | wrong | |\n\
-         |---|---|---|--:|--:|--:|---|--:|---|"
+        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | built in ms | wrong | |\n\
+         |---|---|---|--:|--:|--:|--:|---|"
     );
     let mut seen = Vec::new();
     for row in &record.rows {
@@ -140,14 +140,13 @@ fn structures(text: &mut String, record: &Record) {
         let or_none = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         let _ = writeln!(
             text,
-            "| {} | `{}` | {} | {} | {} | {} | {} | {wrong} | {} |",
+            "| {} | `{}` | {} | {} | {} | {} | {wrong} | {} |",
             title(&row.family),
             row.algorithm,
             isas(record.rows.iter().filter(same)).join(", "),
             or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
             or_none(row.build_time_ms.map(|time| format!("{time:.2}"))),
-            if row.huge_pages { "huge" } else { "small" },
             remark(row),
         );
     }
