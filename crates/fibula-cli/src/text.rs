@@ -37,6 +37,12 @@ impl Grid {
         Self { table }
     }
 
+    /// For many columns: lines are as long as they must be, up to half as long again.
+    pub(crate) fn wide(mut self) -> Self {
+        self.table.set_width(WIDTH + WIDTH / 2);
+        self
+    }
+
     /// Numbers stand at the right.
     pub(crate) fn right(mut self, columns: &[usize]) -> Self {
         for &column in columns {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! instructions list                             what is counted, one `family algorithm isa batch` a line
-//! instructions run FAMILY ALGORITHM BATCH PASSES    so many passes over the keys; prints how many those are
+//! instructions run FAMILY ALGORITHM ISA BATCH PASSES    so many passes over the keys; prints how many those are
 //! instructions compare FILE < COUNTS            exit 1 beyond the tolerance, unless the compiler is another
 //! instructions record FILE < COUNTS
 //! ```
@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use fibula::fib::registry::{self, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
+use fibula::simd::{self, Isa};
 use fibula_lab::bench::{Program, family_name};
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic;
@@ -31,8 +32,8 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 const ROUTES: usize = 20_000;
 /// Keys of a pass.
 const KEYS: usize = 1 << 13;
-/// Batches that are counted; 1 is one key a call.
-const BATCHES: [usize; 2] = [1, 256];
+/// Instruction sets and batches that are counted; 1 is one key a call. Valgrind knows no AVX-512.
+const COUNTED: [(Isa, usize); 3] = [(Isa::Scalar, 1), (Isa::Scalar, 256), (Isa::Avx2, 256)];
 /// How far a count may be from the committed one.
 const TOLERANCE_PERCENT: f64 = 2.0;
 
@@ -44,11 +45,19 @@ fn main() -> Outcome<ExitCode> {
             list::<u32>();
             list::<u128>();
         }
-        ["run", "ipv4", algorithm, batch, passes] => run::<u32>(algorithm, batch.parse()?, passes.parse()?)?,
-        ["run", "ipv6", algorithm, batch, passes] => run::<u128>(algorithm, batch.parse()?, passes.parse()?)?,
+        ["run", "ipv4", algorithm, isa, batch, passes] => {
+            run::<u32>(algorithm, isa.parse()?, batch.parse()?, passes.parse()?)?;
+        }
+        ["run", "ipv6", algorithm, isa, batch, passes] => {
+            run::<u128>(algorithm, isa.parse()?, batch.parse()?, passes.parse()?)?;
+        }
         ["compare", file] => return compare(file),
         ["record", file] => record(file)?,
-        _ => return Err("usage: instructions list | run FAMILY ALGORITHM BATCH PASSES | compare FILE".into()),
+        _ => {
+            return Err(
+                "usage: instructions list | run FAMILY ALGORITHM ISA BATCH PASSES | compare FILE".into()
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -57,15 +66,19 @@ fn main() -> Outcome<ExitCode> {
 fn list<K: Key>() {
     for algorithm in fibula::fib::algorithms::<K>() {
         if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
-            for batch in BATCHES {
-                println!("{} {} scalar {batch}", family_name(K::FAMILY), algorithm.name);
+            let here = |(isa, _): &(Isa, usize)| algorithm.isas.contains(isa) && isa.present().is_ok();
+            for (isa, batch) in COUNTED.into_iter().filter(here) {
+                println!("{} {} {isa} {batch}", family_name(K::FAMILY), algorithm.name);
             }
         }
     }
 }
 
 /// All work but the passes is the same for every number of passes, and cancels in the difference of two counts.
-fn run<K: Key>(algorithm: &str, batch: usize, passes: usize) -> Outcome {
+fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcome {
+    // What single lookups use is forced too: valgrind finds other sets than the machine has.
+    simd::force(Some(isa))?;
+    let isa = isa.present()?;
     let spec = TableSpec { routes: ROUTES, next_hops: 256, seed: 1 };
     let routes = generate::<K>(&spec, &Profile::of::<K>())?;
     let routes = RouteSlice::new(&routes)?;
@@ -77,7 +90,7 @@ fn run<K: Key>(algorithm: &str, batch: usize, passes: usize) -> Outcome {
         for keys in black_box(&keys).chunks(batch) {
             match keys {
                 &[key] => results[0] = fib.lookup(key),
-                keys => fib.lookup_batch(keys, &mut results[..keys.len()]),
+                keys => fib.lookup_batch_on(isa, keys, &mut results[..keys.len()]),
             }
             black_box(&mut results);
         }
@@ -135,6 +148,11 @@ fn compare(file: &str) -> Outcome<ExitCode> {
         }
     }
     for name in before.instructions.keys().filter(|name| !counted.instructions.contains_key(*name)) {
+        let isa = name.split(' ').nth(2).and_then(|isa| isa.parse::<Isa>().ok());
+        if isa.is_some_and(|isa| isa.present().is_err()) {
+            println!("{name}: SKIPPED, not this CPU");
+            continue;
+        }
         println!("{name}: recorded, and no longer counted");
         beyond += 1;
     }

@@ -28,7 +28,8 @@ pub struct Fault {
     pub find: String,
     /// What it becomes.
     pub replace: String,
-    /// The test that must catch it: `machine NAME`, `allocation NAME` or `lib NAME` (a unit test of the library).
+    /// The test that must catch it: `lib NAME` (a unit test of the library), or `machine`, `allocation` or
+    /// `buffer` and a name.
     pub test: String,
 }
 

@@ -115,17 +115,11 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
             world.name
         )?;
         writeln!(out, "{}\n", grid(&outcomes).render())?;
-        let mut notes: Vec<String> = Vec::new();
-        for note in outcomes
-            .iter()
-            .flat_map(|outcome| outcome.notes.iter().map(|note| format!("{}: {note}", outcome.work)))
-        {
-            if !notes.contains(&note) {
-                notes.push(note);
+        for (note, works) in notes(&outcomes) {
+            match works.len() == outcomes.len() {
+                true => writeln!(out, "{dim}{note}{dim:#}")?,
+                false => writeln!(out, "{dim}{}: {note}{dim:#}", works.join("; "))?,
             }
-        }
-        for note in notes {
-            writeln!(out, "{dim}{note}{dim:#}")?;
         }
         writeln!(out)?;
     }
@@ -136,10 +130,25 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
     )
 }
 
+/// Each note once, with what it is about.
+fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for outcome in outcomes {
+        for note in &outcome.notes {
+            match notes.iter_mut().find(|(other, _)| other == note) {
+                Some((_, works)) => works.push(outcome.work),
+                None => notes.push((note, vec![outcome.work])),
+            }
+        }
+    }
+    notes
+}
+
 fn grid(outcomes: &[&Outcome]) -> Grid {
     let mut grid =
         Grid::new(&["what", "asked", "is", "at least/most", "by", "best of the others", "verdict", "goal"])
-            .right(&[2, 3]);
+            .right(&[2, 3])
+            .wide();
     for outcome in outcomes {
         let with = match (&outcome.isa, outcome.batch) {
             (Some(isa), Some(batch)) => format!("{isa} {batch}"),

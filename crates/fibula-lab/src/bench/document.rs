@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use fibula::simd::Isa;
+
 use super::chart;
 use super::machine::slug;
 use super::record::Record;
@@ -50,10 +52,14 @@ pub fn document(records: &[Record], command: &str, folder: &str) -> Document {
 
 const INTRODUCTION: &str = "\
 Rates are million lookups a second: the median of the runs, in which the structures took turns over the same
-keys, and the spread between the slowest and the fastest run in percent of it. Every answer was compared with an
-oracle's in the same run. Compare figures of one table of one machine only. RND is uniform over the routable
-(IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ each lookup waits
-for the one before. Keys lie in host order and are not prefetched by software; nothing lies in huge pages.
+keys. In brackets stand the instruction set or the batch that was best, and the spread between the slowest and the
+fastest run in percent of the median. Every answer was compared with an oracle's in the same run. Compare figures of one
+table of one machine only.
+
+RND is uniform over the routable (IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ
+each lookup waits for the one before. Keys lie in host order where nothing else is said, and nobody's are prefetched by
+software. Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core,
+several by the wall's clock. A structure whose pages are *huge* asked for huge pages where it is large.
 ";
 
 fn title(family: &str) -> &str {
@@ -92,6 +98,9 @@ fn section(text: &mut String, record: &Record) {
         line(title(&family.family), size);
     }
     line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
+    if let Some(setting) = &machine.huge_pages {
+        line("Transparent huge pages", setting.clone());
+    }
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
     line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
     if let Some(name) = &record.recorded {
@@ -116,32 +125,41 @@ fn grouped(number: usize) -> String {
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
-        "\n| family | structure | isa | lookup bytes | bytes a prefix | built in ms | wrong | |\n\
-         |---|---|---|--:|--:|--:|--:|---|"
+        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | built in ms | pages | wrong | |\n\
+         |---|---|---|--:|--:|--:|---|--:|---|"
     );
     let mut seen = Vec::new();
     for row in &record.rows {
-        let id = (&row.family, &row.algorithm, &row.isa);
+        let id = (&row.family, &row.algorithm);
         if seen.contains(&id) {
             continue;
         }
         seen.push(id);
-        let same = |other: &&Row| (&other.family, &other.algorithm, &other.isa) == id;
+        let same = |other: &&Row| (&other.family, &other.algorithm) == id;
         let wrong: usize = record.rows.iter().filter(same).map(|row| row.wrong).sum();
         let or_none = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         let _ = writeln!(
             text,
-            "| {} | `{}` | {} | {} | {} | {} | {wrong} | {} |",
+            "| {} | `{}` | {} | {} | {} | {} | {} | {wrong} | {} |",
             title(&row.family),
             row.algorithm,
-            row.isa,
+            isas(record.rows.iter().filter(same)).join(", "),
             or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
             or_none(row.build_time_ms.map(|time| format!("{time:.2}"))),
+            if row.huge_pages { "huge" } else { "small" },
             remark(row),
         );
     }
     text.push('\n');
+}
+
+/// The instruction sets of these rows, the most portable one first; those of others behind ours.
+fn isas<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
+    let mut isas: Vec<&str> = rows.map(|row| row.isa.as_str()).collect();
+    isas.sort_unstable_by_key(|&isa| (isa.parse::<Isa>().map_or(usize::MAX, |isa| isa as usize), isa));
+    isas.dedup();
+    isas
 }
 
 fn remark(row: &Row) -> String {
@@ -149,40 +167,68 @@ fn remark(row: &Row) -> String {
         Some(error) => error.replace('|', "\\|"),
         None if row.sample => format!("a sample of {} keys", row.keys),
         None if row.rival => "rival".to_owned(),
-        None if row.role == "oracle" => "oracle".to_owned(),
+        None if row.role != "contestant" => row.role.clone(),
         None => String::new(),
     }
 }
 
-/// One line a structure, one column a batch length and number of threads.
+/// The tables of one traffic: by batch at the best set; by set at the best batch; keys in network order.
 fn rates(text: &mut String, rows: &[&Row]) {
-    let mut ways: Vec<_> = rows.iter().map(|row| (row.threads, row.batch)).collect();
-    ways.sort_unstable();
-    ways.dedup();
-    let head = |(threads, batch): &(usize, usize)| match threads {
-        1 => format!(" batch {batch} |"),
-        threads => format!(" batch {batch}, {threads} threads |"),
-    };
-    let _ = writeln!(text, "| structure |{}", ways.iter().map(head).collect::<String>());
-    let _ = writeln!(text, "|---|{}", "--:|".repeat(ways.len()));
+    let host: Vec<&Row> = rows.iter().copied().filter(|row| row.order == "host").collect();
+    let network: Vec<&Row> = rows.iter().copied().filter(|row| row.order != "host").collect();
+    table(text, &host, |row| (row.threads, row.batch), way_title, |row| row.isa.clone());
+    let one: Vec<&Row> = host.into_iter().filter(|row| row.threads == 1 && row.batch > 1).collect();
+    let sets = isas(one.iter().copied());
+    if sets.len() > 1 {
+        let at = |row: &Row| sets.iter().position(|&isa| isa == row.isa);
+        let name = |at: &Option<usize>| at.map_or(String::new(), |at| sets[at].to_owned());
+        text.push_str("By instruction set, each at its best batch:\n\n");
+        table(text, &one, at, name, |row| row.batch.to_string());
+    }
+    if !network.is_empty() {
+        text.push_str("Keys in network order:\n\n");
+        table(text, &network, |row| (row.threads, row.batch), way_title, |row| row.isa.clone());
+    }
+}
+
+fn way_title((threads, batch): &(usize, usize)) -> String {
+    match threads {
+        1 => format!("batch {batch}"),
+        threads => format!("batch {batch}, {threads} threads"),
+    }
+}
+
+/// One line a structure, one column for each value of `column`; the best row of each cell, with its spread and what
+/// `beside` says of it.
+fn table<C: Ord>(
+    text: &mut String,
+    rows: &[&Row],
+    column: impl Fn(&Row) -> C,
+    title: impl Fn(&C) -> String,
+    beside: impl Fn(&Row) -> String,
+) {
+    let mut columns: Vec<C> = rows.iter().map(|row| column(row)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let heads: String = columns.iter().map(|column| format!(" {} |", title(column))).collect();
+    let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(columns.len()));
     let mut seen = Vec::new();
     for row in rows {
-        let id = (&row.algorithm, &row.isa);
-        if row.error.is_some() || seen.contains(&id) {
+        if row.error.is_some() || seen.contains(&&row.algorithm) {
             continue;
         }
-        seen.push(id);
-        let cell = |&(threads, batch): &(usize, usize)| {
-            let same = |row: &&&Row| {
-                (&row.algorithm, &row.isa, row.threads, row.batch) == (id.0, id.1, threads, batch)
-            };
-            let row = rows.iter().find(same);
-            let rate = row.and_then(|row| Some((row.mlps_median?, row.spread_percent()?)));
-            rate.map_or(" - |".to_owned(), |(rate, spread)| {
-                format!(" {} ({spread:.0} %) |", chart::number(rate))
+        seen.push(&row.algorithm);
+        let cell = |at: &C| {
+            let same = |other: &&&Row| other.algorithm == row.algorithm && column(other) == *at;
+            let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
+            let best = rows.iter().filter(same).max_by(|a, b| rate(a).total_cmp(&rate(b)));
+            let figures = best.and_then(|row| Some((row, row.mlps_median?, row.spread_percent()?)));
+            figures.map_or(" - |".to_owned(), |(row, rate, spread)| {
+                let linear = row.scaling.map_or(String::new(), |share| format!(", {share:.2} of linear"));
+                format!(" {} ({}, {spread:.0} %{linear}) |", chart::number(rate), beside(row))
             })
         };
-        let _ = writeln!(text, "| `{}` |{}", row.algorithm, ways.iter().map(cell).collect::<String>());
+        let _ = writeln!(text, "| `{}` |{}", row.algorithm, columns.iter().map(cell).collect::<String>());
     }
     text.push('\n');
 }

@@ -18,6 +18,8 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Memory.
     pub memory_bytes: Option<u64>,
+    /// To whom the system gives transparent huge pages: `always`, `madvise` (who asks) or `never`.
+    pub huge_pages: Option<String>,
 }
 
 /// A cache.
@@ -50,6 +52,9 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
             memory_bytes: memory.map(|kilobytes| kilobytes * 1024),
+            huge_pages: fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+                .ok()
+                .and_then(|text| chosen(&text)),
         }
     }
 
@@ -76,6 +81,11 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim())
     })
+}
+
+/// The word in brackets: of its choices, the system's.
+fn chosen(text: &str) -> Option<String> {
+    Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
 fn caches(folder: &Path) -> Vec<Cache> {
@@ -131,6 +141,12 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_word_in_brackets_is_chosen() {
+        assert_eq!(chosen("always [madvise] never\n").as_deref(), Some("madvise"));
+        assert_eq!(chosen("madvise"), None);
+    }
 
     #[test]
     fn machines_have_names_for_folders() {

@@ -41,11 +41,6 @@ pub trait Native<K: Key>: Fib<K> {
     fn build_time(&self) -> Option<core::time::Duration> {
         None
     }
-
-    /// Whether huge pages were asked for where it lies.
-    fn huge_pages(&self) -> bool {
-        false
-    }
 }
 
 /// Keys in a structure's own form, and room for its answers.
@@ -77,11 +72,11 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Whether huge pages were asked for where it lies: what is mapped is mapped for that.
+    /// Whether huge pages were asked for where it lies.
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         match self {
-            Self::Fib(fib) => fib.memory().mapped_bytes > 0,
+            Self::Fib(fib) => fib.memory().huge_bytes > 0,
             Self::Native(native) => native.huge_pages(),
         }
     }

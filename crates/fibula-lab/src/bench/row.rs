@@ -62,7 +62,8 @@ pub struct Row {
     pub runs: usize,
     /// Times it was built.
     pub builds: usize,
-    /// Whether huge pages were asked for where the structure lies.
+    /// Whether huge pages were asked for where the structure lies, or a part of it. Whether they were given is the
+    /// system's choice; the machine's record has its setting.
     pub huge_pages: bool,
     /// How keys are prefetched by software: the same for all.
     pub key_prefetch: String,

@@ -317,7 +317,7 @@ impl<K: Key> Bench<'_, K> {
             judge: self.judges.of(&contestant.name).0.to_owned(),
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
-            huge_pages: built.is_some_and(|built| built.structure.huge_pages()),
+            huge_pages: memory.is_some_and(|memory| memory.huge_bytes > 0),
             key_prefetch: "none".to_owned(),
             order: cell.order.name().to_owned(),
             clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),

@@ -1,13 +1,13 @@
 //! Instruction sets: which there are, which this machine has, which is used; and the lane operations that kernels
 //! are written in. The only home of `core::arch`. Knows nobody.
 //!
-//! A kernel is one body over the operations of a module ([`lanes`](self#operations)), stamped for every set by
-//! [`kernel!`](crate::simd::kernel). A [`Present`] in the caller's hand proves that the machine has the set, so a
+//! A kernel is one body over the operations of a module (below), stamped for every set by
+//! the macro `kernel`. A [`Present`] in the caller's hand proves that the machine has the set, so a
 //! stamped kernel is called without a check.
 //!
 //! # Operations
-//! A module of operations works on vectors `V` of [`LANES`] 32-bit lanes and masks `M` of one truth a lane. What
-//! reads memory takes a [`Words`], [`Halves`] or [`Bytes`]: a table whose bounds are its invariant, so that a gather
+//! A module of operations works on vectors `V` of 8 32-bit lanes and masks `M` of one truth a lane. What
+//! reads memory takes a `Words`, `Halves` or `Bytes`: a table whose bounds are its invariant, so that a gather
 //! clamps its index with one operation and is safe.
 //!
 //! | module | registers | what it adds |

@@ -257,10 +257,6 @@ impl<K: Key> Native<K> for Rival<K> {
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
     }
-
-    fn huge_pages(&self) -> bool {
-        HUGE_PAGES
-    }
 }
 
 /// No library leaves this: read as an answer, it is a next hop in each of the forms, and one that no table has.

@@ -87,7 +87,7 @@ impl Filling {
                 let stop = (at - rest + rests).min(end);
                 self.rest[rest as usize..(rest + stop - at) as usize].fill(u64::from(self.word));
                 at = stop;
-                if at % rests == 0 {
+                if at.is_multiple_of(rests) {
                     self.slots[slot as usize] = DEEP | u64::from(self.close_rest()?);
                     self.close_if_full(slot + 1)?;
                 }

@@ -3,8 +3,9 @@
 use core::marker::PhantomData;
 
 use crate::fib::BuildError;
+use crate::fib::parts::codes;
 use crate::fib::parts::ranges::{self, Merge, Range};
-use crate::memory::{Budget, Limits, OutOfMemory};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::layout::{Blocks, Codes, Node, lower, lower_max, upper, upper_max, word};
@@ -18,7 +19,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     /// When memory runs out, or when next hops and blocks together exceed 2^32.
     pub fn build(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
-        let mut sweep = Sweep::<K, N>::new(limits);
+        let mut sweep = Sweep::<K, N>::new(limits).map_err(refused)?;
         ranges::try_for_each(routes, Prefix::ALL, merge, |range| sweep.add(range)).map_err(refused)?;
         sweep.close().map_err(refused)?;
         sweep.limits()?;
@@ -32,8 +33,8 @@ struct Sweep<K: Key, N: Node> {
     /// Last upper half of every interval but the last, as nodes hold it.
     ends: Vec<N::Word>,
     /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
-    codes: Vec<u32>,
-    next_hops: Dictionary,
+    codes: Buffer<u32>,
+    next_hops: codes::Codes,
     blocks: Blocks,
     /// First upper half of the last interval.
     start: u64,
@@ -45,18 +46,19 @@ struct Sweep<K: Key, N: Node> {
 }
 
 impl<K: Key, N: Node> Sweep<K, N> {
-    fn new(limits: Limits) -> Self {
-        Self {
-            budget: Budget::new(limits),
+    fn new(limits: Limits) -> Result<Self, OutOfMemory> {
+        let mut budget = Budget::new(limits);
+        Ok(Self {
+            next_hops: codes::Codes::new(&mut budget)?,
+            budget,
             ends: Vec::new(),
-            codes: Vec::new(),
-            next_hops: Dictionary::default(),
+            codes: Buffer::new(),
             blocks: Blocks::default(),
             start: 0,
             open: None,
             next_hop: None,
             keys: PhantomData,
-        }
+        })
     }
 
     fn add(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
@@ -68,7 +70,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
         let before = core::mem::replace(&mut self.next_hop, range.next_hop);
         if inside == 0 {
             self.open = None;
-            let code = self.next_hops.code(&mut self.budget, range.next_hop)?;
+            let code = self.next_hops.code(range.next_hop, &mut self.budget)?;
             return self.interval(start, code);
         }
         if self.open != Some(start) {
@@ -110,7 +112,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
     fn close(&mut self) -> Result<(), OutOfMemory> {
         match self.open.take() {
             Some(open) if open < upper_max::<K>() => {
-                let code = self.next_hops.code(&mut self.budget, self.next_hop)?;
+                let code = self.next_hops.code(self.next_hop, &mut self.budget)?;
                 self.interval(open + 1, code)
             }
             _ => Ok(()),
@@ -119,7 +121,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
 
     /// Whether codes and piece numbers stayed within their 32 bits.
     fn limits(&self) -> Result<(), BuildError> {
-        let codes = self.next_hops.words.len() as u64 + self.blocks.first.len() as u64;
+        let codes = self.next_hops.len() as u64 + self.blocks.first.len() as u64;
         let pieces = self.blocks.ends.len() as u64;
         let limit = 1 << 32;
         if codes > limit {
@@ -138,13 +140,13 @@ impl<K: Key, N: Node> Sweep<K, N> {
 
     fn finish(mut self, merge: Merge) -> Result<PlanB<K, N>, OutOfMemory> {
         let budget = &mut self.budget;
-        budget.free(self.next_hops.slots);
         let shape = Shape::of(N::KEYS, self.ends.len());
         let nodes = tree::<N>(budget, &shape, &self.ends)?;
         budget.free(self.ends);
-        let all = self.next_hops.words.len() + self.blocks.first.len();
+        let all = self.next_hops.len() + self.blocks.first.len();
+        let next_hops = self.next_hops.into_next_hops(budget)?;
         let codes = if all <= 1 << 16 {
-            let mut narrow = budget.vec(self.codes.len())?;
+            let mut narrow = budget.buffer(self.codes.len())?;
             narrow.extend(self.codes.iter().map(|&code| code as u16));
             budget.free(self.codes);
             Codes::Narrow(narrow)
@@ -152,7 +154,6 @@ impl<K: Key, N: Node> Sweep<K, N> {
             budget.shrink(&mut self.codes);
             Codes::Wide(self.codes)
         };
-        budget.shrink(&mut self.next_hops.words);
         budget.shrink(&mut self.blocks.first);
         budget.shrink(&mut self.blocks.ends);
         budget.shrink(&mut self.blocks.next_hops);
@@ -161,7 +162,7 @@ impl<K: Key, N: Node> Sweep<K, N> {
             leaf_first: shape.internal_nodes,
             levels: shape.internal_levels,
             codes,
-            next_hops: self.next_hops.words,
+            next_hops,
             blocks: self.blocks,
             merge,
             keys: PhantomData,
@@ -174,9 +175,9 @@ pub(super) fn tree<N: Node>(
     budget: &mut Budget,
     shape: &Shape,
     keys: &[N::Word],
-) -> Result<Vec<N>, OutOfMemory> {
+) -> Result<Buffer<N>, OutOfMemory> {
     let count = shape.internal_nodes + shape.leaf_nodes;
-    let mut nodes = budget.vec(count)?;
+    let mut nodes = budget.buffer(count)?;
     nodes.resize(count, N::SENTINELS);
     let (internal, leaves) = nodes.split_at_mut(shape.internal_nodes);
     for (leaf, keys) in leaves.iter_mut().zip(keys.chunks(N::KEYS)) {
@@ -199,67 +200,4 @@ pub(super) fn tree<N: Node>(
         level = below;
     }
     Ok(nodes)
-}
-
-/// Next hops that a list is searched for one by one, before a hash table pays.
-const LISTED: usize = 8;
-
-/// The next hops that occur, numbered in the order of their first appearance.
-#[derive(Default)]
-struct Dictionary {
-    /// By code; code 0 is no route.
-    words: Vec<u32>,
-    /// Open addressing, at most half full: codes, 0 for a free slot.
-    slots: Vec<u32>,
-}
-
-impl Dictionary {
-    fn code(&mut self, budget: &mut Budget, next_hop: Option<NextHop>) -> Result<u32, OutOfMemory> {
-        if self.words.is_empty() {
-            budget.push(&mut self.words, 0)?;
-        }
-        let word = NextHop::word(next_hop);
-        if word == 0 {
-            return Ok(0);
-        }
-        if self.words.len() <= LISTED {
-            if let Some(code) = self.words.iter().position(|&known| known == word) {
-                return Ok(code as u32);
-            }
-        } else {
-            if self.words.len() * 2 > self.slots.len() {
-                self.grow(budget)?;
-            }
-            let slot = self.slot(word);
-            if self.slots[slot] != 0 {
-                return Ok(self.slots[slot]);
-            }
-            self.slots[slot] = self.words.len() as u32;
-        }
-        budget.push(&mut self.words, word)?;
-        Ok(self.words.len() as u32 - 1)
-    }
-
-    /// The slot of the word, or the free one where it belongs.
-    fn slot(&self, word: u32) -> usize {
-        // Knuth's multiplicative hash: ids are often small and dense.
-        let mask = self.slots.len() - 1;
-        let mut slot = (word.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
-        while self.slots[slot] != 0 && self.words[self.slots[slot] as usize] != word {
-            slot = (slot + 1) & mask;
-        }
-        slot
-    }
-
-    fn grow(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
-        let size = (self.words.len() * 4).next_power_of_two();
-        let mut slots = budget.vec(size)?;
-        slots.resize(size, 0);
-        budget.free(core::mem::replace(&mut self.slots, slots));
-        for code in 1..self.words.len() {
-            let slot = self.slot(self.words[code]);
-            self.slots[slot] = code as u32;
-        }
-        Ok(())
-    }
 }

@@ -4,18 +4,18 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::fib::parts::ranges::Merge;
+use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
-/// The integer that nodes hold and that searches compare: signed, because that is what AVX2 compares, and in the
-/// order of the addresses, which makes the first address the least number.
+/// The integer that nodes hold and that searches compare.
 pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
     /// Its width.
     const BITS: u32;
-    /// Of all ones: the padding of nodes, which no address exceeds.
+    /// All ones: the padding of nodes, which no address exceeds.
     const MAX: Self;
-    /// Of the low bits of an address.
+    /// The low bits of `bits`.
     fn truncate(bits: u64) -> Self;
-    /// The bits of the address.
+    /// All its bits.
     fn bits(self) -> u64;
     /// Keys of this width and what they are compared with.
     fn row(keys: &[Self], word: Self) -> Row<'_>;
@@ -25,25 +25,25 @@ pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'a> {
     /// 32 bits each.
-    Narrow(&'a [i32], i32),
+    Narrow(&'a [u32], u32),
     /// 64 bits each.
-    Wide(&'a [i64], i64),
+    Wide(&'a [u64], u64),
 }
 
 macro_rules! words {
-    ($($signed:ty: $unsigned:ty, $row:ident;)*) => {$(
-        impl Word for $signed {
+    ($($word:ty, $row:ident;)*) => {$(
+        impl Word for $word {
             const BITS: u32 = Self::BITS;
             const MAX: Self = Self::MAX;
 
             #[inline]
             fn truncate(bits: u64) -> Self {
-                bits as Self ^ Self::MIN
+                bits as Self
             }
 
             #[inline]
             fn bits(self) -> u64 {
-                ((self ^ Self::MIN) as $unsigned).into()
+                self.into()
             }
 
             #[inline(always)]
@@ -55,8 +55,8 @@ macro_rules! words {
 }
 
 words! {
-    i32: u32, Narrow;
-    i64: u64, Wide;
+    u32, Narrow;
+    u64, Wide;
 }
 
 /// A node: keys that ascend, in one cache line.
@@ -112,24 +112,24 @@ macro_rules! nodes {
 
 nodes! {
     /// The paper's node: 8 keys, 9 children, a line of 64 bytes.
-    Node8x64: 8 of i64, 64 bytes;
+    Node8x64: 8 of u64, 64 bytes;
     /// The paper's node for lines of 128 bytes: 16 keys, 17 children.
-    Node16x64: 16 of i64, 128 bytes;
+    Node16x64: 16 of u64, 128 bytes;
     /// IPv4 in a line of 64 bytes: whole addresses, so twice the keys.
-    Node16x32: 16 of i32, 64 bytes;
+    Node16x32: 16 of u32, 64 bytes;
     /// IPv4 in a line of 128 bytes.
-    Node32x32: 32 of i32, 128 bytes;
+    Node32x32: 32 of u32, 128 bytes;
     /// The smallest geometry: two prefixes make several levels.
-    Node2x64: 2 of i64, 16 bytes;
+    Node2x64: 2 of u64, 16 bytes;
     /// The smallest geometry's neighbour.
-    Node4x64: 4 of i64, 32 bytes;
+    Node4x64: 4 of u64, 32 bytes;
 }
 
 /// The tree, its values, and what lies beyond the searched half.
 #[derive(Debug, Clone)]
-pub struct PlanB<K, N> {
+pub struct PlanB<K, N: Copy> {
     /// Internal levels first, the root at 0, every one full; then the leaves up to the last that holds a key.
-    pub(super) nodes: Vec<N>,
+    pub(super) nodes: Buffer<N>,
     /// Index of the first leaf: the number of internal nodes.
     pub(super) leaf_first: usize,
     /// Number of internal levels: the paper's d in section 3.2.
@@ -147,8 +147,8 @@ pub struct PlanB<K, N> {
 /// The codes of intervals, at 16 bits while next hops and blocks together allow it.
 #[derive(Debug, Clone)]
 pub(super) enum Codes {
-    Narrow(Vec<u16>),
-    Wide(Vec<u32>),
+    Narrow(Buffer<u16>),
+    Wide(Buffer<u32>),
 }
 
 /// What an interval leads to: a next hop (counted from 0 up) or a block (from all ones down).

@@ -3,10 +3,10 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
-use crate::simd::{self, Present, kernel};
+use crate::simd::{self, Present};
 
-use super::PlanB;
-use super::layout::{Code, Codes, Node, Row, Word, lower, upper, word};
+use super::layout::{Code, Codes, Node, Word, lower, upper, word};
+use super::{PlanB, kernel};
 
 /// How many of `keys` lie strictly below `word`; they ascend. Two keys say which third of eight to look at, its two
 /// keys say the rest: four comparisons, two loads deep, no branch. Wider nodes choose one of their eights first.
@@ -23,6 +23,17 @@ pub(super) fn below<W: Word, const KEYS: usize>(keys: &[W; KEYS], word: W) -> us
     eight * 8 + third + is_below(keys[third]) + is_below(keys[third + 1])
 }
 
+/// Calls `body` for each of `COUNT` lanes, at most 16, one after the other in the code as well: what the lanes hold
+/// then stays in registers, where a loop that the compiler leaves a loop keeps it in memory, at half the rate.
+#[inline(always)]
+fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
+    const { assert!(COUNT <= 16) };
+    macro_rules! lanes {
+        ($($lane:literal)*) => { $(if $lane < COUNT { body($lane); })* };
+    }
+    lanes!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
 impl<K: Key, N: Node> PlanB<K, N> {
     /// The intervals of the words, all walks in step: they have the same number of levels. `rank` says how many keys
     /// of a node lie strictly below a word.
@@ -34,13 +45,13 @@ impl<K: Key, N: Node> PlanB<K, N> {
     ) -> [usize; COUNT] {
         let mut at = [0; COUNT];
         for _ in 0..self.levels {
-            for (at, &word) in at.iter_mut().zip(words) {
-                *at = *at * (N::KEYS + 1) + 1 + rank(&self.nodes[*at], word);
-            }
+            each_lane::<COUNT>(|lane| {
+                at[lane] = at[lane] * (N::KEYS + 1) + 1 + rank(&self.nodes[at[lane]], words[lane]);
+            });
         }
-        for (at, &word) in at.iter_mut().zip(words) {
-            *at = (*at - self.leaf_first) * N::KEYS + rank(&self.nodes[*at], word);
-        }
+        each_lane::<COUNT>(|lane| {
+            at[lane] = (at[lane] - self.leaf_first) * N::KEYS + rank(&self.nodes[at[lane]], words[lane]);
+        });
         at
     }
 
@@ -74,41 +85,50 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let (groups, _) = keys.as_chunks::<COUNT>();
         let (of_groups, _) = results.as_chunks_mut::<COUNT>();
         for (keys, results) in groups.iter().zip(of_groups) {
-            let intervals = self.search(&keys.map(|key| word::<K, N::Word>(upper(key))), rank);
-            for ((interval, &key), result) in intervals.into_iter().zip(keys).zip(results) {
-                *result = self.answer(codes, interval, key);
-            }
+            let mut words = [N::Word::MAX; COUNT];
+            each_lane::<COUNT>(|lane| words[lane] = word::<K, N::Word>(upper(keys[lane])));
+            let intervals = self.search(&words, rank);
+            each_lane::<COUNT>(|lane| results[lane] = self.answer(codes, intervals[lane], keys[lane]));
         }
         groups.len() * COUNT
     }
 
-    /// The lookups of a batch: `MANY` at a time, then `FEW`, then one.
+    /// The lookups of a batch: `MANY` at a time, then fewer, then one.
     #[inline(always)]
-    fn batch<C: Code, const MANY: usize, const FEW: usize>(
+    pub(super) fn batch<C: Code, const MANY: usize>(
         &self,
         codes: &[C],
-        mut keys: &[K],
-        mut results: &mut [Option<NextHop>],
+        keys: &[K],
+        results: &mut [Option<NextHop>],
         rank: impl Fn(&N, N::Word) -> usize + Copy,
     ) {
         let mut done = self.groups::<C, MANY>(codes, keys, results, rank);
-        (keys, results) = (&keys[done..], &mut results[done..]);
-        done = self.groups::<C, FEW>(codes, keys, results, rank);
-        (keys, results) = (&keys[done..], &mut results[done..]);
-        self.groups::<C, 1>(codes, keys, results, rank);
+        if MANY > 8 {
+            done += self.groups::<C, 8>(codes, &keys[done..], &mut results[done..], rank);
+        }
+        done += self.groups::<C, 4>(codes, &keys[done..], &mut results[done..], rank);
+        self.groups::<C, 1>(codes, &keys[done..], &mut results[done..], rank);
     }
 
+    /// A lookup alone.
     #[inline(always)]
-    fn one<C: Code>(&self, codes: &[C], key: K, rank: impl Fn(&N, N::Word) -> usize) -> Option<NextHop> {
+    pub(super) fn one<C: Code>(
+        &self,
+        codes: &[C],
+        key: K,
+        rank: impl Fn(&N, N::Word) -> usize,
+    ) -> Option<NextHop> {
         let [interval] = self.search(&[word::<K, N::Word>(upper(key))], rank);
         self.answer(codes, interval, key)
     }
 
-    fn batch_by_thirds<C: Code>(&self, codes: &[C], keys: &[K], results: &mut [Option<NextHop>]) {
-        self.batch::<C, 8, 4>(codes, keys, results, N::below);
+    /// [`Self::batch`] in portable code.
+    pub(super) fn batch_by_thirds<C: Code>(&self, codes: &[C], keys: &[K], results: &mut [Option<NextHop>]) {
+        self.batch::<C, 8>(codes, keys, results, N::below);
     }
 
-    fn one_by_thirds<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
+    /// [`Self::one`] in portable code.
+    pub(super) fn one_by_thirds<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
         self.one(codes, key, N::below)
     }
 
@@ -120,48 +140,19 @@ impl<K: Key, N: Node> PlanB<K, N> {
     }
 }
 
-kernel! {
-    /// [`PlanB::batch`] with node searches of the instruction set.
-    fn batch_on<K: Key, N: Node, C: Code>(
-        fib: &PlanB<K, N>,
-        codes: &[C],
-        keys: &[K],
-        results: &mut [Option<NextHop>],
-    )
-    scalar PlanB::batch_by_thirds;
-    vector op {
-        fib.batch::<C, 32, 8>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
-            Row::Narrow(keys, word) => op::rank32(keys, word),
-            Row::Wide(keys, word) => op::rank64(keys, word),
-        });
-    }
-}
-
-kernel! {
-    /// [`PlanB::one`] with node searches of the instruction set.
-    fn one_on<K: Key, N: Node, C: Code>(fib: &PlanB<K, N>, codes: &[C], key: K) -> Option<NextHop>;
-    scalar PlanB::one_by_thirds;
-    vector op {
-        fib.one(codes, key, |node, word| match N::Word::row(node.keys(), word) {
-            Row::Narrow(keys, word) => op::rank32(keys, word),
-            Row::Wide(keys, word) => op::rank64(keys, word),
-        })
-    }
-}
-
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup(&self, key: K) -> Option<NextHop> {
         match &self.codes {
-            Codes::Narrow(codes) => one_on(simd::chosen(), self, codes, key),
-            Codes::Wide(codes) => one_on(simd::chosen(), self, codes, key),
+            Codes::Narrow(codes) => kernel::one(simd::chosen(), self, codes, key),
+            Codes::Wide(codes) => kernel::one(simd::chosen(), self, codes, key),
         }
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         match &self.codes {
-            Codes::Narrow(codes) => batch_on(isa, self, codes, keys, results),
-            Codes::Wide(codes) => batch_on(isa, self, codes, keys, results),
+            Codes::Narrow(codes) => kernel::batch(isa, self, codes, keys, results),
+            Codes::Wide(codes) => kernel::batch(isa, self, codes, keys, results),
         }
     }
 

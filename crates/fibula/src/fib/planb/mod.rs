@@ -93,6 +93,7 @@
 
 mod build;
 mod check;
+mod kernel;
 mod layout;
 mod lookup;
 mod statistics;

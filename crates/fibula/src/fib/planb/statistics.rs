@@ -1,6 +1,6 @@
 //! Sizes: what a tree of some height holds, and what a built one consists of.
 
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
 use crate::net::Key;
 
 use super::PlanB;
@@ -143,21 +143,14 @@ impl<K: Key, N: Node> PlanB<K, N> {
         }
     }
 
-    /// All vectors were cut to size: what is allocated is what lookups touch.
+    /// All arrays were cut to size: what is held is what lookups touch, but for the end of a mapping's last page.
     pub(super) fn bytes(&self) -> Memory {
-        let statistics = self.statistics();
-        let bytes = statistics.published_bytes() + statistics.next_hop_bytes + statistics.block_bytes;
-        Memory { lookup_bytes: bytes, allocated_bytes: self.allocated(), mapped_bytes: 0, huge_bytes: 0 }
-    }
-
-    fn allocated(&self) -> usize {
-        use crate::memory::allocated;
         let codes = match &self.codes {
-            Codes::Narrow(codes) => allocated(codes),
-            Codes::Wide(codes) => allocated(codes),
+            Codes::Narrow(codes) => memory::of(codes),
+            Codes::Wide(codes) => memory::of(codes),
         };
         let Self { nodes, next_hops, blocks, .. } = self;
-        let blocks = allocated(&blocks.first) + allocated(&blocks.ends) + allocated(&blocks.next_hops);
-        allocated(nodes) + codes + allocated(next_hops) + blocks
+        let blocks = memory::of(&blocks.first) + memory::of(&blocks.ends) + memory::of(&blocks.next_hops);
+        memory::of(nodes) + codes + memory::of(next_hops) + blocks
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::fib::Fib;
 use crate::fib::parts::ranges::Merge;
-use crate::memory::{Budget, Limits};
+use crate::memory::{Budget, Buffer, Limits};
 use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
 use crate::simd::Present;
 
 use super::build::tree;
-use super::layout::{Codes, Word, lower_max, upper_bits, upper_max, word};
+use super::layout::{Codes, lower_max, upper_bits, upper_max, word};
 use super::statistics::Shape;
 use super::{Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, capacity};
 
@@ -42,18 +42,18 @@ fn answer(fib: &PlanB6, address: &str) -> u32 {
 /// Two keys a node, keys 10, 20 .. 180. The printed lines make the root 90 150 and put 75 behind 6 keys.
 #[test]
 fn separators_are_the_least_keys_below_their_child() {
-    let keys: Vec<i64> = (1..=18).map(|at| at * 10).collect();
+    let keys: Vec<u64> = (1..=18).map(|at| at * 10).collect();
     let shape = Shape::of(2, keys.len());
     let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
-    let internal: Vec<i64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
+    let internal: Vec<u64> = nodes[..4].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(internal, [70, 130, 30, 50, 90, 110, 150, 170]);
-    let leaves: Vec<i64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
+    let leaves: Vec<u64> = nodes[4..].iter().flat_map(Node::keys).copied().collect();
     assert_eq!(leaves, keys);
     let fib = PlanB::<Toy<8>, Node2x64> {
         nodes,
         leaf_first: shape.internal_nodes,
         levels: shape.internal_levels,
-        codes: Codes::Narrow(vec![0; 19]),
+        codes: Codes::Narrow(Buffer::new()),
         next_hops: vec![0],
         blocks: Default::default(),
         merge: Merge::Never,
@@ -63,27 +63,27 @@ fn separators_are_the_least_keys_below_their_child() {
     for word in 0..=200 {
         assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{word}");
     }
-    assert_eq!(fib.rank(i64::MAX), 18);
+    assert_eq!(fib.rank(u64::MAX), 18);
 }
 
 /// A full tree whose last subtree is exactly full: larger addresses stay in the last leaf.
 #[test]
 fn every_count_of_keys_finds_every_rank() {
     for count in 0..=60 {
-        let keys: Vec<i64> = (1..=count).map(|at| at * 2).collect();
+        let keys: Vec<u64> = (1..=count).map(|at| at * 2).collect();
         let shape = Shape::of(2, keys.len());
         let nodes = tree::<Node2x64>(&mut Budget::default(), &shape, &keys).unwrap();
         let fib = PlanB::<Toy<8>, Node2x64> {
             nodes,
             leaf_first: shape.internal_nodes,
             levels: shape.internal_levels,
-            codes: Codes::Narrow(Vec::new()),
+            codes: Codes::Narrow(Buffer::new()),
             next_hops: Vec::new(),
             blocks: Default::default(),
             merge: Merge::Never,
             keys: core::marker::PhantomData,
         };
-        for word in (0..=count * 2 + 2).chain([i64::MAX - 1, i64::MAX]) {
+        for word in (0..=count * 2 + 2).chain([u64::MAX - 1, u64::MAX]) {
             assert_eq!(fib.rank(word), keys.iter().filter(|&&key| key < word).count(), "{count} {word}");
         }
     }
@@ -93,11 +93,13 @@ fn every_count_of_keys_finds_every_rank() {
 fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
     let words: Vec<N::Word> = ends.iter().map(|&end| word::<K, N::Word>(end)).collect();
     let shape = Shape::of(N::KEYS, words.len());
+    let mut codes = Budget::default().buffer(words.len() + 1).unwrap();
+    codes.extend(1..=words.len() as u16 + 1);
     PlanB {
         nodes: tree::<N>(&mut Budget::default(), &shape, &words).unwrap(),
         leaf_first: shape.internal_nodes,
         levels: shape.internal_levels,
-        codes: Codes::Narrow((1..=words.len() as u16 + 1).collect()),
+        codes: Codes::Narrow(codes),
         next_hops: (0..=words.len() as u32 + 1).collect(),
         blocks: Default::default(),
         merge: Merge::Never,
@@ -108,7 +110,7 @@ fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
 /// Asks for every interval's first and last address, both ends of the space included, in batches of every length.
 fn every_set_finds_every_rank<K: Key, N: Node>() {
     for count in (0..=60).chain([163, 900, 1_500]) {
-        // As many ends as there is room for, spread over both signs of a word.
+        // As many ends as there is room for, on both sides of the bit that signed comparisons take for a sign.
         let ends: Vec<u64> = (1..=count).map(|at| upper_max::<K>() / (count + 1) * at).collect();
         let mut ends: Vec<u64> = ends.into_iter().filter(|&end| end < upper_max::<K>()).collect();
         ends.dedup();
@@ -177,7 +179,7 @@ fn capacities_of_section_3_2() {
 #[test]
 fn an_empty_table_is_one_leaf_of_sentinels() {
     let fib = planb(&[], Merge::Never);
-    assert_eq!(fib.nodes, [Node8x64::SENTINELS]);
+    assert_eq!(fib.nodes[..], [Node8x64::SENTINELS]);
     let statistics = fib.statistics();
     assert_eq!((statistics.intervals, statistics.internal_levels, statistics.leaf_nodes), (1, 0, 1));
     assert_eq!(answer(&fib, "::"), 0);
@@ -317,9 +319,14 @@ fn check_finds_planted_damage() {
     type Damage = (&'static str, fn(&mut PlanB6));
     let damage: [Damage; 9] = [
         ("(1) as few levels", |fib| fib.levels += 1),
-        ("(1) no leaf of sentinels", |fib| fib.nodes.push(Node8x64::SENTINELS)),
+        ("(1) no leaf of sentinels", |fib| {
+            let mut more = Budget::default().buffer(fib.nodes.len() + 1).unwrap();
+            more.extend_from_slice(&fib.nodes);
+            more.push(Node8x64::SENTINELS);
+            fib.nodes = more;
+        }),
         ("(2) leaf keys ascend", |fib| fib.nodes[fib.leaf_first + 3].keys_mut()[2] = 0),
-        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = i64::MAX - 1),
+        ("(2) sentinels fill", |fib| fib.nodes.last_mut().unwrap().keys_mut()[7] = u64::MAX - 1),
         ("(3) separator", |fib| fib.nodes[0].keys_mut()[1] -= 1),
         ("(4) merged neighbours", |fib| {
             if let Codes::Narrow(codes) = &mut fib.codes {

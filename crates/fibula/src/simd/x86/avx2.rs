@@ -180,15 +180,17 @@ operations! { "avx2,bmi2"
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
-    fn rank64(keys: &[i64], key: i64) -> usize {
+    fn rank64(keys: &[u64], key: u64) -> usize {
         let (eights, rest) = keys.as_chunks::<8>();
         let mut rank = rank_few(rest, key);
-        let splat = _mm256_set1_epi64x(key);
+        let flip = _mm256_set1_epi64x(i64::MIN);
+        let splat = _mm256_xor_si256(_mm256_set1_epi64x(key as i64), flip);
         for eight in eights {
             let [low, high] = [0, 4].map(|at| {
-                let four: &[i64; 4] = eight[at..].first_chunk().expect("eight are two fours");
+                let four: &[u64; 4] = eight[at..].first_chunk().expect("eight are two fours");
                 // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
-                unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
+                let node = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
+                _mm256_xor_si256(node, flip)
             });
             // The truths of four keys fill 32-bit lanes twice: one of each pair is enough.
             let both = _mm256_blend_epi32::<0b1010_1010>(
@@ -201,15 +203,17 @@ operations! { "avx2,bmi2"
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
-    fn rank32(keys: &[i32], key: i32) -> usize {
+    fn rank32(keys: &[u32], key: u32) -> usize {
         let (sixteens, rest) = keys.as_chunks::<16>();
         let mut rank = rank_few(rest, key);
-        let splat = _mm256_set1_epi32(key);
+        let flip = _mm256_set1_epi32(i32::MIN);
+        let splat = _mm256_xor_si256(_mm256_set1_epi32(key as i32), flip);
         for sixteen in sixteens {
             let [low, high] = [0, 8].map(|at| {
-                let eight: &[i32; 8] = sixteen[at..].first_chunk().expect("sixteen are two eights");
+                let eight: &[u32; 8] = sixteen[at..].first_chunk().expect("sixteen are two eights");
                 // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
-                unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+                let node = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+                _mm256_xor_si256(node, flip)
             });
             // Two bytes a key.
             let both = _mm256_blend_epi16::<0b1010_1010>(

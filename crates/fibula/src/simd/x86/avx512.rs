@@ -64,27 +64,27 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
-    fn rank64(keys: &[i64], key: i64) -> usize {
+    fn rank64(keys: &[u64], key: u64) -> usize {
         let (eights, rest) = keys.as_chunks::<8>();
-        let splat = _mm512_set1_epi64(key);
+        let splat = _mm512_set1_epi64(key as i64);
         let mut rank = rank_few(rest, key);
         for eight in eights {
             // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
             let node = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
-            rank += _mm512_cmpgt_epi64_mask(splat, node).count_ones() as usize;
+            rank += _mm512_cmpgt_epu64_mask(splat, node).count_ones() as usize;
         }
         rank
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
-    fn rank32(keys: &[i32], key: i32) -> usize {
+    fn rank32(keys: &[u32], key: u32) -> usize {
         let (sixteens, rest) = keys.as_chunks::<16>();
-        let splat = _mm512_set1_epi32(key);
+        let splat = _mm512_set1_epi32(key as i32);
         let mut rank = rank_few(rest, key);
         for sixteen in sixteens {
             // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
             let node = unsafe { _mm512_loadu_si512(sixteen.as_ptr().cast()) };
-            rank += _mm512_cmpgt_epi32_mask(splat, node).count_ones() as usize;
+            rank += _mm512_cmpgt_epu32_mask(splat, node).count_ones() as usize;
         }
         rank
     }

@@ -1,0 +1,36 @@
+//! The walk down with node searches of an instruction set.
+
+use crate::net::{Key, NextHop};
+use crate::simd::kernel;
+
+use super::PlanB;
+use super::layout::{Code, Node, Row, Word};
+
+kernel! {
+    /// [`PlanB::batch`].
+    pub(super) fn batch<K: Key, N: Node, C: Code>(
+        fib: &PlanB<K, N>,
+        codes: &[C],
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+    )
+    scalar PlanB::batch_by_thirds;
+    vector op {
+        fib.batch::<C, 16>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
+            Row::Narrow(keys, word) => op::rank32(keys, word),
+            Row::Wide(keys, word) => op::rank64(keys, word),
+        });
+    }
+}
+
+kernel! {
+    /// [`PlanB::one`].
+    pub(super) fn one<K: Key, N: Node, C: Code>(fib: &PlanB<K, N>, codes: &[C], key: K) -> Option<NextHop>;
+    scalar PlanB::one_by_thirds;
+    vector op {
+        fib.one(codes, key, |node, word| match N::Word::row(node.keys(), word) {
+            Row::Narrow(keys, word) => op::rank32(keys, word),
+            Row::Wide(keys, word) => op::rank64(keys, word),
+        })
+    }
+}
