@@ -71,15 +71,6 @@ impl<K: Key> Structure<K> {
             Self::Native(native) => native.as_ref(),
         }
     }
-
-    /// Whether huge pages were asked for where it lies.
-    #[must_use]
-    pub fn huge_pages(&self) -> bool {
-        match self {
-            Self::Fib(fib) => fib.memory().huge_bytes > 0,
-            Self::Native(native) => native.huge_pages(),
-        }
-    }
 }
 
 impl<K: Key> From<Box<dyn Fib<K>>> for Structure<K> {

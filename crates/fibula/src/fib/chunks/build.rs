@@ -46,7 +46,8 @@ const SPARSE_MAX: usize = 4;
 struct Filling {
     geometry: Geometry,
     direct: Buffer<u32>,
-    area: Buffer<u32>,
+    area: Area,
+    deep: Area,
     budget: Budget,
     /// Addresses below this one are done.
     done: u64,
@@ -56,8 +57,37 @@ struct Filling {
     slots: [u64; SLOTS_MAX],
     /// The slot that is open where its addresses are not all of one range.
     rest: [u64; SLOTS_MAX],
-    /// Words the area needs, beyond the limit too.
-    words_needed: u64,
+}
+
+/// An area under construction.
+#[derive(Default)]
+struct Area {
+    words: Buffer<u32>,
+    /// Words it needs, beyond the limit too.
+    needed: u64,
+}
+
+impl Area {
+    /// Room for so many more words and the padding; false beyond what offsets can name, where words are only counted.
+    fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
+        self.needed += words as u64;
+        let fits = self.needed + PADDING as u64 <= WORDS_MAX;
+        if fits {
+            budget.reserve(&mut self.words, words + PADDING)?;
+        }
+        Ok(fits)
+    }
+
+    fn finish(mut self, budget: &mut Budget) -> Result<Buffer<u32>, BuildError> {
+        let needed = self.needed + PADDING as u64;
+        if needed > WORDS_MAX {
+            return Err(BuildError::limit(NAME, "words of chunks", WORDS_MAX, needed));
+        }
+        budget.reserve(&mut self.words, PADDING).map_err(|error| BuildError::memory(NAME, error))?;
+        self.words.resize(self.words.len() + PADDING, 0);
+        budget.shrink(&mut self.words);
+        Ok(self.words)
+    }
 }
 
 impl Filling {
@@ -66,13 +96,13 @@ impl Filling {
         Ok(Self {
             geometry,
             direct: budget.buffer(1 << geometry.direct_bits)?,
-            area: Buffer::default(),
+            area: Area::default(),
+            deep: Area::default(),
             budget,
             done: 0,
             word: 0,
             slots: [0; SLOTS_MAX],
             rest: [0; SLOTS_MAX],
-            words_needed: PADDING as u64,
         })
     }
 
@@ -144,22 +174,16 @@ impl Filling {
         Ok(())
     }
 
-    /// Room for so many more words; false beyond what offsets can name, where words are only counted.
-    fn reserve(&mut self, words: usize) -> Result<bool, OutOfMemory> {
-        self.words_needed += words as u64;
-        let fits = self.words_needed <= WORDS_MAX;
-        if fits {
-            self.budget.reserve(&mut self.area, words + PADDING)?;
-        }
-        Ok(fits)
-    }
-
-    /// Appends the list of deeper chunks, last first, and the map that says which slots they belong to.
+    /// Appends the list of deeper chunks, last first, and the map that says which slots they belong to; the place of
+    /// the map in front of the chunk.
     fn append_deep(&mut self, slots: &[u64]) -> Result<(), OutOfMemory> {
-        let deep = slots.iter().filter(|&&slot| slot >= DEEP).count();
-        if self.reserve(deep + self.geometry.deep_words() as usize)? {
-            self.area.extend(slots.iter().rev().filter(|&&slot| slot >= DEEP).map(|&slot| slot as u32));
-            append_map(&mut self.area, slots.iter().map(|&slot| slot >= DEEP));
+        let count = slots.iter().filter(|&&slot| slot >= DEEP).count();
+        let fits = self.deep.reserve(count + self.geometry.deep_words() as usize, &mut self.budget)?;
+        if self.area.reserve(1, &mut self.budget)? && fits {
+            let deep = &mut self.deep.words;
+            deep.extend(slots.iter().rev().filter(|&&slot| slot >= DEEP).map(|&slot| slot as u32));
+            self.area.words.push(deep.len() as u32);
+            append_map(deep, slots.iter().map(|&slot| slot >= DEEP));
         }
         Ok(())
     }
@@ -182,21 +206,23 @@ impl Filling {
             _ if sparse => 1,
             _ => map_words((slots.len() / step) as u32) as usize,
         };
-        let offset = self.words_needed as usize - PADDING;
-        if !self.reserve(head_words + value_words)? {
+        let area = if style == Style::Rest { &mut self.deep } else { &mut self.area };
+        let offset = area.needed;
+        if !area.reserve(head_words + value_words, &mut self.budget)? {
             return Ok(Entry::CHUNK);
         }
+        let area = &mut area.words;
         if sparse {
-            self.area.push(changes().rev().fold(u32::MAX, |word, at| word << 8 | (at - 1) as u32));
+            area.push(changes().rev().fold(u32::MAX, |word, at| word << 8 | (at - 1) as u32));
         } else if style != Style::Dense {
             let starts = (0..slots.len()).step_by(step);
-            append_map(&mut self.area, starts.map(|at| at > 0 && coded(slots[at]) != coded(slots[at - 1])));
+            append_map(area, starts.map(|at| at > 0 && coded(slots[at]) != coded(slots[at - 1])));
         }
-        let first = self.area.len();
-        self.area.resize(first + value_words, 0);
+        let first = area.len();
+        area.resize(first + value_words, 0);
         let mut put = |at: usize, slot: u64| {
             let (byte, value) = (at << width, slot.min(u64::from(u32::MAX)) as u32 & width_mask(width));
-            self.area[first + byte / 4] |= value << (8 * (byte % 4));
+            area[first + byte / 4] |= value << (8 * (byte % 4));
         };
         if style == Style::Dense {
             slots.iter().step_by(step).enumerate().for_each(|(at, &slot)| put(at, slot));
@@ -208,18 +234,13 @@ impl Filling {
     }
 
     fn finish<K: Key>(mut self) -> Result<Chunks<K>, BuildError> {
-        if self.words_needed > WORDS_MAX {
-            return Err(BuildError::limit(NAME, "words of chunks", WORDS_MAX, self.words_needed));
-        }
-        let memory = |error| BuildError::memory(NAME, error);
-        self.budget.reserve(&mut self.area, PADDING).map_err(memory)?;
-        self.area.resize(self.area.len() + PADDING, 0);
-        self.budget.shrink(&mut self.area);
-        Ok(Chunks { geometry: self.geometry, direct: self.direct, area: self.area, keys: PhantomData })
+        let area = self.area.finish(&mut self.budget)?;
+        let deep = self.deep.finish(&mut self.budget)?;
+        Ok(Chunks { geometry: self.geometry, direct: self.direct, area, deep, keys: PhantomData })
     }
 }
 
-/// Most words of the area: what the offset of an entry can name.
+/// Most words of an area: what the offset of an entry can name.
 const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
 
 /// What a chunk looks like.

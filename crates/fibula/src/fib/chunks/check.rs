@@ -12,23 +12,29 @@ impl<K: Key> Chunks<K> {
         holds(self.geometry == Geometry::new(self.form(), K::BITS), "the windows fit the keys", 0)?;
         let entries = 1 << self.geometry.direct_bits;
         holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
-        let mut walk = Walk { geometry: self.geometry, area: &self.area, done: 0 };
+        let mut walk =
+            Walk { geometry: self.geometry, area: &self.area, deep: &self.deep, done: 0, deep_done: 0 };
         for &entry in &self.direct {
             if Entry(entry).is_chunk() {
                 walk.chunk(Entry(entry))?;
             }
         }
-        holds(walk.done + PADDING == self.area.len(), "the chunks fill the area", walk.done)?;
-        holds(self.area[walk.done..].iter().all(|&word| word == 0), "the padding is empty", walk.done)
+        for (area, done) in [(&self.area, walk.done), (&self.deep, walk.deep_done)] {
+            holds(done + PADDING == area.len(), "the chunks fill their area", done)?;
+            holds(area[done..].iter().all(|&word| word == 0), "the padding is empty", done)?;
+        }
+        Ok(())
     }
 }
 
-/// Chunks stand in the order of the addresses, each behind its deeper ones and their list: what was read is what is
-/// before `done`.
+/// Chunks stand in the order of the addresses, those of one chunk before their list and map: what was read is what is
+/// before `done` and `deep_done`.
 struct Walk<'a> {
     geometry: Geometry,
     area: &'a [u32],
+    deep: &'a [u32],
     done: usize,
+    deep_done: usize,
 }
 
 impl Walk<'_> {
@@ -38,12 +44,12 @@ impl Walk<'_> {
         holds(entry.shift() < Entry::SPARSE, "a first-level chunk is not sparse", start)?;
         let slots = (1usize << geometry.chunk_bits) >> entry.shift();
         let map = match geometry.form {
-            Form::Rank => Some(self.map(start, slots)?),
+            Form::Rank => Some(map(self.area, start, slots)?),
             Form::Dense => None,
         };
         let values = map.as_ref().map_or(slots, |map| 1 + map.iter().filter(|&&bit| bit).count());
         let first = start + map.map_or(0, |_| map_words(slots as u32) as usize);
-        let found = self.values(first, values, entry.width())?;
+        let found = values_at(self.area, first, values, entry.width())?;
         if geometry.form == Form::Rank {
             let differ = found.windows(2).all(|pair| pair[0] != pair[1]);
             holds(differ, "neighbouring values differ", start)?;
@@ -58,33 +64,34 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The deeper chunks of the chunk that starts at `start`, and their list and map before it.
+    /// The deeper chunks of the chunk that starts at `start`, and their list and map.
     fn deeper(&mut self, start: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        let words = self.geometry.deep_words() as usize;
-        holds(start >= words, "a map of deeper slots stands before the chunk", start)?;
-        let map = self.map_at(start - words, 1 << self.geometry.chunk_bits)?;
-        let count = map.iter().filter(|&&bit| bit).count();
-        holds(count > 0 && start - words >= count, "the list stands before the map", start)?;
-        for at in (start - words - count..start - words).rev() {
-            let entry = Entry(self.area[at]);
+        holds(self.done + 1 == start, "the place of the map stands before the chunk", start)?;
+        let place = self.area[self.done] as usize;
+        self.done = start;
+        let slots = 1 << self.geometry.chunk_bits;
+        let count = map_at(self.deep, place, slots)?.iter().filter(|&&bit| bit).count();
+        holds(count > 0 && place >= count, "the list stands before the map", place)?;
+        for at in (place - count..place).rev() {
+            let entry = Entry(self.deep[at]);
             holds(entry.is_chunk(), "a deeper slot has a chunk", at)?;
             // Neighbouring slots of one next hop that no value can hold share their chunk.
-            if at + 1 == start - words || self.area[at + 1] != entry.0 {
+            if at + 1 == place || self.deep[at + 1] != entry.0 {
                 self.rest(entry)?;
             }
         }
-        holds(self.done == start - words - count, "the list follows the last deeper chunk", start)?;
-        self.done = start;
+        holds(self.deep_done == place - count, "the list follows the last deeper chunk", place)?;
+        self.deep_done = place + map_words(slots as u32) as usize;
         Ok(())
     }
 
     fn rest(&mut self, entry: Entry) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let start = entry.offset();
-        holds(self.done == start, "chunks stand one behind the other", start)?;
+        holds(self.deep_done == start, "chunks stand one behind the other", start)?;
         let (values, first) = if entry.shift() == Entry::SPARSE {
-            let word = *self.area.get(start).ok_or(CheckError::new("a chunk is within the area", start))?;
+            let word = *self.deep.get(start).ok_or(CheckError::new("a chunk is within the area", start))?;
             let changes = word.to_le_bytes();
             let count = changes.iter().filter(|&&change| change != u8::MAX).count();
             let ascending = changes[..count].windows(2).all(|pair| pair[0] < pair[1]);
@@ -96,52 +103,48 @@ impl Walk<'_> {
             (count + 1, start + 1)
         } else {
             let slots = (1usize << self.geometry.rest_bits) >> entry.shift();
-            let map = self.map(start, slots)?;
+            let map = map(self.deep, start, slots)?;
             (1 + map.iter().filter(|&&bit| bit).count(), start + map_words(slots as u32) as usize)
         };
-        let found = self.values(first, values, entry.width())?;
+        let found = values_at(self.deep, first, values, entry.width())?;
         holds(found.windows(2).all(|pair| pair[0] != pair[1]), "neighbouring values differ", start)?;
         holds(entry.width() == width(&found, None), "values are no wider than they must be", start)?;
-        self.done = first + (values << entry.width()).div_ceil(4);
+        self.deep_done = first + (values << entry.width()).div_ceil(4);
         Ok(())
     }
+}
 
-    /// A map of changes: nothing changes at the first slot.
-    fn map(&self, at: usize, slots: usize) -> Result<Vec<bool>, CheckError> {
-        let map = self.map_at(at, slots)?;
-        CheckError::unless(map.first() == Some(&false), "a map begins with no change", at)?;
-        Ok(map)
-    }
+/// A map of changes: nothing changes at the first slot.
+fn map(area: &[u32], at: usize, slots: usize) -> Result<Vec<bool>, CheckError> {
+    let map = map_at(area, at, slots)?;
+    CheckError::unless(map.first() == Some(&false), "a map begins with no change", at)?;
+    Ok(map)
+}
 
-    fn map_at(&self, at: usize, slots: usize) -> Result<Vec<bool>, CheckError> {
-        let words = self.area.get(at..at + map_words(slots as u32) as usize);
-        let words = words.ok_or(CheckError::new("a map is within the area", at))?;
-        let mut bits = Vec::with_capacity(slots);
-        let mut count = 0;
-        for (index, word) in words.iter().enumerate() {
-            CheckError::unless(
-                word >> MAP_BITS == count,
-                "a word of a map counts those before it",
-                at + index,
-            )?;
-            bits.extend((0..MAP_BITS).map(|bit| word >> bit & 1 == 1));
-            count += (word & 0x00ff_ffff).count_ones();
-        }
-        let rest = bits.split_off(slots.min(bits.len()));
-        CheckError::unless(!rest.contains(&true), "a map has no bits behind the last slot", at)?;
-        Ok(bits)
+fn map_at(area: &[u32], at: usize, slots: usize) -> Result<Vec<bool>, CheckError> {
+    let words = area.get(at..at + map_words(slots as u32) as usize);
+    let words = words.ok_or(CheckError::new("a map is within the area", at))?;
+    let mut bits = Vec::with_capacity(slots);
+    let mut count = 0;
+    for (index, word) in words.iter().enumerate() {
+        CheckError::unless(word >> MAP_BITS == count, "a word of a map counts those before it", at + index)?;
+        bits.extend((0..MAP_BITS).map(|bit| word >> bit & 1 == 1));
+        count += (word & 0x00ff_ffff).count_ones();
     }
+    let rest = bits.split_off(slots.min(bits.len()));
+    CheckError::unless(!rest.contains(&true), "a map has no bits behind the last slot", at)?;
+    Ok(bits)
+}
 
-    fn values(&self, first: usize, count: usize, width: u32) -> Result<Vec<u32>, CheckError> {
-        CheckError::unless(width <= 2, "values are of 8, 16 or 32 bits", first)?;
-        let words = self.area.get(first..first + (count << width).div_ceil(4));
-        let words = words.ok_or(CheckError::new("values are within the area", first))?;
-        let value = |at: usize| {
-            let byte = at << width;
-            words[byte / 4] >> (8 * (byte % 4)) & width_mask(width)
-        };
-        Ok((0..count).map(value).collect())
-    }
+fn values_at(area: &[u32], first: usize, count: usize, width: u32) -> Result<Vec<u32>, CheckError> {
+    CheckError::unless(width <= 2, "values are of 8, 16 or 32 bits", first)?;
+    let words = area.get(first..first + (count << width).div_ceil(4));
+    let words = words.ok_or(CheckError::new("values are within the area", first))?;
+    let value = |at: usize| {
+        let byte = at << width;
+        words[byte / 4] >> (8 * (byte % 4)) & width_mask(width)
+    };
+    Ok((0..count).map(value).collect())
 }
 
 /// The width that the values need, where `deeper` is not a value.

@@ -83,30 +83,44 @@ kernel! {
             return;
         }
 
-        // Fourth stage: what lies below the chunks, for full vectors of the lanes that need it.
+        // What lies below the chunks, in stages of its own over the lanes that need it; those that fill the last
+        // vector up do what the first lane does.
         let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
-        let deep_words = op::splat(geometry.deep_words());
+        let (below, below_bytes) = (Words::new(view.deep), view.deep_bytes);
+        let vectors = deep_count.div_ceil(LANES);
+        let filler = deep[0];
+        deep[deep_count..vectors * LANES].fill(filler);
+        let (lanes, _) = deep[..vectors * LANES].as_chunks::<LANES>();
+        let mut deep_keys = [[0; LANES]; BLOCK];
+        let mut places = [[0; LANES]; BLOCK];
+
+        // The place of the map.
+        for ((lanes, deep_keys), places) in lanes.iter().zip(&mut deep_keys).zip(&mut places) {
+            *deep_keys = lanes.map(|lane| keys[usize::from(lane)]);
+            let chunk = op::gather(direct, op::shr_by(op::load(deep_keys), direct_at));
+            op::store(places, op::gather(words, op::sub(op::and(chunk, offset_bits), op::splat(1))));
+        }
+        // The place of the deeper chunk's entry, by the rank of the slot in the map.
+        for (deep_keys, places) in deep_keys[..vectors].iter().zip(&mut places) {
+            let slot = op::shr_by(op::shl_by(op::load(deep_keys), slot_from), slot_at);
+            let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
+            let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
+            let map = op::gather(below, op::add(op::load(places), place));
+            let up_to = op::shrv(op::splat(0x00ff_ffff), op::sub(op::splat(MAP_BITS - 1), bit));
+            let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
+            op::store(places, op::sub(op::load(places), rank));
+        }
+        // The entry.
+        for places in &mut places[..vectors] {
+            op::store(places, op::gather(below, op::load(places)));
+        }
+        // The place of the value: `deep_keys` takes it, `places` keeps the entry.
         let rest_head_bytes = op::load(&geometry.rest_head_words().map(|words| 4 * words));
         let rest_from = op::count(geometry.direct_bits + geometry.chunk_bits);
         let rest_at = op::count(32 - geometry.rest_bits);
-        for lanes in deep[..deep_count].chunks(LANES) {
-            let mut some = [keys[usize::from(lanes[0])]; LANES];
-            for (key, &lane) in some.iter_mut().zip(lanes) {
-                *key = keys[usize::from(lane)];
-            }
-            let key = op::load(&some);
-            let chunk = op::gather(direct, op::shr_by(key, direct_at));
-            let slot = op::shr_by(op::shl_by(key, slot_from), slot_at);
-            let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
-            let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
-            let maps = op::sub(op::and(chunk, offset_bits), deep_words);
-            let map = op::gather(words, op::add(maps, place));
-            let up_to = op::shrv(op::splat(0x00ff_ffff), op::sub(op::splat(MAP_BITS - 1), bit));
-            let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
-            let entry = op::gather(words, op::sub(maps, rank));
-
-            let in_chunk = op::sign(entry);
-            let rest = op::shr_by(op::shl_by(key, rest_from), rest_at);
+        for (deep_keys, places) in deep_keys[..vectors].iter_mut().zip(&places) {
+            let entry = op::load(places);
+            let rest = op::shr_by(op::shl_by(op::load(deep_keys), rest_from), rest_at);
             let shift = op::and(op::shr::<{ Entry::SHIFT_AT as i32 }>(entry), op::splat(7));
             let sparse = op::eq(shift, op::splat(Entry::SPARSE));
             let slot = op::shrv(rest, shift);
@@ -114,15 +128,22 @@ kernel! {
             let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
             let offset = op::and(entry, offset_bits);
             // A sparse chunk's only word is the one that place 0 names: its slot is at most 1 after the shift.
-            let map = op::gather_where(in_chunk, words, op::add(offset, place));
+            let map = op::gather_where(op::sign(entry), below, op::add(offset, place));
             let up_to = op::shrv(op::splat(0x00ff_ffff), op::sub(op::splat(MAP_BITS - 1), bit));
             let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
             let rank = op::select(sparse, op::bytes_below(map, rest), rank);
             let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
             let base = op::add(op::shl::<2>(offset), op::pick(rest_head_bytes, shift));
-            let value = op::gather_bytes_where(in_chunk, bytes, op::add(base, op::shlv(rank, width)));
+            op::store(deep_keys, op::add(base, op::shlv(rank, width)));
+        }
+        // The value.
+        for ((lanes, addresses), entries) in lanes.iter().zip(&deep_keys).zip(&places) {
+            let entry = op::load(entries);
+            let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
+            let value = op::gather_bytes_where(op::sign(entry), below_bytes, op::load(addresses));
             let value = op::and(value, op::pick(width_masks, width));
-            op::store(&mut some, op::select(in_chunk, value, entry));
+            let mut some = [0; LANES];
+            op::store(&mut some, op::select(op::sign(entry), value, entry));
             for (&word, &lane) in some.iter().zip(lanes) {
                 found[usize::from(lane)] = word;
             }

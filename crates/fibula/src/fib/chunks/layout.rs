@@ -1,4 +1,4 @@
-//! What lookups touch: the direct table, and the area that holds the chunks.
+//! What lookups touch: the direct table, the area that holds the chunks, and what lies below them.
 
 use core::marker::PhantomData;
 
@@ -11,8 +11,10 @@ pub struct Chunks<K> {
     pub(super) geometry: Geometry,
     /// By the leading bits of the key: an [`Entry`].
     pub(super) direct: Buffer<u32>,
-    /// Chunks, a list of deeper chunks before each that needs one, and [`PADDING`] words.
+    /// Chunks, in front of each with deeper slots the place of its map in `deep`, and [`PADDING`] words.
     pub(super) area: Buffer<u32>,
+    /// Deeper chunks, behind those of one chunk their list and map, and [`PADDING`] words.
+    pub(super) deep: Buffer<u32>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
@@ -90,8 +92,7 @@ impl Geometry {
     }
 }
 
-/// Words of zeros at the end of the area, so that 32 bits can be read from its last byte on, and that it is never
-/// empty.
+/// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on, and that it is never empty.
 pub(super) const PADDING: usize = 1;
 
 /// Slots that one word of a map covers; the upper 8 bits count the changes in the words before it.

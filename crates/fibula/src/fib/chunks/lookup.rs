@@ -8,7 +8,7 @@ use crate::simd::{Bytes, LANES, Present};
 
 use super::Chunks;
 use super::kernel;
-use super::layout::{Entry, Form, Geometry, map_place, map_rank, width_mask};
+use super::layout::{Entry, Form, Geometry, map_place, map_rank, map_words, width_mask};
 
 /// A table as kernels see it.
 #[derive(Debug, Clone, Copy)]
@@ -17,71 +17,74 @@ pub(super) struct View<'a> {
     pub(super) direct: &'a [u32],
     pub(super) area: &'a [u32],
     pub(super) bytes: Bytes<'a>,
+    pub(super) deep: &'a [u32],
+    pub(super) deep_bytes: Bytes<'a>,
 }
 
 impl View<'_> {
     /// Next hop of a key that is aligned to the left, 0 for no route.
-    #[inline]
-    pub(super) fn find(&self, key: u32) -> u32 {
-        let entry = Entry(self.direct[self.geometry.direct(key)]);
-        if entry.is_chunk() { self.find_in(entry, key) } else { entry.0 }
+    #[inline(always)]
+    pub(super) fn find(&self, geometry: Geometry, key: u32) -> u32 {
+        let entry = Entry(self.direct[geometry.direct(key)]);
+        if entry.is_chunk() { self.find_in(geometry, entry, key) } else { entry.0 }
     }
 
     /// Next hop of a key whose direct entry names a chunk.
     #[inline(always)]
-    pub(super) fn find_in(&self, entry: Entry, key: u32) -> u32 {
-        let slot = self.geometry.slot(key) >> entry.shift();
-        let at = match self.geometry.form {
+    pub(super) fn find_in(&self, geometry: Geometry, entry: Entry, key: u32) -> u32 {
+        let slot = geometry.slot(key) >> entry.shift();
+        let at = match geometry.form {
             Form::Dense => 4 * entry.offset() + ((slot as usize) << entry.width()),
             Form::Rank => {
-                let slots = (1 << self.geometry.chunk_bits) >> entry.shift();
-                self.ranked(entry, slot, slots)
+                let slots = (1 << geometry.chunk_bits) >> entry.shift();
+                ranked(self.area, entry, slot, slots)
             }
         };
-        let value = self.value(at, entry.width());
+        let value = value(self.bytes, self.area, at, entry.width());
         if value == width_mask(entry.width()) { self.deeper(entry, key) } else { value }
-    }
-
-    /// Byte at which the value of a slot of a rank chunk stands.
-    #[inline(always)]
-    fn ranked(&self, entry: Entry, slot: u32, slots: u32) -> usize {
-        let (word, bit) = map_place(slot);
-        let rank = map_rank(self.area[entry.offset() + word as usize], bit);
-        let values = entry.offset() + super::layout::map_words(slots) as usize;
-        4 * values + ((rank as usize) << entry.width())
-    }
-
-    /// The value at a byte of the area.
-    #[inline(always)]
-    fn value(&self, at: usize, width: u32) -> u32 {
-        // Most chunks hold bytes: a branch that is predicted, where shifts would be counted for all.
-        if width == 0 {
-            return u32::from(self.bytes.byte(at));
-        }
-        // A value lies within one word: chunks begin at words, and widths divide them.
-        (self.area[at / 4] >> (8 * (at % 4))) & width_mask(width)
     }
 
     /// Next hop of a key in a slot that its chunk says is deeper.
     #[cold]
+    #[inline(never)]
     pub(super) fn deeper(&self, entry: Entry, key: u32) -> u32 {
-        let map = entry.offset() - self.geometry.deep_words() as usize;
+        let map = self.area[entry.offset() - 1] as usize;
         let (word, bit) = map_place(self.geometry.slot(key));
-        let rank = map_rank(self.area[map + word as usize], bit) as usize;
-        let deep = Entry(self.area[map - rank]);
+        let rank = map_rank(self.deep[map + word as usize], bit) as usize;
+        let deep = Entry(self.deep[map - rank]);
         if !deep.is_chunk() {
             return deep.0;
         }
         let slot = self.geometry.rest(key);
         let at = if deep.shift() == Entry::SPARSE {
-            let rank = bytes_below(self.area[deep.offset()], slot);
+            let rank = bytes_below(self.deep[deep.offset()], slot);
             4 * (deep.offset() + 1) + ((rank as usize) << deep.width())
         } else {
             let slots = (1 << self.geometry.rest_bits) >> deep.shift();
-            self.ranked(deep, slot >> deep.shift(), slots)
+            ranked(self.deep, deep, slot >> deep.shift(), slots)
         };
-        self.value(at, deep.width())
+        value(self.deep_bytes, self.deep, at, deep.width())
     }
+}
+
+/// Byte at which the value of a slot of a rank chunk stands.
+#[inline(always)]
+fn ranked(area: &[u32], entry: Entry, slot: u32, slots: u32) -> usize {
+    let (word, bit) = map_place(slot);
+    let rank = map_rank(area[entry.offset() + word as usize], bit);
+    let values = entry.offset() + map_words(slots) as usize;
+    4 * values + ((rank as usize) << entry.width())
+}
+
+/// The value at a byte of an area, which is seen as words and as bytes.
+#[inline(always)]
+fn value(bytes: Bytes<'_>, words: &[u32], at: usize, width: u32) -> u32 {
+    // Most chunks hold bytes: a branch that is predicted, where shifts would be counted for all.
+    if width == 0 {
+        return u32::from(bytes.byte(at));
+    }
+    // A value lies within one word: chunks begin at words, and widths divide them.
+    (words[at / 4] >> (8 * (at % 4))) & width_mask(width)
 }
 
 /// How many of the four bytes are below the limit.
@@ -90,62 +93,79 @@ fn bytes_below(bytes: u32, limit: u32) -> u32 {
     bytes.to_ne_bytes().into_iter().map(|byte| u32::from(u32::from(byte) < limit)).sum()
 }
 
-/// A block in two stages: all direct entries first, then the chunks of those keys that need one. No branch
-/// depends on a key but the loop over what is left, so that the loads of many keys are under way together.
+/// A block of keys without vectors.
 pub(super) fn block<const DENSE: bool>(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
     const RANK: Geometry = Geometry::new(Form::Rank, 32);
-    const IPV4: Geometry = Geometry::new(Form::Dense, 32);
+    const DENSE_IPV4: Geometry = Geometry::new(Form::Dense, 32);
     // Windows that the compiler knows are shifts by constants.
     match view.geometry {
-        IPV4 if DENSE => straight(&View { geometry: IPV4, ..view }, keys, found),
-        RANK if !DENSE => stages(&View { geometry: RANK, ..view }, keys, found),
-        _ if DENSE => straight(&view, keys, found),
-        _ => stages(&view, keys, found),
+        DENSE_IPV4 if DENSE => straight(&view, DENSE_IPV4, keys, found),
+        RANK if !DENSE => stages(&view, RANK, keys, found),
+        geometry if DENSE => straight(&view, geometry, keys, found),
+        geometry => stages(&view, geometry, keys, found),
     }
 }
 
 /// A block of a table with dense chunks, every key by the same instructions: those without a chunk read the first
 /// byte of the area in vain.
 #[inline(always)]
-fn straight(view: &View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
+fn straight(view: &View<'_>, geometry: Geometry, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
     for (&key, word) in keys.as_flattened().iter().zip(found.as_flattened_mut()) {
-        let entry = Entry(view.direct[view.geometry.direct(key)]);
+        let entry = Entry(view.direct[geometry.direct(key)]);
         let in_chunk = (entry.0 as i32 >> 31) as u32;
-        let slot = view.geometry.slot(key) >> entry.shift();
+        let slot = geometry.slot(key) >> entry.shift();
         let value = u32::from(view.bytes.byte(((4 * (entry.0 & Entry::OFFSET) + slot) & in_chunk) as usize));
         // Written out, because a choice becomes a branch.
         *word = value & in_chunk | entry.0 & !in_chunk;
         // Rare: values of more than a byte, and slots that are deeper.
         if in_chunk & (entry.width() | u32::from(value == width_mask(0))) != 0 {
-            *word = view.find_in(entry, key);
+            *word = view.find_in(geometry, entry, key);
         }
     }
 }
 
+/// A block in two stages: all direct entries first, then the chunks of those keys that need one. No branch depends on a
+/// key but the loop over what is left, so that the loads of many keys are under way together.
 #[inline(always)]
-fn stages(view: &View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
+fn stages(view: &View<'_>, geometry: Geometry, keys: &[[u32; LANES]], found: &mut [[u32; LANES]]) {
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
     let mut left = [0u8; BLOCK * LANES + 1];
     let mut count = 0;
     for (at, (&key, word)) in keys.iter().zip(&mut *found).enumerate() {
-        *word = view.direct[view.geometry.direct(key)];
+        *word = view.direct[geometry.direct(key)];
         left[count] = at as u8;
         count += (*word >> 31) as usize;
     }
     for &at in &left[..count] {
         let at = usize::from(at);
-        found[at] = view.find_in(Entry(found[at]), keys[at]);
+        found[at] = view.find_in(geometry, Entry(found[at]), keys[at]);
     }
 }
 
 impl<K: Key> Chunks<K> {
+    const RANK: Geometry = Geometry::new(Form::Rank, K::BITS);
+    const DENSE: Geometry = Geometry::new(Form::Dense, K::BITS);
+
     #[inline]
-    pub(super) fn view(&self) -> View<'_> {
+    fn view(&self) -> View<'_> {
         View {
             geometry: self.geometry,
             direct: &self.direct,
             area: &self.area,
             bytes: Bytes::new(&self.area),
+            deep: &self.deep,
+            deep_bytes: Bytes::new(&self.deep),
+        }
+    }
+
+    /// Next hop of one key, 0 for no route.
+    #[inline]
+    fn find(&self, key: K) -> u32 {
+        let key = aligned(key);
+        // The windows of a form are constants here.
+        match self.form() {
+            Form::Rank => self.view().find(Self::RANK, key),
+            Form::Dense => self.view().find(Self::DENSE, key),
         }
     }
 }
@@ -159,18 +179,18 @@ fn aligned<K: Key>(key: K) -> u32 {
 impl<K: Key> Fib<K> for Chunks<K> {
     #[inline]
     fn lookup(&self, key: K) -> Option<NextHop> {
-        NextHop::new(self.view().find(aligned(key)))
+        NextHop::new(self.find(key))
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let view = self.view();
         if keys.len() < LANES {
             for (&key, result) in keys.iter().zip(results) {
-                *result = NextHop::new(view.find(aligned(key)));
+                *result = NextHop::new(self.find(key));
             }
             return;
         }
+        let view = self.view();
         let block = match self.form() {
             Form::Rank => kernel::block::<false>,
             Form::Dense => kernel::block::<true>,
@@ -179,7 +199,7 @@ impl<K: Key> Fib<K> for Chunks<K> {
     }
 
     fn memory(&self) -> Memory {
-        memory::of(&self.direct) + memory::of(&self.area)
+        memory::of(&self.direct) + memory::of(&self.area) + memory::of(&self.deep)
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -55,7 +55,8 @@ fn a_host_route_takes_eight_bytes_and_its_place_in_the_list() {
                 .unwrap();
         let map = 4 * host.geometry.deep_words() as usize;
         let lookup_bytes = |chunks: &Chunks<u32>| chunks.memory().lookup_bytes;
-        assert_eq!(lookup_bytes(&host) - lookup_bytes(&plain), map + 4 + 8);
+        // The place of the map, the map, a place in the list, and the chunk.
+        assert_eq!(lookup_bytes(&host) - lookup_bytes(&plain), 4 + map + 4 + 8);
         answers(
             &host,
             &[(0x0a01_024c, 2), (0x0a01_024d, 4), (0x0a01_024e, 2), (0x0a01_0900, 3), (0x0b00_0000, 0)],
