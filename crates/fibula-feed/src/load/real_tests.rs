@@ -109,7 +109,7 @@ fn real_updates_and_their_text_make_one_table() {
 
 /// Damaged copies of a file: cut at every 1 % of its length, one byte altered in a thousand places.
 fn damaged(bytes: &[u8], thin: bool) -> impl Iterator<Item = (String, Vec<u8>)> {
-    let (cuts, flips) = if thin { (4, 4) } else { (100, 1000) };
+    let (cuts, flips) = if thin { (2, 2) } else { (100, 1000) };
     let cut = move |at: usize| (format!("cut at {at}"), bytes[..at].to_vec());
     let flip = move |at: usize| {
         let mut altered = bytes.to_vec();
