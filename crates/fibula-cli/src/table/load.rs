@@ -207,7 +207,8 @@ fn warn(report: &Report, say: Say) {
         say.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
     }
     if let Some(truncation) = &report.truncated {
-        say.warning(format_args!("{truncation}; what came before is loaded"));
+        let damaged = if truncation.damage().is_some() { ", and may hold altered bytes" } else { "" };
+        say.warning(format_args!("{truncation}; what came before is loaded{damaged}"));
     }
 }
 

@@ -23,16 +23,37 @@ pub struct LoadError {
 #[derive(Debug)]
 pub(super) enum LoadErrorKind {
     Open(io::Error),
-    Read { bytes: u64, error: io::Error },
-    Damaged { compression: Compression, bytes: u64, error: io::Error },
+    Read {
+        bytes: u64,
+        error: io::Error,
+    },
+    /// Of a stream of which nothing could be used, or that is to be read strictly.
+    Damaged {
+        compression: Compression,
+        bytes: u64,
+        error: io::Error,
+    },
     Line(BadLine),
     Truncated(Truncation),
     Fault(Fault),
-    Memory { place: Place, error: OutOfMemory },
-    NextHops { place: Place, error: NextHopsError },
-    Mixed { place: Place },
-    NoPeer { names: Vec<PeerName>, peers: usize },
-    TooLongToReadTwice { limit_bytes: usize },
+    Memory {
+        place: Place,
+        error: OutOfMemory,
+    },
+    NextHops {
+        place: Place,
+        error: NextHopsError,
+    },
+    Mixed {
+        place: Place,
+    },
+    NoPeer {
+        names: Vec<PeerName>,
+        peers: usize,
+    },
+    TooLongToReadTwice {
+        limit_bytes: usize,
+    },
     Threads(io::Error),
     Stopped(io::Error),
 }
@@ -178,7 +199,7 @@ impl fmt::Display for LoadError {
             LoadErrorKind::Damaged { compression, bytes, error } => {
                 write!(
                     f,
-                    "{name}: the {compression} stream is damaged within its first {bytes} bytes: {error}"
+                    "{name}: the {compression} stream is damaged, noticed at byte {bytes} of the file: {error}"
                 )
             }
             LoadErrorKind::Line(bad) => bad.fmt(f),
