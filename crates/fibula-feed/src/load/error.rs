@@ -23,37 +23,16 @@ pub struct LoadError {
 #[derive(Debug)]
 pub(super) enum LoadErrorKind {
     Open(io::Error),
-    Read {
-        bytes: u64,
-        error: io::Error,
-    },
-    /// Of a stream of which nothing could be used, or that is to be read strictly.
-    Damaged {
-        compression: Compression,
-        bytes: u64,
-        error: io::Error,
-    },
+    Read { bytes: u64, error: io::Error },
+    Damaged { compression: Compression, bytes: u64, error: io::Error },
     Line(BadLine),
     Truncated(Truncation),
     Fault(Fault),
-    Memory {
-        place: Place,
-        error: OutOfMemory,
-    },
-    NextHops {
-        place: Place,
-        error: NextHopsError,
-    },
-    Mixed {
-        place: Place,
-    },
-    NoPeer {
-        names: Vec<PeerName>,
-        peers: usize,
-    },
-    TooLongToReadTwice {
-        limit_bytes: usize,
-    },
+    Memory { place: Place, error: OutOfMemory },
+    NextHops { place: Place, error: NextHopsError },
+    Mixed { place: Place },
+    NoPeer { names: Vec<PeerName>, peers: usize },
+    TooLongToReadTwice { limit_bytes: usize },
     Threads(io::Error),
     Stopped(io::Error),
 }
