@@ -45,29 +45,56 @@ impl<R, C: Codec> Coded<R, C> {
 }
 
 impl<R: BufRead, C: Codec> Coded<R, C> {
-    /// Whether another stream follows. Zeros up to the end of the input fill a tape or a disk block, as gzip(1) knows.
-    fn is_followed(&mut self) -> io::Result<bool> {
+    /// Begins the next stream; false at the end of the input. Zeros up to there fill a tape or a disk block, and gzip(1)
+    /// takes them for no stream either.
+    fn begin(&mut self) -> io::Result<bool> {
         let mut zeros = false;
         loop {
             let input = self.input.fill_buf()?;
-            let Some(at) = input.iter().position(|&byte| byte != 0) else {
-                let count = input.len();
-                if count == 0 {
-                    return Ok(false);
+            let count = input.iter().take_while(|&&byte| byte == 0).count();
+            let rest = input.len() - count;
+            self.input.consume(count);
+            zeros |= count > 0;
+            if rest > 0 {
+                if zeros {
+                    self.fail(io::ErrorKind::InvalidData, "something follows the zeros behind it");
                 }
-                self.input.consume(count);
-                zeros = true;
-                continue;
-            };
-            if zeros || at > 0 {
-                self.input.consume(at);
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "something follows the zeros behind it",
-                ));
+                self.codec = C::new();
+                self.between = false;
+                return Ok(true);
             }
-            return Ok(true);
+            if count == 0 {
+                return Ok(false);
+            }
         }
+    }
+
+    /// Decodes a step; how many bytes that gave.
+    fn advance(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let input = self.input.fill_buf()?;
+        let input = &input[..input.len().min(C::STEP_BYTES)];
+        let last = input.is_empty();
+        let (taken_before, given_before) = self.codec.totals();
+        let result = self.codec.step(input, buf, last);
+        let (taken, given) = self.codec.totals();
+        let [taken, given] = [taken - taken_before, given - given_before].map(|count| count as usize);
+        self.input.consume(taken);
+        match result {
+            Ok(ended) => self.between = ended,
+            Err(error) => self.fail(error.kind(), &error.to_string()),
+        }
+        if given == 0 && !self.between && self.failed.is_none() {
+            if last {
+                self.fail(io::ErrorKind::UnexpectedEof, "its end is missing");
+            } else if taken == 0 {
+                self.fail(io::ErrorKind::InvalidData, "it makes no sense");
+            }
+        }
+        Ok(given)
+    }
+
+    fn fail(&mut self, kind: io::ErrorKind, reason: &str) {
+        self.failed = Some((kind, reason.to_owned()));
     }
 }
 
@@ -76,38 +103,18 @@ impl<R: BufRead, C: Codec> Read for Coded<R, C> {
         if buf.is_empty() {
             return Ok(0);
         }
-        if let Some((kind, reason)) = &self.failed {
-            return Err(io::Error::new(*kind, reason.clone()));
-        }
         loop {
-            if self.between {
-                if !self.is_followed()? {
-                    return Ok(0);
+            if let Some((kind, reason)) = &self.failed {
+                return Err(io::Error::new(*kind, reason.clone()));
+            }
+            if self.between && !self.begin()? {
+                return Ok(0);
+            }
+            if self.failed.is_none() {
+                let given = self.advance(buf)?;
+                if given > 0 {
+                    return Ok(given);
                 }
-                self.codec = C::new();
-                self.between = false;
-            }
-            let input = self.input.fill_buf()?;
-            let input = &input[..input.len().min(C::STEP_BYTES)];
-            let last = input.is_empty();
-            let (taken_before, given_before) = self.codec.totals();
-            let result = self.codec.step(input, buf, last);
-            let (taken, given) = self.codec.totals();
-            let [taken, given] = [taken - taken_before, given - given_before].map(|count| count as usize);
-            self.input.consume(taken);
-            match result {
-                Ok(ended) => self.between = ended,
-                Err(error) => self.failed = Some((error.kind(), error.to_string())),
-            }
-            if self.failed.is_none() && !self.between && given == 0 && (taken == 0 || last) {
-                let reason = if last { "its end is missing" } else { "it makes no sense" };
-                let kind = if last { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::InvalidData };
-                self.failed = Some((kind, reason.to_owned()));
-            }
-            match &self.failed {
-                _ if given > 0 => return Ok(given),
-                Some((kind, reason)) => return Err(io::Error::new(*kind, reason.clone())),
-                None => {}
             }
         }
     }

@@ -113,9 +113,14 @@ fn real_updates_and_their_text_make_one_table() {
 enum Damage {
     Cut(usize),
     Flip(usize),
+    /// As `Flip`, and of the file only its beginning and what is around.
+    FlipInside(usize),
 }
 
 impl Damage {
+    /// On each side of a place, what it can matter to: several records of any kind.
+    const AROUND_BYTES: usize = 256 << 10;
+
     /// Of a file of `len` bytes: cut at every 1 % of its length, one byte altered in a thousand places.
     fn all(len: usize, thin: bool) -> Vec<Self> {
         let (cuts, flips) = if thin { (2, 2) } else { (100, 1000) };
@@ -123,31 +128,54 @@ impl Damage {
         cuts.chain((0..flips).map(|step| Self::Flip(len * step / flips))).collect()
     }
 
+    /// The same where records and lines stand for themselves: of ten altered copies one is whole.
+    fn all_inside(len: usize, thin: bool) -> Vec<Self> {
+        let inside = |(index, damage)| match damage {
+            Self::Flip(at) if index % 10 != 0 => Self::FlipInside(at),
+            other => other,
+        };
+        Self::all(len, thin).into_iter().enumerate().map(inside).collect()
+    }
+
+    fn place(self) -> usize {
+        match self {
+            Self::Cut(at) | Self::Flip(at) | Self::FlipInside(at) => at,
+        }
+    }
+
     fn copy(self, bytes: &[u8]) -> Vec<u8> {
+        let altered = |from: usize, to: usize, at: usize| {
+            let mut altered = bytes[from..to].to_vec();
+            altered[at - from] ^= 1 << (at % 8);
+            altered
+        };
         match self {
             Self::Cut(at) => bytes[..at].to_vec(),
-            Self::Flip(at) => {
-                let mut altered = bytes.to_vec();
-                altered[at] ^= 1 << (at % 8);
-                altered
+            Self::Flip(at) => altered(0, bytes.len(), at),
+            Self::FlipInside(at) => {
+                let from = at.saturating_sub(Self::AROUND_BYTES);
+                let around = altered(from, bytes.len().min(at + Self::AROUND_BYTES), at);
+                // The peers stand at the beginning.
+                [&bytes[..from.min(Self::AROUND_BYTES)], &around].concat()
             }
         }
     }
 }
 
-/// Damages a file in all ways and judges what each copy loads as, several copies at a time. Every second copy is read
-/// twice to choose a peer, every eighth decoded by several threads.
-fn damage(bytes: &[u8], thin: bool, judge: impl Fn(Damage, &[u8], Result<Table, LoadError>) + Sync) -> usize {
-    let copies = Damage::all(bytes.len(), thin);
+/// Damages a file in these ways and judges what each copy loads as, several copies at a time. Every eighth copy is read
+/// twice to choose a peer, another eighth decoded by several threads.
+fn damage(
+    bytes: &[u8],
+    copies: &[Damage],
+    judge: impl Fn(Damage, &[u8], Result<Table, LoadError>) + Sync,
+) -> usize {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(&damage) = copies.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let at = match damage {
-                Damage::Cut(at) | Damage::Flip(at) => at,
-            };
-            let selection = if at % 2 == 0 { Selection::MostRoutes } else { Selection::Best };
-            let options =
-                LoadOptions { threads: if at % 8 < 2 { 2 } else { 1 }, selection, ..LoadOptions::default() };
+            let at = damage.place();
+            let selection = if at % 8 == 0 { Selection::MostRoutes } else { Selection::Best };
+            let threads = if at % 8 == 1 { 2 } else { 1 };
+            let options = LoadOptions { threads, selection, ..LoadOptions::default() };
             let copy = damage.copy(bytes);
             judge(damage, &copy, load_reader("damaged", &copy[..], &options, &mut |_| ()));
         }
@@ -183,7 +211,7 @@ fn damage_compressed(file: &str, bytes: &[u8], thin: bool) -> usize {
     let whole = [Selection::MostRoutes, Selection::Best].map(|selection| {
         load_reader("whole", bytes, &LoadOptions { selection, ..options() }, &mut |_| ()).unwrap()
     });
-    damage(bytes, thin, |damage, copy, loaded| match loaded {
+    damage(bytes, &Damage::all(bytes.len(), thin), |damage, copy, loaded| match loaded {
         // Nothing could be used.
         Err(error) => assert!(error.to_string().contains(" stream is damaged, noticed at byte "), "{error}"),
         Ok(table) => {
@@ -201,7 +229,7 @@ fn damage_compressed(file: &str, bytes: &[u8], thin: bool) -> usize {
 
 /// What is not compressed has no checksum; where it is cut must show, unless it is between two records or lines.
 fn damage_content(file: &str, bytes: &[u8], thin: bool) -> usize {
-    damage(bytes, thin, |damage, copy, loaded| {
+    damage(bytes, &Damage::all_inside(bytes.len(), thin), |damage, copy, loaded| {
         // What no longer begins as MRT may begin as a compressed stream.
         let Ok(table) = loaded else { return };
         let report = table.report();
