@@ -23,4 +23,5 @@ registry::algorithms! {
     dir_24_8,
     dxr,
     chunks,
+    lines,
 }

@@ -29,7 +29,7 @@ mod table;
 mod x86;
 
 pub(crate) use stamp::kernel;
-pub(crate) use table::{Bytes, Halves, Words};
+pub(crate) use table::{Bytes, Halves, Places, Words};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Words};
+use crate::simd::{Bytes, Halves, LANES, Places, Words};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -177,6 +177,12 @@ operations! { "avx2,bmi2"
         let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
+    }
+
+    /// The next vector of places; an offset beyond the last word becomes that of the last word.
+    fn place(places: &mut Places<'_>, offset: V) -> () {
+        let offset = min(offset, splat(places.last()));
+        store(places.next(), offset);
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.
