@@ -133,7 +133,6 @@ impl<'a> Places<'a> {
     }
 
     /// The last offset that may be written into [`next`](Self::next).
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn last(&self) -> u32 {
         self.table.last()
@@ -143,7 +142,6 @@ impl<'a> Places<'a> {
     ///
     /// # Panics
     /// When there is no room.
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn next(&mut self) -> &mut [u32; LANES] {
         self.filled += 1;
