@@ -64,8 +64,9 @@ pub(crate) fn compare(bytes: &[u8]) {
 
 /// What a peer said, against the fields of the line as the standard library splits and reads them.
 fn events(line: &[u8], event: &Event) {
-    let Ok(line) = std::str::from_utf8(line) else { panic!("{event:?} from bytes that are no text") };
-    let line = line.strip_suffix('\r').unwrap_or(line);
+    // Fields that are not read may hold anything.
+    let line = String::from_utf8_lossy(line);
+    let line = line.strip_suffix('\r').unwrap_or(&line);
     let barred: Vec<&str> = line.split('|').collect();
     let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
     let (peer, asn, prefix) = match (&barred[..], &words[..]) {
