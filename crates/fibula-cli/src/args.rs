@@ -43,7 +43,8 @@ Examples:
   fibula algorithms
 
 Environment:
-  FIBULA_ISA  the instruction set to look up with, as --isa names it; one that this machine lacks is an error
+  FIBULA_ISA  the instruction set to look up with, as --isa names it; one that this machine lacks
+              is an error
   NO_COLOR    no colours
 
 'fibula COMMAND --help' explains a command. To see what fibula does, in under a minute: fibula tour"
@@ -241,6 +242,8 @@ pub(crate) struct SourceArgs {
 }
 
 /// What of a feed is taken, and how.
+// Neither MRT nor text names a VRF; a feed that does brings `--vrf NAME` here, and a field to `LoadOptions`, which is
+// non-exhaustive.
 #[derive(Debug, Args)]
 pub(crate) struct FeedArgs {
     /// Take the routes of this peer, an address or an AS (AS64500); repeated: the best of theirs [default: of each
@@ -256,26 +259,41 @@ pub(crate) struct FeedArgs {
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
-    /// Clear bits behind the prefix length in text (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
-    #[arg(long, help_heading = FEED)]
-    pub(crate) mask: bool,
-
-    /// Stop at the first bad line or record, instead of leaving it out
-    #[arg(long, help_heading = FEED)]
-    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 
     /// Most memory the table may take, and again each structure: bytes, or with K, M or G (powers of 1024)
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = FEED)]
     pub(crate) memory_limit: Option<usize>,
 }
 
-const FEED: &str = "What of the table is taken";
+/// How a feed is read, whatever of it is taken.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// Clear bits behind the prefix length in text (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
+    #[arg(long, help_heading = FEED)]
+    mask: bool,
 
-impl FeedArgs {
+    /// Stop at the first bad line or record, and where a compressed file is damaged or ends early, instead of leaving out
+    /// what cannot be read
+    #[arg(long, help_heading = FEED)]
+    strict: bool,
+}
+
+impl ReadingArgs {
     pub(crate) fn options(&self) -> LoadOptions {
         let mut options = LoadOptions::default();
         options.strict = self.strict;
         options.host_bits = if self.mask { HostBits::Mask } else { HostBits::Refuse };
+        options
+    }
+}
+
+const FEED: &str = "What of the table is taken";
+
+impl FeedArgs {
+    pub(crate) fn options(&self) -> LoadOptions {
+        let mut options = self.reading.options();
         options.limits = Limits { memory_bytes: self.memory_limit, ..Limits::default() };
         options.family = self.family.map(FamilyName::family);
         options.selection = match (self.best, &self.peer[..]) {

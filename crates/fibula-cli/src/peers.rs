@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula_feed::{PeerCounts, Report};
+use fibula_feed::{PeerCounts, PeerName, Report};
 use serde_json::{Value, json};
 
-use crate::args::{FeedArgs, Format, OutputArgs, QuietArgs};
+use crate::args::{Format, OutputArgs, QuietArgs, ReadingArgs};
 use crate::failure::{Failure, code};
 use crate::records::{self, Record};
 use crate::say::Say;
@@ -18,15 +18,15 @@ use crate::text::{Grid, thousands};
 /// List the peers of a file and how many routes each has
 ///
 /// A table dump or a file of updates has the routes of every peer of the collector. Any other command takes those of
-/// one: of each family the peer with most, marked with a star here. Choose another with --peer, or the best path over
-/// all with --best.
+/// one: of each family the peer with most, marked with a star here. There, choose another with --peer, or the best path
+/// over all with --best.
 ///
 /// Of updates, announcements and withdrawals are counted, a prefix as often as it comes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  there are peers
-  1  there are none: the file names nobody
+  1  there are none: the file names nobody, or not those of --peer
   2  wrong use
   3  the file cannot be read
 
@@ -38,11 +38,15 @@ pub(crate) struct PeersArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
+    /// List this peer only, an address or an AS (AS64500); repeated: these
+    #[arg(long, value_name = "PEER")]
+    peer: Vec<PeerName>,
+
     #[command(flatten)]
     output: OutputArgs,
 
     #[command(flatten)]
-    feed: FeedArgs,
+    reading: ReadingArgs,
 
     #[command(flatten)]
     quiet: QuietArgs,
@@ -52,7 +56,10 @@ const COLUMNS: &[&str] =
     &["peer", "asn", "ipv4", "ipv6", "ipv4_withdrawn", "ipv6_withdrawn", "ipv4_default", "ipv6_default"];
 
 pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
-    let report = table::survey(&args.file, &args.feed, Say::new(args.quiet.quiet))?;
+    let mut report = table::survey(&args.file, &args.reading, Say::new(args.quiet.quiet))?;
+    if !args.peer.is_empty() {
+        report.peers.retain(|counts| args.peer.iter().any(|name| name.is(&counts.peer)));
+    }
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => write_text(&mut out, &report)?,

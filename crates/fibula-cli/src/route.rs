@@ -45,7 +45,7 @@ Exit codes:
   0  a route was found
   1  none was
   2  wrong use
-  3  a prefix is none, or the table cannot be read
+  3  a line of the prefix file is no prefix, or a file cannot be read
 
 Examples:
   fibula route show --table rib.gz 193.0.0.0/21

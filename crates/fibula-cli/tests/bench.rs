@@ -91,8 +91,7 @@ fn keys_in_network_order() {
 #[test]
 fn what_is_reached() {
     let options = ["--synth", "ipv4/400", "--synth", "ipv6/400", "--reach", "--batch", "1", "--batch", "64"];
-    let some =
-        ["--algorithm", "chunks-rank", "--algorithm", "planb", "--algorithm", "radix", "--isa", "scalar"];
+    let some = ["--algorithm", "chunks", "--algorithm", "planb", "--algorithm", "radix", "--isa", "scalar"];
     let options = [&options[..], &some].concat();
     let json = bench(&[&options[..], &["--json"]].concat());
     assert_eq!((json.code, json.err.as_str()), (0, ""));
@@ -109,9 +108,7 @@ fn what_is_reached() {
     {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(
-        outcomes.iter().any(|outcome| outcome["line"] == "chunks-rank" && outcome["measured"].is_number())
-    );
+    assert!(outcomes.iter().any(|outcome| outcome["line"] == "chunks" && outcome["measured"].is_number()));
     assert_eq!(bench(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
 }
 

@@ -48,6 +48,15 @@ fn peers_are_listed_with_what_they_announce() {
     let nobody = run(&["peers", &files.table]);
     assert_eq!((nobody.code, nobody.out.as_str()), (1, "no peers\n"));
     assert_eq!(run(&["peers", "/nowhere"]).code, 3);
+    // One of them; and options that would do nothing are refused.
+    let one = run(&["peers", &files.dump, "--peer", "AS64501", "--format", "csv"]).out;
+    assert!(one.lines().count() == 2 && one.contains("\n192.0.2.1,64501,1,"), "{one}");
+    assert_eq!(run(&["peers", &files.dump, "--peer", "AS5"]).code, 1);
+    assert_eq!(run(&["peers", &files.dump, "--best"]).code, 2);
+    let noise = files.folder.write("noise", "\u{7f}ELF\nnoise\n");
+    let noise = run(&["peers", noise.to_str().unwrap()]);
+    assert_eq!((noise.code, noise.out.as_str()), (3, ""));
+    assert!(noise.err.contains("no line is a route; what is read is MRT"), "{}", noise.err);
 }
 
 #[test]

@@ -57,11 +57,13 @@ Forms:
   csv                prefix,next_hop
   json               a list of {\"prefix\":..,\"next_hop\":..}
   json-line          the same, an object a line
-  bgpdump            the lines of 'bgpdump -m', with all attributes where the file has them; of updates, what was
-                     said in its order
-  intervals          start,end,value as CSV: disjoint ranges of addresses, in order, with equal neighbours merged and
-                     what no route covers left out; for engines that can join on ranges but know no prefixes
-  intervals-parquet  the same as Parquet, with the bounds as bytes too, which compare as addresses do
+  bgpdump            the lines of 'bgpdump -m', with all attributes where the file has them; of
+                     updates, what was said in its order
+  intervals          start,end,value as CSV: disjoint ranges of addresses, in order, with equal
+                     neighbours merged and what no route covers left out; for engines that
+                     can join on ranges but know no prefixes
+  intervals-parquet  the same as Parquet, with the bounds as bytes too, which compare as
+                     addresses do
 
 Examples:
   fibula table convert rib.gz --to text --output routes.txt

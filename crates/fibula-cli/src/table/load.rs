@@ -8,7 +8,7 @@ use fibula::net::{Family, HostBits};
 use fibula_feed::event::Event;
 use fibula_feed::{Content, LoadError, LoadOptions, PeerCounts, Progress, Report, Table};
 
-use crate::args::FeedArgs;
+use crate::args::{FeedArgs, ReadingArgs};
 use crate::failure::Failure;
 use crate::say::{self, Say};
 use crate::text::{bytes, plural, thousands};
@@ -69,19 +69,27 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, say: Say) -> Result<Ta
     }
     if table.v4.is_empty() && table.v6.is_empty() {
         let report = table.report();
-        let name = &report.name;
         if report.bad_lines > 0 {
-            let unit = unit(report.content, 1);
-            return Err(Failure::BadInput(format!("{name}: no {unit} is a route")));
+            return Err(no_route(report));
         }
-        say.warning(format_args!("{name}: the table is empty"));
+        say.warning(format_args!("{}: the table is empty", report.name));
     }
     Ok(table)
 }
 
+fn no_route(report: &Report) -> Failure {
+    let name = &report.name;
+    Failure::BadInput(match report.content {
+        Content::Mrt => format!("{name}: no record is a route"),
+        Content::Text => format!(
+            "{name}: no line is a route; what is read is MRT, lines of 'bgpdump -m', and lines of 'PREFIX NEXT-HOP'"
+        ),
+    })
+}
+
 /// Counts what the peers of a file said, and warns of what could not be read.
-pub(crate) fn survey(path: &Path, feed: &FeedArgs, say: Say) -> Result<Report, Failure> {
-    let mut options = feed.options();
+pub(crate) fn survey(path: &Path, reading: &ReadingArgs, say: Say) -> Result<Report, Failure> {
+    let mut options = reading.options();
     options.threads = threads();
     let mut bar = Bar::new(&[path.to_owned()], say);
     let report = if is_stdin(path) {
@@ -92,6 +100,9 @@ pub(crate) fn survey(path: &Path, feed: &FeedArgs, say: Say) -> Result<Report, F
     bar.bar.finish_and_clear();
     let report = report.map_err(|error| failure(&error))?;
     warn(&report, say);
+    if report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines && report.peers.is_empty() {
+        return Err(no_route(&report));
+    }
     Ok(report)
 }
 
@@ -207,7 +218,8 @@ fn warn(report: &Report, say: Say) {
         say.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
     }
     if let Some(truncation) = &report.truncated {
-        say.warning(format_args!("{truncation}; what came before is loaded"));
+        let damaged = if truncation.damage().is_some() { ", and may hold altered bytes" } else { "" };
+        say.warning(format_args!("{truncation}; what came before is loaded{damaged}"));
     }
 }
 

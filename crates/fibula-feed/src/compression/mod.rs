@@ -1,22 +1,22 @@
 //! Compressed streams, told apart by their first bytes and never by a file name.
 //!
 //! Members, streams and frames that follow each other are read as one, as the usual tools write and read
-//! them; anything else behind a gzip or bzip2 member, zeros too, is damage. All decoders are Rust. What was decoded before a stream was cut off is handed out before the error.
+//! them, and zeros behind the last are no part of it; anything else is damage. All decoders are Rust. What was decoded
+//! before a stream was cut off or damaged is handed out before the error.
 
+mod codecs;
+mod coded;
 mod source;
 #[cfg(test)]
 pub(crate) mod tests;
-mod xz;
 mod zstd;
 
 use core::fmt;
 use std::io::{self, Read};
 
-use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
-
+use codecs::{Bzip2, Gzip, Xz};
+use coded::Coded;
 use source::Source;
-use xz::XzDecoder;
 use zstd::ZstdDecoder;
 
 /// How a file is compressed.
@@ -75,9 +75,9 @@ pub struct Decompressor<R> {
 
 enum Decoder<R> {
     Plain(Source<R>),
-    Gzip(Box<MultiGzDecoder<Source<R>>>),
-    Bzip2(MultiBzDecoder<Source<R>>),
-    Xz(Box<XzDecoder<Source<R>>>),
+    Gzip(Box<Coded<Source<R>, Gzip>>),
+    Bzip2(Box<Coded<Source<R>, Bzip2>>),
+    Xz(Box<Coded<Source<R>, Xz>>),
     Zstd(Box<ZstdDecoder<R>>),
 }
 
@@ -89,7 +89,8 @@ pub enum Fault {
     /// The compressed stream ends before its end. What was read before holds, as far as can be told without
     /// the checksum that was cut off.
     EndsEarly,
-    /// The compressed stream is none, was altered, or needs more memory than any sane one.
+    /// The compressed stream is none, was altered, or needs more memory than any sane one. What was read before may be
+    /// altered too, as checksums come behind what they sum up.
     Damaged,
 }
 
@@ -106,9 +107,9 @@ impl<R: Read> Decompressor<R> {
         };
         let decoder = match compression {
             Compression::Plain => Decoder::Plain(source),
-            Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(source))),
-            Compression::Bzip2 => Decoder::Bzip2(MultiBzDecoder::new(source)),
-            Compression::Xz => Decoder::Xz(Box::new(XzDecoder::new(source))),
+            Compression::Gzip => Decoder::Gzip(Box::new(Coded::new(source))),
+            Compression::Bzip2 => Decoder::Bzip2(Box::new(Coded::new(source))),
+            Compression::Xz => Decoder::Xz(Box::new(Coded::new(source))),
             Compression::Zstd => Decoder::Zstd(Box::new(ZstdDecoder::new(source))),
         };
         Ok(Self { decoder, compression })
@@ -126,6 +127,12 @@ impl<R> Decompressor<R> {
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.source().bytes_read()
+    }
+
+    /// Bytes of the input that were used, compressed: after an error, where it was noticed.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.source().position()
     }
 
     /// What made the last read fail.

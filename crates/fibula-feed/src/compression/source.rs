@@ -35,6 +35,11 @@ impl<R> Source<R> {
         self.bytes_read
     }
 
+    /// Those of them that were taken from here.
+    pub(super) fn position(&self) -> u64 {
+        self.bytes_read - (self.end - self.start) as u64
+    }
+
     /// Whether someone asked for more bytes than there are.
     pub(super) fn has_ended(&self) -> bool {
         self.ended

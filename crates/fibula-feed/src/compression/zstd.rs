@@ -67,12 +67,10 @@ impl<R: Read> ZstdDecoder<R> {
         else {
             return;
         };
-        if self.input.has_ended() {
-            // Until its frame ends the decoder holds back a whole window, often all it has; a frame that was
-            // cut off is ended for it.
-            let ended = self.decoder.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::UptoBlocks(1));
-            debug_assert!(ended.is_ok(), "a valid block");
-        }
+        // Until its frame ends the decoder holds back a whole window, often all it has; a frame that cannot be read on
+        // is ended for it.
+        let ended = self.decoder.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::UptoBlocks(1));
+        debug_assert!(ended.is_ok(), "a valid block");
         self.pending = Some(invalid(error));
     }
 

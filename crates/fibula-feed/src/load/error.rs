@@ -178,7 +178,7 @@ impl fmt::Display for LoadError {
             LoadErrorKind::Damaged { compression, bytes, error } => {
                 write!(
                     f,
-                    "{name}: the {compression} stream is damaged within its first {bytes} bytes: {error}"
+                    "{name}: the {compression} stream is damaged, noticed at byte {bytes} of the file: {error}"
                 )
             }
             LoadErrorKind::Line(bad) => bad.fmt(f),

@@ -42,8 +42,8 @@ pub use report::{BadLine, Content, Report, Truncation};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Stop at the first bad line or record, or where the file ends early, instead of counting it and loading the
-    /// rest.
+    /// Stop at the first bad line or record, or where the file ends early or is damaged, instead of counting it and
+    /// loading the rest.
     pub strict: bool,
     /// What to do with bits set behind a prefix length in text. Refusing them makes the line a bad one. In MRT they are
     /// cleared and counted, as RFC 4271 calls them irrelevant.
@@ -100,8 +100,9 @@ impl Table {
 /// `progress` is called about every 256 KiB of decompressed content, and at the end of each reading.
 ///
 /// # Errors
-/// When the file cannot be read, its compressed stream is damaged, a table would exceed its limits, or a named peer is
-/// not there. With [`LoadOptions::strict`] also at the first bad line or record, and when the file ends early.
+/// When the file cannot be read, its compressed stream is damaged from the beginning on, a table would exceed its limits,
+/// or a named peer is not there. With [`LoadOptions::strict`] also at the first bad line or record, and when the file ends
+/// early or its compressed stream is damaged.
 pub fn load(
     path: impl AsRef<Path>,
     options: &LoadOptions,

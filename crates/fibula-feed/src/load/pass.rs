@@ -250,21 +250,28 @@ impl Pass<'_, '_> {
 
     /// Decides what an error of the input means: an end that is reported, or the end of the matter.
     fn fault(&mut self, input: &Decompressor<&mut dyn Read>, error: io::Error) -> Result<(), LoadError> {
-        let bytes = input.bytes_read();
         let compression = input.compression();
-        let kind = match input.fault() {
-            Fault::Input => LoadErrorKind::Read { bytes, error },
-            Fault::Damaged => LoadErrorKind::Damaged { compression, bytes, error },
-            Fault::EndsEarly => {
-                let report = &mut self.report;
-                let name = Arc::clone(&report.name);
-                let Report { content, lines, .. } = *report;
-                let truncation = Truncation { name, compression, bytes, content, lines };
-                if !self.options.strict {
-                    report.truncated = Some(truncation);
-                    return Ok(());
-                }
-                LoadErrorKind::Truncated(truncation)
+        let bytes = input.bytes_read();
+        let damage = match input.fault() {
+            Fault::Input => return Err(self.error(LoadErrorKind::Read { bytes, error })),
+            Fault::EndsEarly => None,
+            Fault::Damaged => Some(error),
+        };
+        let report = &mut self.report;
+        // What is damaged from the beginning on has nothing that could be used.
+        let fatal = self.options.strict || (damage.is_some() && report.lines == 0);
+        let bytes = if damage.is_some() { input.position() } else { bytes };
+        let Report { content, lines, .. } = *report;
+        let truncation = |damage| {
+            let name = Arc::clone(&report.name);
+            Truncation { name, compression, bytes, content, lines, damage }
+        };
+        let kind = match damage {
+            Some(error) if fatal => LoadErrorKind::Damaged { compression, bytes, error },
+            None if fatal => LoadErrorKind::Truncated(truncation(None)),
+            damage => {
+                report.truncated = Some(truncation(damage.map(|error| error.to_string().into())));
+                return Ok(());
             }
         };
         Err(self.error(kind))

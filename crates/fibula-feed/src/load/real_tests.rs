@@ -1,6 +1,7 @@
 //! Real feeds, where `FIBULA_DATA` names a folder that has them. The names hold "real", by which they are run alone.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -107,23 +108,83 @@ fn real_updates_and_their_text_make_one_table() {
     }
 }
 
-/// Damaged copies of a file: cut at every 1 % of its length, one byte altered in a thousand places.
-fn damaged(bytes: &[u8], thin: bool) -> impl Iterator<Item = (String, Vec<u8>)> {
-    let (cuts, flips) = if thin { (2, 2) } else { (100, 1000) };
-    let cut = move |at: usize| (format!("cut at {at}"), bytes[..at].to_vec());
-    let flip = move |at: usize| {
-        let mut altered = bytes.to_vec();
-        altered[at] ^= 1 << (at % 8);
-        (format!("altered at {at}"), altered)
-    };
-    let place = move |step: usize, steps: usize| bytes.len() * step / steps;
-    (0..cuts)
-        .map(move |step| cut(place(step, cuts)))
-        .chain((0..flips).map(move |step| flip(place(step, flips))))
+/// A way to damage a file.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    Cut(usize),
+    Flip(usize),
+    /// As `Flip`, and of the file only its beginning and what is around.
+    FlipInside(usize),
 }
 
-fn load_bytes(bytes: &[u8]) -> Result<Table, LoadError> {
-    load_reader("damaged", bytes, &options(), &mut |_| ())
+impl Damage {
+    /// On each side of a place, what it can matter to: several records of any kind.
+    const AROUND_BYTES: usize = 256 << 10;
+
+    /// Of a file of `len` bytes: cut at every 1 % of its length, one byte altered in a thousand places.
+    fn all(len: usize, thin: bool) -> Vec<Self> {
+        let (cuts, flips) = if thin { (2, 2) } else { (100, 1000) };
+        let cuts = (0..cuts).map(|step| Self::Cut(len * step / cuts));
+        cuts.chain((0..flips).map(|step| Self::Flip(len * step / flips))).collect()
+    }
+
+    /// The same where records and lines stand for themselves: of ten altered copies one is whole.
+    fn all_inside(len: usize, thin: bool) -> Vec<Self> {
+        let inside = |(index, damage)| match damage {
+            Self::Flip(at) if index % 10 != 0 => Self::FlipInside(at),
+            other => other,
+        };
+        Self::all(len, thin).into_iter().enumerate().map(inside).collect()
+    }
+
+    fn place(self) -> usize {
+        match self {
+            Self::Cut(at) | Self::Flip(at) | Self::FlipInside(at) => at,
+        }
+    }
+
+    fn copy(self, bytes: &[u8]) -> Vec<u8> {
+        let altered = |from: usize, to: usize, at: usize| {
+            let mut altered = bytes[from..to].to_vec();
+            altered[at - from] ^= 1 << (at % 8);
+            altered
+        };
+        match self {
+            Self::Cut(at) => bytes[..at].to_vec(),
+            Self::Flip(at) => altered(0, bytes.len(), at),
+            Self::FlipInside(at) => {
+                let from = at.saturating_sub(Self::AROUND_BYTES);
+                let around = altered(from, bytes.len().min(at + Self::AROUND_BYTES), at);
+                // The peers stand at the beginning.
+                [&bytes[..from.min(Self::AROUND_BYTES)], &around].concat()
+            }
+        }
+    }
+}
+
+/// Damages a file in these ways and judges what each copy loads as, several copies at a time. Every eighth copy is read
+/// twice to choose a peer, another eighth decoded by several threads.
+fn damage(
+    bytes: &[u8],
+    copies: &[Damage],
+    judge: impl Fn(Damage, &[u8], Result<Table, LoadError>) + Sync,
+) -> usize {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(&damage) = copies.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let at = damage.place();
+            let selection = if at % 8 == 0 { Selection::MostRoutes } else { Selection::Best };
+            let threads = if at % 8 == 1 { 2 } else { 1 };
+            let options = LoadOptions { threads, selection, ..LoadOptions::default() };
+            let copy = damage.copy(bytes);
+            judge(damage, &copy, load_reader("damaged", &copy[..], &options, &mut |_| ()));
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| drop(scope.spawn(work)));
+    });
+    copies.len()
 }
 
 fn is_same(one: &Table, other: &Table) -> bool {
@@ -136,50 +197,51 @@ fn real_feeds_damaged() {
     let all = std::env::var_os("FIBULA_DAMAGE").is_some_and(|value| value == "all");
     let mut copies = 0;
     for (file, _) in counts() {
+        let start = std::time::Instant::now();
         let bytes = std::fs::read(folder.join(file)).unwrap();
         let thin = !all && bytes.len() > SMALL_BYTES;
         copies += damage_compressed(file, &bytes, thin);
-        copies += damage_content(&content(&folder.join(file)), thin);
+        copies += damage_content(file, &content(&folder.join(file)), thin);
+        eprintln!("{file}: {copies} damaged copies so far, {:.1} s", start.elapsed().as_secs_f64());
     }
-    eprintln!("{copies} damaged copies");
 }
 
 /// Of a compressed file whatever is damaged shows: by the checksum, or because the stream ends early.
 fn damage_compressed(file: &str, bytes: &[u8], thin: bool) -> usize {
-    let whole = load_bytes(bytes).unwrap();
-    let mut copies = 0;
-    for (what, copy) in damaged(bytes, thin) {
-        copies += 1;
-        match load_bytes(&copy) {
-            Err(error) => assert!(error.to_string().starts_with("damaged: "), "{error}"),
-            Ok(table) => {
-                let report = table.report();
-                let told = !report.is_complete() || copy.is_empty();
-                // Bits of a header that mean nothing to the content: the time in gzip's.
-                let harmless = copy.len() == bytes.len() && is_same(&table, &whole);
-                // What no longer begins as a compressed file does is text of one kind or another, and bad.
-                assert!(told || harmless || report.compression == Compression::Plain, "{file} {what}");
-            }
+    let whole = [Selection::MostRoutes, Selection::Best].map(|selection| {
+        load_reader("whole", bytes, &LoadOptions { selection, ..options() }, &mut |_| ()).unwrap()
+    });
+    damage(bytes, &Damage::all(bytes.len(), thin), |damage, copy, loaded| match loaded {
+        // Nothing could be used.
+        Err(error) => assert!(error.to_string().contains(" stream is damaged, noticed at byte "), "{error}"),
+        Ok(table) => {
+            let report = table.report();
+            let told = !report.is_complete() || copy.is_empty();
+            // Bits of a header that mean nothing to the content: the time in gzip's.
+            let harmless = copy.len() == bytes.len() && whole.iter().any(|whole| is_same(&table, whole));
+            // What no longer begins as a compressed file does is text of one kind or another, and bad.
+            assert!(told || harmless || report.compression == Compression::Plain, "{file} {damage:?}");
+            table.v4.check().unwrap();
+            table.v6.check().unwrap();
         }
-    }
-    copies
+    })
 }
 
 /// What is not compressed has no checksum; where it is cut must show, unless it is between two records or lines.
-fn damage_content(bytes: &[u8], thin: bool) -> usize {
-    let mut copies = 0;
-    for (what, copy) in damaged(bytes, thin) {
-        copies += 1;
-        let Ok(table) = load_bytes(&copy) else { continue };
+fn damage_content(file: &str, bytes: &[u8], thin: bool) -> usize {
+    damage(bytes, &Damage::all_inside(bytes.len(), thin), |damage, copy, loaded| {
+        // What no longer begins as MRT may begin as a compressed stream.
+        let Ok(table) = loaded else { return };
         let report = table.report();
-        if what.starts_with("cut") && report.content == Content::Mrt {
+        if matches!(damage, Damage::Cut(_)) && report.content == Content::Mrt {
             let end = report.faults.iter().find(|fault| fault.is_end());
             let kept = end.map_or(copy.len() as u64, mrt::Fault::offset);
-            assert!(kept + end.map_or(0, |_| report.lost_bytes) >= copy.len() as u64, "{what}");
+            assert!(kept + end.map_or(0, |_| report.lost_bytes) >= copy.len() as u64, "{file} {damage:?}");
         }
         assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
-    }
-    copies
+        table.v4.check().unwrap();
+        table.v6.check().unwrap();
+    })
 }
 
 /// What the file holds, up to where it is cut.

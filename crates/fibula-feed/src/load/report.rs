@@ -47,7 +47,7 @@ pub struct Report {
     pub bad_lines: u64,
     /// The first of the bad lines of text, at most [`Report::MOST_BAD`].
     pub first_bad: Vec<BadLine>,
-    /// Set when the compressed stream ends early: all that was complete has been loaded.
+    /// Set when the compressed stream ends early or cannot be read to its end: all that was complete has been loaded.
     pub truncated: Option<Truncation>,
     /// The peers, by their addresses, and what they said. None in plain tables.
     pub peers: Vec<PeerCounts>,
@@ -199,7 +199,7 @@ fn excerpt(text: &[u8]) -> String {
     excerpt
 }
 
-/// Where a compressed stream ends before its end.
+/// Where a compressed stream ends before its end, or can be read no further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncation {
     pub(super) name: Arc<str>,
@@ -207,6 +207,7 @@ pub struct Truncation {
     pub(super) bytes: u64,
     pub(super) content: Content,
     pub(super) lines: u64,
+    pub(super) damage: Option<Box<str>>,
 }
 
 impl Truncation {
@@ -216,7 +217,7 @@ impl Truncation {
         self.compression
     }
 
-    /// Length of the file, in compressed bytes.
+    /// Length of the file, in compressed bytes; of a damaged one, up to where the damage was noticed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -227,16 +228,25 @@ impl Truncation {
     pub fn lines(&self) -> u64 {
         self.lines
     }
+
+    /// What the decoder met, where it is damage that stopped it and not the end of the file. Damage shows late, at
+    /// the latest by a checksum: some of what was loaded may be altered.
+    #[must_use]
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
 }
 
 impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, compression, bytes, content, lines } = self;
+        let Self { name, compression, bytes, content, lines, damage } = self;
         let unit = if *content == Content::Mrt { "record" } else { "line" };
+        let what = if damage.is_some() { "is damaged, noticed" } else { "ends early," };
         write!(
             f,
-            "{name}: the {compression} stream ends early, at byte {bytes} of the file, behind {unit} {lines}"
-        )
+            "{name}: the {compression} stream {what} at byte {bytes} of the file, behind {unit} {lines}"
+        )?;
+        damage.as_ref().map_or(Ok(()), |damage| write!(f, ": {damage}"))
     }
 }
 

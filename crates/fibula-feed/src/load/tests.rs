@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::compression::Compression;
 use crate::compression::tests::{COMPRESSED, compress};
+use crate::mrt;
 use crate::next_hops::Label;
 
 fn strict() -> LoadOptions {
@@ -222,16 +223,71 @@ fn a_cut_is_told_with_its_place() {
 }
 
 #[test]
-fn a_damaged_stream_is_refused() {
-    let mut bytes = compress(Compression::Bzip2, MIXED.as_bytes());
-    // The block's checksum.
-    bytes[10] ^= 1;
-    let error = read_with(&bytes, &LoadOptions::default()).unwrap_err();
-    let text = error.to_string();
-    let expected =
-        format!("tables/x.txt: the bzip2 stream is damaged within its first {} bytes: ", bytes.len());
-    assert!(text.starts_with(&expected), "{text}");
-    assert!(error.is_bad_input() && error.io_error().is_none() && error.line().is_none());
+fn of_a_damaged_stream_what_came_before_is_used() {
+    for compression in COMPRESSED {
+        let first = compress(compression, MIXED.as_bytes());
+        let mut second = compress(compression, b"12.0.0.0/8 7\n");
+        second[1] ^= 1;
+        let bytes = [&first[..], &second].concat();
+        let table = read(&bytes);
+        assert_eq!(print(&table), MIXED);
+        let truncation = table.report().truncated.clone().unwrap();
+        let at = truncation.bytes() as usize;
+        assert!((first.len()..first.len() + 20).contains(&at), "{compression} {at}");
+        let reason = truncation.damage().unwrap();
+        assert_eq!(
+            truncation.to_string(),
+            format!(
+                "tables/x.txt: the {compression} stream is damaged, noticed at byte {at} of the file, behind line 6: \
+                 {reason}"
+            )
+        );
+        let error = read_with(&bytes, &strict()).unwrap_err();
+        let expected =
+            format!("tables/x.txt: the {compression} stream is damaged, noticed at byte {at} of the file: ");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+        assert!(error.is_bad_input() && error.io_error().is_none() && error.line().is_none());
+    }
+}
+
+#[test]
+fn damage_inside_a_stream_costs_what_is_behind_it() {
+    let line = |index: u32| format!("10.{}.{}.0/24 {}\n", index >> 8 & 255, index & 255, index % 7);
+    let text: String = (0..60_000).map(line).collect();
+    let record = |index: u32| {
+        let prefix = format!("10.{}.{}.0/24", index >> 8 & 255, index & 255);
+        mrt::tests::rib(&prefix, &[(0, None, mrt::tests::attributes(1, 4, "192.0.2.1"))])
+    };
+    let records = [mrt::tests::peer_table(&["192.0.2.1"]), (0..60_000).flat_map(record).collect()].concat();
+    for content in [text.as_bytes(), &records] {
+        for compression in COMPRESSED {
+            let mut bytes = compress(compression, content);
+            let at = bytes.len() - bytes.len() / 8;
+            bytes[at..at + 8].fill(0xff);
+            let table = read_with(&bytes, &LoadOptions::default()).unwrap();
+            let report = table.report();
+            assert!(report.truncated.as_ref().is_some_and(|cut| cut.damage().is_some()), "{compression}");
+            assert!(report.lines > 1_000, "{compression} {}", report.lines);
+            assert!(table.v4.get("10.0.0.0/24".parse().unwrap()).is_some(), "{compression}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_anything_good_is_refused() {
+    for compression in COMPRESSED {
+        let mut bytes = compress(compression, MIXED.as_bytes());
+        bytes.truncate(16);
+        bytes[6..].fill(0xff);
+        match read_with(&bytes, &LoadOptions::default()) {
+            Err(error) => {
+                let expected = format!("tables/x.txt: the {compression} stream is damaged, noticed at byte ");
+                assert!(error.to_string().starts_with(&expected), "{error}");
+            }
+            // As good as a header whose rest is missing.
+            Ok(table) => assert!(table.report().truncated.is_some(), "{compression}"),
+        }
+    }
 }
 
 #[test]

@@ -22,5 +22,7 @@ registry::algorithms! {
     planb,
     dir_24_8,
     dxr,
+    poptrie,
     chunks,
+    lines,
 }

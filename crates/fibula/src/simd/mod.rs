@@ -15,6 +15,7 @@
 //! | `avx2` | 256 bits | gathers, variable shifts; masks are vectors |
 //! | `avx512` | 256 bits of AVX-512VL | mask registers |
 //! | `icelake` | 256 bits of AVX-512VL | population counts a lane |
+//! | `neon` | two of 128 bits | as `avx2`, without gathers: lanes are loaded one by one |
 //!
 //! Why 256-bit registers under AVX-512 too: gathers cost one load a lane whatever the width, and eight lanes leave
 //! the processor more freedom to overlap them; `docs/adr/0006-instruction-sets.md` has the figures.
@@ -23,13 +24,17 @@ use core::fmt;
 use core::str::FromStr;
 use core::sync::atomic::{AtomicU8, Ordering};
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod aarch64;
 mod stamp;
 mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use stamp::kernel;
-pub(crate) use table::{Bytes, Halves, Words};
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(crate) use aarch64::neon;
+pub(crate) use stamp::{kernel, operations};
+pub(crate) use table::{Bytes, Halves, Places, Words};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 
@@ -48,11 +53,13 @@ pub enum Isa {
     Avx512,
     /// AVX-512 with VPOPCNTDQ, BITALG, VBMI and VBMI2 beside: Intel since Ice Lake (2019), AMD since 2022.
     Icelake,
+    /// NEON, the 128-bit registers of every 64-bit ARM; little-endian.
+    Neon,
 }
 
 impl Isa {
     /// All of them, the portable one first; among those of one machine the later ones contain the earlier ones.
-    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Icelake];
+    pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Icelake, Self::Neon];
 
     /// The name that the command, the records and the interfaces use.
     #[must_use]
@@ -62,6 +69,7 @@ impl Isa {
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
             Self::Icelake => "avx512-icelake",
+            Self::Neon => "neon",
         }
     }
 
@@ -94,10 +102,16 @@ impl Isa {
                     && has!("avx512vbmi")
                     && has!("avx512vbmi2")
             }
+            Self::Neon => false,
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    fn is_detected(self) -> bool {
+        self == Self::Scalar || self == Self::Neon && std::arch::is_aarch64_feature_detected!("neon")
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
     fn is_detected(self) -> bool {
         self == Self::Scalar
     }

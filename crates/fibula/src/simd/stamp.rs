@@ -1,4 +1,4 @@
-//! One body, one kernel for every instruction set.
+//! One body, one kernel for every instruction set; and the operations that bodies are written in.
 
 /// Stamps a kernel: a function that takes a [`Present`](super::Present) before its arguments and runs the body that
 /// was compiled for it.
@@ -54,7 +54,17 @@ macro_rules! kernel {
                 $body
             }
 
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[target_feature(enable = "neon")]
+            fn neon<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                use $crate::simd::neon as $op;
+                $body
+            }
+
             match isa.isa() {
+                // SAFETY: a `Present` exists only for a set that the machine was found to have.
+                #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+                $crate::simd::Isa::Neon => unsafe { neon::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
                 // SAFETY: a `Present` exists only for a set that the machine was found to have.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx2 => unsafe { avx2::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
@@ -70,3 +80,16 @@ macro_rules! kernel {
     };
 }
 pub(crate) use kernel;
+
+/// Declares operations: functions that are compiled for `$features` and safe to call where those are known to be there.
+macro_rules! operations {
+    ($features:literal $($(#[$meta:meta])* fn $name:ident $([$($generic:tt)*])? ($($argument:ident: $type:ty),*) -> $result:ty $body:block)*) => {
+        $(
+            $(#[$meta])*
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn $name $(<$($generic)*>)? ($($argument: $type),*) -> $result $body
+        )*
+    };
+}
+pub(crate) use operations;

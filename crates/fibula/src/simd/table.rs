@@ -1,5 +1,7 @@
 //! Tables that gathers read: slices whose bounds are kept by the type.
 
+use super::LANES;
+
 /// 32-bit elements; never empty, at most 2^29, so that every index is a positive lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'a>(&'a [u32]);
@@ -109,5 +111,62 @@ impl<'a> Bytes<'a> {
         // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
         let bytes = unsafe { core::slice::from_raw_parts(bytes, count) };
         bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
+    }
+}
+
+/// Byte offsets at which a table is read one lane after the other; where they stood are the values then.
+///
+/// A gather costs as much as so many loads and keeps others from starting: kernels that gather at one level and load
+/// lane by lane at the next are faster than those that do either at both.
+pub(crate) struct Places<'a> {
+    table: Bytes<'a>,
+    /// Those of the first `filled` vectors are at most `table.last()`.
+    at: &'a mut [[u32; LANES]],
+    filled: usize,
+}
+
+impl<'a> Places<'a> {
+    /// No places yet, and room for them.
+    #[inline]
+    pub(crate) fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
+        Self { table, at, filled: 0 }
+    }
+
+    /// The last offset that may be written into [`next`](Self::next).
+    #[inline]
+    pub(super) fn last(&self) -> u32 {
+        self.table.last()
+    }
+
+    /// The lanes of the next vector, for those who write nothing above [`last`](Self::last) there.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub(super) fn next(&mut self) -> &mut [u32; LANES] {
+        self.filled += 1;
+        &mut self.at[self.filled - 1]
+    }
+
+    /// Puts the values of 2^`WIDTH` bytes where their places stood.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn read<const WIDTH: u32>(self) {
+        let start = self.table.slice().as_ptr().cast::<u8>();
+        for lane in self.at[..self.filled].as_flattened_mut() {
+            // SAFETY: every offset is at most that of the table's last word.
+            let place = unsafe { start.add(*lane as usize) };
+            let value = match WIDTH {
+                // SAFETY: the place is within the table.
+                0 => u32::from(unsafe { place.read() }),
+                // SAFETY: four bytes from the place on are within the table; no alignment is asked for.
+                1 => u32::from(unsafe { place.cast::<u16>().read_unaligned() }),
+                // SAFETY: as above.
+                _ => unsafe { place.cast::<u32>().read_unaligned() },
+            };
+            // Volatile, or lanes are collected in registers before they are stored, which takes twice as long.
+            // SAFETY: this is a reference's own lane.
+            unsafe { core::ptr::write_volatile(lane, value) };
+        }
     }
 }

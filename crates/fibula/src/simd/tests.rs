@@ -8,7 +8,7 @@ fn names_are_read_back() {
         assert_eq!(isa.name().parse(), Ok(isa));
     }
     let error = "sse9".parse::<Isa>().unwrap_err().to_string();
-    assert_eq!(error, "no instruction set 'sse9'; there are: scalar, avx2, avx512, avx512-icelake");
+    assert_eq!(error, "no instruction set 'sse9'; there are: scalar, avx2, avx512, avx512-icelake, neon");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn bytes_are_read_lowest_first() {
     assert_eq!([0, 1, 3, 4, 7].map(|at| table.byte(at)), [1, 2, 4, 5, 8]);
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
     /// Each operation on the lanes of `a` and `b`, and on the indices `b`.
     fn operations(a: &[u32; LANES], b: &[u32; LANES], halves: Halves<'_>, out: &mut [[u32; LANES]; 3])
@@ -47,7 +47,7 @@ kernel! {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 #[test]
 fn operations_are_what_they_say_on_every_set() {
     let halves: Vec<u16> = (0..9).map(|at| 0x1000 + at).collect();

@@ -105,7 +105,7 @@ impl Peers {
             ],
             Self::Ipv4 => &[
                 FIB,
-                ("Poptrie", |row| row.algorithm == "poptrie", "absent: there is none here yet"),
+                ("Poptrie", |row| row.algorithm == "poptrie", "not measured"),
                 ("DXR as published", is_published_dxr, "not measured"),
             ],
             Self::PlanB => {

@@ -100,10 +100,12 @@ fn peers_are_found_by_their_names() {
     all.push(rival);
     let reach = reach::<u32>(&all);
     let random = judged(&reach, "RND", "mine")[0];
-    assert_eq!(random.notes, ["Poptrie: absent: there is none here yet"]);
+    assert!(random.notes.is_empty(), "{:?}", random.notes);
     let peer = random.peer.as_ref().unwrap();
     assert!(
-        peer.algorithm.starts_with("dxr-") && peer.isa == "scalar" || peer.algorithm.starts_with("rte-fib")
+        peer.algorithm.starts_with("dxr-") && peer.isa == "scalar"
+            || peer.algorithm.starts_with("rte-fib")
+            || peer.algorithm == "poptrie"
     );
     assert_ne!(random.verdict, Verdict::NotMeasured);
     assert_eq!(random.target_value.map(|value| (value / peer.measured).round()), Some(3.0));

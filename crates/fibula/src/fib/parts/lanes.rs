@@ -15,6 +15,12 @@ pub(crate) fn filled(isa: Present, count: usize) -> bool {
     isa != Present::SCALAR && count >= LANES
 }
 
+/// The key's bits, aligned to the left, as lanes have them.
+#[inline]
+pub(crate) fn aligned<K: Key>(key: K) -> u32 {
+    key.window(0, K::BITS) << (32 - u32::from(K::BITS))
+}
+
 /// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors: keys whose first bit is the highest of their
 /// lane, and the words of their results. What is left behind the last whole vector is done as the last eight keys of
 /// the batch, some of them for the second time: no lane is ever without a key.

@@ -90,16 +90,21 @@ fn nothing_is_appended_without_room() {
     assert!(Budget::default().buffer::<u64>(usize::MAX).is_err());
 }
 
-/// What the system says of the mapping that holds an address: its bounds and its flags.
+/// What the system says of the mapping that holds an address: its bounds and its flags. None where it does not tell. An
+/// emulator of another processor's programs makes the flags up, and says then that no huge page can be had.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn mapping_of(address: usize) -> Option<(Range<usize>, String)> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
-    let mut found = None;
+    let (mut found, mut may_be_huge) = (None, true);
     for line in text.lines() {
+        if let Some(eligible) = line.strip_prefix("THPeligible:") {
+            may_be_huge = eligible.trim() == "1";
+        }
         if let Some(flags) = line.strip_prefix("VmFlags:")
             && let Some(bounds) = found.take()
         {
-            return Some((bounds, flags.to_owned()));
+            let told = may_be_huge || flags.contains("hg");
+            return told.then(|| (bounds, flags.to_owned()));
         }
         let bounds = line.split(' ').next()?.split_once('-');
         let number = |text| usize::from_str_radix(text, 16).ok();

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Words};
+use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -11,18 +11,6 @@ pub(crate) type V = __m256i;
 pub(crate) type M = __m256i;
 /// A shift count that is the same for all lanes.
 pub(crate) type Count = __m128i;
-
-macro_rules! operations {
-    ($features:literal $($(#[$meta:meta])* fn $name:ident $([$($generic:tt)*])? ($($argument:ident: $type:ty),*) -> $result:ty $body:block)*) => {
-        $(
-            $(#[$meta])*
-            #[inline]
-            #[target_feature(enable = $features)]
-            pub(crate) fn $name $(<$($generic)*>)? ($($argument: $type),*) -> $result $body
-        )*
-    };
-}
-pub(super) use operations;
 
 operations! { "avx2,bmi2"
     /// The same value in every lane.
@@ -177,6 +165,12 @@ operations! { "avx2,bmi2"
         let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
+    }
+
+    /// The next vector of places; an offset beyond the last word becomes that of the last word.
+    fn place(places: &mut Places<'_>, offset: V) -> () {
+        let offset = min(offset, splat(places.last()));
+        store(places.next(), offset);
     }
 
     /// How many of `keys` lie strictly below `key`; they ascend.

@@ -3,9 +3,9 @@
 
 use core::arch::x86_64::*;
 
+use super::avx2::rank_few;
 pub(crate) use super::avx2::*;
-use super::avx2::{operations, rank_few};
-use crate::simd::{Bytes, Halves, Words};
+use crate::simd::{Bytes, Halves, Words, operations};
 
 /// One truth a lane.
 pub(crate) type M = __mmask8;

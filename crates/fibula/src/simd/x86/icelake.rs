@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::avx2::operations;
 pub(crate) use super::avx512::*;
+use crate::simd::operations;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512vpopcntdq"
     /// Set bits of each lane.

@@ -1,0 +1,175 @@
+//! Slots to lines.
+
+use core::marker::PhantomData;
+
+use crate::fib::BuildError;
+use crate::fib::parts::below::{
+    self, Area, DEEP, Level, PADDING, Record, SLOTS_MAX, Windows, append_records, append_values, width_mask,
+};
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
+use crate::net::{Key, Prefix, Routes};
+
+use super::layout::{WIDTHS, holds, line_words};
+use super::{Lines, NAME};
+
+impl<K: Key> Lines<K> {
+    /// Builds the tables.
+    ///
+    /// # Errors
+    /// When memory runs out, and when what lies below the lines needs more than 2^26 words.
+    ///
+    /// # Panics
+    /// For keys of more than 32 bits.
+    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+        assert!(K::BITS <= 32, "{NAME} is for IPv4");
+        let memory = |error| BuildError::memory(NAME, error);
+        let width = width(routes);
+        let windows = Self::WINDOWS[width as usize];
+        let mut budget = Budget::new(limits);
+        let mut tables = Tables::new(windows, width, &mut budget).map_err(memory)?;
+        let mut below = below::sweep(routes, windows, &mut tables, &mut budget).map_err(memory)?;
+        let shared_from = tables.share(&mut below, &mut budget).map_err(memory)?;
+        let below = below.finish(NAME, &mut budget)?;
+        let Tables { direct, lines, maps, .. } = tables;
+        Ok(Self { width, direct, lines, shared_from, maps, below, keys: PhantomData })
+    }
+}
+
+/// Of so many routes, each counted for the space that it covers too, one may have a next hop that no slot can hold:
+/// what lies below costs more time and room.
+const RARE: u64 = 64;
+
+/// The width of values for a table.
+fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
+    let half = K::BITS / 2;
+    let (mut all, mut beyond) = (0, [0u64; WIDTHS]);
+    let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
+        let share = 1 + (1u64 << half >> route.prefix.len().min(63));
+        all += share;
+        for (width, beyond) in beyond.iter_mut().enumerate() {
+            *beyond += if holds(width as u32, route.next_hop.id()) { 0 } else { share };
+        }
+        Ok::<(), core::convert::Infallible>(())
+    });
+    (0..WIDTHS as u32 - 1).find(|&width| beyond[width as usize] <= all / RARE).unwrap_or(2)
+}
+
+/// Tables under construction.
+struct Tables {
+    windows: Windows,
+    width: u32,
+    /// Bytes at which lines begin, or [`SHARED`] and a number in `shared`.
+    direct: Buffer<u32>,
+    lines: Buffer<u32>,
+    maps: Buffer<u32>,
+    /// Next hops of direct entries that go one way, as they change from one to the next.
+    shared: Buffer<u32>,
+}
+
+/// Marks a direct entry that goes one way. There are at most 2^20 entries, and lines of 64 bytes.
+const SHARED: u32 = 1 << 31;
+
+impl Tables {
+    fn new(windows: Windows, width: u32, budget: &mut Budget) -> Result<Self, OutOfMemory> {
+        let direct = budget.buffer(1 << windows.direct_bits)?;
+        let (lines, maps, shared) = (Buffer::new(), Buffer::new(), Buffer::new());
+        Ok(Self { windows, width, direct, lines, maps, shared })
+    }
+
+    /// Appends a line; the byte at which it begins. Slots beyond what a value can hold become all ones.
+    fn line(
+        &mut self,
+        slots: impl Iterator<Item = u64>,
+        map: Option<u32>,
+        budget: &mut Budget,
+    ) -> Result<u32, OutOfMemory> {
+        let line_words = line_words(self.windows, self.width);
+        let (begin, number) = (self.lines.len(), self.lines.len() / line_words);
+        budget.reserve(&mut self.lines, line_words + PADDING)?;
+        let ones = u64::from(width_mask(self.width));
+        append_values(
+            &mut self.lines,
+            self.width,
+            slots.map(|slot| slot.min(ones) as u32),
+            self.windows.slots(),
+        );
+        if let Some(map) = map {
+            let missing = number + 1 - self.maps.len();
+            budget.reserve(&mut self.maps, missing)?;
+            self.maps.resize(number, 0);
+            self.maps.push(map);
+        }
+        Ok(4 * begin as u32)
+    }
+
+    /// Makes a line for each next hop that whole direct entries go to; where they begin.
+    fn share(&mut self, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
+        let begin = 4 * self.lines.len() as u32;
+        let mut order: Buffer<u64> = budget.buffer(self.shared.len())?;
+        for (number, &word) in self.shared.iter().enumerate() {
+            order.push(u64::from(word) << 32 | number as u64);
+        }
+        order.sort_unstable();
+        let (mut last, mut at) = (None, 0);
+        for &entry in &order {
+            let word = (entry >> 32) as u32;
+            if last != Some(word) {
+                at = self.line_of(word, below, budget)?;
+                last = Some(word);
+            }
+            self.shared[entry as u32 as usize] = at;
+        }
+        budget.free(order);
+        for entry in self.direct.iter_mut().filter(|entry| **entry & SHARED != 0) {
+            *entry = self.shared[(*entry & !SHARED) as usize];
+        }
+        budget.free(core::mem::take(&mut self.shared));
+        if !self.maps.is_empty() {
+            let lines = self.lines.len() / line_words(self.windows, self.width);
+            let missing = lines - self.maps.len();
+            budget.reserve(&mut self.maps, missing)?;
+            self.maps.resize(lines, 0);
+        }
+        budget.reserve(&mut self.lines, PADDING)?;
+        self.lines.resize(self.lines.len() + PADDING, 0);
+        budget.shrink(&mut self.lines);
+        budget.shrink(&mut self.maps);
+        Ok(begin)
+    }
+
+    /// The line of one next hop.
+    fn line_of(&mut self, word: u32, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
+        let slots = self.windows.slots();
+        if holds(self.width, word) {
+            return self.line(core::iter::repeat_n(word.into(), slots), None, budget);
+        }
+        let record = Record::narrow(&[word]).expect("a next hop that whole entries can go to");
+        let map = append_records(below, &[DEEP; SLOTS_MAX][..slots], &[record; SLOTS_MAX][..slots], budget)?;
+        self.line(core::iter::repeat_n(DEEP, slots), Some(map), budget)
+    }
+}
+
+impl Level for Tables {
+    fn holds(&self, word: u32) -> bool {
+        holds(self.width, word)
+    }
+
+    fn holds_whole(&self, word: u32) -> bool {
+        holds(self.width, word) || word < Record::NEXT_HOPS
+    }
+
+    fn uniform(&mut self, entries: usize, word: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        if self.shared.last() != Some(&word) {
+            budget.push(&mut self.shared, word)?;
+        }
+        let number = self.shared.len() as u32 - 1;
+        self.direct.resize(self.direct.len() + entries, SHARED | number);
+        Ok(())
+    }
+
+    fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        let line = self.line(slots.iter().copied(), map, budget)?;
+        self.direct.push(line);
+        Ok(())
+    }
+}

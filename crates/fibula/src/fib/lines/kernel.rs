@@ -1,0 +1,42 @@
+//! The vector kernel: a block of keys in stages, eight lanes at a time.
+
+use crate::fib::parts::below::{Noted, width_mask};
+use crate::simd::{LANES, Places, Words, kernel};
+
+use super::lookup::{View, block as scalar};
+
+kernel! {
+    /// What the lines have for a block of keys, in values of 2^`WIDTH` bytes; lanes whose slots are deeper are noted.
+    pub(super) fn block[const WIDTH: u32](
+        view: View<'_>,
+        keys: &[[u32; LANES]],
+        found: &mut [[u32; LANES]],
+        noted: &mut Noted,
+    )
+    scalar scalar::<WIDTH>;
+    vector op {
+        let windows = view.windows;
+        let direct = Words::new(view.direct);
+
+        // The direct entries are gathered, and with them the places of the values.
+        let direct_at = op::count(32 - windows.direct_bits);
+        let slot_at = op::count(32 - windows.direct_bits - windows.slot_bits - WIDTH);
+        let slots = op::splat((windows.slots() as u32 - 1) << WIDTH);
+        let mut places = Places::new(view.lines, found);
+        for keys in keys {
+            let key = op::load(keys);
+            let entry = op::gather(direct, op::shr_by(key, direct_at));
+            op::place(&mut places, op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
+        }
+        // The values are loaded one by one: while gathers are under way, nothing else begins.
+        places.read::<WIDTH>();
+
+        let mask = op::splat(width_mask(WIDTH));
+        for (at, found) in found.iter().enumerate() {
+            let deeper = op::bits(op::eq(op::load(found), mask));
+            if deeper != 0 {
+                noted.vector(at, deeper);
+            }
+        }
+    }
+}

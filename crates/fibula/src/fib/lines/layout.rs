@@ -1,0 +1,73 @@
+//! What lookups touch: the direct table, the lines, and what lies below them.
+
+use core::marker::PhantomData;
+
+use crate::fib::parts::below::{Windows, width_mask};
+use crate::memory::Buffer;
+use crate::net::Key;
+
+/// The engine.
+#[derive(Debug, Clone)]
+pub struct Lines<K> {
+    /// Binary logarithm of the bytes of a value, at most 2.
+    pub(super) width: u32,
+    /// By the leading bits of the key: the byte at which the line begins.
+    pub(super) direct: Buffer<u32>,
+    /// The lines and a word of padding.
+    pub(super) lines: Buffer<u32>,
+    /// Where the lines of one next hop each begin.
+    pub(super) shared_from: u32,
+    /// By the number of the line: the place of its map in `below`, 0 where no slot is deeper. Empty where none is at all.
+    pub(super) maps: Buffer<u32>,
+    pub(super) below: Buffer<u32>,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// Widths of values.
+pub(super) const WIDTHS: usize = 3;
+
+/// Windows of 18, 6 and 8 bits for bytes, 19, 5 and 8 for 16-bit values, 20, 4 and 8 for 32-bit ones, all of IPv4: a
+/// line is 64 bytes.
+pub(super) const fn windows(key_bits: u8, width: u32) -> Windows {
+    Windows::new(key_bits, 6 - width)
+}
+
+/// Words of a line.
+pub(super) const fn line_words(windows: Windows, width: u32) -> usize {
+    (windows.slots() << width).div_ceil(4)
+}
+
+/// Whether a slot can hold the next hop: all ones say that it is deeper.
+pub(super) const fn holds(width: u32, word: u32) -> bool {
+    word < width_mask(width)
+}
+
+impl<K: Key> Lines<K> {
+    pub(super) const WINDOWS: [Windows; WIDTHS] =
+        [windows(K::BITS, 0), windows(K::BITS, 1), windows(K::BITS, 2)];
+
+    pub(super) fn windows(&self) -> Windows {
+        Self::WINDOWS[self.width as usize]
+    }
+
+    /// Bytes of a line.
+    pub(super) fn line_bytes(&self) -> usize {
+        4 * line_words(self.windows(), self.width)
+    }
+
+    /// Bits of a value: 8, 16 or 32.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        8 << self.width
+    }
+}
+
+const _: () = {
+    let mut width = 0;
+    while width < WIDTHS as u32 {
+        let windows = windows(32, width);
+        assert!(windows.direct_bits == 18 + width && windows.rest_bits == 8);
+        assert!(line_words(windows, width) == 16);
+        width += 1;
+    }
+};

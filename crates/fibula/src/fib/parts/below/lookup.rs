@@ -1,0 +1,160 @@
+//! Lookups below slots: the lanes that a kernel has noted, or one key.
+
+use crate::fib::parts::{bitmap, lanes::BLOCK};
+use crate::simd::{Bytes, LANES, Present};
+
+use super::record::{Entry, Record, width_mask};
+use super::{Windows, kernel};
+
+/// An area of deeper slots, as lookups see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Below<'a> {
+    pub(crate) windows: Windows,
+    pub(crate) area: &'a [u32],
+}
+
+/// The numbers of the lanes of a block whose slot is deeper.
+pub(crate) struct Noted {
+    lanes: [u8; BLOCK * LANES + LANES],
+    count: usize,
+}
+
+impl Noted {
+    /// None yet.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
+    }
+
+    /// Notes one lane.
+    #[inline]
+    pub(crate) fn lane(&mut self, lane: usize) {
+        self.lanes[self.count] = lane as u8;
+        self.count += 1;
+    }
+
+    /// Notes the lanes of vector `at` whose bits are set.
+    #[inline]
+    pub(crate) fn vector(&mut self, at: usize, bits: u32) {
+        let lanes: &mut [u8; LANES] = self.lanes[self.count..].first_chunk_mut().expect("room for a vector");
+        *lanes = lanes_of(bits, at);
+        self.count += bits.count_ones() as usize;
+    }
+}
+
+/// The numbers of the lanes of vector `at` whose bits are set, one behind the other; what follows them is of no
+/// account.
+#[inline]
+fn lanes_of(bits: u32, at: usize) -> [u8; LANES] {
+    let first = (at * LANES) as u64;
+    // A carry between bytes cannot happen: lane numbers stay below 256.
+    (u64::from_le_bytes(LANES_OF[bits as usize]) + first * 0x0101_0101_0101_0101).to_le_bytes()
+}
+
+static LANES_OF: [[u8; LANES]; 256] = {
+    let mut table = [[0; LANES]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut lane, mut count) = (0, 0);
+        while lane < LANES {
+            if bits >> lane & 1 == 1 {
+                table[bits][count] = lane as u8;
+                count += 1;
+            }
+            lane += 1;
+        }
+        bits += 1;
+    }
+    table
+};
+
+impl Below<'_> {
+    /// Answers the noted lanes of a block. `map_of` gives the place of the map for a key.
+    #[inline]
+    pub(crate) fn answer(
+        self,
+        isa: Present,
+        noted: &mut Noted,
+        keys: &[[u32; LANES]],
+        found: &mut [[u32; LANES]],
+        map_of: impl Fn(u32) -> u32,
+    ) {
+        if noted.count == 0 {
+            return;
+        }
+        let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
+        let lanes = &noted.lanes[..noted.count];
+        // Few lanes do not fill a vector, and wait for one another in it.
+        if isa == Present::SCALAR || lanes.len() < LANES {
+            for &lane in lanes {
+                let key = keys[usize::from(lane)];
+                found[usize::from(lane)] = self.find(map_of(key), key);
+            }
+            return;
+        }
+        // Those that fill the last vector up do what the first lane does.
+        let vectors = noted.count.div_ceil(LANES);
+        let first = noted.lanes[0];
+        noted.lanes[noted.count..vectors * LANES].fill(first);
+        let lanes = &noted.lanes[..vectors * LANES];
+        let mut asked = [[0; LANES]; BLOCK];
+        let mut maps = [[0; LANES]; BLOCK];
+        for ((&lane, asked), map) in lanes.iter().zip(asked.as_flattened_mut()).zip(maps.as_flattened_mut()) {
+            *asked = keys[usize::from(lane)];
+            *map = map_of(*asked);
+        }
+        kernel::answer(isa, self, &asked[..vectors], &mut maps[..vectors]);
+        for (&lane, &word) in lanes.iter().zip(maps.as_flattened()) {
+            found[usize::from(lane)] = word;
+        }
+    }
+
+    /// Next hop of a key in a deeper slot, by the place of its chunk's map.
+    #[inline]
+    pub(crate) fn find(self, map: u32, key: u32) -> u32 {
+        let map = map as usize;
+        let (word, bit) = bitmap::place(self.windows.slot(key));
+        let rank = bitmap::rank(self.area[map + word as usize], bit) as usize;
+        let at = map - 2 * rank;
+        let record = Record([self.area[at], self.area[at + 1]]);
+        let rest = self.windows.rest(key);
+        record.entry().map_or_else(|| record.answer(rest), |entry| self.wide(entry, rest))
+    }
+
+    #[cold]
+    fn wide(self, entry: Entry, rest: u32) -> u32 {
+        let at = if entry.shift() == Entry::SPARSE {
+            let rank = bytes_below(self.area[entry.offset()], rest);
+            4 * (entry.offset() + 1) + ((rank as usize) << entry.width())
+        } else {
+            ranked(self.area, entry, rest >> entry.shift(), self.windows.rests() >> entry.shift())
+        };
+        value(Bytes::new(self.area), at, entry.width())
+    }
+}
+
+/// Byte at which the value of one of so many slots of a chunk stands, by the rank of the slot in its map.
+#[inline(always)]
+pub(crate) fn ranked(area: &[u32], entry: Entry, slot: u32, slots: usize) -> usize {
+    let (word, bit) = bitmap::place(slot);
+    let rank = bitmap::rank(area[entry.offset() + word as usize], bit);
+    let values = entry.offset() + bitmap::words(slots as u32) as usize;
+    4 * values + ((rank as usize) << entry.width())
+}
+
+/// The value at a byte of an area.
+#[inline(always)]
+pub(crate) fn value(bytes: Bytes<'_>, at: usize, width: u32) -> u32 {
+    // Most chunks hold bytes: a branch that is predicted, where shifts would be counted for all.
+    if width == 0 {
+        return u32::from(bytes.byte(at));
+    }
+    // A value lies within one word: chunks begin at words, and widths divide them.
+    (bytes.slice()[at / 4] >> (8 * (at % 4))) & width_mask(width)
+}
+
+/// How many of the four bytes are below the limit.
+#[inline]
+fn bytes_below(bytes: u32, limit: u32) -> u32 {
+    bytes.to_ne_bytes().into_iter().map(|byte| u32::from(u32::from(byte) < limit)).sum()
+}

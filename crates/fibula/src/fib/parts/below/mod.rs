@@ -1,0 +1,87 @@
+//! What lies below the slots of a direct engine: routes longer than /24, and next hops that no slot can hold.
+//!
+//! An engine's direct table and chunks answer for *slots*, the /24s of IPv4. A slot whose addresses do not all go one
+//! way, or whose next hop its chunk cannot hold, is *deeper*; its answer is here, in an area of words:
+//!
+//! ```text
+//! area:    | wide ones of a chunk | record n-1 | ... | record 0 | map of the chunk's deeper slots | the next chunk's ...
+//!
+//! record:  0 vvvvvvvvvvvvvvvvvvvvvvv ffffffff   wwwwwwwwwwwwwwwwwwwwwwww llllllll
+//!          next hop w from address f to address l of the slot, v for the others
+//!          1 sss ww oooooooooooooooooooooooooo  0
+//!          a wide one at word o
+//! wide:    map of changes, or 4 changes of 8 bits (s = 7); then a value a range, of 2^w bytes
+//! ```
+//!
+//! So a host route costs 8 bytes and a bit of the map, and a lookup finds its record next to the map: the engine
+//! knows the map's place, the rank of the slot in the map gives the record. A slot needs a wide one where it has more
+//! than one stretch that differs from the rest, or next hops from 2^23 on.
+
+mod check;
+mod kernel;
+mod lookup;
+mod record;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use check::Walk;
+pub(crate) use kernel::WIDTH_MASKS;
+pub(crate) use lookup::{Below, Noted, ranked, value};
+pub(crate) use record::{Entry, Record, values_at, width_mask, width_of};
+pub(crate) use sweep::{Area, DEEP, Level, PADDING, SLOTS_MAX, append_records, append_values, sweep};
+
+/// How the bits of a key are cut into three windows, the first one leading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Windows {
+    /// Bits that select an entry of the direct table.
+    pub(crate) direct_bits: u32,
+    /// Bits that select a slot of a chunk, at most 8.
+    pub(crate) slot_bits: u32,
+    /// Bits that select an address of a slot, at most 8.
+    pub(crate) rest_bits: u32,
+}
+
+impl Windows {
+    /// A quarter of the bits for the addresses of a slot, and for IPv4 `slot_bits` for slots; of the tests' narrow keys
+    /// a share of them.
+    pub(crate) const fn new(key_bits: u8, slot_bits: u32) -> Self {
+        let key_bits = key_bits as u32;
+        let rest_bits = at_least_one(key_bits / 4);
+        let share = key_bits * slot_bits / 16;
+        let slot_bits = at_least_one(if share > slot_bits { slot_bits } else { share });
+        Self { direct_bits: key_bits - slot_bits - rest_bits, slot_bits, rest_bits }
+    }
+
+    /// Index into the direct table of a key whose bits are aligned to the left.
+    #[inline(always)]
+    pub(crate) fn direct(self, key: u32) -> usize {
+        (key >> (32 - self.direct_bits)) as usize
+    }
+
+    /// Slot of the chunk.
+    #[inline(always)]
+    pub(crate) fn slot(self, key: u32) -> u32 {
+        (key << self.direct_bits) >> (32 - self.slot_bits)
+    }
+
+    /// Address within the slot.
+    #[inline(always)]
+    pub(crate) fn rest(self, key: u32) -> u32 {
+        (key << (self.direct_bits + self.slot_bits)) >> (32 - self.rest_bits)
+    }
+
+    /// Slots of a chunk.
+    pub(crate) const fn slots(self) -> usize {
+        1 << self.slot_bits
+    }
+
+    /// Addresses of a slot.
+    pub(crate) const fn rests(self) -> usize {
+        1 << self.rest_bits
+    }
+}
+
+const fn at_least_one(bits: u32) -> u32 {
+    if bits == 0 { 1 } else { bits }
+}

@@ -1,0 +1,160 @@
+//! Entries of areas, records of deeper slots, and values of 8, 16 or 32 bits.
+
+use crate::fib::CheckError;
+
+/// An entry: a next hop, or the place of a chunk in an area.
+///
+/// ```text
+/// 0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn    next hop n, 0 for no route
+/// 1 sss ww oooooooooooooooooooooooooo  chunk whose first word is o; slots are 2^s of its level's;
+///                                      values of 8, 16 or 32 bits (w = 0, 1, 2); s = 7: a sparse chunk
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry(pub(crate) u32);
+
+impl Entry {
+    /// The bit that tells a chunk from a next hop.
+    pub(crate) const CHUNK: u32 = 1 << 31;
+    /// The shift that stands for a sparse chunk.
+    pub(crate) const SPARSE: u32 = 7;
+    /// Lowest bit of the shift.
+    pub(crate) const SHIFT_AT: u32 = 28;
+    /// Lowest bit of the width.
+    pub(crate) const WIDTH_AT: u32 = 26;
+    /// The bits of the offset; its greatest value.
+    pub(crate) const OFFSET: u32 = (1 << Self::WIDTH_AT) - 1;
+
+    /// The entry of a chunk.
+    pub(crate) fn chunk(shift: u32, width: u32, offset: u32) -> Self {
+        debug_assert!(shift <= Self::SPARSE && width <= 2 && offset <= Self::OFFSET);
+        Self(Self::CHUNK | shift << Self::SHIFT_AT | width << Self::WIDTH_AT | offset)
+    }
+
+    #[inline]
+    pub(crate) fn is_chunk(self) -> bool {
+        self.0 & Self::CHUNK != 0
+    }
+
+    #[inline]
+    pub(crate) fn shift(self) -> u32 {
+        self.0 >> Self::SHIFT_AT & 7
+    }
+
+    /// Binary logarithm of the bytes of a value.
+    #[inline]
+    pub(crate) fn width(self) -> u32 {
+        self.0 >> Self::WIDTH_AT & 3
+    }
+
+    #[inline]
+    pub(crate) fn offset(self) -> usize {
+        (self.0 & Self::OFFSET) as usize
+    }
+}
+
+/// What a deeper slot answers; the chapter of [`below`](super) has the bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record(pub(crate) [u32; 2]);
+
+impl Record {
+    /// Lowest bit of a next hop.
+    pub(crate) const NEXT_HOP_AT: u32 = 8;
+    /// The first next hop that is too large.
+    pub(crate) const NEXT_HOPS: u32 = 1 << 23;
+
+    /// A record without a wide chunk, where `slots` allow it.
+    pub(crate) fn narrow(slots: &[u32]) -> Option<Self> {
+        let (most, last) = (slots[0], slots.len() - 1);
+        let first = slots.iter().position(|&word| word != most).unwrap_or(0);
+        let other = slots[first];
+        let end = first + slots[first..].iter().take_while(|&&word| word == other).count() - 1;
+        let alone = first == 0 || slots[end + 1..].iter().all(|&word| word == most);
+        // One next hop for all is the stretch of all.
+        let end = if first == 0 { last } else { end };
+        let fits = most < Self::NEXT_HOPS && other < Self::NEXT_HOPS && alone;
+        fits.then_some(Self([most, other].map(|word| word << Self::NEXT_HOP_AT)))
+            .map(|Self([most, other])| Self([most | first as u32, other | end as u32]))
+    }
+
+    /// The entry of a wide chunk.
+    pub(crate) fn wide(entry: Entry) -> Self {
+        Self([entry.0, 0])
+    }
+
+    /// The wide chunk, where there is one.
+    #[inline]
+    pub(crate) fn entry(self) -> Option<Entry> {
+        Entry(self.0[0]).is_chunk().then_some(Entry(self.0[0]))
+    }
+
+    /// The answer for an address of the slot, where there is no wide chunk.
+    #[inline]
+    pub(crate) fn answer(self, rest: u32) -> u32 {
+        let [most, other] = self.0;
+        let inside = (most & 0xff) <= rest && rest <= (other & 0xff);
+        (if inside { other } else { most }) >> Self::NEXT_HOP_AT
+    }
+}
+
+/// The bits of a value of this width, all set: in a chunk, that the slot is deeper.
+#[inline]
+pub(crate) const fn width_mask(width: u32) -> u32 {
+    match width {
+        0 => 0xff,
+        1 => 0xffff,
+        _ => u32::MAX,
+    }
+}
+
+/// The width that values up to `greatest` need; where all ones are taken, with room for them.
+pub(crate) fn width_of(greatest: u64, ones_are_taken: bool) -> u32 {
+    let fits = |width| greatest + u64::from(ones_are_taken) <= u64::from(width_mask(width));
+    (0..2).find(|&width| fits(width)).unwrap_or(2)
+}
+
+/// Values of this width, read from the word `first` of an area on.
+pub(crate) fn values_at(
+    area: &[u32],
+    first: usize,
+    count: usize,
+    width: u32,
+) -> Result<Vec<u32>, CheckError> {
+    CheckError::unless(width <= 2, "values are of 8, 16 or 32 bits", first)?;
+    let words = area.get(first..first + (count << width).div_ceil(4));
+    let words = words.ok_or(CheckError::new("values are within the area", first))?;
+    let value = |at: usize| {
+        let byte = at << width;
+        words[byte / 4] >> (8 * (byte % 4)) & width_mask(width)
+    };
+    Ok((0..count).map(value).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_holds_one_stretch_that_differs() {
+        let plain = [5; 16];
+        for first in 0..16 {
+            for end in first..16 {
+                let mut slots = plain;
+                slots[first..=end].fill(9);
+                let record = Record::narrow(&slots).unwrap();
+                assert_eq!(record.entry(), None);
+                assert!((0..16).all(|rest| record.answer(rest) == slots[rest as usize]), "{first} to {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_refuses_what_it_cannot_hold() {
+        let edge = Record::NEXT_HOPS;
+        assert!(Record::narrow(&[1, 2, 1, 2]).is_none());
+        assert!(Record::narrow(&[1, 2, 3]).is_none());
+        for slots in [[1, edge], [edge, 1], [edge, edge]] {
+            assert!(Record::narrow(&slots).is_none());
+        }
+        assert!(Record::narrow(&[edge - 1, 1]).is_some());
+    }
+}

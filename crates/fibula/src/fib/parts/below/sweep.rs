@@ -1,0 +1,255 @@
+//! Ranges to slots, chunk by chunk, and what lies below them.
+
+use crate::fib::BuildError;
+use crate::fib::parts::bitmap;
+use crate::fib::parts::ranges::{self, Merge};
+use crate::memory::{Budget, Buffer, OutOfMemory};
+use crate::net::{Key, NextHop, Prefix, Routes};
+
+use super::Windows;
+use super::record::{Entry, Record, width_mask, width_of};
+
+/// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on, and that it is never empty.
+pub(crate) const PADDING: usize = 1;
+
+/// Most words of an area: what the offset of an entry can name.
+const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
+
+/// A slot whose answer is below it, in an array of slots.
+pub(crate) const DEEP: u64 = 1 << 32;
+
+/// Most slots of a chunk, and most addresses of a slot.
+pub(crate) const SLOTS_MAX: usize = 256;
+
+/// Most changes that a sparse chunk can hold: the bytes of a word.
+const SPARSE_MAX: usize = 4;
+
+/// What an engine makes of slots, told from the first address on.
+pub(crate) trait Level {
+    /// Whether a slot of a chunk can hold this next hop; 2^32 - 1 never.
+    fn holds(&self, word: u32) -> bool;
+
+    /// Whether whole direct entries can go to this next hop.
+    fn holds_whole(&self, word: u32) -> bool;
+
+    /// So many direct entries whose addresses all go to `word`, which can be.
+    fn uniform(&mut self, entries: usize, word: u32, budget: &mut Budget) -> Result<(), OutOfMemory>;
+
+    /// A direct entry for these slots: next hops, or [`DEEP`] with the map at word `map` of the area below.
+    fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory>;
+}
+
+/// Tells `level` all that `routes` say; the area of what lies below its slots.
+pub(crate) fn sweep<K: Key, L: Level>(
+    routes: &dyn Routes<K>,
+    windows: Windows,
+    level: &mut L,
+    budget: &mut Budget,
+) -> Result<Area, OutOfMemory> {
+    let mut filling = Filling {
+        windows,
+        level,
+        below: Area::default(),
+        budget,
+        done: 0,
+        word: 0,
+        slots: [0; SLOTS_MAX],
+        records: [Record([0; 2]); SLOTS_MAX],
+        rest: [0; SLOTS_MAX],
+    };
+    ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
+        filling.fill(range.start.to_bits() as u64)?;
+        filling.word = NextHop::word(range.next_hop);
+        Ok(())
+    })?;
+    filling.fill(1 << K::BITS)?;
+    Ok(filling.below)
+}
+
+/// Words under construction.
+#[derive(Default)]
+pub(crate) struct Area {
+    pub(crate) words: Buffer<u32>,
+    /// Words it needs, beyond the limit too.
+    pub(crate) needed: u64,
+}
+
+impl Area {
+    /// Room for so many more words and the padding; false beyond what offsets can name, where words are only counted.
+    pub(crate) fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
+        self.needed += words as u64;
+        let fits = self.needed + PADDING as u64 <= WORDS_MAX;
+        if fits {
+            budget.reserve(&mut self.words, words + PADDING)?;
+        }
+        Ok(fits)
+    }
+
+    /// The words and their padding.
+    ///
+    /// # Errors
+    /// When memory runs out, and when they are more than offsets can name; `name` is the structure's.
+    pub(crate) fn finish(
+        mut self,
+        name: &'static str,
+        budget: &mut Budget,
+    ) -> Result<Buffer<u32>, BuildError> {
+        let needed = self.needed + PADDING as u64;
+        if needed > WORDS_MAX {
+            return Err(BuildError::limit(name, "words of chunks", WORDS_MAX, needed));
+        }
+        budget.reserve(&mut self.words, PADDING).map_err(|error| BuildError::memory(name, error))?;
+        self.words.resize(self.words.len() + PADDING, 0);
+        budget.shrink(&mut self.words);
+        Ok(self.words)
+    }
+}
+
+/// Slots that are filled from the first address on.
+struct Filling<'a, L> {
+    windows: Windows,
+    level: &'a mut L,
+    below: Area,
+    budget: &'a mut Budget,
+    /// Addresses below this one are done.
+    done: u64,
+    /// Next hop of the addresses from here on.
+    word: u32,
+    /// The chunk that is open: next hops, or [`DEEP`].
+    slots: [u64; SLOTS_MAX],
+    /// What those answer that are deeper.
+    records: [Record; SLOTS_MAX],
+    /// The slot that is open where its addresses are not all of one range.
+    rest: [u32; SLOTS_MAX],
+}
+
+impl<L: Level> Filling<'_, L> {
+    /// Gives the addresses below `end` the current next hop.
+    fn fill(&mut self, end: u64) -> Result<(), OutOfMemory> {
+        let Windows { slot_bits, rest_bits, .. } = self.windows;
+        let (rests, slots) = (1u64 << rest_bits, 1u64 << slot_bits);
+        let mut at = core::mem::replace(&mut self.done, end);
+        while at < end {
+            let (rest, slot) = (at % rests, (at >> rest_bits) % slots);
+            if rest != 0 || end - at < rests {
+                let stop = (at - rest + rests).min(end);
+                self.rest[rest as usize..(rest + stop - at) as usize].fill(self.word);
+                at = stop;
+                if at.is_multiple_of(rests) {
+                    self.records[slot as usize] = self.close_rest()?;
+                    self.slots[slot as usize] = DEEP;
+                    self.close_if_full(slot + 1)?;
+                }
+                continue;
+            }
+            let whole = (end - at) >> rest_bits;
+            if slot == 0 && whole >= slots && self.level.holds_whole(self.word) {
+                let entries = whole >> slot_bits;
+                self.level.uniform(entries as usize, self.word, self.budget)?;
+                at += entries << (slot_bits + rest_bits);
+                continue;
+            }
+            let stop = (slot + whole).min(slots);
+            let open = slot as usize..stop as usize;
+            if self.level.holds(self.word) {
+                self.slots[open].fill(u64::from(self.word));
+            } else {
+                self.rest.fill(self.word);
+                let record = self.close_rest()?;
+                self.records[open.clone()].fill(record);
+                self.slots[open].fill(DEEP);
+            }
+            at += (stop - slot) << rest_bits;
+            self.close_if_full(stop)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the open chunk where `slot` is behind its last one.
+    fn close_if_full(&mut self, slot: u64) -> Result<(), OutOfMemory> {
+        let count = self.windows.slots();
+        if slot < count as u64 {
+            return Ok(());
+        }
+        let (slots, records) = (&self.slots[..count], &self.records[..count]);
+        let map = if slots.contains(&DEEP) {
+            Some(append_records(&mut self.below, slots, records, self.budget)?)
+        } else {
+            None
+        };
+        self.level.chunk(slots, map, self.budget)
+    }
+
+    /// Ends the open slot: what it answers.
+    fn close_rest(&mut self) -> Result<Record, OutOfMemory> {
+        let slots = &self.rest[..self.windows.rests()];
+        if let Some(record) = Record::narrow(slots) {
+            return Ok(record);
+        }
+        let changes = || (1..slots.len()).filter(|&at| slots[at] != slots[at - 1]);
+        let count = changes().count();
+        let spread = changes().fold(slots.len(), |all, at| all | at).trailing_zeros();
+        let sparse = count <= SPARSE_MAX;
+        let shift = if sparse { Entry::SPARSE } else { spread.min(Entry::SPARSE - 1) };
+        let step = if sparse { 1 } else { 1 << shift };
+        let width = width_of(slots.iter().max().copied().unwrap_or(0).into(), false);
+        let head_words = if sparse { 1 } else { bitmap::words((slots.len() / step) as u32) as usize };
+        let offset = self.below.needed;
+        if !self.below.reserve(head_words + values_words(count + 1, width), self.budget)? {
+            return Ok(Record::wide(Entry(Entry::CHUNK)));
+        }
+        let area = &mut self.below.words;
+        if sparse {
+            area.push(changes().rev().fold(u32::MAX, |word, at| word << 8 | (at - 1) as u32));
+        } else {
+            let starts = (0..slots.len()).step_by(step);
+            bitmap::append(area, starts.map(|at| at > 0 && slots[at] != slots[at - 1]));
+        }
+        append_values(area, width, core::iter::once(0).chain(changes()).map(|at| slots[at]), count + 1);
+        Ok(Record::wide(Entry::chunk(shift, width, offset as u32)))
+    }
+}
+
+/// Words of so many values.
+fn values_words(count: usize, width: u32) -> usize {
+    (count << width).div_ceil(4)
+}
+
+/// Appends `count` values of this width, cut to it.
+///
+/// # Panics
+/// When there is no room.
+pub(crate) fn append_values(
+    area: &mut Buffer<u32>,
+    width: u32,
+    values: impl Iterator<Item = u32>,
+    count: usize,
+) {
+    let first = area.len();
+    area.resize(first + values_words(count, width), 0);
+    for (at, value) in values.enumerate() {
+        let byte = at << width;
+        area[first + byte / 4] |= (value & width_mask(width)) << (8 * (byte % 4));
+    }
+}
+
+/// Appends the records of the deeper slots, last first, and the map that says which slots they belong to; the place of
+/// the map. Beyond what offsets can name they are only counted.
+pub(crate) fn append_records(
+    below: &mut Area,
+    slots: &[u64],
+    records: &[Record],
+    budget: &mut Budget,
+) -> Result<u32, OutOfMemory> {
+    let count = slots.iter().filter(|&&slot| slot == DEEP).count();
+    if !below.reserve(2 * count + bitmap::words(slots.len() as u32) as usize, budget)? {
+        return Ok(0);
+    }
+    let area = &mut below.words;
+    for (_, record) in slots.iter().zip(records).rev().filter(|&(&slot, _)| slot == DEEP) {
+        area.extend_from_slice(&record.0);
+    }
+    let map = area.len() as u32;
+    bitmap::append(area, slots.iter().map(|&slot| slot == DEEP));
+    Ok(map)
+}

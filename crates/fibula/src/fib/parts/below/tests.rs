@@ -1,0 +1,121 @@
+//! What the conformance suite cannot know, by the engines that stand on this: which forms a table reaches, and what
+//! they cost.
+
+use crate::fib::{BuildError, Fib, chunks::Chunks, lines::Lines};
+use crate::memory::Limits;
+use crate::net::{NextHop, Route, RouteSlice};
+use crate::simd::Present;
+
+type Built = Result<Box<dyn Fib<u32>>, BuildError>;
+type Engine = fn(&[(&str, u32)]) -> Built;
+
+const ENGINES: [Engine; 2] = [
+    |table| with_routes(table, |routes| -> Built { Ok(Box::new(Chunks::build(routes, Limits::default())?)) }),
+    |table| with_routes(table, |routes| -> Built { Ok(Box::new(Lines::build(routes, Limits::default())?)) }),
+];
+
+fn with_routes<T>(table: &[(&str, u32)], build: impl Fn(&RouteSlice<'_, u32>) -> T) -> T {
+    let mut routes: Vec<_> = table
+        .iter()
+        .map(|&(prefix, id)| Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap()))
+        .collect();
+    routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
+    build(&RouteSlice::new(&routes).unwrap())
+}
+
+/// Every key's answer one at a time and in batches of every set, each rotated so that every lane sees it.
+fn answers(fib: &dyn Fib<u32>, expected: &[(u32, u32)]) {
+    fib.check().unwrap();
+    let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
+    let next_hops: Vec<_> = expected.iter().map(|&(_, id)| NextHop::new(id)).collect();
+    for (&key, &next_hop) in keys.iter().zip(&next_hops) {
+        assert_eq!(fib.lookup(key), next_hop, "{key:x}");
+    }
+    for present in Present::all() {
+        for turn in 0..keys.len() {
+            let of = |at: usize| (at + turn) % keys.len();
+            let batch: Vec<u32> = (0..300).map(|at| keys[of(at)]).collect();
+            let mut results = vec![None; batch.len()];
+            fib.lookup_batch_on(present, &batch, &mut results);
+            for (at, result) in results.iter().enumerate() {
+                assert_eq!(*result, next_hops[of(at)], "{} at {at}: {:x}", present.isa(), batch[at]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_host_route_of_a_chunk_takes_eight_bytes() {
+    let one = [("10.0.0.0/8", 1), ("10.1.2.0/24", 2), ("10.1.9.0/24", 3), ("10.1.2.77/32", 4)];
+    let two = [&one[..], &[("10.1.9.255/32", 5)]].concat();
+    // The small engine has two more ranges, of a byte each, within a word of padding.
+    for (engine, ranges) in ENGINES.into_iter().zip([4, 0]) {
+        let (one, two) = (engine(&one).unwrap(), engine(&two).unwrap());
+        let more = two.memory().lookup_bytes - one.memory().lookup_bytes;
+        assert!((8..=8 + ranges).contains(&more), "{more}");
+        answers(
+            &*two,
+            &[
+                (0x0a01_024c, 2),
+                (0x0a01_024d, 4),
+                (0x0a01_024e, 2),
+                (0x0a01_09fe, 3),
+                (0x0a01_09ff, 5),
+                (0x0b00_0000, 0),
+            ],
+        );
+    }
+}
+
+#[test]
+fn slots_change_form_behind_one_stretch_and_four_changes() {
+    let mut table = vec![("10.1.2.0/24", 1)];
+    let hosts =
+        ["10.1.2.0/32", "10.1.2.2/32", "10.1.2.4/31", "10.1.2.128/25", "10.1.2.255/32"].map(|host| (host, 2));
+    let keys = |count: usize| {
+        let inside = |last: u32| match last {
+            0 => count > 0,
+            2 => count > 1,
+            4 | 5 => count > 2,
+            255 => count > 3,
+            128.. => count > 3,
+            _ => false,
+        };
+        (0..256).map(|last| (0x0a01_0200 | last, if inside(last) { 2 } else { 1 })).collect::<Vec<_>>()
+    };
+    for count in 0..=hosts.len() {
+        for engine in ENGINES {
+            answers(&*engine(&table).unwrap(), &keys(count));
+        }
+        table.extend(hosts.get(count));
+    }
+}
+
+#[test]
+fn next_hops_at_the_edge_of_every_width_are_answered() {
+    for id in
+        [253, 254, 255, 256, 65_534, 65_535, 65_536, 1 << 23, (1 << 23) - 1, 1 << 31, u32::MAX - 1, u32::MAX]
+    {
+        let table = [("10.1.2.0/24", id), ("10.1.2.9/32", 7), ("10.1.4.0/24", id), ("12.0.0.0/7", id)];
+        for engine in ENGINES {
+            let expected = [
+                (0x0a01_0208, id),
+                (0x0a01_0209, 7),
+                (0x0a01_0300, 0),
+                (0x0a01_0401, id),
+                (0x0c00_0000, id),
+                (0x0dff_ffff, id),
+                (0x0e00_0000, 0),
+            ];
+            answers(&*engine(&table).unwrap(), &expected);
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_memory_is_kept() {
+    with_routes(&[("10.0.0.0/24", 1)], |routes| {
+        assert!(Lines::build(routes, Limits::within(1 << 20)).unwrap_err().out_of_memory().is_some());
+        assert!(Chunks::build(routes, Limits::within(1 << 18)).unwrap_err().out_of_memory().is_some());
+    });
+}

@@ -1,0 +1,102 @@
+//! What lookups touch: the direct table, the nodes and the leaves.
+
+use core::marker::PhantomData;
+
+use crate::memory::Buffer;
+use crate::net::Key;
+
+/// Bits of the key that a node reads: 64 slots.
+pub(super) const STRIDE: u32 = 6;
+
+/// Slots of a node.
+pub(super) const SLOTS: usize = 1 << STRIDE;
+
+/// An internal node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Node {
+    /// A bit a slot: whether it is an internal node; else it is a leaf.
+    pub(super) vector: u64,
+    /// A bit a slot: whether it is a leaf unlike the leaf before it in this node.
+    pub(super) leafvec: u64,
+    /// Its first leaf.
+    pub(super) leaves: u32,
+    /// Its first child.
+    pub(super) nodes: u32,
+}
+
+const _: () = assert!(size_of::<Node>() == 24);
+
+/// The first `slot + 1` bits.
+#[inline(always)]
+fn up_to(slot: u32) -> u64 {
+    u64::MAX >> (63 - slot)
+}
+
+impl Node {
+    /// Whether a slot is an internal node.
+    #[inline(always)]
+    pub(super) fn is_node(&self, slot: u32) -> bool {
+        self.vector >> slot & 1 != 0
+    }
+
+    /// The index of the node in a slot that is one.
+    #[inline(always)]
+    pub(super) fn node(&self, slot: u32) -> u32 {
+        self.nodes.wrapping_add((self.vector & up_to(slot)).count_ones()).wrapping_sub(1)
+    }
+
+    /// The index of the leaf in a slot that is one.
+    #[inline(always)]
+    pub(super) fn leaf(&self, slot: u32) -> u32 {
+        self.leaves.wrapping_add((self.leafvec & up_to(slot)).count_ones()).wrapping_sub(1)
+    }
+}
+
+/// In the direct table: a next hop, not a node. The paper's `LEAF`.
+pub(super) const LEAF: u32 = 1 << 31;
+
+/// The leaves: next hops, in 16 bits where all of a table fit them.
+#[derive(Debug, Clone)]
+pub(super) enum Leaves {
+    Narrow(Buffer<u16>),
+    Wide(Buffer<u32>),
+}
+
+/// The trie.
+#[derive(Debug, Clone)]
+pub struct Poptrie<K> {
+    /// By the leading bits: [`LEAF`] and a next hop, or a node.
+    pub(super) direct: Buffer<u32>,
+    pub(super) nodes: Buffer<Node>,
+    pub(super) leaves: Leaves,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// Bits of direct pointing: the paper's 18, and as large a share of narrower keys.
+pub(super) const fn direct_bits(key_bits: u8) -> u32 {
+    if key_bits >= 32 { 18 } else { key_bits as u32 * 18 / 32 }
+}
+
+/// Levels of nodes below the direct table.
+pub(super) const fn levels(key_bits: u8) -> usize {
+    (key_bits as u32 - direct_bits(key_bits)).div_ceil(STRIDE) as usize
+}
+
+/// The slot of a key in nodes that read the bits from `offset` on. Behind the key's last bit stand zeros.
+#[inline(always)]
+pub(super) fn slot<K: Key>(key: K, offset: u32) -> u32 {
+    if K::BITS <= 64 {
+        let key = (key.to_bits() as u64) << (64 - u32::from(K::BITS));
+        ((key << offset) >> (64 - STRIDE)) as u32
+    } else {
+        let key = key.to_bits() << (128 - u32::from(K::BITS));
+        ((key << offset) >> (128 - STRIDE)) as u32
+    }
+}
+
+/// The entry of the direct table.
+#[inline(always)]
+pub(super) fn direct<K: Key>(key: K) -> usize {
+    key.window(0, direct_bits(K::BITS) as u8) as usize
+}

@@ -1,0 +1,256 @@
+//! Eight lanes of 32 bits in two NEON registers; a mask is a vector of all ones or all zeros a lane. There are no gathers:
+//! lanes are loaded one by one.
+#![allow(unsafe_code)]
+
+use core::arch::aarch64::*;
+
+use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
+
+/// Eight 32-bit lanes.
+pub(crate) type V = uint32x4x2_t;
+/// One truth a lane.
+pub(crate) type M = uint32x4x2_t;
+/// A shift count that is the same for all lanes.
+pub(crate) type Count = int32x4_t;
+
+operations! { "neon"
+    /// The same value in every lane.
+    fn splat(value: u32) -> V { uint32x4x2_t(vdupq_n_u32(value), vdupq_n_u32(value)) }
+
+    /// The lanes of an array.
+    fn load(from: &[u32; LANES]) -> V {
+        let [low, high]: [&[u32; 4]; 2] = halves(from);
+        // SAFETY: the reference covers the 16 bytes read.
+        let low = unsafe { vld1q_u32(low.as_ptr()) };
+        // SAFETY: the reference covers the 16 bytes read.
+        let high = unsafe { vld1q_u32(high.as_ptr()) };
+        uint32x4x2_t(low, high)
+    }
+
+    /// The lanes into an array.
+    fn store(to: &mut [u32; LANES], v: V) -> () {
+        let (low, high) = to.split_at_mut(4);
+        // SAFETY: the slice is of 4 lanes, which are the 16 bytes written.
+        unsafe { vst1q_u32(low.as_mut_ptr(), v.0) };
+        // SAFETY: as above.
+        unsafe { vst1q_u32(high.as_mut_ptr(), v.1) };
+    }
+
+    /// The lanes as an array.
+    fn array(v: V) -> [u32; LANES] {
+        let mut lanes = [0; LANES];
+        store(&mut lanes, v);
+        lanes
+    }
+
+    /// A shift count, below 32.
+    fn count(bits: u32) -> Count { vdupq_n_s32(bits as i32) }
+
+    /// Sums that wrap.
+    fn add(a: V, b: V) -> V { uint32x4x2_t(vaddq_u32(a.0, b.0), vaddq_u32(a.1, b.1)) }
+    /// Differences that wrap.
+    fn sub(a: V, b: V) -> V { uint32x4x2_t(vsubq_u32(a.0, b.0), vsubq_u32(a.1, b.1)) }
+    /// Bits set in both.
+    fn and(a: V, b: V) -> V { uint32x4x2_t(vandq_u32(a.0, b.0), vandq_u32(a.1, b.1)) }
+    /// Bits set in either.
+    fn or(a: V, b: V) -> V { uint32x4x2_t(vorrq_u32(a.0, b.0), vorrq_u32(a.1, b.1)) }
+    /// Smaller of two unsigned lanes.
+    fn min(a: V, b: V) -> V { uint32x4x2_t(vminq_u32(a.0, b.0), vminq_u32(a.1, b.1)) }
+    /// The bits that are set in any lane.
+    fn union(a: V) -> u32 {
+        let both = vreinterpretq_u64_u32(vorrq_u32(a.0, a.1));
+        let half = vgetq_lane_u64::<0>(both) | vgetq_lane_u64::<1>(both);
+        half as u32 | (half >> 32) as u32
+    }
+    /// Products of the lower 16 bits of each lane, and of the upper 16 bits apart: for factors and products below
+    /// 2^16 the plain product.
+    fn mul16(a: V, b: V) -> V {
+        let product = |a, b| {
+            vreinterpretq_u32_u16(vmulq_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b)))
+        };
+        uint32x4x2_t(product(a.0, b.0), product(a.1, b.1))
+    }
+    /// Lanes shifted left by a constant.
+    fn shl[const BITS: i32](a: V) -> V { shl_by(a, vdupq_n_s32(BITS)) }
+    /// Lanes shifted right by a constant, zeros follow.
+    fn shr[const BITS: i32](a: V) -> V { shl_by(a, vdupq_n_s32(-BITS)) }
+    /// Lanes shifted left by one count.
+    fn shl_by(a: V, by: Count) -> V { uint32x4x2_t(vshlq_u32(a.0, by), vshlq_u32(a.1, by)) }
+    /// Lanes shifted right by one count.
+    fn shr_by(a: V, by: Count) -> V { shl_by(a, vnegq_s32(by)) }
+    /// Each lane shifted left by its own count; 32 and more give 0.
+    fn shlv(a: V, by: V) -> V {
+        // Of a count the lowest byte counts, with its sign.
+        let by = min(by, splat(32));
+        let shifted = |a, by| vshlq_u32(a, vreinterpretq_s32_u32(by));
+        uint32x4x2_t(shifted(a.0, by.0), shifted(a.1, by.1))
+    }
+    /// Each lane shifted right by its own count; 32 and more give 0.
+    fn shrv(a: V, by: V) -> V {
+        let by = min(by, splat(32));
+        let shifted = |a, by| vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(by)));
+        uint32x4x2_t(shifted(a.0, by.0), shifted(a.1, by.1))
+    }
+    /// `table[index]` of eight entries held in a register; the lower 3 bits of an index count.
+    fn pick(table: V, index: V) -> V {
+        let table = uint8x16x2_t(vreinterpretq_u8_u32(table.0), vreinterpretq_u8_u32(table.1));
+        let picked = |index| {
+            let first = vmulq_n_u32(vandq_u32(index, vdupq_n_u32(7)), 0x0404_0404);
+            let bytes = vaddq_u32(first, vdupq_n_u32(0x0302_0100));
+            vreinterpretq_u32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(bytes)))
+        };
+        uint32x4x2_t(picked(index.0), picked(index.1))
+    }
+
+    /// Whether two lanes are equal.
+    fn eq(a: V, b: V) -> M { uint32x4x2_t(vceqq_u32(a.0, b.0), vceqq_u32(a.1, b.1)) }
+    /// Whether the first is not above the second, unsigned.
+    fn up_to(a: V, b: V) -> M { uint32x4x2_t(vcleq_u32(a.0, b.0), vcleq_u32(a.1, b.1)) }
+    /// Whether the highest bit is set.
+    fn sign(a: V) -> M {
+        let sign = |a| vreinterpretq_u32_s32(vshrq_n_s32::<31>(vreinterpretq_s32_u32(a)));
+        uint32x4x2_t(sign(a.0), sign(a.1))
+    }
+    /// Whether any bit of `bits` is set, which has one bit set a lane.
+    fn test(a: V, bits: V) -> M { uint32x4x2_t(vtstq_u32(a.0, bits.0), vtstq_u32(a.1, bits.1)) }
+    /// True in both.
+    fn both(a: M, b: M) -> M { and(a, b) }
+    /// True in the second alone.
+    fn but(a: M, b: M) -> M { uint32x4x2_t(vbicq_u32(b.0, a.0), vbicq_u32(b.1, a.1)) }
+    /// One bit a lane, lane 0 lowest.
+    fn bits(m: M) -> u32 {
+        let lanes = load(&[1, 2, 4, 8, 16, 32, 64, 128]);
+        vaddvq_u32(vorrq_u32(vandq_u32(m.0, lanes.0), vandq_u32(m.1, lanes.1)))
+    }
+    /// `a` where the mask is true, else `b`.
+    fn select(m: M, a: V, b: V) -> V { uint32x4x2_t(vbslq_u32(m.0, a.0, b.0), vbslq_u32(m.1, a.1, b.1)) }
+    /// `a` where the mask is true, else 0.
+    fn keep(m: M, a: V) -> V { and(m, a) }
+
+    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    fn compress(m: M, a: V) -> V {
+        let (bits, lanes) = (bits(m), array(a));
+        let (mut kept, mut count) = ([0; LANES], 0);
+        for (lane, word) in lanes.into_iter().enumerate() {
+            // Written in any case, and kept where the count goes on: lane numbers are never below it.
+            kept[count.min(lane)] = word;
+            count += (bits >> lane & 1) as usize;
+        }
+        load(&kept)
+    }
+
+    /// One more where the mask is true.
+    fn increment(m: M, a: V) -> V { sub(a, m) }
+
+    /// How many of the four bytes of a lane are below `limit`, which is at most 255.
+    fn bytes_below(bytes: V, limit: V) -> V {
+        let below = |bytes, limit| {
+            let limit = vreinterpretq_u8_u32(vmulq_n_u32(limit, 0x0101_0101));
+            let below = vandq_u8(vcltq_u8(vreinterpretq_u8_u32(bytes), limit), vdupq_n_u8(1));
+            vreinterpretq_u32_u8(below)
+        };
+        sum_bytes(uint32x4x2_t(below(bytes.0, limit.0), below(bytes.1, limit.1)))
+    }
+
+    /// The sum of the four bytes of each lane.
+    fn sum_bytes(a: V) -> V {
+        let sum = |a| vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(a)));
+        uint32x4x2_t(sum(a.0), sum(a.1))
+    }
+
+    /// Set bits of each lane.
+    fn popcount(a: V) -> V {
+        let count = |a| vreinterpretq_u32_u8(vcntq_u8(vreinterpretq_u8_u32(a)));
+        sum_bytes(uint32x4x2_t(count(a.0), count(a.1)))
+    }
+
+    /// The elements at the lanes' indices; an index beyond the last one reads the last one.
+    fn gather(table: Words<'_>, index: V) -> V {
+        let places = array(min(index, splat(table.last())));
+        let start = table.slice().as_ptr();
+        load(&places.map(|place| {
+            // SAFETY: every index is at most that of the last element.
+            let place = unsafe { start.add(place as usize) };
+            // SAFETY: as above.
+            unsafe { place.read() }
+        }))
+    }
+
+    /// As [`gather`] where the mask is true, else 0.
+    fn gather_where(m: M, table: Words<'_>, index: V) -> V { and(gather(table, index), m) }
+
+    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
+    /// each lane those behind them.
+    fn gather_pairs(table: Halves<'_>, index: V) -> V {
+        let places = array(min(index, splat(table.last())));
+        let start = table.slice().as_ptr();
+        load(&places.map(|place| {
+            // SAFETY: every index is at most that of the last but one element.
+            let place = unsafe { start.add(place as usize) };
+            // SAFETY: the 32 bits read end with the last element; no alignment is asked for.
+            unsafe { place.cast::<u32>().read_unaligned() }
+        }))
+    }
+
+    /// The 16-bit elements at the lanes' indices, as [`gather_pairs`].
+    fn gather_halves(table: Halves<'_>, index: V) -> V { and(gather_pairs(table, index), splat(0xffff)) }
+
+    /// As [`gather_halves`] where the mask is true, else 0.
+    fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V { and(gather_halves(table, index), m) }
+
+    /// The 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset beyond the last word reads
+    /// the last word.
+    fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
+        let places = array(min(offset, splat(table.last())));
+        let start = table.slice().as_ptr();
+        let words = load(&places.map(|place| {
+            // SAFETY: every offset is at most that of the last word.
+            let place = unsafe { start.byte_add(place as usize) };
+            // SAFETY: as above; no alignment is asked for.
+            unsafe { place.read_unaligned() }
+        }));
+        and(words, m)
+    }
+
+    /// The next vector of places; an offset beyond the last word becomes that of the last word.
+    fn place(places: &mut Places<'_>, offset: V) -> () {
+        let offset = min(offset, splat(places.last()));
+        store(places.next(), offset);
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank64(keys: &[u64], key: u64) -> usize {
+        let (pairs, rest) = keys.as_chunks::<2>();
+        let splat = vdupq_n_u64(key);
+        let mut below = vdupq_n_u64(0);
+        for pair in pairs {
+            // SAFETY: the reference covers the 16 bytes read.
+            let node = unsafe { vld1q_u64(pair.as_ptr()) };
+            // A truth is all ones, and less of it one more.
+            below = vsubq_u64(below, vcltq_u64(node, splat));
+        }
+        vaddvq_u64(below) as usize + rank_few(rest, key)
+    }
+
+    /// How many of `keys` lie strictly below `key`; they ascend.
+    fn rank32(keys: &[u32], key: u32) -> usize {
+        let (fours, rest) = keys.as_chunks::<4>();
+        let splat = vdupq_n_u32(key);
+        let mut below = vdupq_n_u32(0);
+        for four in fours {
+            // SAFETY: the reference covers the 16 bytes read.
+            let node = unsafe { vld1q_u32(four.as_ptr()) };
+            below = vsubq_u32(below, vcltq_u32(node, splat));
+        }
+        vaddvq_u32(below) as usize + rank_few(rest, key)
+    }
+}
+
+/// The lower and the upper four lanes.
+fn halves(lanes: &[u32; LANES]) -> [&[u32; 4]; 2] {
+    [0, 4].map(|at| lanes[at..].first_chunk().expect("eight are two fours"))
+}
+
+fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
+    keys.iter().filter(|&at| *at < key).count()
+}
