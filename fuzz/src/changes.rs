@@ -1,8 +1,8 @@
 //! Streams of changes: every structure of the registry against the model.
 
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice, Toy};
-use fibula_proof::subject;
+use fibula::net::{Change, NextHop, Prefix, Route, RouteSlice, Toy};
+use fibula_proof::subject::{self, Tested};
 
 /// Structures that are larger than this when empty are left out: each change builds them anew, and their small forms,
 /// for the toy widths, are followed.
@@ -22,7 +22,7 @@ pub(crate) fn follow(bytes: &[u8]) {
 }
 
 /// A change is a byte for what happens, one for the length, and the address; every eighth or so ends a batch.
-fn family<K: Key>(bytes: &[u8]) {
+fn family<K: Tested>(bytes: &[u8]) {
     let width = size_of::<K::Bytes>();
     let mut batches = vec![Vec::new()];
     let mut keys = vec![K::ZERO, K::MAX];
@@ -42,7 +42,7 @@ fn family<K: Key>(bytes: &[u8]) {
             batches.push(Vec::new());
         }
     }
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in K::lines() {
         let limits = Limits::within(EMPTY_BYTES);
         if (algorithm.build)(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
             continue;

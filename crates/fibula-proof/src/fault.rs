@@ -48,13 +48,25 @@ impl Fault {
         }
     }
 
+    /// The test that must catch it: its target and its name.
+    fn target_and_name(&self) -> (&str, &str) {
+        self.test.split_once(' ').unwrap_or(("machine", &self.test))
+    }
+
+    /// The target whose test must catch it.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.target_and_name().0
+    }
+
     /// The arguments of cargo that run the test which must fail.
     #[must_use]
     pub fn cargo_arguments(&self) -> Vec<&str> {
-        let (target, name) = self.test.split_once(' ').unwrap_or(("machine", &self.test));
+        let (target, name) = self.target_and_name();
         let mut arguments = match target {
             "lib" => vec!["test", "--package", "fibula", "--lib"],
-            _ => vec!["test", "--package", "fibula-proof", "--test", target],
+            // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
+            _ => vec!["test", "--test", target],
         };
         arguments.extend(["--", "--exact", name]);
         arguments

@@ -59,10 +59,11 @@ pub fn summary() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::Tested;
 
     /// Every line has portable code, and lists what it has in order.
-    fn listed_in_order<K: Key>() {
-        for algorithm in fibula::fib::algorithms::<K>() {
+    fn listed_in_order<K: Tested>() {
+        for algorithm in K::lines() {
             assert_eq!(algorithm.isas.first(), Some(&Isa::Scalar), "{}", algorithm.name);
             assert!(algorithm.isas.is_sorted_by(|a, b| a < b), "{}", algorithm.name);
             let asked: Vec<Isa> = of(&algorithm).map(Present::isa).collect();

@@ -1,6 +1,6 @@
 //! The test machine: what judges every structure of the registry.
 //!
-//! Nothing here knows a structure by name; tests follow from the registry. Three oracles of growing speed
+//! Nothing here knows a structure by name; tests follow from the registry. They stand under `tests/machine`. Three oracles of growing speed
 //! and falling obviousness judge: painting (toy widths: every address gets the next hop of every prefix that
 //! contains it, shorter ones first), the linear scan, the binary trie.
 //!
@@ -11,7 +11,6 @@
 //! | [`instruction_sets`] | which sets a structure is asked with |
 //! | [`toy`] | the small spaces: every prefix, every table of a kind, painting |
 //! | [`tables`] | random tables, changes and probes |
-//! | [`trials`] | the tests themselves, made for each registry line |
 //! | [`case`] | cases as data |
 //! | [`allocator`] | counts what is allocated, and refuses when told to |
 //! | [`fault`] | planted faults that the machine must catch |
@@ -23,5 +22,4 @@ pub mod instruction_sets;
 pub mod subject;
 pub mod tables;
 pub mod toy;
-pub mod trials;
 pub mod verdict;

@@ -3,10 +3,31 @@
 use fibula::fib::registry::{Algorithm, Update};
 use fibula::fib::{Applied, BuildError, Fib};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, RouteSlice, Routes};
+use fibula::net::{Change, Key, RouteSlice, Routes, Toy};
 
 use crate::tables::Model;
 use crate::verdict::{Failure, answers, edges, sound};
+
+/// Keys whose structures are under test.
+pub trait Tested: Key {
+    /// Their registry lines, [`fibula::fib::algorithms`].
+    ///
+    /// No generic function: those of the toy widths are so compiled here, once for the machine, the fuzz targets and the
+    /// tests of memory, as the library does for the real families.
+    fn lines() -> Vec<Algorithm<Self>>;
+}
+
+macro_rules! tested {
+    ($($key:ty),*) => {
+        $(impl Tested for $key {
+            fn lines() -> Vec<Algorithm<Self>> {
+                fibula::fib::algorithms()
+            }
+        })*
+    };
+}
+
+tested!(Toy<3>, Toy<8>, Toy<16>, u32, u128);
 
 /// A structure, and how it came to hold its table.
 pub struct Subject<K: Key> {

@@ -9,6 +9,7 @@ use fibula::rib::Rib;
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
 use fibula_proof::instruction_sets;
+use fibula_proof::subject::Tested;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::edges;
@@ -212,8 +213,8 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
 
 #[test]
 fn batches_at_the_limit_go_in_whole_or_not_at_all() {
-    fn lines<K: Key>() {
-        let lines = fibula::fib::algorithms::<K>().into_iter();
+    fn lines<K: Tested>() {
+        let lines = K::lines().into_iter();
         lines.filter(|line| line.update == Update::InPlace).for_each(batches_at_the_limit);
     }
     lines::<Toy<8>>();

@@ -1,12 +1,13 @@
 //! Plants every fault of `faults.toml` in a copy of the sources and sees that its test fails.
 //!
 //! `cargo run --release -p fibula-proof --bin faults [NAME-PART]`. Exit code 1 when a fault goes unnoticed. Several
-//! copies work side by side, one a core.
+//! copies work side by side, one a core, each on the faults of one test target at a time: the first build of a target
+//! takes as long as dozens of faults.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibula_proof::fault::{self, Fault};
@@ -17,8 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Copies at most: each begins with a build of its own.
 const MOST_COPIES: usize = 4;
 
-/// Faults below which another copy costs more than it saves.
-const FAULTS_A_COPY: usize = 8;
+/// Faults of one target that are worth another copy's first build of it.
+const FAULTS_A_BUILD: usize = 24;
+
+/// What is compiled again for every fault, and so without the optimiser, which would take most of the time: the tests that
+/// fail run but for a moment. The dependencies stay as they are elsewhere.
+const UNOPTIMISED: [&str; 4] = ["fibula", "fibula-feed", "fibula-lab", "fibula-proof"];
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -40,14 +45,14 @@ fn run() -> Result<bool, AnyError> {
     let faults: Vec<Fault> =
         fault::list()?.into_iter().filter(|fault| fault.name.contains(&wanted)).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let copies = cores.min(MOST_COPIES).min(faults.len().div_ceil(FAULTS_A_COPY));
-    let next = AtomicUsize::new(0);
+    let queue = Queue::new(&faults);
+    let copies = cores.min(MOST_COPIES).min(queue.builds());
     let missed = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..copies)
             .map(|number| {
                 let copy = Copy::new(&workspace, &target, number);
-                let (faults, next) = (&faults, &next);
-                scope.spawn(move || copy.try_faults(faults, next))
+                let queue = &queue;
+                scope.spawn(move || copy.try_faults(queue))
             })
             .collect();
         let mut missed = 0;
@@ -58,6 +63,57 @@ fn run() -> Result<bool, AnyError> {
     })?;
     println!("\n{} passed, {missed} failed", faults.len() - missed);
     Ok(missed == 0)
+}
+
+/// What is still to be planted.
+struct Queue<'a>(Mutex<Vec<Target<'a>>>);
+
+/// The faults that the tests of one target must catch.
+struct Target<'a> {
+    name: &'a str,
+    /// Those that nobody has taken, the first one last.
+    left: Vec<&'a Fault>,
+    /// Whether a copy has built the target.
+    built: bool,
+}
+
+impl<'a> Queue<'a> {
+    /// The faults by target, the target of most faults first; those of a file together, since what a fault made anew is
+    /// made anew when it is gone.
+    fn new(faults: &'a [Fault]) -> Self {
+        let mut targets: Vec<Target<'a>> = Vec::new();
+        for fault in faults.iter().rev() {
+            let name = fault.target();
+            match targets.iter_mut().find(|target| target.name == name) {
+                Some(target) => target.left.push(fault),
+                None => targets.push(Target { name, left: vec![fault], built: false }),
+            }
+        }
+        targets.iter_mut().for_each(|target| target.left.sort_by(|one, other| other.file.cmp(&one.file)));
+        targets.sort_by_key(|target| std::cmp::Reverse(target.left.len()));
+        Self(Mutex::new(targets))
+    }
+
+    /// Copies that have something to do from the start.
+    fn builds(&self) -> usize {
+        let targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        targets.iter().map(|target| target.left.len().div_ceil(FAULTS_A_BUILD)).sum()
+    }
+
+    /// The next fault for a copy whose last one was of the target `at`: of the same, else of a target that nobody has
+    /// built, else of one with much left.
+    fn next(&self, at: Option<&'a str>) -> Option<&'a Fault> {
+        let mut targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = |fits: &dyn Fn(&Target<'a>) -> bool| {
+            targets.iter().position(|target| !target.left.is_empty() && fits(target))
+        };
+        let chosen = position(&|target| Some(target.name) == at)
+            .or_else(|| position(&|target| !target.built))
+            .or_else(|| position(&|target| target.left.len() >= FAULTS_A_BUILD))?;
+        let target = &mut targets[chosen];
+        target.built = true;
+        target.left.pop()
+    }
 }
 
 /// Where a copy lies; it stays, so that the next run compiles only what changed.
@@ -75,12 +131,13 @@ impl<'a> Copy<'a> {
         Self { workspace, built, root: folder.join("source"), target: folder.join("target") }
     }
 
-    /// Takes fault after fault from the shared list until none is left; the number of those that went unnoticed.
-    fn try_faults(&self, faults: &[Fault], next: &AtomicUsize) -> Result<usize, AnyError> {
+    /// Takes fault after fault from the queue until none is left for it; the number of those that went unnoticed.
+    fn try_faults(&self, queue: &Queue<'_>) -> Result<usize, AnyError> {
         self.refresh()?;
         self.seed()?;
-        let mut missed = 0;
-        while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let (mut missed, mut target) = (0, None);
+        while let Some(fault) = queue.next(target) {
+            target = Some(fault.target());
             let start = Instant::now();
             let verdict = self.try_fault(fault)?;
             println!("{verdict:8} {:5.1} s  {} [{}]", start.elapsed().as_secs_f64(), fault.name, fault.test);
@@ -134,14 +191,18 @@ impl<'a> Copy<'a> {
     fn cargo(&self, arguments: &[&str]) -> Result<(Option<bool>, String), AnyError> {
         let report = self.root.join("report.txt");
         let file = std::fs::File::create(&report)?;
+        let unoptimised = UNOPTIMISED
+            .map(|package| ["--config".to_owned(), format!("profile.dev.package.{package}.opt-level=0")]);
         let mut child = Command::new(env!("CARGO"))
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             // Also where the caller keeps no traces of builds: each of these differs by one expression from the last.
             .env("CARGO_INCREMENTAL", "1")
+            .env_remove("CARGO_PROFILE_DEV_CODEGEN_UNITS")
             .env("RUST_BACKTRACE", "0")
             .env_remove("FIBULA_DATA")
+            .args(unoptimised.as_flattened())
             .args(arguments)
             .process_group(0)
             .stdout(file.try_clone()?)

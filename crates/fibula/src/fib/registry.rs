@@ -2,6 +2,7 @@
 //!
 //! The list itself stands in [`fib`](super), one name a structure.
 
+use core::any::Any;
 use core::fmt;
 
 use crate::memory::Limits;
@@ -133,16 +134,41 @@ macro_rules! algorithms {
         $(pub mod $module;)*
 
         /// All registry lines for keys of this kind, in the list's order.
+        ///
+        /// Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
+        /// of the toy widths where they are asked for.
         #[must_use]
         pub fn algorithms<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
-            let mut all = Vec::new();
-            $(all.extend($module::algorithms::<K>());)*
-            all.retain(|algorithm| algorithm.families.contains(K::FAMILY));
-            all
+            #[inline(never)]
+            fn ipv4() -> Vec<registry::Algorithm<u32>> {
+                generic()
+            }
+            #[inline(never)]
+            fn ipv6() -> Vec<registry::Algorithm<u128>> {
+                generic()
+            }
+            fn generic<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
+                let mut all = Vec::new();
+                $(all.extend($module::algorithms::<K>());)*
+                all.retain(|algorithm| algorithm.families.contains(K::FAMILY));
+                all
+            }
+            // A constant condition, so that nobody compiles the branch that is not taken. The tests of this crate
+            // ask for little of the list.
+            if const { cfg!(test) || matches!(K::FAMILY, crate::net::Family::Toy) } {
+                generic()
+            } else {
+                registry::one_kind(ipv4()).or_else(|| registry::one_kind(ipv6())).unwrap_or_default()
+            }
         }
     };
 }
 pub(super) use algorithms;
+
+/// The lines as those of `K`, where that is their kind of keys.
+pub(super) fn one_kind<K: Key, L: Key>(lines: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
+    (Box::new(lines) as Box<dyn Any>).downcast().ok().map(|lines| *lines)
+}
 
 /// The registry line of this name.
 ///

@@ -6,10 +6,10 @@ use libtest_mimic::Trial;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
-use super::trial;
-use crate::subject::{Subject, follow};
-use crate::toy::hop;
-use crate::verdict::Failure;
+use crate::trial;
+use fibula_proof::subject::{Subject, Tested, follow};
+use fibula_proof::toy::hop;
+use fibula_proof::verdict::Failure;
 
 /// Random cases a registry line and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
 const CASES: u32 = 200;
@@ -28,8 +28,8 @@ pub(super) fn trials() -> Vec<Trial> {
     trials
 }
 
-fn family<K: Key>() -> Vec<Trial> {
-    let lines = fibula::fib::algorithms::<K>().into_iter();
+fn family<K: Tested>() -> Vec<Trial> {
+    let lines = K::lines().into_iter();
     lines.map(|algorithm| trial("change-streams", algorithm, change_streams)).collect()
 }
 

@@ -4,15 +4,15 @@
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::fib::{Match, WithLength};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, Keys, Prefix, Route, RouteSlice, Toy};
+use fibula::net::{Change, Keys, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use super::{oracle, trial};
-use crate::instruction_sets;
-use crate::subject::Subject;
-use crate::tables::{Model, Random};
-use crate::toy::hop;
-use crate::verdict::{Failure, batches, edges, sound};
+use crate::{oracle, trial};
+use fibula_proof::instruction_sets;
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::tables::{Model, Random};
+use fibula_proof::toy::hop;
+use fibula_proof::verdict::{Failure, batches, edges, sound};
 
 /// Routes of the small tables, and rounds with each.
 const SIZES: [(usize, usize); 6] = [(0, 1), (1, 8), (2, 8), (10, 4), (100, 2), (500, 1)];
@@ -27,9 +27,9 @@ pub(super) fn trials() -> Vec<Trial> {
     trials
 }
 
-fn family<K: Key>() -> Vec<Trial> {
+fn family<K: Tested>() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in K::lines() {
         trials.push(trial("built", algorithm, built));
         trials.push(trial("chains", algorithm, chains));
         trials.push(trial("grown", algorithm, grown));
@@ -42,7 +42,7 @@ fn family<K: Key>() -> Vec<Trial> {
     trials
 }
 
-fn judge<K: Key>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) -> Result<(), Failure> {
+fn judge<K: Tested>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) -> Result<(), Failure> {
     let routes = model.routes();
     let mut keys = edges(model.0.keys().copied());
     keys.extend((0..300).map(|_| random.key::<K>()));
@@ -54,11 +54,11 @@ fn judge<K: Key>(subject: &Subject<K>, model: &Model<K>, random: &mut Random) ->
     let name = subject.algorithm.name;
     let expected = oracle(name, &routes, &keys)?;
     sound(&*subject.fib, name, &routes)?;
-    crate::verdict::answers(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)?;
+    fibula_proof::verdict::answers(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)?;
     batches(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)
 }
 
-fn built<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn built<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     for (count, rounds) in SIZES {
         for round in 0..rounds {
             let mut random = Random((count * 100 + round) as u64);
@@ -72,7 +72,7 @@ fn built<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 
 /// Every prefix length, one inside another: the deepest nesting there is, at both ends of the space and between,
 /// and each length alone.
-fn chains<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn chains<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(10);
     let alternating = K::from_bits(u128::MAX / 3);
     for anchor in [K::ZERO, K::MAX, alternating, alternating.not()] {
@@ -87,21 +87,21 @@ fn chains<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
             let subject = Subject::build(algorithm, &RouteSlice::new(&route)?)?;
             let keys = edges([prefix].into_iter());
             let expected: Vec<_> = keys.iter().map(|&key| prefix.contains(key).then_some(hop(7))).collect();
-            crate::verdict::answers(&*subject.fib, &algorithm, &route, &keys, &expected)?;
+            fibula_proof::verdict::answers(&*subject.fib, &algorithm, &route, &keys, &expected)?;
             sound(&*subject.fib, algorithm.name, &route)?;
         }
     }
     Ok(())
 }
 
-fn large<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn large<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(1);
     let model = Model::<K>::random(&mut random, LARGE, 1_000);
     let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
     judge(&subject, &model, &mut random)
 }
 
-fn grown<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn grown<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(2);
     let mut model = Model::<K>::default();
     let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
@@ -120,7 +120,7 @@ fn grown<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     judge(&subject, &model, &mut random)
 }
 
-fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn shuffled<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(3);
     let mut model = Model::<K>::random(&mut random, 200, 5);
     let mut subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
@@ -135,7 +135,7 @@ fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         subject.apply(&changes, &RouteSlice::new(&after)?)?;
         sound(&*subject.fib, algorithm.name, &after)?;
         let keys = edges(changes.iter().map(Change::prefix));
-        crate::verdict::answers(
+        fibula_proof::verdict::answers(
             &*subject.fib,
             &algorithm,
             &after,
@@ -150,7 +150,7 @@ fn shuffled<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 }
 
 /// The length of the matched prefix, against the model.
-fn with_length<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn with_length<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(4);
     let model = Model::<K>::random(&mut random, 300, 3);
     let routes = model.routes();

@@ -1,4 +1,4 @@
-//! The tests, made for each registry line.
+//! Runs the test machine: `cargo test -p fibula-proof --test machine [NAME]`. Its tests are made for each registry line.
 
 mod cases;
 mod conformance;
@@ -8,23 +8,39 @@ mod rib;
 mod toy_pairs;
 mod toy_tables;
 
+use std::process::ExitCode;
+
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::rib::Rib;
 use fibula::simd::Present;
-use libtest_mimic::{Completion, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
 
-use crate::instruction_sets;
-use crate::subject::Subject;
-use crate::verdict::Failure;
+use fibula_proof::instruction_sets;
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::verdict::Failure;
 
-pub use data::FIBULA_DATA;
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let trials = match all() {
+        Ok(trials) => trials,
+        Err(failure) => {
+            eprintln!("the test machine cannot start: {}", failure.message().unwrap_or("unknown reason"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if !arguments.list {
+        println!("{}\n", summary());
+    }
+    conclusion.exit_code()
+}
 
 /// All tests of the machine.
 ///
 /// # Errors
 /// When the cases cannot be read, or an instruction set is forced that is not there.
-pub fn all() -> Result<Vec<Trial>, Failure> {
+fn all() -> Result<Vec<Trial>, Failure> {
     instruction_sets::forced()?;
     let mut trials = Vec::new();
     trials.extend(toy_tables::trials());
@@ -38,11 +54,10 @@ pub fn all() -> Result<Vec<Trial>, Failure> {
 }
 
 /// What ran and what could not: the last lines of a run.
-#[must_use]
-pub fn summary() -> String {
+fn summary() -> String {
     let data = match data::folder() {
         Some(folder) => format!("data: {}", folder.display()),
-        None => format!("data: SKIPPED, {FIBULA_DATA} is not set"),
+        None => format!("data: SKIPPED, {} is not set", data::FIBULA_DATA),
     };
     format!("{} | {data}", instruction_sets::summary())
 }
@@ -62,18 +77,18 @@ fn refusable_trial<K: Key>(
     algorithm: Algorithm<K>,
     run: impl FnOnce(Algorithm<K>) -> Result<Completion, Failure> + Send + 'static,
 ) -> Trial {
-    let name = format!("{kind}/{}/{}", algorithm.name, crate::case::family_name::<K>());
+    let name = format!("{kind}/{}/{}", algorithm.name, fibula_proof::case::family_name::<K>());
     Trial::ignorable_test(name, move || run(algorithm))
 }
 
 /// The answers of the most evident oracle that can carry the table and is not the one that is judged; of the RIB
 /// where there is none.
-fn oracle<K: Key>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
+fn oracle<K: Tested>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
     let judges = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
         Role::Published | Role::Contestant => false,
     };
-    let Some(algorithm) = fibula::fib::algorithms::<K>().into_iter().find(judges) else {
+    let Some(algorithm) = K::lines().into_iter().find(judges) else {
         let mut rib = Rib::default();
         routes.iter().try_for_each(|&route| rib.insert(route).map(drop))?;
         return Ok(keys.iter().map(|&key| rib.lookup(key)).collect());

@@ -4,10 +4,10 @@ use fibula::fib::registry::Algorithm;
 use fibula::net::{Key, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use crate::case::{self, Case};
-use crate::subject::Subject;
-use crate::tables::Model;
-use crate::verdict::{Failure, answers, sound};
+use fibula_proof::case::{self, Case};
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::tables::Model;
+use fibula_proof::verdict::{Failure, answers, sound};
 
 pub(super) fn trials() -> Result<Vec<Trial>, Failure> {
     let mut trials = Vec::new();
@@ -24,13 +24,13 @@ pub(super) fn trials() -> Result<Vec<Trial>, Failure> {
     Ok(trials)
 }
 
-fn family<K: Key>(file: &str, case: &Case) -> Vec<Trial> {
+fn family<K: Tested>(file: &str, case: &Case) -> Vec<Trial> {
     let kind = format!("case-{file}-{}", case.name.replace([' ', ',', '.'], "-"));
     let one = |algorithm: Algorithm<K>| {
         let case = case.clone();
-        super::trial(&kind, algorithm, move |algorithm| run(algorithm, &case))
+        crate::trial(&kind, algorithm, move |algorithm| run(algorithm, &case))
     };
-    fibula::fib::algorithms::<K>().into_iter().map(one).collect()
+    K::lines().into_iter().map(one).collect()
 }
 
 fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {

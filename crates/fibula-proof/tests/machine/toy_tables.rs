@@ -5,10 +5,10 @@ use fibula::memory::Limits;
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use super::trial;
-use crate::subject::Subject;
-use crate::toy::{hop, keys, paint, prefixes};
-use crate::verdict::{Failure, answers, sound};
+use crate::trial;
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::toy::{hop, keys, paint, prefixes};
+use fibula_proof::verdict::{Failure, answers, sound};
 
 type K = Toy<3>;
 
@@ -17,7 +17,7 @@ const SLICES: u32 = 9;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in K::lines() {
         for slice in 0..SLICES {
             trials.push(trial(&format!("tables-{slice}"), algorithm, move |algorithm| {
                 tables(algorithm, slice)

@@ -10,14 +10,14 @@ use fibula::net::{Key, NextHop};
 use fibula::rib::Rib;
 use libtest_mimic::{Completion, Trial};
 
-use super::{Failure, oracle};
-use crate::instruction_sets;
-use crate::subject::Subject;
-use crate::tables::Random;
-use crate::verdict::edges;
+use crate::{Failure, oracle};
+use fibula_proof::instruction_sets;
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::tables::Random;
+use fibula_proof::verdict::edges;
 
 /// The variable that names the folder of real tables.
-pub const FIBULA_DATA: &str = "FIBULA_DATA";
+pub(super) const FIBULA_DATA: &str = "FIBULA_DATA";
 
 /// The tables that are looked for.
 const TABLES: [&str; 5] =
@@ -51,7 +51,7 @@ struct Table<K> {
     expected: Vec<Option<NextHop>>,
 }
 
-trait Loaded: Key {
+trait Loaded: Tested {
     fn rib(table: fibula_feed::Table) -> Rib<Self>;
 }
 
@@ -71,13 +71,13 @@ fn family<K: Loaded>(table: &'static str) -> Vec<Trial> {
     let loaded: Arc<OnceLock<Result<Table<K>, String>>> = Arc::default();
     let one = |algorithm: Algorithm<K>| {
         let loaded = Arc::clone(&loaded);
-        super::refusable_trial(&format!("data-{table}"), algorithm, move |algorithm| {
+        crate::refusable_trial(&format!("data-{table}"), algorithm, move |algorithm| {
             let table = loaded.get_or_init(|| load(table).map_err(|failure| message(&failure)));
             judge(algorithm, table.as_ref().map_err(|message| Failure::from(message.as_str()))?)
         })
         .with_ignored_flag(folder().is_none())
     };
-    fibula::fib::algorithms::<K>().into_iter().map(one).collect()
+    K::lines().into_iter().map(one).collect()
 }
 
 fn message(failure: &Failure) -> String {

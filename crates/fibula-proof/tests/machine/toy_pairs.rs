@@ -5,16 +5,16 @@ use fibula::fib::registry::{Algorithm, Update};
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use super::trial;
-use crate::subject::Subject;
-use crate::toy::{hop, keys, paint, prefixes};
-use crate::verdict::{Failure, answers, sound};
+use crate::trial;
+use fibula_proof::subject::{Subject, Tested};
+use fibula_proof::toy::{hop, keys, paint, prefixes};
+use fibula_proof::verdict::{Failure, answers, sound};
 
 type K = Toy<8>;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in K::lines() {
         trials.push(trial("pairs", algorithm, pairs));
         if algorithm.update == Update::InPlace {
             trials.push(trial("pair-changes", algorithm, pair_changes));

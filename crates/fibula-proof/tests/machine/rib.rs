@@ -5,9 +5,9 @@ use fibula::net::{Change, Key, NextHop, Prefix, Route, Routes, Toy};
 use fibula::rib::Rib;
 use libtest_mimic::Trial;
 
-use crate::tables::{Model, Random};
-use crate::toy::{hop, keys, prefixes};
-use crate::verdict::Failure;
+use fibula_proof::tables::{Model, Random};
+use fibula_proof::toy::{hop, keys, prefixes};
+use fibula_proof::verdict::Failure;
 
 pub(super) fn trials() -> Vec<Trial> {
     vec![
