@@ -110,6 +110,13 @@ fn what_is_reached() {
     }
     assert!(outcomes.iter().any(|outcome| outcome["line"] == "chunks" && outcome["measured"].is_number()));
     assert_eq!(bench(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
+    // Two lines of ours in one family are summed up.
+    let lines = ["--synth", "ipv4/400", "--reach", "--batch", "64", "--isa", "scalar"];
+    let some = ["--algorithm", "chunks", "--algorithm", "lines", "--algorithm", "radix"];
+    let text = bench(&[&lines[..], &some].concat()).out;
+    for part in ["all lines: ", "met by one or more", "of what is asked"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
 }
 
 #[test]

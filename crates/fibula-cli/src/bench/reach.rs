@@ -34,6 +34,7 @@ const COLUMNS: &[&str] = &[
     "target",
     "target_value",
     "verdict",
+    "reached",
     "goal",
     "goal_value",
     "goal_verdict",
@@ -125,11 +126,56 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
         }
         writeln!(out)?;
     }
+    for family in ["ipv4", "ipv6"] {
+        together(out, world, reach, family)?;
+    }
     writeln!(
         out,
         "{dim}Each line is judged by its own figures. Others are taken at their best instruction set and batch; goals are\n\
          where the project is going.{dim:#}"
     )
+}
+
+/// What the lines of a family reach between them, where there are several.
+fn together(out: &mut dyn Write, world: &World, reach: &Reach, family: &str) -> io::Result<()> {
+    let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
+    let mut works: Vec<&str> = outcomes.iter().map(|outcome| outcome.work).collect();
+    works.dedup();
+    if works.is_empty() || outcomes.len() < 2 * works.len() {
+        return Ok(());
+    }
+    let mut grid = Grid::new(&["what", "met by", "nearest", "of what is asked"]).right(&[3]).wide();
+    let mut met = 0;
+    for work in &works {
+        let of = || outcomes.iter().filter(|outcome| outcome.work == *work);
+        let by: Vec<_> = of()
+            .filter(|outcome| outcome.verdict == Verdict::Met)
+            .filter_map(|outcome| outcome.line.as_deref())
+            .collect();
+        met += usize::from(!by.is_empty());
+        let share = |outcome: &Outcome| outcome.reached.unwrap_or(0.0);
+        let nearest = of().max_by(|a, b| share(a).total_cmp(&share(b)));
+        grid.row([
+            (*work).to_owned(),
+            match by.is_empty() {
+                true if of().all(|outcome| outcome.verdict == Verdict::NotMeasured) => {
+                    "not measured".to_owned()
+                }
+                true => "nobody".to_owned(),
+                false => by.join(", "),
+            },
+            nearest.and_then(|outcome| outcome.line.clone()).unwrap_or_default(),
+            nearest.and_then(|outcome| outcome.reached).map_or("-".to_owned(), number),
+        ]);
+    }
+    let (bold, title) = (bold(), report::title(family));
+    writeln!(
+        out,
+        "{bold}{}, {title}, all lines: {met} of {} met by one or more{bold:#}\n",
+        world.name,
+        works.len()
+    )?;
+    writeln!(out, "{}\n", grid.render())
 }
 
 /// Each note once, with what it is about.

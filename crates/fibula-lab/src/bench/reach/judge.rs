@@ -33,6 +33,8 @@ pub struct Outcome {
     pub target_value: Option<f64>,
     /// Whether it is.
     pub verdict: Verdict,
+    /// How much of what is asked was reached: 1 and more where it is met.
+    pub reached: Option<f64>,
     /// Where the project is going.
     pub goal: Option<String>,
     /// What `measured` would have to be.
@@ -124,6 +126,7 @@ fn blank(family: &'static str, target: &Target) -> Outcome {
         target: words(target.reach, target.figure),
         target_value: None,
         verdict: Verdict::NotMeasured,
+        reached: None,
         goal: target.goal.map(|goal| words(goal, target.figure)),
         goal_value: None,
         goal_verdict: None,
@@ -157,11 +160,12 @@ fn outcome(family: &'static str, target: &Target, measured: &Measured, line: &st
     let judged = judge(target.reach, figure, own, measured);
     outcome.notes.extend(judged.missing.clone());
     (outcome.verdict, outcome.target_value) = (judged.verdict, judged.bound.map(round));
+    let better = |own: f64, other: f64| if less_is_better(figure) { other / own } else { own / other };
+    outcome.reached = judged.bound.map(|bound| round(better(own.value, bound)));
     if let Some(peer) = judged.peer {
         let Row { algorithm, isa, batch, .. } = peer.row.clone();
-        let better = if less_is_better(figure) { peer.value / own.value } else { own.value / peer.value };
         outcome.peer = Some(Peer { algorithm, isa, batch, measured: round(peer.value) });
-        outcome.ratio = Some(round(better));
+        outcome.ratio = Some(round(better(own.value, peer.value)));
     }
     if let Some(goal) = target.goal {
         let judged = judge(goal, figure, own, measured);
