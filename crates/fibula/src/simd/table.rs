@@ -99,19 +99,6 @@ impl<'a> Bytes<'a> {
     pub(crate) fn last(self) -> u32 {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
-
-    /// The byte at an offset, the lowest one of each word first.
-    ///
-    /// # Panics
-    /// When it is behind the end.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    pub(crate) fn byte(self, offset: usize) -> u8 {
-        let (bytes, count) = (self.0.as_ptr().cast::<u8>(), size_of_val(self.0));
-        // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
-        let bytes = unsafe { core::slice::from_raw_parts(bytes, count) };
-        bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
-    }
 }
 
 /// Byte offsets at which a table is read one lane after the other; where they stood are the values then.
@@ -169,4 +156,16 @@ impl<'a> Places<'a> {
             unsafe { core::ptr::write_volatile(lane, value) };
         }
     }
+}
+
+/// The byte of words at an offset, the lowest one of each word first.
+///
+/// # Panics
+/// When it is behind the end.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
+    // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
+    let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
+    bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
 }

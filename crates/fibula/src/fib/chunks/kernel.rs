@@ -3,7 +3,7 @@
 use crate::fib::parts::below::{Entry, Noted, WIDTH_MASKS};
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::fib::parts::lanes::BLOCK;
-use crate::simd::{LANES, Words, kernel};
+use crate::simd::{Bytes, LANES, Words, kernel};
 
 use super::layout::head_words;
 use super::lookup::{View, block as scalar};
@@ -14,7 +14,7 @@ kernel! {
     scalar scalar;
     vector op {
         let windows = view.windows;
-        let (direct, words, bytes) = (Words::new(view.direct), Words::new(view.area), view.bytes);
+        let (direct, words, bytes) = (Words::new(view.direct), Words::new(view.area), Bytes::new(view.area));
         let three = op::splat(3);
         let width_masks = op::load(&WIDTH_MASKS);
         let offset_bits = op::splat(Entry::OFFSET);

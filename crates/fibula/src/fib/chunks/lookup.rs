@@ -5,7 +5,7 @@ use crate::fib::parts::lanes::{self, BLOCK};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{Bytes, LANES, Present};
+use crate::simd::{LANES, Present};
 
 use super::layout::windows;
 use super::{Chunks, kernel};
@@ -16,7 +16,6 @@ pub(super) struct View<'a> {
     pub(super) windows: Windows,
     pub(super) direct: &'a [u32],
     pub(super) area: &'a [u32],
-    pub(super) bytes: Bytes<'a>,
 }
 
 impl View<'_> {
@@ -25,7 +24,7 @@ impl View<'_> {
     fn find_in(&self, windows: Windows, entry: Entry, key: u32) -> Option<u32> {
         let slot = windows.slot(key) >> entry.shift();
         let at = ranked(self.area, entry, slot, windows.slots() >> entry.shift());
-        let value = value(self.bytes, at, entry.width());
+        let value = value(self.area, at, entry.width());
         (value != width_mask(entry.width())).then_some(value)
     }
 
@@ -76,7 +75,7 @@ fn stages(
 impl<K: Key> Chunks<K> {
     #[inline]
     fn view(&self) -> View<'_> {
-        View { windows: Self::WINDOWS, direct: &self.direct, area: &self.area, bytes: Bytes::new(&self.area) }
+        View { windows: Self::WINDOWS, direct: &self.direct, area: &self.area }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
 use crate::fib::parts::below::{Noted, width_mask};
-use crate::simd::{LANES, Places, Words, kernel};
+use crate::simd::{Bytes, LANES, Places, Words, kernel};
 
 use super::lookup::{View, block as scalar};
 
@@ -22,7 +22,7 @@ kernel! {
         let direct_at = op::count(32 - windows.direct_bits);
         let slot_at = op::count(32 - windows.direct_bits - windows.slot_bits - WIDTH);
         let slots = op::splat((windows.slots() as u32 - 1) << WIDTH);
-        let mut places = Places::new(view.lines, found);
+        let mut places = Places::new(Bytes::new(view.lines), found);
         for keys in keys {
             let key = op::load(keys);
             let entry = op::gather(direct, op::shr_by(key, direct_at));

@@ -5,7 +5,7 @@ use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{Bytes, LANES, Present};
+use crate::simd::{LANES, Present};
 
 use super::layout::{line_words, windows};
 use super::{Lines, kernel};
@@ -15,7 +15,7 @@ use super::{Lines, kernel};
 pub(super) struct View<'a> {
     pub(super) windows: Windows,
     pub(super) direct: &'a [u32],
-    pub(super) lines: Bytes<'a>,
+    pub(super) lines: &'a [u32],
 }
 
 /// A block of keys without vectors; those whose slot is deeper are noted.
@@ -65,7 +65,7 @@ fn stages<const WIDTH: u32>(
 impl<K: Key> Lines<K> {
     #[inline]
     fn view(&self, windows: Windows) -> View<'_> {
-        View { windows, direct: &self.direct, lines: Bytes::new(&self.lines) }
+        View { windows, direct: &self.direct, lines: &self.lines }
     }
 
     #[inline]
@@ -97,7 +97,7 @@ impl<K: Key> Lines<K> {
     fn find_at<const WIDTH: u32>(&self, key: u32) -> u32 {
         let windows = const { Self::WINDOWS[WIDTH as usize] };
         let place = self.direct[windows.direct(key)] + (windows.slot(key) << WIDTH);
-        let value = value(Bytes::new(&self.lines), place as usize, WIDTH);
+        let value = value(&self.lines, place as usize, WIDTH);
         if value == const { width_mask(WIDTH) } { self.find_below::<WIDTH>(key) } else { value }
     }
 

@@ -1,7 +1,7 @@
 //! Lookups below slots: the lanes that a kernel has noted, or one key.
 
 use crate::fib::parts::{bitmap, lanes::BLOCK};
-use crate::simd::{Bytes, LANES, Present};
+use crate::simd::{LANES, Present, byte_of};
 
 use super::record::{Entry, Record, width_mask};
 use super::{Windows, kernel};
@@ -129,7 +129,7 @@ impl Below<'_> {
         } else {
             ranked(self.area, entry, rest >> entry.shift(), self.windows.rests() >> entry.shift())
         };
-        value(Bytes::new(self.area), at, entry.width())
+        value(self.area, at, entry.width())
     }
 }
 
@@ -144,13 +144,13 @@ pub(crate) fn ranked(area: &[u32], entry: Entry, slot: u32, slots: usize) -> usi
 
 /// The value at a byte of an area.
 #[inline(always)]
-pub(crate) fn value(bytes: Bytes<'_>, at: usize, width: u32) -> u32 {
+pub(crate) fn value(area: &[u32], at: usize, width: u32) -> u32 {
     // Most chunks hold bytes: a branch that is predicted, where shifts would be counted for all.
     if width == 0 {
-        return u32::from(bytes.byte(at));
+        return u32::from(byte_of(area, at));
     }
     // A value lies within one word: chunks begin at words, and widths divide them.
-    (bytes.slice()[at / 4] >> (8 * (at % 4))) & width_mask(width)
+    (area[at / 4] >> (8 * (at % 4))) & width_mask(width)
 }
 
 /// How many of the four bytes are below the limit.
