@@ -151,9 +151,7 @@ impl<'a> Places<'a> {
                 // SAFETY: as above.
                 _ => unsafe { place.cast::<u32>().read_unaligned() },
             };
-            // Volatile, or lanes are collected in registers before they are stored, which takes twice as long.
-            // SAFETY: this is a reference's own lane.
-            unsafe { core::ptr::write_volatile(lane, value) };
+            put(lane, value);
         }
     }
 }
@@ -168,4 +166,45 @@ pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
     // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
     let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
     bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
+}
+
+/// The 16-bit half of words at an index, the lower one of each word first.
+///
+/// # Panics
+/// When it is behind the end.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn half_of(words: &[u32], index: usize) -> u16 {
+    // SAFETY: these are the halves of the slice's words, all of them initialised, and words are aligned for halves.
+    let halves = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u16>(), 2 * words.len()) };
+    halves[if cfg!(target_endian = "big") { index ^ 1 } else { index }]
+}
+
+/// Writes a lane by a store of its own: the compiler does not collect several in a register first, which takes longer
+/// than their stores.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn put(lane: &mut u32, value: u32) {
+    // SAFETY: this is a reference's own lane.
+    unsafe { core::ptr::write_volatile(lane, value) };
+}
+
+/// Asks for the cache lines of values that are wanted soon. A hint, and nothing where the machine takes none.
+#[inline(always)]
+pub fn fetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        const LINE_BYTES: usize = 64;
+        let start = values.as_ptr().cast::<i8>();
+        for offset in (0..size_of_val(values)).step_by(LINE_BYTES) {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing that the program could see, and faults nowhere.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(offset));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
 }

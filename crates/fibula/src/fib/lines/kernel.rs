@@ -1,6 +1,7 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::below::{Noted, width_mask};
+use crate::fib::parts::below::width_mask;
+use crate::fib::parts::lanes::Noted;
 use crate::simd::{Bytes, LANES, Places, Words, kernel};
 
 use super::lookup::{View, block as scalar};
