@@ -119,22 +119,6 @@ impl<'a> Places<'a> {
         Self { table, at, filled: 0 }
     }
 
-    /// The last offset that may be written into [`next`](Self::next).
-    #[inline]
-    pub(super) fn last(&self) -> u32 {
-        self.table.last()
-    }
-
-    /// The lanes of the next vector, for those who write nothing above [`last`](Self::last) there.
-    ///
-    /// # Panics
-    /// When there is no room.
-    #[inline]
-    pub(super) fn next(&mut self) -> &mut [u32; LANES] {
-        self.filled += 1;
-        &mut self.at[self.filled - 1]
-    }
-
     /// Puts the values of 2^`WIDTH` bytes where their places stood.
     #[inline(always)]
     #[allow(unsafe_code)]
@@ -153,6 +137,161 @@ impl<'a> Places<'a> {
             };
             put(lane, value);
         }
+    }
+}
+
+/// Words of a node: a cache line.
+pub(crate) const NODE_WORDS: usize = 16;
+
+/// Nodes of a tree, each followed by its children; the last [`MARGIN`](Self::MARGIN) of them are padding.
+#[derive(Debug)]
+pub(crate) struct Nodes<'a, N>(&'a [N]);
+
+impl<N> Clone for Nodes<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Nodes<'_, N> {}
+
+impl<'a, N: AsRef<[u32; NODE_WORDS]>> Nodes<'a, N> {
+    /// Nodes at the end that are nobody's, so that the children of any other node are there.
+    pub(crate) const MARGIN: usize = 32;
+
+    /// The whole slice.
+    ///
+    /// # Panics
+    /// When there is nothing but padding.
+    #[inline]
+    pub(crate) fn new(slice: &'a [N]) -> Self {
+        assert!(slice.len() > Self::MARGIN, "a node and the padding");
+        Self(slice)
+    }
+
+    /// The last node that is not padding.
+    #[inline]
+    fn last(self) -> u32 {
+        (self.0.len() - 1 - Self::MARGIN) as u32
+    }
+
+    /// The node at a place.
+    ///
+    /// # Panics
+    /// When the place is behind the end.
+    #[inline]
+    pub(crate) fn at(self, place: u32) -> &'a [u32; NODE_WORDS] {
+        self.0[place as usize].as_ref()
+    }
+}
+
+/// Places of nodes, one a lane, on the way down.
+pub(crate) struct Walks<'a, N> {
+    nodes: Nodes<'a, N>,
+    /// Those of the first `filled` vectors are at most `nodes.last()`.
+    at: &'a mut [[u32; LANES]],
+    filled: usize,
+}
+
+impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
+    /// No places yet, and room for them.
+    #[inline]
+    pub(crate) fn new(nodes: Nodes<'a, N>, at: &'a mut [[u32; LANES]]) -> Self {
+        Self { nodes, at, filled: 0 }
+    }
+
+    /// What stands where the next vector of places will.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub(crate) fn before(&self) -> &[u32; LANES] {
+        &self.at[self.filled]
+    }
+
+    /// One more vector of places; one beyond the last node becomes the last.
+    #[inline]
+    pub(crate) fn place(&mut self, places: [u32; LANES]) {
+        let last = self.nodes.last();
+        *self.next() = places.map(|place| place.min(last));
+    }
+
+    /// The place of a lane becomes what `to` makes of it, as in [`place`](Self::place).
+    #[inline(always)]
+    pub(crate) fn step(&mut self, lane: usize, to: impl FnOnce(Nodes<'a, N>, u32) -> u32) {
+        let place = &mut self.at[..self.filled].as_flattened_mut()[lane];
+        put(place, to(self.nodes, *place).min(self.nodes.last()));
+    }
+
+    /// Replaces all places by what `value` makes of the child there whose number `rank` gives, child 0 being the node
+    /// behind. A number beyond 31 counts modulo 32. Two loops by fours, all of which are searched before the first is
+    /// stored.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn descend(
+        self,
+        keys: &[[u32; LANES]],
+        rank: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
+        value: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
+    ) {
+        let Self { nodes: Nodes(nodes), at, filled } = self;
+        let places = at[..filled].as_flattened_mut().as_chunks_mut::<4>().0;
+        let keys = keys[..filled].as_flattened().as_chunks::<4>().0;
+        for (places, keys) in places.iter_mut().zip(keys) {
+            let children: [u32; 4] = core::array::from_fn(|lane| {
+                let place = places[lane];
+                // SAFETY: the place is at most that of the last node.
+                let node = unsafe { nodes.get_unchecked(place as usize) };
+                place + 1 + rank(node.as_ref(), keys[lane]) % Nodes::<N>::MARGIN as u32
+            });
+            places.iter_mut().zip(children).for_each(|(place, child)| put(place, child));
+        }
+        for (places, keys) in places.iter_mut().zip(keys) {
+            let values: [u32; 4] = core::array::from_fn(|lane| {
+                // SAFETY: the first loop has made every place one at most 32 behind the last node, which is padding.
+                let node = unsafe { nodes.get_unchecked(places[lane] as usize) };
+                value(node.as_ref(), keys[lane])
+            });
+            places.iter_mut().zip(values).for_each(|(place, value)| put(place, value));
+        }
+    }
+}
+
+/// Vectors of lanes that are filled with what is clamped first.
+pub(super) trait Clamped {
+    /// The last value that may be written into [`next`](Self::next).
+    fn last(&self) -> u32;
+
+    /// The lanes of the next vector, for those who write nothing above [`last`](Self::last) there.
+    ///
+    /// # Panics
+    /// When there is no room.
+    fn next(&mut self) -> &mut [u32; LANES];
+}
+
+impl<N: AsRef<[u32; NODE_WORDS]>> Clamped for Walks<'_, N> {
+    #[inline]
+    fn last(&self) -> u32 {
+        self.nodes.last()
+    }
+
+    #[inline]
+    fn next(&mut self) -> &mut [u32; LANES] {
+        self.filled += 1;
+        &mut self.at[self.filled - 1]
+    }
+}
+
+impl Clamped for Places<'_> {
+    #[inline]
+    fn last(&self) -> u32 {
+        self.table.last()
+    }
+
+    #[inline]
+    fn next(&mut self) -> &mut [u32; LANES] {
+        self.filled += 1;
+        &mut self.at[self.filled - 1]
     }
 }
 

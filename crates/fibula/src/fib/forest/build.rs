@@ -10,7 +10,7 @@ use crate::net::{Key, NextHop, Routes};
 
 use super::NAME;
 use super::layout::{
-    CHILDREN, Cut, Forest, GROUND, Line, NARROW, ROOTS_BITS, ROOTS_MAX, SHIFT_BITS, SLOTS_MAX, WIDE,
+    CHILDREN, Cut, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, ROOTS_MAX, SHIFT_BITS, SLOTS_MAX, WIDE,
     block_bit, cut, head, window,
 };
 
@@ -61,6 +61,8 @@ impl<K: Key> Forest<K> {
         budget.free(values);
         blocks.shrink(&mut budget);
         fib.blocks = blocks;
+        budget.reserve(&mut fib.lines, PADDING).map_err(refused)?;
+        fib.lines.resize(fib.lines.len() + PADDING, Line::EMPTY);
         budget.shrink(&mut fib.direct);
         budget.shrink(&mut fib.slots);
         budget.shrink(&mut fib.lines);

@@ -5,7 +5,8 @@ use crate::fib::parts::upper;
 use crate::net::Key;
 
 use super::layout::{
-    CHILDREN, Forest, GROUND, Line, NARROW, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, block_bit, cut, window,
+    CHILDREN, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, block_bit,
+    cut, window,
 };
 
 impl<K: Key> Forest<K> {
@@ -43,7 +44,9 @@ impl<K: Key> Forest<K> {
             slots_done += count;
         }
         holds(slots_done == self.slots.len(), "(2) every slot has an entry", slots_done)?;
-        holds(walk.lines_done == self.lines.len(), "(3) every tree has a slot", walk.lines_done)?;
+        holds(walk.lines_done + PADDING == self.lines.len(), "(3) every tree has a slot", walk.lines_done)?;
+        let empty = self.lines[walk.lines_done..].iter().all(|&line| line == Line::EMPTY);
+        holds(empty, "(3) padding is empty", walk.lines_done)?;
         self.blocks(walk.fib.blocks.first.len())
     }
 

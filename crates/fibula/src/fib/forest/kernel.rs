@@ -1,10 +1,10 @@
 //! The vector kernels: the way to the trees eight keys at a time, and nodes searched in registers.
 
 use crate::net::Key;
-use crate::simd::{Bytes, LANES, Places, Words, kernel};
+use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
 
 use super::layout::{GROUND, ROOTS_BITS, SHIFT_BITS, block_bit, cut, head, window};
-use super::lookup::{Scratch, View, block as scalar, rank_first};
+use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
 use crate::fib::parts::upper;
 
 kernel! {
@@ -51,19 +51,20 @@ kernel! {
         places.read::<2>();
 
         let (one, some) = (op::splat(1), op::splat((1 << ROOTS_BITS) - 1));
-        for ((at, found), roots) in found.iter_mut().enumerate().zip(&mut *roots) {
-            let tree = op::load(found);
+        let mut walks = Walks::new(view.nodes, found);
+        let mut noted = 0;
+        for (at, roots) in roots.iter_mut().enumerate().take(keys.len()) {
+            let tree = op::load(walks.before());
             let roots_of = op::and(tree, some);
-            let with_roots = op::bits(op::up_to(one, roots_of));
-            if with_roots != 0 {
-                rooted.vector(at, with_roots);
-                op::store(roots, roots_of);
-            }
-            op::store(found, op::shr::<{ ROOTS_BITS as i32 }>(tree));
+            // Without asking whether there are any: one vector in two has some.
+            op::store(roots, roots_of);
+            noted = rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots_of)));
+            op::place(&mut walks, op::shr::<{ ROOTS_BITS as i32 }>(tree));
         }
-        view.descend::<LEAF_KEYS>(
+        rooted.noted(noted);
+        descend::<LEAF_KEYS>(
+            walks,
             scratch,
-            found,
             |line, window| op::rank_first::<16>(line, window),
             |line, window| op::rank_first::<LEAF_KEYS>(line, window),
         );

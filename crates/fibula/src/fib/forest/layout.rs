@@ -5,9 +5,7 @@ use core::marker::PhantomData;
 use crate::fib::parts::upper::Blocks;
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
-
-/// Words of a line.
-pub(super) const WORDS: usize = 16;
+use crate::simd::{NODE_WORDS as WORDS, Nodes};
 
 /// A cache line: an inner node's keys, or a leaf's keys and behind them its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +18,16 @@ impl Line {
     /// Keys that no window is above.
     pub(super) const EMPTY: Self = Self([u32::MAX; WORDS]);
 }
+
+impl AsRef<[u32; WORDS]> for Line {
+    #[inline(always)]
+    fn as_ref(&self) -> &[u32; WORDS] {
+        &self.0
+    }
+}
+
+/// Lines at the end that belong to no tree.
+pub(super) const PADDING: usize = Nodes::<Line>::MARGIN;
 
 /// Children of an inner node: a key between any two.
 pub(super) const CHILDREN: usize = WORDS + 1;
@@ -41,11 +49,12 @@ pub(super) const ROOTS_BITS: u32 = 3;
 /// Most roots above the innermost nodes.
 pub(super) const ROOTS_MAX: usize = 5;
 
-/// Lines of a full tree of so many levels of inner nodes.
-pub(super) const TREE_LINES: [u32; ROOTS_MAX + 2] = {
-    let mut lines = [1; ROOTS_MAX + 2];
+/// Lines of a full tree of so many levels of inner nodes; none behind [`ROOTS_MAX`] and one more.
+pub(super) const TREE_LINES: [u32; 1 << ROOTS_BITS] = {
+    let mut lines = [0; 1 << ROOTS_BITS];
+    lines[0] = 1;
     let mut level = 1;
-    while level < lines.len() {
+    while level < ROOTS_MAX + 2 {
         lines[level] = 1 + CHILDREN as u32 * lines[level - 1];
         level += 1;
     }
@@ -107,7 +116,7 @@ pub struct Forest<K> {
     pub(super) direct: Buffer<u32>,
     /// By ground and window: the first line of a tree, and its roots.
     pub(super) slots: Buffer<u32>,
-    /// The trees, every node before its children.
+    /// The trees, every node before its children; and padding.
     pub(super) lines: Buffer<Line>,
     /// Keys of a leaf: [`NARROW`] or [`WIDE`].
     pub(super) leaf_keys: u32,

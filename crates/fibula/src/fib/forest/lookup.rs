@@ -5,12 +5,10 @@ use crate::fib::parts::upper;
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{self, LANES, Present, half_of, put};
+use crate::simd::{self, LANES, NODE_WORDS as WORDS, Nodes, Present, Walks, half_of, put};
 
 use super::kernel;
-use super::layout::{
-    Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, WORDS, block_bit, cut, head, slot, window,
-};
+use super::layout::{Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, block_bit, cut, head, slot, window};
 
 /// A table as kernels see it.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +17,7 @@ pub(super) struct View<'a> {
     pub(super) first: u32,
     pub(super) direct: &'a [u32],
     pub(super) slots: &'a [u32],
-    pub(super) lines: &'a [Line],
+    pub(super) nodes: Nodes<'a, Line>,
 }
 
 /// What the stages of a block leave to one another.
@@ -44,25 +42,30 @@ impl Scratch {
     }
 }
 
-/// How many of the first `COUNT` words of a line lie strictly below `key`, which ascend: halving without a branch.
+/// How many of the first `COUNT` words of a line lie strictly below `key`, which ascend: two or three say which third
+/// of some to look at, two more say the rest. No branch, and at most three loads deep.
 #[inline(always)]
 pub(super) fn rank_first<const COUNT: u32>(line: &[u32; WORDS], key: u32) -> u32 {
-    let (mut first, mut count) = (0, COUNT as usize);
-    while count > 1 {
-        let half = count / 2;
-        first += if line[(first + half - 1) % WORDS] < key { half } else { 0 };
-        count -= half;
+    let below = |at: u32| u32::from(line[at as usize % WORDS] < key);
+    let first = if COUNT == WORDS as u32 { 8 * below(7) } else { 0 };
+    let mut third = 3 * (below(first + 2) + below(first + 5));
+    if COUNT == NARROW {
+        third += 3 * below(8);
     }
-    (first + usize::from(line[first % WORDS] < key)) as u32
+    // Behind the last key stands none.
+    let second =
+        if COUNT == NARROW { below(third + 1) & u32::from(third < 9) } else { below(first + third + 1) };
+    let second = if COUNT == WIDE { second & u32::from(third < 6) } else { second };
+    first + third + below(first + third) + second
 }
 
 /// The value of a leaf behind so many of its keys.
 #[inline(always)]
-fn value<const LEAF_KEYS: u32>(line: &Line, rank: u32) -> u32 {
+fn value<const LEAF_KEYS: u32>(line: &[u32; WORDS], rank: u32) -> u32 {
     if LEAF_KEYS == NARROW {
-        half_of(&line.0, (2 * LEAF_KEYS + rank) as usize % (2 * WORDS)).into()
+        half_of(line, (2 * LEAF_KEYS + rank) as usize % (2 * WORDS)).into()
     } else {
-        line.0[(LEAF_KEYS + rank) as usize % WORDS]
+        line[(LEAF_KEYS + rank) as usize % WORDS]
     }
 }
 
@@ -79,50 +82,42 @@ impl View<'_> {
         let window = window(upper);
         let tree = self.slots[slot(self.direct[(index as usize).min(self.direct.len() - 1)], window)];
         let mut at = tree >> ROOTS_BITS;
-        for roots in (0..=tree as usize & ((1 << ROOTS_BITS) - 1)).rev() {
-            at += 1 + inner(&self.lines[at as usize].0, window) * TREE_LINES[roots % TREE_LINES.len()];
+        for roots in (0..=tree & ((1 << ROOTS_BITS) - 1)).rev() {
+            at = child(self.nodes, at, window, roots, &inner);
         }
-        let line = &self.lines[at as usize];
-        value::<LEAF_KEYS>(line, leaf(&line.0, window))
+        let line = self.nodes.at(at);
+        value::<LEAF_KEYS>(line, leaf(line, window))
     }
+}
 
-    /// From slots to values, for windows and places of trees: the stages that search nodes. No key waits for another,
-    /// and no branch depends on one but for the number of roots.
-    #[inline(always)]
-    pub(super) fn descend<const LEAF_KEYS: u32>(
-        self,
-        scratch: &Scratch,
-        found: &mut [[u32; LANES]],
-        inner: impl Fn(&[u32; WORDS], u32) -> u32,
-        leaf: impl Fn(&[u32; WORDS], u32) -> u32,
-    ) {
-        let windows = scratch.windows.as_flattened();
-        let found = found.as_flattened_mut();
-        for &lane in scratch.rooted.lanes() {
-            let lane = usize::from(lane);
-            let (mut at, window) = (found[lane], windows[lane]);
-            for roots in (1..=scratch.roots.as_flattened()[lane] as usize).rev() {
-                at += 1 + inner(&self.lines[at as usize].0, window) * TREE_LINES[roots % TREE_LINES.len()];
-            }
-            put(&mut found[lane], at);
-        }
-        // By fours, all of them searched before the first is stored.
-        let fours = || windows.as_chunks::<4>().0.iter();
-        for (places, windows) in found.as_chunks_mut::<4>().0.iter_mut().zip(fours()) {
-            let next: [u32; 4] = core::array::from_fn(|lane| {
-                let at = places[lane];
-                at + 1 + inner(&self.lines[at as usize].0, windows[lane])
-            });
-            places.iter_mut().zip(next).for_each(|(place, next)| put(place, next));
-        }
-        for (places, windows) in found.as_chunks_mut::<4>().0.iter_mut().zip(fours()) {
-            let values: [u32; 4] = core::array::from_fn(|lane| {
-                let line = &self.lines[places[lane] as usize];
-                value::<LEAF_KEYS>(line, leaf(&line.0, windows[lane]))
-            });
-            places.iter_mut().zip(values).for_each(|(place, value)| put(place, value));
+/// The child of a node that so many levels of inner nodes follow.
+#[inline(always)]
+fn child(
+    nodes: Nodes<'_, Line>,
+    at: u32,
+    window: u32,
+    levels: u32,
+    inner: impl Fn(&[u32; WORDS], u32) -> u32,
+) -> u32 {
+    at + 1 + inner(nodes.at(at), window) * TREE_LINES[levels as usize % TREE_LINES.len()]
+}
+
+/// From trees to values: the stages that search nodes. No key waits for another, and no branch depends on one but for
+/// the number of roots.
+#[inline(always)]
+pub(super) fn descend<const LEAF_KEYS: u32>(
+    mut walks: Walks<'_, Line>,
+    scratch: &Scratch,
+    inner: impl Fn(&[u32; WORDS], u32) -> u32,
+    leaf: impl Fn(&[u32; WORDS], u32) -> u32,
+) {
+    let (windows, roots) = (scratch.windows.as_flattened(), scratch.roots.as_flattened());
+    for lane in scratch.rooted.lanes().iter().map(|&lane| usize::from(lane)) {
+        for roots in (1..=roots[lane]).rev() {
+            walks.step(lane, |nodes, at| child(nodes, at, windows[lane], roots, &inner));
         }
     }
+    walks.descend(&scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
 /// A block of keys without vectors; lanes that lead to blocks are noted.
@@ -143,16 +138,17 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         put(window_of, window);
         put(place, slot(entry, window) as u32);
     }
-    for (lane, place) in found.as_flattened_mut().iter_mut().enumerate() {
-        let tree = view.slots[*place as usize];
-        let roots = tree & ((1 << ROOTS_BITS) - 1);
-        if roots > 0 {
-            scratch.rooted.lane(lane);
-            scratch.roots.as_flattened_mut()[lane] = roots;
+    let vectors = keys.len() / LANES;
+    let mut walks = Walks::new(view.nodes, found);
+    for at in 0..vectors {
+        let trees = walks.before().map(|slot| view.slots[slot as usize]);
+        scratch.roots[at] = trees.map(|tree| tree & ((1 << ROOTS_BITS) - 1));
+        for lane in (0..LANES).filter(|&lane| scratch.roots[at][lane] > 0) {
+            scratch.rooted.lane(at * LANES + lane);
         }
-        put(place, tree >> ROOTS_BITS);
+        walks.place(trees.map(|tree| tree >> ROOTS_BITS));
     }
-    view.descend::<LEAF_KEYS>(scratch, found, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
+    descend::<LEAF_KEYS>(walks, scratch, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
     let found = found.as_flattened();
     if found.iter().fold(0, |all, &value| all | value) & block_bit(LEAF_KEYS) != 0 {
         let blocked = |lane: &usize| found[*lane] & block_bit(LEAF_KEYS) != 0;
@@ -164,7 +160,7 @@ impl<K: Key> Forest<K> {
     #[inline]
     fn view(&self) -> View<'_> {
         let Self { direct_bits, first, .. } = *self;
-        View { direct_bits, first, direct: &self.direct, slots: &self.slots, lines: &self.lines }
+        View { direct_bits, first, direct: &self.direct, slots: &self.slots, nodes: Nodes::new(&self.lines) }
     }
 
     /// What a value says: a next hop, or what its block has for the key.

@@ -111,9 +111,22 @@ impl Noted {
     /// Notes the lanes of vector `at` whose bits are set.
     #[inline]
     pub(crate) fn vector(&mut self, at: usize, bits: u32) {
-        let lanes: &mut [u8; LANES] = self.lanes[self.count..].first_chunk_mut().expect("room for a vector");
+        self.count = self.vector_behind(self.count, at, bits);
+    }
+
+    /// For those who note many vectors: as [`vector`](Self::vector) behind so many noted lanes, a number that the caller
+    /// keeps (in a register) and in the end gives to [`noted`](Self::noted). Returns the next one.
+    #[inline(always)]
+    pub(crate) fn vector_behind(&mut self, count: usize, at: usize, bits: u32) -> usize {
+        let lanes: &mut [u8; LANES] = self.lanes[count..].first_chunk_mut().expect("room for a vector");
         *lanes = lanes_of(bits, at);
-        self.count += bits.count_ones() as usize;
+        count + bits.count_ones() as usize
+    }
+
+    /// So many lanes were noted.
+    #[inline]
+    pub(crate) fn noted(&mut self, count: usize) {
+        self.count = count;
     }
 }
 

@@ -4,7 +4,7 @@
 
 use core::arch::aarch64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
+use crate::simd::{Bytes, Clamped, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = uint32x4x2_t;
@@ -212,8 +212,8 @@ operations! { "neon"
         and(words, m)
     }
 
-    /// The next vector of places; an offset beyond the last word becomes that of the last word.
-    fn place(places: &mut Places<'_>, offset: V) -> () {
+    /// The next vector of places; one beyond the last becomes the last.
+    fn place[P: Clamped](places: &mut P, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
+use crate::simd::{Bytes, Clamped, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -167,8 +167,8 @@ operations! { "avx2,bmi2"
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
     }
 
-    /// The next vector of places; an offset beyond the last word becomes that of the last word.
-    fn place(places: &mut Places<'_>, offset: V) -> () {
+    /// The next vector of places; one beyond the last becomes the last.
+    fn place[P: Clamped](places: &mut P, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
