@@ -138,15 +138,20 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         put(window_of, window);
         put(place, slot(entry, window) as u32);
     }
-    let vectors = keys.len() / LANES;
+    let mut noted = 0;
+    let roots = scratch.roots.as_flattened_mut();
+    for (lane, (place, roots)) in found.as_flattened_mut().iter_mut().zip(roots).enumerate() {
+        let tree = view.slots[*place as usize];
+        *roots = tree & ((1 << ROOTS_BITS) - 1);
+        // Without a branch: one lane in eight has some.
+        noted = scratch.rooted.lane_behind(noted, lane, *roots > 0);
+        put(place, tree >> ROOTS_BITS);
+    }
+    scratch.rooted.noted(noted);
     let mut walks = Walks::new(view.nodes, found);
-    for at in 0..vectors {
-        let trees = walks.before().map(|slot| view.slots[slot as usize]);
-        scratch.roots[at] = trees.map(|tree| tree & ((1 << ROOTS_BITS) - 1));
-        for lane in (0..LANES).filter(|&lane| scratch.roots[at][lane] > 0) {
-            scratch.rooted.lane(at * LANES + lane);
-        }
-        walks.place(trees.map(|tree| tree >> ROOTS_BITS));
+    for _ in 0..keys.len() / LANES {
+        let places = *walks.before();
+        walks.place(places);
     }
     descend::<LEAF_KEYS>(walks, scratch, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
     let found = found.as_flattened();

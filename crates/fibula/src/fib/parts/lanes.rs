@@ -123,6 +123,13 @@ impl Noted {
         count + bits.count_ones() as usize
     }
 
+    /// As [`vector_behind`](Self::vector_behind) for one lane, if it is to be noted.
+    #[inline(always)]
+    pub(crate) fn lane_behind(&mut self, count: usize, lane: usize, noted: bool) -> usize {
+        self.lanes[count] = lane as u8;
+        count + usize::from(noted)
+    }
+
     /// So many lanes were noted.
     #[inline]
     pub(crate) fn noted(&mut self, count: usize) {
