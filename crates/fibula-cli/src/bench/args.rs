@@ -20,7 +20,7 @@ use crate::isa::IsaArgs;
 /// scalar' what one without vectors does.
 ///
 /// Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core, several by
-/// the wall's clock. Nobody's keys are prefetched by software.
+/// the wall's clock. The keys of the next batch are prefetched, everybody's.
 ///
 /// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
 /// named, with their reason. Wrong answers of rivals are counted and named, too, and leave the others' figures

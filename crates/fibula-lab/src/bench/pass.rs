@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fibula::fib::Fib;
 use fibula::net::{Key, Keys, NextHop};
-use fibula::simd::Present;
+use fibula::simd::{Present, fetch};
 
 use super::clock::Spent;
 use super::native::{Prepared, Shape, Structure};
@@ -158,9 +158,13 @@ fn batches<T>(
     results: &mut [Option<NextHop>],
     ask: impl Fn(&[T], &mut [Option<NextHop>]),
 ) {
-    for keys in keys.chunks(batch) {
-        let results = &mut results[..keys.len()];
-        ask(black_box(keys), results);
+    let mut done = 0;
+    for batch_keys in keys.chunks(batch) {
+        done += batch_keys.len();
+        // As for everybody: the keys of the next batch are asked for before this one is looked up.
+        fetch(&keys[done..keys.len().min(done + batch)]);
+        let results = &mut results[..batch_keys.len()];
+        ask(black_box(batch_keys), results);
         black_box(results);
     }
 }

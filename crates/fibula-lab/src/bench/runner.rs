@@ -318,7 +318,7 @@ impl<K: Key> Bench<'_, K> {
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
             huge_pages: memory.is_some_and(|memory| memory.huge_bytes > 0),
-            key_prefetch: "none".to_owned(),
+            key_prefetch: if cell.batch > 1 { "next batch" } else { "none" }.to_owned(),
             order: cell.order.name().to_owned(),
             clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),
             mlps_wall: median(&mlps_wall),

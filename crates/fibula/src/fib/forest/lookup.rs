@@ -107,15 +107,23 @@ fn child(
 #[inline(always)]
 pub(super) fn descend<const LEAF_KEYS: u32>(
     mut walks: Walks<'_, Line>,
-    scratch: &Scratch,
+    scratch: &mut Scratch,
     inner: impl Fn(&[u32; WORDS], u32) -> u32,
     leaf: impl Fn(&[u32; WORDS], u32) -> u32,
 ) {
-    let (windows, roots) = (scratch.windows.as_flattened(), scratch.roots.as_flattened());
-    for lane in scratch.rooted.lanes().iter().map(|&lane| usize::from(lane)) {
-        for roots in (1..=roots[lane]).rev() {
-            walks.step(lane, |nodes, at| child(nodes, at, windows[lane], roots, &inner));
+    let Scratch { windows, roots, rooted, .. } = scratch;
+    let (windows, roots) = (windows.as_flattened(), roots.as_flattened_mut());
+    // Root by root: those who have more than one are few.
+    let mut count = rooted.lanes().len();
+    while count > 0 {
+        let mut left = 0;
+        for at in 0..count {
+            let lane = usize::from(rooted.lanes()[at]);
+            walks.step(lane, |nodes, place| child(nodes, place, windows[lane], roots[lane], &inner));
+            roots[lane] -= 1;
+            left = rooted.lane_behind(left, lane, roots[lane] > 0);
         }
+        count = left;
     }
     walks.descend(&scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
