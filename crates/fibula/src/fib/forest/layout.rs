@@ -88,7 +88,7 @@ pub(super) const fn cut<K: Key>() -> Cut {
             let upper_bits = K::BITS - K::BITS / 4;
             Cut { upper_bits, direct_least: 1, direct_most: if upper_bits > 2 { 2 } else { 1 } }
         }
-        _ => Cut { upper_bits: 48, direct_least: 16, direct_most: 20 },
+        _ => Cut { upper_bits: 48, direct_least: 16, direct_most: 19 },
     }
 }
 
