@@ -34,9 +34,10 @@ mod x86;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) use aarch64::neon;
 pub(crate) use stamp::{kernel, operations};
-use table::Clamped;
 pub use table::fetch;
-pub(crate) use table::{Bytes, Halves, NODE_WORDS, Nodes, Places, Walks, Words, byte_of, half_of, put};
+pub(crate) use table::{
+    Bounded, Bytes, Halves, NODE_WORDS, Nodes, Places, Walks, Words, byte_of, half_of, put,
+};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 

@@ -101,30 +101,82 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// Vectors of lanes that are filled one after the other with what is no more than a bound.
+pub(crate) struct Bounded<'a> {
+    /// What no lane of the first `filled` vectors is above.
+    last: u32,
+    at: &'a mut [[u32; LANES]],
+    filled: usize,
+}
+
+impl Bounded<'_> {
+    /// The bound.
+    #[inline]
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// The lanes of the next vector, for those who write nothing above the bound there.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub(super) fn next(&mut self) -> &mut [u32; LANES] {
+        self.filled += 1;
+        &mut self.at[self.filled - 1]
+    }
+
+    /// What stands where the next vector will.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub(crate) fn before(&self) -> &[u32; LANES] {
+        &self.at[self.filled]
+    }
+
+    /// One more vector; lanes above the bound become the bound.
+    #[inline]
+    pub(crate) fn push(&mut self, lanes: [u32; LANES]) {
+        let last = self.last;
+        *self.next() = lanes.map(|lane| lane.min(last));
+    }
+
+    /// All lanes that are filled.
+    #[inline]
+    fn filled(&mut self) -> &mut [u32] {
+        self.at[..self.filled].as_flattened_mut()
+    }
+}
+
 /// Byte offsets at which a table is read one lane after the other; where they stood are the values then.
 ///
 /// A gather costs as much as so many loads and keeps others from starting: kernels that gather at one level and load
 /// lane by lane at the next are faster than those that do either at both.
 pub(crate) struct Places<'a> {
     table: Bytes<'a>,
-    /// Those of the first `filled` vectors are at most `table.last()`.
-    at: &'a mut [[u32; LANES]],
-    filled: usize,
+    at: Bounded<'a>,
 }
 
 impl<'a> Places<'a> {
     /// No places yet, and room for them.
     #[inline]
     pub(crate) fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
-        Self { table, at, filled: 0 }
+        Self { at: Bounded { last: table.last(), at, filled: 0 }, table }
+    }
+
+    /// The places, to be filled.
+    #[inline]
+    pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
+        &mut self.at
     }
 
     /// Puts the values of 2^`WIDTH` bytes where their places stood.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn read<const WIDTH: u32>(self) {
+    pub(crate) fn read<const WIDTH: u32>(mut self) {
         let start = self.table.slice().as_ptr().cast::<u8>();
-        for lane in self.at[..self.filled].as_flattened_mut() {
+        for lane in self.at.filled() {
             // SAFETY: every offset is at most that of the table's last word.
             let place = unsafe { start.add(*lane as usize) };
             let value = match WIDTH {
@@ -188,39 +240,28 @@ impl<'a, N: AsRef<[u32; NODE_WORDS]>> Nodes<'a, N> {
 /// Places of nodes, one a lane, on the way down.
 pub(crate) struct Walks<'a, N> {
     nodes: Nodes<'a, N>,
-    /// Those of the first `filled` vectors are at most `nodes.last()`.
-    at: &'a mut [[u32; LANES]],
-    filled: usize,
+    at: Bounded<'a>,
 }
 
 impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
     /// No places yet, and room for them.
     #[inline]
     pub(crate) fn new(nodes: Nodes<'a, N>, at: &'a mut [[u32; LANES]]) -> Self {
-        Self { nodes, at, filled: 0 }
+        Self { nodes, at: Bounded { last: nodes.last(), at, filled: 0 } }
     }
 
-    /// What stands where the next vector of places will.
-    ///
-    /// # Panics
-    /// When there is no room.
+    /// The places, to be filled.
     #[inline]
-    pub(crate) fn before(&self) -> &[u32; LANES] {
-        &self.at[self.filled]
+    pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
+        &mut self.at
     }
 
-    /// One more vector of places; one beyond the last node becomes the last.
-    #[inline]
-    pub(crate) fn place(&mut self, places: [u32; LANES]) {
-        let last = self.nodes.last();
-        *self.next() = places.map(|place| place.min(last));
-    }
-
-    /// The place of a lane becomes what `to` makes of it, as in [`place`](Self::place).
+    /// The place of a lane becomes what `to` makes of it, the last node where that is beyond it.
     #[inline(always)]
     pub(crate) fn step(&mut self, lane: usize, to: impl FnOnce(Nodes<'a, N>, u32) -> u32) {
-        let place = &mut self.at[..self.filled].as_flattened_mut()[lane];
-        put(place, to(self.nodes, *place).min(self.nodes.last()));
+        let last = self.at.last;
+        let place = &mut self.at.filled()[lane];
+        put(place, to(self.nodes, *place).min(last));
     }
 
     /// Replaces all places by what `value` makes of the child there whose number `rank` gives, child 0 being the node
@@ -234,9 +275,9 @@ impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
         rank: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
         value: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
     ) {
-        let Self { nodes: Nodes(nodes), at, filled } = self;
-        let places = at[..filled].as_flattened_mut().as_chunks_mut::<4>().0;
-        let keys = keys[..filled].as_flattened().as_chunks::<4>().0;
+        let Self { nodes: Nodes(nodes), mut at } = self;
+        let keys = keys[..at.filled].as_flattened().as_chunks::<4>().0;
+        let places = at.filled().as_chunks_mut::<4>().0;
         for (places, keys) in places.iter_mut().zip(keys) {
             let children: [u32; 4] = core::array::from_fn(|lane| {
                 let place = places[lane];
@@ -255,44 +296,6 @@ impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
             });
             places.iter_mut().zip(values).for_each(|(place, value)| put(place, value));
         }
-    }
-}
-
-/// Vectors of lanes that are filled with what is clamped first.
-pub(super) trait Clamped {
-    /// The last value that may be written into [`next`](Self::next).
-    fn last(&self) -> u32;
-
-    /// The lanes of the next vector, for those who write nothing above [`last`](Self::last) there.
-    ///
-    /// # Panics
-    /// When there is no room.
-    fn next(&mut self) -> &mut [u32; LANES];
-}
-
-impl<N: AsRef<[u32; NODE_WORDS]>> Clamped for Walks<'_, N> {
-    #[inline]
-    fn last(&self) -> u32 {
-        self.nodes.last()
-    }
-
-    #[inline]
-    fn next(&mut self) -> &mut [u32; LANES] {
-        self.filled += 1;
-        &mut self.at[self.filled - 1]
-    }
-}
-
-impl Clamped for Places<'_> {
-    #[inline]
-    fn last(&self) -> u32 {
-        self.table.last()
-    }
-
-    #[inline]
-    fn next(&mut self) -> &mut [u32; LANES] {
-        self.filled += 1;
-        &mut self.at[self.filled - 1]
     }
 }
 

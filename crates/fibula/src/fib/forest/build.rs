@@ -11,8 +11,9 @@ use crate::net::{Key, NextHop, Routes};
 use super::NAME;
 use super::layout::{
     CHILDREN, Cut, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, ROOTS_MAX, SHIFT_BITS, SLOTS_MAX, WIDE,
-    block_bit, cut, head, window,
+    below_bit, block_bit, cut, head, window,
 };
+use super::record::Records;
 
 /// Intervals a slot may have on average before a direct entry is not cut into more of them.
 const SLOT_INTERVALS: usize = 2;
@@ -27,27 +28,28 @@ impl<K: Key> Forest<K> {
     /// Builds the engine.
     ///
     /// # Errors
-    /// When memory runs out, and beyond 2^26 slots, 2^29 lines or 2^31 blocks.
+    /// When memory runs out, and beyond 2^26 slots, 2^29 lines, 2^30 words of records or 2^30 blocks.
     pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let mut intervals = Intervals::default();
         let bits = cut::<K>().upper_bits;
-        let mut blocks =
+        let blocks =
             upper::split(routes, Merge::EqualNeighbours, bits, &mut budget, |start, leads, budget| {
                 budget.push(&mut intervals.starts, start)?;
                 budget.push(
                     &mut intervals.values,
                     match leads {
                         Leads::To(next_hop) => NextHop::word(next_hop).into(),
-                        Leads::Block(block) => BLOCK | u64::from(block),
+                        Leads::Block(block) => BELOW | u64::from(block),
                     },
                 )
             })
             .map_err(refused)?;
-        let leaf_keys = intervals.encode::<K>(&mut blocks, &mut budget).map_err(refused)?;
-        limit("blocks", 1 << 31, blocks.first.len() as u64)?;
-        limit("ranges inside blocks", 1 << 32, blocks.ends.len() as u64)?;
+        let (leaf_keys, mut below) = intervals.encode(blocks, &mut budget).map_err(refused)?;
+        limit("words of records", 1 << 30, below.records.words.len() as u64)?;
+        limit("blocks", 1 << 30, below.blocks.first.len() as u64)?;
+        limit("ranges inside blocks", 1 << 32, below.blocks.ends.len() as u64)?;
         // What fits trees of the most roots; windows are 32 bits, so that no tree comes near it before memory ends.
         let most = (u64::from(leaf_keys) + 1) * (CHILDREN as u64).pow(ROOTS_MAX as u32 + 1);
         limit("intervals", most, intervals.starts.len() as u64)?;
@@ -59,8 +61,9 @@ impl<K: Key> Forest<K> {
         let Intervals { starts, values } = intervals;
         budget.free(starts);
         budget.free(values);
-        blocks.shrink(&mut budget);
-        fib.blocks = blocks;
+        below.records.finish(&mut budget).map_err(refused)?;
+        below.blocks.shrink(&mut budget);
+        Below { records: fib.records, blocks: fib.blocks } = below;
         budget.reserve(&mut fib.lines, PADDING).map_err(refused)?;
         fib.lines.resize(fib.lines.len() + PADDING, Line::EMPTY);
         budget.shrink(&mut fib.direct);
@@ -74,8 +77,17 @@ fn limit(what: &'static str, most: u64, count: u64) -> Result<(), BuildError> {
     if count > most { Err(BuildError::limit(NAME, what, most, count)) } else { Ok(()) }
 }
 
-/// In a value that is not encoded yet: a block.
+/// In a value that is not encoded yet: not a next hop.
+const BELOW: u64 = 1 << 33;
+
+/// In such a value: a block.
 const BLOCK: u64 = 1 << 32;
+
+/// What stands below values.
+struct Below {
+    records: Records,
+    blocks: Blocks<u128>,
+}
 
 /// The intervals of the upper parts, ascending from 0 on.
 #[derive(Default)]
@@ -85,31 +97,44 @@ struct Intervals {
 }
 
 impl Intervals {
-    /// Makes values what leaves hold; the keys of a leaf. Next hops that no value can hold become blocks.
-    fn encode<K: Key>(&mut self, blocks: &mut Blocks<u128>, budget: &mut Budget) -> Result<u32, OutOfMemory> {
-        let fits =
-            |leaf_keys| self.values.iter().all(|&value| value & !BLOCK < u64::from(block_bit(leaf_keys)));
-        let leaf_keys = if fits(NARROW) { NARROW } else { WIDE };
-        let bit = block_bit(leaf_keys);
+    /// Makes values what leaves hold; the keys of a leaf, and what stands below values. Blocks that a record can hold
+    /// become one, and next hops that no value can.
+    fn encode(&mut self, mut all: Blocks<u128>, budget: &mut Budget) -> Result<(u32, Below), OutOfMemory> {
+        let mut below = Below { records: Records::default(), blocks: Blocks::default() };
         let mut last = None;
         for value in &mut *self.values {
             let word = *value as u32;
-            if *value & BLOCK != 0 {
-                *value = u64::from(word | bit);
-            } else if word >= bit {
-                let block = match last {
-                    Some((id, block)) if id == word => block,
-                    _ => {
-                        let end = upper::lower_max::<K, u128>(cut::<K>().upper_bits);
-                        blocks.push_whole(end, word, budget)?;
-                        blocks.first.len() as u32 - 1
+            if *value & BELOW != 0 {
+                let block = word as usize;
+                *value = match below.records.push_block(&all, block, budget)? {
+                    Some(place) => BELOW | place as u64,
+                    None => {
+                        let pieces = all.pieces(block);
+                        below.blocks.push(&all.ends[pieces.clone()], &all.next_hops[pieces], budget)?;
+                        BELOW | BLOCK | (below.blocks.first.len() as u64 - 1)
                     }
                 };
-                last = Some((word, block));
-                *value = u64::from(block | bit);
+            } else if word >= below_bit(WIDE) {
+                let place = match last {
+                    Some((id, place)) if id == word => place,
+                    _ => below.records.push_whole(word, budget)?,
+                };
+                last = Some((word, place));
+                *value = BELOW | place as u64;
             }
         }
-        Ok(leaf_keys)
+        all.free(budget);
+        let fits = |value: u64| match value & BELOW {
+            0 => value < below_bit(NARROW).into(),
+            _ => value & !(BELOW | BLOCK) < block_bit(NARROW).into(),
+        };
+        let leaf_keys = if self.values.iter().all(|&value| fits(value)) { NARROW } else { WIDE };
+        for value in &mut *self.values {
+            let bit = |told: u64, bit: u32| if *value & told != 0 { bit } else { 0 };
+            let bits = bit(BELOW, below_bit(leaf_keys)) | bit(BLOCK, block_bit(leaf_keys));
+            *value = u64::from(*value as u32 | bits);
+        }
+        Ok((leaf_keys, below))
     }
 
     /// The interval that holds an upper part that is not before that of interval `from`.
@@ -158,6 +183,7 @@ impl<'a, K: Key> Planting<'a, K> {
             slots: Buffer::new(),
             lines: Buffer::new(),
             leaf_keys,
+            records: Records::default(),
             blocks: Blocks::default(),
             keys: PhantomData,
         };

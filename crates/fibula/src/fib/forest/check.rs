@@ -5,9 +5,10 @@ use crate::fib::parts::upper;
 use crate::net::Key;
 
 use super::layout::{
-    CHILDREN, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, block_bit,
-    cut, window,
+    CHILDREN, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, below_bit,
+    block_bit, cut, window,
 };
+use super::record::{PREFIXES, READ_WORDS};
 
 impl<K: Key> Forest<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
@@ -21,7 +22,7 @@ impl<K: Key> Forest<K> {
         let last = u64::from(self.first) + entries as u64 - 2;
         holds(last < 1 << self.direct_bits, "(1) leading bits are that many", entries)?;
 
-        let mut walk = Walk { fib: self, lines_done: 0, last_tree: None };
+        let mut walk = Walk { fib: self, lines_done: 0, last_tree: None, records: self.record_places()? };
         let mut slots_done = 0;
         let inside = u32::from(cut.upper_bits) - self.direct_bits;
         for (at, &entry) in self.direct.iter().enumerate() {
@@ -50,23 +51,41 @@ impl<K: Key> Forest<K> {
         self.blocks(walk.fib.blocks.first.len())
     }
 
+    /// Where records begin, ascending.
+    fn record_places(&self) -> Result<Vec<usize>, CheckError> {
+        let holds = CheckError::unless;
+        let words = &self.records.words;
+        let end = words.len().checked_sub(READ_WORDS);
+        let end = end.ok_or(CheckError::new("(6) padding follows the records", words.len()))?;
+        let mut places = Vec::new();
+        let mut done = 0;
+        while done < end {
+            let count = (words[done] >> 32) as usize;
+            holds(count <= PREFIXES, "(6) a record has few prefixes", done)?;
+            places.push(done);
+            done += 1 + 2 * count;
+        }
+        holds(done == end && words[end..].iter().all(|&word| word == 0), "(6) padding is empty", done)?;
+        Ok(places)
+    }
+
     fn blocks(&self, count: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let blocks = &self.blocks;
-        holds(blocks.next_hops.len() == blocks.ends.len(), "(6) a next hop a piece", blocks.ends.len())?;
+        holds(blocks.next_hops.len() == blocks.ends.len(), "(7) a next hop a piece", blocks.ends.len())?;
         let mut done = 0;
         for at in 0..count {
             let pieces = blocks.pieces(at);
-            holds(pieces.start == done && pieces.end > done, "(6) blocks follow one another", at)?;
+            holds(pieces.start == done && pieces.end > done, "(7) blocks follow one another", at)?;
             done = pieces.end;
             let ends = &blocks.ends[pieces.clone()];
-            holds(ends.windows(2).all(|pair| pair[0] < pair[1]), "(6) pieces ascend", at)?;
+            holds(ends.windows(2).all(|pair| pair[0] < pair[1]), "(7) pieces ascend", at)?;
             let last = upper::lower_max::<K, u128>(cut::<K>().upper_bits);
-            holds(ends.last() == Some(&last), "(6) the last piece ends the block", at)?;
+            holds(ends.last() == Some(&last), "(7) the last piece ends the block", at)?;
             let next_hops = &blocks.next_hops[pieces];
-            holds(next_hops.windows(2).all(|pair| pair[0] != pair[1]), "(6) neighbours differ", at)?;
+            holds(next_hops.windows(2).all(|pair| pair[0] != pair[1]), "(7) neighbours differ", at)?;
         }
-        holds(done == blocks.ends.len(), "(6) every piece belongs to a block", done)
+        holds(done == blocks.ends.len(), "(7) every piece belongs to a block", done)
     }
 }
 
@@ -76,6 +95,8 @@ struct Walk<'a, K> {
     lines_done: usize,
     /// The tree of the slot before.
     last_tree: Option<u32>,
+    /// Where records begin.
+    records: Vec<usize>,
 }
 
 impl<K: Key> Walk<'_, K> {
@@ -137,9 +158,14 @@ impl<K: Key> Walk<'_, K> {
             "(5) the last value fills up",
             place,
         )?;
-        let bit = block_bit(leaf_keys);
-        let blocks = self.fib.blocks.first.len();
-        let known = |&value: &u32| value & bit == 0 || ((value & !bit) as usize) < blocks;
-        holds(values.iter().all(known), "(5) a value is a next hop or a block", place)
+        let known = |&value: &u32| {
+            let place = (value & (block_bit(leaf_keys) - 1)) as usize;
+            match (value & below_bit(leaf_keys), value & block_bit(leaf_keys)) {
+                (0, _) => true,
+                (_, 0) => self.records.binary_search(&place).is_ok(),
+                _ => place < self.fib.blocks.first.len(),
+            }
+        };
+        holds(values.iter().all(known), "(5) a value is a next hop, a record or a block", place)
     }
 }

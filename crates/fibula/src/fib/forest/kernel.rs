@@ -3,12 +3,12 @@
 use crate::net::Key;
 use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
 
-use super::layout::{GROUND, ROOTS_BITS, SHIFT_BITS, block_bit, cut, head, window};
+use super::layout::{GROUND, ROOTS_BITS, SHIFT_BITS, below_bit, cut, head, window};
 use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
 use crate::fib::parts::upper;
 
 kernel! {
-    /// The values of a block of keys; lanes that lead to blocks are noted.
+    /// The values of a block of keys; lanes whose values lead below are noted.
     pub(super) fn block<K: Key>[const LEAF_KEYS: u32](
         view: View<'_>,
         keys: &[[K; LANES]],
@@ -46,7 +46,7 @@ kernel! {
             let entry = op::gather(direct, op::sub(op::shr_by(op::load(head), direct_at), first));
             let below = op::shrv(op::load(window), op::and(entry, shift));
             let slot = op::and(op::add(op::shr::<{ SHIFT_BITS as i32 }>(entry), below), ground);
-            op::place(&mut places, op::shl::<2>(slot));
+            op::place(places.lanes(), op::shl::<2>(slot));
         }
         places.read::<2>();
 
@@ -54,12 +54,12 @@ kernel! {
         let mut walks = Walks::new(view.nodes, found);
         let mut noted = 0;
         for (at, roots) in roots.iter_mut().enumerate().take(keys.len()) {
-            let tree = op::load(walks.before());
+            let tree = op::load(walks.lanes().before());
             let roots_of = op::and(tree, some);
             // Without asking whether there are any: one vector in two has some.
             op::store(roots, roots_of);
             noted = rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots_of)));
-            op::place(&mut walks, op::shr::<{ ROOTS_BITS as i32 }>(tree));
+            op::place(walks.lanes(), op::shr::<{ ROOTS_BITS as i32 }>(tree));
         }
         rooted.noted(noted);
         descend::<LEAF_KEYS>(
@@ -68,11 +68,11 @@ kernel! {
             |line, window| op::rank_first::<16>(line, window),
             |line, window| op::rank_first::<LEAF_KEYS>(line, window),
         );
-        let block = op::splat(const { block_bit(LEAF_KEYS) });
+        let below = op::splat(const { below_bit(LEAF_KEYS) });
         for (at, found) in found.iter().enumerate() {
-            let lanes = op::bits(op::test(op::load(found), block));
+            let lanes = op::bits(op::test(op::load(found), below));
             if lanes != 0 {
-                scratch.blocked.vector(at, lanes);
+                scratch.below.vector(at, lanes);
             }
         }
     }

@@ -7,6 +7,8 @@ use crate::memory::Buffer;
 use crate::net::{Family, Key};
 use crate::simd::{NODE_WORDS as WORDS, Nodes};
 
+use super::record::Records;
+
 /// A cache line: an inner node's keys, or a leaf's keys and behind them its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
@@ -38,9 +40,14 @@ pub(super) const NARROW: u32 = 10;
 /// Keys of a leaf whose values are 32 bits wide: 7 keys and 8 values are 60 bytes.
 pub(super) const WIDE: u32 = 7;
 
-/// In a value of a leaf of so many keys: a block, not a next hop.
-pub(super) const fn block_bit(leaf_keys: u32) -> u32 {
+/// In a value of a leaf of so many keys: not a next hop, but the place of a record, or with [`block_bit`] a block.
+pub(super) const fn below_bit(leaf_keys: u32) -> u32 {
     if leaf_keys == NARROW { 1 << 15 } else { 1 << 31 }
+}
+
+/// See [`below_bit`].
+pub(super) const fn block_bit(leaf_keys: u32) -> u32 {
+    below_bit(leaf_keys) / 2
 }
 
 /// Bits of a slot that say how many roots stand above the innermost nodes of its tree.
@@ -120,7 +127,9 @@ pub struct Forest<K> {
     pub(super) lines: Buffer<Line>,
     /// Keys of a leaf: [`NARROW`] or [`WIDE`].
     pub(super) leaf_keys: u32,
-    /// What upper parts lead to that hold longer prefixes, or a next hop that no value can.
+    /// What upper parts lead to that hold a few longer prefixes, or a next hop that no value can.
+    pub(super) records: Records,
+    /// What upper parts lead to that hold more.
     pub(super) blocks: Blocks<u128>,
     pub(super) keys: PhantomData<fn(K)>,
 }

@@ -8,7 +8,9 @@ use crate::net::{Key, NextHop};
 use crate::simd::{self, LANES, NODE_WORDS as WORDS, Nodes, Present, Walks, half_of, put};
 
 use super::kernel;
-use super::layout::{Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, block_bit, cut, head, slot, window};
+use super::layout::{
+    Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, below_bit, block_bit, cut, head, slot, window,
+};
 
 /// A table as kernels see it.
 #[derive(Debug, Clone, Copy)]
@@ -30,15 +32,15 @@ pub(super) struct Scratch {
     pub(super) roots: [[u32; LANES]; BLOCK],
     /// Lanes whose trees have roots.
     pub(super) rooted: Noted,
-    /// Lanes that lead to blocks.
-    pub(super) blocked: Noted,
+    /// Lanes whose values lead below.
+    pub(super) below: Noted,
 }
 
 impl Scratch {
     #[inline]
     fn new() -> Self {
         let empty = [[0; LANES]; BLOCK];
-        Self { heads: empty, windows: empty, roots: empty, rooted: Noted::new(), blocked: Noted::new() }
+        Self { heads: empty, windows: empty, roots: empty, rooted: Noted::new(), below: Noted::new() }
     }
 }
 
@@ -128,7 +130,7 @@ pub(super) fn descend<const LEAF_KEYS: u32>(
     walks.descend(&scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
-/// A block of keys without vectors; lanes that lead to blocks are noted.
+/// A block of keys without vectors; lanes whose values lead below are noted.
 pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     view: View<'_>,
     keys: &[[K; LANES]],
@@ -158,14 +160,14 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     scratch.rooted.noted(noted);
     let mut walks = Walks::new(view.nodes, found);
     for _ in 0..keys.len() / LANES {
-        let places = *walks.before();
-        walks.place(places);
+        let places = *walks.lanes().before();
+        walks.lanes().push(places);
     }
     descend::<LEAF_KEYS>(walks, scratch, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
     let found = found.as_flattened();
-    if found.iter().fold(0, |all, &value| all | value) & block_bit(LEAF_KEYS) != 0 {
-        let blocked = |lane: &usize| found[*lane] & block_bit(LEAF_KEYS) != 0;
-        (0..found.len()).filter(blocked).for_each(|lane| scratch.blocked.lane(lane));
+    if found.iter().fold(0, |all, &value| all | value) & below_bit(LEAF_KEYS) != 0 {
+        let below = |lane: &usize| found[*lane] & below_bit(LEAF_KEYS) != 0;
+        (0..found.len()).filter(below).for_each(|lane| scratch.below.lane(lane));
     }
 }
 
@@ -179,13 +181,29 @@ impl<K: Key> Forest<K> {
     /// What a value says: a next hop, or what its block has for the key.
     #[inline(always)]
     fn answer<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
-        let bit = const { block_bit(LEAF_KEYS) };
-        if value & bit == 0 { value } else { self.find_in_block(value & !bit, key) }
+        if value & const { below_bit(LEAF_KEYS) } == 0 {
+            value
+        } else {
+            self.find_below::<LEAF_KEYS>(value, key)
+        }
     }
 
-    #[cold]
-    fn find_in_block(&self, block: u32, key: K) -> u32 {
-        self.blocks.find(block as usize, upper::lower(key, cut::<K>().upper_bits))
+    /// What stands below a value for the key.
+    fn find_below<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
+        let lower = upper::lower(key, cut::<K>().upper_bits);
+        let place = (value & const { block_bit(LEAF_KEYS) - 1 }) as usize;
+        if value & const { block_bit(LEAF_KEYS) } == 0 {
+            self.records.find(place, lower)
+        } else {
+            self.blocks.find(place, lower)
+        }
+    }
+
+    /// Asks for the record that a value leads to, or for what is at that place.
+    #[inline(always)]
+    fn fetch_record<const LEAF_KEYS: u32>(&self, value: u32) {
+        let place = (value & const { block_bit(LEAF_KEYS) - 1 }) as usize;
+        simd::fetch(self.records.words.get(place..).and_then(|words| words.get(..3)).unwrap_or(&[]));
     }
 
     fn one<const LEAF_KEYS: u32>(&self, isa: Present, key: K) -> u32 {
@@ -209,12 +227,12 @@ impl<K: Key> Forest<K> {
             let next = keys.len().min(done)..keys.len().min(done + BLOCK * LANES);
             simd::fetch(&keys[next]);
             scratch.rooted.clear();
-            scratch.blocked.clear();
+            scratch.below.clear();
             kernel::block::<K, LEAF_KEYS>(isa, view, block, found, &mut scratch);
             let (block, found) = (block.as_flattened(), found.as_flattened_mut());
-            for lane in scratch.blocked.lanes().iter().map(|&lane| usize::from(lane)) {
-                found[lane] = self.answer::<LEAF_KEYS>(found[lane], block[lane]);
-            }
+            let below = || scratch.below.lanes().iter().map(|&lane| usize::from(lane));
+            below().for_each(|lane| self.fetch_record::<LEAF_KEYS>(found[lane]));
+            below().for_each(|lane| found[lane] = self.find_below::<LEAF_KEYS>(found[lane], block[lane]));
         });
     }
 }
@@ -239,7 +257,11 @@ impl<K: Key> Fib<K> for Forest<K> {
     }
 
     fn memory(&self) -> Memory {
-        memory::of(&self.direct) + memory::of(&self.slots) + memory::of(&self.lines) + self.blocks.memory()
+        memory::of(&self.direct)
+            + memory::of(&self.slots)
+            + memory::of(&self.lines)
+            + memory::of(&self.records.words)
+            + self.blocks.memory()
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -72,6 +72,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod record;
 #[cfg(test)]
 mod tests;
 

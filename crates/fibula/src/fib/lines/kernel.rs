@@ -27,7 +27,7 @@ kernel! {
         for keys in keys {
             let key = op::load(keys);
             let entry = op::gather(direct, op::shr_by(key, direct_at));
-            op::place(&mut places, op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
+            op::place(places.lanes(), op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
         }
         // The values are loaded one by one: while gathers are under way, nothing else begins.
         places.read::<WIDTH>();

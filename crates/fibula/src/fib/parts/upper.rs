@@ -72,14 +72,25 @@ impl<E: Lower> Blocks<E> {
         self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
     }
 
-    /// A block of one piece.
+    /// A block of these pieces.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn push_whole(&mut self, last: E, next_hop: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn push(&mut self, ends: &[E], next_hops: &[u32], budget: &mut Budget) -> Result<(), OutOfMemory> {
         budget.push(&mut self.first, self.ends.len() as u32)?;
-        budget.push(&mut self.ends, last)?;
-        budget.push(&mut self.next_hops, next_hop)
+        budget.reserve(&mut self.ends, ends.len())?;
+        self.ends.extend_from_slice(ends);
+        budget.reserve(&mut self.next_hops, ends.len())?;
+        self.next_hops.extend_from_slice(next_hops);
+        Ok(())
+    }
+
+    /// Frees them.
+    pub fn free(&mut self, budget: &mut Budget) {
+        let Self { first, ends, next_hops } = core::mem::take(self);
+        budget.free(first);
+        budget.free(ends);
+        budget.free(next_hops);
     }
 
     /// Gives spare capacity back.

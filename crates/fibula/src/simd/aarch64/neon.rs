@@ -4,7 +4,7 @@
 
 use core::arch::aarch64::*;
 
-use crate::simd::{Bytes, Clamped, Halves, LANES, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = uint32x4x2_t;
@@ -213,7 +213,7 @@ operations! { "neon"
     }
 
     /// The next vector of places; one beyond the last becomes the last.
-    fn place[P: Clamped](places: &mut P, offset: V) -> () {
+    fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::simd::{Bytes, Clamped, Halves, LANES, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -168,7 +168,7 @@ operations! { "avx2,bmi2"
     }
 
     /// The next vector of places; one beyond the last becomes the last.
-    fn place[P: Clamped](places: &mut P, offset: V) -> () {
+    fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
