@@ -19,7 +19,8 @@
 //! - Nobody's keys are prefetched by software; kernels may prefetch what a key leads to. Rows say whether huge pages were
 //!   asked for.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
-//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]).
+//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]), and by a clock of its own where
+//!   it stands in another program.
 //!
 //! ```
 //! use fibula::memory::Limits;
@@ -50,7 +51,8 @@ mod row;
 mod runner;
 
 pub use chart::{ChartError, svg};
-pub use contestant::{Build, Contestant, Kernel};
+pub use clock::Spent;
+pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
 pub use native::{Native, Prepared, Shape, Structure};
