@@ -25,7 +25,8 @@ const FILES: [(&str, &str); 4] = [
 const COMPILING: Duration = Duration::from_secs(600);
 
 pub(super) fn source<K: Key>(tools: &Tools) -> Source<K> {
-    let present = tools.go_version().is_ok() && tools.folder.is_some();
+    let go = tools.go_version();
+    let present = go.is_ok() && tools.folder.is_some();
     let contestant = |name| {
         let tools = tools.clone();
         let start = move || Ok(Command::new(program(&tools)?));
@@ -34,9 +35,13 @@ pub(super) fn source<K: Key>(tools: &Tools) -> Source<K> {
     Source {
         name: "bart",
         rivals: RIVALS.to_vec(),
-        get: "install Go (https://go.dev/dl, or FIBULA_GO names the command); the program is compiled, and bart fetched, \
-              when it is first asked, in a folder of the user's or the one that FIBULA_RIVALS names"
-            .to_owned(),
+        get: match go {
+            Ok(_) => "name a folder for compiled programs by FIBULA_RIVALS".to_owned(),
+            Err(error) => format!(
+                "install Go, https://go.dev/dl ({error}; FIBULA_GO names another); bart is fetched and compiled when it is \
+                 first asked"
+            ),
+        },
         contestants: present.then(|| RIVALS.into_iter().map(contestant).collect()),
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
             package.rivals.iter().filter(|rival| rival.ipv6 || K::FAMILY == Family::Ipv4).collect();
         let python = tools.python.display();
         let get = match &found {
-            Ok(_) => format!("'{python} -m pip install {}'", package.name.to_lowercase()),
+            Ok(_) => format!("run '{python} -m pip install {}'", package.name.to_lowercase()),
             Err(error) => format!(
                 "install Python ({error}; FIBULA_PYTHON names another) and 'pip install {}'",
                 package.name.to_lowercase()
