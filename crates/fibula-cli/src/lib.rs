@@ -8,6 +8,8 @@ mod args;
 mod bench;
 mod docs;
 mod failure;
+#[cfg(feature = "crates")]
+mod heap;
 mod isa;
 mod lookup;
 mod peers;

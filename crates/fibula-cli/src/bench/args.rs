@@ -49,7 +49,8 @@ pub(crate) struct BenchArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
 
-    /// Measure what others have made, too: rivals that are present join, those that are absent are named
+    /// Measure what others have made, too: rivals that are present join, those that are absent are named. The variables
+    /// FIBULA_PYTHON and FIBULA_GO name other commands than python3 and go, FIBULA_RIVALS a folder for compiled programs
     #[arg(long)]
     pub(super) rivals: bool,
 

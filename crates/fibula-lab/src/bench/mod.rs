@@ -20,7 +20,8 @@
 //!   and rivals' alike: keys come from packets or files that somebody has just read. Single keys are not. Kernels may
 //!   prefetch what a key leads to. Rows say so, and whether huge pages were asked for.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
-//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]).
+//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]), and by a clock of its own where
+//!   it stands in another program.
 //!
 //! ```
 //! use fibula::memory::Limits;
@@ -51,7 +52,8 @@ mod row;
 mod runner;
 
 pub use chart::{ChartError, svg};
-pub use contestant::{Build, Contestant, Kernel};
+pub use clock::Spent;
+pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
 pub use native::{Native, Prepared, Shape, Structure};
