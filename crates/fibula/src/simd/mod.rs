@@ -76,6 +76,16 @@ impl Isa {
         }
     }
 
+    /// Whether every machine that has `set` has this one too.
+    #[must_use]
+    pub const fn is_within(self, set: Self) -> bool {
+        match (self, set) {
+            (Self::Scalar, _) | (Self::Neon, Self::Neon) => true,
+            (Self::Neon, _) | (_, Self::Neon) => false,
+            _ => self as u8 <= set as u8,
+        }
+    }
+
     /// The set in the hand of somebody who may run its kernels.
     ///
     /// # Errors

@@ -133,7 +133,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: Some("2^26 slots, 2^29 lines"),
         isas: Isa::ALL,
-        preference: |shape| if shape.routes < 10_000 { 0 } else { 5 },
         build: |routes, limits| Ok(Box::new(Forest::build(routes, limits)?)),
     }]
 }
