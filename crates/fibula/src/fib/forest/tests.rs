@@ -70,7 +70,7 @@ fn close_routes_are_cut_apart_or_get_roots() {
 #[test]
 fn longer_prefixes_are_exact() {
     let site = 0x2001_0db8_0001 << 80;
-    let hosts = (0..300u128).map(|at| (site | at * at * 0x1_0001_0001, 128, 1 + at as u32));
+    let hosts = (0..300u128).map(|at| (site | (at * at * 0x1_0001_0001), 128, 1 + at as u32));
     build(
         [(site, 48, 1000), (site | 7 << 64, 64, 1001), (site | 0xffff << 64, 65, 1002)]
             .into_iter()
