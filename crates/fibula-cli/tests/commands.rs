@@ -11,7 +11,8 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     let bare = run(&[]);
     assert_eq!((bare.code, bare.err.as_str()), (0, ""));
     assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
-    for command in ["lookup", "route", "table", "peers", "algorithms", "bench", "tour", "completions", "man"]
+    for command in
+        ["lookup", "route", "table", "peers", "algorithms", "choose", "bench", "tour", "completions", "man"]
     {
         assert!(bare.out.contains(&format!("\n  {command} ")), "{command}");
         let help = run(&[command, "--help"]);
@@ -191,4 +192,34 @@ fn instruction_sets_are_forced_or_refused() {
     }
     assert_eq!(run(&["tour", "--isa", "sse9"]).code, 2);
     assert!(run(&["algorithms"]).out.contains("this machine has: scalar"));
+}
+
+#[test]
+fn choose_names_a_structure_of_each_family_and_says_why() {
+    let folder = Folder::new();
+    let table = folder.write("routes.txt", TABLE);
+    let path = table.to_str().unwrap();
+    let text = run(&["choose", path]);
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    assert!(text.out.contains("IPv4: ") && text.out.contains("IPv6: ") && text.out.contains("measured"));
+    let json = run(&["choose", path, "--batch", "1", "--isa", "scalar", "--json"]);
+    let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
+    for family in ["ipv4", "ipv6"] {
+        let rows: Vec<_> = rows.iter().filter(|row| row["family"] == family).collect();
+        assert_eq!(rows.iter().filter(|row| row["chosen"] == true).count(), 1);
+        assert!(rows[0]["why"].is_string() && rows[0]["mlps"].as_f64().unwrap() > 0.0);
+        assert!(rows.iter().all(|row| row["isa"] == "scalar" && row["batch"] == 1 && row["routes"] == 3));
+        // What is in use stays.
+        let name = rows[0]["algorithm"].as_str().unwrap();
+        let kept =
+            run(&["choose", path, "--batch", "1", "--isa", "scalar", "--in-use", name, "--format", "csv"]);
+        assert!(
+            kept.out.lines().any(|line| line.starts_with(&format!("{family},{name},true,"))),
+            "{}",
+            kept.out
+        );
+    }
+    assert_eq!(run(&["choose", path, "--bytes", "1"]).code, 1);
+    assert_eq!(run(&["choose", path, "--in-use", "abacus"]).code, 2);
+    assert_eq!(run(&["choose", "/nowhere/routes"]).code, 3);
 }

@@ -13,21 +13,21 @@ kernel! {
         view: View<'_>,
         keys: &[[K; LANES]],
         found: &mut [[u32; LANES]],
-        scratch: &mut Scratch,
+        scratch: &mut Scratch<'_>,
     )
     scalar scalar::<K, LEAF_KEYS>;
     vector op {
-        let Scratch { heads, windows, roots, rooted, .. } = scratch;
+        let Scratch { heads, windows, rooted, .. } = scratch;
         if let Some(keys) = K::as_ipv6(keys.as_flattened()) {
             for ((keys, heads), windows) in
-                keys.as_chunks::<LANES>().0.iter().zip(&mut *heads).zip(&mut *windows)
+                keys.as_chunks::<LANES>().0.iter().zip(&mut **heads).zip(&mut **windows)
             {
                 let [high, next] = op::high_words(keys);
                 op::store(heads, high);
                 op::store(windows, op::or(op::shl::<16>(high), op::shr::<16>(next)));
             }
         } else {
-            for ((keys, heads), windows) in keys.iter().zip(&mut *heads).zip(&mut *windows) {
+            for ((keys, heads), windows) in keys.iter().zip(&mut **heads).zip(&mut **windows) {
                 let upper = keys.map(|key| upper::upper(key, cut::<K>().upper_bits));
                 *heads = upper.map(head::<K>);
                 *windows = upper.map(window);
@@ -41,7 +41,7 @@ kernel! {
         let first = op::splat(view.first);
         let (shift, ground) = (op::splat((1 << SHIFT_BITS) - 1), op::splat(GROUND - 1));
         let mut places = Places::new(Bytes::new(view.slots), found);
-        for (head, window) in heads.iter().zip(&*windows).take(keys.len()) {
+        for (head, window) in heads.iter().zip(&**windows).take(keys.len()) {
             // Leading bits without an entry are beyond the last one, which is theirs.
             let entry = op::gather(direct, op::sub(op::shr_by(op::load(head), direct_at), first));
             let below = op::shrv(op::load(window), op::and(entry, shift));
@@ -53,7 +53,7 @@ kernel! {
         let (one, some) = (op::splat(1), op::splat((1 << ROOTS_BITS) - 1));
         let mut walks = Walks::new(view.nodes, found);
         let mut noted = 0;
-        for (at, roots) in roots.iter_mut().enumerate().take(keys.len()) {
+        for (at, roots) in heads.iter_mut().enumerate().take(keys.len()) {
             let tree = op::load(walks.lanes().before());
             let roots_of = op::and(tree, some);
             // Without asking whether there are any: one vector in two has some.

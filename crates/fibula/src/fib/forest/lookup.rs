@@ -12,6 +12,9 @@ use super::layout::{
     Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, below_bit, block_bit, cut, head, slot, window,
 };
 
+/// Vectors of a batch that counts as short.
+const SHORT: usize = 4;
+
 /// A table as kernels see it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
@@ -22,26 +25,16 @@ pub(super) struct View<'a> {
     pub(super) nodes: Nodes<'a, Line>,
 }
 
-/// What the stages of a block leave to one another.
-pub(super) struct Scratch {
-    /// The first upper bits.
-    pub(super) heads: [[u32; LANES]; BLOCK],
+/// What the stages of a block leave to one another: a vector of each for every vector of keys.
+pub(super) struct Scratch<'a> {
+    /// The first upper bits, and when those have led to slots the roots of the trees there.
+    pub(super) heads: &'a mut [[u32; LANES]],
     /// The last upper bits.
-    pub(super) windows: [[u32; LANES]; BLOCK],
-    /// Roots of the trees of noted lanes.
-    pub(super) roots: [[u32; LANES]; BLOCK],
+    pub(super) windows: &'a mut [[u32; LANES]],
     /// Lanes whose trees have roots.
     pub(super) rooted: Noted,
     /// Lanes whose values lead below.
     pub(super) below: Noted,
-}
-
-impl Scratch {
-    #[inline]
-    fn new() -> Self {
-        let empty = [[0; LANES]; BLOCK];
-        Self { heads: empty, windows: empty, roots: empty, rooted: Noted::new(), below: Noted::new() }
-    }
 }
 
 /// How many of the first `COUNT` words of a line lie strictly below `key`, which ascend: two or three say which third
@@ -109,12 +102,12 @@ fn child(
 #[inline(always)]
 pub(super) fn descend<const LEAF_KEYS: u32>(
     mut walks: Walks<'_, Line>,
-    scratch: &mut Scratch,
+    scratch: &mut Scratch<'_>,
     inner: impl Fn(&[u32; WORDS], u32) -> u32,
     leaf: impl Fn(&[u32; WORDS], u32) -> u32,
 ) {
-    let Scratch { windows, roots, rooted, .. } = scratch;
-    let (windows, roots) = (windows.as_flattened(), roots.as_flattened_mut());
+    let Scratch { windows, heads, rooted, .. } = scratch;
+    let (windows, roots) = (windows.as_flattened(), heads.as_flattened_mut());
     // Root by root: those who have more than one are few.
     let mut count = rooted.lanes().len();
     while count > 0 {
@@ -127,7 +120,7 @@ pub(super) fn descend<const LEAF_KEYS: u32>(
         }
         count = left;
     }
-    walks.descend(&scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
+    walks.descend(scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
 /// A block of keys without vectors; lanes whose values lead below are noted.
@@ -135,7 +128,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     view: View<'_>,
     keys: &[[K; LANES]],
     found: &mut [[u32; LANES]],
-    scratch: &mut Scratch,
+    scratch: &mut Scratch<'_>,
 ) {
     let keys = keys.as_flattened();
     let windows = scratch.windows.as_flattened_mut();
@@ -149,7 +142,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         put(place, slot(entry, window) as u32);
     }
     let mut noted = 0;
-    let roots = scratch.roots.as_flattened_mut();
+    let roots = scratch.heads.as_flattened_mut();
     for (lane, (place, roots)) in found.as_flattened_mut().iter_mut().zip(roots).enumerate() {
         let tree = view.slots[*place as usize];
         *roots = tree & ((1 << ROOTS_BITS) - 1);
@@ -218,8 +211,25 @@ impl<K: Key> Forest<K> {
             }
             return;
         }
+        // What is not there need not be erased: a third of the time of a short batch.
+        if keys.len() <= SHORT * LANES {
+            self.blocks_of::<SHORT, LEAF_KEYS>(isa, keys, results);
+        } else {
+            self.blocks_of::<BLOCK, LEAF_KEYS>(isa, keys, results);
+        }
+    }
+
+    /// A batch in blocks of at most `VECTORS` vectors.
+    fn blocks_of<const VECTORS: usize, const LEAF_KEYS: u32>(
+        &self,
+        isa: Present,
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+    ) {
         let view = self.view();
-        let mut scratch = Scratch::new();
+        let [mut heads, mut windows] = [[[0; LANES]; VECTORS]; 2];
+        let mut scratch =
+            Scratch { heads: &mut heads, windows: &mut windows, rooted: Noted::new(), below: Noted::new() };
         let mut done = 0;
         lanes::in_blocks(keys, results, |block, found| {
             // What comes next is asked for while this is worked through: stages have no loads to spare at their start.
