@@ -1,8 +1,5 @@
 //! The cookbook: its examples run, and print what `docs/guide/cookbook.md` shows.
 
-use std::error::Error;
-use std::io::Write;
-
 #[path = "../../fibula/examples/from_prefix_trie.rs"]
 #[expect(dead_code, reason = "`main` prints, for people")]
 mod from_prefix_trie;
@@ -15,10 +12,9 @@ mod from_rte_fib;
 
 const COOKBOOK: &str = include_str!("../../../docs/guide/cookbook.md");
 
-fn prints_what_is_shown(run: fn(&mut dyn Write) -> Result<(), Box<dyn Error>>) {
-    let mut printed = Vec::new();
-    run(&mut printed).unwrap();
-    let printed = String::from_utf8(printed).unwrap();
+/// Whether the cookbook shows this output, the whole of it in one block.
+fn assert_shown(printed: &[u8]) {
+    let printed = str::from_utf8(printed).unwrap();
     assert!(
         COOKBOOK.contains(&format!("```text\n{printed}```")),
         "docs/guide/cookbook.md does not show:\n{printed}"
@@ -27,15 +23,21 @@ fn prints_what_is_shown(run: fn(&mut dyn Write) -> Result<(), Box<dyn Error>>) {
 
 #[test]
 fn from_rte_fib() {
-    prints_what_is_shown(from_rte_fib::run);
+    let mut printed = Vec::new();
+    from_rte_fib::run(&mut printed).unwrap();
+    assert_shown(&printed);
 }
 
 #[test]
 fn from_prefix_trie() {
-    prints_what_is_shown(from_prefix_trie::run);
+    let mut printed = Vec::new();
+    from_prefix_trie::run(&mut printed).unwrap();
+    assert_shown(&printed);
 }
 
 #[test]
 fn from_pytricia() {
-    prints_what_is_shown(from_pytricia::run);
+    let mut printed = Vec::new();
+    from_pytricia::run(&mut printed).unwrap();
+    assert_shown(&printed);
 }
