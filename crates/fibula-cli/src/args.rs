@@ -69,6 +69,7 @@ pub(crate) enum Command {
     Table(crate::table::TableArgs),
     Peers(crate::peers::PeersArgs),
     Algorithms(AlgorithmsArgs),
+    Choose(crate::choose::ChooseArgs),
     Bench(crate::bench::BenchArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),

@@ -6,8 +6,11 @@
 mod algorithms;
 mod args;
 mod bench;
+mod choose;
 mod docs;
 mod failure;
+#[cfg(feature = "crates")]
+mod heap;
 mod isa;
 mod lookup;
 mod peers;
@@ -43,6 +46,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Peers(args)) => peers::run(args),
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Choose(args)) => choose::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
         Some(Command::Completions(args)) => docs::completions(args).map(|()| ExitCode::SUCCESS),

@@ -36,7 +36,8 @@ fn json_has_the_documented_fields() {
         assert_eq!(row["rival"], false);
         assert!(row["isa"].as_str().unwrap().parse::<Isa>().unwrap().present().is_ok());
         assert_eq!((&row["wrong"], &row["routes"]), (&0.into(), &3.into()));
-        assert_eq!((&row["order"], &row["key_prefetch"]), (&"host".into(), &"none".into()));
+        let prefetch = if row["batch"] == 1 { "none" } else { "next batch" };
+        assert_eq!((&row["order"], &row["key_prefetch"]), (&"host".into(), &prefetch.into()));
         let one = row["threads"] == 1;
         assert_eq!((row["clock"] == "thread", row["scaling"].is_null()), (one && cfg!(unix), one));
     }
@@ -195,7 +196,10 @@ fn what_cannot_be_measured_is_refused() {
     }
 }
 
-const RIVALS: [&str; 4] = ["rte-fib-2b-inline", "rte-lpm", "rte-fib6-4b-scalar", "rte-lpm6"];
+/// Of each feature, and how many rows each has in one traffic of both families and two batches.
+const DPDK: [(&str, usize); 4] =
+    [("rte-fib-2b-inline", 2), ("rte-lpm", 2), ("rte-fib6-4b-scalar", 2), ("rte-lpm6", 2)];
+const CRATES: [(&str, usize); 3] = [("prefix-trie", 4), ("ip-network-table", 4), ("iptrie", 4)];
 
 #[test]
 fn rivals_join_or_are_named_as_absent() {
@@ -208,19 +212,82 @@ fn rivals_join_or_are_named_as_absent() {
     let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
     let of = |name: &str| rows.iter().filter(|row| row["algorithm"] == name).collect::<Vec<_>>();
     assert_eq!(of("radix").len(), 4);
-    assert!(rows.iter().all(|row| row["rival"] == (row["algorithm"] != "radix") && row["wrong"] == 0));
-    if cfg!(feature = "dpdk") {
-        for name in RIVALS {
-            assert_eq!(of(name).len(), 2);
-            assert!(of(name).iter().all(|row| row["isa"] == "scalar" && row["error"].is_null()));
+    assert!(rows.iter().all(|row| row["rival"] == (row["algorithm"] != "radix")));
+    assert!(rows.iter().all(|row| row["wrong"] == 0));
+    let said = run(&options).err;
+    let features = [
+        (cfg!(feature = "dpdk"), &DPDK[..], &["DPDK", "libdpdk-dev", "--features dpdk"][..]),
+        (cfg!(feature = "crates"), &CRATES, &["--features crates"]),
+    ];
+    for (present, rivals, get) in features {
+        for (name, count) in rivals {
+            let row = |row: &&Value| row["isa"] == "scalar" && row["error"].is_null();
+            assert_eq!(
+                of(name).iter().copied().filter(row).count(),
+                if present { *count } else { 0 },
+                "{name}"
+            );
         }
-    } else {
-        assert_eq!(rows.len(), 4);
-        let said = run(&options).err;
-        for part in RIVALS.iter().chain(&["absent: ", "DPDK", "libdpdk-dev", "--features dpdk"]) {
+        let parts = rivals.iter().map(|(name, _)| name).chain(get).filter(|_| !present);
+        for part in parts {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
+    for part in ["absent: bart-table, bart-fast (bart); ", "pip install pytricia", "numpy-searchsorted"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+/// Asks for a rival in Python with this text in the place of its package. None where there is no Python.
+fn ask_pytricia(folder: &Folder, module: &str, python: &str, more: &[&str]) -> Option<support::Run> {
+    folder.write("pytricia.py", module);
+    let options = ["bench", "--synth", "ipv4/300", "--traffic", "match", "--batch", "64", "--keys", "1000"];
+    let mut command = fibula();
+    command.args(options).args(["--seconds", "0", "--algorithm", "pytricia", "--json"]).args(more);
+    command.env("FIBULA_PYTHON", python).env("PYTHONPATH", folder.path());
+    let run = support::Run::from(command.output().unwrap());
+    let absent = run.code == 2 && python == "python3";
+    if absent {
+        println!("SKIPPED: no python3: {}", run.err);
+    }
+    (!absent).then_some(run)
+}
+
+#[test]
+fn a_rival_that_refuses_gives_rows_with_the_reason() {
+    let folder = Folder::new();
+    let module = "raise ImportError('no such tree')";
+    let run = ask_pytricia(&folder, module, "/nowhere/python3", &[]).unwrap();
+    assert_eq!(run.code, 2);
+    for part in ["'pytricia' is absent", "/nowhere/python3 does not start", "FIBULA_PYTHON"] {
+        assert!(run.err.contains(part), "{part} in {}", run.err);
+    }
+    let Some(run) = ask_pytricia(&folder, module, "python3", &[]) else { return };
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((run.code, rows.len()), (0, 1), "{}", run.err);
+    assert_eq!(rows[0]["error"], "pytricia: no such tree", "{}", run.err);
+    assert!(rows[0]["mlps_median"].is_null() && rows[0]["runs"] == 0, "{}", rows[0]);
+}
+
+#[test]
+fn wrong_answers_of_a_rival_are_named_and_recorded() {
+    let folder = Folder::new();
+    let module = "\
+class PyTricia:
+    def __init__(self, *_): pass
+    def insert(self, *_): pass
+    def freeze(self): pass
+    def get(self, key): return 123456
+";
+    let records = folder.path().join("records");
+    let record = ["--record", records.to_str().unwrap()];
+    let Some(run) = ask_pytricia(&folder, module, "python3", &record) else { return };
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((run.code, rows.len()), (0, 1), "{}", run.err);
+    assert!(run.err.contains("IPv4 pytricia, a rival, gave wrong answers"), "{}", run.err);
+    assert!(rows[0]["wrong"].as_u64() > Some(1_000) && rows[0]["mlps_median"].is_number(), "{}", rows[0]);
+    let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+    assert!(machine.join("synth-ipv4-300.json").is_file());
 }
 
 #[test]

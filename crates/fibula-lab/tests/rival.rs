@@ -4,14 +4,22 @@ use fibula::fib::{Fib, registry};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice, Routes};
 use fibula_lab::bench::{self, Contestant, Plan, Row, Structure};
-use fibula_lab::rival;
+use fibula_lab::rival::{self, Tools};
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic;
 
-/// Rivals that are present; those that are not are named.
+/// Rivals of DPDK that are present; those that are not are named.
 fn present<K: Key>() -> Vec<Contestant<K>> {
+    of::<K>(|source| source == "DPDK")
+}
+
+/// Rivals of these sources.
+fn of<K: Key>(is_asked: fn(&str) -> bool) -> Vec<Contestant<K>> {
+    // Those in other languages have a test of their own.
+    let mut tools = Tools::default();
+    (tools.python, tools.go) = ("/nowhere".into(), "/nowhere".into());
     let mut all = Vec::new();
-    for source in rival::sources::<K>() {
+    for source in rival::sources::<K>(&tools).into_iter().filter(|source| is_asked(source.name)) {
         match source.contestants {
             Some(contestants) => all.extend(contestants),
             None => println!("SKIPPED {}: {}", source.rivals.join(", "), source.get),
@@ -182,4 +190,32 @@ fn the_two_forms_of_rte_lpm_share_a_table_of_the_same_routes_only() {
     let shared = (x4.build)(&one).unwrap();
     let second = (x4.build)(&other).unwrap();
     assert_eq!((answer(&first), answer(&shared), answer(&second)), (Some(1), Some(1), Some(2)));
+}
+
+fn crates<K: Key>() {
+    let crates = of::<K>(|source| ["prefix-trie", "ip_network_table", "iptrie"].contains(&source));
+    let routes = table::<K>(3_000);
+    for routes in [routes.as_slice(), &routes[1..]] {
+        let routes = RouteSlice::new(routes).unwrap();
+        let oracle = (registry::find("binary-trie").unwrap().build)(&routes, Limits::default()).unwrap();
+        let keys = keys(&routes);
+        for contestant in &crates {
+            let structure = (contestant.build)(&routes).unwrap();
+            let wrong = wrong(structure.fib(), oracle.as_ref(), &keys);
+            assert_eq!(wrong, 0, "{} over {} routes", contestant.name, routes.len());
+        }
+    }
+    let routes = RouteSlice::new(&routes).unwrap();
+    let traffic = vec!["match".into(), "seq".into()];
+    let plan = Plan { keys: 3_000, seconds: 0.0, batches: vec![1, 7], traffic, ..Plan::default() };
+    for row in bench::run(&plan, &routes, &crates, Vec::new(), &mut |_| ()).unwrap() {
+        assert_eq!((row.error.as_deref(), row.wrong, row.runs), (None, 0, 5), "{row:?}");
+        assert!(row.rates().is_some_and(|[min, ..]| min > 0.0), "{row:?}");
+    }
+}
+
+#[test]
+fn crates_answer_as_the_oracle_does() {
+    crates::<u32>();
+    crates::<u128>();
 }

@@ -3,6 +3,7 @@
 //! - [`net`]: addresses, prefixes, routes, changes, batches.
 //! - [`rib`]: the table itself, ordered and changeable: the truth.
 //! - [`fib`]: the structures that answer fast, and the [registry](fib::registry) of them all.
+//! - [`auto`]: which of them to take for a table and its use.
 //! - [`check`]: what the walk of a structure over itself can find.
 //! - [`memory`]: how much a structure takes and may take.
 //!
@@ -34,6 +35,7 @@
 /// The prefix types of [`ipnet`], which conversions take and give.
 pub use ipnet;
 
+pub mod auto;
 pub mod check;
 pub mod fib;
 pub mod memory;

@@ -20,7 +20,7 @@ use crate::isa::IsaArgs;
 /// scalar' what one without vectors does.
 ///
 /// Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core, several by
-/// the wall's clock. Nobody's keys are prefetched by software.
+/// the wall's clock. The keys of the next batch are prefetched, everybody's.
 ///
 /// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
 /// named, with their reason. Wrong answers of rivals are counted and named, too, and leave the others' figures
@@ -49,7 +49,8 @@ pub(crate) struct BenchArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
 
-    /// Measure what others have made, too: rivals that are present join, those that are absent are named
+    /// Measure what others have made, too: rivals that are present join, those that are absent are named. The variables
+    /// FIBULA_PYTHON and FIBULA_GO name other commands than python3 and go, FIBULA_RIVALS a folder for compiled programs
     #[arg(long)]
     pub(super) rivals: bool,
 

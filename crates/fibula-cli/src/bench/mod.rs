@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
     let isa = args.isa.force()?;
-    let asked = rivals::Asked::new(args)?;
+    let asked = rivals::Asked::new(args, say)?;
     let world = World::new(&args.source, say)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
     let families = u32::from(!world.v4.is_empty()) + u32::from(!world.v6.is_empty());

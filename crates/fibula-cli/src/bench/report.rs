@@ -26,7 +26,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         out,
         "{dim}M/s: million lookups a second, median of {} runs in turn; slowest and fastest run beside it.\n\
          Batch 1 is one key a call; in SEQ each lookup waits for the one before. One thread is timed by its own\n\
-         clock, several by the wall's. Keys are not prefetched by software; {}.{dim:#}",
+         clock, several by the wall's. The next batch's keys are prefetched; {}.{dim:#}",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
         pages(rows),
     )?;

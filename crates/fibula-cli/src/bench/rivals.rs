@@ -1,10 +1,13 @@
 //! Who is asked for: structures of ours and rivals.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use fibula::fib::registry::Role;
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula_lab::bench::Contestant;
-use fibula_lab::rival::{Source, sources};
+use fibula_lab::rival::{Source, Tools, sources};
 
 use super::args::BenchArgs;
 use super::world::World;
@@ -19,33 +22,45 @@ pub(super) struct Asked {
     rivals: bool,
     /// Whether it is asked what is reached.
     reach: bool,
+    /// What rivals are looked for with.
+    tools: Tools,
 }
 
 impl Asked {
     /// Names must be known in one family at least: what a family does not have is left out there.
-    pub(super) fn new(args: &BenchArgs) -> Result<Self, Failure> {
+    pub(super) fn new(args: &BenchArgs, say: Say) -> Result<Self, Failure> {
         let ours = crate::algorithms::names();
-        let rivals = [all_rivals::<u32>(), all_rivals::<u128>()].concat();
-        for name in &args.algorithm {
-            if ours.contains(&name.as_str()) {
-                continue;
-            }
+        let tools = tools(say);
+        let theirs: Vec<&String> =
+            args.algorithm.iter().filter(|name| !ours.contains(&name.as_str())).collect();
+        // To look for rivals that nobody asked for would start programs.
+        let rivals = match theirs.is_empty() {
+            true => Vec::new(),
+            false => [all_rivals::<u32>(&tools), all_rivals::<u128>(&tools)].concat(),
+        };
+        for name in theirs {
             match rivals.iter().find(|rival| rival.name == name) {
                 Some(Rival { get: None, .. }) => {}
                 Some(Rival { get: Some(get), .. }) => {
                     return Err(Failure::WrongUse(format!("the rival '{name}' is absent: {get}")));
                 }
                 None => {
-                    let rivals: Vec<_> = rivals.iter().map(|rival| rival.name).collect();
+                    // Some have both families.
+                    let mut names: Vec<_> = Vec::new();
+                    rivals.iter().for_each(|rival| {
+                        if !names.contains(&rival.name) {
+                            names.push(rival.name);
+                        }
+                    });
                     return Err(Failure::WrongUse(format!(
                         "no algorithm '{name}'; there are: {}; rivals: {}",
                         ours.join(", "),
-                        rivals.join(", ")
+                        names.join(", ")
                     )));
                 }
             }
         }
-        Ok(Self { names: args.algorithm.clone(), rivals: args.rivals, reach: args.reach })
+        Ok(Self { names: args.algorithm.clone(), rivals: args.rivals, reach: args.reach, tools })
     }
 
     /// Says which rivals would join if they were present, and how to get them.
@@ -55,20 +70,30 @@ impl Asked {
         }
         let mut absent = Vec::new();
         if !world.v4.is_empty() {
-            absent.extend(self::absent::<u32>());
+            absent.extend(self::absent::<u32>(&self.tools));
         }
         if !world.v6.is_empty() {
-            absent.extend(self::absent::<u128>());
+            absent.extend(self::absent::<u128>(&self.tools));
         }
+        let mut named = Vec::new();
         for (rivals, source, get) in absent {
-            say.note(format_args!("absent: {} ({source}); to have them, {get}", rivals.join(", ")));
+            let note = format!("absent: {} ({source}); to have them, {get}", rivals.join(", "));
+            if !named.contains(&note) {
+                say.note(&note);
+                named.push(note);
+            }
         }
     }
 
     /// The contestants of one family.
     pub(super) fn contestants<K: Key>(&self) -> Vec<Contestant<K>> {
         let mut all = Contestant::all(Limits::default());
-        all.extend(sources::<K>().into_iter().filter_map(|source| source.contestants).flatten());
+        let ours: Vec<_> = all.iter().map(|contestant| contestant.name.clone()).collect();
+        if self.rivals || self.names.iter().any(|name| !ours.contains(name)) {
+            all.extend(
+                sources::<K>(&self.tools).into_iter().filter_map(|source| source.contestants).flatten(),
+            );
+        }
         let named = |contestant: &Contestant<K>| self.names.contains(&contestant.name);
         all.retain(|contestant| match contestant.rival {
             true => self.rivals || named(contestant),
@@ -80,23 +105,46 @@ impl Asked {
     }
 }
 
+/// The variables that name a Python interpreter, the command of Go, and where compiled rivals are kept.
+const PYTHON: &str = "FIBULA_PYTHON";
+const GO: &str = "FIBULA_GO";
+const FOLDER: &str = "FIBULA_RIVALS";
+
+/// What rivals are looked for with, as the environment says.
+fn tools(say: Say) -> Tools {
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let mut tools = Tools::default();
+    tools.python = path(PYTHON).unwrap_or(tools.python);
+    tools.go = path(GO).unwrap_or(tools.go);
+    let cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+    tools.folder = path(FOLDER).or_else(|| cache().map(|cache| cache.join("fibula").join("rivals")));
+    // A relative name would mean another place to a program that is started elsewhere.
+    tools.folder = tools.folder.and_then(|folder| std::path::absolute(folder).ok());
+    tools.say = Arc::new(move |what| say.note(what));
+    #[cfg(feature = "crates")]
+    {
+        tools.heap = Some(crate::heap::allocated);
+    }
+    tools
+}
+
 /// A rival's name, and how to get it where it is absent.
 #[derive(Clone)]
 struct Rival {
     name: &'static str,
-    get: Option<&'static str>,
+    get: Option<String>,
 }
 
-fn all_rivals<K: Key>() -> Vec<Rival> {
+fn all_rivals<K: Key>(tools: &Tools) -> Vec<Rival> {
     let of = |source: Source<K>| {
         let get = source.contestants.is_none().then_some(source.get);
-        source.rivals.into_iter().map(move |name| Rival { name, get })
+        source.rivals.into_iter().map(move |name| Rival { name, get: get.clone() })
     };
-    sources::<K>().into_iter().flat_map(of).collect()
+    sources::<K>(tools).into_iter().flat_map(of).collect()
 }
 
 /// Rivals that are absent, their source and how to get it.
-fn absent<K: Key>() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
-    let absent = sources::<K>().into_iter().filter(|source| source.contestants.is_none());
+fn absent<K: Key>(tools: &Tools) -> Vec<(Vec<&'static str>, &'static str, String)> {
+    let absent = sources::<K>(tools).into_iter().filter(|source| source.contestants.is_none());
     absent.map(|source| (source.rivals, source.name, source.get)).collect()
 }

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use fibula::fib::registry::{self, Algorithm, Shape};
+use fibula::auto::{self, Use};
+use fibula::fib::registry::{self, Algorithm};
 use fibula::fib::{BuildError, Match, WithLength};
 use fibula::memory::Limits;
 use fibula::net::{Key, Keys};
 use fibula::rib::Rib;
 
+use crate::choose::l2_bytes;
 use crate::failure::Failure;
 use crate::say::Say;
 use crate::text::{bytes, thousands};
@@ -27,15 +29,15 @@ pub(super) struct Finder<'a, K: Key> {
 
 enum Stage<K: Key> {
     /// The table answers, until it is worth while to build.
-    Table {
-        forced: Option<Algorithm<K>>,
-    },
+    Table { forced: Option<Algorithm<K>> },
     /// No structure could be had.
     TableForGood,
     Structure {
         name: &'static str,
         structure: WithLength<K>,
         build_time: Duration,
+        /// Why this one, where nobody named it.
+        why: Option<String>,
     },
 }
 
@@ -81,10 +83,16 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(algorithm) = forced {
             return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
         }
-        let shape = Shape { routes: self.rib.len(), batch };
+        let wanted = Use { batch, l2_bytes: l2_bytes(), ..Use::default() }.with_table(self.rib);
+        let chosen = auto::choose::<K>(&wanted, None);
+        let others = auto::rank::<K>(&wanted);
         let mut refused = None;
-        for algorithm in registry::by_preference::<K>(&shape) {
-            match self.build_one(algorithm) {
+        for choice in chosen.into_iter().chain(others) {
+            match self.build_one(choice.algorithm) {
+                Ok(Stage::Structure { name, structure, build_time, .. }) => {
+                    let why = Some(choice.to_string());
+                    return Ok(Stage::Structure { name, structure, build_time, why });
+                }
                 Ok(stage) => return Ok(stage),
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -98,7 +106,8 @@ impl<'a, K: Key> Finder<'a, K> {
     fn build_one(&self, algorithm: Algorithm<K>) -> Result<Stage<K>, BuildError> {
         let start = Instant::now();
         let structure = WithLength::build(algorithm.build, self.rib, self.limits)?;
-        Ok(Stage::Structure { name: algorithm.name, structure, build_time: start.elapsed() })
+        let build_time = start.elapsed();
+        Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
     }
 
     /// Who answered how many, for people; none where nothing was asked.
@@ -107,13 +116,14 @@ impl<'a, K: Key> Finder<'a, K> {
         if self.answered_by_table > 0 {
             parts.push(format!("{} by the table (RIB)", thousands(self.answered_by_table)));
         }
-        if let Stage::Structure { name, structure, build_time } = &self.stage {
+        if let Stage::Structure { name, structure, build_time, why } = &self.stage {
             parts.push(format!(
                 "{} by {name} over pairs of next hop and prefix length ({}, built in {:.0} ms)",
                 thousands(self.answered_by_structure),
                 bytes(structure.memory().lookup_bytes),
                 build_time.as_secs_f64() * 1e3,
             ));
+            parts.extend(why.as_ref().map(|why| format!("chosen because of {why}")));
         }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
     }

@@ -37,9 +37,10 @@ impl Folder {
     }
 }
 
-/// The command in a clean environment.
+/// The command in a clean environment: without what this machine happens to have of other languages, too.
 pub(crate) fn fibula() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fibula"));
+    command.env("FIBULA_PYTHON", "/nowhere/python3").env("FIBULA_GO", "/nowhere/go");
     command.env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR").env_remove("FIBULA_ISA");
     command
 }

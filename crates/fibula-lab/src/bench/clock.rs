@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 /// What a stretch of work took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spent {
-    pub(super) wall: Duration,
-    /// Of the thread's own clock, where the system has one and there was one thread.
-    pub(super) thread: Option<Duration>,
+pub struct Spent {
+    /// By the wall's clock.
+    pub wall: Duration,
+    /// By the thread's own clock, where the system has one and there was one thread.
+    pub thread: Option<Duration>,
 }
 
 impl Spent {

@@ -20,8 +20,24 @@ pub struct Contestant<K: Key> {
     pub kernels: Vec<Kernel>,
     /// Whether it competes, is what others compete with, or judges.
     pub role: Role,
+    /// How much it is asked.
+    pub bounds: Bounds,
     /// How it is built.
     pub build: Build<K>,
+}
+
+/// How much a contestant is asked at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Keys: who is slow is asked the first of them, not to make everybody wait.
+    pub keys: usize,
+    /// Threads at once: it does not take part where there are more.
+    pub threads: usize,
+}
+
+impl Bounds {
+    /// As much as anybody.
+    pub const NONE: Self = Self { keys: usize::MAX, threads: usize::MAX };
 }
 
 /// An instruction set that a contestant looks up with.
@@ -75,6 +91,7 @@ impl<K: Key> Contestant<K> {
             rival: false,
             kernels: algorithm.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
             role: algorithm.role,
+            bounds: Bounds::NONE,
             build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?.into())),
         }
     }
@@ -91,7 +108,7 @@ impl<K: Key> Contestant<K> {
             Role::Oracle { routes_limit } if routes_limit < usize::MAX => {
                 (WORK_MAX / routes.max(1)).max(KEYS_MIN)
             }
-            _ => usize::MAX,
+            _ => self.bounds.keys,
         }
     }
 }

@@ -16,10 +16,12 @@
 //! - Each timed run follows an untimed one over the same keys, which fills the caches: one policy for all. Who does all
 //!   keys in 20 ms does them all, timed and untimed.
 //! - One thread is timed by its own clock, which stands while others have the core; several are timed by the wall's.
-//! - Nobody's keys are prefetched by software; kernels may prefetch what a key leads to. Rows say whether huge pages were
-//!   asked for.
+//! - The keys of the next batch are prefetched before each batch, for everybody whose batches this crate hands over, ours
+//!   and rivals' alike: keys come from packets or files that somebody has just read. Single keys are not. Kernels may
+//!   prefetch what a key leads to. Rows say so, and whether huge pages were asked for.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
-//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]).
+//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]), and by a clock of its own where
+//!   it stands in another program.
 //!
 //! ```
 //! use fibula::memory::Limits;
@@ -50,7 +52,8 @@ mod row;
 mod runner;
 
 pub use chart::{ChartError, svg};
-pub use contestant::{Build, Contestant, Kernel};
+pub use clock::Spent;
+pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document};
 pub use machine::{Cache, Machine, Program};
 pub use native::{Native, Prepared, Shape, Structure};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one structure did in one cell of the plan. The names are those scripts rely on.
 ///
-/// Figures are none where the structure could not be built: `error` says why.
+/// Figures are none where the structure could not be built, or failed while it was asked: `error` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The structure.

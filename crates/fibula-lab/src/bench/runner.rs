@@ -65,7 +65,10 @@ pub fn run<K: Key>(
     traffic.extend(recorded);
     let cells = cells(plan, &traffic.iter().map(|traffic| traffic.dependent).collect::<Vec<_>>());
     let lanes = |cell: &Cell| {
-        let kernels = |(_, kernels): &(_, Vec<_>)| takes_part(kernels.len(), cell).count();
+        let kernels = |(contestant, kernels): &(&Contestant<K>, Vec<_>)| match joins(contestant, cell) {
+            true => takes_part(kernels.len(), cell).count(),
+            false => 0,
+        };
         contestants.iter().map(kernels).sum::<usize>()
     };
     let estimate = plan.estimate(contestants.len(), cells.iter().map(lanes).sum::<usize>(), size_of::<K>());
@@ -93,6 +96,11 @@ pub fn run<K: Key>(
     force(chosen.isa());
     scale(&mut rows);
     Ok(rows)
+}
+
+/// Whether a contestant can be asked as a cell asks. Rivals have keys of a form of their own, and no other.
+fn joins<K: Key>(contestant: &Contestant<K>, cell: &Cell) -> bool {
+    (cell.order == Order::Host || !contestant.rival) && cell.threads <= contestant.bounds.threads
 }
 
 /// Which of so many kernels are timed in a cell. Single lookups of most structures know no instruction set: of those the
@@ -231,8 +239,7 @@ impl<K: Key> Bench<'_, K> {
     ) -> Vec<Row> {
         let starts: Vec<Start<'_, K>> = racers
             .iter()
-            // Rivals have keys of a form of their own, and no other.
-            .filter(|racer| cell.order == Order::Host || !racer.contestant.rival)
+            .filter(|racer| joins(racer.contestant, cell))
             .flat_map(|racer| {
                 takes_part(racer.kernels.len(), cell).map(move |kernel| Start { racer, kernel })
             })
@@ -283,7 +290,13 @@ impl<K: Key> Bench<'_, K> {
     fn row(&self, cell: &Cell, traffic: &Traffic<K>, start: &Start<'_, K>, lane: Option<Lane<'_, K>>) -> Row {
         let racer = start.racer;
         let contestant = racer.contestant;
-        let built = racer.built.as_ref().ok();
+        let failure = match &racer.built {
+            Ok(built) => built.structure.failure(),
+            Err(error) => Some(error.clone()),
+        };
+        // Who failed on the way has no figures, as who was never built.
+        let built = racer.built.as_ref().ok().filter(|_| failure.is_none());
+        let lane = lane.filter(|_| failure.is_none());
         let memory = built.map(|built| built.structure.fib().memory());
         let mlps = lane.as_ref().map(|lane| sorted(&lane.mlps)).unwrap_or_default();
         let mlps_wall = lane.as_ref().map(|lane| sorted(&lane.mlps_wall)).unwrap_or_default();
@@ -304,7 +317,7 @@ impl<K: Key> Bench<'_, K> {
             bytes_per_prefix: memory.map(|memory| round(memory.lookup_bytes as f64 / prefixes, 3)),
             build_time_ms: built.map(|built| round(built.time.as_secs_f64() * 1e3, 6)),
             wrong: lane.as_ref().map_or(0, |lane| lane.wrong + racer.edges_wrong[start.kernel]),
-            error: racer.built.as_ref().err().cloned(),
+            error: failure,
             allocated_bytes: memory.map(|memory| memory.allocated_bytes),
             mapped_bytes: memory.map(|memory| memory.mapped_bytes),
             routes: self.routes.len(),
@@ -318,7 +331,7 @@ impl<K: Key> Bench<'_, K> {
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
             huge_pages: memory.is_some_and(|memory| memory.huge_bytes > 0),
-            key_prefetch: "none".to_owned(),
+            key_prefetch: if cell.batch > 1 { "next batch" } else { "none" }.to_owned(),
             order: cell.order.name().to_owned(),
             clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),
             mlps_wall: median(&mlps_wall),

@@ -34,6 +34,7 @@ fn contestant(name: &str, build: Build<u32>) -> Contestant<u32> {
         rival: true,
         kernels: vec![Kernel::of_rival("scalar")],
         role: Role::Contestant,
+        bounds: Bounds::NONE,
         build,
     }
 }

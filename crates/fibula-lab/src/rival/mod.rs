@@ -1,7 +1,8 @@
 //! What others have made, as contestants of the benchmark.
 //!
 //! A rival is somebody else's structure in one of its forms. It comes with its source: a library or program that may be
-//! absent, and then says how to get it. [`sources`] is the list; a source is a folder here and a line there.
+//! absent, and then says how to get it. [`sources`] is the list; a source is a file or folder here and a line there. Those of
+//! other languages stand in programs of their own ([`external`]).
 //!
 //! What makes a rival more than a straw man:
 //!
@@ -11,11 +12,17 @@
 //! - It lies in pages of the same kind as our structures.
 //! - A table that it cannot hold is refused with the reason. Wrong answers are counted as anybody's.
 
+mod bart;
+mod crates;
 mod dpdk;
+pub mod external;
+mod python;
+mod tools;
 
 use fibula::net::Key;
 
 use crate::bench::Contestant;
+pub use tools::Tools;
 
 /// Where rivals come from.
 pub struct Source<K: Key> {
@@ -24,15 +31,18 @@ pub struct Source<K: Key> {
     /// Names of the contestants of this family, whether they are present or not.
     pub rivals: Vec<&'static str>,
     /// What to do where it is absent.
-    pub get: &'static str,
+    pub get: String,
     /// The contestants, where it is present.
     pub contestants: Option<Vec<Contestant<K>>>,
 }
 
 /// All sources that have rivals of this family, present or not.
 #[must_use]
-pub fn sources<K: Key>() -> Vec<Source<K>> {
+pub fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
     let mut all = vec![dpdk::source::<K>()];
+    all.extend(crates::sources(tools));
+    all.push(bart::source(tools));
+    all.extend(python::sources(tools));
     all.retain(|source| !source.rivals.is_empty());
     all
 }
@@ -42,14 +52,18 @@ mod tests {
     use super::*;
 
     fn names<K: Key>() -> Vec<&'static str> {
-        sources::<K>().into_iter().flat_map(|source| source.rivals).collect()
+        sources::<K>(&Tools::default()).into_iter().flat_map(|source| source.rivals).collect()
     }
 
     #[test]
     fn names_of_rivals_are_nobody_elses() {
-        let mut all = names::<u32>();
-        all.extend(names::<u128>());
-        all.extend(fibula::fib::algorithms::<u32>().iter().map(|line| line.name));
+        unique::<u32>();
+        unique::<u128>();
+    }
+
+    fn unique<K: Key>() {
+        let mut all = names::<K>();
+        all.extend(fibula::fib::algorithms::<K>().iter().map(|line| line.name));
         let count = all.len();
         all.sort_unstable();
         all.dedup();
@@ -58,7 +72,7 @@ mod tests {
 
     #[test]
     fn who_is_present_has_the_contestants_it_names() {
-        for source in sources::<u32>() {
+        for source in sources::<u32>(&Tools::default()) {
             assert!(!source.get.is_empty());
             let Some(contestants) = source.contestants else { continue };
             let present: Vec<_> = contestants.iter().map(|rival| rival.name.as_str()).collect();

@@ -25,4 +25,5 @@ registry::algorithms! {
     poptrie,
     chunks,
     lines,
+    forest,
 }

@@ -31,8 +31,6 @@ pub struct Algorithm<K: Key> {
     pub limits: Option<&'static str>,
     /// The instruction sets it has kernels for.
     pub isas: &'static [Isa],
-    /// How well it suits a table of this shape; the highest wins, 0 means never by itself.
-    pub preference: fn(&Shape) -> u8,
     /// Builds it from routes in order.
     pub build: Build<K>,
 }
@@ -119,15 +117,6 @@ impl Update {
     }
 }
 
-/// What a choice of structure depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// Number of routes.
-    pub routes: usize,
-    /// Keys that arrive together; 1 for single lookups.
-    pub batch: usize,
-}
-
 /// Makes the modules of the list, and the list of their registry lines.
 macro_rules! algorithms {
     ($($module:ident,)*) => {
@@ -181,16 +170,6 @@ pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
         family: K::FAMILY,
         known: all.iter().map(|algorithm| algorithm.name).collect(),
     })
-}
-
-/// The structures that suit a table and its use, the best first; those that never come by themselves are left
-/// out. A structure may refuse a table that the next one takes.
-#[must_use]
-pub fn by_preference<K: Key>(shape: &Shape) -> Vec<Algorithm<K>> {
-    let mut all = super::algorithms::<K>();
-    all.retain(|algorithm| (algorithm.preference)(shape) > 0);
-    all.sort_by_key(|algorithm| core::cmp::Reverse((algorithm.preference)(shape)));
-    all
 }
 
 /// A name the registry does not list.

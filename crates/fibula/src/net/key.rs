@@ -107,6 +107,12 @@ pub trait Key:
         None
     }
 
+    /// The keys as IPv6 addresses, where they are.
+    #[must_use]
+    fn as_ipv6(_keys: &[Self]) -> Option<&[u128]> {
+        None
+    }
+
     /// Writes the address as people write it.
     fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Reads an address, the whole of `text` and nothing else, without leading or trailing blanks.
@@ -136,7 +142,7 @@ impl<K: Key> fmt::Display for Address<K> {
 }
 
 macro_rules! integer_key {
-    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr) => {
+    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr, $as_ipv6:expr) => {
         impl Key for $int {
             const BITS: u8 = <$int>::BITS as u8;
             const FAMILY: Family = $family;
@@ -229,6 +235,12 @@ macro_rules! integer_key {
                 as_ipv4(keys)
             }
 
+            #[inline]
+            fn as_ipv6(keys: &[Self]) -> Option<&[u128]> {
+                let as_ipv6: fn(&[Self]) -> Option<&[u128]> = $as_ipv6;
+                as_ipv6(keys)
+            }
+
             fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&<$address>::from_bits(self), f)
             }
@@ -241,8 +253,8 @@ macro_rules! integer_key {
     };
 }
 
-integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys));
-integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None);
+integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None);
+integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys));
 
 /// A key of `WIDTH` bits, 1 to 16, so that a test can enumerate every address, every prefix and, in the
 /// smallest spaces, every table.

@@ -34,7 +34,10 @@ mod x86;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) use aarch64::neon;
 pub(crate) use stamp::{kernel, operations};
-pub(crate) use table::{Bytes, Halves, Places, Words, byte_of};
+pub use table::fetch;
+pub(crate) use table::{
+    Bounded, Bytes, Halves, NODE_WORDS, Nodes, Places, Walks, Words, byte_of, half_of, put,
+};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 
@@ -70,6 +73,16 @@ impl Isa {
             Self::Avx512 => "avx512",
             Self::Icelake => "avx512-icelake",
             Self::Neon => "neon",
+        }
+    }
+
+    /// Whether every machine that has `set` has this one too.
+    #[must_use]
+    pub const fn is_within(self, set: Self) -> bool {
+        match (self, set) {
+            (Self::Scalar, _) | (Self::Neon, Self::Neon) => true,
+            (Self::Neon, _) | (_, Self::Neon) => false,
+            _ => self as u8 <= set as u8,
         }
     }
 

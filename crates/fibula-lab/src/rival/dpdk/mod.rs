@@ -39,7 +39,8 @@ pub(super) fn source<K: Key>() -> Source<K> {
         name: "DPDK",
         rivals: form::of::<K>().map(|form| form.name).collect(),
         get: "install DPDK 22.11 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc) and build with \
-              '--features dpdk'",
+              '--features dpdk'"
+            .to_owned(),
         #[cfg(feature = "dpdk")]
         contestants: Some(table::contestants()),
         #[cfg(not(feature = "dpdk"))]

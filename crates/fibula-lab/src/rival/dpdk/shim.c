@@ -327,8 +327,18 @@ void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const v
 	const size_t size =
 		table->kind == FIBULA_DPDK_FIB || table->kind == FIBULA_DPDK_LPM ? sizeof(uint32_t) : IPV6_BYTES;
 
-	for (uint32_t i = 0; i < count; i += RTE_MIN(count - i, room))
+	const uint8_t *const end = (const uint8_t *)keys + count * size;
+
+	for (uint32_t i = 0; i < count; i += RTE_MIN(count - i, room)) {
+		/* As for everybody: the keys of the next batch are asked for before this one is looked up. */
+		const uint8_t *next = (const uint8_t *)keys + (i + RTE_MIN(count - i, room)) * size;
+		const uint8_t *next_end = next + RTE_MIN((size_t)(end - next), room * size);
+
+		if (shape == FIBULA_DPDK_BATCH || shape == FIBULA_DPDK_BATCH_X4)
+			for (; next < next_end; next += 64)
+				__builtin_prefetch(next);
 		block(table, shape, (const uint8_t *)keys + i * size, RTE_MIN(count - i, room), answers);
+	}
 }
 
 /* Answers as next hops, 0 for none. */

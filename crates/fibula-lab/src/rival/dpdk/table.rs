@@ -17,7 +17,7 @@ use fibula::simd::Present;
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
 use super::sys::{Asking, Config, Handle, Keys, Room};
-use crate::bench::{Contestant, Kernel, Native, Prepared, Shape, Structure};
+use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
 
 /// Whether to ask for huge pages: as our structures do.
 const HUGE_PAGES: bool = true;
@@ -49,6 +49,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
                 rival: true,
                 kernels: vec![Kernel::of_rival(form.isa)],
                 role: Role::Contestant,
+                bounds: Bounds::NONE,
                 build: Box::new(move |routes| {
                     let table = shared.table(form, routes)?;
                     Ok(Structure::Native(Box::new(Rival { table, form, family: PhantomData::<fn(K)> })))

@@ -61,7 +61,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::InPlace,
         limits: None,
         isas: &[Isa::Scalar],
-        preference: |_| 0,
         build: |routes, limits| Ok(Box::new(BinaryTrie::build(routes, limits)?)),
     }]
 }

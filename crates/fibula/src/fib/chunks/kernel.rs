@@ -1,8 +1,9 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::below::{Entry, Noted, WIDTH_MASKS};
+use crate::fib::parts::below::{Entry, WIDTH_MASKS};
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::fib::parts::lanes::BLOCK;
+use crate::fib::parts::lanes::Noted;
 use crate::simd::{Bytes, LANES, Words, kernel};
 
 use super::layout::head_words;

@@ -120,7 +120,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: Some("256 MiB of chunks, and as much below them"),
         isas: Isa::ALL,
-        preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Chunks::build(routes, limits)?)),
     }]
 }

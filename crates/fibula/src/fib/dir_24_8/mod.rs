@@ -105,7 +105,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: Some("32,768 segments, 32,767 next hops"),
         isas: Isa::ALL,
-        preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Dir248::build(routes, limits)?)),
     }]
 }

@@ -176,7 +176,6 @@ macro_rules! line {
             update: Update::Rebuild,
             limits: limits(OPTIONS),
             isas: isas(OPTIONS),
-            preference: |_| 0,
             build: |routes, limits| boxed(routes, OPTIONS, limits),
         }
     }};
@@ -187,14 +186,7 @@ macro_rules! line {
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     match (K::FAMILY, K::BITS) {
-        (Family::Ipv4, _) => {
-            let mut lines = ipv4_lines();
-            let best = lines.iter_mut().find(|line| line.name == "dxr-18-branch-free");
-            // Its direct table is a megabyte, whatever the table.
-            best.into_iter()
-                .for_each(|line| line.preference = |shape| if shape.routes < 10_000 { 0 } else { 4 });
-            lines
-        }
+        (Family::Ipv4, _) => ipv4_lines(),
         (Family::Ipv6, _) => Vec::new(),
         (Family::Toy, ..=3) => {
             vec![line!("dxr-1", 1, Stretched, EarlyStop), line!("dxr-1-wide", 1, Wide, BranchFree)]

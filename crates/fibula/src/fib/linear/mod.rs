@@ -44,7 +44,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::InPlace,
         limits: None,
         isas: &[Isa::Scalar],
-        preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Linear::build(routes, limits)?)),
     }]
 }

@@ -1,6 +1,7 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::below::{Noted, width_mask};
+use crate::fib::parts::below::width_mask;
+use crate::fib::parts::lanes::Noted;
 use crate::simd::{Bytes, LANES, Places, Words, kernel};
 
 use super::lookup::{View, block as scalar};
@@ -26,7 +27,7 @@ kernel! {
         for keys in keys {
             let key = op::load(keys);
             let entry = op::gather(direct, op::shr_by(key, direct_at));
-            op::place(&mut places, op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
+            op::place(places.lanes(), op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
         }
         // The values are loaded one by one: while gathers are under way, nothing else begins.
         places.read::<WIDTH>();

@@ -1,7 +1,7 @@
 //! Scalar lookups, one key at a time and a batch in stages.
 
-use crate::fib::parts::below::{Below, Noted, Windows, value, width_mask};
-use crate::fib::parts::lanes;
+use crate::fib::parts::below::{Below, Windows, value, width_mask};
+use crate::fib::parts::lanes::{self, Noted};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};

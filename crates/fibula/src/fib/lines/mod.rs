@@ -127,8 +127,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: Some("256 MiB below the lines"),
         isas: Isa::ALL,
-        // The direct table is a megabyte, whatever the table.
-        preference: |shape| if shape.routes < 10_000 { 0 } else { 5 },
         build: |routes, limits| Ok(Box::new(Lines::build(routes, limits)?)),
     }]
 }

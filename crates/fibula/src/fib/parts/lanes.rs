@@ -21,20 +21,41 @@ pub(crate) fn aligned<K: Key>(key: K) -> u32 {
     key.window(0, K::BITS) << (32 - u32::from(K::BITS))
 }
 
-/// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors: keys whose first bit is the highest of their
-/// lane, and the words of their results. What is left behind the last whole vector is done as the last eight keys of
-/// the batch, some of them for the second time: no lane is ever without a key.
+/// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors: keys, and the words of their results. What is
+/// left behind the last whole vector is done as the last eight keys of the batch, some of them for the second time: no
+/// lane is ever without a key.
 ///
 /// # Panics
-/// When the lengths differ, there are fewer keys than lanes, or they have more than 32 bits.
+/// When the lengths differ, or there are fewer keys than lanes.
+#[inline]
+pub(crate) fn in_blocks<K: Key>(
+    keys: &[K],
+    results: &mut [Option<NextHop>],
+    mut kernel: impl FnMut(&[[K; LANES]], &mut [[u32; LANES]]),
+) {
+    assert!(keys.len() == results.len() && keys.len() >= LANES, "a vector of keys, and a result for each");
+    let results = NextHop::words(results);
+    let vectors = keys.as_chunks().0.chunks(BLOCK);
+    for (keys, results) in vectors.zip(results.as_chunks_mut().0.chunks_mut(BLOCK)) {
+        kernel(keys, results);
+    }
+    if !keys.len().is_multiple_of(LANES) {
+        let last = keys.len() - LANES;
+        kernel(keys[last..].as_chunks().0, results[last..].as_chunks_mut().0);
+    }
+}
+
+/// [`in_blocks`] for keys of at most 32 bits, whose first bit is the highest of their lane.
+///
+/// # Panics
+/// As [`in_blocks`], and when keys have more than 32 bits.
 #[inline]
 pub(crate) fn for_each_block<K: Key>(
     keys: &[K],
     results: &mut [Option<NextHop>],
     mut kernel: impl FnMut(&[[u32; LANES]], &mut [[u32; LANES]]),
 ) {
-    assert!(keys.len() == results.len() && keys.len() >= LANES, "a vector of keys, and a result for each");
-    let mut block = |keys: &[[K; LANES]], results: &mut [[u32; LANES]]| {
+    in_blocks(keys, results, |keys, results| {
         if let Some(keys) = K::as_ipv4(keys.as_flattened()) {
             return kernel(keys.as_chunks().0, results);
         }
@@ -43,17 +64,104 @@ pub(crate) fn for_each_block<K: Key>(
             *lanes = keys.map(|key| (key.to_bits() as u32) << (32 - K::BITS));
         }
         kernel(&lanes[..keys.len()], results);
-    };
-    let results = NextHop::words(results);
-    let vectors = keys.as_chunks().0.chunks(BLOCK);
-    for (keys, results) in vectors.zip(results.as_chunks_mut().0.chunks_mut(BLOCK)) {
-        block(keys, results);
+    });
+}
+
+/// Numbers of lanes of a block: those that have more to do than the others.
+pub(crate) struct Noted {
+    lanes: [u8; BLOCK * LANES + LANES],
+    count: usize,
+}
+
+impl Noted {
+    /// None yet.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
     }
-    if !keys.len().is_multiple_of(LANES) {
-        let last = keys.len() - LANES;
-        block(keys[last..].as_chunks().0, results[last..].as_chunks_mut().0);
+
+    /// Notes one lane.
+    #[inline]
+    pub(crate) fn lane(&mut self, lane: usize) {
+        self.lanes[self.count] = lane as u8;
+        self.count += 1;
+    }
+
+    /// Forgets them.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// Those that were noted.
+    #[inline]
+    pub(crate) fn lanes(&self) -> &[u8] {
+        &self.lanes[..self.count]
+    }
+
+    /// Those that were noted, of which there must be one, and the first one again until they fill vectors.
+    #[inline]
+    pub(crate) fn filled(&mut self) -> &[u8] {
+        let count = self.count.next_multiple_of(LANES);
+        let first = self.lanes[0];
+        self.lanes[self.count..count].fill(first);
+        &self.lanes[..count]
+    }
+
+    /// Notes the lanes of vector `at` whose bits are set.
+    #[inline]
+    pub(crate) fn vector(&mut self, at: usize, bits: u32) {
+        self.count = self.vector_behind(self.count, at, bits);
+    }
+
+    /// For those who note many vectors: as [`vector`](Self::vector) behind so many noted lanes, a number that the caller
+    /// keeps (in a register) and in the end gives to [`noted`](Self::noted). Returns the next one.
+    #[inline(always)]
+    pub(crate) fn vector_behind(&mut self, count: usize, at: usize, bits: u32) -> usize {
+        let lanes: &mut [u8; LANES] = self.lanes[count..].first_chunk_mut().expect("room for a vector");
+        *lanes = lanes_of(bits, at);
+        count + bits.count_ones() as usize
+    }
+
+    /// As [`vector_behind`](Self::vector_behind) for one lane, if it is to be noted.
+    #[inline(always)]
+    pub(crate) fn lane_behind(&mut self, count: usize, lane: usize, noted: bool) -> usize {
+        self.lanes[count] = lane as u8;
+        count + usize::from(noted)
+    }
+
+    /// So many lanes were noted.
+    #[inline]
+    pub(crate) fn noted(&mut self, count: usize) {
+        self.count = count;
     }
 }
+
+/// The numbers of the lanes of vector `at` whose bits are set, one behind the other; what follows them is of no
+/// account.
+#[inline]
+fn lanes_of(bits: u32, at: usize) -> [u8; LANES] {
+    let first = (at * LANES) as u64;
+    // A carry between bytes cannot happen: lane numbers stay below 256.
+    (u64::from_le_bytes(LANES_OF[bits as usize]) + first * 0x0101_0101_0101_0101).to_le_bytes()
+}
+
+static LANES_OF: [[u8; LANES]; 256] = {
+    let mut table = [[0; LANES]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut lane, mut count) = (0, 0);
+        while lane < LANES {
+            if bits >> lane & 1 == 1 {
+                table[bits][count] = lane as u8;
+                count += 1;
+            }
+            lane += 1;
+        }
+        bits += 1;
+    }
+    table
+};
 
 /// Asserts that batches of every length up to 70 and 512, 513 and 519 keys, at any place in `keys`, get the answers of
 /// single lookups from every set that this machine has, and that nothing behind their results is written.

@@ -5,3 +5,4 @@ pub(crate) mod bitmap;
 pub mod codes;
 pub(crate) mod lanes;
 pub mod ranges;
+pub mod upper;

@@ -4,11 +4,12 @@ use core::marker::PhantomData;
 
 use crate::fib::BuildError;
 use crate::fib::parts::codes;
-use crate::fib::parts::ranges::{self, Merge, Range};
+use crate::fib::parts::ranges::Merge;
+use crate::fib::parts::upper::{self, Blocks, Leads};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, NextHop, Prefix, Routes};
+use crate::net::{Key, Routes};
 
-use super::layout::{Blocks, Codes, Node, lower, lower_max, upper, upper_max, word};
+use super::layout::{Codes, Node, upper_bits, word};
 use super::statistics::Shape;
 use super::{NAME, PlanB};
 
@@ -19,110 +20,53 @@ impl<K: Key, N: Node> PlanB<K, N> {
     /// When memory runs out, or when next hops and blocks together exceed 2^32.
     pub fn build(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
-        let mut sweep = Sweep::<K, N>::new(limits).map_err(refused)?;
-        ranges::try_for_each(routes, Prefix::ALL, merge, |range| sweep.add(range)).map_err(refused)?;
-        sweep.close().map_err(refused)?;
-        sweep.limits()?;
-        sweep.finish(merge).map_err(refused)
+        let mut budget = Budget::new(limits);
+        let mut intervals = Intervals::<K, N>::new(&mut budget).map_err(refused)?;
+        let blocks = upper::split(routes, merge, upper_bits::<K>(), &mut budget, |start, leads, budget| {
+            intervals.add(start, leads, budget)
+        })
+        .map_err(refused)?;
+        intervals.limits(&blocks)?;
+        intervals.finish(blocks, merge, &mut budget).map_err(refused)
     }
 }
 
-/// The intervals so far, and the block that is open.
-struct Sweep<K: Key, N: Node> {
-    budget: Budget,
+/// The intervals so far.
+struct Intervals<K: Key, N: Node> {
     /// Last upper half of every interval but the last, as nodes hold it.
     ends: Vec<N::Word>,
     /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
     codes: Buffer<u32>,
     next_hops: codes::Codes,
-    blocks: Blocks,
-    /// First upper half of the last interval.
-    start: u64,
-    /// The upper half of the last block while ranges begin inside it.
-    open: Option<u64>,
-    /// Where addresses go after all ranges so far.
-    next_hop: Option<NextHop>,
     keys: PhantomData<fn(K)>,
 }
 
-impl<K: Key, N: Node> Sweep<K, N> {
-    fn new(limits: Limits) -> Result<Self, OutOfMemory> {
-        let mut budget = Budget::new(limits);
+impl<K: Key, N: Node> Intervals<K, N> {
+    fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
         Ok(Self {
-            next_hops: codes::Codes::new(&mut budget)?,
-            budget,
             ends: Vec::new(),
             codes: Buffer::new(),
-            blocks: Blocks::default(),
-            start: 0,
-            open: None,
-            next_hop: None,
+            next_hops: codes::Codes::new(budget)?,
             keys: PhantomData,
         })
     }
 
-    fn add(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
-        let (start, inside) = (upper(range.start), lower(range.start));
-        let adjoins = |open: u64| inside == 0 && start - open == 1;
-        if self.open.is_some_and(|open| open != start && !adjoins(open)) {
-            self.close()?;
-        }
-        let before = core::mem::replace(&mut self.next_hop, range.next_hop);
-        if inside == 0 {
-            self.open = None;
-            let code = self.next_hops.code(range.next_hop, &mut self.budget)?;
-            return self.interval(start, code);
-        }
-        if self.open != Some(start) {
-            self.open(start, before)?;
-        }
-        let last = self.blocks.ends.len() - 1;
-        self.blocks.ends[last] = inside - 1;
-        self.piece(range.next_hop)
-    }
-
-    /// Begins an interval; the one before it ends right there.
-    fn interval(&mut self, start: u64, code: u32) -> Result<(), OutOfMemory> {
+    /// One more; the one before it ends right there.
+    fn add(&mut self, start: u64, leads: Leads, budget: &mut Budget) -> Result<(), OutOfMemory> {
         if start > 0 {
-            self.budget.push(&mut self.ends, word::<K, N::Word>(start - 1))?;
+            budget.push(&mut self.ends, word::<K, N::Word>(start - 1))?;
         }
-        self.start = start;
-        self.budget.push(&mut self.codes, code)
-    }
-
-    /// Makes `start` a block of its own, which begins with what was there before.
-    fn open(&mut self, start: u64, before: Option<NextHop>) -> Result<(), OutOfMemory> {
-        self.open = Some(start);
-        let code = !(self.blocks.first.len() as u32);
-        match self.codes.last_mut() {
-            Some(last) if self.start == start => *last = code,
-            _ => self.interval(start, code)?,
-        }
-        self.budget.push(&mut self.blocks.first, self.blocks.ends.len() as u32)?;
-        self.piece(before)
-    }
-
-    /// Adds a piece to the last block; it goes on to the block's end until the next one begins.
-    fn piece(&mut self, next_hop: Option<NextHop>) -> Result<(), OutOfMemory> {
-        self.budget.push(&mut self.blocks.ends, lower_max::<K>())?;
-        self.budget.push(&mut self.blocks.next_hops, NextHop::word(next_hop))
-    }
-
-    /// Leaves the open block: behind it, addresses go where its last piece goes.
-    fn close(&mut self) -> Result<(), OutOfMemory> {
-        match self.open.take() {
-            Some(open) if open < upper_max::<K>() => {
-                let code = self.next_hops.code(self.next_hop, &mut self.budget)?;
-                self.interval(open + 1, code)
-            }
-            _ => Ok(()),
-        }
+        let code = match leads {
+            Leads::To(next_hop) => self.next_hops.code(next_hop, budget)?,
+            Leads::Block(block) => !block,
+        };
+        budget.push(&mut self.codes, code)
     }
 
     /// Whether codes and piece numbers stayed within their 32 bits.
-    fn limits(&self) -> Result<(), BuildError> {
-        let codes = self.next_hops.len() as u64 + self.blocks.first.len() as u64;
-        let pieces = self.blocks.ends.len() as u64;
+    fn limits(&self, blocks: &Blocks<u64>) -> Result<(), BuildError> {
+        let codes = self.next_hops.len() as u64 + blocks.first.len() as u64;
+        let pieces = blocks.ends.len() as u64;
         let limit = 1 << 32;
         if codes > limit {
             return Err(BuildError::limit(
@@ -138,12 +82,16 @@ impl<K: Key, N: Node> Sweep<K, N> {
         Ok(())
     }
 
-    fn finish(mut self, merge: Merge) -> Result<PlanB<K, N>, OutOfMemory> {
-        let budget = &mut self.budget;
+    fn finish(
+        mut self,
+        mut blocks: Blocks<u64>,
+        merge: Merge,
+        budget: &mut Budget,
+    ) -> Result<PlanB<K, N>, OutOfMemory> {
         let shape = Shape::of(N::KEYS, self.ends.len());
         let nodes = tree::<N>(budget, &shape, &self.ends)?;
         budget.free(self.ends);
-        let all = self.next_hops.len() + self.blocks.first.len();
+        let all = self.next_hops.len() + blocks.first.len();
         let next_hops = self.next_hops.into_next_hops(budget)?;
         let codes = if all <= 1 << 16 {
             let mut narrow = budget.buffer(self.codes.len())?;
@@ -154,16 +102,14 @@ impl<K: Key, N: Node> Sweep<K, N> {
             budget.shrink(&mut self.codes);
             Codes::Wide(self.codes)
         };
-        budget.shrink(&mut self.blocks.first);
-        budget.shrink(&mut self.blocks.ends);
-        budget.shrink(&mut self.blocks.next_hops);
+        blocks.shrink(budget);
         Ok(PlanB {
             nodes,
             leaf_first: shape.internal_nodes,
             levels: shape.internal_levels,
             codes,
             next_hops,
-            blocks: self.blocks,
+            blocks,
             merge,
             keys: PhantomData,
         })

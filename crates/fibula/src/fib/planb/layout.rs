@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::fib::parts::ranges::Merge;
+use crate::fib::parts::upper::{self, Blocks};
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
@@ -139,7 +140,7 @@ pub struct PlanB<K, N: Copy> {
     /// Codes to next hops; code 0 is no route.
     pub(super) next_hops: Vec<u32>,
     /// What codes beyond the next hops lead to.
-    pub(super) blocks: Blocks,
+    pub(super) blocks: Blocks<u64>,
     pub(super) merge: Merge,
     pub(super) keys: PhantomData<fn(K)>,
 }
@@ -183,26 +184,6 @@ impl Code for u32 {
     }
 }
 
-/// The blocks of one upper half each that hold longer prefixes, every one a run of pieces.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Blocks {
-    /// First piece of each block.
-    pub(super) first: Vec<u32>,
-    /// Last lower half of each piece; a block's last piece ends with the last lower half there is.
-    pub(super) ends: Vec<u64>,
-    /// Where each piece leads, 0 for nowhere.
-    pub(super) next_hops: Vec<u32>,
-}
-
-impl Blocks {
-    /// The pieces of block `at`, as indices.
-    #[inline]
-    pub(super) fn pieces(&self, at: usize) -> core::ops::Range<usize> {
-        let end = self.first.get(at + 1).map_or(self.ends.len(), |&first| first as usize);
-        self.first[at] as usize..end
-    }
-}
-
 /// How many leading bits the tree searches: the /64 of IPv6, all of IPv4, and half of a toy key, so that toys
 /// have longer prefixes too.
 pub(super) const fn upper_bits<K: Key>() -> u8 {
@@ -214,9 +195,8 @@ pub(super) const fn upper_bits<K: Key>() -> u8 {
 }
 
 /// The last lower half: as many ones as the tree does not search.
-pub(super) const fn lower_max<K: Key>() -> u64 {
-    let bits = K::BITS - upper_bits::<K>();
-    if bits == 0 { 0 } else { u64::MAX >> (64 - bits) }
+pub(super) fn lower_max<K: Key>() -> u64 {
+    upper::lower_max::<K, u64>(upper_bits::<K>())
 }
 
 /// The last upper half.
@@ -227,13 +207,13 @@ pub(super) const fn upper_max<K: Key>() -> u64 {
 /// The half that the tree searches.
 #[inline]
 pub(super) fn upper<K: Key>(key: K) -> u64 {
-    (key.to_bits() >> (K::BITS - upper_bits::<K>())) as u64
+    upper::upper(key, upper_bits::<K>())
 }
 
 /// The rest.
 #[inline]
 pub(super) fn lower<K: Key>(key: K) -> u64 {
-    key.to_bits() as u64 & lower_max::<K>()
+    upper::lower(key, upper_bits::<K>())
 }
 
 /// An upper half as nodes hold it. Where the word is wider than the half (toys), ones fill it up: the last upper

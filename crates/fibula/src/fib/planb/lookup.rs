@@ -68,9 +68,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
 
     /// Where the block leads for a lower half.
     fn beyond(&self, block: usize, lower: u64) -> u32 {
-        let pieces = self.blocks.pieces(block);
-        let ends = &self.blocks.ends[pieces.clone()];
-        self.blocks.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
+        self.blocks.find(block, lower)
     }
 
     /// The lookups of the first keys, `COUNT` at a time; returns how many there were.

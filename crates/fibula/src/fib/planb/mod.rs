@@ -128,19 +128,16 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: None,
         isas: Isa::ALL,
-        preference: |_| 0,
         build,
     };
     let merged = "linearized B+-tree over disjoint ranges, equal neighbours merged";
     let unmerged = "linearized B+-tree over the elementary intervals of all prefixes, as printed";
     let double = "linearized B+-tree with nodes of 128 bytes, equal neighbours merged";
-    let mut lines = vec![
+    vec![
         line(NAME, merged, |routes, limits| in_lines_of_64(routes, Merge::EqualNeighbours, limits)),
         line("planb-unmerged", unmerged, |routes, limits| in_lines_of_64(routes, Merge::Never, limits)),
         line("planb-16", double, |routes, limits| in_lines_of_128(routes, Merge::EqualNeighbours, limits)),
-    ];
-    lines[0].preference = |_| 3;
-    lines
+    ]
 }
 
 /// A structure in a box.

@@ -150,7 +150,6 @@ impl<K: Key, N: Node> PlanB<K, N> {
             Codes::Wide(codes) => memory::of(codes),
         };
         let Self { nodes, next_hops, blocks, .. } = self;
-        let blocks = memory::of(&blocks.first) + memory::of(&blocks.ends) + memory::of(&blocks.next_hops);
-        memory::of(nodes) + codes + memory::of(next_hops) + blocks
+        memory::of(nodes) + codes + memory::of(next_hops) + blocks.memory()
     }
 }

@@ -75,7 +75,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: None,
         isas: Isa::ALL,
-        preference: |_| 0,
         build: |routes, limits| Ok(Box::new(Poptrie::build(routes, limits)?)),
     }]
 }

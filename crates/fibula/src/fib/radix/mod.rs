@@ -42,7 +42,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::InPlace,
         limits: None,
         isas: &[Isa::Scalar],
-        preference: |_| 1,
         build: |routes, limits| Ok(Box::new(Radix::build(routes, limits)?)),
     }]
 }

@@ -69,7 +69,6 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         update: Update::Rebuild,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
-        preference: |_| 2,
         build: |routes, limits| Ok(Box::new(RangeSearch::build(routes, limits)?)),
     }]
 }

@@ -4,7 +4,7 @@
 
 use core::arch::aarch64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = uint32x4x2_t;
@@ -212,8 +212,8 @@ operations! { "neon"
         and(words, m)
     }
 
-    /// The next vector of places; an offset beyond the last word becomes that of the last word.
-    fn place(places: &mut Places<'_>, offset: V) -> () {
+    /// The next vector of places; one beyond the last becomes the last.
+    fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
@@ -243,6 +243,34 @@ operations! { "neon"
             below = vsubq_u32(below, vcltq_u32(node, splat));
         }
         vaddvq_u32(below) as usize + rank_few(rest, key)
+    }
+
+    /// How many of the first `COUNT` words of a line lie strictly below `key`; they ascend.
+    fn rank_first[const COUNT: u32](line: &[u32; 16], key: u32) -> u32 {
+        const EVERY: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+        let splat = vdupq_n_u32(key);
+        let count = vdupq_n_u32(COUNT);
+        let mut below = vdupq_n_u32(0);
+        for (four, every) in line.as_chunks::<4>().0.iter().zip(EVERY.as_chunks::<4>().0) {
+            // SAFETY: the reference covers the 16 bytes read.
+            let words = unsafe { vld1q_u32(four.as_ptr()) };
+            // SAFETY: as above.
+            let every = unsafe { vld1q_u32(every.as_ptr()) };
+            // A truth is all ones, and less of it one more.
+            below = vsubq_u32(below, vandq_u32(vcltq_u32(words, splat), vcltq_u32(every, count)));
+        }
+        vaddvq_u32(below)
+    }
+
+    /// The highest 32 bits of each key, and the 32 bits behind them.
+    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
+        let four = |at: usize| {
+            let four: &[u128; 4] = keys[at..].first_chunk().expect("eight are two fours");
+            // SAFETY: the reference covers the 64 bytes read.
+            unsafe { vld4q_u32(four.as_ptr().cast()) }
+        };
+        let (low, high) = (four(0), four(4));
+        [uint32x4x2_t(low.3, high.3), uint32x4x2_t(low.2, high.2)]
     }
 }
 

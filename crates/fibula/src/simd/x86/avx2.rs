@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::simd::{Bytes, Halves, LANES, Places, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
 /// Eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -167,8 +167,8 @@ operations! { "avx2,bmi2"
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
     }
 
-    /// The next vector of places; an offset beyond the last word becomes that of the last word.
-    fn place(places: &mut Places<'_>, offset: V) -> () {
+    /// The next vector of places; one beyond the last becomes the last.
+    fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
@@ -217,6 +217,46 @@ operations! { "avx2,bmi2"
             rank += _mm256_movemask_epi8(both).count_ones() as usize / 2;
         }
         rank
+    }
+
+    /// How many of the first `COUNT` words of a line lie strictly below `key`; they ascend.
+    fn rank_first[const COUNT: u32](line: &[u32; 16], key: u32) -> u32 {
+        let flip = _mm256_set1_epi32(i32::MIN);
+        let splat = _mm256_xor_si256(_mm256_set1_epi32(key as i32), flip);
+        let [low, high] = [0, 8].map(|at| {
+            let eight: &[u32; 8] = line[at..].first_chunk().expect("sixteen are two eights");
+            _mm256_cmpgt_epi32(splat, _mm256_xor_si256(load(eight), flip))
+        });
+        // Eight truths of 16 bits from either, in the order 0 to 3, 8 to 11, 4 to 7, 12 to 15; two bits each.
+        let both = _mm256_movemask_epi8(_mm256_packs_epi32(low, high)) as u32;
+        let counted = const {
+            let mut mask = 0;
+            let mut at = 0;
+            while at < COUNT {
+                mask |= 1 << (2 * (8 * (at / 4 % 2) + 4 * (at / 8) + at % 4));
+                at += 1;
+            }
+            mask
+        };
+        (both & counted).count_ones()
+    }
+
+    /// The highest 32 bits of each key, and the 32 bits behind them.
+    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
+        let pair = |at: usize| {
+            let two: &[u128; 2] = keys[at..].first_chunk().expect("eight are four twos");
+            // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+            unsafe { _mm256_loadu_si256(two.as_ptr().cast()) }
+        };
+        // The upper halves of keys 0, 2, 1, 3 and of keys 4, 6, 5, 7.
+        let low = _mm256_castsi256_ps(_mm256_unpackhi_epi64(pair(0), pair(2)));
+        let high = _mm256_castsi256_ps(_mm256_unpackhi_epi64(pair(4), pair(6)));
+        let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        let ordered = |words| _mm256_permutevar8x32_epi32(_mm256_castps_si256(words), order);
+        [
+            ordered(_mm256_shuffle_ps::<0b11_01_11_01>(low, high)),
+            ordered(_mm256_shuffle_ps::<0b10_00_10_00>(low, high)),
+        ]
     }
 }
 

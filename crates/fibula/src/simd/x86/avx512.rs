@@ -5,7 +5,7 @@ use core::arch::x86_64::*;
 
 use super::avx2::rank_few;
 pub(crate) use super::avx2::*;
-use crate::simd::{Bytes, Halves, Words, operations};
+use crate::simd::{Bytes, Halves, LANES, Words, operations};
 
 /// One truth a lane.
 pub(crate) type M = __mmask8;
@@ -87,5 +87,32 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
             rank += _mm512_cmpgt_epu32_mask(splat, node).count_ones() as usize;
         }
         rank
+    }
+
+    /// How many of the first `COUNT` words of a line lie strictly below `key`; they ascend.
+    fn rank_first[const COUNT: u32](line: &[u32; 16], key: u32) -> u32 {
+        let splat = _mm512_set1_epi32(key as i32);
+        // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+        let line = unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
+        let counted = const { ((1u32 << COUNT) - 1) as u16 };
+        _mm512_mask_cmpgt_epu32_mask(counted, splat, line).count_ones()
+    }
+
+    /// The highest 32 bits of each key, and the 32 bits behind them.
+    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
+        let four = |at: usize| {
+            let four: &[u128; 4] = keys[at..].first_chunk().expect("eight are two fours");
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked for.
+            unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
+        };
+        let (low, high) = (four(0), four(4));
+        let every_fourth = |first: i32| {
+            let order = _mm512_castsi256_si512(_mm256_add_epi32(
+                _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28),
+                _mm256_set1_epi32(first),
+            ));
+            _mm512_castsi512_si256(_mm512_permutex2var_epi32(low, order, high))
+        };
+        [every_fourth(3), every_fourth(2)]
     }
 }

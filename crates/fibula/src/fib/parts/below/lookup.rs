@@ -1,6 +1,7 @@
 //! Lookups below slots: the lanes that a kernel has noted, or one key.
 
-use crate::fib::parts::{bitmap, lanes::BLOCK};
+use crate::fib::parts::bitmap;
+use crate::fib::parts::lanes::{BLOCK, Noted};
 use crate::simd::{LANES, Present, byte_of};
 
 use super::record::{Entry, Record, width_mask};
@@ -13,61 +14,6 @@ pub(crate) struct Below<'a> {
     pub(crate) area: &'a [u32],
 }
 
-/// The numbers of the lanes of a block whose slot is deeper.
-pub(crate) struct Noted {
-    lanes: [u8; BLOCK * LANES + LANES],
-    count: usize,
-}
-
-impl Noted {
-    /// None yet.
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
-    }
-
-    /// Notes one lane.
-    #[inline]
-    pub(crate) fn lane(&mut self, lane: usize) {
-        self.lanes[self.count] = lane as u8;
-        self.count += 1;
-    }
-
-    /// Notes the lanes of vector `at` whose bits are set.
-    #[inline]
-    pub(crate) fn vector(&mut self, at: usize, bits: u32) {
-        let lanes: &mut [u8; LANES] = self.lanes[self.count..].first_chunk_mut().expect("room for a vector");
-        *lanes = lanes_of(bits, at);
-        self.count += bits.count_ones() as usize;
-    }
-}
-
-/// The numbers of the lanes of vector `at` whose bits are set, one behind the other; what follows them is of no
-/// account.
-#[inline]
-fn lanes_of(bits: u32, at: usize) -> [u8; LANES] {
-    let first = (at * LANES) as u64;
-    // A carry between bytes cannot happen: lane numbers stay below 256.
-    (u64::from_le_bytes(LANES_OF[bits as usize]) + first * 0x0101_0101_0101_0101).to_le_bytes()
-}
-
-static LANES_OF: [[u8; LANES]; 256] = {
-    let mut table = [[0; LANES]; 256];
-    let mut bits = 0;
-    while bits < 256 {
-        let (mut lane, mut count) = (0, 0);
-        while lane < LANES {
-            if bits >> lane & 1 == 1 {
-                table[bits][count] = lane as u8;
-                count += 1;
-            }
-            lane += 1;
-        }
-        bits += 1;
-    }
-    table
-};
-
 impl Below<'_> {
     /// Answers the noted lanes of a block. `map_of` gives the place of the map for a key.
     #[inline]
@@ -79,11 +25,11 @@ impl Below<'_> {
         found: &mut [[u32; LANES]],
         map_of: impl Fn(u32) -> u32,
     ) {
-        if noted.count == 0 {
+        if noted.lanes().is_empty() {
             return;
         }
         let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
-        let lanes = &noted.lanes[..noted.count];
+        let lanes = noted.lanes();
         // Few lanes do not fill a vector, and wait for one another in it.
         if isa == Present::SCALAR || lanes.len() < LANES {
             for &lane in lanes {
@@ -93,10 +39,8 @@ impl Below<'_> {
             return;
         }
         // Those that fill the last vector up do what the first lane does.
-        let vectors = noted.count.div_ceil(LANES);
-        let first = noted.lanes[0];
-        noted.lanes[noted.count..vectors * LANES].fill(first);
-        let lanes = &noted.lanes[..vectors * LANES];
+        let lanes = noted.filled();
+        let vectors = lanes.len() / LANES;
         let mut asked = [[0; LANES]; BLOCK];
         let mut maps = [[0; LANES]; BLOCK];
         for ((&lane, asked), map) in lanes.iter().zip(asked.as_flattened_mut()).zip(maps.as_flattened_mut()) {

@@ -1,0 +1,205 @@
+//! `fibula choose`: which structure to take for a table, and why.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use fibula::auto::{self, Choice, Use, Why};
+use fibula::net::Key;
+use fibula::rib::Rib;
+use fibula_lab::bench::Machine;
+use serde_json::json;
+
+use crate::args::{FeedArgs, Format, OutputArgs, QuietArgs};
+use crate::failure::{Failure, code};
+use crate::isa::IsaArgs;
+use crate::records::{self, Record};
+use crate::say::Say;
+use crate::table::load_feeds;
+use crate::text::{Grid, bold, bytes};
+
+const COLUMNS: &[&str] =
+    &["family", "algorithm", "chosen", "mlps", "lookup_bytes", "isa", "batch", "routes", "why"];
+
+/// Structures that are shown beside the chosen one.
+const OTHERS: usize = 5;
+
+/// Say which structure suits a table and its use, and why
+///
+/// The choice goes by rates that were measured and are part of the program: over tables of many sizes, in batches of
+/// several lengths, with every instruction set. 'fibula lookup' chooses the same way. Rates are those of the machine
+/// that was measured, and say which structure is faster here, not how fast it is; 'fibula bench' measures this machine.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  a structure was chosen
+  1  the table is empty, or no structure stays within --bytes
+  2  wrong use
+  3  the table cannot be read
+
+Examples:
+  fibula choose routes.txt
+  fibula choose rib.gz --batch 1 --isa scalar
+  fibula choose rib.gz --bytes 2000000 --json")]
+pub(crate) struct ChooseArgs {
+    /// Tables; '-' is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    feed: FeedArgs,
+
+    /// Keys that arrive together, 1 for single lookups
+    #[arg(long, value_name = "NUMBER", default_value_t = 256)]
+    batch: usize,
+
+    #[command(flatten)]
+    isa: IsaArgs,
+
+    /// Second-level cache of a core [default: this machine's]
+    #[arg(long, value_name = "BYTES")]
+    l2: Option<usize>,
+
+    /// Lookup bytes that the structure may take [default: any number]
+    #[arg(long, value_name = "BYTES")]
+    bytes: Option<usize>,
+
+    /// The structure that is in use: it stays unless another is clearly faster
+    #[arg(long, value_name = "NAME")]
+    in_use: Option<String>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
+    args.isa.force()?;
+    if let Some(name) = &args.in_use
+        && !crate::algorithms::names().contains(&name.as_str())
+    {
+        return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
+    }
+    let table = load_feeds(&args.files, &args.feed, Say::new(args.quiet.quiet))?;
+    let mut families = vec![family(&table.v4, args), family(&table.v6, args)];
+    families.retain(|family| !family.rows.is_empty());
+    let mut out = anstream::stdout().lock();
+    match args.output.format() {
+        Format::Text => families.iter().try_for_each(|family| family.write(&mut out))?,
+        format => {
+            let rows: Vec<Record> = families.iter().flat_map(Family::records).collect();
+            records::write(&mut out, format, COLUMNS, &rows)?;
+        }
+    }
+    out.flush()?;
+    Ok(if families.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+}
+
+/// The second-level cache of a core of this machine, where it says so.
+pub(crate) fn l2_bytes() -> Option<usize> {
+    let machine = Machine::this();
+    let cache = machine.caches.iter().find(|cache| cache.level == 2)?;
+    usize::try_from(cache.bytes).ok()
+}
+
+/// The chosen structure of a family first, then the others.
+struct Family {
+    name: &'static str,
+    routes: usize,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    algorithm: &'static str,
+    chosen: bool,
+    mlps: f64,
+    bytes: usize,
+    isa: &'static str,
+    batch: usize,
+    why: Option<String>,
+}
+
+impl Row {
+    fn new<K: Key>(choice: &Choice<K>, chosen: bool) -> Self {
+        Self {
+            algorithm: choice.algorithm.name,
+            chosen,
+            mlps: (choice.mlps * 10.0).round() / 10.0,
+            bytes: choice.bytes,
+            isa: choice.isa.name(),
+            batch: choice.batch,
+            why: chosen.then(|| match choice.why {
+                Why::Fastest => "the fastest that was measured".to_owned(),
+                Why::Smallest { fastest, mlps } => {
+                    format!("smaller than {fastest}, which is less than 5 % faster ({mlps:.0} M/s)")
+                }
+                Why::InUse { best, mlps } => {
+                    format!("in use, and {best} is less than 10 % faster ({mlps:.0} M/s)")
+                }
+            }),
+        }
+    }
+}
+
+fn family<K: Key>(rib: &Rib<K>, args: &ChooseArgs) -> Family {
+    let mut rows = Vec::new();
+    if !rib.is_empty() {
+        let l2_bytes = args.l2.or_else(l2_bytes);
+        let wanted = Use { batch: args.batch, l2_bytes, bytes_most: args.bytes, ..Use::default() };
+        let wanted = wanted.with_table(rib);
+        if let Some(choice) = auto::choose::<K>(&wanted, args.in_use.as_deref()) {
+            rows.push(Row::new(&choice, true));
+            let others = auto::rank::<K>(&wanted);
+            let others = others.iter().filter(|other| other.algorithm.name != choice.algorithm.name);
+            rows.extend(others.take(OTHERS).map(|other| Row::new(other, false)));
+        }
+    }
+    Family { name: K::FAMILY.name(), routes: rib.len(), rows }
+}
+
+impl Family {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let chosen = &self.rows[0];
+        let bold = bold();
+        let family = if self.name == "ipv4" { "IPv4" } else { "IPv6" };
+        writeln!(
+            out,
+            "{family}: {bold}{}{bold:#}: {}",
+            chosen.algorithm,
+            chosen.why.as_deref().unwrap_or("")
+        )?;
+        let mut grid = Grid::new(&["algorithm", "M/s", "lookup memory", "isa", "batch"]).right(&[1, 2, 4]);
+        for row in &self.rows {
+            let Row { algorithm, mlps, isa, batch, .. } = row;
+            grid.row([
+                (*algorithm).to_owned(),
+                format!("{mlps:.0}"),
+                bytes(row.bytes),
+                (*isa).to_owned(),
+                batch.to_string(),
+            ]);
+        }
+        writeln!(out, "{}", grid.render())
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let record = |row: &Row| {
+            let value = json!({
+                "family": self.name,
+                "algorithm": row.algorithm,
+                "chosen": row.chosen,
+                "mlps": row.mlps,
+                "lookup_bytes": row.bytes,
+                "isa": row.isa,
+                "batch": row.batch,
+                "routes": self.routes,
+                "why": row.why,
+            });
+            value.as_object().cloned().unwrap_or_default()
+        };
+        self.rows.iter().map(record).collect()
+    }
+}

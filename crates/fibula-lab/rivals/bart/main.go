@@ -1,0 +1,80 @@
+// bart's tables, asked over the protocol of rival/external/mod.rs. The loops are written once for each type of table:
+// through an interface or a type parameter each lookup would be called through a table of functions.
+package main
+
+import (
+	"net/netip"
+
+	"github.com/gaissmai/bart"
+)
+
+// plain is bart.Table, the smaller one.
+type plain struct{ of bart.Table[uint32] }
+
+// fast is bart.Fast.
+type fast struct{ of bart.Fast[uint32] }
+
+func (t *plain) insert(routes []route) {
+	for _, route := range routes {
+		t.of.Insert(route.prefix, route.nextHop)
+	}
+}
+
+func (t *plain) answer(keys []netip.Addr, dependent bool, answers []uint32) {
+	var last uint32
+	for at, key := range keys {
+		if dependent {
+			key = keys[at+int(last&nothing)]
+		}
+		// Without a match, the value is 0.
+		last, _ = t.of.Lookup(key)
+		answers[at] = last
+	}
+}
+
+func (t *plain) pass(keys []netip.Addr, dependent bool) {
+	var last, all uint32
+	if dependent {
+		for at := range keys {
+			last, _ = t.of.Lookup(keys[at+int(last&nothing)])
+		}
+	} else {
+		for _, key := range keys {
+			found, _ := t.of.Lookup(key)
+			all ^= found
+		}
+	}
+	sink = all ^ last
+}
+
+func (t *fast) insert(routes []route) {
+	for _, route := range routes {
+		t.of.Insert(route.prefix, route.nextHop)
+	}
+}
+
+func (t *fast) answer(keys []netip.Addr, dependent bool, answers []uint32) {
+	var last uint32
+	for at, key := range keys {
+		if dependent {
+			key = keys[at+int(last&nothing)]
+		}
+		last, _ = t.of.Lookup(key)
+		answers[at] = last
+	}
+}
+
+func (t *fast) pass(keys []netip.Addr, dependent bool) {
+	var last, all uint32
+	if dependent {
+		for at := range keys {
+			last, _ = t.of.Lookup(keys[at+int(last&nothing)])
+		}
+	} else {
+		for _, key := range keys {
+			found, _ := t.of.Lookup(key)
+			all ^= found
+		}
+	}
+	sink = all ^ last
+}

@@ -1,0 +1,244 @@
+//! A structure in another program, as a contestant.
+
+use core::error::Error;
+use core::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fibula::fib::{CheckError, Fib};
+use fibula::memory::Memory;
+use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::simd::Present;
+
+use super::External;
+use super::program::{Answer, Program};
+use crate::bench::{Native, Prepared, Shape, Spent};
+
+/// A structure in another program.
+pub(super) struct Elsewhere<K> {
+    line: Mutex<Line<K>>,
+    memory: Memory,
+    build_time: Duration,
+}
+
+/// The line to the program.
+struct Line<K> {
+    name: &'static str,
+    program: Program,
+    /// The keys it has.
+    keys: Vec<K>,
+    /// Why it answers no longer.
+    failure: Option<String>,
+}
+
+/// Starts the program and has it build the table.
+pub(super) fn build<K: Key>(
+    external: &External,
+    routes: &dyn Routes<K>,
+) -> Result<Elsewhere<K>, Box<dyn Error>> {
+    let name = external.name;
+    let named = |error: String| format!("{name}: {error}");
+    let command = (external.start)().map_err(named)?;
+    let program = Program::start(command, external.limit).map_err(named)?;
+    let mut line = Line { name, program, keys: Vec::new(), failure: None };
+    let mut request = format!("table {name} {} {}\n", K::FAMILY.name(), routes.len()).into_bytes();
+    routes.try_for_each(Prefix::ALL, |route| {
+        request.extend_from_slice(route.prefix.addr().to_network().as_ref());
+        request.push(route.prefix.len());
+        request.extend_from_slice(&route.next_hop.id().to_le_bytes());
+        Ok::<(), String>(())
+    })?;
+    let [time, lookup_bytes, allocated_bytes] = line.numbers(request, "built")?;
+    let (Some(time), Some(lookup_bytes), Some(allocated_bytes)) = (time, lookup_bytes, allocated_bytes)
+    else {
+        return Err(format!("{name}: it does not say what it built").into());
+    };
+    let memory = Memory {
+        lookup_bytes: usize::try_from(lookup_bytes)?,
+        allocated_bytes: usize::try_from(allocated_bytes)?,
+        mapped_bytes: 0,
+        huge_bytes: 0,
+    };
+    Ok(Elsewhere { line: Mutex::new(line), memory, build_time: Duration::from_nanos(time) })
+}
+
+impl<K: Key> Line<K> {
+    /// Asks, where nothing failed before.
+    fn ask(&mut self, request: Vec<u8>) -> Result<Answer, String> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let answer = self.program.ask(request);
+        let answer = answer.and_then(|answer| match answer.line.strip_prefix("refused") {
+            Some(reason) => Err(reason.trim().to_owned()),
+            None => Ok(answer),
+        });
+        answer.map_err(|error| self.fail(&error))
+    }
+
+    fn fail(&mut self, error: &str) -> String {
+        let failure = format!("{}: {error}", self.name);
+        self.failure = Some(failure.clone());
+        failure
+    }
+
+    /// Asks for a line of this word and so many numbers, of which some may be absent.
+    fn numbers<const N: usize>(&mut self, request: Vec<u8>, word: &str) -> Result<[Option<u64>; N], String> {
+        let answer = self.ask(request)?;
+        let mut words = answer.line.split(' ');
+        let known = words.next() == Some(word);
+        let numbers: Option<Vec<Option<u64>>> = words
+            .map(|word| match word {
+                "-" => Some(None),
+                number => number.parse().ok().map(Some),
+            })
+            .collect();
+        match numbers.and_then(|numbers| numbers.try_into().ok()) {
+            Some(numbers) if known => Ok(numbers),
+            _ => Err(self.fail(&format!("'{}' is no answer", answer.line))),
+        }
+    }
+
+    /// Sees that the program has these keys; the number of the first. Runs are over parts of the keys that were
+    /// checked: those it has.
+    fn load(&mut self, keys: &[K]) -> Result<usize, String> {
+        if let Some(first) = self.keys.windows(keys.len().max(1)).position(|window| window == keys) {
+            return Ok(first);
+        }
+        let mut request = format!("keys {}\n", keys.len()).into_bytes();
+        for key in keys {
+            request.extend_from_slice(key.to_network().as_ref());
+        }
+        let [] = self.numbers(request, "ready")?;
+        self.keys = keys.to_vec();
+        Ok(0)
+    }
+
+    /// The answers to all keys that the program has.
+    fn answers(&mut self, shape: Shape) -> Result<Vec<u32>, String> {
+        let (shape, batch) = words(shape);
+        let answer = self.ask(format!("answer {shape} {batch}\n").into_bytes())?;
+        let words = answer.bytes.as_chunks().0;
+        if answer.line != format!("answers {}", self.keys.len()) || words.len() != self.keys.len() {
+            let (line, found) = (answer.line, words.len());
+            return Err(
+                self.fail(&format!("'{line}' and {found} answers are no answer to {} keys", self.keys.len()))
+            );
+        }
+        Ok(words.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect())
+    }
+}
+
+/// The words for a shape.
+fn words(shape: Shape) -> (&'static str, usize) {
+    match shape {
+        Shape::Single => ("single", 1),
+        Shape::Batch(batch) => ("batch", batch),
+        Shape::Dependent => ("dependent", 1),
+    }
+}
+
+impl<K: Key> Elsewhere<K> {
+    /// What a thread that panicked left half done is seen as the wrong answer it is.
+    fn line(&self) -> MutexGuard<'_, Line<K>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Key> Fib<K> for Elsewhere<K> {
+    fn lookup(&self, key: K) -> Option<NextHop> {
+        let mut answer = [None];
+        let mut asked = self.prepare(&[key], 1);
+        asked.lookup(Shape::Single, 0..1);
+        asked.take(&mut answer);
+        answer[0]
+    }
+
+    /// Its instruction set is its own.
+    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        let mut asked = self.prepare(keys, keys.len());
+        asked.lookup(Shape::Batch(keys.len()), 0..keys.len());
+        asked.take(results);
+    }
+
+    fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Its owners know what should hold.
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+impl<K: Key> Native<K> for Elsewhere<K> {
+    fn prepare(&self, keys: &[K], _room: usize) -> Box<dyn Prepared + '_> {
+        Box::new(Asked { of: self, keys: keys.to_vec(), answers: None, taken: 0..0 })
+    }
+
+    fn build_time(&self) -> Option<Duration> {
+        Some(self.build_time)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.line().failure.clone()
+    }
+}
+
+/// Keys that are asked. Once anything fails, nothing more is asked, and the row tells.
+struct Asked<'a, K: Key> {
+    of: &'a Elsewhere<K>,
+    keys: Vec<K>,
+    /// All of them, in one shape: to ask block by block would take a turn to the other program and back for each.
+    answers: Option<(Shape, Vec<u32>)>,
+    taken: Range<usize>,
+}
+
+impl<K: Key> Asked<'_, K> {
+    fn ask(&mut self, shape: Shape) -> Result<(), String> {
+        if self.answers.as_ref().is_none_or(|(asked, _)| *asked != shape) {
+            let mut line = self.of.line();
+            let first = line.load(&self.keys)?;
+            let answers = line.answers(shape)?;
+            self.answers = Some((shape, answers[first..first + self.keys.len()].to_vec()));
+        }
+        Ok(())
+    }
+}
+
+impl<K: Key> Prepared for Asked<'_, K> {
+    fn lookup(&mut self, shape: Shape, keys: Range<usize>) {
+        self.taken = keys;
+        if self.ask(shape).is_err() {
+            self.answers = None;
+        }
+    }
+
+    fn time(&mut self, shape: Shape, passes: usize) -> Option<Spent> {
+        let mut line = self.of.line();
+        let none = Spent { wall: Duration::ZERO, thread: None };
+        let Ok(first) = line.load(&self.keys) else { return Some(none) };
+        let ((shape, batch), count) = (words(shape), self.keys.len());
+        let request = format!("time {shape} {batch} {first} {count} {passes}\n");
+        match line.numbers(request.into_bytes(), "time") {
+            Ok([Some(wall), thread]) => {
+                Some(Spent { wall: Duration::from_nanos(wall), thread: thread.map(Duration::from_nanos) })
+            }
+            Ok([None, _]) => {
+                line.fail("it does not say what lookups took");
+                Some(none)
+            }
+            Err(_) => Some(none),
+        }
+    }
+
+    fn take(&mut self, results: &mut [Option<NextHop>]) {
+        // Of the last block only, as anybody.
+        let first = self.taken.end.saturating_sub(results.len());
+        let answers = self.answers.as_ref().map_or(&[][..], |(_, answers)| &answers[first..]);
+        for (at, result) in results.iter_mut().enumerate() {
+            *result = NextHop::new(answers.get(at).copied().unwrap_or(u32::MAX));
+        }
+    }
+}

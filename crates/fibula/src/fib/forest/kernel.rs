@@ -1,0 +1,97 @@
+//! The vector kernels: the way to the trees eight keys at a time, and nodes searched in registers.
+
+use crate::net::Key;
+use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
+
+use super::layout::{GROUND, ROOTS_BITS, SHIFT_BITS, below_bit, cut, head, window};
+use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
+use crate::fib::parts::upper;
+
+kernel! {
+    /// The values of a block of keys; lanes whose values lead below are noted.
+    pub(super) fn block<K: Key>[const LEAF_KEYS: u32](
+        view: View<'_>,
+        keys: &[[K; LANES]],
+        found: &mut [[u32; LANES]],
+        scratch: &mut Scratch,
+    )
+    scalar scalar::<K, LEAF_KEYS>;
+    vector op {
+        let Scratch { heads, windows, roots, rooted, .. } = scratch;
+        if let Some(keys) = K::as_ipv6(keys.as_flattened()) {
+            for ((keys, heads), windows) in
+                keys.as_chunks::<LANES>().0.iter().zip(&mut *heads).zip(&mut *windows)
+            {
+                let [high, next] = op::high_words(keys);
+                op::store(heads, high);
+                op::store(windows, op::or(op::shl::<16>(high), op::shr::<16>(next)));
+            }
+        } else {
+            for ((keys, heads), windows) in keys.iter().zip(&mut *heads).zip(&mut *windows) {
+                let upper = keys.map(|key| upper::upper(key, cut::<K>().upper_bits));
+                *heads = upper.map(head::<K>);
+                *windows = upper.map(window);
+            }
+        }
+
+        // Entries are gathered, and with them the slots; slots are loaded one by one: while gathers are under way,
+        // nothing else begins.
+        let direct = Words::new(view.direct);
+        let direct_at = op::count(32 - view.direct_bits);
+        let first = op::splat(view.first);
+        let (shift, ground) = (op::splat((1 << SHIFT_BITS) - 1), op::splat(GROUND - 1));
+        let mut places = Places::new(Bytes::new(view.slots), found);
+        for (head, window) in heads.iter().zip(&*windows).take(keys.len()) {
+            // Leading bits without an entry are beyond the last one, which is theirs.
+            let entry = op::gather(direct, op::sub(op::shr_by(op::load(head), direct_at), first));
+            let below = op::shrv(op::load(window), op::and(entry, shift));
+            let slot = op::and(op::add(op::shr::<{ SHIFT_BITS as i32 }>(entry), below), ground);
+            op::place(places.lanes(), op::shl::<2>(slot));
+        }
+        places.read::<2>();
+
+        let (one, some) = (op::splat(1), op::splat((1 << ROOTS_BITS) - 1));
+        let mut walks = Walks::new(view.nodes, found);
+        let mut noted = 0;
+        for (at, roots) in roots.iter_mut().enumerate().take(keys.len()) {
+            let tree = op::load(walks.lanes().before());
+            let roots_of = op::and(tree, some);
+            // Without asking whether there are any: one vector in two has some.
+            op::store(roots, roots_of);
+            noted = rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots_of)));
+            op::place(walks.lanes(), op::shr::<{ ROOTS_BITS as i32 }>(tree));
+        }
+        rooted.noted(noted);
+        descend::<LEAF_KEYS>(
+            walks,
+            scratch,
+            |line, window| op::rank_first::<16>(line, window),
+            |line, window| op::rank_first::<LEAF_KEYS>(line, window),
+        );
+        let below = op::splat(const { below_bit(LEAF_KEYS) });
+        for (at, found) in found.iter().enumerate() {
+            let lanes = op::bits(op::test(op::load(found), below));
+            if lanes != 0 {
+                scratch.below.vector(at, lanes);
+            }
+        }
+    }
+}
+
+/// [`View::one`] in portable code.
+fn one_scalar<K: Key, const LEAF_KEYS: u32>(view: View<'_>, upper: u64) -> u32 {
+    view.one::<K, LEAF_KEYS>(upper, rank_first::<16>, rank_first::<LEAF_KEYS>)
+}
+
+kernel! {
+    /// [`View::one`].
+    pub(super) fn one<K: Key>[const LEAF_KEYS: u32](view: View<'_>, upper: u64) -> u32;
+    scalar one_scalar::<K, LEAF_KEYS>;
+    vector op {
+        view.one::<K, LEAF_KEYS>(
+            upper,
+            |line, window| op::rank_first::<16>(line, window),
+            |line, window| op::rank_first::<LEAF_KEYS>(line, window),
+        )
+    }
+}

@@ -1,0 +1,228 @@
+//! Ranges as intervals of the upper bits of addresses, and blocks for what changes inside one value of them.
+//!
+//! Structures that search some leading bits of long keys start here: an upper part inside which a longer prefix begins
+//! or ends is an interval of its own that leads to a *block*, its ranges by lower part, sorted, found by binary search.
+
+use crate::memory::{self, Budget, Memory, OutOfMemory};
+use crate::net::{Key, NextHop, Prefix, Routes};
+
+use super::ranges::{self, Merge, Range};
+
+/// A lower part: as wide as what lies behind the upper bits.
+pub trait Lower: Copy + Ord {
+    /// The low bits of `bits`.
+    fn truncate(bits: u128) -> Self;
+}
+
+impl Lower for u64 {
+    #[inline]
+    fn truncate(bits: u128) -> Self {
+        bits as Self
+    }
+}
+
+impl Lower for u128 {
+    #[inline]
+    fn truncate(bits: u128) -> Self {
+        bits
+    }
+}
+
+/// Where an interval leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leads {
+    /// All its addresses go there.
+    To(Option<NextHop>),
+    /// It is one upper part, and this block of it says the rest.
+    Block(u32),
+}
+
+/// The blocks, every one a run of pieces.
+#[derive(Debug, Clone)]
+pub struct Blocks<E> {
+    /// First piece of each block.
+    pub first: Vec<u32>,
+    /// Last lower part of each piece; a block's last piece ends with the last lower part there is.
+    pub ends: Vec<E>,
+    /// Where each piece leads, 0 for nowhere.
+    pub next_hops: Vec<u32>,
+}
+
+impl<E> Default for Blocks<E> {
+    fn default() -> Self {
+        Self { first: Vec::new(), ends: Vec::new(), next_hops: Vec::new() }
+    }
+}
+
+impl<E: Lower> Blocks<E> {
+    /// The pieces of block `at`, as indices.
+    #[inline]
+    #[must_use]
+    pub fn pieces(&self, at: usize) -> core::ops::Range<usize> {
+        let end = self.first.get(at + 1).map_or(self.ends.len(), |&first| first as usize);
+        self.first[at] as usize..end
+    }
+
+    /// Where block `at` leads for a lower part, 0 for nowhere.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, at: usize, lower: E) -> u32 {
+        let pieces = self.pieces(at);
+        let ends = &self.ends[pieces.clone()];
+        self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
+    }
+
+    /// A block of these pieces.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn push(&mut self, ends: &[E], next_hops: &[u32], budget: &mut Budget) -> Result<(), OutOfMemory> {
+        budget.push(&mut self.first, self.ends.len() as u32)?;
+        budget.reserve(&mut self.ends, ends.len())?;
+        self.ends.extend_from_slice(ends);
+        budget.reserve(&mut self.next_hops, ends.len())?;
+        self.next_hops.extend_from_slice(next_hops);
+        Ok(())
+    }
+
+    /// Frees them.
+    pub fn free(&mut self, budget: &mut Budget) {
+        let Self { first, ends, next_hops } = core::mem::take(self);
+        budget.free(first);
+        budget.free(ends);
+        budget.free(next_hops);
+    }
+
+    /// Gives spare capacity back.
+    pub fn shrink(&mut self, budget: &mut Budget) {
+        budget.shrink(&mut self.first);
+        budget.shrink(&mut self.ends);
+        budget.shrink(&mut self.next_hops);
+    }
+
+    /// What they take.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        memory::of(&self.first) + memory::of(&self.ends) + memory::of(&self.next_hops)
+    }
+}
+
+/// The first `bits` bits of a key, at most 64.
+#[inline]
+#[must_use]
+pub fn upper<K: Key>(key: K, bits: u8) -> u64 {
+    (key.to_bits() >> (K::BITS - bits)) as u64
+}
+
+/// What follows them.
+#[inline]
+#[must_use]
+pub fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
+    E::truncate(key.to_bits() & lower_bits::<K>(bits))
+}
+
+/// The last lower part behind `bits` bits.
+#[must_use]
+pub fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
+    E::truncate(lower_bits::<K>(bits))
+}
+
+const fn lower_bits<K: Key>(bits: u8) -> u128 {
+    if bits == K::BITS { 0 } else { u128::MAX >> (128 - (K::BITS - bits) as u32) }
+}
+
+/// Calls `interval` for the intervals of the upper `bits` bits in ascending order, each with its first upper part; the
+/// first one begins at 0. Neighbours that lead to the same next hop are merged or not, as ranges are.
+///
+/// # Errors
+/// When memory runs out.
+pub fn split<K: Key, E: Lower>(
+    routes: &dyn Routes<K>,
+    merge: Merge,
+    bits: u8,
+    budget: &mut Budget,
+    interval: impl FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>,
+) -> Result<Blocks<E>, OutOfMemory> {
+    let mut sweep =
+        Sweep { bits, blocks: Blocks::default(), last: None, open: None, next_hop: None, budget, interval };
+    ranges::try_for_each(routes, Prefix::ALL, merge, |range| sweep.add::<K>(range))?;
+    sweep.close::<K>()?;
+    sweep.flush()?;
+    Ok(sweep.blocks)
+}
+
+/// The intervals so far, and the block that is open.
+struct Sweep<'a, E, F> {
+    bits: u8,
+    blocks: Blocks<E>,
+    /// The last interval, which is not told yet.
+    last: Option<(u64, Leads)>,
+    /// The upper part of the last block while ranges begin inside it.
+    open: Option<u64>,
+    /// Where addresses go after all ranges so far.
+    next_hop: Option<NextHop>,
+    budget: &'a mut Budget,
+    interval: F,
+}
+
+impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Sweep<'_, E, F> {
+    fn add<K: Key>(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
+        let start = upper(range.start, self.bits);
+        let inside = range.start.to_bits() & lower_bits::<K>(self.bits);
+        let adjoins = |open: u64| inside == 0 && start - open == 1;
+        if self.open.is_some_and(|open| open != start && !adjoins(open)) {
+            self.close::<K>()?;
+        }
+        let before = core::mem::replace(&mut self.next_hop, range.next_hop);
+        if inside == 0 {
+            self.open = None;
+            return self.begin(start, Leads::To(range.next_hop));
+        }
+        if self.open != Some(start) {
+            self.open::<K>(start, before)?;
+        }
+        let last = self.blocks.ends.len() - 1;
+        self.blocks.ends[last] = E::truncate(inside - 1);
+        self.piece::<K>(range.next_hop)
+    }
+
+    /// Begins an interval; the one before it ends right there.
+    fn begin(&mut self, start: u64, leads: Leads) -> Result<(), OutOfMemory> {
+        self.flush()?;
+        self.last = Some((start, leads));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), OutOfMemory> {
+        match self.last.take() {
+            Some((start, leads)) => (self.interval)(start, leads, self.budget),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes `start` a block of its own, which begins with what was there before.
+    fn open<K: Key>(&mut self, start: u64, before: Option<NextHop>) -> Result<(), OutOfMemory> {
+        self.open = Some(start);
+        let leads = Leads::Block(self.blocks.first.len() as u32);
+        match &mut self.last {
+            Some((last, led)) if *last == start => *led = leads,
+            _ => self.begin(start, leads)?,
+        }
+        self.budget.push(&mut self.blocks.first, self.blocks.ends.len() as u32)?;
+        self.piece::<K>(before)
+    }
+
+    /// Adds a piece to the last block; it goes on to the block's end until the next one begins.
+    fn piece<K: Key>(&mut self, next_hop: Option<NextHop>) -> Result<(), OutOfMemory> {
+        self.budget.push(&mut self.blocks.ends, lower_max::<K, E>(self.bits))?;
+        self.budget.push(&mut self.blocks.next_hops, NextHop::word(next_hop))
+    }
+
+    /// Leaves the open block: behind it, addresses go where its last piece goes.
+    fn close<K: Key>(&mut self) -> Result<(), OutOfMemory> {
+        match self.open.take() {
+            Some(open) if open < upper(K::MAX, self.bits) => self.begin(open + 1, Leads::To(self.next_hop)),
+            _ => Ok(()),
+        }
+    }
+}
