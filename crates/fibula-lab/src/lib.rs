@@ -36,8 +36,3 @@ pub mod random;
 pub mod rival;
 pub mod table;
 pub mod traffic;
-
-/// The README's example is a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

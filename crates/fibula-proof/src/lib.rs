@@ -23,3 +23,19 @@ pub mod subject;
 pub mod tables;
 pub mod toy;
 pub mod verdict;
+
+/// What documents show is tested.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/guide/cookbook.md")]
+    struct Cookbook;
+
+    #[doc = include_str!("../../fibula/README.md")]
+    struct Library;
+
+    #[doc = include_str!("../../fibula-feed/README.md")]
+    struct Feed;
+}

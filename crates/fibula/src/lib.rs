@@ -26,6 +26,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// A machine for which there are no vector kernels compiles only what stands beside them.
+#![cfg_attr(
+    not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
+    allow(dead_code, unused_imports, unused_macros)
+)]
+
 /// The prefix types of [`ipnet`], which conversions take and give.
 pub use ipnet;
 

@@ -39,10 +39,10 @@ impl Header {
         Some(Self { time, kind: u16_at(4), subtype: u16_at(6), len: u32_at(8) })
     }
 
-    /// Length of the record, its header included.
+    /// Length of the record, its header included; `usize::MAX` where that is beyond an address space of 32 bits.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
-        Self::BYTES + self.len as usize
+        Self::BYTES.saturating_add(self.len as usize)
     }
 
     /// Whether it looks like a header and not like other bytes: a kind that exists, of a length that can be.

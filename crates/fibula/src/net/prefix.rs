@@ -9,7 +9,7 @@ use super::text::AddressError;
 /// A prefix: an address whose bits behind the first [`len`](Self::len) are zero, by construction.
 ///
 /// Ordered by address, then by length: a prefix comes right before what it contains. 8 bytes for IPv4,
-/// 32 for IPv6.
+/// at most 32 for IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix<K> {
     addr: K,

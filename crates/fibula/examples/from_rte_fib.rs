@@ -1,0 +1,105 @@
+//! For people who come from DPDK's `rte_fib`: its calls, and what stands for them here.
+//!
+//! `cargo run -p fibula --example from_rte_fib`; what it prints stands in `docs/guide/cookbook.md`.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+
+use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::{Applied, Fib};
+use fibula::memory::Limits;
+use fibula::net::{Change, Keys, NextHop, Prefix, Route, Strided};
+use fibula::rib::Rib;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    run(&mut io::stdout().lock())
+}
+
+/// A `struct rte_fib`: the routes, and the structure that is asked.
+struct Table {
+    algorithm: Algorithm<u32>,
+    limits: Limits,
+    rib: Rib<u32>,
+    fib: Box<dyn Fib<u32>>,
+    default_next_hop: u32,
+}
+
+impl Table {
+    /// `rte_fib_create`. There is no number of routes to fix beforehand; memory can be limited.
+    fn create(algorithm: &str, limits: Limits, default_next_hop: u32) -> Result<Self, Box<dyn Error>> {
+        let algorithm = registry::find(algorithm)?;
+        let rib = Rib::new(limits);
+        let fib = (algorithm.build)(&rib, limits)?;
+        Ok(Self { algorithm, limits, rib, fib, default_next_hop })
+    }
+
+    /// `rte_fib_add` and `rte_fib_delete`, of many routes at once: where the structure cannot change in place, all of
+    /// them together cost one build.
+    fn apply(&mut self, changes: &[Change<u32>]) -> Result<(), Box<dyn Error>> {
+        self.rib.apply(changes)?;
+        let applied = match self.fib.updatable() {
+            Some(fib) => fib.apply(changes, &self.rib)?,
+            None => Applied::NeedsRebuild("it does not change in place"),
+        };
+        if let Applied::NeedsRebuild(_) = applied {
+            // Where memory runs out here, the old structure goes on answering, and the next change builds again.
+            self.fib = (self.algorithm.build)(&self.rib, self.limits)?;
+        }
+        Ok(())
+    }
+
+    /// `rte_fib_lookup_bulk`. A next hop of 0 is no route; the default is put in by whoever wants one.
+    fn lookup_bulk(&self, keys: Keys<'_, u32>) -> Vec<u32> {
+        let mut results = vec![None; keys.len()];
+        self.fib.lookup_keys(keys, &mut results);
+        results.into_iter().map(|result| result.map_or(self.default_next_hop, NextHop::id)).collect()
+    }
+}
+
+/// The route of `rte_fib_add(fib, ip, depth, next_hop)`. Bits behind the depth are an error here.
+fn route(ip: Ipv4Addr, depth: u8, next_hop: u32) -> Result<Route<u32>, Box<dyn Error>> {
+    Ok(Route::new(Prefix::new(ip.to_bits(), depth)?, NextHop::try_from(next_hop)?))
+}
+
+pub(crate) fn run(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
+    let mut table = Table::create("dir-24-8", Limits::within(256 << 20), 99)?;
+    table.apply(&[
+        Change::Insert(route(Ipv4Addr::new(192, 0, 2, 0), 24, 1)?),
+        Change::Insert(route(Ipv4Addr::new(192, 0, 2, 128), 25, 2)?),
+    ])?;
+
+    // Keys in host order, as `rte_fib_lookup_bulk` takes them without flags.
+    let addresses = [[192, 0, 2, 1], [192, 0, 2, 200], [203, 0, 113, 9]];
+    let keys = addresses.map(u32::from_be_bytes);
+    writeln!(out, "host order    {:?}", table.lookup_bulk(Keys::Host(&keys)))?;
+
+    // Keys as packets hold them: RTE_FIB_F_LOOKUP_NETWORK_ORDER, chosen by the call rather than the table.
+    writeln!(out, "network order {:?}", table.lookup_bulk(Keys::Network(&addresses)))?;
+
+    // Destinations where they stand in IPv4 headers, which lie 64 bytes from each other: nothing is copied before.
+    let mut headers = [[0; 64]; 3];
+    for (header, address) in headers.iter_mut().zip(addresses) {
+        header[16..20].copy_from_slice(&address);
+    }
+    let keys = Strided::new(headers.as_flattened(), 16, 64, 3).ok_or("the headers are too short")?;
+    writeln!(out, "in headers    {:?}", table.lookup_bulk(Keys::Strided(keys)))?;
+
+    let gone = Prefix::new(Ipv4Addr::new(192, 0, 2, 128).to_bits(), 25)?;
+    table.apply(&[Change::Remove(gone)])?;
+    writeln!(out, "one deleted   {:?}", table.lookup_bulk(Keys::Network(&addresses)))?;
+
+    // The routes themselves, `rte_fib_get_rib` there.
+    for route in &table.rib {
+        writeln!(out, "{} -> {}", route.prefix, route.next_hop)?;
+    }
+
+    // A depth beyond the family and bits behind it are refused, and nothing has changed.
+    assert!(route(Ipv4Addr::new(10, 0, 0, 0), 33, 1).is_err());
+    assert!(route(Ipv4Addr::new(10, 0, 0, 1), 8, 1).is_err());
+    // So is a next hop of 0, which says "no route" in results: number yours from 1.
+    assert!(route(Ipv4Addr::new(10, 0, 0, 0), 8, 0).is_err());
+    // And so is a table that the memory does not hold.
+    assert!(Table::create("dir-24-8", Limits::within(1 << 20), 99).is_err());
+    Ok(())
+}
