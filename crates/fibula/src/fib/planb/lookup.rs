@@ -66,7 +66,8 @@ impl<K: Key, N: Node> PlanB<K, N> {
         NextHop::new(word)
     }
 
-    /// Where the block leads for a lower half.
+    /// Where the block leads for a lower half. Rare, and kept out of the walk's registers.
+    #[inline(never)]
     fn beyond(&self, block: usize, lower: u64) -> u32 {
         self.blocks.find(block, lower)
     }
