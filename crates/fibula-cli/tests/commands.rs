@@ -94,7 +94,11 @@ fn manual_pages() {
     assert!(lookup.out.contains("\n.TH fibula-lookup 1 "), "{}", lookup.out);
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.err.contains("lookup, route, table, peers, algorithms, bench, tour"), "{}", unknown.err);
+    assert!(
+        unknown.err.contains("lookup, route, table, peers, algorithms, choose, bench, tour"),
+        "{}",
+        unknown.err
+    );
 
     let folder = Folder::new();
     let pages = folder.path().join("share/man1");
