@@ -93,7 +93,7 @@
 //! - A node costs 5 cycles where it is one of a chain in step, 2 in a stage of its own: what waits for a comparison must
 //!   not stand behind the next one. A gather from tables within L2 costs one cycle a lane, half a node's.
 //! - A prefetch of the leaf in stage 3 costs 2.5 cycles a key and gains nothing: the stage has loads under way already.
-//! - From one hot set of 64 keys it makes 440 (PlanB 250): a third of the time is L2 and L3, for 1.5 MB in 1 MiB of L2.
+//! - From one hot set of 64 keys the prototype makes 440 (PlanB 250): a third of the time is L2 and L3, for 1.5 MB in 1 MiB of L2.
 //!   Comparisons of 16 keys by AVX2 take 74 instructions a key where AVX-512 takes about 45, and 10 % more time.
 //! - Keys cost as much as the table: 16 bytes each, 4 KiB a batch. From 4 MB of keys, which stay in L3, it makes 262 / 292
 //!   where PlanB makes 180 / 193 (1.45 and 1.51 times); from 16 MB, which come from memory, 242 / 255 against 180 / 185
