@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula::auto::{self, Choice, Use, Why};
+use fibula::auto::{self, Choice, Use};
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula_lab::bench::Machine;
@@ -107,7 +107,7 @@ pub(crate) fn l2_bytes() -> Option<usize> {
 
 /// The chosen structure of a family first, then the others.
 struct Family {
-    name: &'static str,
+    family: fibula::net::Family,
     routes: usize,
     rows: Vec<Row>,
 }
@@ -131,15 +131,7 @@ impl Row {
             bytes: choice.bytes,
             isa: choice.isa.name(),
             batch: choice.batch,
-            why: chosen.then(|| match choice.why {
-                Why::Fastest => "the fastest that was measured".to_owned(),
-                Why::Smallest { fastest, mlps } => {
-                    format!("smaller than {fastest}, which is less than 5 % faster ({mlps:.0} M/s)")
-                }
-                Why::InUse { best, mlps } => {
-                    format!("in use, and {best} is less than 10 % faster ({mlps:.0} M/s)")
-                }
-            }),
+            why: chosen.then(|| choice.why.to_string()),
         }
     }
 }
@@ -157,14 +149,13 @@ fn family<K: Key>(rib: &Rib<K>, args: &ChooseArgs) -> Family {
             rows.extend(others.take(OTHERS).map(|other| Row::new(other, false)));
         }
     }
-    Family { name: K::FAMILY.name(), routes: rib.len(), rows }
+    Family { family: K::FAMILY, routes: rib.len(), rows }
 }
 
 impl Family {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let chosen = &self.rows[0];
         let bold = bold();
-        let family = if self.name == "ipv4" { "IPv4" } else { "IPv6" };
         writeln!(
             out,
             "{family}: {bold}{}{bold:#}: {}",
@@ -188,7 +179,7 @@ impl Family {
     fn records(&self) -> Vec<Record> {
         let record = |row: &Row| {
             let value = json!({
-                "family": self.name,
+                "family": self.family.name(),
                 "algorithm": row.algorithm,
                 "chosen": row.chosen,
                 "mlps": row.mlps,

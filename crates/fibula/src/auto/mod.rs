@@ -137,17 +137,22 @@ impl<K: Key> fmt::Display for Choice<K> {
         let Self { algorithm, mlps, bytes, isa, batch, why } = self;
         write!(
             f,
-            "{}: {mlps:.0} M/s expected in batches of {batch} with {isa}, about {} kB",
+            "{}: {mlps:.0} M/s expected in batches of {batch} with {isa}, about {} kB; {why}",
             algorithm.name,
             bytes.div_ceil(1000)
-        )?;
-        match why {
-            Why::Fastest => write!(f, "; the fastest measured"),
-            Why::Smallest { fastest, mlps } => {
-                write!(f, "; smaller than {fastest}, which makes {mlps:.0}")
+        )
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fastest => f.write_str("the fastest that was measured"),
+            Self::Smallest { fastest, mlps } => {
+                write!(f, "smaller than {fastest}, which is less than 5 % faster ({mlps:.0} M/s)")
             }
-            Why::InUse { best, mlps } => {
-                write!(f, "; in use, and {best} is not a tenth faster ({mlps:.0})")
+            Self::InUse { best, mlps } => {
+                write!(f, "in use, and {best} is not more than 10 % faster ({mlps:.0} M/s)")
             }
         }
     }

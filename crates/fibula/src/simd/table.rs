@@ -175,6 +175,8 @@ impl<'a> Places<'a> {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) fn read<const WIDTH: u32>(mut self) {
+        // Whoever has the lanes might have put others in their place.
+        assert!(self.at.last <= self.table.last(), "places of this table");
         let start = self.table.slice().as_ptr().cast::<u8>();
         for lane in self.at.filled() {
             // SAFETY: every offset is at most that of the table's last word.
@@ -275,6 +277,8 @@ impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
         rank: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
         value: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
     ) {
+        // Whoever has the lanes might have put others in their place.
+        assert!(self.at.last <= self.nodes.last(), "places of these nodes");
         let Self { nodes: Nodes(nodes), mut at } = self;
         let keys = keys[..at.filled].as_flattened().as_chunks::<4>().0;
         let places = at.filled().as_chunks_mut::<4>().0;

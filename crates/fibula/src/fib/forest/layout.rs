@@ -88,7 +88,7 @@ pub(super) struct Cut {
     pub(super) direct_most: u8,
 }
 
-/// IPv6: the /48, behind 16 to 20 bits. Toys have blocks and several direct bits too.
+/// IPv6: the /48, behind 16 to 19 bits. Toys have blocks and several direct bits too.
 pub(super) const fn cut<K: Key>() -> Cut {
     match K::FAMILY {
         Family::Toy => {
