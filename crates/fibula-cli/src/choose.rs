@@ -158,7 +158,8 @@ impl Family {
         let bold = bold();
         writeln!(
             out,
-            "{family}: {bold}{}{bold:#}: {}",
+            "{}: {bold}{}{bold:#}: {}",
+            self.family,
             chosen.algorithm,
             chosen.why.as_deref().unwrap_or("")
         )?;
