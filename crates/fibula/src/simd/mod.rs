@@ -36,7 +36,7 @@ pub(crate) use aarch64::neon;
 pub(crate) use stamp::{kernel, operations};
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Halves, NODE_WORDS, Nodes, Places, Walks, Words, byte_of, half_of, put,
+    Bounded, Bytes, Halves, LINE_WORDS, Line, Nodes, Places, Walks, Words, byte_of, half_of, put,
 };
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};

@@ -194,61 +194,86 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Words of a node: a cache line.
-pub(crate) const NODE_WORDS: usize = 16;
+/// Words of a line.
+pub(crate) const LINE_WORDS: usize = 16;
 
-/// Nodes of a tree, each followed by its children; the last [`MARGIN`](Self::MARGIN) of them are padding.
-#[derive(Debug)]
-pub(crate) struct Nodes<'a, N>(&'a [N]);
+/// A cache line of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [u32; LINE_WORDS]);
 
-impl<N> Clone for Nodes<'_, N> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+const _: () = assert!(size_of::<Line>() == 64);
 
-impl<N> Copy for Nodes<'_, N> {}
+/// Lines of trees, the children of each somewhere behind it; the last [`MARGIN`](Self::MARGIN) of them are padding.
+///
+/// Lines are found by their *places*: a line is [`LINE`](Self::LINE) places, so that an address is one sum with a
+/// factor that processors have. The lower bits of a place are for whoever keeps it to mark it with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nodes<'a>(&'a [Line]);
 
-impl<'a, N: AsRef<[u32; NODE_WORDS]>> Nodes<'a, N> {
-    /// Nodes at the end that are nobody's, so that the children of any other node are there.
-    pub(crate) const MARGIN: usize = 32;
+impl<'a> Nodes<'a> {
+    /// Lines at the end that are nobody's, so that the children of any other line are there.
+    pub(crate) const MARGIN: usize = 33;
+
+    /// Places of a line.
+    pub(crate) const LINE: u32 = 8;
+
+    /// Most lines.
+    pub(crate) const MOST: usize = 1 << 29;
 
     /// The whole slice.
     ///
     /// # Panics
-    /// When there is nothing but padding.
+    /// When there is nothing but padding, or more than [`MOST`](Self::MOST).
     #[inline]
-    pub(crate) fn new(slice: &'a [N]) -> Self {
-        assert!(slice.len() > Self::MARGIN, "a node and the padding");
+    pub(crate) fn new(slice: &'a [Line]) -> Self {
+        assert!(
+            slice.len() > Self::MARGIN && slice.len() <= Self::MOST,
+            "a line and the padding, 2^29 at most"
+        );
         Self(slice)
     }
 
-    /// The last node that is not padding.
+    /// The last place that is not padding, with all its marks.
     #[inline]
     fn last(self) -> u32 {
-        (self.0.len() - 1 - Self::MARGIN) as u32
+        (self.0.len() - Self::MARGIN) as u32 * Self::LINE - 1
     }
 
-    /// The node at a place.
+    /// The line at a place without marks.
     ///
     /// # Panics
     /// When the place is behind the end.
     #[inline]
-    pub(crate) fn at(self, place: u32) -> &'a [u32; NODE_WORDS] {
-        self.0[place as usize].as_ref()
+    pub(crate) fn at(self, place: u32) -> &'a [u32; LINE_WORDS] {
+        &self.0[(place / Self::LINE) as usize].0
+    }
+
+    /// The words that begin so many lines behind a place, marks and all.
+    ///
+    /// # Safety
+    /// The place must be at most so many lines and one before the end of the padding.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn words(self, place: u32, behind: usize) -> &'a [u32; LINE_WORDS] {
+        const SCALE: usize = size_of::<Line>() / Nodes::LINE as usize;
+        // Sums of addresses are free where those of places, which could wrap, are not.
+        let start = self.0.as_ptr().wrapping_add(behind).cast::<u8>();
+        // SAFETY: the words end within the slice, and every place is a multiple of eight bytes.
+        unsafe { &*start.wrapping_add(place as usize * SCALE).cast() }
     }
 }
 
-/// Places of nodes, one a lane, on the way down.
-pub(crate) struct Walks<'a, N> {
-    nodes: Nodes<'a, N>,
+/// Places of lines, one a lane, on the way down.
+pub(crate) struct Walks<'a> {
+    nodes: Nodes<'a>,
     at: Bounded<'a>,
 }
 
-impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
+impl<'a> Walks<'a> {
     /// No places yet, and room for them.
     #[inline]
-    pub(crate) fn new(nodes: Nodes<'a, N>, at: &'a mut [[u32; LANES]]) -> Self {
+    pub(crate) fn new(nodes: Nodes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
         Self { nodes, at: Bounded { last: nodes.last(), at, filled: 0 } }
     }
 
@@ -258,45 +283,75 @@ impl<'a, N: AsRef<[u32; NODE_WORDS]>> Walks<'a, N> {
         &mut self.at
     }
 
-    /// The place of a lane becomes what `to` makes of it, the last node where that is beyond it.
-    #[inline(always)]
-    pub(crate) fn step(&mut self, lane: usize, to: impl FnOnce(Nodes<'a, N>, u32) -> u32) {
-        let last = self.at.last;
-        let place = &mut self.at.filled()[lane];
-        put(place, to(self.nodes, *place).min(last));
+    /// The place of a lane, with its marks.
+    ///
+    /// # Panics
+    /// When the lane has none.
+    #[inline]
+    pub(crate) fn place(&mut self, lane: usize) -> u32 {
+        self.at.filled()[lane]
     }
 
-    /// Replaces all places by what `value` makes of the child there whose number `rank` gives, child 0 being the node
-    /// behind. A number beyond 31 counts modulo 32. Two loops by fours, all of which are searched before the first is
-    /// stored.
+    /// The places of these lanes become what `to` makes of the line there, their key and the place, at most the last
+    /// line's.
+    ///
+    /// # Panics
+    /// When a lane has no place, or there are fewer keys than places.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn descend(
+    pub(crate) fn step(
+        &mut self,
+        lanes: &[u8],
+        keys: &[[u32; LANES]],
+        to: impl Fn(&[u32; LINE_WORDS], u32, u32) -> u32,
+    ) {
+        assert!(self.at.last <= self.nodes.last(), "places of these nodes");
+        let Self { nodes, at } = self;
+        let last = at.last;
+        let keys = keys[..at.filled].as_flattened();
+        let places = at.filled();
+        for &lane in lanes {
+            let lane = usize::from(lane);
+            let place = places[lane];
+            // SAFETY: the place is at most that of the last line, with marks or without.
+            let line = unsafe { nodes.words(place & !(Nodes::LINE - 1), 0) };
+            put(&mut places[lane], to(line, keys[lane], place).min(last));
+        }
+    }
+
+    /// Replaces all places, which have no marks, by what `value` makes of the child there whose number `rank` gives, child
+    /// 0 being the line behind. A number beyond 31 counts modulo 32. Two loops by fours, all of which are searched before
+    /// the first is stored. The second one asks for a line of what is wanted `next` with every four.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn descend<T>(
         self,
         keys: &[[u32; LANES]],
-        rank: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
-        value: impl Fn(&[u32; NODE_WORDS], u32) -> u32,
+        next: &[T],
+        rank: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
+        value: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
     ) {
         // Whoever has the lanes might have put others in their place.
         assert!(self.at.last <= self.nodes.last(), "places of these nodes");
-        let Self { nodes: Nodes(nodes), mut at } = self;
+        let Self { nodes, mut at } = self;
         let keys = keys[..at.filled].as_flattened().as_chunks::<4>().0;
         let places = at.filled().as_chunks_mut::<4>().0;
         for (places, keys) in places.iter_mut().zip(keys) {
             let children: [u32; 4] = core::array::from_fn(|lane| {
                 let place = places[lane];
-                // SAFETY: the place is at most that of the last node.
-                let node = unsafe { nodes.get_unchecked(place as usize) };
-                // The node before the child: one operation less.
-                place + rank(node.as_ref(), keys[lane]) % Nodes::<N>::MARGIN as u32
+                // SAFETY: the place is at most that of the last line.
+                let line = unsafe { nodes.words(place, 0) };
+                // The line before the child: one operation less.
+                place + rank(line, keys[lane]) % 32 * Nodes::LINE
             });
             places.iter_mut().zip(children).for_each(|(place, child)| put(place, child));
         }
-        for (places, keys) in places.iter_mut().zip(keys) {
+        for (four, (places, keys)) in places.iter_mut().zip(keys).enumerate() {
+            fetch_line(next, four);
             let values: [u32; 4] = core::array::from_fn(|lane| {
-                // SAFETY: the first loop has made every place one at most 31 behind the last node; 32 are padding.
-                let node = unsafe { nodes.get_unchecked(places[lane] as usize + 1) };
-                value(node.as_ref(), keys[lane])
+                // SAFETY: the first loop has made every place one of at most 31 lines behind the last; 33 are padding.
+                let line = unsafe { nodes.words(places[lane], 1) };
+                value(line, keys[lane])
             });
             places.iter_mut().zip(values).for_each(|(place, value)| put(place, value));
         }
@@ -339,19 +394,26 @@ pub(crate) fn put(lane: &mut u32, value: u32) {
 /// Asks for the cache lines of values that are wanted soon. A hint, and nothing where the machine takes none.
 #[inline(always)]
 pub fn fetch<T>(values: &[T]) {
+    for line in 0..size_of_val(values).div_ceil(LINE_BYTES) {
+        fetch_line(values, line);
+    }
+}
+
+/// Asks for one of the cache lines of such values, or for the one behind them.
+#[inline(always)]
+fn fetch_line<T>(values: &[T], line: usize) {
     #[cfg(target_arch = "x86_64")]
     {
-        const LINE_BYTES: usize = 64;
-        let start = values.as_ptr().cast::<i8>();
-        for offset in (0..size_of_val(values)).step_by(LINE_BYTES) {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing that the program could see, and faults nowhere.
-            #[allow(unsafe_code)]
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(offset));
-            }
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let offset = (line * LINE_BYTES).min(size_of_val(values));
+        // SAFETY: a prefetch reads nothing that the program could see, and faults nowhere.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().wrapping_add(offset));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = values;
+    let _ = (values, line);
 }
+
+const LINE_BYTES: usize = size_of::<Line>();

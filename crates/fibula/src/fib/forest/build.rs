@@ -7,16 +7,18 @@ use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::upper::{self, Blocks, Leads};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Routes};
+use crate::simd::Nodes;
 
 use super::NAME;
 use super::layout::{
-    CHILDREN, Cut, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, ROOTS_MAX, SHIFT_BITS, SLOTS_MAX, WIDE,
-    below_bit, block_bit, cut, head, window,
+    CHILDREN, Cut, EMPTY, Forest, GROUND, NARROW, PADDING, ROOTS_BITS, ROOTS_MAX, SHIFT_BITS, SLOTS_MAX,
+    WIDE, below_bit, block_bit, cut, head, window,
 };
 use super::record::Records;
 
-/// Intervals a slot may have on average before a direct entry is not cut into more of them.
-const SLOT_INTERVALS: usize = 2;
+/// Intervals that slots may have on average: those of a direct entry that have more are cut more finely until no tree
+/// has a root, or none has two. A root is a step for the keys that meet one, of which there are lists.
+const SLOT_INTERVALS: [usize; 2] = [8, 1];
 
 /// Most bits behind the direct ones that select a slot.
 const SLOT_BITS_MAX: u32 = 16;
@@ -57,7 +59,7 @@ impl<K: Key> Forest<K> {
         planting.plant().map_err(refused)?;
         let Planting { mut fib, mut budget, .. } = planting;
         limit("slots", SLOTS_MAX, fib.slots.len() as u64)?;
-        limit("lines", 1 << (32 - ROOTS_BITS), fib.lines.len() as u64)?;
+        limit("lines", (Nodes::MOST - PADDING) as u64, fib.lines.len() as u64)?;
         let Intervals { starts, values } = intervals;
         budget.free(starts);
         budget.free(values);
@@ -65,7 +67,7 @@ impl<K: Key> Forest<K> {
         below.blocks.shrink(&mut budget);
         Below { records: fib.records, blocks: fib.blocks } = below;
         budget.reserve(&mut fib.lines, PADDING).map_err(refused)?;
-        fib.lines.resize(fib.lines.len() + PADDING, Line::EMPTY);
+        fib.lines.resize(fib.lines.len() + PADDING, EMPTY);
         budget.shrink(&mut fib.direct);
         budget.shrink(&mut fib.slots);
         budget.shrink(&mut fib.lines);
@@ -238,13 +240,18 @@ impl<'a, K: Key> Planting<'a, K> {
         let count = self.intervals.at(first, end(inside, upper)) + 1 - first;
         // A shift is at most 31.
         let mut bits = inside.saturating_sub(31);
-        let most = self.most();
-        if count > most {
+        if count > self.most() {
             bits = bits.max(1);
-            while bits < inside.min(SLOT_BITS_MAX)
-                && count > SLOT_INTERVALS << bits
-                && self.crowded(upper, inside - bits, 1 << bits, first, most)
-            {
+            let too_few = |bits: u32| {
+                let mut most = self.most();
+                SLOT_INTERVALS.into_iter().any(|intervals| {
+                    let crowded = count > intervals << bits
+                        && self.crowded(upper, inside - bits, 1 << bits, first, most);
+                    most *= CHILDREN;
+                    crowded
+                })
+            };
+            while bits < inside.min(SLOT_BITS_MAX) && too_few(bits) {
                 bits += 1;
             }
         }
@@ -324,7 +331,7 @@ impl<'a, K: Key> Planting<'a, K> {
         let leaf_keys = fib.leaf_keys as usize;
         // The last window before an interval.
         let end = |interval: usize| window(intervals.starts[interval] - 1);
-        let mut line = Line::EMPTY;
+        let mut line = EMPTY;
         let Some(below) = levels.checked_sub(1) else {
             let value = |at: usize| intervals.values[(first + at).min(last)] as u32;
             for key in 0..last - first {

@@ -4,8 +4,10 @@ use crate::fib::CheckError;
 use crate::fib::parts::upper;
 use crate::net::Key;
 
+use crate::simd::Line;
+
 use super::layout::{
-    CHILDREN, Forest, GROUND, Line, NARROW, PADDING, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, below_bit,
+    CHILDREN, EMPTY, Forest, GROUND, NARROW, PADDING, ROOTS_BITS, SHIFT_BITS, TREE_LINES, WIDE, below_bit,
     block_bit, cut, window,
 };
 use super::record::{PREFIXES, READ_WORDS};
@@ -46,7 +48,7 @@ impl<K: Key> Forest<K> {
         }
         holds(slots_done == self.slots.len(), "(2) every slot has an entry", slots_done)?;
         holds(walk.lines_done + PADDING == self.lines.len(), "(3) every tree has a slot", walk.lines_done)?;
-        let empty = self.lines[walk.lines_done..].iter().all(|&line| line == Line::EMPTY);
+        let empty = self.lines[walk.lines_done..].iter().all(|&line| line == EMPTY);
         holds(empty, "(3) padding is empty", walk.lines_done)?;
         self.blocks(walk.fib.blocks.first.len())
     }

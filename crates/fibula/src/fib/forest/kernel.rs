@@ -3,7 +3,7 @@
 use crate::net::Key;
 use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
 
-use super::layout::{GROUND, ROOTS_BITS, SHIFT_BITS, below_bit, cut, head, window};
+use super::layout::{GROUND, ROOTS, SHIFT_BITS, below_bit, cut, head, window};
 use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
 use crate::fib::parts::upper;
 
@@ -13,27 +13,10 @@ kernel! {
         view: View<'_>,
         keys: &[[K; LANES]],
         found: &mut [[u32; LANES]],
-        scratch: &mut Scratch<'_>,
+        scratch: &mut Scratch<'_, K>,
     )
     scalar scalar::<K, LEAF_KEYS>;
     vector op {
-        let Scratch { heads, windows, rooted, .. } = scratch;
-        if let Some(keys) = K::as_ipv6(keys.as_flattened()) {
-            for ((keys, heads), windows) in
-                keys.as_chunks::<LANES>().0.iter().zip(&mut **heads).zip(&mut **windows)
-            {
-                let [high, next] = op::high_words(keys);
-                op::store(heads, high);
-                op::store(windows, op::or(op::shl::<16>(high), op::shr::<16>(next)));
-            }
-        } else {
-            for ((keys, heads), windows) in keys.iter().zip(&mut **heads).zip(&mut **windows) {
-                let upper = keys.map(|key| upper::upper(key, cut::<K>().upper_bits));
-                *heads = upper.map(head::<K>);
-                *windows = upper.map(window);
-            }
-        }
-
         // Entries are gathered, and with them the slots; slots are loaded one by one: while gathers are under way,
         // nothing else begins.
         let direct = Words::new(view.direct);
@@ -41,29 +24,38 @@ kernel! {
         let first = op::splat(view.first);
         let (shift, ground) = (op::splat((1 << SHIFT_BITS) - 1), op::splat(GROUND - 1));
         let mut places = Places::new(Bytes::new(view.slots), found);
-        for (head, window) in heads.iter().zip(&**windows).take(keys.len()) {
+        for (keys, window_of) in keys.iter().zip(&mut *scratch.windows) {
+            let (head, window) = if let Some(keys) = K::as_ipv6(keys).and_then(<[_]>::first_chunk) {
+                let [high, next] = op::high_words(keys);
+                (high, op::or(op::shl::<16>(high), op::shr::<16>(next)))
+            } else {
+                let upper = keys.map(|key| upper::upper(key, cut::<K>().upper_bits));
+                (op::load(&upper.map(head::<K>)), op::load(&upper.map(window)))
+            };
+            op::store(window_of, window);
             // Leading bits without an entry are beyond the last one, which is theirs.
-            let entry = op::gather(direct, op::sub(op::shr_by(op::load(head), direct_at), first));
-            let below = op::shrv(op::load(window), op::and(entry, shift));
+            let entry = op::gather(direct, op::sub(op::shr_by(head, direct_at), first));
+            let below = op::shrv(window, op::and(entry, shift));
             let slot = op::and(op::add(op::shr::<{ SHIFT_BITS as i32 }>(entry), below), ground);
             op::place(places.lanes(), op::shl::<2>(slot));
         }
         places.read::<2>();
 
-        let (one, some) = (op::splat(1), op::splat((1 << ROOTS_BITS) - 1));
+        let (one, mark) = (op::splat(1), op::splat(ROOTS));
         let mut walks = Walks::new(view.nodes, found);
-        let mut noted = 0;
-        for (at, roots) in heads.iter_mut().enumerate().take(keys.len()) {
+        let (mut noted, mut all) = (0, op::splat(0));
+        for at in 0..keys.len() {
             let tree = op::load(walks.lanes().before());
-            let roots_of = op::and(tree, some);
+            let roots = op::and(tree, mark);
+            all = op::or(all, roots);
             // Without asking whether there are any: one vector in two has some.
-            op::store(roots, roots_of);
-            noted = rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots_of)));
-            op::place(walks.lanes(), op::shr::<{ ROOTS_BITS as i32 }>(tree));
+            noted = scratch.rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots)));
+            op::place(walks.lanes(), tree);
         }
-        rooted.noted(noted);
-        descend::<LEAF_KEYS>(
+        scratch.rooted.noted(noted);
+        descend::<K, LEAF_KEYS>(
             walks,
+            op::union(all),
             scratch,
             |line, window| op::rank_first::<16>(line, window),
             |line, window| op::rank_first::<LEAF_KEYS>(line, window),

@@ -5,31 +5,15 @@ use core::marker::PhantomData;
 use crate::fib::parts::upper::Blocks;
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
-use crate::simd::{NODE_WORDS as WORDS, Nodes};
+use crate::simd::{LINE_WORDS as WORDS, Line, Nodes};
 
 use super::record::Records;
 
-/// A cache line: an inner node's keys, or a leaf's keys and behind them its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub(super) struct Line(pub(super) [u32; WORDS]);
-
-const _: () = assert!(size_of::<Line>() == 64);
-
-impl Line {
-    /// Keys that no window is above.
-    pub(super) const EMPTY: Self = Self([u32::MAX; WORDS]);
-}
-
-impl AsRef<[u32; WORDS]> for Line {
-    #[inline(always)]
-    fn as_ref(&self) -> &[u32; WORDS] {
-        &self.0
-    }
-}
+/// Keys that no window is above, and no values.
+pub(super) const EMPTY: Line = Line([u32::MAX; WORDS]);
 
 /// Lines at the end that belong to no tree.
-pub(super) const PADDING: usize = Nodes::<Line>::MARGIN;
+pub(super) const PADDING: usize = Nodes::MARGIN;
 
 /// Children of an inner node: a key between any two.
 pub(super) const CHILDREN: usize = WORDS + 1;
@@ -50,8 +34,13 @@ pub(super) const fn block_bit(leaf_keys: u32) -> u32 {
     below_bit(leaf_keys) / 2
 }
 
-/// Bits of a slot that say how many roots stand above the innermost nodes of its tree.
+/// Bits of a slot that say how many roots stand above the innermost nodes of its tree: the marks of a place.
 pub(super) const ROOTS_BITS: u32 = 3;
+
+const _: () = assert!(Nodes::LINE == 1 << ROOTS_BITS);
+
+/// The bits themselves.
+pub(super) const ROOTS: u32 = Nodes::LINE - 1;
 
 /// Most roots above the innermost nodes.
 pub(super) const ROOTS_MAX: usize = 5;
@@ -88,14 +77,14 @@ pub(super) struct Cut {
     pub(super) direct_most: u8,
 }
 
-/// IPv6: the /48, behind 16 to 19 bits. Toys have blocks and several direct bits too.
+/// IPv6: the /48, behind 16 to 18 bits. Toys have blocks and several direct bits too.
 pub(super) const fn cut<K: Key>() -> Cut {
     match K::FAMILY {
         Family::Toy => {
             let upper_bits = K::BITS - K::BITS / 4;
             Cut { upper_bits, direct_least: 1, direct_most: if upper_bits > 2 { 2 } else { 1 } }
         }
-        _ => Cut { upper_bits: 48, direct_least: 16, direct_most: 19 },
+        _ => Cut { upper_bits: 48, direct_least: 16, direct_most: 18 },
     }
 }
 

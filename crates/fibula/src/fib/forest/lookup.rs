@@ -5,12 +5,10 @@ use crate::fib::parts::upper;
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{self, LANES, NODE_WORDS as WORDS, Nodes, Present, Walks, half_of, put};
+use crate::simd::{self, LANES, LINE_WORDS as WORDS, Nodes, Present, Walks, half_of, put};
 
 use super::kernel;
-use super::layout::{
-    Forest, Line, NARROW, ROOTS_BITS, TREE_LINES, WIDE, below_bit, block_bit, cut, head, slot, window,
-};
+use super::layout::{Forest, NARROW, ROOTS, TREE_LINES, WIDE, below_bit, block_bit, cut, head, slot, window};
 
 /// Vectors of a batch that counts as short.
 const SHORT: usize = 4;
@@ -22,19 +20,21 @@ pub(super) struct View<'a> {
     pub(super) first: u32,
     pub(super) direct: &'a [u32],
     pub(super) slots: &'a [u32],
-    pub(super) nodes: Nodes<'a, Line>,
+    pub(super) nodes: Nodes<'a>,
 }
 
-/// What the stages of a block leave to one another: a vector of each for every vector of keys.
-pub(super) struct Scratch<'a> {
-    /// The first upper bits, and when those have led to slots the roots of the trees there.
-    pub(super) heads: &'a mut [[u32; LANES]],
-    /// The last upper bits.
+/// What the stages of a block leave to one another.
+pub(super) struct Scratch<'a, K> {
+    /// The last upper bits: a vector for every vector of keys.
     pub(super) windows: &'a mut [[u32; LANES]],
     /// Lanes whose trees have roots.
     pub(super) rooted: Noted,
+    /// Lanes whose trees have more than one.
+    pub(super) deep: Noted,
     /// Lanes whose values lead below.
     pub(super) below: Noted,
+    /// Keys of the next block.
+    pub(super) next: &'a [K],
 }
 
 /// How many of the first `COUNT` words of a line lie strictly below `key`, which ascend: two or three say which third
@@ -64,6 +64,12 @@ fn value<const LEAF_KEYS: u32>(line: &[u32; WORDS], rank: u32) -> u32 {
     }
 }
 
+/// The record or block that a value which is no next hop leads to.
+#[inline(always)]
+fn below_place<const LEAF_KEYS: u32>(value: u32) -> usize {
+    (value & const { block_bit(LEAF_KEYS) - 1 }) as usize
+}
+
 impl View<'_> {
     /// The value for an upper part. `inner` and `leaf` say how many keys of a node lie strictly below a window.
     #[inline(always)]
@@ -75,52 +81,51 @@ impl View<'_> {
     ) -> u32 {
         let index = (head::<K>(upper) >> (32 - self.direct_bits)).wrapping_sub(self.first);
         let window = window(upper);
-        let tree = self.slots[slot(self.direct[(index as usize).min(self.direct.len() - 1)], window)];
-        let mut at = tree >> ROOTS_BITS;
-        for roots in (0..=tree & ((1 << ROOTS_BITS) - 1)).rev() {
-            at = child(self.nodes, at, window, roots, &inner);
+        let mut at = self.slots[slot(self.direct[(index as usize).min(self.direct.len() - 1)], window)];
+        while at & ROOTS > 0 {
+            at = past_root(self.nodes.at(at), window, at, &inner);
         }
+        at += (1 + inner(self.nodes.at(at), window)) * Nodes::LINE;
         let line = self.nodes.at(at);
         value::<LEAF_KEYS>(line, leaf(line, window))
     }
 }
 
-/// The child of a node that so many levels of inner nodes follow.
+/// Where a root leads to: a place that has one root less.
 #[inline(always)]
-fn child(
-    nodes: Nodes<'_, Line>,
-    at: u32,
-    window: u32,
-    levels: u32,
-    inner: impl Fn(&[u32; WORDS], u32) -> u32,
-) -> u32 {
-    at + 1 + inner(nodes.at(at), window) * TREE_LINES[levels as usize % TREE_LINES.len()]
+fn past_root(line: &[u32; WORDS], window: u32, at: u32, inner: impl Fn(&[u32; WORDS], u32) -> u32) -> u32 {
+    at - 1 + (1 + inner(line, window) * TREE_LINES[(at & ROOTS) as usize]) * Nodes::LINE
 }
 
 /// From trees to values: the stages that search nodes. No key waits for another, and no branch depends on one but for
-/// the number of roots.
+/// the number of roots. `roots` has the bits of all trees' numbers of them.
 #[inline(always)]
-pub(super) fn descend<const LEAF_KEYS: u32>(
-    mut walks: Walks<'_, Line>,
-    scratch: &mut Scratch<'_>,
+pub(super) fn descend<K, const LEAF_KEYS: u32>(
+    mut walks: Walks<'_>,
+    roots: u32,
+    scratch: &mut Scratch<'_, K>,
     inner: impl Fn(&[u32; WORDS], u32) -> u32,
     leaf: impl Fn(&[u32; WORDS], u32) -> u32,
 ) {
-    let Scratch { windows, heads, rooted, .. } = scratch;
-    let (windows, roots) = (windows.as_flattened(), heads.as_flattened_mut());
-    // Root by root: those who have more than one are few.
-    let mut count = rooted.lanes().len();
-    while count > 0 {
-        let mut left = 0;
-        for at in 0..count {
-            let lane = usize::from(rooted.lanes()[at]);
-            walks.step(lane, |nodes, place| child(nodes, place, windows[lane], roots[lane], &inner));
-            roots[lane] -= 1;
-            left = rooted.lane_behind(left, lane, roots[lane] > 0);
+    let Scratch { windows, rooted, deep, next, .. } = scratch;
+    // In most tables no tree has more than one root.
+    if roots > 1 {
+        let mut count = 0;
+        for &lane in rooted.lanes() {
+            let lane = usize::from(lane);
+            count = deep.lane_behind(count, lane, walks.place(lane) & ROOTS > 1);
         }
-        count = left;
+        deep.noted(count);
+        for left in (2..=ROOTS).rev() {
+            walks.step(deep.lanes(), windows, |line, window, at| {
+                if at & ROOTS == left { past_root(line, window, at, &inner) } else { at }
+            });
+        }
     }
-    walks.descend(scratch.windows, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
+    walks.step(rooted.lanes(), windows, |line, window, at| {
+        (at & !ROOTS) + (1 + inner(line, window) * TREE_LINES[1]) * Nodes::LINE
+    });
+    walks.descend(windows, next, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
 /// A block of keys without vectors; lanes whose values lead below are noted.
@@ -128,12 +133,12 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     view: View<'_>,
     keys: &[[K; LANES]],
     found: &mut [[u32; LANES]],
-    scratch: &mut Scratch<'_>,
+    scratch: &mut Scratch<'_, K>,
 ) {
     let keys = keys.as_flattened();
     let windows = scratch.windows.as_flattened_mut();
     let last = view.direct.len() - 1;
-    for ((&key, window_of), place) in keys.iter().zip(&mut *windows).zip(found.as_flattened_mut()) {
+    for ((&key, window_of), place) in keys.iter().zip(windows).zip(found.as_flattened_mut()) {
         let upper = upper::upper(key, cut::<K>().upper_bits);
         let index = (head::<K>(upper) >> (32 - view.direct_bits)).wrapping_sub(view.first);
         let window = window(upper);
@@ -141,14 +146,13 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         put(window_of, window);
         put(place, slot(entry, window) as u32);
     }
-    let mut noted = 0;
-    let roots = scratch.heads.as_flattened_mut();
-    for (lane, (place, roots)) in found.as_flattened_mut().iter_mut().zip(roots).enumerate() {
+    let (mut noted, mut roots) = (0, 0);
+    for (lane, place) in found.as_flattened_mut().iter_mut().enumerate() {
         let tree = view.slots[*place as usize];
-        *roots = tree & ((1 << ROOTS_BITS) - 1);
-        // Without a branch: one lane in eight has some.
-        noted = scratch.rooted.lane_behind(noted, lane, *roots > 0);
-        put(place, tree >> ROOTS_BITS);
+        roots |= tree;
+        // Without a branch: one lane in four has some.
+        noted = scratch.rooted.lane_behind(noted, lane, tree & ROOTS > 0);
+        put(place, tree);
     }
     scratch.rooted.noted(noted);
     let mut walks = Walks::new(view.nodes, found);
@@ -156,7 +160,8 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         let places = *walks.lanes().before();
         walks.lanes().push(places);
     }
-    descend::<LEAF_KEYS>(walks, scratch, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
+    let roots = roots & ROOTS;
+    descend::<K, LEAF_KEYS>(walks, roots, scratch, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>);
     let found = found.as_flattened();
     if found.iter().fold(0, |all, &value| all | value) & below_bit(LEAF_KEYS) != 0 {
         let below = |lane: &usize| found[*lane] & below_bit(LEAF_KEYS) != 0;
@@ -184,19 +189,12 @@ impl<K: Key> Forest<K> {
     /// What stands below a value for the key.
     fn find_below<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
         let lower = upper::lower(key, cut::<K>().upper_bits);
-        let place = (value & const { block_bit(LEAF_KEYS) - 1 }) as usize;
+        let place = below_place::<LEAF_KEYS>(value);
         if value & const { block_bit(LEAF_KEYS) } == 0 {
             self.records.find(place, lower)
         } else {
             self.blocks.find(place, lower)
         }
-    }
-
-    /// Asks for the record that a value leads to, or for what is at that place.
-    #[inline(always)]
-    fn fetch_record<const LEAF_KEYS: u32>(&self, value: u32) {
-        let place = (value & const { block_bit(LEAF_KEYS) - 1 }) as usize;
-        simd::fetch(self.records.words.get(place..).and_then(|words| words.get(..3)).unwrap_or(&[]));
     }
 
     fn one<const LEAF_KEYS: u32>(&self, isa: Present, key: K) -> u32 {
@@ -227,21 +225,25 @@ impl<K: Key> Forest<K> {
         results: &mut [Option<NextHop>],
     ) {
         let view = self.view();
-        let [mut heads, mut windows] = [[[0; LANES]; VECTORS]; 2];
-        let mut scratch =
-            Scratch { heads: &mut heads, windows: &mut windows, rooted: Noted::new(), below: Noted::new() };
+        let mut windows = [[0; LANES]; VECTORS];
+        let mut scratch = Scratch {
+            windows: &mut windows,
+            rooted: Noted::new(),
+            deep: Noted::new(),
+            below: Noted::new(),
+            next: &[],
+        };
         let mut done = 0;
         lanes::in_blocks(keys, results, |block, found| {
             // What comes next is asked for while this is worked through: stages have no loads to spare at their start.
             done += BLOCK * LANES;
-            let next = keys.len().min(done)..keys.len().min(done + BLOCK * LANES);
-            simd::fetch(&keys[next]);
+            scratch.next = &keys[keys.len().min(done)..keys.len().min(done + BLOCK * LANES)];
             scratch.rooted.clear();
             scratch.below.clear();
             kernel::block::<K, LEAF_KEYS>(isa, view, block, found, &mut scratch);
             let (block, found) = (block.as_flattened(), found.as_flattened_mut());
             let below = || scratch.below.lanes().iter().map(|&lane| usize::from(lane));
-            below().for_each(|lane| self.fetch_record::<LEAF_KEYS>(found[lane]));
+            below().for_each(|lane| self.records.fetch(below_place::<LEAF_KEYS>(found[lane])));
             below().for_each(|lane| found[lane] = self.find_below::<LEAF_KEYS>(found[lane], block[lane]));
         });
     }

@@ -2,12 +2,16 @@
 
 use crate::fib::parts::upper::Blocks;
 use crate::memory::{Budget, Buffer, OutOfMemory};
+use crate::simd;
 
 /// Most prefixes of a record.
-pub(super) const PREFIXES: usize = 4;
+pub(super) const PREFIXES: usize = 8;
 
-/// Words that are read of a record, whatever it has: so many more stand behind the last one.
+/// Words that a record may have: so many more stand behind the last one.
 pub(super) const READ_WORDS: usize = 1 + 2 * PREFIXES;
+
+/// Words that are asked for before a record is read: all that one of four prefixes has, in two lines.
+const ASKED_WORDS: usize = 9;
 
 /// Bits of a lower part: 16 and 64.
 const LOWER_BITS: u32 = 80;
@@ -42,8 +46,8 @@ impl Records {
         let (before, last) = ((lower >> 64) as u64, lower as u64);
         let count = record[0] >> 32;
         let mut found = record[0] as u32;
-        // All prefixes that there may be: how many there are is nothing that a branch could know.
-        for (at, prefix) in record[1..].as_chunks::<2>().0.iter().enumerate() {
+        // Most have one, and what stands behind that may be in a line that nobody asked for.
+        for (at, prefix) in record[1..].as_chunks::<2>().0.iter().take(count.max(1) as usize).enumerate() {
             let [its_last, rest] = *prefix;
             let shift = |at: u32, bits: u32| rest >> (16 + at) & ((1 << bits) - 1);
             let differs =
@@ -52,6 +56,12 @@ impl Records {
             found = core::hint::select_unpredictable(is_it, (rest >> 32) as u32, found);
         }
         found
+    }
+
+    /// Asks for a record, or for what is at that place.
+    #[inline(always)]
+    pub(super) fn fetch(&self, place: usize) {
+        simd::fetch(self.words.get(place..).and_then(|words| words.get(..ASKED_WORDS)).unwrap_or(&[]));
     }
 
     /// A record without prefixes; its place.
@@ -160,17 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn four_prefixes_side_by_side_fit_and_what_does_not_is_refused() {
+    fn prefixes_side_by_side_fit_and_what_does_not_is_refused() {
         let side_by_side = |count: u128| {
             let around = |at: u128| [(at << 8 | 1, 10 + at as u32), (at << 8 | 2, 0)];
             core::iter::once((0, 0)).chain((1..=count).flat_map(around)).collect::<Vec<_>>()
         };
-        let (records, place) = record(&side_by_side(4));
-        for at in 1..=4 {
-            assert_eq!(records.find(place.unwrap(), at << 8 | 1), 10 + at as u32);
-            assert_eq!(records.find(place.unwrap(), at << 8 | 2), 0);
+        for count in 1..=PREFIXES as u128 {
+            let (records, place) = record(&side_by_side(count));
+            for at in 1..=count {
+                assert_eq!(records.find(place.unwrap(), at << 8 | 1), 10 + at as u32);
+                assert_eq!(records.find(place.unwrap(), at << 8 | 2), 0);
+            }
         }
-        assert_eq!(record(&side_by_side(5)).1, None);
+        assert_eq!(record(&side_by_side(PREFIXES as u128 + 1)).1, None);
         // Three addresses are no prefix.
         assert_eq!(record(&[(0, 1), (4, 2), (7, 1)]).1, None);
         assert_eq!(record(&[(0, 1), (4, 2), (5, 3), (6, 2), (9, 1)]).1, None);
