@@ -62,7 +62,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) addresses: Option<PathBuf>,
 
-    /// Keys a call, 1 for one by one; may be repeated [default: 1, 16, 64 and 256]
+    /// Keys a call, 1 for one by one; may be repeated [default: 1, 16, 64, 256 and 1024]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Vec<u32>,
 

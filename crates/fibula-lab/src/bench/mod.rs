@@ -16,9 +16,10 @@
 //! - Each timed run follows an untimed one over the same keys, which fills the caches: one policy for all. Who does all
 //!   keys in 20 ms does them all, timed and untimed.
 //! - One thread is timed by its own clock, which stands while others have the core; several are timed by the wall's.
-//! - The keys of the next batch are prefetched before each batch, for everybody whose batches this crate hands over, ours
-//!   and rivals' alike: keys come from packets or files that somebody has just read. Single keys are not. Kernels may
-//!   prefetch what a key leads to. Rows say so, and whether huge pages were asked for.
+//! - The keys of the next batch, their first 4 KiB, are prefetched before each batch, for everybody whose batches this
+//!   crate hands over, ours and rivals' alike: keys come from packets or files that somebody has just read. Single keys
+//!   are not. Kernels may prefetch what a key leads to, and later keys of their batch. Rows say so, and whether huge pages
+//!   were asked for.
 //! - Who is too slow for all keys is asked a sample of them, as its rows say.
 //! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]), and by a clock of its own where
 //!   it stands in another program.

@@ -161,6 +161,10 @@ fn single<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     }
 }
 
+/// Most bytes of the next batch that are prefetched: more than that at once would take the caches from what is looked up
+/// in. `rival/dpdk/shim.c` has it too.
+const PREFETCH_BYTES: usize = 4096;
+
 fn batches<T>(
     keys: &[T],
     batch: usize,
@@ -170,8 +174,9 @@ fn batches<T>(
     let mut done = 0;
     for batch_keys in keys.chunks(batch) {
         done += batch_keys.len();
-        // As for everybody: the keys of the next batch are asked for before this one is looked up.
-        fetch(&keys[done..keys.len().min(done + batch)]);
+        // As for everybody: the first keys of the next batch are asked for before this one is looked up.
+        let ahead = batch.min(PREFETCH_BYTES / size_of::<T>());
+        fetch(&keys[done..keys.len().min(done + ahead)]);
         let results = &mut results[..batch_keys.len()];
         ask(black_box(batch_keys), results);
         black_box(results);

@@ -52,9 +52,9 @@ impl Default for Plan {
     }
 }
 
-/// Batches where nothing else is asked for: single lookups, a vector or two, a burst of packets, and enough to keep
-/// many loads under way.
-pub const BATCHES: [usize; 4] = [1, 16, 64, 256];
+/// Batches where nothing else is asked for: single lookups, a vector or two, a burst of packets, enough to keep many
+/// loads under way, and a piece of a long column.
+pub const BATCHES: [usize; 5] = [1, 16, 64, 256, 1024];
 
 fn host_order() -> Vec<Order> {
     vec![Order::Host]

@@ -21,6 +21,8 @@
 
 #define PAGE ((size_t)2 << 20)
 #define IPV6_BYTES 16
+/* As in bench/pass.rs. */
+#define PREFETCH_BYTES ((size_t)4096)
 /* rte_lpm_lookup_bulk keeps an array of the batch's length on the stack. */
 #define LPM_BATCH 4096u
 
@@ -330,9 +332,10 @@ void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const v
 	const uint8_t *const end = (const uint8_t *)keys + count * size;
 
 	for (uint32_t i = 0; i < count; i += RTE_MIN(count - i, room)) {
-		/* As for everybody: the keys of the next batch are asked for before this one is looked up. */
+		/* As for everybody: the first keys of the next batch are asked for before this one is looked up. */
 		const uint8_t *next = (const uint8_t *)keys + (i + RTE_MIN(count - i, room)) * size;
-		const uint8_t *next_end = next + RTE_MIN((size_t)(end - next), room * size);
+		const size_t ahead = RTE_MIN(room * size, PREFETCH_BYTES);
+		const uint8_t *next_end = next + RTE_MIN((size_t)(end - next), ahead);
 
 		if (shape == FIBULA_DPDK_BATCH || shape == FIBULA_DPDK_BATCH_X4)
 			for (; next < next_end; next += 64)

@@ -3,7 +3,7 @@
 //! # The idea
 //!
 //! Nearly all IPv6 routes end within the /48. So what the trees search is the last 32 of those 48 bits, sixteen keys a
-//! cache line and compared at once; a direct table over 16 to 19 leading bits, cut as finely as routes stand close,
+//! cache line and compared at once; a direct table over 16 to 18 leading bits, cut as finely as routes stand close,
 //! leaves a tree as a rule 187 intervals at most: one inner node and one leaf. A leaf holds the values beside its
 //! keys, and children are found by counting, so that a lookup reads a direct entry, a slot and two lines, whatever the
 //! key. A batch is worked through in *stages*, each a loop whose iterations do not wait for one another.
@@ -14,8 +14,8 @@
 //! direct:  | g s | g s | ... | g s |     an entry for the leading bits that routes have, and one for all others
 //!             |                          ground and shift: slot = g + (window >> s)
 //!             v
-//! slots:   | t r | t r | ... |           the tree, and how many roots (r) stand above its inner nodes, mostly none
-//!             |
+//! slots:   | t r | t r | ... |           the tree, and how many roots (r) stand above its inner nodes, mostly none; a tree's
+//!             |                          place counts eighths of lines, and r takes the bits that are 0 in it
 //!             v 64 bytes
 //! lines:   | k k k ... k | leaf 0 | leaf 1 | ... | leaf 16 |     16 keys; children follow, child c at 1 + c
 //!                           k ... k v v ... v                    10 keys and 11 values of 16 bits,
@@ -36,9 +36,9 @@
 //! ```text
 //! stage 1   entry = direct[first bits]; slot = g + (window >> s)     entries gathered
 //! stage 2   tree = slots[slot]                                       lane by lane; those with roots are noted
-//! roots     of noted lanes: line += 1 + keys below window * lines of a child
+//! roots     of noted lanes: line += 1 + keys below window * lines of a child; those with several beforehand
 //! stage 3   line = tree + 1 + keys of the inner node below window    one comparison of sixteen keys
-//! stage 4   value = the leaf's, by its keys below window
+//! stage 4   value = the leaf's, by its keys below window             of the next keys, a line is asked for with every four
 //! below     values that say so: their records are asked for, then read; rare
 //! ```
 //!
@@ -48,17 +48,17 @@
 //!
 //! (1) There is a direct entry for all leading bits from the first to the last that routes have, and one behind them for
 //! those that have none, which all go one way. (2) Slots follow one another as their entries do. (3) So do trees; those
-//! of one interval may be shared; 32 lines of padding follow. (4) Keys of a node ascend within its windows; its children
+//! of one interval may be shared; 33 lines of padding follow. (4) Keys of a node ascend within its windows; its children
 //! stand where their number says, all but the last full. (5) Values are as many as keys and one more, the last one
 //! repeated. (6) Records follow one another, and padding them, so that one can be read as if it had all prefixes.
 //! (7) Pieces of a block ascend to the last lower part.
 //!
 //! # Limits and hostile tables
 //!
-//! 2^26 slots, 2^29 lines, 2^30 words of records and as many blocks. Next hops from 2^15 on, and more than 2^14 words of
-//! records, make all values 32 bits wide; next hops from 2^31 on are records. Every second /48 of the space: 6 bytes a
+//! 2^26 slots, 2^29 lines with the padding, 2^30 words of records and as many blocks. Next hops from 2^15 on, and more
+//! than 2^14 words of records, make all values 32 bits wide; next hops from 2^31 on are records. Every second /48 of the space: 6 bytes a
 //! route and interval. Routes longer than /48: 24 bytes for one in a /48 of its own and up to two intervals, 16 for each
-//! of three more, 20 a range beyond, and log2 of the ranges in dependent loads. All routes under one leading value: up to
+//! of seven more, 20 a range beyond, and log2 of the ranges in dependent loads. All routes under one leading value: up to
 //! five roots, one line each. A table of few routes far apart pays 4 bytes a leading value between them, 16 KiB at most
 //! for it: `planb` and `range-search` are smaller then.
 //!
@@ -88,20 +88,31 @@
 //! | **19 bits** | 6.6 | 286 / 307 | 171 / 183 |
 //! | 18 bits | 6.4 | 275 / 293 | the same |
 //! | slots for 1, 4 and 8 intervals | 8.1, 6.9, 6.7 | 279 / 295, 270 / 298, 266 / 285 | the same |
+//! | a root in 14 instructions instead of 36, places that addresses scale, no list of first words | 6.6 | 341 | 190 |
+//! | **18 bits, slots for 8 intervals, for 1 where a tree would have two roots** | 5.9 | 336 | 190 |
+//! | the same, masks of inner nodes kept in memory and counted by vectors | 5.9 | 336 | 190 |
+//! | the same, the tree's first line asked for in stage 2 | 5.9 | 327 | 190 |
 //!
 //! What that says:
+//! - Where the cycles of a key go (11.4 of them in L2; 4 MB of keys): direct entry 2, slot 1.2, noting roots 0.6, roots 1.8
+//!   (three keys in ten have one), inner node 2.6, leaf 4.3, looking for what leads below 0.4. Before, a root took 10 cycles
+//!   of a key that has one: by far the slowest instructions of all, in the stage that looked like the rarest.
+//! - Every line from L2 costs one cycle more than one from L1, and the quarter of the leaves that L2 has no room for another
+//!   one on average. With that hidden it would make 370.
+//! - Keys are asked for line by line while leaves are read. All at once, before a block, they took all the places for misses
+//!   that the processor has, and 20 % of the time: from 16 MB of keys in batches of 1,024 it makes 300 to 330 where PlanB's
+//!   best batch makes 185 to 195 (1.6 to 1.75), in batches of 256, which somebody else asks for, 280.
 //! - A node costs 5 cycles where it is one of a chain in step, 2 in a stage of its own: what waits for a comparison must
 //!   not stand behind the next one. A gather from tables within L2 costs one cycle a lane, half a node's.
-//! - A prefetch of the leaf in stage 3 costs 2.5 cycles a key and gains nothing: the stage has loads under way already.
-//! - From one hot set of 64 keys the prototype makes 440 (PlanB 250): a third of the time is L2 and L3, for 1.5 MB in 1 MiB of L2.
-//!   Comparisons of 16 keys by AVX2 take 74 instructions a key where AVX-512 takes about 45, and 10 % more time.
-//! - Keys cost as much as the table: 16 bytes each, 4 KiB a batch. From 4 MB of keys, which stay in L3, it makes 262 / 292
-//!   where PlanB makes 180 / 193 (1.45 and 1.51 times); from 16 MB, which come from memory, 242 / 255 against 180 / 185
-//!   (1.34 and 1.38), though the next batch's keys are prefetched: what a staged kernel has no time to hide, PlanB hides
-//!   behind its own. Batches longer than 256 ask for their next 256 keys themselves. Of eight keys or fewer nothing
-//!   overlaps, and of 16 little: PlanB is ahead there. (PlanB in the rows above was 5 % slower than it is.)
-//! - 500,000 host routes more make 22 MB: four dependent lines a key out of memory, 17 M/s matching, where PlanB makes 8;
-//!   from 4,096 keys 60. 217 instructions a key are not what bounds that.
+//! - Prefetching what the next stage reads gains nothing, of leaves in stage 3 nor of trees in stage 2: the stages have loads
+//!   under way already. So do two levels read by scalar loads where one is gathered.
+//! - Bytes against roots: slots for 2 intervals and 19 bits are 12 % larger, a quarter of the keys meets roots instead of three
+//!   in ten, and nothing is faster; slots for 1 interval, 15 % more bytes, 2 % faster.
+//! - Comparisons of 16 keys by AVX2 take more instructions than by AVX-512, and 10 % more time. Of eight keys or fewer nothing
+//!   overlaps, and of 16 little: PlanB is ahead there.
+//! - 500,000 host routes more make 19 MB: five dependent lines a key out of memory, 38 M/s matching, where PlanB makes 9, and
+//!   this machine does 190 to 350 M single loads a second from as much. Records of four prefixes instead of eight left a
+//!   quarter of the hosts to blocks, and made 26; reading four prefixes whether they are there or not, 17.
 //! - Huge pages (lines of 1 MB in a page of 2) and walking eight places a loop instead of four gain nothing.
 
 mod build;
