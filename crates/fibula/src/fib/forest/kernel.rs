@@ -49,10 +49,10 @@ kernel! {
             let roots = op::and(tree, mark);
             all = op::or(all, roots);
             // Without asking whether there are any: one vector in two has some.
-            noted = scratch.rooted.vector_behind(noted, at, op::bits(op::up_to(one, roots)));
+            noted = scratch.noted.vector_behind(noted, at, op::bits(op::up_to(one, roots)));
             op::place(walks.lanes(), tree);
         }
-        scratch.rooted.noted(noted);
+        scratch.noted.noted(noted);
         descend::<K, LEAF_KEYS>(
             walks,
             op::union(all),
@@ -64,7 +64,7 @@ kernel! {
         for (at, found) in found.iter().enumerate() {
             let lanes = op::bits(op::test(op::load(found), below));
             if lanes != 0 {
-                scratch.below.vector(at, lanes);
+                scratch.noted.vector(at, lanes);
             }
         }
     }

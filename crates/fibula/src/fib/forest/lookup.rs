@@ -27,12 +27,8 @@ pub(super) struct View<'a> {
 pub(super) struct Scratch<'a, K> {
     /// The last upper bits: a vector for every vector of keys.
     pub(super) windows: &'a mut [[u32; LANES]],
-    /// Lanes whose trees have roots.
-    pub(super) rooted: Noted,
-    /// Lanes whose trees have more than one.
-    pub(super) deep: Noted,
-    /// Lanes whose values lead below.
-    pub(super) below: Noted,
+    /// Lanes whose trees have roots, and when those are behind them lanes whose values lead below.
+    pub(super) noted: Noted,
     /// Keys of the next block.
     pub(super) next: &'a [K],
 }
@@ -97,8 +93,8 @@ fn past_root(line: &[u32; WORDS], window: u32, at: u32, inner: impl Fn(&[u32; WO
     at - 1 + (1 + inner(line, window) * TREE_LINES[(at & ROOTS) as usize]) * Nodes::LINE
 }
 
-/// From trees to values: the stages that search nodes. No key waits for another, and no branch depends on one but for
-/// the number of roots. `roots` has the bits of all trees' numbers of them.
+/// From trees to values: the stages that search nodes. Those whose trees have roots are noted, and nobody afterwards; no
+/// key waits for another. `roots` has the bits of all trees' numbers of them.
 #[inline(always)]
 pub(super) fn descend<K, const LEAF_KEYS: u32>(
     mut walks: Walks<'_>,
@@ -107,24 +103,21 @@ pub(super) fn descend<K, const LEAF_KEYS: u32>(
     inner: impl Fn(&[u32; WORDS], u32) -> u32,
     leaf: impl Fn(&[u32; WORDS], u32) -> u32,
 ) {
-    let Scratch { windows, rooted, deep, next, .. } = scratch;
-    // In most tables no tree has more than one root.
+    let Scratch { windows, noted, next } = scratch;
+    // In most tables no tree has more than one root: branches cost nothing there, and lists would need room.
     if roots > 1 {
-        let mut count = 0;
-        for &lane in rooted.lanes() {
-            let lane = usize::from(lane);
-            count = deep.lane_behind(count, lane, walks.place(lane) & ROOTS > 1);
-        }
-        deep.noted(count);
-        for left in (2..=ROOTS).rev() {
-            walks.step(deep.lanes(), windows, |line, window, at| {
-                if at & ROOTS == left { past_root(line, window, at, &inner) } else { at }
-            });
+        for lane in noted.lanes() {
+            while walks.place((*lane).into()) & ROOTS > 1 {
+                walks.step(core::slice::from_ref(lane), windows, |line, window, at| {
+                    past_root(line, window, at, &inner)
+                });
+            }
         }
     }
-    walks.step(rooted.lanes(), windows, |line, window, at| {
+    walks.step(noted.lanes(), windows, |line, window, at| {
         (at & !ROOTS) + (1 + inner(line, window) * TREE_LINES[1]) * Nodes::LINE
     });
+    noted.clear();
     walks.descend(windows, next, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
@@ -151,10 +144,10 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         let tree = view.slots[*place as usize];
         roots |= tree;
         // Without a branch: one lane in four has some.
-        noted = scratch.rooted.lane_behind(noted, lane, tree & ROOTS > 0);
+        noted = scratch.noted.lane_behind(noted, lane, tree & ROOTS > 0);
         put(place, tree);
     }
-    scratch.rooted.noted(noted);
+    scratch.noted.noted(noted);
     let mut walks = Walks::new(view.nodes, found);
     for _ in 0..keys.len() / LANES {
         let places = *walks.lanes().before();
@@ -165,7 +158,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     let found = found.as_flattened();
     if found.iter().fold(0, |all, &value| all | value) & below_bit(LEAF_KEYS) != 0 {
         let below = |lane: &usize| found[*lane] & below_bit(LEAF_KEYS) != 0;
-        (0..found.len()).filter(below).for_each(|lane| scratch.below.lane(lane));
+        (0..found.len()).filter(below).for_each(|lane| scratch.noted.lane(lane));
     }
 }
 
@@ -226,23 +219,16 @@ impl<K: Key> Forest<K> {
     ) {
         let view = self.view();
         let mut windows = [[0; LANES]; VECTORS];
-        let mut scratch = Scratch {
-            windows: &mut windows,
-            rooted: Noted::new(),
-            deep: Noted::new(),
-            below: Noted::new(),
-            next: &[],
-        };
+        let mut scratch = Scratch { windows: &mut windows, noted: Noted::new(), next: &[] };
         let mut done = 0;
         lanes::in_blocks(keys, results, |block, found| {
             // What comes next is asked for while this is worked through: stages have no loads to spare at their start.
             done += BLOCK * LANES;
             scratch.next = &keys[keys.len().min(done)..keys.len().min(done + BLOCK * LANES)];
-            scratch.rooted.clear();
-            scratch.below.clear();
+            scratch.noted.clear();
             kernel::block::<K, LEAF_KEYS>(isa, view, block, found, &mut scratch);
             let (block, found) = (block.as_flattened(), found.as_flattened_mut());
-            let below = || scratch.below.lanes().iter().map(|&lane| usize::from(lane));
+            let below = || scratch.noted.lanes().iter().map(|&lane| usize::from(lane));
             below().for_each(|lane| self.records.fetch(below_place::<LEAF_KEYS>(found[lane])));
             below().for_each(|lane| found[lane] = self.find_below::<LEAF_KEYS>(found[lane], block[lane]));
         });
