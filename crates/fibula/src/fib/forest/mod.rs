@@ -55,12 +55,13 @@
 //!
 //! # Limits and hostile tables
 //!
-//! 2^26 slots, 2^29 lines with the padding, 2^30 words of records and as many blocks. Next hops from 2^15 on, and more
-//! than 2^14 words of records, make all values 32 bits wide; next hops from 2^31 on are records. Every second /48 of the space: 6 bytes a
-//! route and interval. Routes longer than /48: 24 bytes for one in a /48 of its own and up to two intervals, 16 for each
-//! of seven more, 20 a range beyond, and log2 of the ranges in dependent loads. All routes under one leading value: up to
-//! five roots, one line each. A table of few routes far apart pays 4 bytes a leading value between them, 16 KiB at most
-//! for it: `planb` and `range-search` are smaller then.
+//! 2^26 slots, 2^29 lines with the padding, 2^30 words of records and as many blocks. Next hops from 2^15 on, and
+//! more than 2^14 words of records, make all values 32 bits wide; next hops from 2^31 on are records. Every second
+//! /48 of the space: 6 bytes a route and interval. Routes longer than /48: 24 bytes for one in a /48 of its own and
+//! up to two intervals, 16 for each of seven more, 20 a range beyond, and log2 of the ranges in dependent loads. All
+//! routes under one leading value: up to five roots, one line each. A table of few routes pays 8 bytes for each
+//! leading value of 16 bits between the first and the last of them, 20 KiB from 2001::/16 to 2a0e::/16, 512 KiB at
+//! most: `planb` and `range-search` are smaller then.
 //!
 //! # Changes while readers look
 //!
@@ -94,25 +95,32 @@
 //! | the same, the tree's first line asked for in stage 2 | 5.9 | 327 | 190 |
 //!
 //! What that says:
-//! - Where the cycles of a key go (11.4 of them in L2; 4 MB of keys): direct entry 2, slot 1.2, noting roots 0.6, roots 1.8
-//!   (three keys in ten have one), inner node 2.6, leaf 4.3, looking for what leads below 0.4. Before, a root took 10 cycles
-//!   of a key that has one: by far the slowest instructions of all, in the stage that looked like the rarest.
-//! - Every line from L2 costs one cycle more than one from L1, and the quarter of the leaves that L2 has no room for another
-//!   one on average. With that hidden it would make 370.
-//! - Keys are asked for line by line while leaves are read. All at once, before a block, they took all the places for misses
-//!   that the processor has, and 20 % of the time: from 16 MB of keys in batches of 1,024 it makes 300 to 330 where PlanB's
-//!   best batch makes 185 to 195 (1.6 to 1.75), in batches of 256, which somebody else asks for, 280.
-//! - A node costs 5 cycles where it is one of a chain in step, 2 in a stage of its own: what waits for a comparison must
-//!   not stand behind the next one. A gather from tables within L2 costs one cycle a lane, half a node's.
-//! - Prefetching what the next stage reads gains nothing, of leaves in stage 3 nor of trees in stage 2: the stages have loads
-//!   under way already. So do two levels read by scalar loads where one is gathered.
-//! - Bytes against roots: slots for 2 intervals and 19 bits are 12 % larger, a quarter of the keys meets roots instead of three
-//!   in ten, and nothing is faster; slots for 1 interval, 15 % more bytes, 2 % faster.
-//! - Comparisons of 16 keys by AVX2 take more instructions than by AVX-512, and 10 % more time. Of eight keys or fewer nothing
-//!   overlaps, and of 16 little: PlanB is ahead there.
-//! - 500,000 host routes more make 19 MB: five dependent lines a key out of memory, 38 M/s matching, where PlanB makes 9, and
-//!   this machine does 190 to 350 M single loads a second from as much. Records of four prefixes instead of eight left a
-//!   quarter of the hosts to blocks, and made 26; reading four prefixes whether they are there or not, 17.
+//! - Where the 13 cycles of a key go, by a clock between the stages (4 MB of keys): direct entry 2, slot 1.2,
+//!   noting roots 0.6, roots 1.8 (three keys in ten have one), inner node 2.6, leaf 4.3, looking for what leads
+//!   below 0.4. Before, a root took 10 cycles of a key that has one: by far the slowest instructions of all, in
+//!   the stage that looked like the rarest.
+//! - Every line from L2 costs one cycle more than one from L1, and the quarter of the leaves that L2 has no room
+//!   for another one on average. With that hidden it would make 370.
+//! - Keys are asked for line by line while leaves are read. All at once, before a block, they took all the places
+//!   for misses that the processor has, and 20 % of the time: from 16 MB of keys in batches of 1,024 it makes 290
+//!   to 330 where PlanB's best batch makes 175 to 195 (1.62 to 1.75), in batches of 256, which somebody else asks
+//!   for, 280.
+//! - A node costs 5 cycles where it is one of a chain in step, 2 in a stage of its own: what waits for a
+//!   comparison must not stand behind the next one. A gather from tables within L2 costs one cycle a lane, half a
+//!   node's.
+//! - Prefetching what the next stage reads gains nothing, of leaves in stage 3 nor of trees in stage 2: the
+//!   stages have loads under way already. So do two levels read by scalar loads where one is gathered.
+//! - Bytes against roots: slots for 2 intervals and 19 bits are 12 % larger, a quarter of the keys meets roots
+//!   instead of three in ten, and nothing is faster; slots for 1 interval, 15 % more bytes, 2 % faster.
+//! - Comparisons of 16 keys by AVX2 take more instructions than by AVX-512, and 10 % more time. Of eight keys
+//!   nothing overlaps, and PlanB is ahead; of 16 neither is. A list of lanes that is erased and not used costs a
+//!   batch of 16 a tenth.
+//! - Roots two lanes a loop gain nothing, four lose 10 %, and so do inner nodes and leaves by eights instead of
+//!   fours.
+//! - 500,000 host routes more make 19 MB: five dependent lines a key out of memory, 38 M/s matching, where PlanB
+//!   makes 9, and this machine does 190 to 350 M single loads a second from as much. Records of four prefixes
+//!   instead of eight left a quarter of the hosts to blocks, and made 26; reading four prefixes whether they are
+//!   there or not, 17.
 //! - Huge pages (lines of 1 MB in a page of 2) and walking eight places a loop instead of four gain nothing.
 
 mod build;
