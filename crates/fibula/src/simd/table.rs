@@ -252,7 +252,7 @@ impl<'a> Nodes<'a> {
     /// The words that begin so many lines behind a place, marks and all.
     ///
     /// # Safety
-    /// The place must be at most so many lines and one before the end of the padding.
+    /// The place must be at most `(lines - behind - 1) * LINE`, padding counted.
     #[inline(always)]
     #[allow(unsafe_code)]
     unsafe fn words(self, place: u32, behind: usize) -> &'a [u32; LINE_WORDS] {
