@@ -58,8 +58,8 @@ table of one machine only.
 
 RND is uniform over the routable (IPv4) or announced (IPv6) space, MATCH a random address below a random prefix; in SEQ
 each lookup waits for the one before. Keys lie in host order where nothing else is said; those of the next batch are
-prefetched, 4 KiB at most. Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core,
-several by the wall's clock.
+prefetched, 4 KiB at most. Each timed run follows an untimed one over the same keys. One thread is timed by the time it
+had its core, several by the wall's clock.
 ";
 
 fn title(family: &str) -> &str {

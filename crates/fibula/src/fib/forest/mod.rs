@@ -86,7 +86,7 @@
 //! | the same as the last but one, its way to the trees without vectors | 5.2 | 230 / 243 | 180 / 193 |
 //! | **two direct levels, the first over 20 bits** (prototype) | 7.2 | 333 / 333 | 183 / 187 |
 //! | the same, bounded, exact, eight lanes | 7.3 | 281 / 304 | 171 / 183 |
-//! | **19 bits** | 6.6 | 286 / 307 | 171 / 183 |
+//! | 19 bits | 6.6 | 286 / 307 | 171 / 183 |
 //! | 18 bits | 6.4 | 275 / 293 | the same |
 //! | slots for 1, 4 and 8 intervals | 8.1, 6.9, 6.7 | 279 / 295, 270 / 298, 266 / 285 | the same |
 //! | a root in 14 instructions instead of 36, places that addresses scale, no list of first words | 6.6 | 341 | 190 |
