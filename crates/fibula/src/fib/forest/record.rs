@@ -44,16 +44,15 @@ impl Records {
         let record: &[u64; READ_WORDS] =
             self.words[place..].first_chunk().expect("padding follows the records");
         let (before, last) = ((lower >> 64) as u64, lower as u64);
-        let count = record[0] >> 32;
+        let count = (record[0] >> 32) as usize;
         let mut found = record[0] as u32;
         // Most have one, and what stands behind that may be in a line that nobody asked for.
-        for (at, prefix) in record[1..].as_chunks::<2>().0.iter().take(count.max(1) as usize).enumerate() {
+        for prefix in record[1..].as_chunks::<2>().0.iter().take(count) {
             let [its_last, rest] = *prefix;
             let shift = |at: u32, bits: u32| rest >> (16 + at) & ((1 << bits) - 1);
             let differs =
                 (last ^ its_last) >> shift(0, 6) >> shift(6, 6) | (before ^ (rest & 0xffff)) >> shift(12, 4);
-            let is_it = (differs == 0) & ((at as u64) < count);
-            found = core::hint::select_unpredictable(is_it, (rest >> 32) as u32, found);
+            found = core::hint::select_unpredictable(differs == 0, (rest >> 32) as u32, found);
         }
         found
     }
