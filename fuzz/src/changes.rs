@@ -44,7 +44,7 @@ fn family<K: Tested>(bytes: &[u8]) {
     }
     for algorithm in K::lines() {
         let limits = Limits::within(EMPTY_BYTES);
-        if (algorithm.build)(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
+        if algorithm.build(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
             continue;
         }
         if let Err(failure) = subject::follow(algorithm, &batches, &keys) {

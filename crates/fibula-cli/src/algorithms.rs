@@ -133,7 +133,7 @@ fn write_markdown(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
     writeln!(out, "|---|---|---|---|---|---|")?;
     for line in lines {
         let families: Vec<&str> = line.families.iter().map(|&family| family_title(family)).collect();
-        let role = if line.role == "contestant" { String::new() } else { format!(" ({})", line.role) };
+        let role = if line.role == "own" { String::new() } else { format!(" ({})", line.role) };
         writeln!(
             out,
             "| `{}`{role} | {} | {} | {} | {} | {} |",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula::auto::{self, Choice, Use};
+use fibula::auto::{self, Choice, Workload};
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula_lab::bench::Machine;
@@ -131,7 +131,7 @@ impl Row {
             bytes: choice.bytes,
             isa: choice.isa.name(),
             batch: choice.batch,
-            why: chosen.then(|| choice.why.to_string()),
+            why: chosen.then(|| choice.reason.to_string()),
         }
     }
 }
@@ -140,7 +140,7 @@ fn family<K: Key>(rib: &Rib<K>, args: &ChooseArgs) -> Family {
     let mut rows = Vec::new();
     if !rib.is_empty() {
         let l2_bytes = args.l2.or_else(l2_bytes);
-        let wanted = Use { batch: args.batch, l2_bytes, bytes_most: args.bytes, ..Use::default() };
+        let wanted = Workload { batch: args.batch, l2_bytes, max_bytes: args.bytes, ..Workload::default() };
         let wanted = wanted.with_table(rib);
         if let Some(choice) = auto::choose::<K>(&wanted, args.in_use.as_deref()) {
             rows.push(Row::new(&choice, true));

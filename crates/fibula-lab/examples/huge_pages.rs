@@ -55,7 +55,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
         let forbidden = Limits { huge_pages: false, ..Limits::default() };
         let build = |limits| -> Outcome<_> {
             let start = now();
-            let fib = (algorithm.build)(&routes, limits)?;
+            let fib = algorithm.build(&routes, limits)?;
             Ok((fib, now() - start))
         };
         // The first builds get memory that nobody had yet.

@@ -84,7 +84,7 @@ fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcom
     let routes = RouteSlice::new(&routes)?;
     let pattern = traffic::find::<K>("match").ok_or("no traffic 'match'")?;
     let keys = (pattern.generate)(&routes, KEYS, 1)?;
-    let fib = (registry::find::<K>(algorithm)?.build)(&routes, Limits::default())?;
+    let fib = registry::find::<K>(algorithm)?.build(&routes, Limits::default())?;
     let mut results = vec![None; batch];
     for _ in 0..passes {
         for keys in black_box(&keys).chunks(batch) {

@@ -45,7 +45,7 @@ fn show<K: Key>(mut spec: TableSpec, arguments: &[&str], of: fn(&Table) -> Vec<R
     let chunk_bits = if K::BITS == 32 { 8..=24 } else { 16..=64 };
     print(&shape(&slice, &chunk_bits.collect::<Vec<_>>()));
     for algorithm in fibula::fib::algorithms::<K>() {
-        let fib = (algorithm.build)(&slice, Limits::default())?;
+        let fib = algorithm.build(&slice, Limits::default())?;
         println!("{}: {} bytes", algorithm.name, fib.memory().lookup_bytes);
     }
     Ok(())

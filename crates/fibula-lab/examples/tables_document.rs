@@ -81,7 +81,7 @@ fn compare<K: Key>(page: &mut String, title: &str, real: &[Route<K>], chunk_bits
     let mut lines = Lines(page);
     lines.head("Bytes of every structure")?;
     for algorithm in algorithms::<K>() {
-        let [real, made] = [&real, &made].map(|routes| (algorithm.build)(routes, Limits::default()));
+        let [real, made] = [&real, &made].map(|routes| algorithm.build(routes, Limits::default()));
         match (real, made) {
             (Ok(real), Ok(made)) => {
                 lines.count(algorithm.name, real.memory().lookup_bytes, made.memory().lookup_bytes)?;
@@ -110,7 +110,7 @@ fn by_seed<K: Key>(lines: &mut Lines<'_>, spec: &TableSpec, real: &RouteSlice<'_
         .collect::<Result<_, _>>()?;
     for algorithm in algorithms::<K>() {
         let bytes = |routes: &RouteSlice<'_, K>| {
-            (algorithm.build)(routes, Limits::default()).map_or(0, |fib| fib.memory().lookup_bytes)
+            algorithm.build(routes, Limits::default()).map_or(0, |fib| fib.memory().lookup_bytes)
         };
         let of_real = bytes(real) as f64;
         write!(lines.0, "| {} |", algorithm.name)?;

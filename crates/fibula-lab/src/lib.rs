@@ -21,7 +21,7 @@
 //! let routes = RouteSlice::new(&routes)?;
 //! let keys = (traffic::find("match").unwrap().generate)(&routes, 1_000, 1)?;
 //!
-//! let oracle = (registry::find("binary-trie")?.build)(&routes, Limits::default())?;
+//! let oracle = registry::find("binary-trie")?.build(&routes, Limits::default())?;
 //! let expected: Vec<_> = keys.iter().map(|&key| oracle.lookup(key)).collect();
 //! let (fib, _build_time_ns) = measure::measure_build(&registry::find("range-search")?, &routes, Limits::default())?;
 //! let settings = Settings { budget: Duration::from_millis(5), ..Settings::default() };

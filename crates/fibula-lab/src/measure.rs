@@ -109,7 +109,7 @@ pub fn measure_build<K: Key>(
     limits: Limits,
 ) -> Result<(Box<dyn Fib<K>>, u64), BuildError> {
     let start = Instant::now();
-    let fib = (algorithm.build)(routes, limits)?;
+    let fib = algorithm.build(routes, limits)?;
     let build_time_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Ok((fib, build_time_ns))
 }

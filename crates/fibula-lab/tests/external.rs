@@ -65,7 +65,7 @@ fn program(fault: &str) {
                 }
                 let routes = RouteSlice::new(&routes).unwrap();
                 let line = registry::find::<u32>("binary-trie").unwrap();
-                fib = Some((line.build)(&routes, Limits::default()).unwrap());
+                fib = Some(line.build(&routes, Limits::default()).unwrap());
                 writeln!(output, "built 5000000 1234 5678").unwrap();
             }
             ("keys", _) => {

@@ -85,7 +85,7 @@ fn right<K: Key>() {
     // With a default route and without.
     for routes in [routes.as_slice(), &routes[1..]] {
         let routes = RouteSlice::new(routes).unwrap();
-        let oracle = (registry::find("binary-trie").unwrap().build)(&routes, Limits::default()).unwrap();
+        let oracle = registry::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
         let keys = keys(&routes);
         for contestant in present::<K>() {
             let structure = match (contestant.build)(&routes) {
@@ -197,7 +197,7 @@ fn crates<K: Key>() {
     let routes = table::<K>(3_000);
     for routes in [routes.as_slice(), &routes[1..]] {
         let routes = RouteSlice::new(routes).unwrap();
-        let oracle = (registry::find("binary-trie").unwrap().build)(&routes, Limits::default()).unwrap();
+        let oracle = registry::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
         let keys = keys(&routes);
         for contestant in &crates {
             let structure = (contestant.build)(&routes).unwrap();

@@ -1,8 +1,7 @@
 //! Traffic keeps what its patterns promise.
 
-use fibula::fib::{Fib, binary_trie};
-use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Route, RouteSlice, Toy};
+use fibula::rib::Rib;
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic::{self, TrafficError};
 
@@ -10,10 +9,12 @@ fn table<K: Key>() -> Vec<Route<K>> {
     generate(&TableSpec { routes: 1_000, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()
 }
 
-fn oracle<K: Key>(routes: &[Route<K>]) -> Box<dyn Fib<K>> {
-    let routes = RouteSlice::new(routes).unwrap();
-    // Not by the registry: that would compile all structures of the toy widths.
-    (binary_trie::algorithms()[0].build)(&routes, Limits::default()).unwrap()
+fn oracle<K: Key>(routes: &[Route<K>]) -> Rib<K> {
+    let mut rib = Rib::default();
+    for &route in routes {
+        rib.insert(route).unwrap();
+    }
+    rib
 }
 
 fn keys<K: Key>(routes: &[Route<K>], pattern: &str, seed: u64) -> Vec<K> {

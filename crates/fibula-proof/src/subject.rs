@@ -10,7 +10,7 @@ use crate::verdict::{Failure, answers, edges, sound};
 
 /// Keys whose structures are under test.
 pub trait Tested: Key {
-    /// Their registry lines, [`fibula::fib::algorithms`].
+    /// Their registry entries, [`fibula::fib::algorithms`].
     ///
     /// No generic function: those of the toy widths are so compiled here, once for the machine, the fuzz targets and the
     /// tests of memory, as the library does for the real families.
@@ -31,7 +31,7 @@ tested!(Toy<3>, Toy<8>, Toy<16>, u32, u128);
 
 /// A structure, and how it came to hold its table.
 pub struct Subject<K: Key> {
-    /// Its registry line.
+    /// Its registry entry.
     pub algorithm: Algorithm<K>,
     /// The structure.
     pub fib: Box<dyn Fib<K>>,
@@ -43,19 +43,19 @@ impl<K: Key> Subject<K> {
     /// # Errors
     /// When the build refuses.
     pub fn build(algorithm: Algorithm<K>, routes: &dyn Routes<K>) -> Result<Self, Failure> {
-        let fib = (algorithm.build)(routes, Limits::default())?;
+        let fib = algorithm.build(routes, Limits::default())?;
         Ok(Self { algorithm, fib })
     }
 
     /// Builds it for a table that may be more than its format can hold: the inner error then names the limit.
     ///
     /// # Errors
-    /// When the build refuses for another reason, or for a limit although its registry line has none.
+    /// When the build refuses for another reason, or for a limit although its registry entry has none.
     pub fn build_within_limits(
         algorithm: Algorithm<K>,
         routes: &dyn Routes<K>,
     ) -> Result<Result<Self, BuildError>, Failure> {
-        match (algorithm.build)(routes, Limits::default()) {
+        match algorithm.build(routes, Limits::default()) {
             Ok(fib) => Ok(Ok(Self { algorithm, fib })),
             Err(refusal) if refusal.is_limit() && algorithm.limits.is_some() => Ok(Err(refusal)),
             Err(error) => Err(error.into()),
@@ -65,7 +65,7 @@ impl<K: Key> Subject<K> {
     /// Brings it along: in place where it can, by a build from `after` where not.
     ///
     /// # Errors
-    /// When it refuses, or is not as updatable as its registry line says.
+    /// When it refuses, or is not as updatable as its registry entry says.
     pub fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<(), Failure> {
         let applied = match (self.algorithm.update, self.fib.updatable()) {
             (Update::InPlace, Some(fib)) => fib.apply(changes, after)?,
@@ -76,7 +76,7 @@ impl<K: Key> Subject<K> {
             }
         };
         if let Applied::NeedsRebuild(_) = applied {
-            self.fib = (self.algorithm.build)(after, Limits::default())?;
+            self.fib = self.algorithm.build(after, Limits::default())?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ fn each_line(run: impl Fn(&str, &dyn Line)) {
     }
 }
 
-/// The three tests of a registry line, for either family.
+/// The three tests of a registry entry, for either family.
 trait Line {
     fn counts(&self, name: &str);
     fn limits(&self, name: &str);
@@ -53,12 +53,12 @@ impl<K: Key> Line for Algorithm<K> {
         let mut model = table::<K>(2_000);
         let routes = model.routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, usage) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
+        let (fib, usage) = measure(None, || self.build(&slice, ALLOCATED).unwrap());
         let own = size_of_val(&*fib);
         let held = fib.memory();
         assert_eq!(usage.live_bytes as usize, held.allocated_bytes + own, "{name}: after the build");
         assert_eq!((held.mapped_bytes, held.huge_bytes), (0, 0), "{name}");
-        let (fib, usage) = measure(None, || (self.build)(&slice, Limits::default()).unwrap());
+        let (fib, usage) = measure(None, || self.build(&slice, Limits::default()).unwrap());
         let memory = fib.memory();
         assert_eq!(usage.live_bytes as usize, memory.allocated_bytes + own, "{name}: after the build");
         assert!(memory.lookup_bytes <= memory.allocated_bytes + memory.mapped_bytes, "{name}: {memory:?}");
@@ -85,13 +85,13 @@ impl<K: Key> Line for Algorithm<K> {
     fn limits(&self, name: &str) {
         let routes = table::<K>(2_000).routes();
         let slice = RouteSlice::new(&routes).unwrap();
-        let (fib, full) = measure(None, || (self.build)(&slice, ALLOCATED).unwrap());
+        let (fib, full) = measure(None, || self.build(&slice, ALLOCATED).unwrap());
         drop(fib);
         let mut refused = [0; 2];
         for step in 0..=STEPS {
             let limit = full.peak_bytes as usize * 3 * step / STEPS;
             let (result, usage) = measure(None, || {
-                (self.build)(&slice, within(limit)).map(|fib| assert!(fib.memory().held_bytes() <= limit))
+                self.build(&slice, within(limit)).map(|fib| assert!(fib.memory().held_bytes() <= limit))
             });
             assert!(
                 usage.peak_bytes as usize <= limit + ALWAYS_GRANTED_BYTES,
@@ -103,9 +103,9 @@ impl<K: Key> Line for Algorithm<K> {
                 assert!(error.to_string().contains("memory limit"), "{error}");
                 refused[0] += 1;
             }
-            let (_, usage) = measure(Some(limit), || (self.build)(&slice, Limits::default()).map(drop));
+            let (_, usage) = measure(Some(limit), || self.build(&slice, Limits::default()).map(drop));
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
-            let (result, usage) = measure(Some(limit), || (self.build)(&slice, ALLOCATED).map(drop));
+            let (result, usage) = measure(Some(limit), || self.build(&slice, ALLOCATED).map(drop));
             assert_eq!(usage.live_bytes, 0, "{name}: something is left of a build with {limit} there");
             if let Err(error) = result {
                 assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
@@ -132,7 +132,7 @@ impl<K: Key> Line for Algorithm<K> {
         // The least limit of a coarse scale under which the structure can be built.
         let (limit, mut fib) = (1..)
             .map(|step| step * 4_096)
-            .find_map(|limit| Some((limit, (self.build)(&slice, within(limit)).ok()?)))
+            .find_map(|limit| Some((limit, self.build(&slice, within(limit)).ok()?)))
             .unwrap();
         let mut expected = vec![None; keys.len()];
         fib.lookup_batch(&keys, &mut expected);
@@ -146,7 +146,7 @@ impl<K: Key> Line for Algorithm<K> {
         assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(limit), "{name}");
         untouched(&*fib);
         // An allocator that has nothing left.
-        let mut fib = (self.build)(&slice, Limits::default()).unwrap();
+        let mut fib = self.build(&slice, Limits::default()).unwrap();
         let error = measure(Some(0), || fib.updatable().unwrap().apply(&changes, &after)).0.unwrap_err();
         assert_eq!(error.out_of_memory().unwrap().limit_bytes, None, "{name}");
         untouched(&*fib);
@@ -191,10 +191,10 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
         let (slice, after) = (RouteSlice::new(&before).unwrap(), model.routes());
         let least = (1..)
             .map(|step| step * 64)
-            .find(|&limit| (algorithm.build)(&slice, within(limit)).is_ok())
+            .find(|&limit| algorithm.build(&slice, within(limit)).is_ok())
             .unwrap();
         let limit = least + random.below(least / 2);
-        let mut fib = (algorithm.build)(&slice, within(limit)).unwrap();
+        let mut fib = algorithm.build(&slice, within(limit)).unwrap();
         let (result, usage) =
             measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));
         let held = fib.memory().held_bytes();
@@ -224,25 +224,25 @@ fn batches_at_the_limit_go_in_whole_or_not_at_all() {
 
 /// Prefix lengths from any structure, under the limit too.
 #[test]
-fn labels_stay_within_the_limit() {
+fn match_ids_stay_within_the_limit() {
     let routes: Vec<Route<u32>> =
         (0..20_000).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
     let slice = RouteSlice::new(&routes).unwrap();
-    let build = fibula::fib::registry::find::<u32>("linear").unwrap().build;
+    let linear = fibula::fib::registry::find::<u32>("linear").unwrap();
     let mut outcomes = [0; 2];
     for limit in (0..40).map(|step| step * 50_000) {
-        let (result, usage) = measure(None, || WithLength::build(build, &slice, within(limit)).map(drop));
-        // The labels and the structure each have the limit.
+        let (result, usage) = measure(None, || WithLength::build(&linear, &slice, within(limit)).map(drop));
+        // The match ids and the structure each have the limit.
         assert!(usage.peak_bytes as usize <= 2 * limit + ALWAYS_GRANTED_BYTES, "{usage:?} under {limit}");
         assert_eq!(usage.live_bytes, 0);
         outcomes[usize::from(result.is_ok())] += 1;
         // An allocator that has no more is no reason to abort.
         let (_, usage) =
-            measure(Some(limit), || WithLength::build(build, &slice, Limits::default()).map(drop));
+            measure(Some(limit), || WithLength::build(&linear, &slice, Limits::default()).map(drop));
         assert_eq!(usage.live_bytes, 0);
     }
     assert!(outcomes.iter().all(|&count| count > 5), "{outcomes:?}");
-    let (fib, usage) = measure(None, || WithLength::build(build, &slice, Limits::default()).unwrap());
+    let (fib, usage) = measure(None, || WithLength::build(&linear, &slice, Limits::default()).unwrap());
     assert_eq!(usage.live_bytes as usize, fib.memory().allocated_bytes);
 }
 
@@ -269,7 +269,7 @@ fn lookups_allocate_nothing() {
         let keys = edges(routes.iter().map(|route| route.prefix));
         let mut results = vec![None; keys.len()];
         for algorithm in fibula::fib::algorithms::<K>() {
-            let fib = (algorithm.build)(&slice, Limits::default()).unwrap();
+            let fib = algorithm.build(&slice, Limits::default()).unwrap();
             let isas: Vec<_> = instruction_sets::of(&algorithm).collect();
             let ((), usage) = measure(None, || {
                 isas.iter().for_each(|&isa| fib.lookup_batch_on(isa, &keys, &mut results));

@@ -30,7 +30,7 @@ impl Table {
     fn create(algorithm: &str, limits: Limits, default_next_hop: u32) -> Result<Self, Box<dyn Error>> {
         let algorithm = registry::find(algorithm)?;
         let rib = Rib::new(limits);
-        let fib = (algorithm.build)(&rib, limits)?;
+        let fib = algorithm.build(&rib, limits)?;
         Ok(Self { algorithm, limits, rib, fib, default_next_hop })
     }
 
@@ -44,7 +44,7 @@ impl Table {
         };
         if let Applied::NeedsRebuild(_) = applied {
             // Where memory runs out here, the old structure goes on answering, and the next change builds again.
-            self.fib = (self.algorithm.build)(&self.rib, self.limits)?;
+            self.fib = self.algorithm.build(&self.rib, self.limits)?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@
 //! rib.insert(Route::new("192.0.2.128/25".parse()?, NextHop::new(2).unwrap()))?;
 //!
 //! let algorithm = registry::find("range-search")?;
-//! let fib = (algorithm.build)(&rib, Limits::default())?;
+//! let fib = algorithm.build(&rib, Limits::default())?;
 //! let keys = [0xc000_0201, 0xc000_0281, 0xc000_0301];
 //! let mut next_hops = [None; 3];
 //! fib.lookup_batch(&keys, &mut next_hops);

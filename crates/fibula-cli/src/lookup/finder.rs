@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fibula::auto::{self, Use};
+use fibula::auto::{self, Workload};
 use fibula::fib::registry::{self, Algorithm};
 use fibula::fib::{BuildError, Match, WithLength};
 use fibula::memory::Limits;
@@ -83,7 +83,7 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(algorithm) = forced {
             return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
         }
-        let wanted = Use { batch, l2_bytes: l2_bytes(), ..Use::default() }.with_table(self.rib);
+        let wanted = Workload { batch, l2_bytes: l2_bytes(), ..Workload::default() }.with_table(self.rib);
         let chosen = auto::choose::<K>(&wanted, None);
         let others = auto::rank::<K>(&wanted);
         let mut refused = None;
@@ -105,7 +105,7 @@ impl<'a, K: Key> Finder<'a, K> {
 
     fn build_one(&self, algorithm: Algorithm<K>) -> Result<Stage<K>, BuildError> {
         let start = Instant::now();
-        let structure = WithLength::build(algorithm.build, self.rib, self.limits)?;
+        let structure = WithLength::build(&algorithm, self.rib, self.limits)?;
         let build_time = start.elapsed();
         Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
     }

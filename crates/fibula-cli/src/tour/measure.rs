@@ -145,7 +145,7 @@ impl<K: Key> Questions<K> {
     fn new(routes: &dyn Routes<K>, count: usize) -> Result<Self, Failure> {
         let failed = |error: &dyn std::error::Error| Failure::BadInput(error.to_string());
         let oracle = registry::find::<K>(ORACLE).map_err(|error| failed(&error))?;
-        let oracle = (oracle.build)(routes, Limits::default()).map_err(|error| failed(&error))?;
+        let oracle = oracle.build(routes, Limits::default()).map_err(|error| failed(&error))?;
         let pattern = |name: &str| match traffic::find::<K>(name) {
             Some(pattern) => (pattern.generate)(routes, count, 1).map_err(|error| failed(&error)),
             None => Err(Failure::BadInput(format!("no traffic pattern '{name}'"))),

@@ -92,7 +92,7 @@ impl<K: Key> Contestant<K> {
             kernels: algorithm.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
             role: algorithm.role,
             bounds: Bounds::NONE,
-            build: Box::new(move |routes| Ok((algorithm.build)(routes, limits)?.into())),
+            build: Box::new(move |routes| Ok(algorithm.build(routes, limits)?.into())),
         }
     }
 

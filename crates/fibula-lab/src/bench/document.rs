@@ -166,7 +166,7 @@ fn remark(row: &Row) -> String {
         Some(error) => error.replace('|', "\\|"),
         None if row.sample => format!("a sample of {} keys", row.keys),
         None if row.rival => "rival".to_owned(),
-        None if row.role != "contestant" => row.role.clone(),
+        None if row.role != "own" => row.role.clone(),
         None => String::new(),
     }
 }

@@ -73,14 +73,14 @@ impl<K: Key> Judges<K> {
         let all = fibula::fib::algorithms::<K>();
         let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
             Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
-            Role::Published | Role::Contestant => None,
+            Role::Published | Role::Own => None,
         };
         let oracle = all.iter().filter(|line| carries(line).is_some()).max_by_key(|line| carries(line));
         let other = all.iter().find(|line| !matches!(line.role, Role::Oracle { .. }));
         let (Some(oracle), Some(other)) = (oracle, other) else {
             return Err(BenchError::Plan(PlanError("the registry has no oracle for this table")));
         };
-        let build = |line: &Algorithm<K>| match (line.build)(routes, Limits::default()) {
+        let build = |line: &Algorithm<K>| match line.build(routes, Limits::default()) {
             Ok(fib) => Ok((line.name, fib)),
             Err(error) => Err(BenchError::Judge(error)),
         };

@@ -46,7 +46,7 @@ pub struct Row {
     pub routes: usize,
     /// Different next hops of the table.
     pub next_hops: usize,
-    /// `contestant`, `published`: close to how others published it, or `oracle`: written to be evidently right.
+    /// `own`, `published`: made elsewhere or kept close to how it was published, or `oracle`: written to be evidently right.
     pub role: String,
     /// Whether each lookup waits for the answer of the one before.
     pub dependent: bool,
@@ -93,7 +93,7 @@ impl Row {
     /// Whether it is of a structure of this project's own, neither published elsewhere nor an oracle nor a rival.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        !self.rival && self.role == "contestant"
+        !self.rival && self.role == "own"
     }
 
     /// The fields in the order of the JSON form: the head of a CSV.

@@ -33,7 +33,7 @@ fn contestant(name: &str, build: Build<u32>) -> Contestant<u32> {
         name: name.into(),
         rival: true,
         kernels: vec![Kernel::of_rival("scalar")],
-        role: Role::Contestant,
+        role: Role::Own,
         bounds: Bounds::NONE,
         build,
     }
@@ -89,7 +89,7 @@ fn faulty(fault: Fault) -> Contestant<u32> {
     contestant(
         "faulty",
         Box::new(move |routes| {
-            let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
+            let right = registry::find("range-search")?.build(routes, Limits::default())?;
             Ok(Structure::Fib(Box::new(Faulty { right, fault })))
         }),
     )
@@ -225,7 +225,7 @@ fn who_has_forms_of_its_own_is_timed_and_checked_on_them() {
     let routes = table::<u32>(500);
     let rows = |fault| {
         let build: Build<u32> = Box::new(move |routes| {
-            let right = (registry::find("range-search")?.build)(routes, Limits::default())?;
+            let right = registry::find("range-search")?.build(routes, Limits::default())?;
             Ok(Structure::Native(Box::new(OwnForm { right, fault })))
         });
         let plan = Plan { traffic: vec!["match".into(), "seq".into()], threads: vec![1, 3], ..plan() };
@@ -271,7 +271,7 @@ fn counted(builds: Arc<AtomicUsize>) -> Contestant<u32> {
             builds.fetch_add(1, Ordering::Relaxed);
             // Too slow a build to be repeated.
             std::thread::sleep(Duration::from_millis(300));
-            Ok((registry::find("range-search")?.build)(routes, Limits::default())?.into())
+            Ok(registry::find("range-search")?.build(routes, Limits::default())?.into())
         }),
     );
     counted.kernels = Present::all().map(Kernel::ours).collect();

@@ -1,4 +1,4 @@
-//! The cases of `testdata/`, for every registry line of their family.
+//! The cases of `testdata/`, for every registry entry of their family.
 
 use fibula::fib::registry::Algorithm;
 use fibula::net::{Key, RouteSlice, Toy};

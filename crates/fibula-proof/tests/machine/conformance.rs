@@ -1,4 +1,4 @@
-//! Every registry line x every batch length and key shape x {built, grown from empty, after shuffled changes},
+//! Every registry entry x every batch length and key shape x {built, grown from empty, after shuffled changes},
 //! at the real widths and the 16-bit toy.
 
 use fibula::fib::registry::{Algorithm, Role};
@@ -154,7 +154,7 @@ fn with_length<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(4);
     let model = Model::<K>::random(&mut random, 300, 3);
     let routes = model.routes();
-    let fib = WithLength::build(algorithm.build, &RouteSlice::new(&routes)?, Limits::default())?;
+    let fib = WithLength::build(&algorithm, &RouteSlice::new(&routes)?, Limits::default())?;
     fib.check()?;
     let mut keys = edges(model.0.keys().copied());
     keys.extend((0..700).map(|_| random.key::<K>()));

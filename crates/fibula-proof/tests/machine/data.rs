@@ -1,5 +1,5 @@
 //! Real tables, where they can be found: every structure against the oracle at the first and last address of
-//! every prefix, one beside, and ten million random addresses. A table beyond the limits that a registry line states
+//! every prefix, one beside, and ten million random addresses. A table beyond the limits that a registry entry states
 //! is refused by it; the run then says so, as a test that was not made.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Runs the test machine: `cargo test -p fibula-proof --test machine [NAME]`. Its tests are made for each registry line.
+//! Runs the test machine: `cargo test -p fibula-proof --test machine [NAME]`. Its tests are made for each registry entry.
 
 mod cases;
 mod conformance;
@@ -62,7 +62,7 @@ fn summary() -> String {
     format!("{} | {data}", instruction_sets::summary())
 }
 
-/// A test of one registry line. Its name is `kind/algorithm/family`.
+/// A test of one registry entry. Its name is `kind/algorithm/family`.
 fn trial<K: Key>(
     kind: &str,
     algorithm: Algorithm<K>,
@@ -71,7 +71,7 @@ fn trial<K: Key>(
     refusable_trial(kind, algorithm, |algorithm| run(algorithm).map(|()| Completion::Completed))
 }
 
-/// A test of one registry line on a table that it may refuse: it is then reported as not made, with the reason.
+/// A test of one registry entry on a table that it may refuse: it is then reported as not made, with the reason.
 fn refusable_trial<K: Key>(
     kind: &str,
     algorithm: Algorithm<K>,
@@ -86,7 +86,7 @@ fn refusable_trial<K: Key>(
 fn oracle<K: Tested>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
     let judges = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
-        Role::Published | Role::Contestant => false,
+        Role::Published | Role::Own => false,
     };
     let Some(algorithm) = K::lines().into_iter().find(judges) else {
         let mut rib = Rib::default();

@@ -11,7 +11,7 @@ use fibula_proof::subject::{Subject, Tested, follow};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::Failure;
 
-/// Random cases a registry line and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
+/// Random cases a registry entry and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
 const CASES: u32 = 200;
 
 /// Cases of structures that are large even when they are empty: every change builds them anew, and their small forms

@@ -45,7 +45,7 @@ fn tables(algorithm: Algorithm<K>, slice: u32) -> Result<(), Failure> {
             digits /= 3;
         }
         paint(&routes, &mut expected);
-        let fib = (algorithm.build)(&RouteSlice::new(&routes)?, Limits::default())?;
+        let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
         answers(&*fib, &algorithm, &routes, &keys, &expected)?;
         sound(&*fib, algorithm.name, &routes)?;
     }

@@ -1,15 +1,15 @@
-//! The measurements, as `measured.csv` has them.
+//! The measurements in `measured.csv`.
 //!
-//! The file is made of records by `cargo run --release -p fibula-lab --example choices`. It is read once.
+//! `cargo run --release -p fibula-lab --example choices` makes the file from the benchmark records. It is read once.
 
 use std::sync::LazyLock;
 
 use crate::net::Key;
 use crate::simd::Isa;
 
-use super::Use;
+use super::Workload;
 
-/// One structure with one set in batches of one length, over tables of one kind.
+/// One structure with one instruction set and batch length, over tables of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) family: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Curve {
     pub(super) points: Vec<Point>,
 }
 
-/// A table.
+/// One measured table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     pub(super) routes: f64,
@@ -30,26 +30,26 @@ pub(super) struct Point {
 }
 
 impl Curve {
-    /// Whether this was measured for such a use.
-    pub(super) fn serves<K: Key>(&self, wanted: &Use) -> bool {
+    /// Whether this was measured for such a workload.
+    pub(super) fn serves<K: Key>(&self, wanted: &Workload) -> bool {
         self.family == K::FAMILY.name()
             && self.hosts == wanted.is_mostly_hosts()
             && self.isa.is_within(wanted.isa)
             && self.batch <= wanted.batch.max(1)
     }
 
-    /// Million lookups a second over so many routes.
+    /// Million lookups a second over this many routes.
     pub(super) fn mlps(&self, routes: f64) -> f64 {
         self.between(routes, |point| point.mlps)
     }
 
-    /// Lookup bytes of so many routes: beyond the largest table that was measured, in proportion.
+    /// Lookup bytes of this many routes; proportional above the largest measured table.
     pub(super) fn bytes(&self, routes: f64) -> f64 {
         let last = self.points[self.points.len() - 1];
         self.between(routes, |point| point.bytes) * (routes / last.routes).max(1.0)
     }
 
-    /// A figure between those of the neighbouring tables, logarithms by logarithms.
+    /// Interpolates between the neighbouring tables, logarithm over logarithm.
     fn between(&self, routes: f64, figure: impl Fn(&Point) -> f64) -> f64 {
         let above = self.points.partition_point(|point| point.routes < routes);
         let high = &self.points[above.min(self.points.len() - 1)];
@@ -67,7 +67,7 @@ pub(super) fn curves() -> &'static [Curve] {
     &MEASURED.curves
 }
 
-/// The second-level cache of a core of the machine that was measured.
+/// Second-level cache of a core of the measured machine.
 pub(super) fn l2_bytes() -> usize {
     MEASURED.l2_bytes
 }
@@ -80,7 +80,7 @@ struct Measured {
 static MEASURED: LazyLock<Measured> =
     LazyLock::new(|| read(include_str!("measured.csv")).expect("the file is generated"));
 
-/// None where a line is not as they are made.
+/// Returns `None` for text that the generator would not write.
 fn read(text: &'static str) -> Option<Measured> {
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     let l2_bytes = lines.next()?.strip_prefix("l2_bytes,")?.parse().ok()?;

@@ -1,35 +1,35 @@
-//! Which structure to take: by family, table, batch, instruction set and cache, from what was measured.
+//! Chooses a structure by family, table, batch, instruction set and cache, from committed measurements.
 //!
-//! No structure is the best one for everybody: what is fastest over a full table loses over a hundred routes, what needs
-//! full vectors loses where keys come one by one. [`choose`] knows rates that were measured and committed (`records/`),
-//! over tables from ten routes to full ones, in batches from one key on, with every instruction set; it takes the
-//! fastest for the use at hand, and says why.
+//! Which structure is fastest depends on the use: the fastest over a full table loses over a hundred routes, and one that
+//! needs full vectors loses where keys come one by one. [`choose`] knows rates measured over tables from ten routes to
+//! full ones, in batches from one key up, with every instruction set (`records/`). It takes the fastest structure for a
+//! [`Workload`] and gives the reason. [`build`] builds it.
 //!
 //! ```
-//! use fibula::auto::{self, Use};
+//! use fibula::auto::{self, Workload};
 //!
-//! let router = Use { routes: 900_000, ..Use::default() };
+//! let router = Workload { routes: 900_000, ..Workload::default() };
 //! let choice = auto::choose::<u32>(&router, None).expect("IPv4 was measured");
 //! println!("{choice}");
 //!
-//! // The table grows: what is there stays unless another is clearly better.
-//! let grown = Use { routes: 950_000, ..router };
+//! // The table grows: the structure in use stays unless another is clearly better.
+//! let grown = Workload { routes: 950_000, ..router };
 //! let later = auto::choose::<u32>(&grown, Some(choice.algorithm.name)).expect("IPv4 was measured");
 //! assert_eq!(later.algorithm.name, choice.algorithm.name);
 //! ```
 //!
 //! # How
 //!
-//! - **Rates** are geometric means of MATCH and ZIPF (a random address below a random prefix, uniform and skewed), on one
-//!   core. Between two tables that were measured the logarithm of the rate is interpolated over that of the number of
-//!   routes; beyond the smallest and the largest it stays.
-//! - **Tables** whose routes are mostly host routes are compared with measured ones of that kind.
+//! - **Rates** are geometric means of the traffic MATCH and ZIPF (a random address under a random prefix, uniform and
+//!   skewed), on one core. Between two measured tables the logarithm of the rate is interpolated over the logarithm of
+//!   the number of routes; below the smallest and above the largest the rate is constant.
+//! - **Tables** with mostly host routes are compared with measured tables of that kind.
 //! - **Batch**: the largest measured one that is not larger. **Instruction set**: a structure's best kernels within the
 //!   given set.
-//! - **Cache**: on a machine whose second-level cache is k times that of the measured one, a table behaves as one of a
-//!   k-th of the routes there.
-//! - **Ties**: of those within 5 % of the best, the one that takes the fewest bytes.
-//! - **Hysteresis**: what is in use stays while nothing is expected to be more than 10 % faster.
+//! - **Cache**: on a machine whose second-level cache is k times that of the measured machine, a table counts as one of
+//!   a k-th of its routes.
+//! - **Ties**: of the structures within 5 % of the best, the one that takes the fewest bytes.
+//! - **Hysteresis**: the structure in use stays unless another is expected to be more than 10 % faster.
 
 mod measured;
 #[cfg(test)]
@@ -38,44 +38,46 @@ mod tests;
 use core::fmt;
 
 use crate::fib::registry::{self, Algorithm};
+use crate::fib::{BuildError, Fib};
+use crate::memory::Limits;
 use crate::net::{Key, Prefix, Routes};
 use crate::simd::{self, Isa};
 
 use measured::{Curve, curves, l2_bytes};
 
-/// What share of the best rate counts as equal to it.
+/// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
 
-/// How many times faster another must be than what is in use.
+/// How many times faster another structure must be to replace the one in use.
 const CHANGE: f64 = 1.1;
 
-/// What a structure is to be used for.
+/// What a structure is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Use {
-    /// Routes of the table.
+pub struct Workload {
+    /// Number of routes of the table.
     pub routes: usize,
-    /// How many of them are host routes, or so long that nearly all of their address is given.
+    /// Number of host routes among them, counting routes within a byte of the full length.
     pub host_routes: usize,
     /// Keys that arrive together; 1 for single lookups.
     pub batch: usize,
-    /// The instruction set lookups will take.
+    /// The instruction set that lookups use.
     pub isa: Isa,
-    /// The second-level cache of a core; none for one like the measured machine's.
+    /// Size of a core's second-level cache; `None` for that of the measured machine.
     pub l2_bytes: Option<usize>,
-    /// Lookup bytes that the structure may take; none for as many as it likes.
-    pub bytes_most: Option<usize>,
+    /// Most [lookup bytes](crate::memory::Memory::lookup_bytes) that the structure may take; `None` for any number.
+    pub max_bytes: Option<usize>,
 }
 
-impl Default for Use {
-    /// An empty table, batches of 256, the set that lookups take by themselves.
+impl Default for Workload {
+    /// An empty table, batches of 256, the [chosen](simd::chosen) instruction set.
     fn default() -> Self {
         let isa = simd::chosen().isa();
-        Self { routes: 0, host_routes: 0, batch: 256, isa, l2_bytes: None, bytes_most: None }
+        Self { routes: 0, host_routes: 0, batch: 256, isa, l2_bytes: None, max_bytes: None }
     }
 }
 
-impl Use {
-    /// This use for a table: its routes are counted.
+impl Workload {
+    /// Returns this workload with the routes of a table counted.
     #[must_use]
     pub fn with_table<K: Key>(mut self, routes: &dyn Routes<K>) -> Self {
         // Within a byte of a whole address.
@@ -94,39 +96,39 @@ impl Use {
     }
 }
 
-/// A structure, and what speaks for it.
+/// A structure, with what is expected of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<K: Key> {
     /// The structure.
     pub algorithm: Algorithm<K>,
-    /// Expected rate, million lookups a second on one core of the measured machine.
+    /// Expected rate in million lookups a second, on one core of the measured machine.
     pub mlps: f64,
     /// Expected lookup bytes.
     pub bytes: usize,
-    /// The set its kernels were measured with.
+    /// The instruction set that was measured.
     pub isa: Isa,
-    /// Keys a call when they were.
+    /// Keys a call that were measured.
     pub batch: usize,
-    /// Why this one.
-    pub why: Why,
+    /// Why it was chosen.
+    pub reason: Reason,
 }
 
 /// Why a structure was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Why {
-    /// It is the fastest.
+pub enum Reason {
+    /// It is the fastest one measured.
     Fastest,
-    /// The fastest is less than 5 % faster, and larger.
+    /// It is smaller than the fastest one, which is less than 5 % faster.
     Smallest {
         /// The fastest.
         fastest: &'static str,
         /// Its rate.
         mlps: f64,
     },
-    /// It is in use, and the best is less than 10 % faster.
+    /// It is in use, and the fastest one is at most 10 % faster.
     InUse {
-        /// The best.
-        best: &'static str,
+        /// The fastest.
+        fastest: &'static str,
         /// Its rate.
         mlps: f64,
     },
@@ -134,44 +136,45 @@ pub enum Why {
 
 impl<K: Key> fmt::Display for Choice<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { algorithm, mlps, bytes, isa, batch, why } = self;
+        let Self { algorithm, mlps, bytes, isa, batch, reason } = self;
         write!(
             f,
-            "{}: {mlps:.0} M/s expected in batches of {batch} with {isa}, about {} kB; {why}",
+            "{}: {reason}, about {:.1} MB, {mlps:.0} M lookups/s expected in batches of {batch} with {isa}",
             algorithm.name,
-            bytes.div_ceil(1000)
+            *bytes as f64 / 1e6
         )
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fastest => f.write_str("the fastest that was measured"),
+            Self::Fastest => f.write_str("fastest measured for this table"),
             Self::Smallest { fastest, mlps } => {
                 write!(f, "smaller than {fastest}, which is less than 5 % faster ({mlps:.0} M/s)")
             }
-            Self::InUse { best, mlps } => {
-                write!(f, "in use, and {best} is not more than 10 % faster ({mlps:.0} M/s)")
+            Self::InUse { fastest, mlps } => {
+                write!(f, "in use, and {fastest} is at most 10 % faster ({mlps:.0} M/s)")
             }
         }
     }
 }
 
-/// All structures that were measured for such a use, the fastest first; those that take too many bytes are left out.
+/// Returns all structures that were measured for such a workload and take few enough bytes, the fastest first.
 #[must_use]
-pub fn rank<K: Key>(wanted: &Use) -> Vec<Choice<K>> {
+pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
     let scale = wanted.l2_bytes.map_or(1.0, |bytes| bytes.max(1) as f64 / l2_bytes() as f64);
     let routes = wanted.routes.max(1) as f64 / scale;
     let mut all: Vec<Choice<K>> = Vec::new();
     for curve in curves().iter().filter(|curve| curve.serves::<K>(wanted)) {
         let Ok(algorithm) = registry::find::<K>(curve.algorithm) else { continue };
         let bytes = curve.bytes(wanted.routes.max(1) as f64) as usize;
-        if wanted.bytes_most.is_some_and(|most| bytes > most) {
+        if wanted.max_bytes.is_some_and(|most| bytes > most) {
             continue;
         }
         let Curve { isa, batch, .. } = *curve;
-        let choice = Choice { algorithm, mlps: curve.mlps(routes), bytes, isa, batch, why: Why::Fastest };
+        let choice =
+            Choice { algorithm, mlps: curve.mlps(routes), bytes, isa, batch, reason: Reason::Fastest };
         // Of one structure the largest batch that fits, and of those the best set.
         match all.iter_mut().find(|other| other.algorithm.name == algorithm.name) {
             Some(other) if (other.batch, other.mlps) < (batch, choice.mlps) => *other = choice,
@@ -183,9 +186,10 @@ pub fn rank<K: Key>(wanted: &Use) -> Vec<Choice<K>> {
     all
 }
 
-/// The structure to take, where one was measured for such a use. `in_use` is the one there is, if any.
+/// Returns the best structure for the workload; `None` if none was measured for it. `in_use` is the name of the
+/// structure that the table has now, if any.
 #[must_use]
-pub fn choose<K: Key>(wanted: &Use, in_use: Option<&str>) -> Option<Choice<K>> {
+pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<K>> {
     let ranked = rank::<K>(wanted);
     let fastest = *ranked.first()?;
     if let Some(name) = in_use
@@ -193,14 +197,63 @@ pub fn choose<K: Key>(wanted: &Use, in_use: Option<&str>) -> Option<Choice<K>> {
         && fastest.mlps <= choice.mlps * CHANGE
         && name != fastest.algorithm.name
     {
-        let why = Why::InUse { best: fastest.algorithm.name, mlps: fastest.mlps };
-        return Some(Choice { why, ..*choice });
+        let reason = Reason::InUse { fastest: fastest.algorithm.name, mlps: fastest.mlps };
+        return Some(Choice { reason, ..*choice });
     }
     let equal = ranked.iter().take_while(|choice| choice.mlps >= fastest.mlps * TIE);
     let smallest = equal.min_by_key(|choice| choice.bytes)?;
     if in_use == Some(fastest.algorithm.name) || smallest.algorithm.name == fastest.algorithm.name {
         return Some(fastest);
     }
-    let why = Why::Smallest { fastest: fastest.algorithm.name, mlps: fastest.mlps };
-    Some(Choice { why, ..*smallest })
+    let reason = Reason::Smallest { fastest: fastest.algorithm.name, mlps: fastest.mlps };
+    Some(Choice { reason, ..*smallest })
+}
+
+/// Builds the structure that [`choose`] returns for the workload, with the routes counted.
+///
+/// Where it refuses the table (its format is too small, or `limits` are), the next fastest is built, and `range-search`,
+/// which holds any table, at the end.
+///
+/// # Errors
+/// The first refusal, when every structure refuses the table or takes more than [`Workload::max_bytes`].
+pub fn build<K: Key>(
+    routes: &dyn Routes<K>,
+    workload: Workload,
+    limits: Limits,
+) -> Result<Box<dyn Fib<K>>, BuildError> {
+    let workload = workload.with_table(routes);
+    let mut candidates: Vec<Algorithm<K>> =
+        choose(&workload, None).iter().map(|choice| choice.algorithm).collect();
+    candidates.extend(rank(&workload).iter().map(|choice| choice.algorithm));
+    candidates.extend(registry::find(LAST_RESORT).ok());
+    let mut refusal = None;
+    for (at, algorithm) in candidates.iter().enumerate() {
+        if candidates[..at].iter().any(|tried| tried.name == algorithm.name) {
+            continue;
+        }
+        match build_one(algorithm, routes, &workload, limits) {
+            Ok(fib) => return Ok(fib),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    Err(refusal.expect("the registry has the last resort for every family"))
+}
+
+/// The structure that has no limits but memory.
+const LAST_RESORT: &str = "range-search";
+
+fn build_one<K: Key>(
+    algorithm: &Algorithm<K>,
+    routes: &dyn Routes<K>,
+    workload: &Workload,
+    limits: Limits,
+) -> Result<Box<dyn Fib<K>>, BuildError> {
+    let fib = algorithm.build(routes, limits)?;
+    let bytes = fib.memory().lookup_bytes;
+    match workload.max_bytes {
+        Some(most) if bytes > most => {
+            Err(BuildError::limit(algorithm.name, "lookup bytes", most as u64, bytes as u64))
+        }
+        _ => Ok(fib),
+    }
 }

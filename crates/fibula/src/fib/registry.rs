@@ -1,6 +1,6 @@
 //! What is known about every structure, and how to build it by name.
 //!
-//! The list itself stands in [`fib`](super), one name a structure.
+//! The list itself is in [`fib`](super), one name a structure.
 
 use core::any::Any;
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::simd::Isa;
 
 use super::{BuildError, Fib};
 
-/// One line of the registry: a structure in one of its forms.
+/// A registry entry: a structure in one of its forms.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Algorithm<K: Key> {
@@ -23,7 +23,7 @@ pub struct Algorithm<K: Key> {
     pub paper: &'static str,
     /// The families it serves.
     pub families: Families,
-    /// Whether it competes, is what others compete with, or judges.
+    /// Whether it is this project's own, was published elsewhere, or judges the others.
     pub role: Role,
     /// How it follows changes.
     pub update: Update,
@@ -31,12 +31,22 @@ pub struct Algorithm<K: Key> {
     pub limits: Option<&'static str>,
     /// The instruction sets it has kernels for.
     pub isas: &'static [Isa],
-    /// Builds it from routes in order.
-    pub build: Build<K>,
+    /// See [`Algorithm::build`].
+    pub(super) build: Build<K>,
 }
 
-/// Builds a structure within limits, or says why not.
-pub type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+/// Builds a structure within limits.
+pub(super) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+
+impl<K: Key> Algorithm<K> {
+    /// Builds the structure from routes in order, within `limits`.
+    ///
+    /// # Errors
+    /// When memory runs out, or the format is too small for the table.
+    pub fn build(&self, routes: &dyn Routes<K>, limits: Limits) -> Result<Box<dyn Fib<K>>, BuildError> {
+        (self.build)(routes, limits)
+    }
+}
 
 impl<K: Key> fmt::Debug for Algorithm<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,16 +83,15 @@ impl Families {
 /// What a structure is in the registry for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Judges the others on tables of up to this many routes: written to be evidently right. What would take
-    /// it too long is asked of it as a sample.
+    /// Judges the others: written to be evidently right, not to be fast.
     Oracle {
-        /// Routes beyond which it is too slow to ask for every answer.
+        /// Number of routes above which it is so slow that tests compare a sample of its answers only.
         routes_limit: usize,
     },
-    /// Known from elsewhere, and kept close to how it was published: what contestants are measured against.
+    /// Kept close to how it was published elsewhere, for comparison.
     Published,
-    /// This project's own: to be used, and to be ahead of all others.
-    Contestant,
+    /// This project's own.
+    Own,
 }
 
 impl Role {
@@ -92,7 +101,7 @@ impl Role {
         match self {
             Self::Oracle { .. } => "oracle",
             Self::Published => "published",
-            Self::Contestant => "contestant",
+            Self::Own => "own",
         }
     }
 }
@@ -117,15 +126,16 @@ impl Update {
     }
 }
 
-/// Makes the modules of the list, and the list of their registry lines.
+/// Makes the list of registry entries out of the names of modules.
 macro_rules! algorithms {
     ($($module:ident,)*) => {
-        $(pub mod $module;)*
+        #[cfg(test)]
+        const STRUCTURES: &[&str] = &[$(stringify!($module)),*];
 
-        /// All registry lines for keys of this kind, in the list's order.
+        /// Returns all registry entries for keys of this kind, in the list's order.
         ///
         /// Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
-        /// of the toy widths where they are asked for.
+        /// of the toy widths where they are used.
         #[must_use]
         pub fn algorithms<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
             #[inline(never)]
@@ -142,8 +152,8 @@ macro_rules! algorithms {
                 all.retain(|algorithm| algorithm.families.contains(K::FAMILY));
                 all
             }
-            // A constant condition, so that nobody compiles the branch that is not taken. The tests of this crate
-            // ask for little of the list.
+            // A constant condition, so that the branch that is not taken is not compiled. The tests of this crate
+            // use little of the list.
             if const { cfg!(test) || matches!(K::FAMILY, crate::net::Family::Toy) } {
                 generic()
             } else {
@@ -154,15 +164,15 @@ macro_rules! algorithms {
 }
 pub(super) use algorithms;
 
-/// The lines as those of `K`, where that is their kind of keys.
-pub(super) fn one_kind<K: Key, L: Key>(lines: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
-    (Box::new(lines) as Box<dyn Any>).downcast().ok().map(|lines| *lines)
+/// Returns the entries as entries for `K`, if `K` and `L` are the same type.
+pub(super) fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
+    (Box::new(entries) as Box<dyn Any>).downcast().ok().map(|entries| *entries)
 }
 
-/// The registry line of this name.
+/// Returns the registry entry of this name.
 ///
 /// # Errors
-/// When there is none for this family; the error lists those there are.
+/// When the family has none; the error lists those it has.
 pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
     let all = super::algorithms::<K>();
     all.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| UnknownAlgorithm {

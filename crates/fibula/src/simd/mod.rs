@@ -1,9 +1,8 @@
 //! Instruction sets: which there are, which this machine has, which is used; and the lane operations that kernels
-//! are written in. The only home of `core::arch`. Knows nobody.
+//! are written in. The only home of `core::arch`.
 //!
-//! A kernel is one body over the operations of a module (below), stamped for every set by
-//! the macro `kernel`. A [`Present`] in the caller's hand proves that the machine has the set, so a
-//! stamped kernel is called without a check.
+//! A kernel is one body over the operations of a module (below), compiled for every set by the macro `kernel`. A
+//! [`Present`] proves that this CPU supports the set, so that a kernel is called without a check.
 //!
 //! # Operations
 //! A module of operations works on vectors `V` of 8 32-bit lanes and masks `M` of one truth a lane. What
@@ -26,14 +25,14 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64;
-mod stamp;
+mod multiversion;
 mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) use aarch64::neon;
-pub(crate) use stamp::{kernel, operations};
+pub(crate) use multiversion::{kernel, operations};
 pub use table::fetch;
 pub(crate) use table::{
     Bounded, Bytes, Halves, LINE_WORDS, Line, Nodes, Places, Walks, Words, byte_of, half_of, put,
@@ -44,7 +43,7 @@ pub(crate) use x86::{avx2, avx512, icelake};
 /// Lanes of a vector of every set.
 pub(crate) const LANES: usize = 8;
 
-/// An instruction set a batch kernel can be stamped for.
+/// An instruction set that a batch kernel can be compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Isa {
@@ -86,10 +85,10 @@ impl Isa {
         }
     }
 
-    /// The set in the hand of somebody who may run its kernels.
+    /// Returns the proof that this CPU supports the set.
     ///
     /// # Errors
-    /// When this machine lacks it.
+    /// When it does not.
     pub fn present(self) -> Result<Present, AbsentIsa> {
         if self.is_detected() { Ok(Present(self)) } else { Err(AbsentIsa(self)) }
     }

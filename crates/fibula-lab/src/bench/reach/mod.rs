@@ -68,7 +68,7 @@ pub fn run<K: Key>(
         let asked = |c: &&Contestant<K>| match c.role {
             Role::Oracle { .. } => false,
             Role::Published => !ours,
-            Role::Contestant => !ours || !c.rival,
+            Role::Own => true,
         };
         contestants.iter().filter(asked).map(|c| c.name.clone()).collect::<Vec<_>>()
     };

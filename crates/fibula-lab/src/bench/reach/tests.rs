@@ -15,7 +15,7 @@ fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
 /// A structure that is known from elsewhere, as if it were ours.
 fn ours<K: Key>(name: &str, of: &str) -> Contestant<K> {
     let mut ours = Contestant::new(registry::find::<K>(of).unwrap(), Limits::default());
-    (ours.name, ours.role) = (name.to_owned(), Role::Contestant);
+    (ours.name, ours.role) = (name.to_owned(), Role::Own);
     ours
 }
 
@@ -30,7 +30,7 @@ fn reach<K: Key>(contestants: &[Contestant<K>]) -> Reach {
 
 fn contestants<K: Key>() -> Vec<Contestant<K>> {
     let mut all = Contestant::all(Limits::default());
-    all.retain(|contestant| contestant.role != Role::Contestant);
+    all.retain(|contestant| contestant.role != Role::Own);
     all
 }
 

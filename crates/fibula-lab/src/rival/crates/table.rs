@@ -40,7 +40,7 @@ pub(super) fn contestant<K: Key, T: Table>(name: &'static str, tools: &Tools) ->
         name: name.to_owned(),
         rival: true,
         kernels: vec![Kernel::of_rival("scalar")],
-        role: Role::Contestant,
+        role: Role::Published,
         bounds: Bounds::NONE,
         build: Box::new(move |routes| {
             // A crate that gives up on a table refuses it; the others go on.

@@ -48,7 +48,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
                 name: form.name.to_owned(),
                 rival: true,
                 kernels: vec![Kernel::of_rival(form.isa)],
-                role: Role::Contestant,
+                role: Role::Published,
                 bounds: Bounds::NONE,
                 build: Box::new(move |routes| {
                     let table = shared.table(form, routes)?;

@@ -67,7 +67,7 @@ impl External {
             name: self.name.to_owned(),
             rival: true,
             kernels: vec![Kernel::of_rival(self.isa)],
-            role: Role::Contestant,
+            role: Role::Published,
             bounds: Bounds { keys: self.keys, threads: 1 },
             build: Box::new(move |routes| Ok(Structure::Native(Box::new(structure::build(&self, routes)?)))),
         }

@@ -49,7 +49,7 @@ pub use layout::BinaryTrie;
 
 const NAME: &str = "binary-trie";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {

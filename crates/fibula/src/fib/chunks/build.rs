@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 
 use crate::fib::BuildError;
-use crate::fib::parts::below::{self, Area, DEEP, Entry, Level, append_values, width_of};
 use crate::fib::parts::bitmap;
+use crate::fib::parts::overflow::{self, Area, DEEP, Entry, Level, append_values, width_of};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, Routes};
 
@@ -24,7 +24,7 @@ impl<K: Key> Chunks<K> {
         let mut budget = Budget::new(limits);
         let direct = budget.buffer(1 << Self::WINDOWS.direct_bits).map_err(memory)?;
         let mut level = Tables { direct, area: Area::default() };
-        let below = below::sweep(routes, Self::WINDOWS, &mut level, &mut budget).map_err(memory)?;
+        let below = overflow::sweep(routes, Self::WINDOWS, &mut level, &mut budget).map_err(memory)?;
         let area = level.area.finish(NAME, &mut budget)?;
         let below = below.finish(NAME, &mut budget)?;
         Ok(Self { direct: level.direct, area, below, keys: PhantomData })

@@ -1,8 +1,8 @@
 //! The fsck.
 
 use crate::fib::CheckError;
-use crate::fib::parts::below::{Entry, PADDING, Walk, values_at, width_mask, width_of};
 use crate::fib::parts::bitmap;
+use crate::fib::parts::overflow::{Entry, PADDING, Walk, values_at, width_mask, width_of};
 use crate::net::Key;
 
 use super::Chunks;

@@ -1,9 +1,9 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::below::{Entry, WIDTH_MASKS};
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::fib::parts::lanes::BLOCK;
-use crate::fib::parts::lanes::Noted;
+use crate::fib::parts::lanes::Deferred;
+use crate::fib::parts::overflow::{Entry, WIDTH_MASKS};
 use crate::simd::{Bytes, LANES, Words, kernel};
 
 use super::layout::head_words;
@@ -11,7 +11,7 @@ use super::lookup::{View, block as scalar};
 
 kernel! {
     /// What the direct table and the chunks have for a block of keys; lanes whose slots are deeper are noted.
-    pub(super) fn block(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]], noted: &mut Noted)
+    pub(super) fn block(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]], noted: &mut Deferred)
     scalar scalar;
     vector op {
         let windows = view.windows;

@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::parts::below::{Entry, Windows};
 use crate::fib::parts::bitmap;
+use crate::fib::parts::overflow::{Entry, Windows};
 use crate::memory::Buffer;
 use crate::net::Key;
 

@@ -1,7 +1,7 @@
 //! Scalar lookups, one key at a time and a batch in stages.
 
-use crate::fib::parts::below::{Below, Entry, Windows, ranked, value, width_mask};
-use crate::fib::parts::lanes::{self, BLOCK, Noted};
+use crate::fib::parts::lanes::{self, BLOCK, Deferred};
+use crate::fib::parts::overflow::{Entry, Overflow, Windows, ranked, value, width_mask};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
@@ -36,7 +36,7 @@ impl View<'_> {
 }
 
 /// A block of keys without vectors.
-pub(super) fn block(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]], noted: &mut Noted) {
+pub(super) fn block(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]], noted: &mut Deferred) {
     const IPV4: Windows = windows(32);
     // Windows that the compiler knows are shifts by constants.
     match view.windows {
@@ -53,7 +53,7 @@ fn stages(
     windows: Windows,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
-    noted: &mut Noted,
+    noted: &mut Deferred,
 ) {
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
     let mut left = [0u8; BLOCK * LANES + 1];
@@ -79,8 +79,8 @@ impl<K: Key> Chunks<K> {
     }
 
     #[inline]
-    fn below(&self) -> Below<'_> {
-        Below { windows: Self::WINDOWS, area: &self.below }
+    fn below(&self) -> Overflow<'_> {
+        Overflow { windows: Self::WINDOWS, area: &self.below }
     }
 
     /// Next hop of one key, 0 for no route.
@@ -112,7 +112,7 @@ impl<K: Key> Fib<K> for Chunks<K> {
         }
         let (view, below) = (self.view(), self.below());
         lanes::for_each_block(keys, results, |keys, found| {
-            let mut noted = Noted::new();
+            let mut noted = Deferred::new();
             kernel::block(isa, view, keys, found, &mut noted);
             below.answer(isa, &mut noted, keys, found, |key| view.map_of(key));
         });

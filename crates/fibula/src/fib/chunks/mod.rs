@@ -25,7 +25,7 @@
 //! itself. A *slot* is a /24. Where nothing in a chunk changes at a finer grain than 2^s slots, those are one slot
 //! (s at most 6). Values are of 8, 16 or 32 bits, by chunk: a table of 256 next hops has a few chunks that need 16
 //! bits, and a table of 70,000 a few that do not need 32. The value of all ones says that the slot is *deeper*: that its
-//! answer lies below. A chunk of which some slots are has a word in front of it, the place of their map (`parts/below`).
+//! answer lies below. A chunk of which some slots are has a word in front of it, the place of their map (`parts/overflow`).
 //!
 //! A word of a map covers 24 slots; its upper 8 bits count the changes in the words before it. So one load gives
 //! the rank of a slot: that count, and the set bits up to the slot (`parts/bitmap.rs`).
@@ -105,7 +105,7 @@ pub use layout::Chunks;
 
 const NAME: &str = "chunks";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     if K::FAMILY == Family::Ipv6 {
@@ -116,7 +116,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "direct table, then the rank of the /24 in a bit map: small",
         paper: "of Fibula's own",
         families: Families::Ipv4,
-        role: Role::Contestant,
+        role: Role::Own,
         update: Update::Rebuild,
         limits: Some("256 MiB of chunks, and as much below them"),
         isas: Isa::ALL,

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
 use crate::fib::BuildError;
-use crate::fib::parts::codes::Codes;
+use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::fib::parts::ranges::{self, Merge, Range};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
@@ -45,7 +45,7 @@ struct Filling<K> {
     first: Buffer<u16>,
     segments: Buffer<u16>,
     /// None where codes are ids.
-    codes: Option<Codes>,
+    codes: Option<NextHopDictionary>,
     budget: Budget,
     /// Addresses below this one are done.
     done: u64,
@@ -61,7 +61,7 @@ impl<K: Key> Filling<K> {
         Ok(Self {
             first: budget.buffer(Dir248::<K>::ENTRIES + PAD)?,
             segments: Buffer::new(),
-            codes: if in_place { None } else { Some(Codes::new(&mut budget)?) },
+            codes: if in_place { None } else { Some(NextHopDictionary::new(&mut budget)?) },
             budget,
             done: 0,
             code: 0,

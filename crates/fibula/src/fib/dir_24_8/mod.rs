@@ -90,7 +90,7 @@ pub use layout::Dir248;
 
 const NAME: &str = "dir-24-8";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     if K::FAMILY == Family::Ipv6 {

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
 use crate::fib::BuildError;
-use crate::fib::parts::codes::Codes;
+use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::fib::parts::ranges::{self, Merge, Range};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
@@ -125,8 +125,8 @@ impl Compact {
     fn number<K: Key>(
         routes: &dyn Routes<K>,
         budget: &mut Budget,
-    ) -> Result<(Vec<Swept>, Codes), OutOfMemory> {
-        let mut codes = Codes::new(budget)?;
+    ) -> Result<(Vec<Swept>, NextHopDictionary), OutOfMemory> {
+        let mut codes = NextHopDictionary::new(budget)?;
         let mut swept = sweep(routes, budget, |next_hop, budget| codes.code(next_hop, budget))?;
         let renumbered = codes.by_popularity(budget)?;
         for range in &mut swept {

@@ -162,7 +162,7 @@ pub use statistics::Statistics;
 
 const NAME: &str = "dxr";
 
-/// A registry line: name, k, format, search. Values, not variables, because a line's build is a plain
+/// A registry entry: name, k, format, search. Values, not variables, because a line's build is a plain
 /// function.
 macro_rules! line {
     ($name:literal, $k:literal, $format:ident, $search:ident) => {{
@@ -181,7 +181,7 @@ macro_rules! line {
     }};
 }
 
-/// The registry lines: every k of the paper, and the variants of ours at one k; for toy widths a few small
+/// The registry entries: every k of the paper, and the variants of ours at one k; for toy widths a few small
 /// forms.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {

@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 
 use crate::fib::BuildError;
+use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
-use crate::fib::parts::upper::{self, Blocks, Leads};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, NextHop, Routes};
 use crate::simd::Nodes;
@@ -37,7 +37,7 @@ impl<K: Key> Forest<K> {
         let mut intervals = Intervals::default();
         let bits = cut::<K>().upper_bits;
         let blocks =
-            upper::split(routes, Merge::EqualNeighbours, bits, &mut budget, |start, leads, budget| {
+            intervals::split(routes, Merge::EqualNeighbours, bits, &mut budget, |start, leads, budget| {
                 budget.push(&mut intervals.starts, start)?;
                 budget.push(
                     &mut intervals.values,

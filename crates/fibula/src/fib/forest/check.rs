@@ -1,7 +1,7 @@
 //! The fsck.
 
 use crate::fib::CheckError;
-use crate::fib::parts::upper;
+use crate::fib::parts::intervals;
 use crate::net::Key;
 
 use crate::simd::Line;
@@ -82,7 +82,7 @@ impl<K: Key> Forest<K> {
             done = pieces.end;
             let ends = &blocks.ends[pieces.clone()];
             holds(ends.windows(2).all(|pair| pair[0] < pair[1]), "(7) pieces ascend", at)?;
-            let last = upper::lower_max::<K, u128>(cut::<K>().upper_bits);
+            let last = intervals::lower_max::<K, u128>(cut::<K>().upper_bits);
             holds(ends.last() == Some(&last), "(7) the last piece ends the block", at)?;
             let next_hops = &blocks.next_hops[pieces];
             holds(next_hops.windows(2).all(|pair| pair[0] != pair[1]), "(7) neighbours differ", at)?;

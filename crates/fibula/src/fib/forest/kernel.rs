@@ -5,7 +5,7 @@ use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
 
 use super::layout::{GROUND, ROOTS, SHIFT_BITS, below_bit, cut, head, window};
 use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
-use crate::fib::parts::upper;
+use crate::fib::parts::intervals;
 
 kernel! {
     /// The values of a block of keys; lanes whose values lead below are noted.
@@ -29,7 +29,7 @@ kernel! {
                 let [high, next] = op::high_words(keys);
                 (high, op::or(op::shl::<16>(high), op::shr::<16>(next)))
             } else {
-                let upper = keys.map(|key| upper::upper(key, cut::<K>().upper_bits));
+                let upper = keys.map(|key| intervals::upper(key, cut::<K>().upper_bits));
                 (op::load(&upper.map(head::<K>)), op::load(&upper.map(window)))
             };
             op::store(window_of, window);
@@ -49,10 +49,10 @@ kernel! {
             let roots = op::and(tree, mark);
             all = op::or(all, roots);
             // Without asking whether there are any: one vector in two has some.
-            noted = scratch.noted.vector_behind(noted, at, op::bits(op::up_to(one, roots)));
+            noted = scratch.noted.vector_after(noted, at, op::bits(op::up_to(one, roots)));
             op::place(walks.lanes(), tree);
         }
-        scratch.noted.noted(noted);
+        scratch.noted.set_count(noted);
         descend::<K, LEAF_KEYS>(
             walks,
             op::union(all),

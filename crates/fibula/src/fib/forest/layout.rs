@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::parts::upper::Blocks;
+use crate::fib::parts::intervals::Blocks;
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
 use crate::simd::{LINE_WORDS as WORDS, Line, Nodes};

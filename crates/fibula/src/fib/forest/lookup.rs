@@ -1,7 +1,7 @@
 //! One key, and a block of keys in stages.
 
-use crate::fib::parts::lanes::{self, BLOCK, Noted};
-use crate::fib::parts::upper;
+use crate::fib::parts::intervals;
+use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
@@ -28,7 +28,7 @@ pub(super) struct Scratch<'a, K> {
     /// The last upper bits: a vector for every vector of keys.
     pub(super) windows: &'a mut [[u32; LANES]],
     /// Lanes whose trees have roots, and when those are behind them lanes whose values lead below.
-    pub(super) noted: Noted,
+    pub(super) noted: Deferred,
     /// Keys of the next block.
     pub(super) next: &'a [K],
 }
@@ -132,7 +132,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     let windows = scratch.windows.as_flattened_mut();
     let last = view.direct.len() - 1;
     for ((&key, window_of), place) in keys.iter().zip(windows).zip(found.as_flattened_mut()) {
-        let upper = upper::upper(key, cut::<K>().upper_bits);
+        let upper = intervals::upper(key, cut::<K>().upper_bits);
         let index = (head::<K>(upper) >> (32 - view.direct_bits)).wrapping_sub(view.first);
         let window = window(upper);
         let entry = view.direct[(index as usize).min(last)];
@@ -144,10 +144,10 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         let tree = view.slots[*place as usize];
         roots |= tree;
         // Without a branch: one lane in four has some.
-        noted = scratch.noted.lane_behind(noted, lane, tree & ROOTS > 0);
+        noted = scratch.noted.lane_after(noted, lane, tree & ROOTS > 0);
         put(place, tree);
     }
-    scratch.noted.noted(noted);
+    scratch.noted.set_count(noted);
     let mut walks = Walks::new(view.nodes, found);
     for _ in 0..keys.len() / LANES {
         let places = *walks.lanes().before();
@@ -181,7 +181,7 @@ impl<K: Key> Forest<K> {
 
     /// What stands below a value for the key.
     fn find_below<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
-        let lower = upper::lower(key, cut::<K>().upper_bits);
+        let lower = intervals::lower(key, cut::<K>().upper_bits);
         let place = below_place::<LEAF_KEYS>(value);
         if value & const { block_bit(LEAF_KEYS) } == 0 {
             self.records.find(place, lower)
@@ -191,7 +191,7 @@ impl<K: Key> Forest<K> {
     }
 
     fn one<const LEAF_KEYS: u32>(&self, isa: Present, key: K) -> u32 {
-        let upper = upper::upper(key, cut::<K>().upper_bits);
+        let upper = intervals::upper(key, cut::<K>().upper_bits);
         self.answer::<LEAF_KEYS>(kernel::one::<K, LEAF_KEYS>(isa, self.view(), upper), key)
     }
 
@@ -219,7 +219,7 @@ impl<K: Key> Forest<K> {
     ) {
         let view = self.view();
         let mut windows = [[0; LANES]; VECTORS];
-        let mut scratch = Scratch { windows: &mut windows, noted: Noted::new(), next: &[] };
+        let mut scratch = Scratch { windows: &mut windows, noted: Deferred::new(), next: &[] };
         let mut done = 0;
         lanes::in_blocks(keys, results, |block, found| {
             // What comes next is asked for while this is worked through: stages have no loads to spare at their start.

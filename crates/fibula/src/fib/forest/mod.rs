@@ -21,7 +21,7 @@
 //!                           k ... k v v ... v                    10 keys and 11 values of 16 bits,
 //!                                                                or 7 keys and 8 values of 32 bits
 //! records: | next hop, n | n prefixes of 16 bytes | ...          an upper part with a few longer prefixes side by side
-//! blocks:  sorted ranges of one upper part each                  an upper part with more of them (`parts/upper`)
+//! blocks:  sorted ranges of one upper part each                  an upper part with more of them (`parts/intervals`)
 //! ```
 //!
 //! The *upper part* of an address is its first 48 bits, its *window* the last 32 of those. Keys are the last windows of
@@ -141,7 +141,7 @@ pub use layout::Forest;
 
 const NAME: &str = "forest";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     if K::FAMILY == Family::Ipv4 {
@@ -152,7 +152,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "direct table, then a small B+-tree with values in its leaves: fast",
         paper: "of Fibula's own",
         families: Families::Ipv6,
-        role: Role::Contestant,
+        role: Role::Own,
         update: Update::Rebuild,
         limits: Some("2^26 slots, 2^29 lines"),
         isas: Isa::ALL,

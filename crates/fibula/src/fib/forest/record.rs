@@ -1,6 +1,6 @@
 //! What an upper part leads to in which few longer prefixes lie, side by side over one next hop: host routes, as a rule.
 
-use crate::fib::parts::upper::Blocks;
+use crate::fib::parts::intervals::Blocks;
 use crate::memory::{Budget, Buffer, OutOfMemory};
 use crate::simd;
 

@@ -32,7 +32,7 @@ pub use layout::Linear;
 
 const NAME: &str = "linear";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {

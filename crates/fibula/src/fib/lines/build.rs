@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use crate::fib::BuildError;
-use crate::fib::parts::below::{
+use crate::fib::parts::overflow::{
     self, Area, DEEP, Level, PADDING, Record, SLOTS_MAX, Windows, append_records, append_values, width_mask,
 };
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
@@ -27,7 +27,7 @@ impl<K: Key> Lines<K> {
         let windows = Self::WINDOWS[width as usize];
         let mut budget = Budget::new(limits);
         let mut tables = Tables::new(windows, width, &mut budget).map_err(memory)?;
-        let mut below = below::sweep(routes, windows, &mut tables, &mut budget).map_err(memory)?;
+        let mut below = overflow::sweep(routes, windows, &mut tables, &mut budget).map_err(memory)?;
         let shared_from = tables.share(&mut below, &mut budget).map_err(memory)?;
         let below = below.finish(NAME, &mut budget)?;
         let Tables { direct, lines, maps, .. } = tables;

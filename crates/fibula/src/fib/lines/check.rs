@@ -1,7 +1,7 @@
 //! The fsck.
 
 use crate::fib::CheckError;
-use crate::fib::parts::below::{PADDING, Walk, values_at, width_mask};
+use crate::fib::parts::overflow::{PADDING, Walk, values_at, width_mask};
 use crate::net::Key;
 
 use super::Lines;

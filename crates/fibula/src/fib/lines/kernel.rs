@@ -1,7 +1,7 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::below::width_mask;
-use crate::fib::parts::lanes::Noted;
+use crate::fib::parts::lanes::Deferred;
+use crate::fib::parts::overflow::width_mask;
 use crate::simd::{Bytes, LANES, Places, Words, kernel};
 
 use super::lookup::{View, block as scalar};
@@ -12,7 +12,7 @@ kernel! {
         view: View<'_>,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
-        noted: &mut Noted,
+        noted: &mut Deferred,
     )
     scalar scalar::<WIDTH>;
     vector op {

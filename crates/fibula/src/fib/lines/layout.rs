@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::parts::below::{Windows, width_mask};
+use crate::fib::parts::overflow::{Windows, width_mask};
 use crate::memory::Buffer;
 use crate::net::Key;
 

@@ -1,7 +1,7 @@
 //! Scalar lookups, one key at a time and a batch in stages.
 
-use crate::fib::parts::below::{Below, Windows, value, width_mask};
-use crate::fib::parts::lanes::{self, Noted};
+use crate::fib::parts::lanes::{self, Deferred};
+use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
@@ -23,7 +23,7 @@ pub(super) fn block<const WIDTH: u32>(
     view: View<'_>,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
-    noted: &mut Noted,
+    noted: &mut Deferred,
 ) {
     // Windows that the compiler knows are shifts by constants, and indices that need no check.
     let ipv4 = const { windows(32, WIDTH) };
@@ -41,7 +41,7 @@ fn stages<const WIDTH: u32>(
     windows: Windows,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
-    noted: &mut Noted,
+    noted: &mut Deferred,
 ) {
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
     let direct = view.direct;
@@ -69,8 +69,8 @@ impl<K: Key> Lines<K> {
     }
 
     #[inline]
-    fn below(&self, windows: Windows) -> Below<'_> {
-        Below { windows, area: &self.below }
+    fn below(&self, windows: Windows) -> Overflow<'_> {
+        Overflow { windows, area: &self.below }
     }
 
     /// The place of the map of the line of a key.
@@ -110,7 +110,7 @@ impl<K: Key> Lines<K> {
         let windows = const { Self::WINDOWS[WIDTH as usize] };
         let (view, below) = (self.view(windows), self.below(windows));
         lanes::for_each_block(keys, results, |keys, found| {
-            let mut noted = Noted::new();
+            let mut noted = Deferred::new();
             kernel::block::<WIDTH>(isa, view, keys, found, &mut noted);
             below.answer(isa, &mut noted, keys, found, |key| self.map_of::<WIDTH>(key));
         });

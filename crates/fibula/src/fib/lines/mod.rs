@@ -22,7 +22,7 @@
 //! A *slot* is a /24. Values are next hops of 8 bits where at most one route of 64, each counted for the space that it
 //! covers too, has a larger one; else of 16 bits, by the same rule; else of 32. A line is 64 bytes in any case: the
 //! direct table then has 18, 19 or 20 leading bits. The value of all ones says that the slot is *deeper*: routes longer
-//! than /24, and next hops that the width does not hold, lie below (`parts/below`).
+//! than /24, and next hops that the width does not hold, lie below (`parts/overflow`).
 //!
 //! # Lookup
 //!
@@ -112,7 +112,7 @@ pub use layout::Lines;
 
 const NAME: &str = "lines";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     if K::FAMILY == Family::Ipv6 {
@@ -123,7 +123,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "direct table, then one value a /24 in one cache line: fast",
         paper: "of Fibula's own",
         families: Families::Ipv4,
-        role: Role::Contestant,
+        role: Role::Own,
         update: Update::Rebuild,
         limits: Some("256 MiB below the lines"),
         isas: Isa::ALL,

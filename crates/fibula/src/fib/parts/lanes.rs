@@ -67,39 +67,39 @@ pub(crate) fn for_each_block<K: Key>(
     });
 }
 
-/// Numbers of lanes of a block: those that have more to do than the others.
-pub(crate) struct Noted {
+/// Lanes of a block that need a later stage, by number.
+pub(crate) struct Deferred {
     lanes: [u8; BLOCK * LANES + LANES],
     count: usize,
 }
 
-impl Noted {
-    /// None yet.
+impl Deferred {
+    /// No lanes.
     #[inline]
     pub(crate) fn new() -> Self {
         Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
     }
 
-    /// Notes one lane.
+    /// Defers one lane.
     #[inline]
     pub(crate) fn lane(&mut self, lane: usize) {
         self.lanes[self.count] = lane as u8;
         self.count += 1;
     }
 
-    /// Forgets them.
+    /// Removes all lanes.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.count = 0;
     }
 
-    /// Those that were noted.
+    /// The deferred lanes.
     #[inline]
     pub(crate) fn lanes(&self) -> &[u8] {
         &self.lanes[..self.count]
     }
 
-    /// Those that were noted, of which there must be one, and the first one again until they fill vectors.
+    /// The deferred lanes, of which there must be one, padded with the first one to full vectors.
     #[inline]
     pub(crate) fn filled(&mut self) -> &[u8] {
         let count = self.count.next_multiple_of(LANES);
@@ -108,31 +108,31 @@ impl Noted {
         &self.lanes[..count]
     }
 
-    /// Notes the lanes of vector `at` whose bits are set.
+    /// Defers the lanes of vector `at` whose bits are set.
     #[inline]
     pub(crate) fn vector(&mut self, at: usize, bits: u32) {
-        self.count = self.vector_behind(self.count, at, bits);
+        self.count = self.vector_after(self.count, at, bits);
     }
 
-    /// For those who note many vectors: as [`vector`](Self::vector) behind so many noted lanes, a number that the caller
-    /// keeps (in a register) and in the end gives to [`noted`](Self::noted). Returns the next one.
+    /// Like [`vector`](Self::vector), but the caller keeps the count in a register: `count` is the number of lanes
+    /// deferred so far, the result the number afterwards. [`set_count`](Self::set_count) ends such a run.
     #[inline(always)]
-    pub(crate) fn vector_behind(&mut self, count: usize, at: usize, bits: u32) -> usize {
+    pub(crate) fn vector_after(&mut self, count: usize, at: usize, bits: u32) -> usize {
         let lanes: &mut [u8; LANES] = self.lanes[count..].first_chunk_mut().expect("room for a vector");
         *lanes = lanes_of(bits, at);
         count + bits.count_ones() as usize
     }
 
-    /// As [`vector_behind`](Self::vector_behind) for one lane, if it is to be noted.
+    /// As [`vector_after`](Self::vector_after) for one lane, if it is `deferred`.
     #[inline(always)]
-    pub(crate) fn lane_behind(&mut self, count: usize, lane: usize, noted: bool) -> usize {
+    pub(crate) fn lane_after(&mut self, count: usize, lane: usize, deferred: bool) -> usize {
         self.lanes[count] = lane as u8;
-        count + usize::from(noted)
+        count + usize::from(deferred)
     }
 
-    /// So many lanes were noted.
+    /// Sets the number of deferred lanes, after calls for which the caller kept it.
     #[inline]
-    pub(crate) fn noted(&mut self, count: usize) {
+    pub(crate) fn set_count(&mut self, count: usize) {
         self.count = count;
     }
 }

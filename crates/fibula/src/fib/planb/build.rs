@@ -3,9 +3,9 @@
 use core::marker::PhantomData;
 
 use crate::fib::BuildError;
-use crate::fib::parts::codes;
+use crate::fib::parts::intervals::{self, Blocks, Leads};
+use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::fib::parts::ranges::Merge;
-use crate::fib::parts::upper::{self, Blocks, Leads};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Key, Routes};
 
@@ -22,10 +22,11 @@ impl<K: Key, N: Node> PlanB<K, N> {
         let refused = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let mut intervals = Intervals::<K, N>::new(&mut budget).map_err(refused)?;
-        let blocks = upper::split(routes, merge, upper_bits::<K>(), &mut budget, |start, leads, budget| {
-            intervals.add(start, leads, budget)
-        })
-        .map_err(refused)?;
+        let blocks =
+            intervals::split(routes, merge, upper_bits::<K>(), &mut budget, |start, leads, budget| {
+                intervals.add(start, leads, budget)
+            })
+            .map_err(refused)?;
         intervals.limits(&blocks)?;
         intervals.finish(blocks, merge, &mut budget).map_err(refused)
     }
@@ -37,7 +38,7 @@ struct Intervals<K: Key, N: Node> {
     ends: Vec<N::Word>,
     /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
     codes: Buffer<u32>,
-    next_hops: codes::Codes,
+    next_hops: NextHopDictionary,
     keys: PhantomData<fn(K)>,
 }
 
@@ -46,7 +47,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         Ok(Self {
             ends: Vec::new(),
             codes: Buffer::new(),
-            next_hops: codes::Codes::new(budget)?,
+            next_hops: NextHopDictionary::new(budget)?,
             keys: PhantomData,
         })
     }

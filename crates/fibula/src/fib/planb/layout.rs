@@ -3,8 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
-use crate::fib::parts::upper::{self, Blocks};
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
@@ -196,7 +196,7 @@ pub(super) const fn upper_bits<K: Key>() -> u8 {
 
 /// The last lower half: as many ones as the tree does not search.
 pub(super) fn lower_max<K: Key>() -> u64 {
-    upper::lower_max::<K, u64>(upper_bits::<K>())
+    intervals::lower_max::<K, u64>(upper_bits::<K>())
 }
 
 /// The last upper half.
@@ -207,13 +207,13 @@ pub(super) const fn upper_max<K: Key>() -> u64 {
 /// The half that the tree searches.
 #[inline]
 pub(super) fn upper<K: Key>(key: K) -> u64 {
-    upper::upper(key, upper_bits::<K>())
+    intervals::upper(key, upper_bits::<K>())
 }
 
 /// The rest.
 #[inline]
 pub(super) fn lower<K: Key>(key: K) -> u64 {
-    upper::lower(key, upper_bits::<K>())
+    intervals::lower(key, upper_bits::<K>())
 }
 
 /// An upper half as nodes hold it. Where the word is wider than the half (toys), ones fill it up: the last upper

@@ -116,7 +116,7 @@ const NAME: &str = "planb";
 /// Toy keys up to this width get the smallest nodes; wider ones the real geometry.
 const SMALLEST_BITS: u8 = 8;
 
-/// The registry lines.
+/// The registry entries.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let line = |name, summary, build: Build<K>| Algorithm {

@@ -63,7 +63,7 @@ pub use layout::Poptrie;
 
 const NAME: &str = "poptrie";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {

@@ -30,7 +30,7 @@ pub struct Radix<K> {
     tree: RadixTree<K>,
 }
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {

@@ -56,7 +56,7 @@ pub use layout::RangeSearch;
 
 const NAME: &str = "range-search";
 
-/// The registry line.
+/// The registry entry.
 #[must_use]
 pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
@@ -65,7 +65,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         paper: "DXR paper, section 2 (Lampson-Varghese); PlanB, Fig. 14",
         families: Families::Both,
         // The kernels are of Fibula's own: its line for small IPv4 tables.
-        role: if K::FAMILY == Family::Ipv4 { Role::Contestant } else { Role::Published },
+        role: if K::FAMILY == Family::Ipv4 { Role::Own } else { Role::Published },
         update: Update::Rebuild,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },

@@ -27,7 +27,7 @@ mod tests;
 
 pub(crate) use check::Walk;
 pub(crate) use kernel::WIDTH_MASKS;
-pub(crate) use lookup::{Below, ranked, value};
+pub(crate) use lookup::{Overflow, ranked, value};
 pub(crate) use record::{Entry, Record, values_at, width_mask, width_of};
 pub(crate) use sweep::{Area, DEEP, Level, PADDING, SLOTS_MAX, append_records, append_values, sweep};
 

@@ -1,9 +1,9 @@
 //! Matched prefix lengths from any structure.
 //!
-//! Kernels return one 32-bit word a key. Who wants the length of the matched prefix as well builds the
-//! structure over *labels*, one for every pair (next hop, length) that occurs, and has the labels turned back
-//! behind the kernel: no kernel knows of it, and none is slower for it. Neighbours merge less, as the length
-//! must be equal too; `docs/adr/0002-batches.md` has the reasons.
+//! Kernels return one 32-bit word a key. To return the length of the matched prefix as well, the structure is built
+//! over *match ids*, one for every pair (next hop, prefix length) that occurs, and a table turns the ids back after
+//! the kernel has run: kernels need no change and are no slower. Fewer neighbouring ranges merge, because their
+//! lengths must be equal too; `docs/adr/0002-batches.md` gives the reasons.
 
 use core::ops::ControlFlow;
 use std::collections::HashMap;
@@ -12,42 +12,45 @@ use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Present};
 
-use super::registry::Build;
+use super::registry::Algorithm;
 use super::{BuildError, CheckError, Fib};
 
-/// What a key matched.
+/// The route that a lookup found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Match {
-    /// Where the longest matching route leads.
+    /// The next hop of the longest matching route.
     pub next_hop: NextHop,
     /// Length of its prefix; with the key, this is the prefix.
     pub prefix_len: u8,
 }
 
-/// Labels turned back at a time, on the stack.
+/// Match ids turned back at a time, on the stack.
 const BLOCK: usize = 256;
 
-/// A structure that also says the length of the matched prefix.
+/// A structure that also returns the length of the matched prefix.
 #[derive(Debug)]
 pub struct WithLength<K: Key> {
     fib: Box<dyn Fib<K>>,
-    /// Label - 1 to what it stands for.
+    /// The match of each match id, which starts at 1.
     matches: Vec<Match>,
 }
 
 impl<K: Key> WithLength<K> {
-    /// Builds the structure over labels.
+    /// Builds `algorithm` over match ids.
     ///
     /// # Errors
-    /// As the structure's own build, and when there is no memory for the labels; `limits` bounds the two
-    /// separately.
-    pub fn build(build: Build<K>, routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
-        let mut labels = Labels::new(limits);
+    /// As [`Algorithm::build`], and when there is no memory for the match ids; `limits` bounds the two separately.
+    pub fn build(
+        algorithm: &Algorithm<K>,
+        routes: &dyn Routes<K>,
+        limits: Limits,
+    ) -> Result<Self, BuildError> {
+        let mut ids = MatchIds::new(limits);
         routes
-            .try_for_each(Prefix::ALL, |route| labels.intern(route))
+            .try_for_each(Prefix::ALL, |route| ids.intern(route))
             .map_err(|error| BuildError::memory("with-length", error))?;
-        let fib = build(&Labelled { routes, labels: &labels }, limits)?;
-        let Labels { mut matches, mut budget, .. } = labels;
+        let fib = algorithm.build(&Renamed { routes, ids: &ids }, limits)?;
+        let MatchIds { mut matches, mut budget, .. } = ids;
         budget.shrink(&mut matches);
         Ok(Self { fib, matches })
     }
@@ -55,7 +58,7 @@ impl<K: Key> WithLength<K> {
     /// The longest match of `key`.
     #[must_use]
     pub fn lookup(&self, key: K) -> Option<Match> {
-        self.fib.lookup(key).map(|label| self.matches[label.id() as usize - 1])
+        self.fib.lookup(key).map(|id| self.matches[id.id() as usize - 1])
     }
 
     /// Looks up a batch, writing the answer of key `i` to `results[i]`.
@@ -74,24 +77,24 @@ impl<K: Key> WithLength<K> {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         keys.for_each_block(|first, block| {
             for (index, block) in block.chunks(BLOCK).enumerate() {
-                let mut labels = [None; BLOCK];
-                let labels = &mut labels[..block.len()];
-                self.fib.lookup_batch_on(isa, block, labels);
-                for (result, label) in results[first + index * BLOCK..].iter_mut().zip(labels) {
-                    *result = label.map(|label| self.matches[label.id() as usize - 1]);
+                let mut ids = [None; BLOCK];
+                let ids = &mut ids[..block.len()];
+                self.fib.lookup_batch_on(isa, block, ids);
+                for (result, id) in results[first + index * BLOCK..].iter_mut().zip(ids) {
+                    *result = id.map(|id| self.matches[id.id() as usize - 1]);
                 }
             }
         });
     }
 
-    /// The structure and the dictionary of labels.
+    /// The memory of the structure and of the table of matches.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
         self.fib.memory() + fib + memory::of(&self.matches)
     }
 
-    /// Checks the structure below.
+    /// Checks the underlying structure.
     ///
     /// # Errors
     /// As [`Fib::check`].
@@ -101,13 +104,13 @@ impl<K: Key> WithLength<K> {
 }
 
 /// The pairs that occur, numbered from 1 in the order of their first route.
-struct Labels {
+struct MatchIds {
     numbers: HashMap<(NextHop, u8), NextHop>,
     matches: Vec<Match>,
     budget: Budget,
 }
 
-impl Labels {
+impl MatchIds {
     fn new(limits: Limits) -> Self {
         Self { numbers: HashMap::new(), matches: Vec::new(), budget: Budget::new(limits) }
     }
@@ -120,8 +123,8 @@ impl Labels {
         self.reserve()?;
         self.budget.push(&mut self.matches, Match { next_hop: pair.0, prefix_len: pair.1 })?;
         // There are at most 2^32 - 1 next hops times 129 lengths, but no memory holds the routes for as many.
-        let label = u32::try_from(self.matches.len()).ok().and_then(NextHop::new);
-        self.numbers.insert(pair, label.ok_or(self.refused(usize::MAX))?);
+        let id = u32::try_from(self.matches.len()).ok().and_then(NextHop::new);
+        self.numbers.insert(pair, id.ok_or(self.refused(usize::MAX))?);
         Ok(())
     }
 
@@ -143,8 +146,8 @@ impl Labels {
     }
 }
 
-/// Bytes of the standard library's hash table for this many entries: a power of two of slots, an eighth of them
-/// free, each an entry and a byte of control, and a group of control bytes more.
+/// Bytes that the standard library's hash table takes for this many entries: a power of two of slots, an eighth of
+/// them free, each an entry and a control byte, and one more group of control bytes.
 fn table_bytes(entries: usize) -> usize {
     const GROUP: usize = 16;
     if entries == 0 {
@@ -154,29 +157,29 @@ fn table_bytes(entries: usize) -> usize {
     slots * (size_of::<((NextHop, u8), NextHop)>() + 1) + 2 * GROUP
 }
 
-/// The same routes, leading to labels.
-struct Labelled<'a, K> {
+/// The same routes, each with its match id as next hop.
+struct Renamed<'a, K> {
     routes: &'a dyn Routes<K>,
-    labels: &'a Labels,
+    ids: &'a MatchIds,
 }
 
-impl<K: Key> Labelled<'_, K> {
-    fn relabel(&self, route: Route<K>) -> Route<K> {
-        let label = self.labels.numbers[&(route.next_hop, route.prefix.len())];
-        Route::new(route.prefix, label)
+impl<K: Key> Renamed<'_, K> {
+    fn rename(&self, route: Route<K>) -> Route<K> {
+        let id = self.ids.numbers[&(route.next_hop, route.prefix.len())];
+        Route::new(route.prefix, id)
     }
 }
 
-impl<K: Key> Routes<K> for Labelled<'_, K> {
+impl<K: Key> Routes<K> for Renamed<'_, K> {
     fn len(&self) -> usize {
         self.routes.len()
     }
 
     fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.routes.visit(within, &mut |route| each(self.relabel(route)))
+        self.routes.visit(within, &mut |route| each(self.rename(route)))
     }
 
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
-        self.routes.parent(prefix).map(|route| self.relabel(route))
+        self.routes.parent(prefix).map(|route| self.rename(route))
     }
 }

@@ -1,7 +1,7 @@
-//! Lookups below slots: the lanes that a kernel has noted, or one key.
+//! Lookups below slots: the lanes that a kernel has deferred, or one key.
 
 use crate::fib::parts::bitmap;
-use crate::fib::parts::lanes::{BLOCK, Noted};
+use crate::fib::parts::lanes::{BLOCK, Deferred};
 use crate::simd::{LANES, Present, byte_of};
 
 use super::record::{Entry, Record, width_mask};
@@ -9,27 +9,27 @@ use super::{Windows, kernel};
 
 /// An area of deeper slots, as lookups see it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Below<'a> {
+pub(crate) struct Overflow<'a> {
     pub(crate) windows: Windows,
     pub(crate) area: &'a [u32],
 }
 
-impl Below<'_> {
-    /// Answers the noted lanes of a block. `map_of` gives the place of the map for a key.
+impl Overflow<'_> {
+    /// Answers the deferred lanes of a block. `map_of` gives the place of the map for a key.
     #[inline]
     pub(crate) fn answer(
         self,
         isa: Present,
-        noted: &mut Noted,
+        deferred: &mut Deferred,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
         map_of: impl Fn(u32) -> u32,
     ) {
-        if noted.lanes().is_empty() {
+        if deferred.lanes().is_empty() {
             return;
         }
         let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
-        let lanes = noted.lanes();
+        let lanes = deferred.lanes();
         // Few lanes do not fill a vector, and wait for one another in it.
         if isa == Present::SCALAR || lanes.len() < LANES {
             for &lane in lanes {
@@ -39,7 +39,7 @@ impl Below<'_> {
             return;
         }
         // Those that fill the last vector up do what the first lane does.
-        let lanes = noted.filled();
+        let lanes = deferred.filled();
         let vectors = lanes.len() / LANES;
         let mut asked = [[0; LANES]; BLOCK];
         let mut maps = [[0; LANES]; BLOCK];

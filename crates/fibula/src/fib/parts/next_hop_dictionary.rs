@@ -20,14 +20,14 @@ struct Coded {
 
 /// Next hops numbered in the order of their first use, and how often each was used.
 #[derive(Debug)]
-pub struct Codes {
+pub struct NextHopDictionary {
     /// By code; 0 is no route.
     coded: Vec<Coded>,
     /// Open addressing: codes, 0 where free; a power of two long.
     slots: Vec<u32>,
 }
 
-impl Codes {
+impl NextHopDictionary {
     /// The dictionary that knows no route alone.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn codes_follow_first_use_and_then_popularity() {
         let mut budget = Budget::default();
-        let mut codes = Codes::new(&mut budget).unwrap();
+        let mut codes = NextHopDictionary::new(&mut budget).unwrap();
         let mut code = |id: u32| codes.code(NextHop::new(id), &mut budget).unwrap();
         assert_eq!([7, 9, 0, 7, 9, u32::MAX, 9].map(&mut code), [1, 2, 0, 1, 2, 3, 2]);
         for id in 1_000..3_000 {

@@ -1,13 +1,13 @@
 //! One body, one kernel for every instruction set; and the operations that bodies are written in.
 
-/// Stamps a kernel: a function that takes a [`Present`](super::Present) before its arguments and runs the body that
-/// was compiled for it.
+/// Compiles one kernel body for every instruction set: makes a function that takes a [`Present`](super::Present) before
+/// its arguments and runs the body that was compiled for that set.
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
-/// operations of the module it names. Type parameters stand in angle brackets behind the name, generic constants in
-/// square ones. Where the caller does not ask the portable set, as its keys are in no lanes yet, no function is named
-/// for it, and the kernel panics there. A closure in the body is compiled for the set as the body is: that is how a
-/// kernel hands its operations to code that is the same for all sets, which then must be `#[inline(always)]`.
+/// operations of the module it names. Type parameters follow the name in angle brackets, generic constants in square
+/// ones. Without a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
+/// closure in the body is compiled for the set as the body is: that is how a kernel passes its operations to code that
+/// is the same for all sets, which then must be `#[inline(always)]`.
 macro_rules! kernel {
     (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
     (@scalar () ($($argument:ident),*)) => {{

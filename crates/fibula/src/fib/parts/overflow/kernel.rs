@@ -3,7 +3,7 @@
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::simd::{Bytes, LANES, Words, kernel};
 
-use super::lookup::Below;
+use super::lookup::Overflow;
 use super::record::{Entry, Record, width_mask};
 
 /// [`width_mask`] as a register holds it.
@@ -12,7 +12,7 @@ pub(crate) const WIDTH_MASKS: [u32; LANES] =
 
 kernel! {
     /// Next hops of keys in deeper slots; `words` holds the places of their maps before, and the answers after.
-    pub(super) fn answer(below: Below<'_>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
+    pub(super) fn answer(below: Overflow<'_>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
     vector op {
         let windows = below.windows;
         let (area, bytes) = (Words::new(below.area), Bytes::new(below.area));
