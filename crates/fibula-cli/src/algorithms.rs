@@ -2,27 +2,47 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use fibula::fib::registry::Algorithm;
 use fibula::net::Key;
 use serde_json::{Value, json};
 
-use crate::args::{AlgorithmsArgs, Format};
 use crate::failure::Failure;
-use crate::records::{self, Record};
+use crate::objects::{self, Object};
+use crate::options::{Format, OutputArgs};
 use crate::text::{Grid, bold};
 
-/// The fields of a line, in order.
+/// List the lookup structures that fibula knows
+///
+/// Each is a way to find the longest matching prefix, with the paper it comes from, the address families
+/// and instruction sets it has code for, and whether it follows changes of a table in place or is rebuilt.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula algorithms
+  fibula algorithms --json
+  fibula algorithms --markdown > docs/algorithms.md")]
+pub(crate) struct AlgorithmsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Print the list as a Markdown document
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub(crate) markdown: bool,
+}
+
+/// The fields of a registry entry, in order.
 const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role", "summary"];
 
 pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
-    let lines = lines();
+    let entries = entries();
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        _ if args.markdown => write_markdown(&mut out, &lines)?,
-        Format::Text => write_text(&mut out, &lines)?,
+        _ if args.markdown => write_markdown(&mut out, &entries)?,
+        Format::Text => write_text(&mut out, &entries)?,
         format => {
-            let records: Vec<Record> = lines.iter().map(Line::record).collect();
-            records::write(&mut out, format, COLUMNS, &records)?;
+            let records: Vec<Object> = entries.iter().map(Entry::record).collect();
+            objects::write(&mut out, format, COLUMNS, &records)?;
         }
     }
     out.flush()?;
@@ -31,11 +51,11 @@ pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
 
 /// The names of all structures, both families together.
 pub(crate) fn names() -> Vec<&'static str> {
-    lines().iter().map(|line| line.name).collect()
+    entries().iter().map(|entry| entry.name).collect()
 }
 
-/// What the registry says of a structure in all its families.
-struct Line {
+/// A registry entry, of all its families together.
+struct Entry {
     name: &'static str,
     summary: &'static str,
     paper: &'static str,
@@ -45,8 +65,8 @@ struct Line {
     role: &'static str,
 }
 
-impl Line {
-    fn record(&self) -> Record {
+impl Entry {
+    fn record(&self) -> Object {
         let value = json!({
             "name": self.name,
             "paper": self.paper,
@@ -58,35 +78,35 @@ impl Line {
         });
         match value {
             Value::Object(record) => record,
-            _ => Record::new(),
+            _ => Object::new(),
         }
     }
 }
 
 /// The registry, a structure that is listed for both families once.
-fn lines() -> Vec<Line> {
-    let mut lines = Vec::new();
-    add::<u32>(&mut lines);
-    add::<u128>(&mut lines);
-    lines
+fn entries() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    add::<u32>(&mut entries);
+    add::<u128>(&mut entries);
+    entries
 }
 
-fn add<K: Key>(lines: &mut Vec<Line>) {
+fn add<K: Key>(entries: &mut Vec<Entry>) {
     let family = K::FAMILY.name();
     for algorithm in fibula::fib::algorithms::<K>() {
-        match lines.iter_mut().find(|line| line.name == algorithm.name) {
-            Some(line) => {
-                line.families.push(family);
+        match entries.iter_mut().find(|entry| entry.name == algorithm.name) {
+            Some(entry) => {
+                entry.families.push(family);
                 let isas = algorithm.isas.iter().map(|isa| isa.name());
-                line.isas.extend(isas.filter(|isa| !line.isas.contains(isa)).collect::<Vec<_>>());
+                entry.isas.extend(isas.filter(|isa| !entry.isas.contains(isa)).collect::<Vec<_>>());
             }
-            None => lines.push(line(&algorithm, family)),
+            None => entries.push(entry(&algorithm, family)),
         }
     }
 }
 
-fn line<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Line {
-    Line {
+fn entry<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Entry {
+    Entry {
         name: algorithm.name,
         summary: algorithm.summary,
         paper: algorithm.paper,
@@ -97,30 +117,30 @@ fn line<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Line {
     }
 }
 
-fn write_text(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
     let mut grid = Grid::new(&["name", "families", "update", "isas", "what it is"]);
-    for line in lines {
+    for entry in entries {
         grid.row([
-            line.name.to_owned(),
-            line.families.join(" "),
-            line.update.to_owned(),
-            line.isas.join(" "),
-            line.summary.to_owned(),
+            entry.name.to_owned(),
+            entry.families.join(" "),
+            entry.update.to_owned(),
+            entry.isas.join(" "),
+            entry.summary.to_owned(),
         ]);
     }
     writeln!(out, "{}", grid.render())?;
-    writeln!(out, "\nOf the instruction sets (isas), {}.", crate::isa::here())?;
+    writeln!(out, "\nOf the instruction sets (isas), {}.", crate::machine::here())?;
     writeln!(out, "Lookups take the best one; --isa or FIBULA_ISA takes another.\n")?;
     let bold = bold();
     writeln!(out, "{bold}Where they come from{bold:#}")?;
     let mut papers = Grid::bare();
-    for line in lines {
-        papers.row([line.name.to_owned(), line.paper.to_owned()]);
+    for entry in entries {
+        papers.row([entry.name.to_owned(), entry.paper.to_owned()]);
     }
     writeln!(out, "{}", papers.render())
 }
 
-fn write_markdown(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
+fn write_markdown(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
     writeln!(out, "<!-- Generated by `fibula algorithms --markdown`; do not edit. -->\n")?;
     writeln!(out, "# Algorithms\n")?;
     writeln!(
@@ -131,18 +151,18 @@ fn write_markdown(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
     )?;
     writeln!(out, "| name | families | update | instruction sets | paper | summary |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
-    for line in lines {
-        let families: Vec<&str> = line.families.iter().map(|&family| family_title(family)).collect();
-        let role = if line.role == "own" { String::new() } else { format!(" ({})", line.role) };
+    for entry in entries {
+        let families: Vec<&str> = entry.families.iter().map(|&family| family_title(family)).collect();
+        let role = if entry.role == "own" { String::new() } else { format!(" ({})", entry.role) };
         writeln!(
             out,
             "| `{}`{role} | {} | {} | {} | {} | {} |",
-            line.name,
+            entry.name,
             families.join(", "),
-            line.update.replace('-', " "),
-            line.isas.join(", "),
-            line.paper.replace('|', "\\|"),
-            line.summary.replace('|', "\\|"),
+            entry.update.replace('-', " "),
+            entry.isas.join(", "),
+            entry.paper.replace('|', "\\|"),
+            entry.summary.replace('|', "\\|"),
         )?;
     }
     Ok(())

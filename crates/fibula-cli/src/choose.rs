@@ -8,15 +8,14 @@ use clap::Args;
 use fibula::auto::{self, Choice, Workload};
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_lab::bench::Machine;
 use serde_json::json;
 
-use crate::args::{FeedArgs, Format, OutputArgs, QuietArgs};
 use crate::failure::{Failure, code};
-use crate::isa::IsaArgs;
-use crate::records::{self, Record};
-use crate::say::Say;
-use crate::table::load_feeds;
+use crate::load::load_feeds;
+use crate::machine::{IsaArgs, l2_bytes};
+use crate::messages::Messages;
+use crate::objects::{self, Object};
+use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs};
 use crate::text::{Grid, bold, bytes};
 
 const COLUMNS: &[&str] =
@@ -83,26 +82,19 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
     }
-    let table = load_feeds(&args.files, &args.feed, Say::new(args.quiet.quiet))?;
+    let table = load_feeds(&args.files, &args.feed, Messages::new(args.quiet.quiet))?;
     let mut families = vec![family(&table.v4, args), family(&table.v6, args)];
     families.retain(|family| !family.rows.is_empty());
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => families.iter().try_for_each(|family| family.write(&mut out))?,
         format => {
-            let rows: Vec<Record> = families.iter().flat_map(Family::records).collect();
-            records::write(&mut out, format, COLUMNS, &rows)?;
+            let rows: Vec<Object> = families.iter().flat_map(Family::records).collect();
+            objects::write(&mut out, format, COLUMNS, &rows)?;
         }
     }
     out.flush()?;
-    Ok(if families.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
-}
-
-/// The second-level cache of a core of this machine, where it says so.
-pub(crate) fn l2_bytes() -> Option<usize> {
-    let machine = Machine::this();
-    let cache = machine.caches.iter().find(|cache| cache.level == 2)?;
-    usize::try_from(cache.bytes).ok()
+    Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
 /// The chosen structure of a family first, then the others.
@@ -177,7 +169,7 @@ impl Family {
         writeln!(out, "{}", grid.render())
     }
 
-    fn records(&self) -> Vec<Record> {
+    fn records(&self) -> Vec<Object> {
         let record = |row: &Row| {
             let value = json!({
                 "family": self.family.name(),

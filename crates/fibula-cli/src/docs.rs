@@ -1,31 +1,60 @@
 //! Shell completions and manual pages, made from the definitions of the command line.
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::{Args, Command};
 
-use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
 
-pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
+/// Print a script that completes fibula's words in a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula completions bash > ~/.local/share/bash-completion/completions/fibula
+  fibula completions zsh > ~/.zfunc/_fibula
+  fibula completions fish > ~/.config/fish/completions/fibula.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page of fibula or of one of its commands
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula man | man -l -
+  fibula man lookup | man -l -
+  fibula man --output ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The command whose page to print; without it, fibula's own
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub(crate) command: Option<String>,
+
+    /// Write all pages into this folder, which is made where it does not exist, and print nothing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "fibula", &mut script);
+    clap_complete::generate(args.shell, &mut command, "fibula", &mut script);
     print(&script)
 }
 
-pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
-    let mut command = Cli::command();
-    command.build();
+pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
     if let Some(folder) = &args.output {
-        let written = std::fs::create_dir_all(folder)
-            .and_then(|()| clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder));
+        let written =
+            std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
         return written.map_err(|error| {
             Failure::BadInput(format!("cannot write manual pages to {}: {error}", folder.display()))
         });
     }
+    command.build();
     if let Some(name) = &args.command {
         let Some(found) = command.find_subcommand(name) else {
-            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
             return Err(Failure::WrongUse(format!("no command '{name}'; there are: {}", names.join(", "))));
         };
         command = found.clone();

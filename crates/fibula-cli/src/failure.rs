@@ -3,10 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
+use fibula_lab::bench::BenchError;
+
 /// Exit codes; the help texts list them.
 pub(crate) mod code {
     /// Nothing was found; of the tour, an answer was wrong.
-    pub(crate) const NO_GOOD_ANSWER: u8 = 1;
+    pub(crate) const NOTHING_FOUND: u8 = 1;
     pub(crate) const WRONG_USE: u8 = 2;
     pub(crate) const BAD_INPUT: u8 = 3;
 }
@@ -39,6 +41,18 @@ impl Failure {
             Self::Output(error) => {
                 (Some(format!("cannot write the output: {error}")), code::BAD_INPUT.into())
             }
+        }
+    }
+}
+
+/// Of a benchmark: what its options cannot mean is told from what its table cannot do.
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
+                Self::WrongUse(error.to_string())
+            }
+            error => Self::BadInput(error.to_string()),
         }
     }
 }

@@ -11,12 +11,16 @@ mod docs;
 mod failure;
 #[cfg(feature = "crates")]
 mod heap;
-mod isa;
+mod load;
 mod lookup;
+mod machine;
+mod messages;
+mod objects;
+mod options;
+mod output;
 mod peers;
-mod records;
 mod route;
-mod say;
+mod route_rows;
 mod table;
 mod text;
 mod tour;
@@ -49,8 +53,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Choose(args)) => choose::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
-        Some(Command::Completions(args)) => docs::completions(args).map(|()| ExitCode::SUCCESS),
-        Some(Command::Man(args)) => docs::man(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Completions(args)) => {
+            docs::completions(args, Cli::command()).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Man(args)) => docs::man(args, Cli::command()).map(|()| ExitCode::SUCCESS),
     };
     end(outcome)
 }
@@ -68,7 +74,7 @@ fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         let (message, code) = failure.report();
         if let Some(message) = message {
-            say::error(message);
+            messages::error(message);
         }
         code
     })
@@ -90,7 +96,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && error.to_string().contains("--table")
     {
-        say::plain("\nNo table at hand? 'fibula tour' makes one up.");
+        messages::plain("\nNo table at hand? 'fibula tour' makes one up.");
     }
     code::WRONG_USE.into()
 }

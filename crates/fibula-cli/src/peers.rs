@@ -8,11 +8,11 @@ use clap::Args;
 use fibula_feed::{PeerCounts, PeerName, Report};
 use serde_json::{Value, json};
 
-use crate::args::{Format, OutputArgs, QuietArgs, ReadingArgs};
 use crate::failure::{Failure, code};
-use crate::records::{self, Record};
-use crate::say::Say;
-use crate::table;
+use crate::load;
+use crate::messages::Messages;
+use crate::objects::{self, Object};
+use crate::options::{Format, OutputArgs, QuietArgs, ReadingArgs};
 use crate::text::{Grid, thousands};
 
 /// List the peers of a file and how many routes each has
@@ -56,7 +56,7 @@ const COLUMNS: &[&str] =
     &["peer", "asn", "ipv4", "ipv6", "ipv4_withdrawn", "ipv6_withdrawn", "ipv4_default", "ipv6_default"];
 
 pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
-    let mut report = table::survey(&args.file, &args.reading, Say::new(args.quiet.quiet))?;
+    let mut report = load::survey(&args.file, &args.reading, Messages::new(args.quiet.quiet))?;
     if !args.peer.is_empty() {
         report.peers.retain(|counts| args.peer.iter().any(|name| name.is(&counts.peer)));
     }
@@ -64,15 +64,15 @@ pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
     match args.output.format() {
         Format::Text => write_text(&mut out, &report)?,
         format => {
-            let records: Vec<Record> = report.peers.iter().filter_map(record).collect();
-            records::write(&mut out, format, COLUMNS, &records)?;
+            let records: Vec<Object> = report.peers.iter().filter_map(record).collect();
+            objects::write(&mut out, format, COLUMNS, &records)?;
         }
     }
     out.flush()?;
-    Ok(if report.peers.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+    Ok(if report.peers.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
-fn record(counts: &PeerCounts) -> Option<Record> {
+fn record(counts: &PeerCounts) -> Option<Object> {
     let value = json!({
         "peer": counts.peer.address,
         "asn": counts.peer.asn,

@@ -8,15 +8,14 @@ use clap::{Args, Subcommand};
 use fibula::net::{HostBits, IpPrefix, Key, Prefix, Route};
 use fibula::rib::Rib;
 use fibula_feed::compression::Decompressor;
-use fibula_feed::{NextHops, Table};
-use serde_json::Value;
 
-use crate::args::{Format, LookupArgs, OutputArgs, QuietArgs, SourceArgs};
 use crate::failure::{Failure, code};
+use crate::load;
 use crate::lookup;
-use crate::records::{self, Record};
-use crate::say::Say;
-use crate::table;
+use crate::lookup::LookupArgs;
+use crate::messages::Messages;
+use crate::options::{OutputArgs, QuietArgs, SourceArgs};
+use crate::route_rows::Rows;
 
 /// Show routes, or find the route of an address
 #[derive(Debug, Args)]
@@ -82,8 +81,6 @@ pub(crate) struct ShowArgs {
     quiet: QuietArgs,
 }
 
-pub(crate) const COLUMNS: &[&str] = &["prefix", "next_hop"];
-
 pub(crate) fn run(args: &RouteArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         RouteCommand::Show(args) => show(args),
@@ -101,7 +98,7 @@ fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         prefixes.extend(read_prefixes(path)?);
     }
     let all = args.prefixes.is_empty() && args.prefix_file.is_none();
-    let table = table::load_feeds(&args.source.table, &args.source.feed, Say::new(args.quiet.quiet))?;
+    let table = load::load_feeds(&args.source.table, &args.source.feed, Messages::new(args.quiet.quiet))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut rows = Rows::new(&mut out, args.output.format())?;
     if all {
@@ -120,7 +117,7 @@ fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     }
     let count = rows.end()?;
     out.flush()?;
-    Ok(if count == 0 { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+    Ok(if count == 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
 fn found<K: Key>(args: &ShowArgs, rib: &Rib<K>, prefix: Prefix<K>, routes: &mut Vec<Route<K>>) {
@@ -157,59 +154,4 @@ fn read_prefixes(path: &Path) -> Result<Vec<IpPrefix>, Failure> {
         })?);
     }
     Ok(prefixes)
-}
-
-/// Routes as rows, in every form of output.
-pub(crate) struct Rows<'a> {
-    out: &'a mut dyn Write,
-    format: Format,
-    count: u64,
-}
-
-impl<'a> Rows<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write, format: Format) -> io::Result<Self> {
-        match format {
-            Format::Csv => writeln!(out, "{}", COLUMNS.join(","))?,
-            Format::Json => out.write_all(b"[")?,
-            Format::Text | Format::JsonLine => {}
-        }
-        Ok(Self { out, format, count: 0 })
-    }
-
-    pub(crate) fn add<K: Key>(&mut self, route: Route<K>, next_hops: &NextHops) -> io::Result<()> {
-        let label = next_hops.label(route.next_hop).map(ToString::to_string).unwrap_or_default();
-        self.count += 1;
-        match self.format {
-            Format::Text => writeln!(self.out, "{} {label}", route.prefix),
-            Format::Csv => writeln!(self.out, "{},{}", route.prefix, records::csv_field(&label)),
-            Format::JsonLine => writeln!(self.out, "{}", object(route.prefix.to_string(), label)),
-            Format::Json => {
-                let comma = if self.count > 1 { "," } else { "" };
-                write!(self.out, "{comma}\n  {}", object(route.prefix.to_string(), label))
-            }
-        }
-    }
-
-    /// Behind the last; how many there were.
-    pub(crate) fn end(self) -> io::Result<u64> {
-        if self.format == Format::Json {
-            self.out.write_all(if self.count > 0 { b"\n]\n" } else { b"]\n" })?;
-        }
-        Ok(self.count)
-    }
-}
-
-fn object(prefix: String, next_hop: String) -> Value {
-    let mut record = Record::new();
-    record.insert("prefix".to_owned(), prefix.into());
-    record.insert("next_hop".to_owned(), next_hop.into());
-    record.into()
-}
-
-/// All routes of a table.
-pub(crate) fn write_all(table: &Table, out: &mut dyn Write, format: Format) -> io::Result<()> {
-    let mut rows = Rows::new(out, format)?;
-    table.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-    table.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-    rows.end().map(|_| ())
 }

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use fibula::net::Family;
 use fibula_lab::table::{PRESETS, hostile};
 
-use crate::args::{OutputArgs, QuietArgs};
-use crate::isa::IsaArgs;
+use crate::machine::IsaArgs;
+use crate::options::{OutputArgs, QuietArgs};
 
 /// Measure lookup structures against each other over a table
 ///

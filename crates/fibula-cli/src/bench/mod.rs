@@ -1,10 +1,10 @@
 //! `fibula bench`: lookup structures against each other, over a table of the user's or a made-up one.
 
 mod args;
+mod contestants;
 mod reach;
 mod report;
-mod rivals;
-mod world;
+mod tables;
 
 use std::io::Write;
 use std::path::Path;
@@ -14,71 +14,76 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd::Isa;
-use fibula_lab::bench::{self, BenchError, Order, Plan, Record, Row};
+use fibula_lab::bench::{self, Order, Plan, Record, Row};
 use indicatif::ProgressBar;
 
-use crate::args::Format;
 use crate::failure::{Failure, code};
-use crate::records;
-use crate::say::Say;
+use crate::machine::OPTIMISED;
+use crate::messages::Messages;
+use crate::objects;
+use crate::options::Format;
 pub(crate) use args::BenchArgs;
 use args::KeyOrder;
-use world::{Addresses, World};
+use contestants::Selection;
+use tables::{Addresses, Tables};
 
-/// Whether figures mean anything.
-const OPTIMISED: bool = !cfg!(debug_assertions);
-
-/// Keys where nothing else is asked for.
+/// Keys by default.
 const KEYS: u32 = if OPTIMISED { 1 << 20 } else { 1 << 14 };
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
-    let say = Say::new(args.quiet.quiet);
+    let messages = Messages::new(args.quiet.quiet);
     if !OPTIMISED {
-        say.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
+        messages.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
     let isa = args.isa.force()?;
-    let asked = rivals::Asked::new(args, say)?;
-    let world = World::new(&args.source, say)?;
-    let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, say)).transpose()?;
-    let families = u32::from(!world.v4.is_empty()) + u32::from(!world.v6.is_empty());
+    let selection = Selection::new(args, messages)?;
+    let tables = Tables::new(&args.source, messages)?;
+    let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
+    let families = u32::from(!tables.v4.is_empty()) + u32::from(!tables.v6.is_empty());
     if families == 0 {
-        return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", world.name)));
+        return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", tables.name)));
     }
-    asked.name_the_absent(&world, say);
+    selection.name_the_absent(&tables, messages);
     let plan = plan(args, isa, families);
     if args.reach {
-        return reach::run(args, &plan, &world, &asked, say);
+        return reach::run(args, &plan, &tables, &selection, messages);
     }
 
-    let mut bar = Bar { bar: say.steps(0), before: 0, families, plan: &plan };
-    let mut rows = measure(&world.v4, addresses.as_ref().map(|addresses| &addresses.v4), &asked, &mut bar)?;
-    rows.extend(measure(&world.v6, addresses.as_ref().map(|addresses| &addresses.v6), &asked, &mut bar)?);
+    let mut bar = Bar { bar: messages.steps(0), before: 0, families, plan: &plan };
+    let mut rows =
+        measure(&tables.v4, addresses.as_ref().map(|addresses| &addresses.v4), &selection, &mut bar)?;
+    rows.extend(measure(
+        &tables.v6,
+        addresses.as_ref().map(|addresses| &addresses.v6),
+        &selection,
+        &mut bar,
+    )?);
     bar.bar.finish_and_clear();
     for (name, reason) in report::refusals(&rows) {
-        say.note(format_args!("{name} has no figures: {reason}"));
+        messages.note(format_args!("{name} has no figures: {reason}"));
     }
 
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => report::text(&mut out, &rows)?,
-        format => records::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
+        format => objects::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;
     for name in report::wrong_rivals(&rows) {
-        say.warning(format_args!("{name}, a rival, gave wrong answers"));
+        messages.warning(format_args!("{name}, a rival, gave wrong answers"));
     }
     if rows.iter().any(|row| row.wrong > 0 && !row.rival) {
-        say.warning("answers were wrong: nothing is recorded or drawn");
-        return Ok(code::NO_GOOD_ANSWER.into());
+        messages.warning("answers were wrong: nothing is recorded or drawn");
+        return Ok(code::NOTHING_FOUND.into());
     }
     if let Some(path) = &args.svg {
-        draw(path, &world.name, &rows, say)?;
+        draw(path, &tables.name, &rows, messages)?;
     }
     if let Some(folder) = &args.record {
-        let mut record = Record::new(&today(), &world.name, plan, rows);
-        record.recorded = args.addresses.as_deref().map(world::name);
+        let mut record = Record::new(&today(), &tables.name, plan, rows);
+        record.recorded = args.addresses.as_deref().map(tables::name);
         let path = record.write(folder).map_err(|error| Failure::BadInput(error.to_string()))?;
-        say.note(format_args!("recorded in {}", path.display()));
+        messages.note(format_args!("recorded in {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,25 +107,25 @@ fn plan(args: &BenchArgs, isa: Option<Isa>, families: u32) -> Plan {
     }
 }
 
-fn orders(asked: &[KeyOrder]) -> Vec<Order> {
+fn orders(selection: &[KeyOrder]) -> Vec<Order> {
     let order = |order: &KeyOrder| match order {
         KeyOrder::Host => Order::Host,
         KeyOrder::Network => Order::Network,
     };
-    if asked.is_empty() { vec![Order::Host] } else { asked.iter().map(order).collect() }
+    if selection.is_empty() { vec![Order::Host] } else { selection.iter().map(order).collect() }
 }
 
 fn measure<K: Key>(
     rib: &Rib<K>,
     addresses: Option<&Vec<K>>,
-    asked: &rivals::Asked,
+    selection: &Selection,
     bar: &mut Bar<'_>,
 ) -> Result<Vec<Row>, Failure> {
-    let contestants = asked.contestants::<K>();
+    let contestants = selection.contestants::<K>();
     if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
-    // The contestants are those that were asked for.
+    // `contestants` holds the selected algorithms already.
     let plan = Plan { algorithms: Vec::new(), ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
@@ -130,16 +135,7 @@ fn measure<K: Key>(
     let rows =
         bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
     bar.before += 1;
-    rows.map_err(|error| failure(&error))
-}
-
-fn failure(error: &BenchError) -> Failure {
-    match error {
-        BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
-            Failure::WrongUse(error.to_string())
-        }
-        error => Failure::BadInput(error.to_string()),
-    }
+    Ok(rows?)
 }
 
 /// One bar for both families.
@@ -162,7 +158,7 @@ impl Bar<'_> {
     }
 }
 
-fn draw(path: &Path, table: &str, rows: &[Row], say: Say) -> Result<(), Failure> {
+fn draw(path: &Path, table: &str, rows: &[Row], messages: Messages) -> Result<(), Failure> {
     let charts = report::charts(table, rows);
     let single = charts.len() == 1;
     for (suffix, svg) in charts {
@@ -172,7 +168,7 @@ fn draw(path: &Path, table: &str, rows: &[Row], say: Say) -> Result<(), Failure>
         };
         std::fs::write(&path, svg)
             .map_err(|error| Failure::BadInput(format!("cannot write {}: {error}", path.display())))?;
-        say.note(format_args!("drawn in {}", path.display()));
+        messages.note(format_args!("drawn in {}", path.display()));
     }
     Ok(())
 }

@@ -10,17 +10,18 @@ use fibula_lab::bench::{Plan, Progress};
 use serde_json::Value;
 
 use super::args::BenchArgs;
-use super::rivals::Asked;
-use super::world::World;
-use super::{failure, report};
-use crate::args::Format;
+use super::contestants::Selection;
+use super::report;
+use super::tables::Tables;
 use crate::failure::{Failure, code};
-use crate::records::{self, Record};
-use crate::say::Say;
+use crate::machine::OPTIMISED;
+use crate::messages::Messages;
+use crate::objects::{self, Object};
+use crate::options::Format;
 use crate::text::{Grid, bold, dim};
 
 /// Host routes that are added to the table.
-const HOSTS: usize = if super::OPTIMISED { 500_000 } else { 1_000 };
+const HOSTS: usize = if OPTIMISED { 500_000 } else { 1_000 };
 
 /// The fields of an outcome, in order.
 const COLUMNS: &[&str] = &[
@@ -46,57 +47,62 @@ const COLUMNS: &[&str] = &[
 pub(super) fn run(
     args: &BenchArgs,
     plan: &Plan,
-    world: &World,
-    asked: &Asked,
-    say: Say,
+    tables: &Tables,
+    selection: &Selection,
+    messages: Messages,
 ) -> Result<ExitCode, Failure> {
-    // The contestants are those that were asked for.
+    // `contestants` holds the selected algorithms already.
     let plan = Plan { algorithms: Vec::new(), ..plan.clone() };
-    let mut reach = measure(&plan, &world.v4, asked, say)?;
-    let v6 = measure(&plan, &world.v6, asked, say)?;
+    let mut reach = measure(&plan, &tables.v4, selection, messages)?;
+    let v6 = measure(&plan, &tables.v6, selection, messages)?;
     reach.outcomes.extend(v6.outcomes);
     reach.rows.extend(v6.rows);
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => text(&mut out, world, &reach)?,
-        format => records::write(&mut out, format, COLUMNS, &records(&reach.outcomes)?)?,
+        Format::Text => text(&mut out, tables, &reach)?,
+        format => objects::write(&mut out, format, COLUMNS, &records(&reach.outcomes)?)?,
     }
     out.flush()?;
     for name in report::wrong_rivals(&reach.rows) {
-        say.warning(format_args!("{name}, a rival, gave wrong answers"));
+        messages.warning(format_args!("{name}, a rival, gave wrong answers"));
     }
     if reach.rows.iter().any(|row| row.wrong > 0 && !row.rival) {
-        say.warning("answers were wrong: the figures count for nothing");
-        return Ok(code::NO_GOOD_ANSWER.into());
+        messages.warning("answers were wrong: the figures count for nothing");
+        return Ok(code::NOTHING_FOUND.into());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure<K: Key>(plan: &Plan, rib: &Rib<K>, asked: &Asked, say: Say) -> Result<Reach, Failure> {
+fn measure<K: Key>(
+    plan: &Plan,
+    rib: &Rib<K>,
+    selection: &Selection,
+    messages: Messages,
+) -> Result<Reach, Failure> {
     if rib.is_empty() {
         return Ok(Reach::default());
     }
-    let bar = say.steps(0);
+    let bar = messages.steps(0);
     // One run after another, each with steps of its own.
     let mut show = |step: Progress<'_>| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.label.to_owned());
     };
-    let reach = reach::run(plan, rib, &asked.contestants::<K>(), HOSTS, &mut show);
+    let reach = reach::run(plan, rib, &selection.contestants::<K>(), HOSTS, &mut show);
     bar.finish_and_clear();
-    reach.map_err(|error| failure(&error))
+    Ok(reach?)
 }
 
-fn records(outcomes: &[Outcome]) -> io::Result<Vec<Record>> {
+fn records(outcomes: &[Outcome]) -> io::Result<Vec<Object>> {
     let record = |outcome| match serde_json::to_value(outcome)? {
         Value::Object(record) => Ok(record),
-        _ => Ok(Record::new()),
+        _ => Ok(Object::new()),
     };
     outcomes.iter().map(record).collect()
 }
 
-fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
+fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     let (bold, dim) = (bold(), dim());
     let mut sections: Vec<(&str, Option<&str>)> = Vec::new();
     for outcome in &reach.outcomes {
@@ -115,7 +121,7 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
         writeln!(
             out,
             "{bold}{}, {title}, {name}: {met} met, {missed} missed, {open} not measured{bold:#}\n",
-            world.name
+            tables.name
         )?;
         writeln!(out, "{}\n", grid(&outcomes).render())?;
         for (note, works) in notes(&outcomes) {
@@ -127,7 +133,7 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
         writeln!(out)?;
     }
     for family in ["ipv4", "ipv6"] {
-        together(out, world, reach, family)?;
+        together(out, tables, reach, family)?;
     }
     writeln!(
         out,
@@ -137,7 +143,7 @@ fn text(out: &mut dyn Write, world: &World, reach: &Reach) -> io::Result<()> {
 }
 
 /// What the lines of a family reach between them, where there are several.
-fn together(out: &mut dyn Write, world: &World, reach: &Reach, family: &str) -> io::Result<()> {
+fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
     let mut works: Vec<&str> = outcomes.iter().map(|outcome| outcome.work).collect();
     works.dedup();
@@ -172,7 +178,7 @@ fn together(out: &mut dyn Write, world: &World, reach: &Reach, family: &str) -> 
     writeln!(
         out,
         "{bold}{}, {title}, all lines: {met} of {} met by one or more{bold:#}\n",
-        world.name,
+        tables.name,
         works.len()
     )?;
     writeln!(out, "{}\n", grid.render())

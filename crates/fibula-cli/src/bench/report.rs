@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fibula_lab::bench::{Row, svg};
 use serde_json::Value;
 
-use crate::records::Record;
+use crate::objects::Object;
 use crate::text::{Grid, bold, bytes, dim, thousands};
 
 pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
@@ -155,10 +155,10 @@ pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
 }
 
 /// The rows as objects.
-pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Record>> {
+pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Object>> {
     let record = |row| match serde_json::to_value(row)? {
         Value::Object(record) => Ok(record),
-        _ => Ok(Record::new()),
+        _ => Ok(Object::new()),
     };
     rows.iter().map(record).collect()
 }

@@ -10,7 +10,7 @@ use super::finder::Finder;
 use super::lines::{LINE_LIMIT_BYTES, Line};
 use super::rows::Rows;
 use crate::failure::Failure;
-use crate::say::Say;
+use crate::messages::Messages;
 use crate::text::thousands;
 
 /// Lines looked up together: enough for a structure's batches, few enough for the first-level cache.
@@ -30,7 +30,7 @@ pub(super) struct Answers<'a, W: Write> {
     block: Block,
     out: Vec<u8>,
     sink: W,
-    say: Say,
+    messages: Messages,
     /// What an input is called in messages.
     input: &'static str,
     pub(super) tally: Tally,
@@ -68,14 +68,14 @@ impl<'a, W: Write> Answers<'a, W> {
         finders: (Finder<'a, u32>, Finder<'a, u128>),
         rows: Rows,
         sink: W,
-        say: Say,
+        messages: Messages,
         input: &'static str,
     ) -> Self {
         let mut out = Vec::with_capacity(OUTPUT_BYTES + (OUTPUT_BYTES >> 2));
         rows.start(&mut out);
         let (v4, v6) = finders;
         let (block, tally) = (Block::default(), Tally::default());
-        Self { v4, v6, rows, block, out, sink, say, input, tally }
+        Self { v4, v6, rows, block, out, sink, messages, input, tally }
     }
 
     /// Takes a line. Its row is written by the next [`flush`](Self::flush) at the latest.
@@ -101,10 +101,10 @@ impl<'a, W: Write> Answers<'a, W> {
         if self.tally.bad <= REPORTED {
             let (input, number) = (self.input, thousands(self.tally.lines));
             if text.is_empty() {
-                self.say.warning(format_args!("{input} {number} is empty"));
+                self.messages.warning(format_args!("{input} {number} is empty"));
             } else {
                 let text = excerpt(text);
-                self.say.warning(format_args!("{input} {number} is no address: {reason}: {text}"));
+                self.messages.warning(format_args!("{input} {number} is no address: {reason}: {text}"));
             }
         }
     }
@@ -123,7 +123,7 @@ impl<'a, W: Write> Answers<'a, W> {
         let Tally { bad, .. } = self.tally;
         if bad > REPORTED {
             let inputs = format!("{}s", self.input);
-            self.say.warning(format_args!("{} {inputs} were no addresses in all", thousands(bad)));
+            self.messages.warning(format_args!("{} {inputs} were no addresses in all", thousands(bad)));
         }
         Ok(())
     }
@@ -142,8 +142,8 @@ impl<'a, W: Write> Answers<'a, W> {
 
     fn answer(&mut self) -> Result<(), Failure> {
         let Self { v4, v6, rows, block, out, tally, .. } = self;
-        v4.find(&block.v4, &mut block.found_v4, self.say)?;
-        v6.find(&block.v6, &mut block.found_v6, self.say)?;
+        v4.find(&block.v4, &mut block.found_v4, self.messages)?;
+        v6.find(&block.v6, &mut block.found_v6, self.messages)?;
         let (mut at, mut at_v4, mut at_v6) = (0, 0, 0);
         for &(kind, len) in &block.lines {
             let text = &block.text[at..at + usize::from(len)];

@@ -9,9 +9,9 @@ use fibula::memory::Limits;
 use fibula::net::{Key, Keys};
 use fibula::rib::Rib;
 
-use crate::choose::l2_bytes;
 use crate::failure::Failure;
-use crate::say::Say;
+use crate::machine::l2_bytes;
+use crate::messages::Messages;
 use crate::text::{bytes, thousands};
 
 /// Addresses of a family that the table answers before a structure is built. On a full table the two break
@@ -54,7 +54,7 @@ impl<'a, K: Key> Finder<'a, K> {
         &mut self,
         keys: &[K],
         found: &mut Vec<Option<Match>>,
-        say: Say,
+        messages: Messages,
     ) -> Result<(), Failure> {
         if keys.is_empty() {
             return Ok(());
@@ -62,7 +62,7 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Stage::Table { forced } = self.stage
             && (forced.is_some() || self.answered_by_table + keys.len() > TABLE_ANSWERS)
         {
-            self.stage = self.build(forced, keys.len(), say)?;
+            self.stage = self.build(forced, keys.len(), messages)?;
         }
         if let Stage::Structure { structure, .. } = &self.stage {
             let first = found.len();
@@ -79,7 +79,12 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(())
     }
 
-    fn build(&self, forced: Option<Algorithm<K>>, batch: usize, say: Say) -> Result<Stage<K>, Failure> {
+    fn build(
+        &self,
+        forced: Option<Algorithm<K>>,
+        batch: usize,
+        messages: Messages,
+    ) -> Result<Stage<K>, Failure> {
         if let Some(algorithm) = forced {
             return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
         }
@@ -98,7 +103,7 @@ impl<'a, K: Key> Finder<'a, K> {
             }
         }
         if let Some(error) = refused {
-            say.warning(format_args!("{error}; the table itself answers, which is slower"));
+            messages.warning(format_args!("{error}; the table itself answers, which is slower"));
         }
         Ok(Stage::TableForGood)
     }

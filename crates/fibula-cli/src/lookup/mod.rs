@@ -1,6 +1,7 @@
 //! `fibula lookup`: addresses in, routes out.
 
 mod answers;
+mod args;
 mod digits;
 mod finder;
 mod lines;
@@ -12,33 +13,33 @@ use std::time::Instant;
 
 use fibula_feed::Table;
 
-use crate::args::LookupArgs;
 use crate::failure::{Failure, code};
-use crate::say::{self, Say};
-use crate::table;
+use crate::load;
+use crate::messages::{self, Messages};
 use crate::text::thousands;
 use answers::{Answers, Tally};
+pub(crate) use args::LookupArgs;
 use finder::Finder;
 use lines::{Line, LineReader};
 use rows::Rows;
 
 pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
-    let say = Say::new(args.quiet.quiet);
+    let messages = Messages::new(args.quiet.quiet);
     args.isa.force()?;
     if let Some(name) = &args.algorithm {
         known(name)?;
     }
-    if args.source.table.iter().any(|path| table::is_stdin(path)) && args.addresses.is_empty() {
+    if args.source.table.iter().any(|path| load::is_stdin(path)) && args.addresses.is_empty() {
         return Err(Failure::WrongUse("table and addresses cannot both come from standard input".to_owned()));
     }
-    let table = table::load_feeds(&args.source.table, &args.source.feed, say)?;
+    let table = load::load_feeds(&args.source.table, &args.source.feed, messages)?;
     let started = Instant::now();
     let finders = finders(args, &table);
     let rows = Rows::new(args.output.format(), &table.next_hops);
     let input = if args.addresses.is_empty() { "line" } else { "argument" };
-    let mut answers = Answers::new(finders, rows, io::stdout().lock(), say, input);
+    let mut answers = Answers::new(finders, rows, io::stdout().lock(), messages, input);
     if args.addresses.is_empty() {
-        answer_stream(&mut answers, say)?;
+        answer_stream(&mut answers, messages)?;
     } else {
         for address in &args.addresses {
             answers.push(Line::Text(address.as_bytes()))?;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let tally = answers.tally;
     if args.stats {
         let seconds = started.elapsed().as_secs_f64();
-        table::print_stats(&table);
+        load::print_stats(&table);
         stats(tally, seconds, answers.stats());
     }
     Ok(exit_code(tally))
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
 
 fn finders<'a>(args: &LookupArgs, table: &'a Table) -> (Finder<'a, u32>, Finder<'a, u128>) {
     let algorithm = args.algorithm.as_deref();
-    let limits = table::limits(args.source.feed.memory_limit);
+    let limits = load::limits(args.source.feed.memory_limit);
     (Finder::new(&table.v4, limits, algorithm), Finder::new(&table.v6, limits, algorithm))
 }
 
@@ -69,14 +70,14 @@ fn known(name: &str) -> Result<(), Failure> {
     Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", names.join(", "))))
 }
 
-fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, say: Say) -> Result<(), Failure> {
+fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, messages: Messages) -> Result<(), Failure> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        say.note("type addresses, one a line; end with Ctrl-D");
+        messages.note("type addresses, one a line; end with Ctrl-D");
     }
     // A header, where there is one, is there before the first answer.
     answers.flush()?;
-    let bar = progress(&stdin, say);
+    let bar = progress(&stdin, messages);
     let mut reader = LineReader::new(stdin.lock());
     loop {
         let count = reader.read(|line| answers.push(line).map_err(Stop::Failure));
@@ -92,11 +93,11 @@ fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, say: Say) -> Result
 }
 
 /// How far the input is, where neither it nor the output is on the terminal.
-fn progress(stdin: &io::Stdin, say: Say) -> indicatif::ProgressBar {
+fn progress(stdin: &io::Stdin, messages: Messages) -> indicatif::ProgressBar {
     if stdin.is_terminal() || io::stdout().is_terminal() {
         return indicatif::ProgressBar::hidden();
     }
-    let bar = say.bytes(None);
+    let bar = messages.bytes(None);
     bar.set_message("looking up");
     bar
 }
@@ -125,7 +126,7 @@ impl From<io::Error> for Stop {
 fn exit_code(tally: Tally) -> ExitCode {
     match tally {
         Tally { bad: 1.., .. } => code::BAD_INPUT.into(),
-        Tally { matched: 0, .. } => code::NO_GOOD_ANSWER.into(),
+        Tally { matched: 0, .. } => code::NOTHING_FOUND.into(),
         _ => ExitCode::SUCCESS,
     }
 }
@@ -133,9 +134,9 @@ fn exit_code(tally: Tally) -> ExitCode {
 fn stats(tally: Tally, seconds: f64, finders: impl Iterator<Item = String>) {
     let Tally { lines, bad, matched } = tally;
     for line in finders {
-        say::plain(line);
+        messages::plain(line);
     }
-    say::plain(format_args!(
+    messages::plain(format_args!(
         "lines: {}, with a route: {}, no address: {}; {seconds:.3} s, {:.2} million a second",
         thousands(lines),
         thousands(matched),

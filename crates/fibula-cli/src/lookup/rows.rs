@@ -5,8 +5,8 @@ use fibula::net::NextHop;
 use fibula_feed::NextHops;
 
 use super::digits::{Digits, put_prefix};
-use crate::args::Format;
-use crate::records::csv_field;
+use crate::objects::csv_field;
+use crate::options::Format;
 
 /// Writes rows. The parts of a row that repeat are made once, the ends with the next hops included, so that
 /// a row is four copies and a prefix.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::{FeedArgs, OutputArgs, QuietArgs};
+use crate::options::{FeedArgs, OutputArgs, QuietArgs};
 
 /// Look into tables, turn them into other forms, compare them, make them up
 #[derive(Debug, Args)]

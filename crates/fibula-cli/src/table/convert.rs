@@ -5,17 +5,18 @@ use std::io::Write;
 use fibula_feed::{LoadOptions, Selection, Table};
 
 use super::args::{ConvertArgs, Form};
-use super::load::{load_feeds, tell};
-use super::{intervals, write_to};
-use crate::args::Format;
+use super::intervals;
 use crate::failure::Failure;
-use crate::route;
-use crate::say::Say;
+use crate::load::{load_feeds, tell};
+use crate::messages::Messages;
+use crate::options::Format;
+use crate::output::write_to;
+use crate::route_rows;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
-    let say = Say::new(args.quiet.quiet);
+    let messages = Messages::new(args.quiet.quiet);
     if args.to == Form::Bgpdump {
-        return bgpdump(args, say);
+        return bgpdump(args, messages);
     }
     if args.all_peers {
         return Err(Failure::WrongUse(
@@ -28,12 +29,12 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let table = load_feeds(&args.files, &args.feed, say)?;
+    let table = load_feeds(&args.files, &args.feed, messages)?;
     write_to(args.output.as_deref(), |out| write(args.to, &table, out))
 }
 
 fn write(form: Form, table: &Table, mut out: &mut (dyn Write + Send)) -> Result<(), Failure> {
-    let mut rows = |format| route::write_all(table, &mut out, format);
+    let mut rows = |format| route_rows::write_all(table, &mut out, format);
     match form {
         Form::Text => rows(Format::Text)?,
         Form::Csv => rows(Format::Csv)?,
@@ -64,7 +65,7 @@ fn parquet(_: &Table, _: &mut (dyn Write + Send)) -> Result<(), Failure> {
 }
 
 /// What was said, line by line: nothing is kept.
-fn bgpdump(args: &ConvertArgs, say: Say) -> Result<(), Failure> {
+fn bgpdump(args: &ConvertArgs, messages: Messages) -> Result<(), Failure> {
     if args.feed.best {
         return Err(Failure::WrongUse(
             "--best chooses among routes, and the lines of bgpdump tell what each peer said: see --peer and --all-peers"
@@ -77,6 +78,6 @@ fn bgpdump(args: &ConvertArgs, say: Say) -> Result<(), Failure> {
     }
     write_to(args.output.as_deref(), |mut out| {
         let mut each = |event| fibula_feed::text::write_bgpdump(&event, &mut out);
-        args.files.iter().try_for_each(|path| tell(path, &options, &mut each, say))
+        args.files.iter().try_for_each(|path| tell(path, &options, &mut each, messages))
     })
 }

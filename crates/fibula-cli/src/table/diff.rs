@@ -10,11 +10,11 @@ use fibula_feed::{NextHops, Table};
 use serde_json::{Value, json};
 
 use super::args::DiffArgs;
-use super::load_feeds;
-use crate::args::Format;
 use crate::failure::{Failure, code};
-use crate::records::csv_field;
-use crate::say::Say;
+use crate::load::load_feeds;
+use crate::messages::Messages;
+use crate::objects::csv_field;
+use crate::options::Format;
 use crate::text::thousands;
 
 /// How two tables differ.
@@ -26,9 +26,9 @@ struct Tally {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
-    let say = Say::new(args.quiet.quiet);
-    let before = load_feeds(std::slice::from_ref(&args.before), &args.feed, say)?;
-    let after = load_feeds(std::slice::from_ref(&args.after), &args.feed, say)?;
+    let messages = Messages::new(args.quiet.quiet);
+    let before = load_feeds(std::slice::from_ref(&args.before), &args.feed, messages)?;
+    let after = load_feeds(std::slice::from_ref(&args.after), &args.feed, messages)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut writer = Writer { out: &mut out, format: args.output.format(), tally: Tally::default(), rows: 0 };
     writer.start()?;
@@ -37,8 +37,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let Tally { added, removed, changed } = writer.end()?;
     out.flush()?;
     let [a, r, c] = [added, removed, changed].map(thousands);
-    say.note(format_args!("{a} added, {r} removed, {c} with another next hop"));
-    Ok(if added + removed + changed == 0 { ExitCode::SUCCESS } else { code::NO_GOOD_ANSWER.into() })
+    messages.note(format_args!("{a} added, {r} removed, {c} with another next hop"));
+    Ok(if added + removed + changed == 0 { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
 }
 
 struct Writer<'a> {

@@ -7,7 +7,7 @@ use fibula::net::{Family, Key, NextHop, Prefix};
 use fibula::rib::Rib;
 use fibula_feed::Table;
 
-use crate::records::csv_field;
+use crate::objects::csv_field;
 
 /// A range of addresses that lead to the same place.
 #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "CSV has fewer columns than Parquet"))]

@@ -11,11 +11,11 @@ use fibula_lab::table::{Shape, shape};
 use serde_json::{Value, json};
 
 use super::args::StatsArgs;
-use super::load_feeds;
-use crate::args::Format;
 use crate::failure::{Failure, code};
-use crate::records::{self, Record};
-use crate::say::Say;
+use crate::load::load_feeds;
+use crate::messages::Messages;
+use crate::objects::{self, Object};
+use crate::options::Format;
 use crate::text::{Grid, bold, bytes, dim, thousands};
 
 /// Next hops that are named.
@@ -36,15 +36,15 @@ struct Figures {
 }
 
 pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
-    let table = load_feeds(&args.files, &args.feed, Say::new(args.quiet.quiet))?;
+    let table = load_feeds(&args.files, &args.feed, Messages::new(args.quiet.quiet))?;
     let families = [figures(&table.v4, &table.next_hops), figures(&table.v6, &table.next_hops)];
     let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => families.iter().try_for_each(|figures| write_text(&mut out, figures))?,
         Format::Csv => {
-            let rows: Vec<Record> = families.iter().flat_map(lengths).collect();
-            records::write(&mut out, Format::Csv, COLUMNS, &rows)?;
+            let rows: Vec<Object> = families.iter().flat_map(lengths).collect();
+            objects::write(&mut out, Format::Csv, COLUMNS, &rows)?;
         }
         Format::Json => {
             let value = json!({ "feeds": feeds(&table), "families": objects(&families) });
@@ -58,7 +58,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
         }
     }
     out.flush()?;
-    Ok(if families.is_empty() { code::NO_GOOD_ANSWER.into() } else { ExitCode::SUCCESS })
+    Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
 fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
@@ -101,12 +101,12 @@ fn feeds(table: &Table) -> Vec<Value> {
     table.reports.iter().map(feed).collect()
 }
 
-fn lengths(figures: &Figures) -> impl Iterator<Item = Record> {
+fn lengths(figures: &Figures) -> impl Iterator<Item = Object> {
     let family = figures.family.name();
     let lines = figures.shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0);
     lines.map(move |(length, &(routes, nested))| {
         let value = json!({ "family": family, "length": length, "routes": routes, "nested": nested });
-        if let Value::Object(record) = value { record } else { Record::new() }
+        if let Value::Object(record) = value { record } else { Object::new() }
     })
 }
 

@@ -6,9 +6,9 @@ use fibula_feed::{Label, NextHops};
 use fibula_lab::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
 
 use super::args::SynthArgs;
-use super::write_to;
 use crate::failure::Failure;
-use crate::route::Rows;
+use crate::output::write_to;
+use crate::route_rows::Rows;
 
 pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     let mut presets = Vec::new();

@@ -6,7 +6,7 @@ use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::Rib;
 use fibula_lab::traffic;
 
-use super::measure::World;
+use super::measure::SynthTable;
 
 /// Addresses and what they match.
 pub(super) struct Examples {
@@ -31,7 +31,7 @@ impl<K: Key> From<Route<K>> for Found {
 const NOWHERE_V4: [u32; 2] = [0xc000_0201, 0x7f00_0001];
 const NOWHERE_V6: [u128; 2] = [0x2001_0db8_u128 << 96 | 1, 1];
 
-pub(super) fn choose(v4: &World<u32>, v6: &World<u128>) -> Examples {
+pub(super) fn choose(v4: &SynthTable<u32>, v6: &SynthTable<u128>) -> Examples {
     let (keys_v4, keys_v6) = (candidates(&v4.rib), candidates(&v6.rib));
     let nested = most_covered(&v4.rib, &keys_v4);
     let mut lookups = lookups(&v4.rib, &keys_v4, &NOWHERE_V4);

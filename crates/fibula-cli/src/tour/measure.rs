@@ -24,13 +24,13 @@ const KEYS: usize = 1 << 18;
 const KEYS_OF_SAMPLES: usize = 1 << 13;
 
 /// A made-up table of one family, and what it took to fill.
-pub(super) struct World<K> {
+pub(super) struct SynthTable<K> {
     pub(super) rib: Rib<K>,
     pub(super) next_hops: u32,
     pub(super) fill_time: Duration,
 }
 
-impl<K: Key> World<K> {
+impl<K: Key> SynthTable<K> {
     pub(super) fn new(spec: TableSpec) -> Result<Self, Failure> {
         let routes = generate::<K>(&spec, &Profile::of::<K>())
             .map_err(|error| Failure::WrongUse(format!("{}: {error}", K::FAMILY)))?;
@@ -70,6 +70,11 @@ pub(super) fn count() -> usize {
     fibula::fib::algorithms::<u32>().len() + fibula::fib::algorithms::<u128>().len()
 }
 
+/// Answers that differ from the oracle's.
+pub(super) fn wrong(rows: &[Row]) -> usize {
+    rows.iter().filter_map(|row| row.figures.as_ref().ok()).map(|figures| figures.wrong).sum()
+}
+
 /// Builds, checks and measures every structure of the family. `budget` is for one pattern of one structure.
 pub(super) fn measure<K: Key>(
     rib: &Rib<K>,
@@ -77,7 +82,7 @@ pub(super) fn measure<K: Key>(
     bar: &ProgressBar,
 ) -> Result<Vec<Row>, Failure> {
     bar.set_message(format!("{}: choosing addresses", K::FAMILY));
-    let full = Questions::new(rib, KEYS)?;
+    let full = TestKeys::new(rib, KEYS)?;
     let mut rows = Vec::new();
     for algorithm in fibula::fib::algorithms::<K>() {
         bar.set_message(format!("{}: {}", K::FAMILY, algorithm.name));
@@ -86,7 +91,7 @@ pub(super) fn measure<K: Key>(
                 let routes = sample(rib, routes_limit);
                 let routes =
                     RouteSlice::new(&routes).map_err(|error| Failure::BadInput(error.to_string()))?;
-                row(&algorithm, &routes, &Questions::new(&routes, KEYS_OF_SAMPLES)?, budget, true)
+                row(&algorithm, &routes, &TestKeys::new(&routes, KEYS_OF_SAMPLES)?, budget, true)
             }
             _ if algorithm.name == ORACLE => row(&algorithm, rib, &full.judged_by_rib(rib), budget, false),
             _ => row(&algorithm, rib, &full, budget, false),
@@ -104,44 +109,45 @@ fn sample<K: Key>(rib: &Rib<K>, count: usize) -> Vec<Route<K>> {
 fn row<K: Key>(
     algorithm: &Algorithm<K>,
     routes: &dyn Routes<K>,
-    questions: &Questions<K>,
+    keys: &TestKeys<K>,
     budget: Duration,
     sample: bool,
 ) -> Row {
     let built = measure_build(algorithm, routes, Limits::default());
     let figures = built.map(|(fib, build_time_ns)| {
         let settings = Settings { budget, ..Settings::default() };
-        let timed = |asked: &Asked<K>| measure_lookups(fib.as_ref(), &asked.keys, &asked.expected, &settings);
-        let (matching, random) = (timed(&questions.matching), timed(&questions.random));
+        let timed = |set: &KeySet<K>| measure_lookups(fib.as_ref(), &set.keys, &set.expected, &settings);
+        let (matching, random) = (timed(&keys.matching), timed(&keys.random));
         Figures {
             lookup_bytes: fib.memory().lookup_bytes,
             build_time_ns,
             mlps_match: matching.mlps_median,
             mlps_rnd: random.mlps_median,
-            checked: questions.count(),
-            wrong: matching.wrong + random.wrong + questions.edges.wrong(fib.as_ref()),
+            checked: keys.count(),
+            wrong: matching.wrong + random.wrong + keys.edges.wrong(fib.as_ref()),
         }
     });
     Row { algorithm: algorithm.name, family: K::FAMILY, routes: routes.len(), sample, figures }
 }
 
-/// Keys and the answers they must get.
-struct Questions<K> {
+/// The keys a structure is tested with.
+struct TestKeys<K> {
     /// Addresses below prefixes drawn from the table.
-    matching: Asked<K>,
+    matching: KeySet<K>,
     /// Addresses drawn from the whole of the space in use.
-    random: Asked<K>,
+    random: KeySet<K>,
     /// The first and last addresses of prefixes and those beside them, where structures err if they err.
-    edges: Asked<K>,
+    edges: KeySet<K>,
 }
 
+/// Keys and their expected answers.
 #[derive(Clone)]
-struct Asked<K> {
+struct KeySet<K> {
     keys: Vec<K>,
     expected: Vec<Option<NextHop>>,
 }
 
-impl<K: Key> Questions<K> {
+impl<K: Key> TestKeys<K> {
     fn new(routes: &dyn Routes<K>, count: usize) -> Result<Self, Failure> {
         let failed = |error: &dyn std::error::Error| Failure::BadInput(error.to_string());
         let oracle = registry::find::<K>(ORACLE).map_err(|error| failed(&error))?;
@@ -151,9 +157,9 @@ impl<K: Key> Questions<K> {
             None => Err(Failure::BadInput(format!("no traffic pattern '{name}'"))),
         };
         Ok(Self {
-            matching: Asked::new(pattern("match")?, oracle.as_ref()),
-            random: Asked::new(pattern("rnd")?, oracle.as_ref()),
-            edges: Asked::new(edges(routes, count), oracle.as_ref()),
+            matching: KeySet::new(pattern("match")?, oracle.as_ref()),
+            random: KeySet::new(pattern("rnd")?, oracle.as_ref()),
+            edges: KeySet::new(edges(routes, count), oracle.as_ref()),
         })
     }
 
@@ -163,15 +169,15 @@ impl<K: Key> Questions<K> {
 
     /// The same keys with the answers of the RIB: the oracle does not judge itself.
     fn judged_by_rib(&self, rib: &Rib<K>) -> Self {
-        let judge = |asked: &Asked<K>| Asked {
-            keys: asked.keys.clone(),
-            expected: asked.keys.iter().map(|&key| rib.lookup(key)).collect(),
+        let judge = |set: &KeySet<K>| KeySet {
+            keys: set.keys.clone(),
+            expected: set.keys.iter().map(|&key| rib.lookup(key)).collect(),
         };
         Self { matching: judge(&self.matching), random: judge(&self.random), edges: judge(&self.edges) }
     }
 }
 
-impl<K: Key> Asked<K> {
+impl<K: Key> KeySet<K> {
     fn new(keys: Vec<K>, oracle: &dyn Fib<K>) -> Self {
         let mut expected = vec![None; keys.len()];
         oracle.lookup_batch(&keys, &mut expected);

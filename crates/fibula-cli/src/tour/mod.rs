@@ -1,5 +1,6 @@
 //! `fibula tour`: what fibula does, in under a minute, with nothing to prepare.
 
+mod args;
 mod examples;
 mod measure;
 mod report;
@@ -10,35 +11,33 @@ use std::time::Duration;
 
 use fibula_lab::table::TableSpec;
 
-use crate::args::{Format, TourArgs};
 use crate::failure::{Failure, code};
-use crate::records;
-use crate::say::Say;
-use measure::{Row, World};
+use crate::machine::OPTIMISED;
+use crate::messages::Messages;
+use crate::objects;
+use crate::options::Format;
+pub(crate) use args::TourArgs;
+use measure::{Row, SynthTable};
 
-/// IPv4 routes where nothing else is asked for. Code that was not optimised gets a table that it can manage
-/// in the same time.
+/// IPv4 routes by default. An unoptimised build gets a table that it can manage in the same time.
 const ROUTES: u32 = if OPTIMISED { 900_000 } else { 30_000 };
-
-/// Whether figures mean anything.
-const OPTIMISED: bool = !cfg!(debug_assertions);
 
 /// Runs the tour. `program` is what starts the command, for the examples at the end.
 pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
-    let say = Say::new(args.quiet.quiet);
+    let messages = Messages::new(args.quiet.quiet);
     args.isa.force()?;
     let format = args.output.format();
     let mut out = anstream::stdout().lock();
     if !OPTIMISED {
-        say.note("built without optimisation: small tables, slow figures; use 'cargo run --release'");
+        messages.note("built without optimisation: small tables, slow figures; use 'cargo run --release'");
     }
 
     let routes = args.routes.unwrap_or(ROUTES) as usize;
-    let bar = say.steps(2 + measure::count() as u64);
+    let bar = messages.steps(2 + measure::count() as u64);
     bar.set_message("making up a table");
-    let v4 = World::<u32>::new(TableSpec { routes, ..TableSpec::ipv4() })?;
+    let v4 = SynthTable::<u32>::new(TableSpec { routes, ..TableSpec::ipv4() })?;
     bar.inc(1);
-    let v6 = World::<u128>::new(TableSpec { routes: routes.div_ceil(4), ..TableSpec::ipv6() })?;
+    let v6 = SynthTable::<u128>::new(TableSpec { routes: routes.div_ceil(4), ..TableSpec::ipv6() })?;
     bar.inc(1);
     let examples = examples::choose(&v4, &v6);
     if format == Format::Text {
@@ -58,16 +57,16 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
         Format::Json => report::json(&mut out, &v4, &v6, &examples, &rows)?,
         format => {
             let rows: Vec<_> = rows.iter().map(report::record).collect();
-            records::write(&mut out, format, report::COLUMNS, &rows)?;
+            objects::write(&mut out, format, report::COLUMNS, &rows)?;
         }
     }
     out.flush()?;
-    Ok(if wrong(&rows) == 0 { ExitCode::SUCCESS } else { code::NO_GOOD_ANSWER.into() })
+    Ok(if measure::wrong(&rows) == 0 { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
 }
 
 fn measure_all(
-    v4: &World<u32>,
-    v6: &World<u128>,
+    v4: &SynthTable<u32>,
+    v6: &SynthTable<u128>,
     seconds: u32,
     bar: &indicatif::ProgressBar,
 ) -> Result<Vec<Row>, Failure> {
@@ -76,9 +75,4 @@ fn measure_all(
     let mut rows = measure::measure(&v4.rib, budget, bar)?;
     rows.extend(measure::measure(&v6.rib, budget, bar)?);
     Ok(rows)
-}
-
-/// Answers that differ from the oracle's.
-fn wrong(rows: &[Row]) -> usize {
-    rows.iter().filter_map(|row| row.figures.as_ref().ok()).map(|figures| figures.wrong).sum()
 }

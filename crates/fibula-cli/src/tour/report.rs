@@ -7,11 +7,16 @@ use fibula::net::{Family, Key};
 use serde_json::{Value, json};
 
 use super::examples::{Examples, Found};
-use super::measure::{Figures, ORACLE, Row, World};
-use crate::records::Record;
+use super::measure::{Figures, ORACLE, Row, SynthTable, wrong};
+use crate::machine::OPTIMISED;
+use crate::objects::Object;
 use crate::text::{Grid, bold, bytes, dim, thousands};
 
-pub(super) fn introduction(out: &mut dyn Write, v4: &World<u32>, v6: &World<u128>) -> io::Result<()> {
+pub(super) fn introduction(
+    out: &mut dyn Write,
+    v4: &SynthTable<u32>,
+    v6: &SynthTable<u128>,
+) -> io::Result<()> {
     heading(out, "The table")?;
     writeln!(
         out,
@@ -20,20 +25,20 @@ pub(super) fn introduction(out: &mut dyn Write, v4: &World<u32>, v6: &World<u128
     )?;
     let mut grid = Grid::new(&["family", "prefixes", "next hops", "filled in", "memory", "bytes a prefix"])
         .right(&[1, 2, 3, 4, 5]);
-    world_row(&mut grid, v4);
-    world_row(&mut grid, v6);
+    table_row(&mut grid, v4);
+    table_row(&mut grid, v6);
     writeln!(out, "{}", grid.render())
 }
 
-fn world_row<K: Key>(grid: &mut Grid, world: &World<K>) {
-    let memory = world.rib.memory().held_bytes();
+fn table_row<K: Key>(grid: &mut Grid, table: &SynthTable<K>) {
+    let memory = table.rib.memory().held_bytes();
     grid.row([
         K::FAMILY.to_string(),
-        thousands(world.rib.len()),
-        thousands(world.next_hops),
-        format!("{:.0} ms", world.fill_time.as_secs_f64() * 1e3),
+        thousands(table.rib.len()),
+        thousands(table.next_hops),
+        format!("{:.0} ms", table.fill_time.as_secs_f64() * 1e3),
         bytes(memory),
-        format!("{:.1}", memory as f64 / world.rib.len() as f64),
+        format!("{:.1}", memory as f64 / table.rib.len() as f64),
     ]);
 }
 
@@ -180,7 +185,7 @@ fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             writeln!(out, "Fastest on {family} (match): {name}, {mlps:.1} million lookups a second.")?;
         }
     }
-    if !super::OPTIMISED {
+    if !OPTIMISED {
         writeln!(out, "These figures come from an unoptimised build and say nothing about speed.")?;
     }
     Ok(())
@@ -221,7 +226,7 @@ pub(super) const COLUMNS: &[&str] = &[
 ];
 
 /// What a structure did, for scripts; null where it could not be built.
-pub(super) fn record(row: &Row) -> Record {
+pub(super) fn record(row: &Row) -> Object {
     let figures = row.figures.as_ref().ok();
     let value = json!({
         "algorithm": row.algorithm,
@@ -239,14 +244,14 @@ pub(super) fn record(row: &Row) -> Record {
     });
     match value {
         Value::Object(record) => record,
-        _ => Record::new(),
+        _ => Object::new(),
     }
 }
 
 pub(super) fn json(
     out: &mut dyn Write,
-    v4: &World<u32>,
-    v6: &World<u128>,
+    v4: &SynthTable<u32>,
+    v6: &SynthTable<u128>,
     examples: &Examples,
     rows: &[Row],
 ) -> io::Result<()> {
@@ -262,25 +267,25 @@ pub(super) fn json(
         })
         .collect();
     let value = json!({
-        "optimised": super::OPTIMISED,
-        "tables": [world_json(v4), world_json(v6)],
+        "optimised": OPTIMISED,
+        "tables": [table_json(v4), table_json(v6)],
         "lookups": lookups,
         "structures": rows.iter().map(record).collect::<Vec<_>>(),
-        "wrong": super::wrong(rows),
+        "wrong": wrong(rows),
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;
     writeln!(out)
 }
 
-fn world_json<K: Key>(world: &World<K>) -> Value {
-    let memory_bytes = world.rib.memory().held_bytes();
+fn table_json<K: Key>(table: &SynthTable<K>) -> Value {
+    let memory_bytes = table.rib.memory().held_bytes();
     json!({
         "family": K::FAMILY.name(),
-        "routes": world.rib.len(),
-        "next_hops": world.next_hops,
-        "fill_time_ms": rounded(world.fill_time.as_secs_f64() * 1e3),
+        "routes": table.rib.len(),
+        "next_hops": table.next_hops,
+        "fill_time_ms": rounded(table.fill_time.as_secs_f64() * 1e3),
         "memory_bytes": memory_bytes,
-        "bytes_per_prefix": rounded(memory_bytes as f64 / world.rib.len() as f64),
+        "bytes_per_prefix": rounded(memory_bytes as f64 / table.rib.len() as f64),
     })
 }
 

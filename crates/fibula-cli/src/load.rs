@@ -8,9 +8,9 @@ use fibula::net::{Family, HostBits};
 use fibula_feed::event::Event;
 use fibula_feed::{Content, LoadError, LoadOptions, PeerCounts, Progress, Report, Table};
 
-use crate::args::{FeedArgs, ReadingArgs};
 use crate::failure::Failure;
-use crate::say::{self, Say};
+use crate::messages::{self, Messages};
+use crate::options::{FeedArgs, ReadingArgs};
 use crate::text::{bytes, plural, thousands};
 
 /// What stands for standard input in place of a file.
@@ -32,28 +32,28 @@ pub(crate) fn load(
     limits: Limits,
     mask: bool,
     strict: bool,
-    say: Say,
+    messages: Messages,
 ) -> Result<Table, Failure> {
     let mut options = LoadOptions::default();
     options.strict = strict;
     options.host_bits = if mask { HostBits::Mask } else { HostBits::Refuse };
     options.limits = limits;
-    load_with(&[path.to_owned()], options, say)
+    load_with(&[path.to_owned()], options, messages)
 }
 
 /// Loads what the files hold into one table, the way `feed` asks for, and warns of what was left out.
-pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, say: Say) -> Result<Table, Failure> {
-    load_with(paths, feed.options(), say)
+pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
+    load_with(paths, feed.options(), messages)
 }
 
-fn load_with(paths: &[PathBuf], mut options: LoadOptions, say: Say) -> Result<Table, Failure> {
+fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) -> Result<Table, Failure> {
     options.threads = threads();
     if paths.len() > 1 && paths.iter().any(|path| is_stdin(path)) {
         return Err(Failure::WrongUse(
             "standard input is one table, and cannot be one of several".to_owned(),
         ));
     }
-    let mut bar = Bar::new(paths, say);
+    let mut bar = Bar::new(paths, messages);
     let table = if let [path] = paths
         && is_stdin(path)
     {
@@ -64,15 +64,15 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, say: Say) -> Result<Ta
     bar.bar.finish_and_clear();
     let table = table.map_err(|error| failure(&error))?;
     for report in &table.reports {
-        warn(report, say);
-        chosen(report, say);
+        warn(report, messages);
+        chosen(report, messages);
     }
     if table.v4.is_empty() && table.v6.is_empty() {
         let report = table.report();
         if report.bad_lines > 0 {
             return Err(no_route(report));
         }
-        say.warning(format_args!("{}: the table is empty", report.name));
+        messages.warning(format_args!("{}: the table is empty", report.name));
     }
     Ok(table)
 }
@@ -88,10 +88,10 @@ fn no_route(report: &Report) -> Failure {
 }
 
 /// Counts what the peers of a file said, and warns of what could not be read.
-pub(crate) fn survey(path: &Path, reading: &ReadingArgs, say: Say) -> Result<Report, Failure> {
+pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> Result<Report, Failure> {
     let mut options = reading.options();
     options.threads = threads();
-    let mut bar = Bar::new(&[path.to_owned()], say);
+    let mut bar = Bar::new(&[path.to_owned()], messages);
     let report = if is_stdin(path) {
         fibula_feed::survey_reader(STDIN_NAME, io::stdin().lock(), &options, &mut |at| bar.show(at))
     } else {
@@ -99,7 +99,7 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, say: Say) -> Result<Rep
     };
     bar.bar.finish_and_clear();
     let report = report.map_err(|error| failure(&error))?;
-    warn(&report, say);
+    warn(&report, messages);
     if report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines && report.peers.is_empty() {
         return Err(no_route(&report));
     }
@@ -107,15 +107,15 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, say: Say) -> Result<Rep
 }
 
 /// Tells what a feed says, in its order, and warns of what could not be read.
-pub(super) fn tell(
+pub(crate) fn tell(
     path: &PathBuf,
     options: &LoadOptions,
     each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
-    say: Say,
+    messages: Messages,
 ) -> Result<(), Failure> {
     let mut options = options.clone();
     options.threads = threads();
-    let mut bar = Bar::new(std::slice::from_ref(path), say);
+    let mut bar = Bar::new(std::slice::from_ref(path), messages);
     let report = if is_stdin(path) {
         let input = io::stdin().lock();
         fibula_feed::events_reader(STDIN_NAME, input, &options, each, &mut |at| bar.show(at))
@@ -124,7 +124,7 @@ pub(super) fn tell(
     };
     bar.bar.finish_and_clear();
     match report {
-        Ok(report) => warn(&report, say),
+        Ok(report) => warn(&report, messages),
         Err(error) => return Err(error.stopped().map_or_else(|error| failure(&error), Failure::from)),
     }
     Ok(())
@@ -150,14 +150,14 @@ struct Bar {
 }
 
 impl Bar {
-    fn new(paths: &[PathBuf], say: Say) -> Self {
+    fn new(paths: &[PathBuf], messages: Messages) -> Self {
         let len = |path: &PathBuf| {
             std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
         };
         // The files are read one after the other, and each has its own bar from its beginning on.
         let total = if let [path] = paths { len(path) } else { None };
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        Self { bar: say.bytes(total), names: names.join(", "), counting: None }
+        Self { bar: messages.bytes(total), names: names.join(", "), counting: None }
     }
 
     fn show(&mut self, progress: Progress) {
@@ -178,24 +178,24 @@ fn unit(content: Content, count: u64) -> &'static str {
     }
 }
 
-fn warn(report: &Report, say: Say) {
+fn warn(report: &Report, messages: Messages) {
     let name = &report.name;
     for bad in &report.first_bad {
-        say.warning(format_args!("{bad}: '{}'", bad.excerpt()));
+        messages.warning(format_args!("{bad}: '{}'", bad.excerpt()));
     }
     for fault in &report.faults {
-        say.warning(format_args!("{name}: {fault}"));
+        messages.warning(format_args!("{name}: {fault}"));
     }
     if report.bad_lines > 0 {
         let of = match report.content {
             Content::Text => plural(report.bad_lines, "bad line was", "bad lines were"),
             Content::Mrt => plural(report.bad_lines, "record or route was", "records or routes were"),
         };
-        say.warning(format_args!("{name}: {} {of} left out", thousands(report.bad_lines)));
+        messages.warning(format_args!("{name}: {} {of} left out", thousands(report.bad_lines)));
     }
     if report.lost_bytes > 0 {
         let bytes = plural(report.lost_bytes, "byte belongs", "bytes belong");
-        say.warning(format_args!("{name}: {} {bytes} to no whole record", thousands(report.lost_bytes)));
+        messages.warning(format_args!("{name}: {} {bytes} to no whole record", thousands(report.lost_bytes)));
     }
     let more = |count: u64, shown: usize| count > shown as u64;
     let shown = |bits: bool| {
@@ -203,10 +203,10 @@ fn warn(report: &Report, say: Say) {
     };
     if more(report.trailing_bits, shown(true)) {
         let count = thousands(report.trailing_bits);
-        say.warning(format_args!("{name}: {count} prefixes have bits set behind their length"));
+        messages.warning(format_args!("{name}: {count} prefixes have bits set behind their length"));
     }
     if more(report.warnings, shown(false)) {
-        say.warning(format_args!("{name}: {} oddities in all", thousands(report.warnings)));
+        messages.warning(format_args!("{name}: {} oddities in all", thousands(report.warnings)));
     }
     if report.repeated_changed > 0 && report.peers.is_empty() {
         let prefixes = plural(
@@ -215,16 +215,16 @@ fn warn(report: &Report, say: Say) {
             "prefixes are repeated with other",
         );
         let count = thousands(report.repeated_changed);
-        say.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
+        messages.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
     }
     if let Some(truncation) = &report.truncated {
         let damaged = if truncation.damage().is_some() { ", and may hold altered bytes" } else { "" };
-        say.warning(format_args!("{truncation}; what came before is loaded{damaged}"));
+        messages.warning(format_args!("{truncation}; what came before is loaded{damaged}"));
     }
 }
 
 /// Says whose routes were taken where there was a choice.
-fn chosen(report: &Report, say: Say) {
+fn chosen(report: &Report, messages: Messages) {
     if report.peers.len() < 2 {
         return;
     }
@@ -236,13 +236,13 @@ fn chosen(report: &Report, say: Say) {
     for (slot, family) in [(0, Family::Ipv4), (1, Family::Ipv6)] {
         match chosen(slot)[..] {
             [] => {}
-            [only] => say.note(format_args!(
+            [only] => messages.note(format_args!(
                 "{}: {family} routes are those of peer {}, one of {count}: {}",
                 report.name,
                 only.peer,
                 thousands(only.announced[slot]),
             )),
-            ref several => say.note(format_args!(
+            ref several => messages.note(format_args!(
                 "{}: {family} routes are the best of {} peers",
                 report.name,
                 several.len()
@@ -256,14 +256,14 @@ pub(crate) fn print_stats(table: &Table) {
     let memory = table.v4.memory().held_bytes() + table.v6.memory().held_bytes();
     for report in &table.reports {
         let Report { name, content, lines, bad_lines, .. } = report;
-        say::plain(format_args!(
+        messages::plain(format_args!(
             "{name}: {}: {}, bad: {}",
             unit(*content, 2),
             thousands(*lines),
             thousands(*bad_lines)
         ));
     }
-    say::plain(format_args!(
+    messages::plain(format_args!(
         "IPv4 routes: {}, IPv6 routes: {}, next hops: {}; {}",
         thousands(table.v4.len()),
         thousands(table.v6.len()),

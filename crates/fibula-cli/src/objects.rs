@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-use crate::args::Format;
+use crate::options::Format;
 
 /// An object with its fields in order.
-pub(crate) type Record = Map<String, Value>;
+pub(crate) type Object = Map<String, Value>;
 
 /// Writes records as CSV, as a JSON list, or as a JSON object a line. The text form is for people and each
 /// command's own: here it is as JSON.
@@ -15,7 +15,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
     format: Format,
     columns: &[&str],
-    records: &[Record],
+    records: &[Object],
 ) -> io::Result<()> {
     match format {
         Format::Csv => write_csv(out, columns, records),
@@ -30,7 +30,7 @@ pub(crate) fn write(
     }
 }
 
-fn write_csv(out: &mut dyn Write, columns: &[&str], records: &[Record]) -> io::Result<()> {
+fn write_csv(out: &mut dyn Write, columns: &[&str], records: &[Object]) -> io::Result<()> {
     writeln!(out, "{}", columns.join(","))?;
     for record in records {
         let fields: Vec<String> =

@@ -1,9 +1,13 @@
-//! The instruction set that lookups use: the one that is asked for or none, never another.
+//! What this machine and this build are: instruction sets, caches, optimisation.
 
 use clap::Args;
 use fibula::simd::{self, Isa, Present};
+use fibula_lab::bench::Machine;
 
 use crate::failure::Failure;
+
+/// Whether this is an optimised build, whose speeds mean something.
+pub(crate) const OPTIMISED: bool = !cfg!(debug_assertions);
 
 /// The variable that does what `--isa` does; the option wins.
 const FIBULA_ISA: &str = "FIBULA_ISA";
@@ -41,6 +45,13 @@ fn parse(name: &str) -> Result<Isa, String> {
 pub(crate) fn here() -> String {
     let sets: Vec<&str> = Present::all().map(|present| present.isa().name()).collect();
     format!("this machine has: {}", sets.join(", "))
+}
+
+/// The second-level cache of a core of this machine, where it says so.
+pub(crate) fn l2_bytes() -> Option<usize> {
+    let machine = Machine::this();
+    let cache = machine.caches.iter().find(|cache| cache.level == 2)?;
+    usize::try_from(cache.bytes).ok()
 }
 
 #[cfg(test)]

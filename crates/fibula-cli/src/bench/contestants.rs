@@ -1,4 +1,4 @@
-//! Who is asked for: structures of ours and rivals.
+//! Which contestants to measure: our structures and rivals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use fibula_lab::bench::Contestant;
 use fibula_lab::rival::{Source, Tools, sources};
 
 use super::args::BenchArgs;
-use super::world::World;
+use super::tables::Tables;
 use crate::failure::Failure;
-use crate::say::Say;
+use crate::messages::Messages;
 
-/// Names that were asked for.
-pub(super) struct Asked {
+/// The contestants that the options select.
+pub(super) struct Selection {
     /// Structures and rivals; all structures where there are none.
     names: Vec<String>,
     /// Whether all rivals join.
     rivals: bool,
-    /// Whether it is asked what is reached.
+    /// Whether to judge targets (`--reach`).
     reach: bool,
-    /// What rivals are looked for with.
+    /// How to find rivals.
     tools: Tools,
 }
 
-impl Asked {
+impl Selection {
     /// Names must be known in one family at least: what a family does not have is left out there.
-    pub(super) fn new(args: &BenchArgs, say: Say) -> Result<Self, Failure> {
+    pub(super) fn new(args: &BenchArgs, messages: Messages) -> Result<Self, Failure> {
         let ours = crate::algorithms::names();
-        let tools = tools(say);
+        let tools = tools(messages);
         let theirs: Vec<&String> =
             args.algorithm.iter().filter(|name| !ours.contains(&name.as_str())).collect();
-        // To look for rivals that nobody asked for would start programs.
+        // Looking for rivals starts programs, so only when one is named.
         let rivals = match theirs.is_empty() {
             true => Vec::new(),
             false => [all_rivals::<u32>(&tools), all_rivals::<u128>(&tools)].concat(),
@@ -63,23 +63,23 @@ impl Asked {
         Ok(Self { names: args.algorithm.clone(), rivals: args.rivals, reach: args.reach, tools })
     }
 
-    /// Says which rivals would join if they were present, and how to get them.
-    pub(super) fn name_the_absent(&self, world: &World, say: Say) {
+    /// Tells which rivals would join if they were present, and how to get them.
+    pub(super) fn name_the_absent(&self, tables: &Tables, messages: Messages) {
         if !self.rivals {
             return;
         }
         let mut absent = Vec::new();
-        if !world.v4.is_empty() {
+        if !tables.v4.is_empty() {
             absent.extend(self::absent::<u32>(&self.tools));
         }
-        if !world.v6.is_empty() {
+        if !tables.v6.is_empty() {
             absent.extend(self::absent::<u128>(&self.tools));
         }
         let mut named = Vec::new();
         for (rivals, source, get) in absent {
             let note = format!("absent: {} ({source}); to have them, {get}", rivals.join(", "));
             if !named.contains(&note) {
-                say.note(&note);
+                messages.note(&note);
                 named.push(note);
             }
         }
@@ -97,7 +97,7 @@ impl Asked {
         let named = |contestant: &Contestant<K>| self.names.contains(&contestant.name);
         all.retain(|contestant| match contestant.rival {
             true => self.rivals || named(contestant),
-            // What judges is no contestant of what is to be reached.
+            // Oracles judge; they have no targets.
             false if self.reach && matches!(contestant.role, Role::Oracle { .. }) => false,
             false => self.names.is_empty() || named(contestant),
         });
@@ -110,8 +110,8 @@ const PYTHON: &str = "FIBULA_PYTHON";
 const GO: &str = "FIBULA_GO";
 const FOLDER: &str = "FIBULA_RIVALS";
 
-/// What rivals are looked for with, as the environment says.
-fn tools(say: Say) -> Tools {
+/// How to find rivals, from the environment.
+fn tools(messages: Messages) -> Tools {
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut tools = Tools::default();
     tools.python = path(PYTHON).unwrap_or(tools.python);
@@ -120,7 +120,7 @@ fn tools(say: Say) -> Tools {
     tools.folder = path(FOLDER).or_else(|| cache().map(|cache| cache.join("fibula").join("rivals")));
     // A relative name would mean another place to a program that is started elsewhere.
     tools.folder = tools.folder.and_then(|folder| std::path::absolute(folder).ok());
-    tools.say = Arc::new(move |what| say.note(what));
+    tools.say = Arc::new(move |what| messages.note(what));
     #[cfg(feature = "crates")]
     {
         tools.heap = Some(crate::heap::allocated);

@@ -13,11 +13,11 @@ const NOTE: Style = AnsiColor::Cyan.on_default();
 
 /// Standard error, or nothing with `--quiet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Say {
+pub(crate) struct Messages {
     quiet: bool,
 }
 
-impl Say {
+impl Messages {
     pub(crate) fn new(quiet: bool) -> Self {
         Self { quiet }
     }

@@ -1,4 +1,4 @@
-//! The table and the addresses that are measured with.
+//! The tables and the addresses that are measured with.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,36 +11,36 @@ use fibula_lab::table::{Profile, TableSpec, generate, hostile, preset};
 
 use super::args::{Source, Synth};
 use crate::failure::Failure;
-use crate::say::Say;
-use crate::table;
+use crate::load;
+use crate::messages::Messages;
 use crate::text::thousands;
 
-/// A table of both families, with its name in records.
-pub(super) struct World {
+/// The tables of both families, with their name in benchmark records.
+pub(super) struct Tables {
     pub(super) name: String,
     pub(super) v4: Rib<u32>,
     pub(super) v6: Rib<u128>,
 }
 
-impl World {
-    pub(super) fn new(source: &Source, say: Say) -> Result<Self, Failure> {
+impl Tables {
+    pub(super) fn new(source: &Source, messages: Messages) -> Result<Self, Failure> {
         if let Some(path) = &source.table {
-            let table = table::load(path, Limits::default(), false, false, say)?;
+            let table = load::load(path, Limits::default(), false, false, messages)?;
             return Ok(Self { name: name(path), v4: table.v4, v6: table.v6 });
         }
-        let mut world = Self {
+        let mut tables = Self {
             name: "synth".to_owned(),
             v4: Rib::new(Limits::default()),
             v6: Rib::new(Limits::default()),
         };
         for synth in &source.synth {
             let routes = match synth.family {
-                Family::Ipv6 => fill(&mut world.v6, synth)?,
-                _ => fill(&mut world.v4, synth)?,
+                Family::Ipv6 => fill(&mut tables.v6, synth)?,
+                _ => fill(&mut tables.v4, synth)?,
             };
-            world.name.push_str(&format!("-{}-{routes}", synth.name));
+            tables.name.push_str(&format!("-{}-{routes}", synth.name));
         }
-        Ok(world)
+        Ok(tables)
     }
 }
 
@@ -62,7 +62,7 @@ fn fill<K: Key>(rib: &mut Rib<K>, synth: &Synth) -> Result<usize, Failure> {
 
 /// The name of a file without its folder and extensions.
 pub(super) fn name(path: &Path) -> String {
-    if table::is_stdin(path) {
+    if load::is_stdin(path) {
         return "stdin".to_owned();
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -81,7 +81,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// Reads a file of addresses, one a line. Lines that are none are counted and left out.
-    pub(super) fn read(path: &Path, say: Say) -> Result<Self, Failure> {
+    pub(super) fn read(path: &Path, messages: Messages) -> Result<Self, Failure> {
         let failed = |error| Failure::reading(&path.display().to_string(), &error);
         let file = std::fs::File::open(path).map_err(failed)?;
         let mut lines = BufReader::new(Decompressor::new(file).map_err(failed)?);
@@ -101,7 +101,7 @@ impl Addresses {
         }
         if bad > 0 {
             let lines = thousands(bad);
-            say.warning(format_args!("{}: {lines} lines are no address and left out", path.display()));
+            messages.warning(format_args!("{}: {lines} lines are no address and left out", path.display()));
         }
         if addresses.v4.is_empty() && addresses.v6.is_empty() {
             return Err(Failure::BadInput(format!("{}: no line is an address", path.display())));
