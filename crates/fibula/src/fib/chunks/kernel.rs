@@ -7,7 +7,7 @@ use crate::fib::parts::overflow::{Entry, WIDTH_MASKS};
 use crate::simd::{Bytes, LANES, Words, kernel};
 
 use super::layout::head_words;
-use super::lookup::{View, block as scalar};
+use super::scalar::{View, block as scalar};
 
 kernel! {
     /// What the direct table and the chunks have for a block of keys; lanes whose slots are deeper are noted.

@@ -95,6 +95,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod scalar;
 
 use crate::net::{Family, Key};
 use crate::simd::Isa;

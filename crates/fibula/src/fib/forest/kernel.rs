@@ -4,7 +4,7 @@ use crate::net::Key;
 use crate::simd::{Bytes, LANES, Places, Walks, Words, kernel};
 
 use super::layout::{GROUND, ROOTS, SHIFT_BITS, below_bit, cut, head, window};
-use super::lookup::{Scratch, View, block as scalar, descend, rank_first};
+use super::scalar::{Scratch, View, block as scalar, descend, one as one_scalar};
 use crate::fib::parts::intervals;
 
 kernel! {
@@ -68,11 +68,6 @@ kernel! {
             }
         }
     }
-}
-
-/// [`View::one`] in portable code.
-fn one_scalar<K: Key, const LEAF_KEYS: u32>(view: View<'_>, upper: u64) -> u32 {
-    view.one::<K, LEAF_KEYS>(upper, rank_first::<16>, rank_first::<LEAF_KEYS>)
 }
 
 kernel! {

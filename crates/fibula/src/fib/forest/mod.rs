@@ -129,6 +129,7 @@ mod kernel;
 mod layout;
 mod lookup;
 mod record;
+mod scalar;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use crate::fib::parts::lanes::Deferred;
 use crate::fib::parts::overflow::width_mask;
 use crate::simd::{Bytes, LANES, Places, Words, kernel};
 
-use super::lookup::{View, block as scalar};
+use super::scalar::{View, block as scalar};
 
 kernel! {
     /// What the lines have for a block of keys, in values of 2^`WIDTH` bytes; lanes whose slots are deeper are noted.
