@@ -1,7 +1,7 @@
 //! A table as lookups read it, one key, and a block of keys in stages without vectors.
 
-use crate::fib::parts::overflow::{Entry, Overflow, Windows, ranked, value, width_mask};
 use crate::fib::parts::lanes::{self, BLOCK, Deferred};
+use crate::fib::parts::overflow::{Entry, Overflow, Windows, ranked, value, width_mask};
 use crate::net::Key;
 use crate::simd::LANES;
 

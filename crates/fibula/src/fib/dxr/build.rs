@@ -12,7 +12,8 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::geometry::{Geometry, Needs, Split};
 use super::layout::{Compact, Form, HALVES, SHORT, SHORT_CODE_BITS, Wide};
-use super::{Dxr, Format, NAME, Options};
+use super::options::{Format, Options};
+use super::{Dxr, NAME};
 
 impl<K: Key> Dxr<K> {
     /// Builds the structure.

@@ -4,7 +4,7 @@ use crate::fib::CheckError;
 
 use super::geometry::{Geometry, Split};
 use super::layout::{Compact, HALVES, SHORT, SHORT_CODE_BITS, Wide};
-use super::lookup::{Chunk, Entries};
+use super::scalar::{Chunk, Entries};
 
 fn holds(holds: bool, invariant: &'static str, at: usize) -> Result<(), CheckError> {
     CheckError::unless(holds, invariant, at)

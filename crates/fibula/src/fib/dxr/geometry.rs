@@ -4,29 +4,7 @@
 use crate::fib::BuildError;
 
 use super::NAME;
-
-/// What a structure is built as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Leading bits of the key that index the direct table: 16 to 24 for IPv4.
-    pub k: u8,
-    /// Form of the entries.
-    pub format: Format,
-    /// How chunks are searched.
-    pub search: super::Search,
-}
-
-/// Form of the entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// As section 3.2 of the paper draws it: 12 bits of size, 19 of position.
-    Drawn,
-    /// As drawn where that fits; otherwise the 31 bits are split anew and chunks are padded, as section 3.2
-    /// says.
-    Stretched,
-    /// 8-byte direct entries, 6-byte range entries: holds any table.
-    Wide,
-}
+use super::options::Format;
 
 /// Widths of a key and its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

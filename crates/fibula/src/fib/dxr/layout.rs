@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use crate::memory::Buffer;
 
 use super::geometry::{Geometry, Split};
+use super::options::Search;
 
 /// A table in one of the formats.
 #[derive(Debug, Clone)]
@@ -13,27 +14,6 @@ pub struct Dxr<K> {
     pub(super) geometry: Geometry,
     pub(super) search: Search,
     pub(super) keys: PhantomData<fn(K)>,
-}
-
-/// How a chunk is searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
-    /// Halves the chunk and stops as soon as the key lies between two neighbours: few steps, and a branch on
-    /// the key in each of them.
-    EarlyStop,
-    /// Halves the chunk until one entry is left: always log2 steps, no branch on the key.
-    BranchFree,
-}
-
-impl Search {
-    /// The name that records give the loop.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EarlyStop => "early-stop",
-            Self::BranchFree => "branch-free",
-        }
-    }
 }
 
 #[derive(Debug, Clone)]

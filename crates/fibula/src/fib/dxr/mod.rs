@@ -145,6 +145,8 @@ mod geometry;
 mod kernel;
 mod layout;
 mod lookup;
+mod options;
+mod scalar;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -156,8 +158,9 @@ use crate::simd::Isa;
 use super::registry::{Algorithm, Families, Role, Update};
 use super::{BuildError, Fib};
 
-pub use geometry::{Format, Options, Split};
-pub use layout::{Dxr, Search};
+pub use geometry::Split;
+pub use layout::Dxr;
+pub use options::{Format, Options, Search};
 pub use statistics::Statistics;
 
 const NAME: &str = "dxr";

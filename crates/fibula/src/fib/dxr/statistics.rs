@@ -1,8 +1,9 @@
 //! The figures of the paper's Table 1.
 
+use super::geometry::Split;
 use super::layout::{Compact, Dxr, Form, HALVES, SHORT, Wide};
-use super::lookup::Entries;
-use super::{Search, Split};
+use super::options::Search;
+use super::scalar::Entries;
 
 /// What a structure consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
 
 use super::layout::{Form, SHORT};
-use super::lookup::Entries;
+use super::scalar::Entries;
 use super::{Dxr, Format, Options, Search, Split};
 
 const DRAWN: Split = Split { size_bits: 12, position_bits: 19, shift: 0 };

@@ -1,7 +1,7 @@
 //! One key, and batches in blocks, to the body of the values' width and the instruction set.
 
-use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::parts::intervals;
+use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};

@@ -1,7 +1,7 @@
 //! A table as lookups read it, one key, and a block of keys in stages without vectors.
 
-use crate::fib::parts::lanes::Deferred;
 use crate::fib::parts::intervals;
+use crate::fib::parts::lanes::Deferred;
 use crate::net::Key;
 use crate::simd::{LANES, LINE_WORDS as WORDS, Nodes, Walks, half_of, put};
 

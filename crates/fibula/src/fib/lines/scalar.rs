@@ -1,7 +1,7 @@
 //! A table as lookups read it, one key, and a block of keys in stages without vectors.
 
-use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
 use crate::fib::parts::lanes::{self, Deferred};
+use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
 use crate::net::Key;
 use crate::simd::LANES;
 

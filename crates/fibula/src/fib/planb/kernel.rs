@@ -3,8 +3,7 @@
 use crate::net::{Key, NextHop};
 use crate::simd::kernel;
 
-use super::PlanB;
-use super::layout::{Code, Node, Row, Word};
+use super::layout::{Code, Node, PlanB, Row, Word};
 
 kernel! {
     /// [`PlanB::batch`].

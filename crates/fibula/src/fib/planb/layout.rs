@@ -73,8 +73,6 @@ pub trait Node: Copy + Send + Sync + 'static {
     fn keys(&self) -> &[Self::Word];
     /// Its keys, to be filled.
     fn keys_mut(&mut self) -> &mut [Self::Word];
-    /// How many of its keys lie strictly below `word`: the child to go to, or the value to take.
-    fn below(&self, word: Self::Word) -> usize;
 }
 
 /// Makes node types whose size and alignment are the cache line they are made for.
@@ -101,11 +99,6 @@ macro_rules! nodes {
             #[inline]
             fn keys_mut(&mut self) -> &mut [$word] {
                 &mut self.0
-            }
-
-            #[inline]
-            fn below(&self, word: $word) -> usize {
-                super::lookup::below(&self.0, word)
             }
         }
     )*};

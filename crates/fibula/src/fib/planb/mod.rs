@@ -96,6 +96,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod scalar;
 mod statistics;
 #[cfg(test)]
 mod tests;

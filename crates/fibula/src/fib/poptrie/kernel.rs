@@ -3,8 +3,7 @@
 use crate::net::{Key, NextHop};
 use crate::simd::kernel;
 
-use super::layout::Poptrie;
-use super::lookup::Leaf;
+use super::layout::{Leaf, Poptrie};
 
 kernel! {
     /// [`Poptrie::batch`].

@@ -63,6 +63,11 @@ pub(super) enum Leaves {
     Wide(Buffer<u32>),
 }
 
+/// A leaf as it is stored.
+pub(super) trait Leaf: Copy + Into<u32> {}
+impl Leaf for u16 {}
+impl Leaf for u32 {}
+
 /// The trie.
 #[derive(Debug, Clone)]
 pub struct Poptrie<K> {

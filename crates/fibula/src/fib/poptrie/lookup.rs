@@ -1,4 +1,4 @@
-//! The walk down: one key, and a block of keys level by level.
+//! Lookups: the kernel of the chosen instruction set, by the width of leaves.
 
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
@@ -6,82 +6,7 @@ use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
 use super::kernel;
-use super::layout::{LEAF, Leaves, Node, Poptrie, STRIDE, direct, direct_bits, levels, slot};
-
-/// Keys that walk down side by side.
-pub(super) const BLOCK: usize = 128;
-
-/// A leaf as it is stored.
-pub(super) trait Leaf: Copy + Into<u32> {}
-impl Leaf for u16 {}
-impl Leaf for u32 {}
-
-impl<K: Key> Poptrie<K> {
-    fn one<L: Leaf>(&self, leaves: &[L], key: K) -> Option<NextHop> {
-        let mut entry = self.direct[direct(key)];
-        if entry & LEAF != 0 {
-            return NextHop::new(entry & !LEAF);
-        }
-        let mut offset = direct_bits(K::BITS);
-        loop {
-            let node = &self.nodes[entry as usize];
-            let slot = slot(key, offset);
-            if !node.is_node(slot) {
-                return NextHop::new(leaves[node.leaf(slot) as usize].into());
-            }
-            entry = node.node(slot);
-            offset += STRIDE;
-        }
-    }
-
-    /// A batch, every block of it level by level: no key waits for another, and no branch depends on one.
-    #[inline(always)]
-    pub(super) fn batch<L: Leaf>(&self, leaves: &[L], keys: &[K], results: &mut [Option<NextHop>]) {
-        for (keys, results) in keys.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
-            self.block(leaves, keys, NextHop::words(results));
-        }
-    }
-
-    #[inline(always)]
-    fn block<L: Leaf>(&self, leaves: &[L], keys: &[K], words: &mut [u32]) {
-        // The keys that are not done, whatever their number: first those with a node, then those whose node has one.
-        let mut walking = [0u8; BLOCK + 1];
-        let mut count = 0;
-        for (at, (&key, word)) in keys.iter().zip(&mut *words).enumerate() {
-            let entry = self.direct[direct(key)];
-            *word = entry & !LEAF;
-            walking[count] = at as u8;
-            count += usize::from(entry & LEAF == 0);
-        }
-        // All that have left the direct table: their words become indices of leaves.
-        let left = walking;
-        let left_count = count;
-        let nodes: &[Node] = &self.nodes;
-        let mut offset = direct_bits(K::BITS);
-        for _ in 0..levels(K::BITS) {
-            if count == 0 {
-                break;
-            }
-            let walkers = core::mem::take(&mut count);
-            for index in 0..walkers {
-                let at = walking[index];
-                let (key, word) = (keys[usize::from(at)], &mut words[usize::from(at)]);
-                let node = &nodes[*word as usize];
-                let slot = slot(key, offset);
-                let (deeper, leaf) = (node.node(slot), node.leaf(slot));
-                let is_node = node.is_node(slot);
-                *word = if is_node { deeper } else { leaf };
-                walking[count] = at;
-                count += usize::from(is_node);
-            }
-            offset += STRIDE;
-        }
-        for &at in &left[..left_count] {
-            let word = &mut words[usize::from(at)];
-            *word = leaves[*word as usize].into();
-        }
-    }
-}
+use super::layout::{Leaves, Poptrie};
 
 impl<K: Key> Fib<K> for Poptrie<K> {
     fn lookup(&self, key: K) -> Option<NextHop> {

@@ -51,6 +51,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod scalar;
 #[cfg(test)]
 mod tests;
 

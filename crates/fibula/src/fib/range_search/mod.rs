@@ -44,6 +44,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod scalar;
 #[cfg(test)]
 mod tests;
 
