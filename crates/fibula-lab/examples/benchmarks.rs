@@ -1,20 +1,30 @@
-//! Writes the benchmarks' document and charts from the committed records.
+//! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, or checks that they are up to date.
 //!
 //! ```text
-//! cargo run --example benchmarks
+//! cargo run -p fibula-lab --example benchmarks [-- --check]
 //! ```
 
+mod page;
+
 use std::error::Error;
-use std::path::Path;
+use std::fs;
+use std::process::ExitCode;
 
 use fibula_lab::bench::{Record, document};
 
-const COMMAND: &str = "cargo run --example benchmarks";
+const COMMAND: &str = "cargo run -p fibula-lab --example benchmarks";
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let records = Record::read_all(&root.join("records"))?;
-    document(&records, COMMAND, "benchmarks").write(&root.join("docs"), "benchmarks.md")?;
-    println!("docs/benchmarks.md: {} records", records.len());
-    Ok(())
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments = page::Arguments::read()?;
+    let document = document(&Record::read_all(&page::root().join("records"))?, COMMAND, "benchmarks");
+    let mut files = vec![("docs/benchmarks.md".to_owned(), format!("{}\n", document.text.trim_end()))];
+    files.extend(document.charts.into_iter().map(|(name, svg)| (format!("docs/{name}"), svg)));
+    // A chart of a record that is gone would stay otherwise.
+    for entry in fs::read_dir(page::root().join("docs/benchmarks"))? {
+        let name = format!("docs/benchmarks/{}", entry?.file_name().to_string_lossy());
+        if files.iter().all(|(file, _)| *file != name) {
+            return Err(format!("{name} belongs to no record: remove it").into());
+        }
+    }
+    arguments.finish(&files)
 }
