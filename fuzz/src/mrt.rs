@@ -10,9 +10,9 @@ use bgpkit_parser::Elementor;
 use bgpkit_parser::models::{Bgp4MpEnum, ElemType, MrtMessage};
 use bgpkit_parser::parser::mrt::mrt_record::parse_mrt_record;
 use bytes::Bytes;
-use fibula::net::{Family, IpPrefix};
+use fibula::net::IpPrefix;
 use fibula_feed::event::{Action, Event, Path, Peer};
-use fibula_feed::mrt::{self, Fault, Frame, Header, PeerTable, Record, Sink};
+use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
 use fibula_feed::{LoadOptions, Selection, Table, load_reader};
 
 /// Announced or not, by whom, what, and the next hop.
@@ -60,7 +60,7 @@ fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerTable, Ele
     let Ok(theirs) = theirs else { return };
     // Their reader takes a prefix of length 0 for a path identifier, reads labels as prefixes, and tells of messages
     // that the recorder itself sent.
-    let comparable = outcome.is_ok() && ours.faults.is_empty() && !ours.other_families && !ours.has_default;
+    let comparable = outcome.is_ok() && ours.faults.is_empty() && !ours.skipped && !ours.has_default;
     if !comparable || !is_plain(&theirs.message) {
         return;
     }
@@ -108,7 +108,7 @@ struct Gatherer {
     said: Vec<Said>,
     faults: Vec<Fault>,
     has_default: bool,
-    other_families: bool,
+    skipped: bool,
 }
 
 impl Gatherer {
@@ -124,7 +124,7 @@ impl Gatherer {
 }
 
 impl Sink for Gatherer {
-    fn wants(&mut self, _: &Peer, _: Option<u16>, _: Family, _: bool) -> bool {
+    fn wants(&mut self, _: &Peer, _: Option<u16>, _: &Path, _: Mention) -> bool {
         true
     }
 
@@ -143,8 +143,8 @@ impl Sink for Gatherer {
         self.faults.push(fault);
     }
 
-    fn other_family(&mut self) {
-        self.other_families = true;
+    fn skipped(&mut self, kind: Skipped, _: usize) {
+        self.skipped |= kind.loses_routes();
     }
 }
 

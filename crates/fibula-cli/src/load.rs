@@ -178,6 +178,22 @@ fn unit(content: Content, count: u64) -> &'static str {
     }
 }
 
+/// Names what was recognised and left out.
+fn warn_of_skipped(report: &Report, messages: Messages) {
+    let name = &report.name;
+    let kinds = |loses_routes: bool| {
+        let kinds = report.skipped.iter().filter(|(kind, _)| kind.loses_routes() == loses_routes);
+        kinds.map(|(kind, &count)| format!("{kind} ({})", thousands(count))).collect::<Vec<_>>().join(", ")
+    };
+    let (lost, empty) = (kinds(true), kinds(false));
+    if !lost.is_empty() {
+        messages.warning(format_args!("{name}: not read: {lost}"));
+    }
+    if !empty.is_empty() {
+        messages.note(format_args!("{name}: without effect on routes: {empty}"));
+    }
+}
+
 fn warn(report: &Report, messages: Messages) {
     let name = &report.name;
     for bad in &report.first_bad {
@@ -217,6 +233,7 @@ fn warn(report: &Report, messages: Messages) {
         let count = thousands(report.repeated_changed);
         messages.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
     }
+    warn_of_skipped(report, messages);
     if let Some(truncation) = &report.truncated {
         let damaged = if truncation.damage().is_some() { ", and may hold altered bytes" } else { "" };
         messages.warning(format_args!("{truncation}; what came before is loaded{damaged}"));

@@ -35,7 +35,9 @@ fn peers_are_listed_with_what_they_announce() {
     let rows: Vec<Vec<&str>> = text.out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[2], ["192.0.2.2", "64502", "*", "3", "0"]);
     assert_eq!(rows.len(), 4);
-    let list: Vec<Value> = serde_json::from_str(&run(&["peers", &files.dump, "--json"]).out).unwrap();
+    let whole: Value = serde_json::from_str(&run(&["peers", &files.dump, "--json"]).out).unwrap();
+    assert_eq!((&whole["lines"], &whole["complete"]), (&5.into(), &true.into()));
+    let list = whole["peers"].as_array().unwrap();
     assert_eq!(
         (&list[0]["peer"], &list[0]["ipv4"], &list[0]["ipv4_default"]),
         (&"192.0.2.1".into(), &1.into(), &false.into())
@@ -57,6 +59,45 @@ fn peers_are_listed_with_what_they_announce() {
     let noise = run(&["peers", noise.to_str().unwrap()]);
     assert_eq!((noise.code, noise.out.as_str()), (3, ""));
     assert!(noise.err.contains("no line is a route; what is read is MRT"), "{}", noise.err);
+}
+
+/// MRT: an OSPFv2 record, a KEEPALIVE of the early format, and a route of `BGP4MP`.
+fn mixed_records() -> Vec<u8> {
+    let record = |kind: u8, subtype: u8, body: &[u8]| {
+        let len = u8::try_from(body.len()).unwrap();
+        [&[0x65, 0, 0, 0, 0, kind, 0, subtype, 0, 0, 0, len], body].concat()
+    };
+    let ends = [0xfb, 0xf5, 0xfb, 0xf4, 0, 0, 0, 1, 192, 0, 2, 1, 192, 0, 2, 2];
+    let attributes = [0x40, 1, 1, 0, 0x40, 2, 0, 0x40, 3, 4, 192, 0, 2, 9];
+    let update = [&[0xff; 16][..], &[0, 39, 2, 0, 0, 0, 14], &attributes, &[8, 10]].concat();
+    let update = record(16, 1, &[&ends[..], &update].concat());
+    [record(11, 0, &[1]), record(5, 7, &[]), update].concat()
+}
+
+#[test]
+fn records_that_are_not_read_are_named() {
+    let folder = Folder::new();
+    let path = folder.path().join("mixed.mrt");
+    std::fs::write(&path, mixed_records()).unwrap();
+    let path = path.to_str().unwrap();
+    let peers = run(&["peers", path, "--json"]);
+    assert_eq!(
+        peers.err,
+        format!(
+            "warning: {path}: not read: OSPFv2 (1)\nnote: {path}: without effect on routes: BGP KEEPALIVE (1)\n"
+        )
+    );
+    let whole: Value = serde_json::from_str(&peers.out).unwrap();
+    let expected = serde_json::json!([
+        { "kind": "BGP KEEPALIVE", "count": 1, "loses_routes": false },
+        { "kind": "OSPFv2", "count": 1, "loses_routes": true },
+    ]);
+    assert_eq!(whole["skipped"], expected);
+    let stats: Value = serde_json::from_str(&run(&["table", "stats", path, "--json"]).out).unwrap();
+    assert_eq!(stats["feeds"][0]["skipped"], expected);
+    let strict = run(&["table", "stats", path, "--strict"]);
+    assert_eq!(strict.code, 3);
+    assert!(strict.err.contains(": byte 4: OSPFv2 is not read"), "{}", strict.err);
 }
 
 #[test]
@@ -254,7 +295,7 @@ fn what_cannot_be_read_of_records_is_said() {
     let run = run(&["lookup", "-t", path.to_str().unwrap(), "10.1.1.1"]);
     assert_eq!(run.out, "10.1.1.1 10.0.0.0/8 via 192.0.2.9\n");
     assert!(
-        run.err.contains("rib: byte 54: the file ends inside a record, of which it has 30 bytes"),
+        run.err.contains("rib: byte 54: file truncated: the last record is incomplete (30 bytes present)"),
         "{}",
         run.err
     );

@@ -92,6 +92,7 @@ fn feeds(table: &Table) -> Vec<Value> {
             "bad": report.bad_lines,
             "lost_bytes": report.lost_bytes,
             "complete": report.is_complete(),
+            "skipped": crate::peers::skipped(report),
             "truncated": report.truncated.as_ref().map(ToString::to_string),
             "peers": report.peers.len(),
             "ipv4_peers": chosen(0).collect::<Vec<_>>(),

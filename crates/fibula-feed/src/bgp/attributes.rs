@@ -8,7 +8,7 @@ use bgpkit_parser::parser::bgp::attributes::parse_attributes;
 use bytes::{Bytes, BytesMut};
 use fibula::net::Family;
 
-use crate::mrt::{Cursor, Fault, FaultKind, Reading};
+use crate::mrt::{Cursor, Fault, FaultKind, Reading, Skipped};
 
 /// Width of the AS numbers in an AS_PATH (RFC 6793).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Attributes {
     parsed: models::Attributes,
 }
 
-/// Attributes, and the two fields of prefixes that may stand among them: offsets within the message.
+/// Attributes, and the two fields of prefixes that may be among them, as offsets within the message.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) attributes: Attributes,
@@ -37,8 +37,8 @@ pub(crate) struct Decoded {
 /// The prefixes of MP_REACH_NLRI or MP_UNREACH_NLRI (RFC 4760).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Multiprotocol {
-    /// None where the family is not one of unicast routes.
-    pub(crate) family: Option<Family>,
+    /// The error is a family other than unicast.
+    pub(crate) family: Result<Family, Skipped>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -201,7 +201,7 @@ fn multiprotocol(
     // Many write the whole attribute into table dumps all the same; a next hop is never 0 bytes long, and every
     // family's number begins with 0.
     let family = match rib {
-        Some(family) if value.peek() != Some(0) => Some(family),
+        Some(family) if value.peek() != Some(0) => Ok(family),
         _ => family(value.u16("address family")?, value.u8("subsequent address family")?),
     };
     let mut found = None;
@@ -209,7 +209,7 @@ fn multiprotocol(
         let len = value.u8("next hop length")?;
         let start = value.position();
         let bytes = value.take(len.into(), "next hop")?;
-        if family.is_some() {
+        if family.is_ok() {
             found = next_hop(bytes).ok_or_else(|| FaultKind::NextHopLength(len).at(start))?;
         }
         if !value.is_empty() {
@@ -220,18 +220,18 @@ fn multiprotocol(
     Ok((Multiprotocol { family, start, end: start + value.remaining() }, found))
 }
 
-/// The family of unicast routes; none for any other.
-pub(crate) fn family(afi: u16, safi: u8) -> Option<Family> {
+/// The family of unicast routes; the error is any other.
+pub(crate) fn family(afi: u16, safi: u8) -> Result<Family, Skipped> {
     match (afi, safi) {
-        (1, 1) => Some(Family::Ipv4),
-        (2, 1) => Some(Family::Ipv6),
-        _ => None,
+        (1, 1) => Ok(Family::Ipv4),
+        (2, 1) => Ok(Family::Ipv6),
+        _ => Err(Skipped::family(afi, safi)),
     }
 }
 
 /// The next hop of MP_REACH_NLRI: an address; or a global and a link-local one (RFC 2545 section 3), of which the
-/// global one counts where there is one; or the same behind route distinguishers (RFC 8950 section 3). The outer none
-/// is a length that is none of these.
+/// global one counts where there is one; or the same after route distinguishers (RFC 8950 section 3). The outer `None`
+/// is any other length.
 pub(crate) fn next_hop(bytes: &[u8]) -> Option<Option<IpAddr>> {
     let v6 = |bytes: &[u8]| {
         let octets: [u8; 16] = bytes.try_into().ok()?;

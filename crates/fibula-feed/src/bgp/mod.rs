@@ -1,7 +1,7 @@
-//! What BGP-4 speakers tell each other (RFC 4271), as collectors record it. Does no I/O.
+//! BGP-4 messages (RFC 4271), as collectors record them. Does no I/O.
 //!
-//! - [`Attributes`]: the path attributes of a route, by a library.
-//! - `nlri`: prefixes as BGP writes them, ours: the library guesses where it meets a prefix of length 0.
+//! - [`Attributes`]: the path attributes of a route, decoded by `bgpkit-parser`.
+//! - `nlri`: prefixes as BGP writes them; decoded here, as the library guesses where it meets a prefix of length 0.
 //! - `update`: the UPDATE message.
 
 mod attributes;
@@ -11,4 +11,4 @@ mod update;
 pub use attributes::{AsWidth, Attributes};
 pub(crate) use attributes::{family, next_hop};
 pub(crate) use nlri::prefix;
-pub(crate) use update::{Session, message};
+pub(crate) use update::{Session, message, update};

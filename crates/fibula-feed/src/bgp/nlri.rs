@@ -5,8 +5,8 @@ use fibula::net::{Family, IpPrefix, Key, Prefix};
 use crate::event::Path;
 use crate::mrt::{Cursor, Fault, FaultKind, Reading};
 
-/// Reads a prefix. Bits behind its length are "irrelevant" to RFC 4271, and no speaker should send them: they are
-/// cleared and reported.
+/// Reads a prefix. RFC 4271 calls bits after its length "irrelevant", and no speaker should send them: they are cleared
+/// and reported.
 pub(crate) fn prefix(at: &mut Cursor<'_>, family: Family) -> Reading<(IpPrefix, Option<FaultKind>)> {
     match family {
         Family::Ipv6 => read::<u128>(at).map(|(prefix, set)| found(prefix.into(), set)),
@@ -34,10 +34,10 @@ fn read<K: Key>(at: &mut Cursor<'_>) -> Reading<(Prefix<K>, bool)> {
     }
 }
 
-/// Reads a field of prefixes, each behind a path identifier where the session has them (RFC 7911 section 3).
+/// Reads a field of prefixes, each after a path identifier where the session has them (RFC 7911 section 3).
 ///
-/// Recorders that know no path identifiers write such sessions down as ordinary ones. A field that cannot be read as it
-/// is declared, and can without any fault the other way, is read the other way; the fault that tells so comes first.
+/// Recorders without support for path identifiers record such sessions as ordinary ones. A field that cannot be read as
+/// declared, but can without any fault the other way, is read the other way; the returned fault says so.
 pub(super) fn paths(
     at: &mut Cursor<'_>,
     family: Family,

@@ -1,4 +1,4 @@
-//! BGP messages (RFC 4271 section 4), of which UPDATE alone changes a table.
+//! BGP messages (RFC 4271 section 4), of which only UPDATE changes a table.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use fibula::net::Family;
 use super::attributes::{AsWidth, Attributes, Decoded};
 use super::nlri;
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
-use crate::mrt::{Cursor, Fault, FaultKind, Reading, Sink};
+use crate::mrt::{Cursor, Fault, FaultKind, Mention, Reading, Sink, Skipped};
 use crate::next_hops::Label;
 
-/// Whose message it is and how it is written.
+/// The peer that sent a message, and how the message is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Session {
     pub(crate) time: Time,
@@ -23,10 +23,8 @@ pub(crate) struct Session {
 /// Marker, length and type.
 const HEADER_BYTES: usize = 19;
 const UPDATE: u8 = 2;
-/// OPEN, UPDATE, NOTIFICATION, KEEPALIVE, ROUTE-REFRESH (RFC 2918).
-const TYPES: core::ops::RangeInclusive<u8> = 1..=5;
 
-/// Reads the message that fills `bytes`, whose first byte is at `base`, and tells the sink what it changes.
+/// Reads the message that fills `bytes`, whose first byte is at `base`, and reports to the sink what it changes.
 pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
     let marker = at.take(16, "marker of the message")?;
@@ -37,7 +35,8 @@ pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut 
     let len = at.u16("message length")?;
     let kind_at = at.position();
     let kind = at.u8("message type")?;
-    if !TYPES.contains(&kind) {
+    let skipped = Skipped::message(kind);
+    if kind != UPDATE && skipped.is_none() {
         return Err(FaultKind::MessageType(kind).at(kind_at));
     }
     let Some(body) = usize::from(len).checked_sub(HEADER_BYTES).filter(|&body| body <= at.remaining()) else {
@@ -45,15 +44,17 @@ pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut 
         return Err(FaultKind::MessageLength { len, have }.at(len_at));
     };
     if body < at.remaining() {
-        sink.fault(FaultKind::Behind(at.remaining() - body).at(at.position() + body));
+        sink.fault(FaultKind::Surplus(at.remaining() - body).at(at.position() + body));
     }
-    if kind == UPDATE {
-        update(&bytes.slice(HEADER_BYTES..HEADER_BYTES + body), base + HEADER_BYTES, session, sink)?;
+    match skipped {
+        Some(kind) => sink.skipped(kind, kind_at),
+        None => update(&bytes.slice(HEADER_BYTES..HEADER_BYTES + body), base + HEADER_BYTES, session, sink)?,
     }
     Ok(())
 }
 
-fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
+/// Reads the body of an UPDATE, whose first byte is at `base`.
+pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
     let len = at.u16("length of the withdrawn routes")?;
     let withdrawn = at.part(len.into(), "withdrawn routes")?;
@@ -93,8 +94,8 @@ impl Update<'_> {
         let Decoded { attributes, reach, unreach } = decoded;
         if let Some(unreach) = unreach {
             match unreach.family {
-                Some(family) => self.withdraw(part(unreach.start, unreach.end), family)?,
-                None => self.sink.other_family(),
+                Ok(family) => self.withdraw(part(unreach.start, unreach.end), family)?,
+                Err(other) => self.sink.skipped(other, unreach.start),
             }
         }
         let attributes = Arc::new(attributes);
@@ -107,14 +108,13 @@ impl Update<'_> {
             let next_hop = attributes.ipv4_next_hop();
             self.announce(nlri, Family::Ipv4, next_hop, &attributes)?;
         }
-        match reach {
-            Some(reach) if reach.family.is_none() => self.sink.other_family(),
-            Some(reach) => {
-                let family = reach.family.unwrap_or(Family::Ipv6);
+        let Some(reach) = reach else { return Ok(()) };
+        match reach.family {
+            Ok(family) => {
                 let next_hop = attributes.next_hop();
                 self.announce(part(reach.start, reach.end), family, next_hop, &attributes)?;
             }
-            None => {}
+            Err(other) => self.sink.skipped(other, reach.start),
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Update<'_> {
         let Self { session, sink, faults } = self;
         let fault = nlri::paths(&mut at, family, session.add_path, &mut |path, fault| {
             faults.extend(fault);
-            if sink.wants(&session.peer, None, family, false) {
+            if sink.wants(&session.peer, None, &path, Mention::Withdrawn) {
                 sink.event(event(session, Action::Withdraw(path)));
             }
         })?;
@@ -150,7 +150,7 @@ impl Update<'_> {
         let Self { session, sink, faults } = self;
         let fault = nlri::paths(&mut at, family, session.add_path, &mut |path: Path, fault| {
             faults.extend(fault);
-            if sink.wants(&session.peer, None, family, true) {
+            if sink.wants(&session.peer, None, &path, Mention::Announced) {
                 let attributes = Some(Arc::clone(attributes));
                 let next_hop = Label::Address(next_hop);
                 let route = Announcement { path, next_hop, path_len, dumped: false, attributes };

@@ -3,6 +3,7 @@
 //! One thread reads, decompresses and finds the records; others decode; one takes the events in their order. A bounded
 //! number of blocks is under way at any time, so that memory is bounded too.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,8 +14,8 @@ use bytes::Bytes;
 use fibula::net::Family;
 
 use super::choice::{PeerCounts, Tally, Wanted, slot};
-use crate::event::{Event, Peer};
-use crate::mrt::{self, Fault, FaultKind, Frame, Header, PeerTable, Record, Sink};
+use crate::event::{Event, Path, Peer};
+use crate::mrt::{self, Fault, FaultKind, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
 
 /// Whole records one behind another.
 pub(super) struct Block {
@@ -174,7 +175,7 @@ pub(super) struct Decoded {
     pub(super) offset: u64,
     pub(super) events: Vec<Event>,
     pub(super) faults: Vec<Fault>,
-    pub(super) other_families: u64,
+    pub(super) skipped: BTreeMap<Skipped, u64>,
     pub(super) peers: Tally,
 }
 
@@ -194,7 +195,7 @@ pub(super) fn decode(block: Block, wanted: &Wanted, family: Option<Family>) -> D
         events: Vec::new(),
         faults,
         offset: 0,
-        other_families: 0,
+        skipped: BTreeMap::new(),
     };
     let mut at = 0;
     while let Some(header) = Header::read(&bytes[at..]) {
@@ -208,8 +209,8 @@ pub(super) fn decode(block: Block, wanted: &Wanted, family: Option<Family>) -> D
     }
     let mut peers = Tally::default();
     gatherer.counts.iter().for_each(|(counts, _)| peers.add(counts));
-    let Gatherer { events, faults, other_families, .. } = gatherer;
-    Decoded { offset, events, faults, other_families, peers }
+    let Gatherer { events, faults, skipped, .. } = gatherer;
+    Decoded { offset, events, faults, skipped, peers }
 }
 
 struct Gatherer<'a> {
@@ -223,7 +224,7 @@ struct Gatherer<'a> {
     faults: Vec<Fault>,
     /// Of the present record.
     offset: u64,
-    other_families: u64,
+    skipped: BTreeMap<Skipped, u64>,
 }
 
 impl Gatherer<'_> {
@@ -244,14 +245,13 @@ impl Gatherer<'_> {
 }
 
 impl Sink for Gatherer<'_> {
-    fn wants(&mut self, peer: &Peer, index: Option<u16>, family: Family, announced: bool) -> bool {
+    fn wants(&mut self, peer: &Peer, index: Option<u16>, path: &Path, mention: Mention) -> bool {
         let place = index.map_or_else(|| self.place(peer), usize::from);
         let (counts, wanted) = &mut self.counts[place];
-        let slot = slot(family);
-        if announced {
-            counts.announced[slot] += 1;
-        } else {
-            counts.withdrawn[slot] += 1;
+        let slot = slot(path.prefix.family());
+        match mention {
+            Mention::Listed | Mention::Announced => counts.announced[slot] += 1,
+            Mention::Withdrawn => counts.withdrawn[slot] += 1,
         }
         wanted[slot]
     }
@@ -271,8 +271,13 @@ impl Sink for Gatherer<'_> {
         self.faults.push(fault.shifted(self.offset));
     }
 
-    fn other_family(&mut self) {
-        self.other_families += 1;
+    fn skipped(&mut self, kind: Skipped, offset: usize) {
+        let count = self.skipped.entry(kind).or_default();
+        *count += 1;
+        // The place of the first is enough for an error.
+        if *count == 1 && kind.loses_routes() {
+            self.fault(FaultKind::LeftOut(kind).at(offset));
+        }
     }
 }
 

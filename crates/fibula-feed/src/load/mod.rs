@@ -14,6 +14,8 @@ mod real_tests;
 mod report;
 mod routes;
 #[cfg(test)]
+mod skipped_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fs::File;

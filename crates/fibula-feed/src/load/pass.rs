@@ -14,7 +14,7 @@ use super::routes::{Refusal, Routes};
 use super::{Each, LoadOptions, Progress};
 use crate::compression::{Decompressor, Fault};
 use crate::event::{Action, Announcement, Event, Time};
-use crate::mrt;
+use crate::mrt::{self, Skipped};
 use crate::text::{self, Entry, LineError, LineErrorKind};
 
 /// Text between two calls of the progress function.
@@ -84,9 +84,11 @@ impl Pass<'_, '_> {
 
     /// What a block of an MRT file says.
     fn take(&mut self, decoded: Decoded) -> Result<(), LoadError> {
-        let Decoded { offset, events, faults, other_families, peers } = decoded;
+        let Decoded { offset, events, faults, skipped, peers } = decoded;
         self.tally.join(&peers);
-        self.report.other_families += other_families;
+        for (kind, count) in skipped {
+            self.report.skip(kind, count);
+        }
         for fault in faults {
             if self.options.strict && !fault.is_warning() {
                 return Err(self.error(LoadErrorKind::Fault(fault)));
@@ -207,7 +209,11 @@ impl Pass<'_, '_> {
                 counts.withdrawn[slot(family)] += 1;
                 Some(family)
             }
-            Action::SessionEnd | Action::Nothing => None,
+            Action::SessionEnd => None,
+            Action::Nothing => {
+                self.report.skip(Skipped::STATE_CHANGE, 1);
+                None
+            }
         };
         if self.counting {
             return Ok(Ok(()));

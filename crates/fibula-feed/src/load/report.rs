@@ -1,11 +1,12 @@
 //! What was met while loading.
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::choice::PeerCounts;
 use crate::compression::Compression;
-use crate::mrt::Fault;
+use crate::mrt::{Fault, Skipped};
 use crate::text::LineError;
 
 /// What kind of file it is.
@@ -57,8 +58,11 @@ pub struct Report {
     pub withdrawn_absent: u64,
     /// Sessions that ended; all that their peers had announced was withdrawn.
     pub sessions_ended: u64,
-    /// Records and fields of other families, or of kinds that hold no routes of a peer.
-    pub other_families: u64,
+    /// What was recognised and left out, by kind: MRT records of other types, routes of other families, messages
+    /// and states of sessions. Those that may hold routes are refused with [`LoadOptions::strict`].
+    ///
+    /// [`LoadOptions::strict`]: crate::LoadOptions::strict
+    pub skipped: BTreeMap<Skipped, u64>,
     /// Prefixes of MRT with bits set behind their length: read, the bits cleared.
     pub trailing_bits: u64,
     /// Other oddities that cost nothing: malformed attributes, bytes too many.
@@ -93,7 +97,7 @@ impl Report {
             outrivalled: 0,
             withdrawn_absent: 0,
             sessions_ended: 0,
-            other_families: 0,
+            skipped: BTreeMap::new(),
             trailing_bits: 0,
             warnings: 0,
             lost_bytes: 0,
@@ -107,8 +111,16 @@ impl Report {
         self.bad_lines == 0 && self.lost_bytes == 0 && self.truncated.is_none()
     }
 
+    pub(super) fn skip(&mut self, kind: Skipped, count: u64) {
+        *self.skipped.entry(kind).or_default() += count;
+    }
+
     /// Counts a fault of MRT, and keeps it where few of its sort came before.
     pub(super) fn fault(&mut self, fault: Fault) {
+        // Counted by its kind.
+        if fault.skipped().is_some() {
+            return;
+        }
         self.lost_bytes += fault.lost_bytes().unwrap_or(0);
         let count = if fault.is_trailing_bits() {
             &mut self.trailing_bits

@@ -1,12 +1,12 @@
 //! BGP4MP and BGP4MP_ET (RFC 6396 section 4.4, RFC 8050 section 3): messages of a session, and its states.
 
 use super::table_dump::Dumped;
-use super::{Cursor, FaultKind, Header, Kind, PeerTable, Reading, Record, Sink};
+use super::{Cursor, FaultKind, Header, Kind, Mention, PeerTable, Reading, Record, Sink, Skipped};
 use crate::bgp::{self, AsWidth, Session};
 use crate::event::{Action, Event, Peer, Time};
 
 pub(super) const KIND: Kind = Kind { name: "BGP4MP", number: 16, subtypes: 12, decode };
-/// The same behind four bytes of microseconds (RFC 6396 section 3).
+/// The same after four bytes of microseconds (RFC 6396 section 3).
 pub(super) const KIND_ET: Kind = Kind { name: "BGP4MP_ET", number: 17, subtypes: 12, decode };
 
 /// State numbers of RFC 4271 section 8.2.2, from 1.
@@ -25,18 +25,19 @@ fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Readin
             message(record, time, at, four, matches!(subtype, 8 | 9), sink)
         }
         2 => entry(record, time, at, sink),
-        // BGP4MP_SNAPSHOT names a file. Messages of subtypes LOCAL were sent by the one who recorded them: they tell
-        // nothing of the peer's routes.
-        3 | 6 | 7 | 10 | 11 => {
-            sink.other_family();
+        subtype @ (3 | 6 | 7 | 10 | 11) => {
+            // BGP4MP_SNAPSHOT names a file. LOCAL messages were sent by the recorder: they hold none of the peer's
+            // routes.
+            let name = if subtype == 3 { "BGP4MP_SNAPSHOT" } else { "BGP4MP local messages" };
+            sink.skipped(Skipped::without_routes(name), 6);
             Ok(())
         }
         subtype => Err(FaultKind::Subtype { kind: KIND.name, subtype }.at(6)),
     }
 }
 
-/// Peer and local AS, interface, address family, peer and local address: of both ends, the peer is wanted.
-fn peer(at: &mut Cursor<'_>, four: bool) -> Reading<(Peer, bool)> {
+/// Reads both ends (peer and local AS, interface, address family, peer and local address), and returns the peer.
+fn peer(at: &mut Cursor<'_>, four: bool) -> Reading<Peer> {
     let asn = at.asn(four)?;
     at.asn(four)?;
     at.take(2, "interface")?;
@@ -48,15 +49,23 @@ fn peer(at: &mut Cursor<'_>, four: bool) -> Reading<(Peer, bool)> {
     };
     let address = at.address(v6)?;
     at.address(v6)?;
-    Ok((Peer { address, asn }, v6))
+    Ok(Peer { address, asn })
 }
 
 fn state_change(time: Time, mut at: Cursor<'_>, four: bool, sink: &mut dyn Sink) -> Reading<()> {
-    let (peer, _) = peer(&mut at, four)?;
+    let peer = peer(&mut at, four)?;
+    state(time, peer, at, sink)
+}
+
+/// The old and the new state of a session.
+pub(super) fn state(time: Time, peer: Peer, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
+    let start = at.position();
     let before = at.u16("old state")?;
     let after = at.u16("new state")?;
     if before == ESTABLISHED && after != ESTABLISHED {
         sink.event(Event { time, peer: Some(peer), action: Action::SessionEnd });
+    } else {
+        sink.skipped(Skipped::STATE_CHANGE, start);
     }
     Ok(())
 }
@@ -69,7 +78,7 @@ fn message(
     add_path: bool,
     sink: &mut dyn Sink,
 ) -> Reading<()> {
-    let (peer, _) = peer(&mut at, four)?;
+    let peer = peer(&mut at, four)?;
     let width = if four { AsWidth::Four } else { AsWidth::Two };
     let base = at.position();
     let session = Session { time, peer, width, add_path };
@@ -78,11 +87,15 @@ fn message(
 
 /// BGP4MP_ENTRY (RFC 6396 appendix B.2), which OpenBGPD still writes: a route of a table.
 fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
-    let (peer, _) = peer(&mut at, false)?;
+    let peer = peer(&mut at, false)?;
     at.take(2 + 2 + 4, "view, status and time")?;
-    let Some(family) = bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) else {
-        sink.other_family();
-        return Ok(());
+    let family_at = at.position();
+    let family = match bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) {
+        Ok(family) => family,
+        Err(other) => {
+            sink.skipped(other, family_at);
+            return Ok(());
+        }
     };
     let len = at.u8("next hop length")?;
     let next_hop_at = at.position();
@@ -93,7 +106,7 @@ fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -
     let len = at.u16("attribute length")?;
     let from = at.position();
     at.take(len.into(), "attributes")?;
-    if !sink.wants(&peer, None, family, true) {
+    if !sink.wants(&peer, None, &prefix.into(), Mention::Listed) {
         return Ok(());
     }
     if let Some(fault) = fault {

@@ -1,4 +1,4 @@
-//! Bytes taken one behind another, with the place of each.
+//! Takes bytes one after another and keeps the place of each.
 
 use core::net::IpAddr;
 
@@ -11,7 +11,7 @@ pub(crate) type Reading<T> = Result<T, Fault>;
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
-    /// Where the first of the bytes left stands.
+    /// The place of the first byte that is left.
     position: usize,
 }
 

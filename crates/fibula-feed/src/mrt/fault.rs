@@ -4,6 +4,8 @@ use core::fmt;
 
 use fibula::net::IpPrefix;
 
+use super::Skipped;
+
 /// Something wrong at a place in a record or in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -36,7 +38,8 @@ pub(crate) enum FaultKind {
     Marker,
     MessageType(u8),
     MessageLength { len: u16, have: usize },
-    Behind(usize),
+    Surplus(usize),
+    LeftOut(Skipped),
     Subtype { kind: &'static str, subtype: u16 },
 }
 
@@ -57,7 +60,7 @@ impl Fault {
         &self.reason
     }
 
-    /// At which byte: of the record as [`decode`](super::decode) tells it, of the decompressed file in reports.
+    /// At which byte: of the record as [`decode`](super::decode) reports it, of the decompressed file in reports.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -76,11 +79,11 @@ impl Fault {
                 | FaultKind::Status(_)
                 | FaultKind::PeerForNextHop
                 | FaultKind::PathIdentifiers { .. }
-                | FaultKind::Behind(_)
+                | FaultKind::Surplus(_)
         )
     }
 
-    /// Whether it is a prefix with bits set behind its length.
+    /// Whether it is a prefix with bits set after its length.
     #[must_use]
     pub fn is_trailing_bits(&self) -> bool {
         matches!(self.reason.0, FaultKind::TrailingBits(_))
@@ -90,6 +93,15 @@ impl Fault {
     #[must_use]
     pub fn is_end(&self) -> bool {
         matches!(self.reason.0, FaultKind::EndsEarly { .. })
+    }
+
+    /// The kind of what was recognised and left out, where it is that and no damage.
+    #[must_use]
+    pub fn skipped(&self) -> Option<Skipped> {
+        match self.reason.0 {
+            FaultKind::LeftOut(kind) => Some(kind),
+            _ => None,
+        }
     }
 
     /// Bytes that belong to no record that could be found.
@@ -118,45 +130,46 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             FaultKind::Short { what, need, have } => {
-                write!(f, "{what}: {need} bytes are wanted, {have} are left")
+                write!(f, "{what}: {need} bytes needed, {have} left")
             }
-            FaultKind::Lost { bytes } => write!(f, "no record begins here; {bytes} bytes are passed over"),
+            FaultKind::Lost { bytes } => write!(f, "no record begins here; {bytes} bytes skipped"),
             FaultKind::EndsEarly { bytes } => {
-                write!(f, "the file ends inside a record, of which it has {bytes} bytes")
+                write!(f, "file truncated: the last record is incomplete ({bytes} bytes present)")
             }
             FaultKind::PrefixLength { len, bits } => {
                 write!(f, "prefix length {len} is above the {bits} bits of the family")
             }
             FaultKind::TrailingBits(prefix) => {
-                write!(f, "bits are set behind the prefix; it is read as {prefix}")
+                write!(f, "bits set after the prefix length; read as {prefix}")
             }
             FaultKind::AddressFamily(family) => write!(f, "address family {family} is neither IPv4 nor IPv6"),
-            FaultKind::Status(status) => write!(f, "status {status} where 1 is wanted"),
-            FaultKind::NoPeerTable => f.write_str("no list of peers came before this record"),
+            FaultKind::Status(status) => write!(f, "status {status} instead of 1"),
+            FaultKind::NoPeerTable => f.write_str("no list of peers precedes this record"),
             FaultKind::PeerIndex { index, peers } => {
-                write!(f, "peer {index} of a list of {peers}, which count from 0")
+                write!(f, "peer {index} is not in the list of {peers} peers (numbered from 0)")
             }
-            FaultKind::NoNextHop => f.write_str("a route without next hop"),
+            FaultKind::NoNextHop => f.write_str("route without a next hop"),
             FaultKind::PeerForNextHop => {
-                f.write_str("a route without next hop; the peer's address stands for it")
+                f.write_str("route without a next hop; the peer's address is used instead")
             }
             FaultKind::PathIdentifiers { declared: true } => {
-                f.write_str("prefixes are declared to have path identifiers, and are read as having none")
+                f.write_str("path identifiers are declared but absent; the prefixes are read without them")
             }
             FaultKind::PathIdentifiers { declared: false } => {
-                f.write_str("prefixes have path identifiers that are not declared")
+                f.write_str("path identifiers are present but not declared; the prefixes are read with them")
             }
-            FaultKind::NextHopLength(len) => write!(f, "a next hop of {len} bytes"),
-            FaultKind::Repeated(kind) => write!(f, "attribute {kind} is repeated; the first counts"),
+            FaultKind::NextHopLength(len) => write!(f, "a next hop cannot have {len} bytes"),
+            FaultKind::Repeated(kind) => write!(f, "attribute {kind} is repeated; the first one counts"),
             FaultKind::Missing(name) => write!(f, "the mandatory attribute {name} is missing"),
             FaultKind::Attributes(text) => write!(f, "attributes: {text}"),
-            FaultKind::Marker => f.write_str("the message does not begin with the marker"),
-            FaultKind::MessageType(kind) => write!(f, "message type {kind} is none of BGP's"),
+            FaultKind::Marker => f.write_str("the message does not begin with the BGP marker"),
+            FaultKind::MessageType(kind) => write!(f, "unknown BGP message type {kind}"),
             FaultKind::MessageLength { len, have } => {
-                write!(f, "a message of {len} bytes in a place of {have}")
+                write!(f, "message length {len} does not fit: {have} bytes are present")
             }
-            FaultKind::Behind(bytes) => write!(f, "{bytes} bytes behind the end"),
-            FaultKind::Subtype { kind, subtype } => write!(f, "subtype {subtype} is none of {kind}'s"),
+            FaultKind::Surplus(bytes) => write!(f, "{bytes} bytes after the end"),
+            FaultKind::LeftOut(kind) => write!(f, "{kind} is not read"),
+            FaultKind::Subtype { kind, subtype } => write!(f, "unknown subtype {subtype} of {kind}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where records begin and end (RFC 6396 section 2).
 
-use super::KINDS;
+use super::{KINDS, Skipped};
 use crate::event::Time;
 
 /// The largest record that is believed. The largest messages are 65,535 bytes (RFC 8654); a prefix with the routes of
@@ -19,10 +19,6 @@ pub struct Header {
     /// Bytes behind the header.
     pub len: u32,
 }
-
-/// Kinds of records that exist and are passed over: those that RFC 6396 section 4 and its appendix name, but not
-/// read here.
-const OTHER_KINDS: [u16; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 32, 33, 48, 49];
 
 impl Header {
     /// Length of the header itself.
@@ -50,7 +46,7 @@ impl Header {
     pub fn is_plausible(&self) -> bool {
         let known = match KINDS.iter().find(|kind| kind.number == self.kind) {
             Some(kind) => self.subtype < kind.subtypes,
-            None => OTHER_KINDS.contains(&self.kind) && self.subtype < 64,
+            None => Skipped::record(self.kind).is_some() && self.subtype < 64,
         };
         known && self.record_bytes() <= MAX_RECORD_BYTES
     }

@@ -1,46 +1,49 @@
 //! MRT files (RFC 6396, RFC 8050): tables and updates as route collectors and routing daemons archive them. Does no
 //! I/O.
 //!
-//! - [`Header`], [`Frame`]: records, found one behind another, and found again behind damage.
-//! - [`decode`]: what a record says, told to a [`Sink`].
+//! - [`Header`], [`Frame`]: find the records in a run of bytes, and find them again after damage.
+//! - [`decode`]: reports what a record says to a [`Sink`].
 //! - [`KINDS`]: the kinds of records. To add one: a file that defines its `KIND`, and a line there.
 //!
 //! | kind | what it holds |
 //! |---|---|
-//! | `TABLE_DUMP` | a route of a peer a record, AS numbers of two bytes |
-//! | `TABLE_DUMP_V2` | the list of peers first, then a prefix a record with the routes of all its peers |
+//! | `TABLE_DUMP` | one route of one peer, with AS numbers of two bytes |
+//! | `TABLE_DUMP_V2` | first the list of peers, then one prefix a record with the routes of all peers |
 //! | `BGP4MP`, `BGP4MP_ET` | messages as they came from a peer, and the states of its session |
+//! | `BGP` | the same as recorded until about 2001, for IPv4 peers |
 //!
-//! Routes of unicast are read; multicast, VPNs and other families are counted and left out, as are records of other
-//! kinds (OSPF, IS-IS).
+//! Unicast routes are read. Everything else that is recognised (multicast, VPNs, OSPF, IS-IS, session messages) is
+//! reported by its kind, as a [`Skipped`].
 //!
-//! Every fault has its offset in the (decompressed) file. A record that does not decode is left out, and what it told
-//! before the fault counts. Where no record begins at the place where one should, the next place from which two follow
-//! each other is looked for.
+//! Every fault has its offset in the (decompressed) file. A record that cannot be decoded is left out from the fault
+//! on; what it said before counts. Where no record begins at the expected place, reading resumes at the next place from
+//! which two records follow each other.
 
 mod bgp4mp;
+mod bgp_legacy;
 mod cursor;
 mod fault;
 mod frame;
+mod skipped;
 mod table_dump;
 mod table_dump_v2;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::event::{Event, Path, Peer};
 use bytes::Bytes;
-use fibula::net::Family;
-
-use crate::event::{Event, Peer};
 
 pub(crate) use cursor::{Cursor, Reading};
 pub(crate) use fault::FaultKind;
 pub use fault::{Fault, Reason};
 pub(crate) use frame::is_mrt;
 pub use frame::{Frame, Header, MAX_RECORD_BYTES};
+pub use skipped::Skipped;
 pub use table_dump_v2::PeerTable;
 
 /// The kinds of records.
-pub const KINDS: &[Kind] = &[table_dump::KIND, table_dump_v2::KIND, bgp4mp::KIND, bgp4mp::KIND_ET];
+pub const KINDS: &[Kind] =
+    &[table_dump::KIND, table_dump_v2::KIND, bgp4mp::KIND, bgp4mp::KIND_ET, bgp_legacy::KIND];
 
 /// A kind of records.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +58,7 @@ pub struct Kind {
     decode: fn(&Record, Option<&PeerTable>, &mut dyn Sink) -> Reading<()>,
 }
 
-/// A record: its header, and the bytes behind it.
+/// A record: its header and the bytes after it.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// The header.
@@ -71,30 +74,43 @@ impl Record {
     }
 }
 
-/// What is told while records are decoded.
+/// How a record mentions a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mention {
+    /// As a line of a table dump.
+    Listed,
+    /// In an update, as announced.
+    Announced,
+    /// In an update, as withdrawn.
+    Withdrawn,
+}
+
+/// Receives what records say.
 pub trait Sink {
-    /// Told once for every route that is announced (`announced`) or withdrawn; `index` is the place of the peer in the
-    /// list of a `TABLE_DUMP_V2`. False where the route is not wanted: it is passed over unread.
-    fn wants(&mut self, peer: &Peer, index: Option<u16>, family: Family, announced: bool) -> bool;
+    /// Called once for every route of a peer; `index` is the peer's place in the list of a `TABLE_DUMP_V2`. Returns
+    /// whether the route is wanted; one that is not is passed over without decoding it.
+    fn wants(&mut self, peer: &Peer, index: Option<u16>, path: &Path, mention: Mention) -> bool;
     /// A route, a withdrawal, the end of a session.
     fn event(&mut self, event: Event);
     /// Something that is wrong and does not keep the rest of the record from being read.
     fn fault(&mut self, fault: Fault);
-    /// Routes of a family that is not read.
-    fn other_family(&mut self);
+    /// Something that was recognised and left out, at `offset` of the record.
+    fn skipped(&mut self, kind: Skipped, offset: usize);
 }
 
-/// Reads a record and tells `sink` what it says. `peers` is the latest list of peers before it.
+/// Reads a record and reports to `sink` what it says. `peers` is the latest list of peers before it.
 ///
 /// Offsets of faults count from the beginning of the record.
 ///
 /// # Errors
-/// When the record cannot be read to its end; what came before the fault was told.
+/// When the record cannot be read to its end; what came before the fault was reported.
 pub fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Result<(), Fault> {
     match KINDS.iter().find(|kind| kind.number == record.header.kind) {
         Some(kind) => (kind.decode)(record, peers, sink),
         None => {
-            sink.other_family();
+            // Framing believes no other numbers.
+            let kind = Skipped::record(record.header.kind);
+            sink.skipped(kind.unwrap_or(Skipped::with_routes("other MRT records")), 4);
             Ok(())
         }
     }

@@ -1,11 +1,11 @@
-//! TABLE_DUMP (RFC 6396 section 4.2): a route of a peer a record.
+//! TABLE_DUMP (RFC 6396 section 4.2): one route of one peer a record.
 
 use core::net::IpAddr;
 use std::sync::Arc;
 
 use fibula::net::{Family, IpPrefix, Key, Prefix};
 
-use super::{Cursor, Fault, FaultKind, Kind, PeerTable, Reading, Record, Sink};
+use super::{Cursor, Fault, FaultKind, Kind, Mention, PeerTable, Reading, Record, Sink};
 use crate::bgp::{AsWidth, Attributes};
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::next_hops::Label;
@@ -20,7 +20,7 @@ fn decode(record: &Record, _: Option<&PeerTable>, sink: &mut dyn Sink) -> Readin
         subtype => return Err(FaultKind::Subtype { kind: KIND.name, subtype }.at(6)),
     };
     at.take(4, "view and sequence number")?;
-    // Early writers put several routes behind one view and sequence number.
+    // Early writers put several routes after one view and sequence number.
     loop {
         route(record, &mut at, family, sink)?;
         if at.is_empty() {
@@ -45,7 +45,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
     if status != 1 {
         sink.fault(FaultKind::Status(status.into()).at(status_at));
     }
-    if !sink.wants(&peer, None, family, true) {
+    if !sink.wants(&peer, None, &prefix.into(), Mention::Listed) {
         return Ok(());
     }
     if set {
@@ -62,7 +62,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
     route.tell(record, from, len, sink)
 }
 
-/// An address and behind it a length.
+/// An address and after it a length.
 fn prefix<K: Key>(at: &mut Cursor<'_>) -> Reading<(IpPrefix, bool)>
 where
     IpPrefix: From<Prefix<K>>,
@@ -85,12 +85,12 @@ pub(super) struct Dumped {
     pub(super) path: Path,
     pub(super) width: AsWidth,
     pub(super) family: Family,
-    /// What the record says beside the attributes.
+    /// The next hop that the record has outside its attributes.
     pub(super) next_hop: Option<IpAddr>,
 }
 
 impl Dumped {
-    /// Reads the `len` bytes of attributes at `from` of the record and tells the route.
+    /// Reads the `len` bytes of attributes at `from` of the record and reports the route.
     pub(super) fn tell(self, record: &Record, from: usize, len: u16, sink: &mut dyn Sink) -> Reading<()> {
         let start = from - super::Header::BYTES;
         let section = record.body.slice(start..start + usize::from(len));

@@ -1,9 +1,10 @@
-//! TABLE_DUMP_V2 (RFC 6396 section 4.3, RFC 8050 section 4): the peers once, then all routes of a prefix a record.
+//! TABLE_DUMP_V2 (RFC 6396 section 4.3, RFC 8050 section 4): the peers once, then one prefix a record with all its
+//! routes.
 
 use fibula::net::Family;
 
 use super::table_dump::Dumped;
-use super::{Cursor, FaultKind, Header, Kind, Reading, Record, Sink};
+use super::{Cursor, FaultKind, Header, Kind, Mention, Reading, Record, Sink, Skipped};
 use crate::bgp::{self, AsWidth};
 use crate::event::{Path, Peer};
 
@@ -11,17 +12,17 @@ pub(super) const KIND: Kind = Kind { name: "TABLE_DUMP_V2", number: 13, subtypes
 
 const PEER_INDEX_TABLE: u16 = 1;
 
-/// The peers of the records that follow it, in the order in which they are counted.
+/// The list of peers to which the records after it refer by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PeerTable {
     peers: Vec<Peer>,
 }
 
 impl PeerTable {
-    /// Reads the list, where the record is one.
+    /// Reads the list; none where the record is of another kind.
     ///
     /// # Errors
-    /// When it is damaged; none of it can be used then, as the peers count from its beginning.
+    /// When it is damaged; none of it can be used then, as peers are numbered from its beginning.
     pub fn read(record: &Record) -> Option<Result<Self, super::Fault>> {
         let Header { kind, subtype, .. } = record.header;
         (kind == KIND.number && subtype == PEER_INDEX_TABLE).then(|| peers(record.cursor()))
@@ -52,21 +53,23 @@ fn peers(mut at: Cursor<'_>) -> Reading<PeerTable> {
 }
 
 fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
+    let skipped = |kind: Skipped, sink: &mut dyn Sink| {
+        sink.skipped(kind, 6);
+        Ok(())
+    };
     let (family, add_path) = match record.header.subtype {
-        // Read before, as records depend on it; GEO_PEER_TABLE (RFC 6397) has no routes.
-        PEER_INDEX_TABLE | 7 => return Ok(()),
-        2 => (Some(Family::Ipv4), false),
-        4 => (Some(Family::Ipv6), false),
-        8 => (Some(Family::Ipv4), true),
-        10 => (Some(Family::Ipv6), true),
-        // Multicast.
-        3 | 5 | 9 | 11 => (None, false),
+        // Read before, as other records depend on it.
+        PEER_INDEX_TABLE => return Ok(()),
+        2 => (Family::Ipv4, false),
+        4 => (Family::Ipv6, false),
+        8 => (Family::Ipv4, true),
+        10 => (Family::Ipv6, true),
+        3 | 9 => return skipped(Skipped::family(1, 2), sink),
+        5 | 11 => return skipped(Skipped::family(2, 2), sink),
+        // RFC 6397: where the peers are.
+        7 => return skipped(Skipped::without_routes("GEO_PEER_TABLE"), sink),
         6 | 12 => return generic(record, peers, sink),
         subtype => return Err(FaultKind::Subtype { kind: KIND.name, subtype }.at(6)),
-    };
-    let Some(family) = family else {
-        sink.other_family();
-        return Ok(());
     };
     let mut at = record.cursor();
     at.take(4, "sequence number")?;
@@ -77,10 +80,11 @@ fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Re
 fn generic(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = record.cursor();
     at.take(4, "sequence number")?;
+    let start = at.position();
     match bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) {
-        Some(family) => entries(record, at, family, record.header.subtype == 12, peers, sink),
-        None => {
-            sink.other_family();
+        Ok(family) => entries(record, at, family, record.header.subtype == 12, peers, sink),
+        Err(other) => {
+            sink.skipped(other, start);
             Ok(())
         }
     }
@@ -113,10 +117,10 @@ fn entries(
             sink.fault(FaultKind::PeerIndex { index, peers: peers.peers.len() }.at(index_at));
             continue;
         };
-        if !sink.wants(&peer, Some(index), family, true) {
+        let path = Path { prefix, id };
+        if !sink.wants(&peer, Some(index), &path, Mention::Listed) {
             continue;
         }
-        let path = Path { prefix, id };
         let route =
             Dumped { time: record.header.time, peer, path, width: AsWidth::Four, family, next_hop: None };
         if let Err(fault) = route.tell(record, from, len, sink) {
@@ -124,7 +128,7 @@ fn entries(
         }
     }
     if !at.is_empty() {
-        sink.fault(FaultKind::Behind(at.remaining()).at(at.position()));
+        sink.fault(FaultKind::Surplus(at.remaining()).at(at.position()));
     }
     Ok(())
 }

@@ -30,14 +30,14 @@ pub(crate) fn nlri(prefix: &str) -> Vec<u8> {
     nlri
 }
 
-fn octets(address: &str) -> Vec<u8> {
+pub(super) fn octets(address: &str) -> Vec<u8> {
     match address.parse().unwrap() {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
 }
 
-fn attribute(flags: u8, kind: u8, value: &[u8]) -> Vec<u8> {
+pub(super) fn attribute(flags: u8, kind: u8, value: &[u8]) -> Vec<u8> {
     let mut attribute = vec![flags, kind, value.len() as u8];
     attribute.extend(value);
     attribute
@@ -141,12 +141,23 @@ pub(crate) fn state(peer: &str, before: u8, after: u8) -> Vec<u8> {
     record(16, 5, &[session(peer, 64_501, true), vec![0, before, 0, after]].concat())
 }
 
-/// What a decoder tells, a line each.
+/// `BGP_UPDATE` of RFC 6396 appendix B.2: the body of the message alone.
+pub(crate) fn legacy_update(peer: &str, asn: u16, message: &[u8]) -> Vec<u8> {
+    let ends = [&asn.to_be_bytes()[..], &octets(peer), &[0x33, 0x33], &octets("192.0.2.255")].concat();
+    record(5, 1, &[&ends[..], &message[19..]].concat())
+}
+
+/// `BGP_STATE_CHANGE` of RFC 6396 appendix B.2, which has the peer's end only.
+pub(crate) fn legacy_state(peer: &str, asn: u16, before: u8, after: u8) -> Vec<u8> {
+    record(5, 3, &[&asn.to_be_bytes()[..], &octets(peer), &[0, before, 0, after]].concat())
+}
+
+/// What a decoder reports, a line each.
 #[derive(Default)]
 struct Told(Vec<String>);
 
 impl Sink for Told {
-    fn wants(&mut self, _: &Peer, _: Option<u16>, _: Family, _: bool) -> bool {
+    fn wants(&mut self, _: &Peer, _: Option<u16>, _: &Path, _: Mention) -> bool {
         true
     }
 
@@ -171,13 +182,13 @@ impl Sink for Told {
         self.0.push(fault.to_string());
     }
 
-    fn other_family(&mut self) {
-        self.0.push("other".to_owned());
+    fn skipped(&mut self, kind: Skipped, offset: usize) {
+        self.0.push(format!("byte {offset}: {kind}"));
     }
 }
 
 /// What the records say.
-fn told(bytes: &[u8]) -> Vec<String> {
+pub(super) fn told(bytes: &[u8]) -> Vec<String> {
     let mut told = Told::default();
     let mut peers = None;
     let mut rest = bytes;
@@ -234,7 +245,7 @@ fn table_dumps_of_both_versions() {
 fn faults_of_table_dumps() {
     let good = attributes(1, 4, "192.0.2.9");
     let rib_alone = rib("10.0.0.0/8", &[(0, None, good.clone())]);
-    assert_eq!(told(&rib_alone), ["byte 16: no list of peers came before this record"]);
+    assert_eq!(told(&rib_alone), ["byte 16: no list of peers precedes this record"]);
     let peers = peer_table(&["192.0.2.1"]);
     let without_next_hop = attribute(0x40, 1, &[0]);
     let short = [0x40, 2, 200, 1].to_vec();
@@ -245,17 +256,17 @@ fn faults_of_table_dumps() {
     assert_eq!(
         told(&bytes.concat()),
         [
-            "byte 20: peer 3 of a list of 1, which count from 0",
+            "byte 20: peer 3 is not in the list of 1 peers (numbered from 0)",
             "byte 56: the mandatory attribute AS_PATH is missing",
-            "byte 56: a route without next hop; the peer's address stands for it",
+            "byte 56: route without a next hop; the peer's address is used instead",
             "192.0.2.1 + 10.0.0.0/8 via 192.0.2.1 (?)",
-            "byte 71: attribute: 200 bytes are wanted, 1 are left",
+            "byte 71: attribute: 200 bytes needed, 1 left",
         ]
     );
     // Multicast, and a subtype that does not exist.
     let mut other = rib("10.0.0.0/8", &[(0, None, good)]);
     other[7] = 3;
-    assert_eq!(told(&[peers.clone(), other.clone()].concat()), ["other"]);
+    assert_eq!(told(&[peers.clone(), other.clone()].concat()), ["byte 6: IPv4 multicast"]);
     let mut body = rib("10.0.0.0/8", &[]);
     body[16] = 33;
     assert_eq!(
@@ -299,6 +310,7 @@ fn updates_and_sessions() {
     assert_eq!(
         told(&bytes.concat()),
         [
+            "byte 32: session state changes",
             "192.0.2.1 - 10.0.0.0/8",
             "192.0.2.1 + 10.0.0.0/9 via 192.0.2.9 (2)",
             "2001:db8::1 - 2001:db8:1::/48",
@@ -307,7 +319,8 @@ fn updates_and_sessions() {
             "192.0.2.1 + 0.0.0.0/0 #2 via 192.0.2.9 (2)",
             "192.0.2.1 - 10.1.0.0/16",
             "192.0.2.1 + 10.2.0.0/16 via 192.0.2.9 (2)",
-            "other",
+            "byte 6: BGP4MP local messages",
+            "byte 50: BGP KEEPALIVE",
             "192.0.2.1 ends",
         ]
     );
@@ -323,14 +336,17 @@ fn faults_of_updates() {
         told(&bits),
         [
             "192.0.2.1 + 11.8.0.0/13 via 192.0.2.9 (2)",
-            "byte 79: bits are set behind the prefix; it is read as 11.8.0.0/13",
+            "byte 79: bits set after the prefix length; read as 11.8.0.0/13",
         ]
     );
     // Path identifiers of a session that does not declare them; a default route is none.
     let ids = [&[0, 0, 0, 1][..], &nlri("172.16.0.0/24"), &[0, 0, 0, 2], &nlri("172.16.1.0/24")].concat();
     let told_ids = told(&message(peer, 4, &update(&[], &announced, &ids)));
     assert_eq!(told_ids[0], "192.0.2.1 + 172.16.0.0/24 #1 via 192.0.2.9 (2)");
-    assert_eq!(told_ids[2], "byte 79: prefixes have path identifiers that are not declared");
+    assert_eq!(
+        told_ids[2],
+        "byte 79: path identifiers are present but not declared; the prefixes are read with them"
+    );
     let default =
         message(peer, 4, &update(&[], &announced, &[nlri("0.0.0.0/0"), nlri("10.0.0.0/8")].concat()));
     assert_eq!(told(&default).len(), 2);
@@ -338,19 +354,22 @@ fn faults_of_updates() {
     let broken = message(peer, 4, &update(&[], &[0x40, 1], &nlri("10.0.0.0/8")));
     assert_eq!(
         told(&broken),
-        ["192.0.2.1 - 10.0.0.0/8", "byte 57: attribute length: 1 bytes are wanted, 0 are left"]
+        ["192.0.2.1 - 10.0.0.0/8", "byte 57: attribute length: 1 bytes needed, 0 left"]
     );
     let no_next_hop = message(peer, 4, &update(&[], &announced[..announced.len() - 7], &nlri("10.0.0.0/8")));
-    assert_eq!(told(&no_next_hop), ["192.0.2.1 - 10.0.0.0/8", "byte 72: a route without next hop"]);
+    assert_eq!(told(&no_next_hop), ["192.0.2.1 - 10.0.0.0/8", "byte 72: route without a next hop"]);
     let mut long = update(&[], &announced, &nlri("10.0.0.0/8"));
     long[17] += 1;
-    assert_eq!(told(&message(peer, 4, &long)), ["byte 48: a message of 50 bytes in a place of 49"]);
+    assert_eq!(
+        told(&message(peer, 4, &long)),
+        ["byte 48: message length 50 does not fit: 49 bytes are present"]
+    );
     let mut kind = update(&[], &[], &[]);
     (kind[0], kind[18]) = (0, 9);
     let faults = told(&message(peer, 4, &kind));
     assert_eq!(
         faults,
-        ["byte 32: the message does not begin with the marker", "byte 50: message type 9 is none of BGP's"]
+        ["byte 32: the message does not begin with the BGP marker", "byte 50: unknown BGP message type 9"]
     );
     // Flags and lengths that the library finds wrong.
     let odd = [attribute(0xc0, 1, &[0]), announced[4..].to_vec()].concat();
