@@ -154,7 +154,7 @@ fn routes_are_shown_with_what_is_around_and_inside() {
     let bad = files.folder.write("bad.txt", "10.0.0.0/8\nx\n");
     let bad = show(&["--prefix-file", bad.to_str().unwrap()]);
     assert_eq!(bad.code, 3);
-    assert!(bad.err.contains("bad.txt:2: unexpected 'x'"), "{}", bad.err);
+    assert!(bad.err.contains("bad.txt:2: not an IP address: unexpected 'x'"), "{}", bad.err);
     assert_eq!(
         run(&["route", "get", "-q", "-t", &files.dump, "10.1.2.3"]).out,
         "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n"

@@ -91,10 +91,10 @@ fn lines_that_are_no_address_have_empty_rows_in_their_place() {
     );
     assert_eq!(
         run.err,
-        "warning: line 2 is no address: unexpected 'h' (at byte 0): 'hello'\n\
+        "warning: line 2: 'hello' is not an IP address (unexpected 'h')\n\
          warning: line 3 is empty\n\
-         warning: line 4 is no address: a part of an IPv4 address is above 255 (at byte 7): '10.0.0.256'\n\
-         warning: line 5 is no address: the address ends early (at byte 3): '1:2'\n"
+         warning: line 4: '10.0.0.256' is not an IP address (a number is above 255)\n\
+         warning: line 5: '1:2' is not an IP address (too short)\n"
     );
     assert_eq!(run.code, 3);
     let text = lookup(&[], "hello\n192.0.2.1\n");
@@ -106,8 +106,8 @@ fn many_bad_lines_are_counted_and_cannot_harm_a_terminal() {
     let run = lookup(&[], "\x1b[31m\n".repeat(1234));
     let lines: Vec<&str> = run.err.lines().collect();
     assert_eq!(lines.len(), 6);
-    assert_eq!(lines[0], "warning: line 1 is no address: unexpected '\\x1b' (at byte 0): '\\x1b[31m'");
-    assert_eq!(lines[5], "warning: 1,234 lines were no addresses in all");
+    assert_eq!(lines[0], "warning: line 1: '\\x1b[31m' is not an IP address (unexpected '\\x1b')");
+    assert_eq!(lines[5], "warning: 1,234 lines in all were not IP addresses");
     assert_eq!(run.out, "- not an address\n".repeat(1234));
     assert_eq!(run.code, 3);
     let quiet = lookup(&["--quiet"], "x\n");
@@ -124,7 +124,7 @@ fn addresses_as_arguments() {
     );
     assert_eq!(run.code, 0);
     let bad = lookup(&["192.0.2.1", "x"], "");
-    assert_eq!(bad.err, "warning: argument 2 is no address: unexpected 'x' (at byte 0): 'x'\n");
+    assert_eq!(bad.err, "warning: argument 2: 'x' is not an IP address (unexpected 'x')\n");
     assert_eq!((bad.out.as_str(), bad.code), ("192.0.2.1 192.0.2.0/24 via 64500\n- not an address\n", 3));
 }
 

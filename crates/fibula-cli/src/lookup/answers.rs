@@ -86,7 +86,7 @@ impl<'a, W: Write> Answers<'a, W> {
             Line::Text(text) => {
                 let text = text.trim_ascii();
                 if let Err(error) = self.block.push(text) {
-                    self.bad(text, &error);
+                    self.bad(text, &error.reason());
                 }
             }
             Line::TooLong(start) => self.bad(start, &format_args!("more than {LINE_LIMIT_BYTES} bytes")),
@@ -104,7 +104,8 @@ impl<'a, W: Write> Answers<'a, W> {
                 self.messages.warning(format_args!("{input} {number} is empty"));
             } else {
                 let text = excerpt(text);
-                self.messages.warning(format_args!("{input} {number} is no address: {reason}: {text}"));
+                self.messages
+                    .warning(format_args!("{input} {number}: {text} is not an IP address ({reason})"));
             }
         }
     }
@@ -123,7 +124,7 @@ impl<'a, W: Write> Answers<'a, W> {
         let Tally { bad, .. } = self.tally;
         if bad > REPORTED {
             let inputs = format!("{}s", self.input);
-            self.messages.warning(format_args!("{} {inputs} were no addresses in all", thousands(bad)));
+            self.messages.warning(format_args!("{} {inputs} in all were not IP addresses", thousands(bad)));
         }
         Ok(())
     }

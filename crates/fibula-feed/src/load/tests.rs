@@ -103,7 +103,7 @@ fn bad_lines_are_counted_and_the_rest_is_loaded() {
     assert_eq!(first.to_string(), "tables/x.txt:2:10: prefix length 33 is above the 32 bits of IPv4");
     assert_eq!((first.name(), first.line(), first.error().column()), ("tables/x.txt", 2, 10));
     assert_eq!(first.excerpt(), "10.0.0.0/33 1");
-    assert_eq!(report.first_bad[4].to_string(), "tables/x.txt:6:1: unexpected 'x'");
+    assert_eq!(report.first_bad[4].to_string(), "tables/x.txt:6:1: not an IP address: unexpected 'x'");
     assert_eq!(report.first_bad[4].excerpt(), "x\\x1b[31m y");
 
     let error = read_with(text.as_bytes(), &strict()).unwrap_err();

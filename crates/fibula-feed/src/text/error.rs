@@ -77,7 +77,9 @@ impl fmt::Display for Reason {
         match self.0 {
             LineErrorKind::Prefix(error) => error.reason().fmt(f),
             LineErrorKind::NoNextHop => f.write_str("no next hop behind the prefix"),
-            LineErrorKind::NextHopAddress(error) => write!(f, "in the next hop: {}", error.reason()),
+            LineErrorKind::NextHopAddress(error) => {
+                write!(f, "the next hop is not an IP address: {}", error.reason())
+            },
             LineErrorKind::NotANextHop => {
                 f.write_str("the next hop is neither a number, nor an address, nor a list of AS numbers")
             }
@@ -90,7 +92,9 @@ impl fmt::Display for Reason {
             LineErrorKind::MissingField(what) => write!(f, "the line ends before its {what}"),
             LineErrorKind::NotATime => f.write_str("the time is no number of seconds"),
             LineErrorKind::NotAWord { wanted } => write!(f, "{wanted} is wanted here"),
-            LineErrorKind::Address(error) => write!(f, "in the peer: {}", error.reason()),
+            LineErrorKind::Address(error) => {
+                write!(f, "the peer is not an IP address: {}", error.reason())
+            },
             LineErrorKind::OtherKind => f.write_str(
                 "a line with a peer in a table without, or the other way round: which of them counts is not known",
             ),

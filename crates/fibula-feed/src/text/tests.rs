@@ -90,15 +90,12 @@ fn blank_lines_and_comments_hold_nothing() {
 fn errors_of_prefix_and_next_hop() {
     assert_eq!(error("1.0.0.0/33 78"), "column 9: prefix length 33 is above the 32 bits of IPv4");
     assert_eq!(error("  ::/129 78"), "column 6: prefix length 129 is above the 128 bits of IPv6");
-    assert_eq!(
-        error("1.0.0.1/24 78"),
-        "column 8: bits are set behind the first 24: mask them, or mend the length"
-    );
-    assert_eq!(error("1.0.0/24 78"), "column 6: the address ends early");
-    assert_eq!(error(" 1.0.0.256/24 78"), "column 8: a part of an IPv4 address is above 255");
-    assert_eq!(error("1.0.0.0/ 78"), "column 9: no prefix length behind '/'");
+    assert_eq!(error("1.0.0.1/24 78"), "column 8: host bits set after /24; did you mean 1.0.0.0/24?");
+    assert_eq!(error("1.0.0/24 78"), "column 6: not an IP address: too short");
+    assert_eq!(error(" 1.0.0.256/24 78"), "column 8: not an IP address: a number is above 255");
+    assert_eq!(error("1.0.0.0/ 78"), "column 9: no prefix length after '/'");
     assert_eq!(error("1.0.0.0/2x 78"), "column 10: unexpected 'x' in the prefix length");
-    assert_eq!(error("default 78"), "column 1: unexpected 'd'");
+    assert_eq!(error("default 78"), "column 1: not an IP address: unexpected 'd'");
     for (line, column) in [("1.0.0.0/24", 11), ("1.0.0.0/24  \r", 11), ("1.0.0.0/24 via ", 15)] {
         assert_eq!(error(line), format!("column {column}: no next hop behind the prefix"));
     }
@@ -109,9 +106,12 @@ fn errors_of_prefix_and_next_hop() {
     assert_eq!(error("1.0.0.0/24 4294967296"), "column 12: the next hop is a number above 4294967295");
     assert_eq!(
         error("1.0.0.0/24 192.0.2.300"),
-        "column 20: in the next hop: a part of an IPv4 address is above 255"
+        "column 20: the next hop is not an IP address: a number is above 255"
     );
-    assert_eq!(error("1.0.0.0/24 via fe80::1%1"), "column 23: in the next hop: unexpected '%'");
+    assert_eq!(
+        error("1.0.0.0/24 via fe80::1%1"),
+        "column 23: the next hop is not an IP address: unexpected '%'"
+    );
     let more = "there is more on the line than a prefix and a next hop";
     assert_eq!(error("1.0.0.0/24 78 79"), format!("column 15: {more}"));
     assert_eq!(error("1.0.0.0/24 via 78 79 80"), format!("column 19: {more}"));
@@ -123,12 +123,9 @@ fn errors_of_prefix_and_next_hop() {
 fn errors_of_address_length_and_origins() {
     assert_eq!(error("1.0.0.0\t33\t1"), "column 9: prefix length 33 is above the 32 bits of IPv4");
     assert_eq!(error("1.0.0.0   2x 1"), "column 12: unexpected 'x' in the prefix length");
-    assert_eq!(error("1.0.0 24 1"), "column 6: the address ends early");
-    assert_eq!(error(" 1.0.x.0 24 1"), "column 6: unexpected 'x'");
-    assert_eq!(
-        error("1.0.0.1  24 1"),
-        "column 10: bits are set behind the first 24: mask them, or mend the length"
-    );
+    assert_eq!(error("1.0.0 24 1"), "column 6: not an IP address: too short");
+    assert_eq!(error(" 1.0.x.0 24 1"), "column 6: not an IP address: unexpected 'x'");
+    assert_eq!(error("1.0.0.1  24 1"), "column 10: host bits set after /24; did you mean 1.0.0.0/24?");
     for (line, column) in [
         ("1.0.0.0 24 x", 12),
         ("1.0.0.0 24 1_x", 14),
@@ -144,7 +141,7 @@ fn errors_of_address_length_and_origins() {
     assert_eq!(error("1.0.0.0 24 4294967296"), "column 12: an AS number is above 4294967295");
     assert_eq!(error("1.0.0.0 24 1 2"), "column 14: there is more on the line than a prefix and a next hop");
     let long = format!("{} 24 1", "1".repeat(100));
-    assert_eq!(error(&long), "column 1: a part of an IPv4 address is above 255");
+    assert_eq!(error(&long), "column 1: not an IP address: a number is above 255");
 }
 
 #[test]

@@ -1,25 +1,25 @@
-//! A block of addresses: the first `len` bits are given, the rest is free.
+//! Prefixes: blocks of addresses that share their first `len` bits.
 
 use core::fmt;
 use core::str::FromStr;
 
-use super::key::Key;
+use super::key::{Family, Key};
 use super::text::AddressError;
 
-/// A prefix: an address whose bits behind the first [`len`](Self::len) are zero, by construction.
+/// A block of addresses that share their first [`len`](Self::len) bits.
 ///
-/// Ordered by address, then by length: a prefix comes right before what it contains. 8 bytes for IPv4,
-/// at most 32 for IPv6.
+/// All bits after those are zero, by construction. Ordered by address, then by length: a prefix sorts before
+/// everything it contains. Takes 8 bytes for IPv4, at most 32 for IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix<K> {
     addr: K,
     len: u8,
 }
 
-/// What to do with an address that has bits set behind the prefix length (`10.0.0.1/8`).
+/// What to do with an address that has bits set after the prefix length (`10.0.0.1/8`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HostBits {
-    /// They are an error: more often than not the line is wrong.
+    /// Return an error: more often than not it is a mistake.
     #[default]
     Refuse,
     /// Clear them.
@@ -30,20 +30,20 @@ impl<K: Key> Prefix<K> {
     /// The whole address space, `0.0.0.0/0` or `::/0`.
     pub const ALL: Self = Self { addr: K::ZERO, len: 0 };
 
-    /// The prefix of `len` bits at `addr`, whose other bits must be zero.
+    /// Returns the prefix of `len` bits at `addr`, whose other bits must be zero.
     ///
     /// # Errors
-    /// When `len` exceeds the width of the family, or `addr` has bits set behind it.
+    /// When `len` exceeds the width of the family, or `addr` has bits set after it.
     pub fn new(addr: K, len: u8) -> Result<Self, PrefixError> {
         let prefix = Self::masked(addr, len)?;
         if prefix.addr == addr {
             Ok(prefix)
         } else {
-            Err(PrefixError { kind: PrefixErrorKind::HostBits { len }, offset: None })
+            Err(PrefixError { kind: PrefixErrorKind::host_bits(prefix), offset: None })
         }
     }
 
-    /// The prefix of `len` bits that contains `addr`.
+    /// Returns the prefix of `len` bits that contains `addr`.
     ///
     /// # Errors
     /// When `len` exceeds the width of the family.
@@ -54,34 +54,34 @@ impl<K: Key> Prefix<K> {
         Ok(Self::of(addr, len))
     }
 
-    /// The prefix of `len` bits that contains `addr`, for a `len` known to be at most [`Key::BITS`].
+    /// Returns the prefix of `len` bits that contains `addr`, for a `len` known to be at most [`Key::BITS`].
     #[inline]
     pub(crate) fn of(addr: K, len: u8) -> Self {
         Self { addr: addr.and(K::mask(len)), len }
     }
 
-    /// The prefix that holds this address alone.
+    /// Returns the prefix that contains this address alone.
     #[inline]
     #[must_use]
     pub fn host(addr: K) -> Self {
         Self { addr, len: K::BITS }
     }
 
-    /// The first address of the block.
+    /// Returns the first address of the block.
     #[inline]
     #[must_use]
     pub fn addr(self) -> K {
         self.addr
     }
 
-    /// The last address of the block.
+    /// Returns the last address of the block.
     #[inline]
     #[must_use]
     pub fn last(self) -> K {
         self.addr.or(K::mask(self.len).not())
     }
 
-    /// Number of leading bits that are given, 0 to [`Key::BITS`].
+    /// Returns the prefix length, 0 to [`Key::BITS`].
     #[inline]
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a prefix length, not a number of elements")]
@@ -89,28 +89,28 @@ impl<K: Key> Prefix<K> {
         self.len
     }
 
-    /// Whether `addr` lies in the block.
+    /// Returns whether `addr` is in the block.
     #[inline]
     #[must_use]
     pub fn contains(self, addr: K) -> bool {
         addr.and(K::mask(self.len)) == self.addr
     }
 
-    /// Whether `other` lies in the block; every prefix covers itself.
+    /// Returns whether all of `other` is in the block; every prefix covers itself.
     #[inline]
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         self.len <= other.len && self.contains(other.addr)
     }
 
-    /// Whether the two have an address in common, which means that one covers the other.
+    /// Returns whether the two have an address in common, which means that one covers the other.
     #[inline]
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.addr.xor(other.addr).and(K::mask(self.len.min(other.len))) == K::ZERO
     }
 
-    /// The lower and upper half of the block, none of a host prefix.
+    /// Returns the lower and upper half of the block; a host prefix has none.
     #[must_use]
     pub fn halves(self) -> Option<(Self, Self)> {
         if self.len == K::BITS {
@@ -124,7 +124,7 @@ impl<K: Key> Prefix<K> {
     /// Reads `address/length`; an address alone is a host prefix.
     ///
     /// # Errors
-    /// Says what is wrong and at which byte.
+    /// What is wrong, and at which byte.
     pub fn parse(text: &[u8], host_bits: HostBits) -> Result<Self, PrefixError> {
         let Some(slash) = text.iter().position(|&byte| byte == b'/') else {
             return match K::parse(text) {
@@ -137,7 +137,7 @@ impl<K: Key> Prefix<K> {
         let len = parse_len::<K>(&text[slash + 1..], slash + 1)?;
         let prefix = Self::of(addr, len);
         if prefix.addr != addr && host_bits == HostBits::Refuse {
-            return Err(PrefixError::at(PrefixErrorKind::HostBits { len }, slash));
+            return Err(PrefixError::at(PrefixErrorKind::host_bits(prefix), slash));
         }
         Ok(prefix)
     }
@@ -175,7 +175,7 @@ impl<K: Key> FromStr for Prefix<K> {
     }
 }
 
-/// Why something is no prefix.
+/// Why something is not a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefixError {
     kind: PrefixErrorKind,
@@ -187,13 +187,26 @@ enum PrefixErrorKind {
     Address(AddressError),
     NoLength,
     NotADigit(u8),
-    TooLong { len: u32, limit: u8, family: super::Family },
-    HostBits { len: u8 },
+    TooLong {
+        len: u32,
+        limit: u8,
+        family: Family,
+    },
+    /// The prefix meant, perhaps, is that of `len` bits of `addr`.
+    HostBits {
+        addr: u128,
+        len: u8,
+        family: Family,
+    },
 }
 
 impl PrefixErrorKind {
     fn too_long<K: Key>(len: u32) -> Self {
         Self::TooLong { len, limit: K::BITS, family: K::FAMILY }
+    }
+
+    fn host_bits<K: Key>(masked: Prefix<K>) -> Self {
+        Self::HostBits { addr: masked.addr.to_bits(), len: masked.len, family: K::FAMILY }
     }
 }
 
@@ -202,19 +215,19 @@ impl PrefixError {
         Self { kind, offset: Some(offset) }
     }
 
-    /// Where in the text, in bytes from its start; none when the prefix did not come from text.
+    /// Returns the position of the fault, in bytes from the start of the text; none when the prefix was not text.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
     }
 
-    /// What is wrong, without the place.
+    /// Returns what is wrong, without the position.
     #[must_use]
     pub fn reason(&self) -> impl fmt::Display + use<> {
         self.kind
     }
 
-    /// Whether the only fault was bits set behind the prefix length, which [`HostBits::Mask`] forgives.
+    /// Returns whether the only fault was bits set after the prefix length, which [`HostBits::Mask`] accepts.
     #[must_use]
     pub fn is_host_bits(&self) -> bool {
         matches!(self.kind, PrefixErrorKind::HostBits { .. })
@@ -223,9 +236,9 @@ impl PrefixError {
 
 impl fmt::Display for PrefixErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(error) => error.reason().fmt(f),
-            Self::NoLength => f.write_str("no prefix length behind '/'"),
+        match *self {
+            Self::Address(error) => write!(f, "not an IP address: {}", error.reason()),
+            Self::NoLength => f.write_str("no prefix length after '/'"),
             Self::NotADigit(byte) => write!(f, "unexpected '{}' in the prefix length", byte.escape_ascii()),
             Self::TooLong { len: u32::MAX, limit, family } => {
                 write!(f, "the prefix length is far above the {limit} bits of {family}")
@@ -233,8 +246,13 @@ impl fmt::Display for PrefixErrorKind {
             Self::TooLong { len, limit, family } => {
                 write!(f, "prefix length {len} is above the {limit} bits of {family}")
             }
-            Self::HostBits { len } => {
-                write!(f, "bits are set behind the first {len}: mask them, or mend the length")
+            Self::HostBits { addr, len, family } => {
+                write!(f, "host bits set after /{len}")?;
+                match family {
+                    Family::Ipv4 => write!(f, "; did you mean {}/{len}?", u32::from_bits(addr).address()),
+                    Family::Ipv6 => write!(f, "; did you mean {}/{len}?", addr.address()),
+                    Family::Toy => Ok(()),
+                }
             }
         }
     }
@@ -262,13 +280,16 @@ mod tests {
     fn parsing_says_what_is_wrong_and_where() {
         let error = |text: &str| text.parse::<V4>().unwrap_err().to_string();
         assert_eq!(error("10.0.0.0/33"), "prefix length 33 is above the 32 bits of IPv4 (at byte 9)");
-        assert_eq!(error("10.0.0.0/"), "no prefix length behind '/' (at byte 9)");
+        assert_eq!(error("10.0.0.0/"), "no prefix length after '/' (at byte 9)");
         assert_eq!(error("10.0.0.0/8x"), "unexpected 'x' in the prefix length (at byte 10)");
+        assert_eq!(error("10.0.0.1/8"), "host bits set after /8; did you mean 10.0.0.0/8? (at byte 8)");
+        let v6 = "2001:db8::1/32".parse::<Prefix<u128>>().unwrap_err();
+        assert_eq!(v6.to_string(), "host bits set after /32; did you mean 2001:db8::/32? (at byte 11)");
         assert_eq!(
-            error("10.0.0.1/8"),
-            "bits are set behind the first 8: mask them, or mend the length (at byte 8)"
+            V4::new(1, 24).unwrap_err().to_string(),
+            "host bits set after /24; did you mean 0.0.0.0/24?"
         );
-        assert_eq!(error("10.0.0/8"), "the address ends early (at byte 6)");
+        assert_eq!(error("10.0.0/8"), "not an IP address: too short (at byte 6)");
         assert_eq!(
             error("10.0.0.0/4294967297"),
             "the prefix length is far above the 32 bits of IPv4 (at byte 9)"
@@ -276,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn host_bits_are_refused_or_masked_as_asked() {
+    fn host_bits_are_refused_or_masked() {
         assert!("10.0.0.1/8".parse::<V4>().unwrap_err().is_host_bits());
         let masked = V4::parse(b"10.0.0.1/8", HostBits::Mask).unwrap();
         assert_eq!(masked.to_string(), "10.0.0.0/8");

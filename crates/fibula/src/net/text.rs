@@ -1,12 +1,11 @@
 //! Reading addresses from bytes, saying what is wrong and where.
 //!
 //! The standard library's parsers accept the same language (RFC 4291 section 2.2 for IPv6, strict dotted
-//! decimal for IPv4) but cannot say where an address went wrong, and want UTF-8; a test holds the two
-//! against each other.
+//! decimal for IPv4) but do not say where an address went wrong, and take only UTF-8. A test compares the two.
 
 use core::fmt;
 
-/// Why a piece of text is no address. Offsets count bytes from the start of the text.
+/// Why a piece of text is not an IP address, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressError {
     kind: AddressErrorKind,
@@ -31,13 +30,13 @@ impl AddressError {
         Self { kind, offset }
     }
 
-    /// Where in the text, in bytes from its start, the address stopped making sense.
+    /// Returns the position of the fault, in bytes from the start of the text.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What is wrong, without the place.
+    /// Returns what is wrong, without the position: `too short`, `unexpected 'x'`.
     #[must_use]
     pub fn reason(&self) -> impl fmt::Display + use<> {
         self.kind
@@ -51,22 +50,22 @@ impl AddressError {
 impl fmt::Display for AddressErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("no address"),
+            Self::Empty => f.write_str("empty"),
             Self::Unexpected(byte) => write!(f, "unexpected '{}'", byte.escape_ascii()),
-            Self::EndsEarly => f.write_str("the address ends early"),
-            Self::OctetTooLarge => f.write_str("a part of an IPv4 address is above 255"),
-            Self::LeadingZero => f.write_str("a part of an IPv4 address starts with 0"),
-            Self::GroupTooLong => f.write_str("a group of an IPv6 address has more than 4 digits"),
-            Self::TooManyGroups => f.write_str("more than 8 groups in an IPv6 address"),
-            Self::SecondGap => f.write_str("a second '::' in an IPv6 address"),
-            Self::TooLarge(limit) => write!(f, "the number is above {limit}"),
+            Self::EndsEarly => f.write_str("too short"),
+            Self::OctetTooLarge => f.write_str("a number is above 255"),
+            Self::LeadingZero => f.write_str("a number has a leading zero"),
+            Self::GroupTooLong => f.write_str("a group has more than 4 digits"),
+            Self::TooManyGroups => f.write_str("more than 8 groups"),
+            Self::SecondGap => f.write_str("more than one '::'"),
+            Self::TooLarge(limit) => write!(f, "above {limit}"),
         }
     }
 }
 
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at byte {})", self.kind, self.offset)
+        write!(f, "not an IP address: {} (at byte {})", self.kind, self.offset)
     }
 }
 
@@ -82,7 +81,7 @@ pub(super) fn parse_ipv4(text: &[u8]) -> Result<u32, AddressError> {
     }
 }
 
-/// Reads the dotted-decimal address that `text` begins with; also where it ends.
+/// Reads the dotted-decimal address at the start of `text`; returns it and where it ends.
 #[inline]
 fn leading_ipv4(text: &[u8]) -> Result<(u32, usize), AddressError> {
     if text.is_empty() {
@@ -123,8 +122,8 @@ fn leading_ipv4(text: &[u8]) -> Result<(u32, usize), AddressError> {
     Ok((address, at))
 }
 
-/// Reads an IPv6 address in any of the forms of RFC 4291 section 2.2. Zone names (`%eth0`) are no part
-/// of an address and are refused.
+/// Reads an IPv6 address in any of the forms of RFC 4291 section 2.2. Zone names (`%eth0`) are refused: they
+/// are not part of an address.
 pub(super) fn parse_ipv6(text: &[u8]) -> Result<u128, AddressError> {
     if text.is_empty() {
         return Err(AddressError::new(AddressErrorKind::Empty, 0));
@@ -135,7 +134,7 @@ pub(super) fn parse_ipv6(text: &[u8]) -> Result<u128, AddressError> {
     };
     let mut address = 0u128;
     let mut groups = 0u32;
-    // Number of groups in front of the '::'.
+    // Number of groups before the '::'.
     let mut gap = None;
     let mut at = 0;
     if text.starts_with(b"::") {
@@ -191,12 +190,12 @@ pub(super) fn parse_ipv6(text: &[u8]) -> Result<u128, AddressError> {
     match gap {
         None if groups == 8 => Ok(address),
         None => Err(unexpected(text.len())),
-        // '::' stands for at least one group.
+        // '::' replaces at least one group.
         Some(_) if groups == 8 => Err(AddressError::new(AddressErrorKind::TooManyGroups, text.len())),
         Some(front) => {
-            let behind = groups - front;
+            let after = groups - front;
             // 1 to 8 groups are absent, so neither shift reaches the full width.
-            let low_mask = (1u128 << (16 * behind)) - 1;
+            let low_mask = (1u128 << (16 * after)) - 1;
             let high = if front == 0 { 0 } else { (address & !low_mask) << (16 * (8 - groups)) };
             Ok(high | address & low_mask)
         }
@@ -239,7 +238,7 @@ mod tests {
 
     #[test]
     fn every_short_text_is_read_as_the_standard_library_reads_it() {
-        // All strings up to six letters of an alphabet that holds every turning point of both grammars.
+        // All strings of up to six letters, with every character that decides anything in either grammar.
         let alphabet = b"0:1.f";
         let mut frontier = vec![String::new()];
         for _ in 0..6 {
@@ -320,15 +319,15 @@ mod tests {
     fn errors_say_what_and_where() {
         let v4 = |text: &str| parse_ipv4(text.as_bytes()).unwrap_err().to_string();
         let v6 = |text: &str| parse_ipv6(text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(v4("10.0.300.1"), "a part of an IPv4 address is above 255 (at byte 5)");
-        assert_eq!(v4("10.0.03.1"), "a part of an IPv4 address starts with 0 (at byte 5)");
-        assert_eq!(v4("10.0.1"), "the address ends early (at byte 6)");
-        assert_eq!(v4("10.0.1.1x"), "unexpected 'x' (at byte 8)");
-        assert_eq!(v4(""), "no address (at byte 0)");
-        assert_eq!(v6("1::2::3"), "a second '::' in an IPv6 address (at byte 4)");
-        assert_eq!(v6("12345::"), "a group of an IPv6 address has more than 4 digits (at byte 0)");
-        assert_eq!(v6("1:2:3:4:5:6:7:8:9"), "more than 8 groups in an IPv6 address (at byte 16)");
-        assert_eq!(v6("fe80::1%eth0"), "unexpected '%' (at byte 7)");
-        assert_eq!(v6("::1.2.300.4"), "a part of an IPv4 address is above 255 (at byte 6)");
+        assert_eq!(v4("10.0.300.1"), "not an IP address: a number is above 255 (at byte 5)");
+        assert_eq!(v4("10.0.03.1"), "not an IP address: a number has a leading zero (at byte 5)");
+        assert_eq!(v4("10.0.1"), "not an IP address: too short (at byte 6)");
+        assert_eq!(v4("10.0.1.1x"), "not an IP address: unexpected 'x' (at byte 8)");
+        assert_eq!(v4(""), "not an IP address: empty (at byte 0)");
+        assert_eq!(v6("1::2::3"), "not an IP address: more than one '::' (at byte 4)");
+        assert_eq!(v6("12345::"), "not an IP address: a group has more than 4 digits (at byte 0)");
+        assert_eq!(v6("1:2:3:4:5:6:7:8:9"), "not an IP address: more than 8 groups (at byte 16)");
+        assert_eq!(v6("fe80::1%eth0"), "not an IP address: unexpected '%' (at byte 7)");
+        assert_eq!(v6("::1.2.300.4"), "not an IP address: a number is above 255 (at byte 6)");
     }
 }
