@@ -14,9 +14,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use fibula::fib::dxr::{Dxr, Format, Options, Search};
-use fibula::fib::parts::ranges::Merge;
-use fibula::fib::planb::{Node8x64, PlanB, capacity};
+use fibula::fib::internals::{Dxr, Format, Node8x64, Options, PlanB, Search, capacity};
+use fibula::fib::ranges::Merge;
 use fibula::memory::Limits;
 use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, load};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fibula::fib::parts::ranges::{self, Merge, Range};
+use fibula::fib::ranges::{self, Merge, Range};
 use fibula::net::{Family, Key, NextHop, Prefix};
 use fibula::rib::Rib;
 use fibula_feed::Table;

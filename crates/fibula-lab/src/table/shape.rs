@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use fibula::fib::parts::ranges::{self, Merge};
+use fibula::fib::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
 /// The figures of a table.

@@ -1,14 +1,46 @@
-//! Lookup structures: what a table is compiled into so that addresses find their route fast.
+//! Lookup structures: a table compiled into a form that answers fast.
 //!
-//! [`Fib`] is what every structure answers, [`registry`] lists them all. A structure knows `net`, `memory`
-//! and [`parts`], never another structure and never the RIB: it is built from any [`Routes`](crate::net::Routes).
+//! - [`build`] builds the structure that is fastest for a table, [`registry`] any other by name.
+//! - [`Fib`] is what every structure can do: single lookups and batches. [`WithLength`] also returns the length of the
+//!   matched prefix.
+//! - [`ranges`] turns a table into disjoint ranges of addresses.
+//!
+//! The other modules are the chapters of the structures: idea, paper, picture of the memory, pseudo code, invariants,
+//! limits. Structures are built and used through [`Fib`] and the registry only; their types are private:
+//!
+//! ```compile_fail
+//! use fibula::fib::dxr::Dxr;
+//! ```
+//!
+//! A structure for one family does not compile for the other:
+//!
+//! ```compile_fail,E0599
+//! # use fibula::fib::internals::*;
+//! # let options = Options { k: 18, format: Format::Wide, search: Search::BranchFree };
+//! let routes = fibula::rib::Rib::<u128>::default();
+//! Dxr::build(&routes, options, Default::default());
+//! ```
+//!
+//! ```
+//! # use fibula::fib::internals::*;
+//! # let options = Options { k: 18, format: Format::Wide, search: Search::BranchFree };
+//! # let routes = fibula::rib::Rib::<u32>::default();
+//! # Dxr::build(&routes, options, Default::default());
+//! ```
+
+// A structure that the list below lacks is dead code.
+#![cfg_attr(
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
+    deny(dead_code)
+)]
 
 mod contract;
 mod matches;
-pub mod parts;
+mod parts;
 pub mod registry;
 
-// One folder a structure: a `mod` line here and its name in the list below.
+// One folder a structure: a `mod` line here and its name in the list below. The modules are public for their chapters;
+// nothing in them is.
 pub mod binary_trie;
 pub mod chunks;
 pub mod dir_24_8;
@@ -24,24 +56,40 @@ pub mod range_search;
 pub use crate::check::CheckError;
 pub use contract::{Applied, BuildError, Fib, Updatable};
 pub use matches::{Match, WithLength};
+pub use parts::ranges;
 
 use crate::auto::{self, Workload};
 use crate::memory::Limits;
 use crate::net::{Key, Routes};
 
-// The list, oracles first: tests, fuzz targets, benchmarks, the command and the documents follow from it.
+// The list, oracles first, each with the keys it serves: tests, fuzz targets, benchmarks, the command and the documents
+// follow from it.
 registry::algorithms! {
-    linear,
-    binary_trie,
-    radix,
-    range_search,
-    planb,
-    dir_24_8,
-    dxr,
-    poptrie,
-    chunks,
-    lines,
-    forest,
+    linear: Key,
+    binary_trie: Key,
+    radix: Key,
+    range_search: Key,
+    planb: Key,
+    dir_24_8: Ipv4Key,
+    dxr: Ipv4Key,
+    poptrie: Key,
+    chunks: Ipv4Key,
+    lines: Ipv4Key,
+    forest: Ipv6Key,
+}
+
+/// Structures by type, for `docs/papers.md`: it compares what DXR and PlanB consist of with the figures their papers
+/// print, which the registry does not know.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::dxr::geometry::Split;
+    pub use super::dxr::layout::Dxr;
+    pub use super::dxr::options::{Format, Options, Search};
+    pub use super::dxr::statistics::Statistics as DxrStatistics;
+    pub use super::planb::layout::{
+        Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, Word,
+    };
+    pub use super::planb::statistics::{Capacity, Statistics as PlanBStatistics, capacity};
 }
 
 /// Builds the structure that [`auto`] chooses for these routes, with default [`Limits`].

@@ -57,7 +57,7 @@ impl<K: Key> fmt::Debug for Algorithm<K> {
     }
 }
 
-/// The families a structure serves. Every structure also serves the toy widths, for the tests.
+/// The families a structure serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Families {
     /// IPv4 and IPv6.
@@ -126,16 +126,32 @@ impl Update {
     }
 }
 
-/// Makes the list of registry entries out of the names of modules.
+/// Makes the list of registry entries out of the names of modules, each with the keys that its structures serve.
 macro_rules! algorithms {
-    ($($module:ident,)*) => {
+    (@entries $module:ident: Key) => { $module::algorithms::<K>() };
+    (@entries $module:ident: Ipv4Key) => { registry::algorithms!(@entries $module: Ipv4Key, ForIpv4, if_ipv4) };
+    (@entries $module:ident: Ipv6Key) => { registry::algorithms!(@entries $module: Ipv6Key, ForIpv6, if_ipv6) };
+    (@entries $module:ident: $Keys:ident, $For:ident, $if_family:ident) => {{
+        struct Entries;
+        impl<K: crate::net::Key> crate::net::$For<K> for Entries {
+            type Output = Vec<registry::Algorithm<K>>;
+
+            fn call() -> Self::Output
+            where
+                K: crate::net::$Keys,
+            {
+                $module::algorithms::<K>()
+            }
+        }
+        K::$if_family::<Entries>().unwrap_or_default()
+    }};
+    ($($module:ident: $Keys:ident,)*) => {
         #[cfg(test)]
         const STRUCTURES: &[&str] = &[$(stringify!($module)),*];
 
         /// Returns all registry entries for keys of this kind, in the list's order.
-        ///
-        /// Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
-        /// of the toy widths where they are used.
+        // Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
+        // of the toy widths where they are used.
         #[must_use]
         pub fn algorithms<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
             #[inline(never)]
@@ -148,8 +164,7 @@ macro_rules! algorithms {
             }
             fn generic<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
                 let mut all = Vec::new();
-                $(all.extend($module::algorithms::<K>());)*
-                all.retain(|algorithm| algorithm.families.contains(K::FAMILY));
+                $(all.extend(registry::algorithms!(@entries $module: $Keys));)*
                 all
             }
             // A constant condition, so that the branch that is not taken is not compiled. The tests of this crate

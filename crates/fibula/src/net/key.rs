@@ -6,14 +6,15 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::text::{self, AddressError};
 
-/// The address families, and the toy widths that tests enumerate completely.
+/// The address families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// 32-bit addresses (RFC 791).
     Ipv4,
     /// 128-bit addresses (RFC 8200).
     Ipv6,
-    /// A space of a few bits, small enough that a test can ask every address of every table.
+    /// An address space of a few bits, small enough that a test can look up every address of every table.
+    #[doc(hidden)]
     Toy,
 }
 
@@ -46,7 +47,7 @@ mod sealed {
     impl<const WIDTH: u8> Sealed for super::Toy<WIDTH> {}
 }
 
-/// An address: `u32` for IPv4, `u128` for IPv6, [`Toy`] for tests. Bit 0 is the most significant one.
+/// An address: `u32` for IPv4, `u128` for IPv6. Bit 0 is the most significant one.
 ///
 /// Sealed, because structures rely on these operations being plain integer arithmetic.
 pub trait Key:
@@ -113,6 +114,20 @@ pub trait Key:
         None
     }
 
+    /// Calls `F` if these are [`Ipv4Key`]s.
+    #[doc(hidden)]
+    #[must_use]
+    fn if_ipv4<F: ForIpv4<Self>>() -> Option<F::Output> {
+        None
+    }
+
+    /// Calls `F` if these are [`Ipv6Key`]s.
+    #[doc(hidden)]
+    #[must_use]
+    fn if_ipv6<F: ForIpv6<Self>>() -> Option<F::Output> {
+        None
+    }
+
     /// Writes the address as people write it.
     fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Reads an address, the whole of `text` and nothing else, without leading or trailing blanks.
@@ -131,7 +146,45 @@ pub trait Key:
     }
 }
 
-/// An address that prints as people write it: `192.0.2.1`, `2001:db8::1`, toy keys as `5`.
+/// Keys of structures for IPv4 alone, which rely on at most 32 bits: `u32`.
+///
+/// Such a structure cannot be built over `u128`: that does not compile.
+pub trait Ipv4Key: Key {}
+
+impl Ipv4Key for u32 {}
+impl<const WIDTH: u8> Ipv4Key for Toy<WIDTH> {}
+
+/// Keys of structures for IPv6 alone: `u128`.
+pub trait Ipv6Key: Key {}
+
+impl Ipv6Key for u128 {}
+impl<const WIDTH: u8> Ipv6Key for Toy<WIDTH> {}
+
+/// A function over IPv4 keys, to be called where only [`Key`] is known.
+#[doc(hidden)]
+pub trait ForIpv4<K> {
+    /// What it returns.
+    type Output;
+
+    /// Calls it.
+    fn call() -> Self::Output
+    where
+        K: Ipv4Key;
+}
+
+/// A function over IPv6 keys, to be called where only [`Key`] is known.
+#[doc(hidden)]
+pub trait ForIpv6<K> {
+    /// What it returns.
+    type Output;
+
+    /// Calls it.
+    fn call() -> Self::Output
+    where
+        K: Ipv6Key;
+}
+
+/// An address that prints as people write it: `192.0.2.1`, `2001:db8::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address<K>(pub K);
 
@@ -142,7 +195,7 @@ impl<K: Key> fmt::Display for Address<K> {
 }
 
 macro_rules! integer_key {
-    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr, $as_ipv6:expr) => {
+    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr, $as_ipv6:expr, $if_family:ident: $For:ident) => {
         impl Key for $int {
             const BITS: u8 = <$int>::BITS as u8;
             const FAMILY: Family = $family;
@@ -241,6 +294,10 @@ macro_rules! integer_key {
                 as_ipv6(keys)
             }
 
+            fn $if_family<F: $For<Self>>() -> Option<F::Output> {
+                Some(F::call())
+            }
+
             fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&<$address>::from_bits(self), f)
             }
@@ -253,11 +310,12 @@ macro_rules! integer_key {
     };
 }
 
-integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None);
-integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys));
+integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None, if_ipv4: ForIpv4);
+integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys), if_ipv6: ForIpv6);
 
 /// A key of `WIDTH` bits, 1 to 16, so that a test can enumerate every address, every prefix and, in the
-/// smallest spaces, every table.
+/// smallest spaces, every table. Hidden: only tests need it, and every structure serves it.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Toy<const WIDTH: u8>(u16);
 
@@ -348,6 +406,14 @@ impl<const WIDTH: u8> Key for Toy<WIDTH> {
     #[inline]
     fn previous(self) -> Option<Self> {
         self.0.checked_sub(1).map(Self)
+    }
+
+    fn if_ipv4<F: ForIpv4<Self>>() -> Option<F::Output> {
+        Some(F::call())
+    }
+
+    fn if_ipv6<F: ForIpv6<Self>>() -> Option<F::Output> {
+        Some(F::call())
     }
 
     fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The vocabulary: keys, prefixes, next hops, routes, changes, batches. Knows nobody.
+//! The vocabulary: keys, prefixes, next hops, routes, changes, batches.
 
 mod batch;
 mod convert;
@@ -10,7 +10,9 @@ mod text;
 
 pub use batch::{Keys, Strided};
 pub use convert::{IpPrefix, parse_address};
-pub use key::{Address, Family, Key, Toy};
+pub use key::{Address, Family, Ipv4Key, Ipv6Key, Key};
+#[doc(hidden)]
+pub use key::{ForIpv4, ForIpv6, Toy};
 pub use prefix::{HostBits, Prefix, PrefixError};
 pub use route::{Change, NextHop, Route};
 pub use routes::{OrderError, RouteSlice, Routes};

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use fibula::fib::parts::ranges::{self, Merge};
+use fibula::fib::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
 use super::super::runner::BenchError;

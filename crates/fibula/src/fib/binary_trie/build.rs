@@ -13,7 +13,7 @@ impl<K: Key> BinaryTrie<K> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         let refused = |error| BuildError::memory(NAME, error);
         let mut nodes = budget.vec(1).map_err(refused)?;

@@ -19,7 +19,7 @@ const _: () = assert!(size_of::<Node>() == 12);
 
 /// The trie.
 #[derive(Debug)]
-pub struct BinaryTrie<K> {
+pub(crate) struct BinaryTrie<K> {
     /// Node 0 is the root.
     pub(super) nodes: Vec<Node>,
     /// First free node, chained through `children[0]`; `ROOT` for none.

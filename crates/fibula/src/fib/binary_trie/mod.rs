@@ -45,13 +45,13 @@ use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::BinaryTrie;
+pub(crate) use layout::BinaryTrie;
 
 const NAME: &str = "binary-trie";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "one bit a level; the oracle of large tables",

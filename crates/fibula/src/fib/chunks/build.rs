@@ -6,11 +6,11 @@ use crate::fib::BuildError;
 use crate::fib::parts::bitmap;
 use crate::fib::parts::overflow::{self, Area, DEEP, Entry, Level, append_values, width_of};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, Routes};
+use crate::net::{Ipv4Key, Routes};
 
 use super::{Chunks, NAME};
 
-impl<K: Key> Chunks<K> {
+impl<K: Ipv4Key> Chunks<K> {
     /// Builds the tables.
     ///
     /// # Errors
@@ -18,7 +18,7 @@ impl<K: Key> Chunks<K> {
     ///
     /// # Panics
     /// For keys of more than 32 bits.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         assert!(K::BITS <= 32, "{NAME} is for IPv4");
         let memory = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);

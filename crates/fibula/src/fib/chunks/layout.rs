@@ -9,7 +9,7 @@ use crate::net::Key;
 
 /// The engine.
 #[derive(Debug, Clone)]
-pub struct Chunks<K> {
+pub(crate) struct Chunks<K> {
     /// By the leading bits of the key: an [`Entry`].
     pub(super) direct: Buffer<u32>,
     /// Chunks, in front of each with deeper slots the place of its map in `below`, and padding.

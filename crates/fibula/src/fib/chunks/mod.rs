@@ -97,21 +97,18 @@ mod layout;
 mod lookup;
 mod scalar;
 
-use crate::net::{Family, Key};
+use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Chunks;
+pub(crate) use layout::Chunks;
 
 const NAME: &str = "chunks";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    if K::FAMILY == Family::Ipv6 {
-        return Vec::new();
-    }
+pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then the rank of the /24 in a bit map: small",

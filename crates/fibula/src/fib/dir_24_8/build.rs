@@ -7,12 +7,12 @@ use crate::fib::BuildError;
 use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::fib::parts::ranges::{self, Merge, Range};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, NextHop, Prefix, Route, Routes};
+use crate::net::{Ipv4Key, Key, NextHop, Prefix, Route, Routes};
 
 use super::layout::{NEXT_HOPS_MAX, PAD, SEGMENT, SEGMENTS_MAX};
 use super::{Dir248, NAME};
 
-impl<K: Key> Dir248<K> {
+impl<K: Ipv4Key> Dir248<K> {
     /// Builds the tables.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl<K: Key> Dir248<K> {
     ///
     /// # Panics
     /// For keys of more than 32 bits.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         assert!(K::BITS <= 32, "{NAME} is for IPv4");
         let memory = |error| BuildError::memory(NAME, error);
         let narrow = |route: Route<K>| if route.next_hop.id() <= Self::ID_MAX { Ok(()) } else { Err(()) };

@@ -7,7 +7,7 @@ use crate::net::Key;
 
 /// The two tables and the dictionary.
 #[derive(Debug, Clone)]
-pub struct Dir248<K> {
+pub(crate) struct Dir248<K> {
     /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number; and the [`PAD`].
     pub(super) first: Buffer<u16>,
     /// Codes, a segment behind the other; and the [`PAD`].

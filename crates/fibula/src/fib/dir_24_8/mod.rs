@@ -82,21 +82,18 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use crate::net::{Family, Key};
+use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Dir248;
+use layout::Dir248;
 
 const NAME: &str = "dir-24-8";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    if K::FAMILY == Family::Ipv6 {
-        return Vec::new();
-    }
+pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "one 16-bit entry a /24, segments of 256 behind it",

@@ -8,14 +8,14 @@ use crate::fib::BuildError;
 use crate::fib::parts::next_hop_dictionary::NextHopDictionary;
 use crate::fib::parts::ranges::{self, Merge, Range};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, NextHop, Prefix, Routes};
+use crate::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
 
 use super::geometry::{Geometry, Needs, Split};
 use super::layout::{Compact, Form, HALVES, SHORT, SHORT_CODE_BITS, Wide};
 use super::options::{Format, Options};
 use super::{Dxr, NAME};
 
-impl<K: Key> Dxr<K> {
+impl<K: Ipv4Key> Dxr<K> {
     /// Builds the structure.
     ///
     /// # Errors

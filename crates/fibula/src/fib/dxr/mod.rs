@@ -141,27 +141,25 @@
 
 mod build;
 mod check;
-mod geometry;
+pub(super) mod geometry;
 mod kernel;
-mod layout;
+pub(super) mod layout;
 mod lookup;
-mod options;
+pub(super) mod options;
 mod scalar;
-mod statistics;
+pub(super) mod statistics;
 #[cfg(test)]
 mod tests;
 
 use crate::memory::Limits;
-use crate::net::{Family, Key, Routes};
+use crate::net::{Family, Ipv4Key, Routes};
 use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 use super::{BuildError, Fib};
 
-pub use geometry::Split;
-pub use layout::Dxr;
-pub use options::{Format, Options, Search};
-pub use statistics::Statistics;
+use layout::Dxr;
+use options::{Format, Options, Search};
 
 const NAME: &str = "dxr";
 
@@ -187,10 +185,9 @@ macro_rules! line {
 /// The registry entries: every k of the paper, and the variants of ours at one k; for toy widths a few small
 /// forms.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     match (K::FAMILY, K::BITS) {
-        (Family::Ipv4, _) => ipv4_lines(),
-        (Family::Ipv6, _) => Vec::new(),
+        (Family::Ipv4 | Family::Ipv6, _) => ipv4_lines(),
         (Family::Toy, ..=3) => {
             vec![line!("dxr-1", 1, Stretched, EarlyStop), line!("dxr-1-wide", 1, Wide, BranchFree)]
         }
@@ -207,7 +204,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn ipv4_lines<K: Key>() -> Vec<Algorithm<K>> {
+fn ipv4_lines<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![
         line!("dxr-16", 16, Stretched, EarlyStop),
         line!("dxr-17", 17, Stretched, EarlyStop),
@@ -245,7 +242,7 @@ const fn limits(options: Options) -> Option<&'static str> {
     }
 }
 
-fn boxed<K: Key>(
+fn boxed<K: Ipv4Key>(
     routes: &dyn Routes<K>,
     options: Options,
     limits: Limits,

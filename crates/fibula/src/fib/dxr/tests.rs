@@ -4,19 +4,20 @@
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
 use crate::memory::Limits;
-use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use crate::net::{Ipv4Key, Key, NextHop, Prefix, Route, RouteSlice, Toy};
 
+use super::geometry::Split;
 use super::layout::{Form, SHORT};
 use super::scalar::Entries;
-use super::{Dxr, Format, Options, Search, Split};
+use super::{Dxr, Format, Options, Search};
 
 const DRAWN: Split = Split { size_bits: 12, position_bits: 19, shift: 0 };
 
-fn route<K: Key>(addr: u128, len: u8, id: u32) -> Route<K> {
+fn route<K: Ipv4Key>(addr: u128, len: u8, id: u32) -> Route<K> {
     Route::new(Prefix::new(K::from_bits(addr), len).unwrap(), NextHop::new(id).unwrap())
 }
 
-fn build<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Result<Dxr<K>, String> {
+fn build<K: Ipv4Key>(k: u8, format: Format, routes: &[Route<K>]) -> Result<Dxr<K>, String> {
     let options = Options { k, format, search: Search::EarlyStop };
     let fib = Dxr::build(&RouteSlice::new(routes).unwrap(), options, Limits::default());
     let fib = fib.map_err(|error| {
@@ -27,14 +28,14 @@ fn build<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Result<Dxr<K>, S
     Ok(fib)
 }
 
-fn branch_free<K: Key>(k: u8, format: Format, routes: &[Route<K>]) -> Dxr<K> {
+fn branch_free<K: Ipv4Key>(k: u8, format: Format, routes: &[Route<K>]) -> Dxr<K> {
     let options = Options { k, format, search: Search::BranchFree };
     Dxr::build(&RouteSlice::new(routes).unwrap(), options, Limits::default()).unwrap()
 }
 
 /// A chunk as it is stored: whether it is short, and base and next hop of each entry that is searched; one
 /// entry for a next hop in place.
-fn chunk<K: Key>(fib: &Dxr<K>, index: usize) -> (bool, Vec<(u16, u32)>) {
+fn chunk<K: Ipv4Key>(fib: &Dxr<K>, index: usize) -> (bool, Vec<(u16, u32)>) {
     let Form::Compact(form) = &fib.form else { panic!("not the paper's format") };
     let direct = form.direct(index);
     if let (true, word) = form.in_place(direct) {

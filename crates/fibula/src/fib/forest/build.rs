@@ -6,7 +6,7 @@ use crate::fib::BuildError;
 use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, NextHop, Routes};
+use crate::net::{Ipv6Key, Key, NextHop, Routes};
 use crate::simd::Nodes;
 
 use super::NAME;
@@ -26,12 +26,12 @@ const SLOT_BITS_MAX: u32 = 16;
 /// Direct entries that a table may have whatever its size.
 const ENTRIES_FREE: usize = 1 << 12;
 
-impl<K: Key> Forest<K> {
+impl<K: Ipv6Key> Forest<K> {
     /// Builds the engine.
     ///
     /// # Errors
     /// When memory runs out, and beyond 2^26 slots, 2^29 lines, 2^30 words of records or 2^30 blocks.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let mut intervals = Intervals::default();

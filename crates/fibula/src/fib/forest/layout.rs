@@ -103,7 +103,7 @@ pub(super) fn window(upper: u64) -> u32 {
 
 /// The engine.
 #[derive(Debug, Clone)]
-pub struct Forest<K> {
+pub(crate) struct Forest<K> {
     /// Leading bits that the direct table takes.
     pub(super) direct_bits: u32,
     /// The leading bits that its first entry is for.

@@ -133,21 +133,18 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use crate::net::{Family, Key};
+use crate::net::Ipv6Key;
 use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Forest;
+use layout::Forest;
 
 const NAME: &str = "forest";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    if K::FAMILY == Family::Ipv4 {
-        return Vec::new();
-    }
+pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then a small B+-tree with values in its leaves: fast",

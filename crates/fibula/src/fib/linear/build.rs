@@ -11,7 +11,7 @@ impl<K: Key> Linear<K> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         let refused = |error| BuildError::memory(NAME, error);
         let mut copy = budget.vec(routes.len()).map_err(refused)?;

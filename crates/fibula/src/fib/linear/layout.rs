@@ -5,7 +5,7 @@ use crate::net::Route;
 
 /// All routes, in no particular order.
 #[derive(Debug)]
-pub struct Linear<K> {
+pub(crate) struct Linear<K> {
     pub(super) routes: Vec<Route<K>>,
     pub(super) budget: Budget,
 }

@@ -28,13 +28,13 @@ use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Linear;
+use layout::Linear;
 
 const NAME: &str = "linear";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "scan of all routes; the oracle of small tables",

@@ -7,12 +7,12 @@ use crate::fib::parts::overflow::{
     self, Area, DEEP, Level, PADDING, Record, SLOTS_MAX, Windows, append_records, append_values, width_mask,
 };
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
-use crate::net::{Key, Prefix, Routes};
+use crate::net::{Ipv4Key, Key, Prefix, Routes};
 
 use super::layout::{WIDTHS, holds, line_words};
 use super::{Lines, NAME};
 
-impl<K: Key> Lines<K> {
+impl<K: Ipv4Key> Lines<K> {
     /// Builds the tables.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl<K: Key> Lines<K> {
     ///
     /// # Panics
     /// For keys of more than 32 bits.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         assert!(K::BITS <= 32, "{NAME} is for IPv4");
         let memory = |error| BuildError::memory(NAME, error);
         let width = width(routes);

@@ -8,7 +8,7 @@ use crate::net::Key;
 
 /// The engine.
 #[derive(Debug, Clone)]
-pub struct Lines<K> {
+pub(crate) struct Lines<K> {
     /// Binary logarithm of the bytes of a value, at most 2.
     pub(super) width: u32,
     /// By the leading bits of the key: the byte at which the line begins.
@@ -56,8 +56,8 @@ impl<K: Key> Lines<K> {
     }
 
     /// Bits of a value: 8, 16 or 32.
-    #[must_use]
-    pub fn value_bits(&self) -> u32 {
+    #[cfg(test)]
+    pub(super) fn value_bits(&self) -> u32 {
         8 << self.width
     }
 }

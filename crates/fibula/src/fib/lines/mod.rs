@@ -104,21 +104,18 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use crate::net::{Family, Key};
+use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Lines;
+pub(crate) use layout::Lines;
 
 const NAME: &str = "lines";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    if K::FAMILY == Family::Ipv6 {
-        return Vec::new();
-    }
+pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then one value a /24 in one cache line: fast",

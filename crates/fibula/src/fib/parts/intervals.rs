@@ -9,7 +9,7 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::ranges::{self, Merge, Range};
 
 /// A lower part: as wide as what lies behind the upper bits.
-pub trait Lower: Copy + Ord {
+pub(crate) trait Lower: Copy + Ord {
     /// The low bits of `bits`.
     fn truncate(bits: u128) -> Self;
 }
@@ -30,7 +30,7 @@ impl Lower for u128 {
 
 /// Where an interval leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leads {
+pub(crate) enum Leads {
     /// All its addresses go there.
     To(Option<NextHop>),
     /// It is one upper part, and this block of it says the rest.
@@ -39,13 +39,13 @@ pub enum Leads {
 
 /// The blocks, every one a run of pieces.
 #[derive(Debug, Clone)]
-pub struct Blocks<E> {
+pub(crate) struct Blocks<E> {
     /// First piece of each block.
-    pub first: Vec<u32>,
+    pub(crate) first: Vec<u32>,
     /// Last lower part of each piece; a block's last piece ends with the last lower part there is.
-    pub ends: Vec<E>,
+    pub(crate) ends: Vec<E>,
     /// Where each piece leads, 0 for nowhere.
-    pub next_hops: Vec<u32>,
+    pub(crate) next_hops: Vec<u32>,
 }
 
 impl<E> Default for Blocks<E> {
@@ -58,7 +58,7 @@ impl<E: Lower> Blocks<E> {
     /// The pieces of block `at`, as indices.
     #[inline]
     #[must_use]
-    pub fn pieces(&self, at: usize) -> core::ops::Range<usize> {
+    pub(crate) fn pieces(&self, at: usize) -> core::ops::Range<usize> {
         let end = self.first.get(at + 1).map_or(self.ends.len(), |&first| first as usize);
         self.first[at] as usize..end
     }
@@ -66,7 +66,7 @@ impl<E: Lower> Blocks<E> {
     /// Where block `at` leads for a lower part, 0 for nowhere.
     #[inline]
     #[must_use]
-    pub fn find(&self, at: usize, lower: E) -> u32 {
+    pub(crate) fn find(&self, at: usize, lower: E) -> u32 {
         let pieces = self.pieces(at);
         let ends = &self.ends[pieces.clone()];
         self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
@@ -76,7 +76,12 @@ impl<E: Lower> Blocks<E> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn push(&mut self, ends: &[E], next_hops: &[u32], budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub(crate) fn push(
+        &mut self,
+        ends: &[E],
+        next_hops: &[u32],
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
         budget.push(&mut self.first, self.ends.len() as u32)?;
         budget.reserve(&mut self.ends, ends.len())?;
         self.ends.extend_from_slice(ends);
@@ -86,7 +91,7 @@ impl<E: Lower> Blocks<E> {
     }
 
     /// Frees them.
-    pub fn free(&mut self, budget: &mut Budget) {
+    pub(crate) fn free(&mut self, budget: &mut Budget) {
         let Self { first, ends, next_hops } = core::mem::take(self);
         budget.free(first);
         budget.free(ends);
@@ -94,7 +99,7 @@ impl<E: Lower> Blocks<E> {
     }
 
     /// Gives spare capacity back.
-    pub fn shrink(&mut self, budget: &mut Budget) {
+    pub(crate) fn shrink(&mut self, budget: &mut Budget) {
         budget.shrink(&mut self.first);
         budget.shrink(&mut self.ends);
         budget.shrink(&mut self.next_hops);
@@ -102,7 +107,7 @@ impl<E: Lower> Blocks<E> {
 
     /// What they take.
     #[must_use]
-    pub fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> Memory {
         memory::of(&self.first) + memory::of(&self.ends) + memory::of(&self.next_hops)
     }
 }
@@ -110,20 +115,20 @@ impl<E: Lower> Blocks<E> {
 /// The first `bits` bits of a key, at most 64.
 #[inline]
 #[must_use]
-pub fn upper<K: Key>(key: K, bits: u8) -> u64 {
+pub(crate) fn upper<K: Key>(key: K, bits: u8) -> u64 {
     (key.to_bits() >> (K::BITS - bits)) as u64
 }
 
 /// What follows them.
 #[inline]
 #[must_use]
-pub fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
+pub(crate) fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
     E::truncate(key.to_bits() & lower_bits::<K>(bits))
 }
 
 /// The last lower part behind `bits` bits.
 #[must_use]
-pub fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
+pub(crate) fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
     E::truncate(lower_bits::<K>(bits))
 }
 
@@ -136,7 +141,7 @@ const fn lower_bits<K: Key>(bits: u8) -> u128 {
 ///
 /// # Errors
 /// When memory runs out.
-pub fn split<K: Key, E: Lower>(
+pub(crate) fn split<K: Key, E: Lower>(
     routes: &dyn Routes<K>,
     merge: Merge,
     bits: u8,

@@ -7,7 +7,7 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::net::NextHop;
 
 /// Code of "no route".
-pub const NO_ROUTE: u32 = 0;
+pub(crate) const NO_ROUTE: u32 = 0;
 
 /// A next hop that has a code.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ struct Coded {
 
 /// Next hops numbered in the order of their first use, and how often each was used.
 #[derive(Debug)]
-pub struct NextHopDictionary {
+pub(crate) struct NextHopDictionary {
     /// By code; 0 is no route.
     coded: Vec<Coded>,
     /// Open addressing: codes, 0 where free; a power of two long.
@@ -32,7 +32,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
+    pub(crate) fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let mut coded = budget.vec(8)?;
         coded.push(Coded { id: 0, uses: 0 });
         Ok(Self { coded, slots: free_slots(budget, 16)? })
@@ -41,7 +41,7 @@ impl NextHopDictionary {
     /// Number of codes, that of no route included.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "no route always has a code")]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.coded.len()
     }
 
@@ -49,7 +49,11 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn code(&mut self, next_hop: Option<NextHop>, budget: &mut Budget) -> Result<u32, OutOfMemory> {
+    pub(crate) fn code(
+        &mut self,
+        next_hop: Option<NextHop>,
+        budget: &mut Budget,
+    ) -> Result<u32, OutOfMemory> {
         let Some(next_hop) = next_hop else { return Ok(NO_ROUTE) };
         let at = self.slot(next_hop.id());
         let code = self.slots[at];
@@ -93,7 +97,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn by_popularity(&mut self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+    pub(crate) fn by_popularity(&mut self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
         let mut order = budget.vec::<u32>(self.coded.len())?;
         order.extend(0..self.coded.len() as u32);
         order[1..].sort_unstable_by_key(|&code| (u32::MAX - self.coded[code as usize].uses, code));
@@ -113,7 +117,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn into_next_hops(self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+    pub(crate) fn into_next_hops(self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
         budget.free(self.slots);
         let mut next_hops = budget.vec(self.coded.len())?;
         next_hops.extend(self.coded.iter().map(|coded| coded.id));

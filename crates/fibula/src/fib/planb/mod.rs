@@ -94,10 +94,10 @@
 mod build;
 mod check;
 mod kernel;
-mod layout;
+pub(super) mod layout;
 mod lookup;
 mod scalar;
-mod statistics;
+pub(super) mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -109,8 +109,7 @@ use super::parts::ranges::Merge;
 use super::registry::{Algorithm, Build, Families, Role, Update};
 use super::{BuildError, Fib};
 
-pub use layout::{Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, Word};
-pub use statistics::{Capacity, Statistics, capacity};
+use layout::{Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB};
 
 const NAME: &str = "planb";
 
@@ -119,7 +118,7 @@ const SMALLEST_BITS: u8 = 8;
 
 /// The registry entries.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let line = |name, summary, build: Build<K>| Algorithm {
         name,
         summary,

@@ -15,7 +15,7 @@ impl<K: Key> Poptrie<K> {
     ///
     /// # Errors
     /// When memory runs out, and when it needs more than 2^31 nodes or leaves.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let memory = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let narrow = |id: u32| if id <= u32::from(u16::MAX) { Ok(()) } else { Err(()) };

@@ -70,7 +70,7 @@ impl Leaf for u32 {}
 
 /// The trie.
 #[derive(Debug, Clone)]
-pub struct Poptrie<K> {
+pub(crate) struct Poptrie<K> {
     /// By the leading bits: [`LEAF`] and a next hop, or a node.
     pub(super) direct: Buffer<u32>,
     pub(super) nodes: Buffer<Node>,

@@ -60,13 +60,13 @@ use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::Poptrie;
+use layout::Poptrie;
 
 const NAME: &str = "poptrie";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "trie of 64 ways, bit maps and population counts",

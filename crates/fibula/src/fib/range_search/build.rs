@@ -12,7 +12,7 @@ impl<K: Key> RangeSearch<K> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         let (mut starts, mut next_hops) = (Buffer::new(), Buffer::new());
         ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {

@@ -4,7 +4,7 @@ use crate::memory::Buffer;
 
 /// The ranges of a table.
 #[derive(Debug)]
-pub struct RangeSearch<K> {
+pub(crate) struct RangeSearch<K> {
     /// First address of each range.
     pub(super) starts: Buffer<K>,
     /// Where each range leads, 0 for nowhere.

@@ -53,13 +53,13 @@ use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub use layout::RangeSearch;
+use layout::RangeSearch;
 
 const NAME: &str = "range-search";
 
 /// The registry entry.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "disjoint ranges, equal neighbours merged, binary search",
