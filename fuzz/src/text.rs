@@ -89,14 +89,14 @@ fn events(line: &[u8], event: &Event) {
 /// Where this reads an entry, ours must read the same one. It reads the plain forms only.
 fn reference(line: &str, ours: Option<&Entry>) {
     let words: Vec<&str> = line.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).collect();
-    let (prefix, next_hop) = match words[..] {
+    let (written, next_hop) = match words[..] {
         [prefix, next_hop] | [prefix, "via", next_hop] if prefix.contains('/') => {
             (prefix.to_owned(), next_hop)
         }
         [address, len, origin] if !address.contains('/') => (format!("{address}/{len}"), origin),
         _ => return,
     };
-    let Some(prefix) = crate::address::reference(&prefix) else { return };
+    let Some(prefix) = crate::address::reference(&written) else { return };
     let label = match (next_hop.parse::<u32>(), next_hop.parse::<IpAddr>()) {
         (Ok(number), _) if !next_hop.starts_with('+') => Label::Number(number),
         (_, Ok(address)) if words.len() == 2 => Label::Address(address),
@@ -104,6 +104,11 @@ fn reference(line: &str, ours: Option<&Entry>) {
     };
     // A carriage return inside a line is no blank to ours.
     if line.trim_end_matches('\r').contains('\r') || line.ends_with("\r\r") {
+        return;
+    }
+    // Ours refuses lengths that some tools read as octal.
+    if written.split_once('/').is_some_and(|(_, len)| len.len() > 1 && len.starts_with('0')) {
+        assert_eq!(ours, None, "{line:?}");
         return;
     }
     assert_eq!(ours, Some(&Entry { prefix, next_hop: label }), "{line:?}");

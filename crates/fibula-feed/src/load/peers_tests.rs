@@ -200,8 +200,8 @@ TABLE_DUMP2|1|B|192.0.2.1|64501|10.1.0.0/16|64501|IGP|255.255.255.255|0|0||NAG||
     let table = load_bytes(dumped.as_bytes(), &options(named(&[ONE]))).unwrap();
     assert_eq!(print(&table), "10.0.0.0/8 192.0.2.1\n");
     let bad: Vec<_> = table.report().first_bad.iter().map(ToString::to_string).collect();
-    assert_eq!(bad[0], "x:5:55: no next hop behind the prefix");
-    assert!(bad[1].starts_with("x:6:1: a line with a peer in a table without"), "{}", bad[1]);
+    assert_eq!(bad[0], "x:5:55: no next hop after the prefix");
+    assert!(bad[1].starts_with("x:6:1: lines with and without a peer are mixed"), "{}", bad[1]);
     let mixed = load_bytes(b"10.0.0.0/8 1\n1 w 10.0.0.0/8 - 192.0.2.2 64502 -\n", &LoadOptions::default());
     assert_eq!(mixed.unwrap().report().bad_lines, 1);
 }

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use fibula::net::{IpPrefix, Prefix};
 
 use super::*;
-use crate::event::{Action, Path};
+use crate::event::{Action, Time};
 
 /// Seconds of all records.
 const TIME: u32 = 1_700_000_000;
@@ -324,6 +324,116 @@ fn updates_and_sessions() {
             "192.0.2.1 ends",
         ]
     );
+}
+
+#[test]
+fn peers_have_addresses_and_as_numbers_of_either_width() {
+    // The collector, an empty view name, four peers: bit 0 of the type is IPv6, bit 1 an AS of four bytes.
+    let mut body = vec![192, 0, 2, 255, 0, 0, 0, 4];
+    for (kind, address, asn) in [
+        (0, "192.0.2.1", &[0xfb, 0xf5][..]),
+        (1, "2001:db8::2", &[0xfb, 0xf6]),
+        (2, "192.0.2.3", &[0, 1, 0xfb, 0xf7]),
+        (3, "2001:db8::4", &[0, 2, 0xfb, 0xf8]),
+    ] {
+        body.push(kind);
+        body.extend([192, 0, 2, 1]);
+        body.extend(octets(address));
+        body.extend(asn);
+    }
+    let read = |body: &[u8]| {
+        let header = Header::read(&record(13, 1, body)).unwrap();
+        PeerTable::read(&Record { header, body: Bytes::copy_from_slice(body) }).unwrap()
+    };
+    let peers: Vec<_> = read(&body).unwrap().peers().iter().map(ToString::to_string).collect();
+    let expected = [
+        "192.0.2.1 (AS 64501)",
+        "2001:db8::2 (AS 64502)",
+        "192.0.2.3 (AS 130039)",
+        "2001:db8::4 (AS 195576)",
+    ];
+    assert_eq!(peers, expected);
+    let cut = read(&body[..body.len() - 1]).unwrap_err();
+    assert_eq!(cut.to_string(), "byte 88: AS number: 4 bytes needed, 3 left");
+}
+
+#[test]
+fn each_family_of_an_update_has_its_own_next_hop() {
+    let reach = |family: u8, next_hop: &str, prefix: &str| {
+        let next_hop = octets(next_hop);
+        let len = next_hop.len() as u8;
+        attribute(0x80, 14, &[&[0, family, 1, len][..], &next_hop, &[0], &nlri(prefix)].concat())
+    };
+    let both = |reach: Vec<u8>| {
+        let attributes = [attributes(1, 4, "192.0.2.9"), reach].concat();
+        told(&message("192.0.2.1", 4, &update(&[], &attributes, &nlri("10.0.0.0/8"))))
+    };
+    assert_eq!(
+        both(reach(2, "2001:db8::9", "2001:db8::/32")),
+        ["192.0.2.1 + 10.0.0.0/8 via 192.0.2.9 (1)", "192.0.2.1 + 2001:db8::/32 via 2001:db8::9 (1)",]
+    );
+    // IPv4 in MP_REACH_NLRI has the next hop that is there, of either family (RFC 8950).
+    assert_eq!(
+        both(reach(1, "2001:db8::9", "10.1.0.0/16")),
+        ["192.0.2.1 + 10.0.0.0/8 via 192.0.2.9 (1)", "192.0.2.1 + 10.1.0.0/16 via 2001:db8::9 (1)"]
+    );
+    // Without NEXT_HOP, that of MP_REACH_NLRI does not serve the prefixes after the attributes.
+    let alone = [attributes(1, 4, "192.0.2.9")[..13].to_vec(), reach(2, "2001:db8::9", "2001:db8::/32")];
+    let lines = told(&message("192.0.2.1", 4, &update(&[], &alone.concat(), &nlri("10.0.0.0/8"))));
+    assert_eq!(lines[0], "192.0.2.1 - 10.0.0.0/8");
+    assert!(lines[1].ends_with("route without a next hop"), "{lines:?}");
+}
+
+#[test]
+fn only_leaving_the_established_state_ends_a_session() {
+    for before in 0..=7u8 {
+        for after in 0..=7u8 {
+            let two =
+                record(16, 0, &[session("192.0.2.1", 64_501, false), vec![0, before, 0, after]].concat());
+            let ends = before == 6 && after != 6;
+            for bytes in [two, state("192.0.2.1", before, after), legacy_state("192.0.2.1", 7, before, after)]
+            {
+                let lines = told(&bytes);
+                assert_eq!(lines.len(), 1);
+                assert_eq!(lines[0] == "192.0.2.1 ends", ends, "{before} {after} {lines:?}");
+                assert_eq!(lines[0].ends_with("session state changes"), !ends, "{before} {after} {lines:?}");
+            }
+        }
+    }
+    // The upper bytes of the states count.
+    let high = record(16, 5, &[session("192.0.2.1", 64_501, true), vec![1, 6, 0, 1]].concat());
+    assert_eq!(told(&high), ["byte 32: session state changes"]);
+}
+
+#[test]
+fn headers_are_believed_by_type_subtype_and_length() {
+    let header = |kind: u16, subtype: u16, len: usize| Header {
+        time: Time { seconds: TIME, micros: None },
+        kind,
+        subtype,
+        len: u32::try_from(len).unwrap(),
+    };
+    for kind in 0..=100 {
+        // How many subtypes there are, of types that exist.
+        let subtypes = match kind {
+            5 => 8,
+            12 => 3,
+            13 => 13,
+            16 | 17 => 12,
+            0..=11 | 32 | 33 | 48 | 49 => 64,
+            _ => 0,
+        };
+        for subtype in [0, 1, 2, 3, 7, 8, 11, 12, 13, 63, 64, 255, 256, u16::MAX] {
+            let plausible = header(kind, subtype, 100).is_plausible();
+            assert_eq!(plausible, subtype < subtypes, "{kind} {subtype}");
+        }
+    }
+    assert!(!header(16 << 8, 4, 100).is_plausible());
+    for (len, plausible) in [(0, true), (MAX_RECORD_BYTES - 12, true), (MAX_RECORD_BYTES - 11, false)] {
+        assert_eq!(header(13, 2, len).is_plausible(), plausible, "{len}");
+        assert_eq!(header(13, 2, len).record_bytes(), len + 12);
+    }
+    assert!(!header(13, 2, u32::MAX as usize).is_plausible());
 }
 
 #[test]

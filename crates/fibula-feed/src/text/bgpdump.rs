@@ -7,8 +7,8 @@
 //! TABLE_DUMP2|MM/DD/YY HH:MM:SS|B|PEER|AS|PREFIX|AS-PATH|ORIGIN                                          -M
 //! ```
 //!
-//! The first field ends in `_AP` where a path identifier stands behind the prefix. Lines of `-M` have no next hop: the
-//! peer's address stands for it.
+//! Lines of MRT type `BGP` begin with `BGP|`. The first field ends in `_AP` where a path identifier follows the prefix.
+//! Lines of `-M` have no next hop; the peer's address is used instead.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt::Write as _;
@@ -36,7 +36,8 @@ const ESTABLISHED: u32 = 6;
 
 fn recognises(fields: &Fields<'_>) -> bool {
     let first = fields.words().first().map_or(&b""[..], |word| word.bytes);
-    first.contains(&b'|') && (first.starts_with(b"TABLE_DUMP") || first.starts_with(b"BGP4MP"))
+    let begins = |with: &[u8]| first.starts_with(with);
+    begins(b"BGP|") || first.contains(&b'|') && (begins(b"TABLE_DUMP") || begins(b"BGP4MP"))
 }
 
 /// The fields of a line, one after the other.
@@ -73,7 +74,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
         b"W" => Said::Withdrawal,
         _ => {
             return Err(LineError::new(
-                LineErrorKind::NotAWord { wanted: "one of B, A, W and STATE" },
+                LineErrorKind::NotAWord { wanted: "B, A, W or STATE" },
                 action.offset,
             ));
         }
@@ -108,7 +109,6 @@ enum Said {
 fn state(bars: &mut Bars<'_>, time: Time, peer: Peer) -> Result<Line, LineError> {
     let before = number(bars.next("old state")?)?;
     let after = number(bars.next("new state")?)?;
-    // Any other change of state leaves the routes as they are: withdrawing none says so.
     let action =
         if before == ESTABLISHED && after != ESTABLISHED { Action::SessionEnd } else { Action::Nothing };
     Ok(Line::Event(Event { time, peer: Some(peer), action }))
@@ -140,8 +140,8 @@ fn path_len(field: Field<'_>) -> Result<u32, LineError> {
     Ok(len)
 }
 
-/// Writes what a peer said as a line of `bgpdump -m`; states of sessions are left out. Routes of feeds that have no
-/// attributes get empty fields.
+/// Writes what a peer said as a line of `bgpdump -m`; session states are left out. Routes of feeds without attributes get
+/// empty fields.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,10 +1,10 @@
-//! Why a line is no entry.
+//! Why a line cannot be read.
 
 use core::fmt;
 
 use fibula::net::{AddressError, PrefixError};
 
-/// Why a line is no entry, and where it went wrong.
+/// Why a line cannot be read, and at which column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineError {
     reason: Reason,
@@ -18,6 +18,7 @@ pub struct Reason(LineErrorKind);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineErrorKind {
     Prefix(PrefixError),
+    LeadingZero,
     NoNextHop,
     NextHopAddress(AddressError),
     NotANextHop,
@@ -25,6 +26,7 @@ pub(crate) enum LineErrorKind {
     NotAnOrigin,
     OriginTooLarge,
     ExtraField,
+    ExtraUpdateField,
     MissingField(&'static str),
     NotATime,
     NotAWord { wanted: &'static str },
@@ -56,8 +58,8 @@ impl LineError {
         self.offset + 1
     }
 
-    /// Whether the only fault was bits set behind the prefix length, which
-    /// [`HostBits::Mask`](fibula::net::HostBits::Mask) forgives.
+    /// Whether the only fault was bits set after the prefix length, which
+    /// [`HostBits::Mask`](fibula::net::HostBits::Mask) accepts.
     #[must_use]
     pub fn is_host_bits(&self) -> bool {
         matches!(self.reason.0, LineErrorKind::Prefix(error) if error.is_host_bits())
@@ -76,27 +78,29 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             LineErrorKind::Prefix(error) => error.reason().fmt(f),
-            LineErrorKind::NoNextHop => f.write_str("no next hop behind the prefix"),
+            LineErrorKind::LeadingZero => f.write_str(
+                "the prefix length has a leading zero, which some tools read as octal: leave it out",
+            ),
+            LineErrorKind::NoNextHop => f.write_str("no next hop after the prefix"),
             LineErrorKind::NextHopAddress(error) => {
                 write!(f, "the next hop is not an IP address: {}", error.reason())
-            },
+            }
             LineErrorKind::NotANextHop => {
-                f.write_str("the next hop is neither a number, nor an address, nor a list of AS numbers")
+                f.write_str("the next hop is not a number, an address or a list of AS numbers")
             }
             LineErrorKind::NumberTooLarge => write!(f, "the next hop is a number above {}", u32::MAX),
-            LineErrorKind::NotAnOrigin => f.write_str("an AS number is missing or no number"),
+            LineErrorKind::NotAnOrigin => f.write_str("an AS number is missing or not a number"),
             LineErrorKind::OriginTooLarge => write!(f, "an AS number is above {}", u32::MAX),
-            LineErrorKind::ExtraField => {
-                f.write_str("there is more on the line than a prefix and a next hop")
-            }
+            LineErrorKind::ExtraField => f.write_str("unexpected text after the next hop"),
+            LineErrorKind::ExtraUpdateField => f.write_str("unexpected text after the next AS"),
             LineErrorKind::MissingField(what) => write!(f, "the line ends before its {what}"),
-            LineErrorKind::NotATime => f.write_str("the time is no number of seconds"),
-            LineErrorKind::NotAWord { wanted } => write!(f, "{wanted} is wanted here"),
+            LineErrorKind::NotATime => f.write_str("the time is not a number of seconds"),
+            LineErrorKind::NotAWord { wanted } => write!(f, "expected {wanted}"),
             LineErrorKind::Address(error) => {
                 write!(f, "the peer is not an IP address: {}", error.reason())
-            },
+            }
             LineErrorKind::OtherKind => f.write_str(
-                "a line with a peer in a table without, or the other way round: which of them counts is not known",
+                "lines with and without a peer are mixed: only those of the first line's kind are read",
             ),
             LineErrorKind::LineTooLong { limit_bytes } => {
                 write!(f, "the line is longer than {limit_bytes} bytes")

@@ -9,7 +9,7 @@ pub(super) struct Field<'a> {
     pub(super) offset: usize,
 }
 
-/// No form has more than seven fields, and one more is enough to say where the surplus begins.
+/// No form has more than seven fields; one more tells where the surplus begins.
 const KEPT: usize = 8;
 
 /// The words of a line, in order.
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         self.words[0].bytes.starts_with(b"#")
     }
 
-    /// The words, of which there may be more than [`KEPT`] in the line.
+    /// The first [`KEPT`] words of the line.
     pub(super) fn words(&self) -> &[Field<'a>] {
         &self.words[..self.count]
     }
@@ -68,11 +68,11 @@ impl<'a> Fields<'a> {
         LineError::new(kind, self.end)
     }
 
-    /// Refuses words behind the first `count`.
-    pub(super) fn refuse_behind(&self, count: usize) -> Result<(), LineError> {
+    /// Refuses words after the first `count`.
+    pub(super) fn refuse_after(&self, count: usize, kind: LineErrorKind) -> Result<(), LineError> {
         match self.words().get(count) {
             None => Ok(()),
-            Some(field) => Err(LineError::new(LineErrorKind::ExtraField, field.offset)),
+            Some(field) => Err(LineError::new(kind, field.offset)),
         }
     }
 }

@@ -1,8 +1,10 @@
-//! One line of text to a route, or to what a peer said. Does no I/O.
+//! Reads one line of text: a route, or what a peer said. Does no I/O.
 //!
-//! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so that a file may mix
-//! them. Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with
-//! `#`, holds no entry. A carriage return at the end of a line is ignored.
+//! A line is in one of the forms of [`FORMS`]; every line is recognised by itself, so a file may mix them.
+//! Fields are separated by blanks and tabs. A line that is blank, or whose first field starts with `#`, is a
+//! comment. A carriage return at the end of a line is ignored.
+//!
+//! Numbers that other tools may read as octal are refused: a leading zero in an octet or in a prefix length.
 
 mod bgpdump;
 mod error;
@@ -60,7 +62,7 @@ pub enum Line {
     Event(Event),
 }
 
-/// A prefix and where it leads. Prints as a line that is read back as the same entry.
+/// A prefix and its next hop. Prints as a line that is read back as the same entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The addresses.

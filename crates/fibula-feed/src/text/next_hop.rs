@@ -8,7 +8,7 @@ use crate::next_hops::Label;
 
 /// Reads a number, an address, or several AS numbers.
 pub(super) fn parse(field: Field<'_>) -> Result<Label, LineError> {
-    // An address of either family has a dot or a colon, and nothing else has.
+    // Only addresses have a dot or a colon.
     if field.bytes.iter().any(|byte| matches!(byte, b'.' | b':')) {
         return parse_address(field.bytes).map(Label::Address).map_err(|error| {
             LineError::new(LineErrorKind::NextHopAddress(error), field.offset + error.offset())
@@ -63,7 +63,7 @@ fn parse_number(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// `_` stands between origins, `,` between the members of an AS set.
+/// `_` separates origins, `,` the members of an AS set.
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b'_' | b',')
 }

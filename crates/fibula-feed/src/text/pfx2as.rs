@@ -5,7 +5,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
-use super::{Entry, Form, Line, next_hop};
+use super::{Entry, Form, Line, next_hop, prefix};
 
 pub(super) const FORM: Form = Form {
     name: "pfx2as",
@@ -31,7 +31,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     };
     let prefix = parse(*address, *length, host_bits)?;
     let next_hop = next_hop::parse_origins(*origin)?;
-    fields.refuse_behind(3)?;
+    fields.refuse_after(3, LineErrorKind::ExtraField)?;
     Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
@@ -50,14 +50,16 @@ fn parse(address: Field<'_>, length: Field<'_>, host_bits: HostBits) -> Result<I
         }
         None => IpPrefix::parse(&[address.bytes, b"/", length.bytes].concat(), host_bits),
     };
-    result.map_err(|error| {
+    let prefix = result.map_err(|error| {
         let at = error.offset().unwrap_or(0);
-        // Host bits are reported at the slash; they and all behind it belong to the length.
+        // Host bits are reported at the slash; they and all after it belong to the length.
         let offset = if error.is_host_bits() || at > slash {
             length.offset + at.saturating_sub(slash + 1)
         } else {
             address.offset + at
         };
         LineError::new(LineErrorKind::Prefix(error), offset)
-    })
+    })?;
+    prefix::refuse_leading_zero(length.bytes, length.offset)?;
+    Ok(prefix)
 }

@@ -1,4 +1,4 @@
-//! `prefix nexthop`: what routers, looking glasses and most archives print.
+//! `prefix next-hop`: what routers, looking glasses and most archives print.
 
 use fibula::net::{HostBits, IpPrefix};
 
@@ -14,7 +14,7 @@ pub(super) const FORM: Form = Form {
     decode,
 };
 
-/// A prefix without a length is the address alone.
+/// An address without a length is a prefix of that address alone.
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let (first, rest) = fields.words().split_first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
@@ -25,15 +25,27 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
         [next_hop, ..] => (next_hop, 2),
     };
     let next_hop = next_hop::parse(*next_hop)?;
-    fields.refuse_behind(count)?;
+    fields.refuse_after(count, LineErrorKind::ExtraField)?;
     Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
 pub(super) fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
-    IpPrefix::parse(field.bytes, host_bits).map_err(|error| {
+    let prefix = IpPrefix::parse(field.bytes, host_bits).map_err(|error| {
         let offset = field.offset + error.offset().unwrap_or(0);
         LineError::new(LineErrorKind::Prefix(error), offset)
-    })
+    })?;
+    if let Some(slash) = memchr::memchr(b'/', field.bytes) {
+        refuse_leading_zero(&field.bytes[slash + 1..], field.offset + slash + 1)?;
+    }
+    Ok(prefix)
+}
+
+/// `/010` is 8 to tools that read octal, and 10 to others.
+pub(super) fn refuse_leading_zero(length: &[u8], offset: usize) -> Result<(), LineError> {
+    match length {
+        [b'0', _, ..] => Err(LineError::new(LineErrorKind::LeadingZero, offset)),
+        _ => Ok(()),
+    }
 }
 
 fn no_next_hop(fields: &Fields<'_>) -> LineError {

@@ -4,6 +4,7 @@ use fibula::net::Prefix;
 use proptest::prelude::*;
 
 use super::*;
+use crate::event::{Action, Path};
 
 /// The route of a plain line.
 fn decode_route(line: &[u8], host_bits: HostBits) -> Result<Option<Entry>, LineError> {
@@ -73,10 +74,66 @@ fn addresses_with_a_length_and_origins() {
     assert_eq!(label("1.0.0.0 24 1,2"), Label::Origins("1,2".into()));
     assert_eq!(label("1.0.0.0 24 1_2,3_4"), Label::Origins("1_2,3_4".into()));
     assert_eq!(label("1.0.0.0 24 0"), Label::Number(0));
-    assert_eq!(
-        entry("1.0.0.0 000000000000000000000000000000000000000000000000000000000024 1"),
-        "1.0.0.0/24 1"
-    );
+}
+
+/// What a line of bgpdump says, in short.
+fn said(line: &str) -> String {
+    let event = match decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap() {
+        Line::Event(event) => event,
+        Line::Route(entry) => panic!("{entry}"),
+    };
+    let peer = event.peer.unwrap();
+    let path = |path: Path| match path.id {
+        Some(id) => format!("{} #{id}", path.prefix),
+        None => path.prefix.to_string(),
+    };
+    match event.action {
+        Action::Announce(route) => {
+            let kind = if route.dumped { "has" } else { "announces" };
+            let len = route.path_len.unwrap();
+            format!("{peer} {kind} {} via {} ({len})", path(route.path), route.next_hop)
+        }
+        Action::Withdraw(gone) => format!("{peer} withdraws {}", path(gone)),
+        Action::SessionEnd => format!("{peer} ends"),
+        Action::Nothing => format!("{peer} says nothing"),
+    }
+}
+
+#[test]
+fn lines_of_bgpdump_with_and_without_path_identifiers() {
+    let rest = "7 8|IGP|192.0.2.9|0|0||NAG||";
+    for (line, expected) in [
+        (format!("TABLE_DUMP2|1|B|192.0.2.1|7|10.0.0.0/8|{rest}"), "has 10.0.0.0/8 via 192.0.2.9 (2)"),
+        (
+            format!("TABLE_DUMP2_AP|1|B|192.0.2.1|7|10.0.0.0/8|5|{rest}"),
+            "has 10.0.0.0/8 #5 via 192.0.2.9 (2)",
+        ),
+        (format!("BGP4MP_AP|1|A|192.0.2.1|7|::/0|0|{rest}"), "announces ::/0 #0 via 192.0.2.9 (2)"),
+        (
+            format!("BGP4MP_ET_AP|1.5|A|192.0.2.1|7|::/0|4294967295|{rest}"),
+            "announces ::/0 #4294967295 via 192.0.2.9 (2)",
+        ),
+        ("BGP4MP_AP|1|W|192.0.2.1|7|10.0.0.0/8|6".to_owned(), "withdraws 10.0.0.0/8 #6"),
+        ("BGP4MP|1|W|192.0.2.1|7|10.0.0.0/8".to_owned(), "withdraws 10.0.0.0/8"),
+        (format!("BGP|1|A|192.0.2.1|7|10.0.0.0/8|{rest}"), "announces 10.0.0.0/8 via 192.0.2.9 (2)"),
+        ("BGP|1|STATE|192.0.2.1|7|6|1".to_owned(), "ends"),
+    ] {
+        assert_eq!(said(&line), format!("192.0.2.1 (AS 7) {expected}"), "{line}");
+    }
+    let missing = error("BGP4MP_AP|1|W|192.0.2.1|7|10.0.0.0/8");
+    assert_eq!(missing, "column 37: the line ends before its path identifier");
+    assert_eq!(error("BGP4MP_AP|1|W|192.0.2.1|7|10.0.0.0/8|x"), "column 38: expected a number");
+}
+
+#[test]
+fn only_leaving_the_established_state_ends_a_session() {
+    for before in 0..=7 {
+        for after in 0..=7 {
+            let line = format!("BGP4MP|1|STATE|192.0.2.1|7|{before}|{after}");
+            let expected = if before == 6 && after != 6 { "ends" } else { "says nothing" };
+            assert_eq!(said(&line), format!("192.0.2.1 (AS 7) {expected}"), "{line}");
+        }
+    }
 }
 
 #[test]
@@ -97,9 +154,9 @@ fn errors_of_prefix_and_next_hop() {
     assert_eq!(error("1.0.0.0/2x 78"), "column 10: unexpected 'x' in the prefix length");
     assert_eq!(error("default 78"), "column 1: not an IP address: unexpected 'd'");
     for (line, column) in [("1.0.0.0/24", 11), ("1.0.0.0/24  \r", 11), ("1.0.0.0/24 via ", 15)] {
-        assert_eq!(error(line), format!("column {column}: no next hop behind the prefix"));
+        assert_eq!(error(line), format!("column {column}: no next hop after the prefix"));
     }
-    let neither = "the next hop is neither a number, nor an address, nor a list of AS numbers";
+    let neither = "the next hop is not a number, an address or a list of AS numbers";
     assert_eq!(error("1.0.0.0/24 eth0"), format!("column 12: {neither}"));
     assert_eq!(error("1.0.0.0/24 -1"), format!("column 12: {neither}"));
     assert_eq!(error("1.0.0.0/24 via via"), format!("column 16: {neither}"));
@@ -112,11 +169,32 @@ fn errors_of_prefix_and_next_hop() {
         error("1.0.0.0/24 via fe80::1%1"),
         "column 23: the next hop is not an IP address: unexpected '%'"
     );
-    let more = "there is more on the line than a prefix and a next hop";
+    let more = "unexpected text after the next hop";
     assert_eq!(error("1.0.0.0/24 78 79"), format!("column 15: {more}"));
     assert_eq!(error("1.0.0.0/24 via 78 79 80"), format!("column 19: {more}"));
     assert_eq!(error("1.0.0.0/24 78 # a"), format!("column 15: {more}"));
     assert_eq!(error("1.0.0.0 192.0.2.1 79"), format!("column 19: {more}"));
+}
+
+#[test]
+fn numbers_that_may_be_octal_are_refused() {
+    let length = "the prefix length has a leading zero, which some tools read as octal: leave it out";
+    for (line, column) in [
+        ("10.0.0.0/08 1", 10),
+        (" 10.0.0.0/010 via 192.0.2.1", 11),
+        ("2001:db8::/032 1", 12),
+        ("0.0.0.0/00 1", 9),
+        ("10.0.0.0\t08\t1", 10),
+        ("10.0.0.0 000000000000000000000000000000000000000000000000000000000008 1", 10),
+    ] {
+        assert_eq!(error(line), format!("column {column}: {length}"), "{line}");
+    }
+    let octet = "not an IP address: a number has a leading zero";
+    assert_eq!(error("010.0.0.0/8 1"), format!("column 1: {octet}"));
+    assert_eq!(error("10.0.00.0 8 1"), format!("column 6: {octet}"));
+    // Next hops and AS numbers are decimal everywhere, and groups of IPv6 are hexadecimal.
+    assert_eq!(entry("2001:0db8::/32 007"), "2001:db8::/32 7");
+    assert_eq!(entry("0.0.0.0/0 0"), "0.0.0.0/0 0");
 }
 
 #[test]
@@ -135,11 +213,15 @@ fn errors_of_address_length_and_origins() {
         ("1.0.0.0 24 192.0.2.1", 15),
         ("1.0.0.0/24 1_", 14),
     ] {
-        assert_eq!(error(line), format!("column {column}: an AS number is missing or no number"), "{line}");
+        assert_eq!(
+            error(line),
+            format!("column {column}: an AS number is missing or not a number"),
+            "{line}"
+        );
     }
     assert_eq!(error("1.0.0.0 24 1_4294967296"), "column 14: an AS number is above 4294967295");
     assert_eq!(error("1.0.0.0 24 4294967296"), "column 12: an AS number is above 4294967295");
-    assert_eq!(error("1.0.0.0 24 1 2"), "column 14: there is more on the line than a prefix and a next hop");
+    assert_eq!(error("1.0.0.0 24 1 2"), "column 14: unexpected text after the next hop");
     let long = format!("{} 24 1", "1".repeat(100));
     assert_eq!(error(&long), "column 1: not an IP address: a number is above 255");
 }

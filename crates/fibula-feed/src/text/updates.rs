@@ -1,4 +1,4 @@
-//! `time a|w prefix next-hop peer peer-as next-as`: announcements and withdrawals, one a line.
+//! `time a|w prefix next-hop peer peer-as next-as`: one announcement or withdrawal a line.
 
 use fibula::net::{HostBits, parse_address};
 
@@ -15,7 +15,7 @@ pub(super) const FORM: Form = Form {
     decode,
 };
 
-/// A number and `a` or `w`; no table has a prefix there that is a number alone.
+/// A number and `a` or `w`: no other form begins with a number alone.
 fn recognises(fields: &Fields<'_>) -> bool {
     let [time, action, _, ..] = fields.words() else { return false };
     matches!(action.bytes, b"a" | b"w") && time.bytes[0].is_ascii_digit()
@@ -32,7 +32,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let peer = peer(word(4, "peer")?, word(5, "peer's AS")?)?;
     // The first AS of the path, or `-`: not needed, and not looked at.
     word(6, "next AS")?;
-    fields.refuse_behind(7)?;
+    fields.refuse_after(7, LineErrorKind::ExtraUpdateField)?;
     let action = if announces {
         let next_hop = next_hop::parse(next_hop)?;
         let path = prefix.into();
@@ -48,7 +48,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     Ok(Line::Event(Event { time, peer: Some(peer), action }))
 }
 
-/// Seconds, and up to six digits behind a point.
+/// Seconds, and up to six digits after a point.
 pub(super) fn time(field: Field<'_>) -> Result<Time, LineError> {
     let wrong = LineError::new(LineErrorKind::NotATime, field.offset);
     let point = field.bytes.iter().position(|&byte| byte == b'.');
