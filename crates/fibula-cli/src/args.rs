@@ -78,6 +78,17 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether the command writes to standard output, which is of no use where it writes a file.
+    pub(crate) fn prints(&self) -> bool {
+        match self {
+            Self::Table(args) => args.prints(),
+            Self::Man(args) => args.output.is_none(),
+            _ => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -1,11 +1,13 @@
 //! Shell completions and manual pages, made from the definitions of the command line.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
+use clap_mangen::Man;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Print a script that completes fibula's words in a shell
 #[derive(Debug, Args)]
@@ -45,11 +47,9 @@ pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
 
 pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
     if let Some(folder) = &args.output {
-        let written =
-            std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
-        return written.map_err(|error| {
-            Failure::BadInput(format!("cannot write manual pages to {}: {error}", folder.display()))
-        });
+        output::create_folder(folder)?;
+        command.build();
+        return write_pages(&command, folder);
     }
     command.build();
     if let Some(name) = &args.command {
@@ -60,9 +60,17 @@ pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
         command = found.clone();
     }
     let mut page = Vec::new();
-    // Writing to memory does not fail.
-    clap_mangen::Man::new(command).render(&mut page)?;
+    Man::new(command).render(&mut page)?;
     print(&page)
+}
+
+/// Writes the page of a command and those of the commands in it.
+fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
+    command.get_subcommands().try_for_each(|command| write_pages(command, folder))?;
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    output::write_file(&folder.join(man.get_filename()), &page)
 }
 
 fn print(bytes: &[u8]) -> Result<(), Failure> {

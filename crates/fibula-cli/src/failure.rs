@@ -1,6 +1,7 @@
 //! How a command ends other than well.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use fibula_lab::bench::BenchError;
@@ -22,6 +23,8 @@ pub(crate) enum Failure {
     WrongUse(String),
     /// What was to be read cannot be used.
     BadInput(String),
+    /// Standard output was closed from the start.
+    StdoutClosed,
     /// The output cannot be written.
     Output(io::Error),
 }
@@ -32,10 +35,16 @@ impl Failure {
         Self::BadInput(format!("cannot read {what}: {error}"))
     }
 
+    /// Of a file that cannot be opened to be read.
+    pub(crate) fn opening(path: &Path, error: &io::Error) -> Self {
+        Self::BadInput(format!("{}: cannot be opened: {error}", path.display()))
+    }
+
     /// What to say about it, if anything, and the exit code.
     pub(crate) fn report(self) -> (Option<String>, ExitCode) {
         match self {
             Self::ClosedPipe => (None, ExitCode::SUCCESS),
+            Self::StdoutClosed => (Some("standard output is closed".to_owned()), code::BAD_INPUT.into()),
             Self::WrongUse(message) => (Some(message), code::WRONG_USE.into()),
             Self::BadInput(message) => (Some(message), code::BAD_INPUT.into()),
             Self::Output(error) => {

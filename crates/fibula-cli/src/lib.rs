@@ -26,6 +26,7 @@ mod text;
 mod tour;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -43,6 +44,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return refuse(&error),
     };
+    if output::stdout_is_closed() && command.as_ref().is_none_or(Command::prints) {
+        return end(Err(Failure::StdoutClosed));
+    }
     let outcome = match &command {
         None => help(),
         Some(Command::Lookup(args)) => lookup::run(args),
@@ -65,6 +69,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// name.
 pub fn tour(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match TourCli::try_parse_from(args) {
+        Ok(_) if output::stdout_is_closed() => end(Err(Failure::StdoutClosed)),
         Ok(cli) => end(tour::run(&cli.tour, "cargo run --release --bin fibula --")),
         Err(error) => refuse(&error),
     }
@@ -88,10 +93,12 @@ fn help() -> Result<ExitCode, Failure> {
 
 /// Prints what is wrong with the arguments; also the help and the version, which arrive as errors too.
 fn refuse(error: &clap::Error) -> ExitCode {
-    // Who asks for help and closes the pipe early has read enough.
-    let _ = error.print();
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return end(match output::stdout_is_closed() {
+            true => Err(Failure::StdoutClosed),
+            false => printed.map(|()| ExitCode::SUCCESS).map_err(Failure::from),
+        });
     }
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && error.to_string().contains("--table")

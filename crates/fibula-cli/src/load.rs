@@ -10,11 +10,9 @@ use fibula_feed::{Content, LoadError, LoadOptions, PeerCounts, Progress, Report,
 
 use crate::failure::Failure;
 use crate::messages::{self, Messages};
-use crate::options::{FeedArgs, ReadingArgs};
+use crate::options::{FeedArgs, ReadingArgs, STDIN};
 use crate::text::{bytes, plural, thousands};
 
-/// What stands for standard input in place of a file.
-const STDIN: &str = "-";
 const STDIN_NAME: &str = "standard input";
 
 /// Whether the table comes from standard input.
@@ -87,6 +85,11 @@ fn no_route(report: &Report) -> Failure {
     })
 }
 
+/// Whether there was something to read, and none of it was a route.
+fn nothing_read(report: &Report) -> bool {
+    report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines
+}
+
 /// Counts what the peers of a file said, and warns of what could not be read.
 pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> Result<Report, Failure> {
     let mut options = reading.options();
@@ -100,7 +103,7 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> 
     bar.bar.finish_and_clear();
     let report = report.map_err(|error| failure(&error))?;
     warn(&report, messages);
-    if report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines && report.peers.is_empty() {
+    if nothing_read(&report) && report.peers.is_empty() {
         return Err(no_route(&report));
     }
     Ok(report)
@@ -123,11 +126,10 @@ pub(crate) fn tell(
         fibula_feed::events(path, &options, each, &mut |at| bar.show(at))
     };
     bar.bar.finish_and_clear();
-    match report {
-        Ok(report) => warn(&report, messages),
-        Err(error) => return Err(error.stopped().map_or_else(|error| failure(&error), Failure::from)),
-    }
-    Ok(())
+    let report =
+        report.map_err(|error| error.stopped().map_or_else(|error| failure(&error), Failure::from))?;
+    warn(&report, messages);
+    if nothing_read(&report) { Err(no_route(&report)) } else { Ok(()) }
 }
 
 /// One to decompress, one to decode and one to insert are worth it even on two cores, as they wait for each other.

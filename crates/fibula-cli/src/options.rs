@@ -7,6 +7,9 @@ use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula_feed::{LoadOptions, PeerName, Selection};
 
+/// The name of standard input, and of standard output.
+pub(crate) const STDIN: &str = "-";
+
 /// A table, from one feed or from several.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {

@@ -7,7 +7,7 @@ mod report;
 mod tables;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +22,7 @@ use crate::machine::OPTIMISED;
 use crate::messages::Messages;
 use crate::objects;
 use crate::options::Format;
+use crate::output::{self, Output};
 pub(crate) use args::BenchArgs;
 use args::KeyOrder;
 use contestants::Selection;
@@ -36,6 +37,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         messages.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
     }
     let isa = args.isa.force()?;
+    if let Some(path) = &args.svg {
+        Output::new(Some(path), args.source.table.iter().chain(&args.addresses))?;
+    }
     let selection = Selection::new(args, messages)?;
     let tables = Tables::new(&args.source, messages)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
@@ -82,7 +86,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.record {
         let mut record = Record::new(&today(), &tables.name, plan, rows);
         record.recorded = args.addresses.as_deref().map(tables::name);
-        let path = record.write(folder).map_err(|error| Failure::BadInput(error.to_string()))?;
+        let path = write_record(&record, folder)?;
         messages.note(format_args!("recorded in {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
@@ -166,11 +170,22 @@ fn draw(path: &Path, table: &str, rows: &[Row], messages: Messages) -> Result<()
             (false, Some(stem)) => path.with_file_name(format!("{}-{suffix}.svg", stem.to_string_lossy())),
             _ => path.to_owned(),
         };
-        std::fs::write(&path, svg)
-            .map_err(|error| Failure::BadInput(format!("cannot write {}: {error}", path.display())))?;
+        output::write_file(&path, svg.as_bytes())?;
         messages.note(format_args!("drawn in {}", path.display()));
     }
     Ok(())
+}
+
+/// Writes a benchmark record to its place in the folder.
+fn write_record(record: &Record, folder: &Path) -> Result<PathBuf, Failure> {
+    let path = record.path(folder);
+    if let Some(machine) = path.parent() {
+        output::create_folder(machine)?;
+    }
+    let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::from)?;
+    text.push('\n');
+    output::write_file(&path, text.as_bytes())?;
+    Ok(path)
 }
 
 /// The date in UTC, as 2026-01-31.

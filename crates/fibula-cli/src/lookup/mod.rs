@@ -8,6 +8,7 @@ mod lines;
 mod rows;
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -16,6 +17,8 @@ use fibula_feed::Table;
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::messages::{self, Messages};
+use crate::options::STDIN;
+use crate::output;
 use crate::text::thousands;
 use answers::{Answers, Tally};
 pub(crate) use args::LookupArgs;
@@ -32,6 +35,8 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     if args.source.table.iter().any(|path| load::is_stdin(path)) && args.addresses.is_empty() {
         return Err(Failure::WrongUse("table and addresses cannot both come from standard input".to_owned()));
     }
+    let stdin = PathBuf::from(STDIN);
+    output::refuse_inputs(args.source.table.iter().chain(args.addresses.is_empty().then_some(&stdin)))?;
     let table = load::load_feeds(&args.source.table, &args.source.feed, messages)?;
     let started = Instant::now();
     let finders = finders(args, &table);

@@ -19,6 +19,19 @@ pub(crate) struct TableArgs {
     pub(crate) command: TableCommand,
 }
 
+impl TableArgs {
+    /// Whether the command writes to standard output.
+    pub(crate) fn prints(&self) -> bool {
+        match &self.command {
+            TableCommand::Convert(ConvertArgs { output, .. })
+            | TableCommand::Synth(SynthArgs { output, .. }) => {
+                output.as_ref().is_none_or(|path| path.as_os_str() == "-")
+            }
+            TableCommand::Stats(_) | TableCommand::Diff(_) => true,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TableCommand {
     Stats(StatsArgs),

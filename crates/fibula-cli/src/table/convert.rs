@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::load::{load_feeds, tell};
 use crate::messages::Messages;
 use crate::options::Format;
-use crate::output::write_to;
+use crate::output::Output;
 use crate::route_rows;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
@@ -29,8 +29,9 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
+    let output = Output::new(args.output.as_deref(), &args.files)?;
     let table = load_feeds(&args.files, &args.feed, messages)?;
-    write_to(args.output.as_deref(), |out| write(args.to, &table, out))
+    output.write(|out| write(args.to, &table, out))
 }
 
 fn write(form: Form, table: &Table, mut out: &mut (dyn Write + Send)) -> Result<(), Failure> {
@@ -76,7 +77,8 @@ fn bgpdump(args: &ConvertArgs, messages: Messages) -> Result<(), Failure> {
     if args.all_peers {
         options.selection = Selection::Best;
     }
-    write_to(args.output.as_deref(), |mut out| {
+    let output = Output::new(args.output.as_deref(), &args.files)?;
+    output.write(|mut out| {
         let mut each = |event| fibula_feed::text::write_bgpdump(&event, &mut out);
         args.files.iter().try_for_each(|path| tell(path, &options, &mut each, messages))
     })

@@ -7,7 +7,7 @@ use fibula_lab::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
 
 use super::args::SynthArgs;
 use crate::failure::Failure;
-use crate::output::write_to;
+use crate::output::Output;
 use crate::route_rows::Rows;
 
 pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
@@ -20,7 +20,8 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     }
     // IPv4 comes first in every table.
     presets.sort_by_key(|preset| preset.family);
-    write_to(args.output.as_deref(), |mut out| {
+    let output = Output::new(args.output.as_deref(), [])?;
+    output.write(|mut out| {
         let mut rows = Rows::new(&mut out, args.form.format())?;
         for preset in &presets {
             match preset.family {
