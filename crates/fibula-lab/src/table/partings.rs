@@ -1,12 +1,14 @@
-//! How leaves part in full default-free tables of 2023 and 2024, in hundredths.
+//! How leaves part in full default-free tables of 2023 (IPv4) and 2024 (IPv6), in hundredths.
 //!
-//! The example `fit` of this crate prints these lines for a table. Then the shares of one-sided nodes were shifted,
-//! all of a depth alike, until generated tables had as many divided and mixed chunks of every size as the real ones:
-//! lengths of their own and full nodes bend what a walk down makes of shares that were read off.
+//! The example `fit` measured these lines. At some depths the odds of one-sided nodes were then shifted, all size classes
+//! alike, until generated tables had as many divided and mixed chunks of every size as the real ones: lengths of their own
+//! and full nodes distort the measured shares. `fit --check` prints each shift, and fails where a line does not come from
+//! the table. `fit --correct` searches shifts for a table; it comes close to these, but does not find the same ones.
 
 use super::profile::PartingLine;
 
-/// Depth, low halves, single leaves in them, one-sided nodes by size, skew by size.
+/// Depth, nodes with the larger part in the lower half, single leaves in the lower half, one-sided nodes by size class,
+/// skew by size class.
 #[rustfmt::skip]
 pub(super) const IPV4_PARTINGS: [PartingLine; 29] = [
     (3, 49, 50, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [83, 83, 83, 83, 83, 83, 83, 83, 83, 8]),
@@ -40,7 +42,8 @@ pub(super) const IPV4_PARTINGS: [PartingLine; 29] = [
     (31, 51, 52, [0, 4, 13, 0, 0, 0, 0, 0, 0, 0], [15, 15, 9, 0, 0, 0, 0, 0, 0, 0]),
 ];
 
-/// Depth, low halves, single leaves in them, one-sided nodes by size, skew by size.
+/// Depth, nodes with the larger part in the lower half, single leaves in the lower half, one-sided nodes by size class,
+/// skew by size class.
 #[rustfmt::skip]
 pub(super) const IPV6_PARTINGS: [PartingLine; 52] = [
     (12, 81, 86, [40, 40, 40, 40, 40, 40, 40, 40, 40, 40], [90, 90, 90, 90, 90, 90, 90, 90, 90, 60]),

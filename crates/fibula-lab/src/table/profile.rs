@@ -1,8 +1,10 @@
 //! What a table looks like, as data.
 //!
-//! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] were read off full default-free tables of 2023 and
-//! 2024, rounded, and corrected until generated tables had their shape (`docs/tables.md`); they hold no prefix of
-//! any real table. Zones and reserved space are those of the IANA registries.
+//! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] describe full default-free tables of 2023 and 2024; they hold no
+//! prefix of any real table. Lengths and partings come from the example `fit`, rounded, with a correction that `partings.rs`
+//! describes. The shares of [`NextHops`] were measured by `fit` and then set by hand, until the rows on next hops in
+//! `docs/tables.md` came close; after a change of these numbers, run the example `tables` and look there. Zones and reserved
+//! space are those of the IANA registries.
 
 use fibula::net::{Family, Key};
 
