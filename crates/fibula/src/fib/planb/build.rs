@@ -1,4 +1,5 @@
-//! Routes to layout: ranges to intervals of the upper half and blocks, intervals to leaves, leaves to separators.
+//! Routes to layout: ranges become intervals of the upper half and blocks, intervals become leaves, and leaves give
+//! separators.
 
 use core::marker::PhantomData;
 
@@ -14,7 +15,7 @@ use super::statistics::Shape;
 use super::{NAME, PlanB};
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// Builds the tree of the routes, with a key at every interval's end, or only where the next hop changes.
+    /// Builds the tree of the routes, with a key at the end of every interval, or only where the next hop changes.
     ///
     /// # Errors
     /// When memory runs out, or when next hops and blocks together exceed 2^32.
@@ -32,11 +33,11 @@ impl<K: Key, N: Node> PlanB<K, N> {
     }
 }
 
-/// The intervals so far.
+/// The intervals that the sweep has found so far.
 struct Intervals<K: Key, N: Node> {
-    /// Last upper half of every interval but the last, as nodes hold it.
+    /// Last upper half of every interval but the last, as nodes store it.
     ends: Vec<N::Word>,
-    /// A code an interval, at full width: next hops from 0 up, blocks from all ones down.
+    /// Code of each interval, at full width: next hops count from 0 up, blocks from all ones down.
     codes: Buffer<u32>,
     next_hops: NextHopDictionary,
     keys: PhantomData<fn(K)>,
@@ -52,7 +53,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         })
     }
 
-    /// One more; the one before it ends right there.
+    /// Adds an interval, before which the last one ends.
     fn add(&mut self, start: u64, leads: Leads, budget: &mut Budget) -> Result<(), OutOfMemory> {
         if start > 0 {
             budget.push(&mut self.ends, word::<K, N::Word>(start - 1))?;
@@ -64,7 +65,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         budget.push(&mut self.codes, code)
     }
 
-    /// Whether codes and piece numbers stayed within their 32 bits.
+    /// Checks that codes and piece numbers fit their 32 bits.
     fn limits(&self, blocks: &Blocks<u64>) -> Result<(), BuildError> {
         let codes = self.next_hops.len() as u64 + blocks.first.len() as u64;
         let pieces = blocks.ends.len() as u64;
@@ -83,6 +84,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         Ok(())
     }
 
+    /// Builds the tree over the intervals.
     fn finish(
         mut self,
         mut blocks: Blocks<u64>,
@@ -117,7 +119,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
     }
 }
 
-/// The nodes over `keys`, which ascend.
+/// Builds the nodes over `keys`, which ascend.
 pub(super) fn tree<N: Node>(
     budget: &mut Budget,
     shape: &Shape,
@@ -134,8 +136,8 @@ pub(super) fn tree<N: Node>(
     for depth in 0..shape.internal_levels {
         let (nodes, below) = level.split_at_mut(shape.arity().pow(depth));
         let stride = shape.keys_below(depth + 1);
-        // Child j of node m is child m * arity + j of the level; separator j copies its least leaf key. One that
-        // is not there stays a sentinel, and so does all behind it.
+        // Child j of node m is child m * arity + j of the level, and separator j copies its least leaf key. The
+        // separator of a child that is not stored stays a sentinel, and so do all after it.
         for (at, node) in nodes.iter_mut().enumerate() {
             for (child, separator) in (1..).zip(node.keys_mut()) {
                 match keys.get((at * shape.arity() + child) * stride) {

@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::fib::parts::ranges::Merge;
@@ -32,11 +32,12 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.pieces()
     }
 
-    /// Key `at` of the leaves.
+    /// Returns key `at` of the leaves.
     fn key(&self, at: usize) -> N::Word {
         self.nodes[self.leaf_first + at / N::KEYS].keys()[at % N::KEYS]
     }
 
+    /// Checks invariant 2.
     fn leaves(&self, keys: usize) -> Result<(), CheckError> {
         let slots = (self.nodes.len() - self.leaf_first) * N::KEYS;
         for at in 0..slots {
@@ -54,6 +55,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         Ok(())
     }
 
+    /// Checks invariant 3.
     fn separators(&self, shape: &Shape, keys: usize) -> Result<(), CheckError> {
         let mut first = 0;
         for depth in 0..shape.internal_levels {
@@ -74,6 +76,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         Ok(())
     }
 
+    /// Checks invariants 4 to 6.
     fn values<C: Code>(&self, codes: &[C]) -> Result<(), CheckError> {
         let next_hops = &self.next_hops;
         CheckError::unless(next_hops.first().is_none_or(|&word| word == 0), "(5) code 0 is no route", 0)?;
@@ -100,15 +103,16 @@ impl<K: Key, N: Node> PlanB<K, N> {
         CheckError::unless(blocks == self.blocks.first.len(), "(6) every block is named", blocks)
     }
 
+    /// Checks invariant 7.
     fn pieces(&self) -> Result<(), CheckError> {
         let blocks = &self.blocks;
         let count = blocks.ends.len();
-        CheckError::unless(blocks.next_hops.len() == count, "(7) a next hop a piece", count)?;
+        CheckError::unless(blocks.next_hops.len() == count, "(7) one next hop a piece", count)?;
         let mut piece = 0;
         for at in 0..blocks.first.len() {
             let pieces = blocks.pieces(at);
             CheckError::unless(pieces.start == piece, "(7) blocks follow one another", at)?;
-            CheckError::unless(pieces.len() >= 2, "(7) a block has two pieces at least", at)?;
+            CheckError::unless(pieces.len() >= 2, "(7) a block has at least two pieces", at)?;
             piece = pieces.end;
             let ends = &blocks.ends[pieces.clone()];
             let ascend = ends.windows(2).all(|pair| pair[0] < pair[1]);

@@ -1,4 +1,4 @@
-//! The walk down with node searches of an instruction set.
+//! The walk down, with the node search of each instruction set.
 
 use crate::net::{Key, NextHop};
 use crate::simd::kernel;
@@ -6,7 +6,7 @@ use crate::simd::kernel;
 use super::layout::{Code, Node, PlanB, Row, Word};
 
 kernel! {
-    /// [`PlanB::batch`].
+    /// Looks up a batch: [`PlanB::batch`].
     pub(super) fn batch<K: Key, N: Node, C: Code>(
         fib: &PlanB<K, N>,
         codes: &[C],
@@ -23,7 +23,7 @@ kernel! {
 }
 
 kernel! {
-    /// [`PlanB::one`].
+    /// Looks up one key: [`PlanB::one`].
     pub(super) fn one<K: Key, N: Node, C: Code>(fib: &PlanB<K, N>, codes: &[C], key: K) -> Option<NextHop>;
     scalar PlanB::one_by_thirds;
     vector op {

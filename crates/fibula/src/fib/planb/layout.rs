@@ -1,4 +1,4 @@
-//! What lookups touch.
+//! The data that lookups read.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,21 +8,21 @@ use crate::fib::parts::ranges::Merge;
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
-/// The integer that nodes hold and that searches compare.
+/// An integer that nodes store and searches compare.
 pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
-    /// Its width.
+    /// Its width in bits.
     const BITS: u32;
-    /// All ones: the padding of nodes, which no address exceeds.
+    /// All ones: the padding of nodes, which is never below an address.
     const MAX: Self;
-    /// The low bits of `bits`.
+    /// Returns the low bits of `bits`.
     fn truncate(bits: u64) -> Self;
-    /// All its bits.
+    /// Returns all bits.
     fn bits(self) -> u64;
-    /// Keys of this width and what they are compared with.
+    /// Returns keys of this width, and the word to compare them with.
     fn row(keys: &[Self], word: Self) -> Row<'_>;
 }
 
-/// Keys that are to be compared with a word, at their width.
+/// Keys to compare with a word, by their width.
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'a> {
     /// 32 bits each.
@@ -60,22 +60,22 @@ words! {
     u64, Wide;
 }
 
-/// A node: keys that ascend, in one cache line.
+/// A node: ascending keys in one cache line.
 pub trait Node: Copy + Send + Sync + 'static {
-    /// What its keys are.
+    /// The type of its keys.
     type Word: Word;
-    /// Number of its keys; it has one child more.
+    /// Number of its keys; it has one more child.
     const KEYS: usize;
-    /// A node of padding.
+    /// A node that is all padding.
     const SENTINELS: Self;
 
-    /// Its keys.
+    /// Returns its keys.
     fn keys(&self) -> &[Self::Word];
-    /// Its keys, to be filled.
+    /// Returns its keys for writing.
     fn keys_mut(&mut self) -> &mut [Self::Word];
 }
 
-/// Makes node types whose size and alignment are the cache line they are made for.
+/// Declares node types whose size and alignment are those of a cache line.
 macro_rules! nodes {
     ($($(#[$attribute:meta])* $name:ident: $keys:literal of $word:ty, $line_bytes:literal bytes;)*) => {$(
         $(#[$attribute])*
@@ -109,47 +109,47 @@ nodes! {
     Node8x64: 8 of u64, 64 bytes;
     /// The paper's node for lines of 128 bytes: 16 keys, 17 children.
     Node16x64: 16 of u64, 128 bytes;
-    /// IPv4 in a line of 64 bytes: whole addresses, so twice the keys.
+    /// The node for IPv4 in a line of 64 bytes: whole addresses, so twice the keys.
     Node16x32: 16 of u32, 64 bytes;
-    /// IPv4 in a line of 128 bytes.
+    /// The node for IPv4 in a line of 128 bytes.
     Node32x32: 32 of u32, 128 bytes;
-    /// The smallest geometry: two prefixes make several levels.
+    /// The smallest node, of which two prefixes make several levels.
     Node2x64: 2 of u64, 16 bytes;
-    /// The smallest geometry's neighbour.
+    /// The second smallest node.
     Node4x64: 4 of u64, 32 bytes;
 }
 
-/// The tree, its values, and what lies beyond the searched half.
+/// A PlanB tree, its values, and the ranges of longer prefixes.
 #[derive(Debug, Clone)]
 pub struct PlanB<K, N: Copy> {
-    /// Internal levels first, the root at 0, every one full; then the leaves up to the last that holds a key.
+    /// The full internal levels, from the root at index 0 on; then the leaves, up to the last one that holds a key.
     pub(super) nodes: Buffer<N>,
     /// Index of the first leaf: the number of internal nodes.
     pub(super) leaf_first: usize,
     /// Number of internal levels: the paper's d in section 3.2.
     pub(super) levels: u32,
-    /// A code an interval, in order: a key's value lies where the key lies in the leaves.
+    /// Code of each interval, in order: the value of a key has the index of the key in the leaves.
     pub(super) codes: Codes,
-    /// Codes to next hops; code 0 is no route.
+    /// Next hop of each code; code 0 is no route.
     pub(super) next_hops: Vec<u32>,
-    /// What codes beyond the next hops lead to.
+    /// The blocks, to which the other codes lead.
     pub(super) blocks: Blocks<u64>,
     pub(super) merge: Merge,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// The codes of intervals, at 16 bits while next hops and blocks together allow it.
+/// The codes of intervals: 16 bits wide where next hops and blocks together fit, else 32.
 #[derive(Debug, Clone)]
 pub(super) enum Codes {
     Narrow(Buffer<u16>),
     Wide(Buffer<u32>),
 }
 
-/// What an interval leads to: a next hop (counted from 0 up) or a block (from all ones down).
+/// What an interval leads to: a next hop (counted from 0 up) or a block (counted from all ones down).
 pub(super) trait Code: Copy {
-    /// Index of the next hop; one that is out of range says that the code is a block's.
+    /// Returns the index of the next hop. An index out of range means that the code is that of a block.
     fn next_hop(self) -> usize;
-    /// Index of the block.
+    /// Returns the index of the block.
     fn block(self) -> usize;
 }
 
@@ -177,8 +177,8 @@ impl Code for u32 {
     }
 }
 
-/// How many leading bits the tree searches: the /64 of IPv6, all of IPv4, and half of a toy key, so that toys
-/// have longer prefixes too.
+/// Returns how many leading bits the tree searches: 64 for IPv6, all for IPv4, and half of a toy key, so that toys have
+/// longer prefixes too.
 pub(super) const fn upper_bits<K: Key>() -> u8 {
     match K::FAMILY {
         Family::Ipv4 => 32,
@@ -187,36 +187,36 @@ pub(super) const fn upper_bits<K: Key>() -> u8 {
     }
 }
 
-/// The last lower half: as many ones as the tree does not search.
+/// Returns the last lower half: ones for all bits that the tree does not search.
 pub(super) fn lower_max<K: Key>() -> u64 {
     intervals::lower_max::<K, u64>(upper_bits::<K>())
 }
 
-/// The last upper half.
+/// Returns the last upper half.
 pub(super) const fn upper_max<K: Key>() -> u64 {
     u64::MAX >> (64 - upper_bits::<K>())
 }
 
-/// The half that the tree searches.
+/// Returns the upper half of a key, which the tree searches.
 #[inline]
 pub(super) fn upper<K: Key>(key: K) -> u64 {
     intervals::upper(key, upper_bits::<K>())
 }
 
-/// The rest.
+/// Returns the lower half of a key.
 #[inline]
 pub(super) fn lower<K: Key>(key: K) -> u64 {
     intervals::lower(key, upper_bits::<K>())
 }
 
-/// An upper half as nodes hold it. Where the word is wider than the half (toys), ones fill it up: the last upper
-/// half is then all ones at every width, as the padding is.
+/// Returns an upper half as nodes store it. Where the word is wider than the half (toys), ones fill it up, so that the
+/// last upper half is all ones at every width, like the padding.
 #[inline]
 pub(super) fn word<K: Key, W: Word>(upper: u64) -> W {
     W::truncate(!(!upper << (W::BITS - upper_bits::<K>() as u32)))
 }
 
-/// The upper half of a word.
+/// Returns the upper half that a word stores.
 #[inline]
 pub(super) fn half<K: Key, W: Word>(word: W) -> u64 {
     word.bits() >> (W::BITS - upper_bits::<K>() as u32)

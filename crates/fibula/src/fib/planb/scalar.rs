@@ -21,8 +21,8 @@ fn rank_by_thirds<N: Node>(node: &N, word: N::Word) -> usize {
     eight * 8 + third + is_below(keys[third]) + is_below(keys[third + 1])
 }
 
-/// Calls `body` for each of `COUNT` lanes, at most 16, one after the other in the code as well: what the lanes hold
-/// then stays in registers, where a loop that the compiler leaves a loop keeps it in memory, at half the rate.
+/// Calls `body` for each of `COUNT` lanes, at most 16, without a loop in the code. The values of the lanes then stay in
+/// registers; a loop that the compiler does not unroll keeps them in memory, at half the rate.
 #[inline(always)]
 fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
     const { assert!(COUNT <= 16) };
@@ -33,8 +33,8 @@ fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// The intervals of the words, all walks in step: they have the same number of levels. `rank` says how many keys
-    /// of a node lie strictly below a word.
+    /// Returns the intervals of the words. All walks run in step, because they have the same number of levels. `rank`
+    /// returns how many keys of a node lie strictly below a word.
     #[inline(always)]
     fn search<const COUNT: usize>(
         &self,
@@ -53,24 +53,25 @@ impl<K: Key, N: Node> PlanB<K, N> {
         at
     }
 
+    /// Returns the next hop of a key in an interval.
     #[inline(always)]
     fn answer<C: Code>(&self, codes: &[C], interval: usize, key: K) -> Option<NextHop> {
         let code = codes[interval];
-        // A code beyond the next hops is a block's.
+        // A code past the end of the next hops is that of a block.
         let word = match self.next_hops.get(code.next_hop()) {
             Some(&word) => word,
-            None => self.beyond(code.block(), lower(key)),
+            None => self.find_in_block(code.block(), lower(key)),
         };
         NextHop::new(word)
     }
 
-    /// Where the block leads for a lower half. Rare, and kept out of the walk's registers.
+    /// Returns the next hop of a lower half in a block. Rare, and not inlined, to leave the registers to the walk.
     #[inline(never)]
-    fn beyond(&self, block: usize, lower: u64) -> u32 {
+    fn find_in_block(&self, block: usize, lower: u64) -> u32 {
         self.blocks.find(block, lower)
     }
 
-    /// The lookups of the first keys, `COUNT` at a time; returns how many there were.
+    /// Looks up as many of the first keys as are a multiple of `COUNT`, and returns their number.
     #[inline(always)]
     fn groups<C: Code, const COUNT: usize>(
         &self,
@@ -90,7 +91,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         groups.len() * COUNT
     }
 
-    /// The lookups of a batch: `MANY` at a time, then fewer, then one.
+    /// Looks up a batch: `MANY` keys at a time, then fewer, then one.
     #[inline(always)]
     pub(super) fn batch<C: Code, const MANY: usize>(
         &self,
@@ -107,7 +108,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.groups::<C, 1>(codes, &keys[done..], &mut results[done..], rank);
     }
 
-    /// A lookup alone.
+    /// Looks up one key.
     #[inline(always)]
     pub(super) fn one<C: Code>(
         &self,
@@ -119,17 +120,17 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.answer(codes, interval, key)
     }
 
-    /// [`Self::batch`] in portable code.
+    /// Looks up a batch in portable code.
     pub(super) fn batch_by_thirds<C: Code>(&self, codes: &[C], keys: &[K], results: &mut [Option<NextHop>]) {
         self.batch::<C, 8>(codes, keys, results, rank_by_thirds);
     }
 
-    /// [`Self::one`] in portable code.
+    /// Looks up one key in portable code.
     pub(super) fn one_by_thirds<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
         self.one(codes, key, rank_by_thirds)
     }
 
-    /// Number of keys strictly below `word`.
+    /// Returns the number of keys strictly below `word`.
     #[cfg(test)]
     pub(super) fn rank(&self, word: N::Word) -> usize {
         let [rank] = self.search(&[word], rank_by_thirds);

@@ -1,4 +1,4 @@
-//! Sizes: what a tree of some height holds, and what a built one consists of.
+//! Sizes: what a tree of a given height can hold, and what a built tree consists of.
 
 use crate::memory::{self, Memory};
 use crate::net::Key;
@@ -6,7 +6,7 @@ use crate::net::Key;
 use super::PlanB;
 use super::layout::{Codes, Node};
 
-/// The nodes that a number of keys makes.
+/// The number of nodes and levels of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) node_keys: usize,
@@ -16,7 +16,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The least tree for `keys` keys: as few levels as hold them, and as few leaves.
+    /// Returns the shape of the smallest tree for `keys` keys: as few levels as hold them, and as few leaves.
     pub(super) fn of(node_keys: usize, keys: usize) -> Self {
         let arity = node_keys + 1;
         let leaf_nodes = keys.div_ceil(node_keys).max(1);
@@ -33,33 +33,33 @@ impl Shape {
         self.node_keys + 1
     }
 
-    /// Leaf keys below one node of level `depth`, of which the leaves are the last.
+    /// Returns the leaf keys below one node of level `depth`; the leaves are the last level.
     pub(super) fn keys_below(&self, depth: u32) -> usize {
         self.node_keys * self.arity().pow(self.internal_levels - depth)
     }
 }
 
-/// What a full tree of some height holds (section 3.2).
+/// What a full tree of a given height holds (section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Levels above the leaves; a lookup reads one node more.
+    /// Levels above the leaves; a lookup reads one more node.
     pub internal_levels: u32,
     /// Nodes of those levels.
     pub internal_nodes: u64,
-    /// Most leaves below them.
+    /// Most leaves.
     pub leaf_nodes: u64,
-    /// Most keys; one interval more than that.
+    /// Most keys; there is one more interval.
     pub keys: u64,
-    /// Bytes of the internal nodes, which are stored whatever the leaves hold.
+    /// Bytes of the internal nodes, all of which are always stored.
     pub internal_bytes: u64,
-    /// Bytes of the leaves when all are there.
+    /// Bytes of the leaves of a full tree.
     pub leaf_bytes: u64,
 }
 
-/// What nodes of this kind hold with `internal_levels` levels above the leaves.
+/// Returns what a tree of such nodes holds with `internal_levels` levels above the leaves.
 ///
 /// # Panics
-/// When the count of keys exceeds 64 bits, from 19 levels of 8-key nodes on.
+/// When the count of keys exceeds 64 bits, which begins at 19 levels of 8-key nodes.
 #[must_use]
 pub fn capacity<N: Node>(internal_levels: u32) -> Capacity {
     let (keys, node_bytes) = (N::KEYS as u64, size_of::<N>() as u64);
@@ -79,9 +79,9 @@ pub fn capacity<N: Node>(internal_levels: u32) -> Capacity {
 /// What a built tree consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
-    /// Elementary intervals of the searched half, blocks of longer prefixes counted as one each.
+    /// Elementary intervals of the searched half; a block of longer prefixes counts as one.
     pub intervals: usize,
-    /// Levels above the leaves; a lookup reads one node more.
+    /// Levels above the leaves; a lookup reads one more node.
     pub internal_levels: u32,
     /// Nodes of those levels.
     pub internal_nodes: usize,
@@ -99,7 +99,7 @@ pub struct Statistics {
     pub next_hops: usize,
     /// Bytes of the dictionary from values to next hops.
     pub next_hop_bytes: usize,
-    /// Blocks with prefixes longer than the searched half.
+    /// Blocks of prefixes that are longer than the searched half.
     pub blocks: usize,
     /// Ranges inside those blocks.
     pub block_ranges: usize,
@@ -108,7 +108,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// What the paper counts: nodes and values, without the dictionary and what lies beyond the searched half.
+    /// Returns the bytes that the paper counts: nodes and values, without the dictionary and the blocks.
     #[must_use]
     pub fn published_bytes(&self) -> usize {
         self.internal_bytes + self.leaf_bytes + self.value_bytes
@@ -116,7 +116,7 @@ impl Statistics {
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// What the tree consists of.
+    /// Returns what the tree consists of.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let (intervals, value_bits) = match &self.codes {
@@ -143,7 +143,8 @@ impl<K: Key, N: Node> PlanB<K, N> {
         }
     }
 
-    /// All arrays were cut to size: what is held is what lookups touch, but for the end of a mapping's last page.
+    /// Returns the memory of the tree. All arrays are cut to size, so lookups may read all of it, except for the end of
+    /// a mapping's last page.
     pub(super) fn bytes(&self) -> Memory {
         let codes = match &self.codes {
             Codes::Narrow(codes) => memory::of(codes),

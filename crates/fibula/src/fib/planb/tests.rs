@@ -39,7 +39,7 @@ fn answer(fib: &PlanB6, address: &str) -> u32 {
     NextHop::word(single)
 }
 
-/// Two keys a node, keys 10, 20 .. 180. The printed lines make the root 90 150 and put 75 behind 6 keys.
+/// Two keys a node, keys 10, 20 .. 180. The printed lines make the root 90 150 and find 6 keys below 75, not 7.
 #[test]
 fn separators_are_the_least_keys_below_their_child() {
     let keys: Vec<u64> = (1..=18).map(|at| at * 10).collect();
@@ -107,10 +107,10 @@ fn numbered<K: Key, N: Node>(ends: &[u64]) -> PlanB<K, N> {
     }
 }
 
-/// Asks for every interval's first and last address, both ends of the space included, in batches of every length.
+/// Looks up the first and last address of every interval, and both ends of the space, in batches of every length.
 fn every_set_finds_every_rank<K: Key, N: Node>() {
     for count in (0..=60).chain([163, 900, 1_500]) {
-        // As many ends as there is room for, on both sides of the bit that signed comparisons take for a sign.
+        // As many ends as fit, on both sides of the bit that signed comparisons take for a sign.
         let ends: Vec<u64> = (1..=count).map(|at| upper_max::<K>() / (count + 1) * at).collect();
         let mut ends: Vec<u64> = ends.into_iter().filter(|&end| end < upper_max::<K>()).collect();
         ends.dedup();
@@ -186,7 +186,7 @@ fn an_empty_table_is_one_leaf_of_sentinels() {
     assert_eq!(answer(&fib, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"), 0);
 }
 
-/// The published loop counts sentinels as keys that are not above all ones, and reads behind the leaves.
+/// The published loop counts sentinels as keys that are not above all ones, and reads past the end of the leaves.
 #[test]
 fn the_last_address_is_answered() {
     // From one key, a leaf that is not full, to nine, two leaves and a root with one separator.
@@ -233,7 +233,7 @@ fn prefixes_beyond_the_half_make_blocks() {
         let fib = planb(&table, merge);
         let statistics = fib.statistics();
         assert_eq!(statistics.blocks, 3);
-        // 2, 3, 2, 4; 5, 1; none, 6. The second block adjoins the first: nothing resumes between them.
+        // 2, 3, 2, 4; 5, 1; none, 6. The second block adjoins the first, so there is no interval between them.
         assert_eq!(statistics.block_ranges, 8);
         assert_eq!(statistics.intervals, 7, "none, 1, block, block, 1, none, block");
         for (address, id) in [
@@ -256,7 +256,7 @@ fn prefixes_beyond_the_half_make_blocks() {
     }
 }
 
-/// 65,536 codes are 16 bits wide, one more is 32: next hops and blocks count together.
+/// 65,536 codes are 16 bits wide, one more makes them 32: next hops and blocks count together.
 #[test]
 fn codes_widen_when_16_bits_are_used_up() {
     let build = |hosts: u32, next_hops: u32| {
@@ -309,7 +309,7 @@ fn hostile_tables_stay_exact() {
     }
 }
 
-/// `check` sees what a test of answers may not.
+/// `check` finds damage that a test of answers may miss.
 #[test]
 fn check_finds_planted_damage() {
     let names: Vec<String> = (0..200).map(|at| format!("2001:db8:{:x}::/48", at * 2)).collect();
