@@ -1,4 +1,4 @@
-//! Routes to layout: a sweep to ranges, a count of what they need, and a pass that writes them chunk by
+//! Routes to layout: a sweep that makes ranges, a pass that counts what they need, and one that writes them chunk by
 //! chunk.
 
 use core::marker::PhantomData;
@@ -19,7 +19,7 @@ impl<K: Ipv4Key> Dxr<K> {
     /// Builds the structure.
     ///
     /// # Errors
-    /// When memory runs out, and when the format is too small for the table; [`Format::Wide`] never is.
+    /// When memory runs out, and when the table does not fit the format, which [`Format::Wide`] rules out.
     ///
     /// # Panics
     /// For keys of more than 32 bits, and when `k` is not 16 to 24 for IPv4.
@@ -42,11 +42,11 @@ fn memory(error: OutOfMemory) -> BuildError {
 #[derive(Debug, Clone, Copy)]
 struct Swept {
     start: u32,
-    /// What stands for its next hop.
+    /// The word that represents its next hop.
     code: u32,
 }
 
-/// The merged ranges of a table; `code` says what stands for a next hop.
+/// Returns the merged ranges of a table; `code` returns the word that represents a next hop.
 fn sweep<K: Key>(
     routes: &dyn Routes<K>,
     budget: &mut Budget,
@@ -68,11 +68,11 @@ fn sweep<K: Key>(
     refused.map_or(Ok(swept), Err)
 }
 
-/// Ranges cut at the borders of chunks.
+/// A part of the ranges, which are cut at the borders of chunks.
 enum Piece<'a> {
-    /// So many chunks lead to one place.
+    /// A number of chunks that all have one next hop.
     Whole { chunks: usize, code: u32 },
-    /// A chunk begins with this code and has further ranges, one at least.
+    /// A chunk that begins with this code and has at least one further range.
     Cut { code: u32, further: &'a [Swept] },
 }
 
@@ -94,7 +94,7 @@ fn cut(swept: &[Swept], geometry: Geometry, mut each: impl FnMut(Piece<'_>)) {
             covering += count;
             chunk += 1;
         }
-        // What starts with a chunk is the chunk's first range.
+        // A range that starts where the chunk does is the first range of the chunk.
         covering += usize::from(start(covering + 1) == chunk << rest && chunk < 1 << k);
     }
 }
@@ -122,7 +122,7 @@ impl Compact {
         Ok(compact)
     }
 
-    /// The ranges with the numbers of their next hops: the more ranges, the smaller the number.
+    /// Returns the ranges with the codes of their next hops: the more ranges a next hop has, the smaller its code.
     fn number<K: Key>(
         routes: &dyn Routes<K>,
         budget: &mut Budget,
@@ -137,7 +137,7 @@ impl Compact {
         Ok((swept, codes))
     }
 
-    /// Writes a chunk behind those that are there, and its direct entry.
+    /// Appends a chunk and its direct entry.
     fn write(&mut self, code: u32, further: &[Swept], geometry: Geometry) {
         let short = is_short(code, further, geometry);
         let (entries, shift) = (further.len() as u64 + 1, self.split.shift);
@@ -148,7 +148,7 @@ impl Compact {
         let end = first + Split::units(entries, short, shift) as usize * HALVES;
         let low = |range: &Swept| range.start & ((1 << geometry.rest) - 1);
         let ranges = &mut self.ranges;
-        // Padding repeats the last entry, so that searches may find either.
+        // Padding repeats the last entry, so that a search may find either.
         if short {
             ranges.push(code as u16);
             let entry = |range| (low(range) >> geometry.dropped << SHORT_CODE_BITS | range.code) as u16;
@@ -166,14 +166,15 @@ impl Compact {
     }
 }
 
-/// Whether short entries can hold the chunk. It does not matter how long its prefixes are, only what is
-/// stored.
+/// Returns whether short entries can hold the chunk. Only the stored bases and codes matter, not the lengths of its
+/// prefixes.
 fn is_short(code: u32, further: &[Swept], geometry: Geometry) -> bool {
     let dropped = (1 << geometry.dropped) - 1;
     code < geometry.short_codes
         && further.iter().all(|range| range.start & dropped == 0 && range.code < geometry.short_codes)
 }
 
+/// Counts what the ranges need of the format.
 fn needs(swept: &[Swept], geometry: Geometry) -> Needs {
     let mut needs = Needs::default();
     cut(swept, geometry, |piece| match piece {

@@ -1,17 +1,17 @@
-//! Widths: which bits of the key and of the entries mean what. All run-time values, so that one body serves
-//! every k and the tests' small spaces.
+//! Widths: which bits of the key and of the entries mean what. All are run-time values, so that one body serves every k
+//! and the tests' small spaces.
 
 use crate::fib::BuildError;
 
 use super::NAME;
 use super::options::Format;
 
-/// Widths of a key and its entries.
+/// The widths of a key and its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Geometry {
     /// Bits of the key that index the direct table.
     pub(super) k: u8,
-    /// Bits behind them, at most 16.
+    /// The remaining bits of the key, at most 16.
     pub(super) rest: u8,
     /// Trailing bits that short entries do not store.
     pub(super) dropped: u8,
@@ -21,15 +21,15 @@ pub(super) struct Geometry {
     pub(super) long_codes: u32,
     /// Bits of a direct entry for size and position together.
     pub(super) entry_bits: u8,
-    /// Bits of them for the size, as drawn.
+    /// Bits of these for the size, as drawn.
     pub(super) size_bits: u8,
 }
 
 impl Geometry {
-    /// The geometry of keys of `bits` bits.
+    /// Returns the geometry of keys of `bits` bits.
     ///
     /// # Panics
-    /// When the scheme is not for such keys, or k not for such a scheme.
+    /// When keys have more than 32 bits, or k is out of range for them.
     pub(super) fn new(bits: u8, k: u8) -> Self {
         assert!(bits <= 32, "{NAME} is for IPv4");
         if bits == 32 {
@@ -45,8 +45,8 @@ impl Geometry {
             };
         }
         assert!(k < bits, "{NAME}: k is below {bits}, not {k}");
-        // In proportion, and so tight that the drawn split is too small for many tables while the last
-        // stretch is enough for all of them, each chunk full.
+        // In proportion, and tight: the drawn split is too small for many tables, while the last stretch is enough for
+        // all of them, even with every chunk full.
         let rest = bits - k;
         let stretched_sizes = (1u32 << rest).div_ceil(1 << Split::SHIFT_MAX);
         let position_bits = (k + rest.saturating_sub(Split::SHIFT_MAX)).max(2);
@@ -63,7 +63,7 @@ impl Geometry {
     }
 }
 
-/// How the bits of a direct entry are split, and what they count.
+/// How the bits of a direct entry are split, and the units in which they count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
     /// Bits for the size of a chunk.
@@ -75,29 +75,29 @@ pub struct Split {
 }
 
 impl Split {
-    /// Chunks are padded to at most 8 entries.
+    /// Largest `shift`: chunks are padded to multiples of at most 8 entries.
     pub(super) const SHIFT_MAX: u8 = 3;
 
-    /// What the size field holds for a chunk of `entries`; 0 is what it holds for a next hop in place. One by
-    /// one it is `entries - 1`, because no chunk has one entry alone, so that 12 bits reach 4,096.
+    /// Returns the size field of a chunk of `entries`; 0 means that the entry holds a next hop. Where sizes count
+    /// single entries the field is `entries - 1`, because no chunk has a single entry, so that 12 bits reach 4,096.
     pub(super) fn size_field(entries: u64, shift: u8) -> u64 {
         if shift == 0 { entries - 1 } else { entries.div_ceil(1 << shift) }
     }
 
-    /// Number of entries, padding included, that a size field stands for.
+    /// Returns the number of entries, padding included, of a chunk with this size field.
     #[inline]
     pub(super) fn entries(self, size_field: u32) -> usize {
         ((size_field + u32::from(self.shift == 0)) << self.shift) as usize
     }
 
-    /// 4-byte units of a chunk, padding included.
+    /// Returns the 4-byte units of a chunk, padding included.
     pub(super) fn units(entries: u64, short: bool, shift: u8) -> u64 {
         let units = if short { entries.div_ceil(2) } else { entries };
         units.next_multiple_of(1 << shift)
     }
 }
 
-/// What a table asks of the format.
+/// What a table needs of the format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// Entries of the largest chunk; 0 where there is none.
@@ -113,7 +113,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// The split for these needs: the drawn one where it fits, then another, then the least padding.
+    /// Returns the split for these needs: the drawn one where it fits, else another one with the least padding.
     pub(super) fn split(&self, format: Format, geometry: &Geometry) -> Result<Split, BuildError> {
         let long_max = u64::from(geometry.long_codes) - 1;
         if self.long_code_max > long_max {
@@ -137,7 +137,7 @@ impl Needs {
             .map_or_else(|| Err(self.fits(fitted(Split::SHIFT_MAX)).expect_err("none fits")), Ok)
     }
 
-    /// Whether a split is enough, or which of its fields is too small.
+    /// Checks that a split is enough; the error names the field that is too small.
     fn fits(&self, split: Split) -> Result<(), BuildError> {
         let Split { size_bits, position_bits, shift } = split;
         let limit = |what, limit, need| Err(BuildError::limit(NAME, what, limit, need));
@@ -159,7 +159,7 @@ impl Needs {
     }
 }
 
-/// Bits that a number takes.
+/// Returns the bits that a number takes.
 fn width(number: u32) -> u8 {
     (u32::BITS - number.leading_zeros()) as u8
 }

@@ -1,4 +1,4 @@
-//! The branch-free search of many keys at once, eight a vector, in stages over a block.
+//! The vector kernels: the branch-free search of a block of keys in stages, eight keys a vector.
 
 use crate::fib::parts::lanes::BLOCK;
 use crate::simd::{LANES, Present, kernel};
@@ -9,23 +9,23 @@ use super::scalar::View;
 /// Keys of a block.
 const KEYS: usize = BLOCK * LANES;
 
-/// Vectors that are searched in step: their loads do not wait for each other.
+/// Vectors that are searched in step, because their loads do not wait for each other.
 const GROUP: usize = 4;
 
-/// Keys that the direct table does not answer, from the first of each array on.
+/// The keys that the direct table does not answer. The first `count` elements of each array are used.
 struct Queue {
-    /// Direct entries; of the wide format the low halves.
+    /// Direct entries; in the wide format their low halves.
     entries: [u32; KEYS],
-    /// High halves of the direct entries of the wide format.
+    /// High halves of the direct entries in the wide format.
     sizes: [u32; KEYS],
-    /// The bits of the key behind the index, and in the lowest 8 bits the key's number in the block.
+    /// The bits of the key after the index, and in the lowest 8 bits the number of the key in the block.
     keys: [u32; KEYS],
     count: usize,
 }
 
-const _: () = assert!(KEYS == 1 << 8, "a key's number takes 8 bits, beside 16 bits of the key");
+const _: () = assert!(KEYS == 1 << 8, "the number of a key takes 8 bits, next to 16 bits of the key");
 
-/// Answers a block.
+/// Looks up a block of keys.
 pub(super) fn block<const WIDE: bool>(
     isa: Present,
     view: View<'_>,
@@ -43,7 +43,7 @@ pub(super) fn block<const WIDE: bool>(
 }
 
 kernel! {
-    /// Reads the direct entries, writes what they answer (next hops, or codes of them) and queues the other keys.
+    /// Reads the direct entries, writes their answers (next hops, or codes of them) and queues the other keys.
     fn decide[const WIDE: bool](
         view: View<'_>,
         keys: &[[u32; LANES]],
@@ -53,7 +53,7 @@ kernel! {
     vector op {
         let Queue { entries, sizes, keys: queued, count } = queue;
         let index_shift = op::count(view.index_shift);
-        // The loads of all keys first: none waits for another, so that the processor has many under way.
+        // The loads of all keys come first: they are independent, so the processor overlaps as many as it can.
         for ((keys, words), sizes) in keys.iter().zip(&mut *results).zip(sizes.as_chunks_mut().0) {
             let at = op::shr_by(op::load(keys), index_shift);
             if WIDE {
@@ -79,7 +79,8 @@ kernel! {
             let low = op::and(op::shr_by(op::load(keys), key_shift), rest);
             let key = op::or(op::shl::<8>(low), numbers);
             numbers = op::add(numbers, op::splat(LANES as u32));
-            // No vector before this one filled more than its lanes: there is room, and what is read next is behind it.
+            // All lanes are stored, but only the waiting ones are counted. No earlier vector took more than its lanes,
+            // so there is room, and `sizes` is overwritten only where it has been read already.
             if let Some(to) = entries[*count..].first_chunk_mut() {
                 op::store(to, op::compress(waiting, entry));
             }
@@ -95,7 +96,7 @@ kernel! {
 }
 
 kernel! {
-    /// Searches the chunks of the queued keys of some vectors, and writes next hops, or codes of them.
+    /// Searches the chunks of the queued keys in vectors `first` to `end`, and writes next hops, or codes of them.
     fn search[const WIDE: bool, const GROUP: usize](
         view: View<'_>,
         queue: &Queue,
@@ -112,7 +113,7 @@ kernel! {
             for at in 0..GROUP {
                 let entry = op::load(&queue.entries.as_chunks().0[group + at]);
                 let low = op::shr::<8>(op::load(&queue.keys.as_chunks().0[group + at]));
-                // Halves are read with the one before them, so that the last one needs none behind it.
+                // A half is read together with the one before it, so that nothing needs to follow the last one.
                 let chunk;
                 if WIDE {
                     chunk = entry;
@@ -131,10 +132,11 @@ kernel! {
                     strides[at] = op::select(short, zero, one);
                 }
                 found[at] = op::sub(chunk, one);
-                // The upper half decides.
+                // The half of interest is the upper one of the pair; the lower one must not decide.
                 probes[at] = op::or(op::shl::<16>(probes[at]), op::splat(0xffff));
                 longest = op::or(longest, op::sub(sizes[at], one));
             }
+            // As many steps as the largest chunk needs; a chunk with one entry left stays where it is.
             for _ in 0..32 - op::union(longest).leading_zeros() {
                 for at in 0..GROUP {
                     let half = op::shr::<1>(sizes[at]);
@@ -150,7 +152,8 @@ kernel! {
                 let word = if WIDE {
                     op::gather(view.next_hops, found)
                 } else {
-                    // Of a unit's two halves, the second is a long entry's code; short entries are codes both.
+                    // In a unit of two halves, the second one is the code of a long entry; both halves of short entries
+                    // contain a code.
                     let odd = op::and(found, one);
                     let unit = op::gather_pairs(view.halves, op::sub(found, odd));
                     let upper = op::shrv(unit, op::shl::<4>(op::or(odd, strides[at])));
@@ -169,7 +172,7 @@ kernel! {
 }
 
 kernel! {
-    /// Turns codes into next hops.
+    /// Translates codes into next hops.
     fn translate(view: View<'_>, results: &mut [[u32; LANES]])
     vector op {
         for codes in results {

@@ -1,4 +1,4 @@
-//! What lookups touch.
+//! The data that lookups read.
 
 use core::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use crate::memory::Buffer;
 use super::geometry::{Geometry, Split};
 use super::options::Search;
 
-/// A table in one of the formats.
+/// A DXR table in one of the formats.
 #[derive(Debug, Clone)]
 pub struct Dxr<K> {
     pub(super) form: Form,
@@ -16,19 +16,19 @@ pub struct Dxr<K> {
     pub(super) keys: PhantomData<fn(K)>,
 }
 
+/// The arrays of a format.
 #[derive(Debug, Clone)]
 pub(super) enum Form {
     Compact(Compact),
     Wide(Wide),
 }
 
-/// The paper's format. The range table is kept in halves of its 4-byte units.
+/// The paper's format. The range table is an array of the halves of its 4-byte units.
 #[derive(Debug, Clone)]
 pub(super) struct Compact {
-    /// By the first k bits of the key: see [`SHORT`] and [`Split`].
+    /// The direct entry of each value of the first k bits: see [`SHORT`] and [`Split`].
     pub(super) direct: Buffer<u32>,
-    /// Short entries are one half: base in the high byte, code in the low one. Long entries are two: base,
-    /// code.
+    /// A short entry is one half: base in the high byte, code in the low one. A long entry is two halves: base, code.
     pub(super) ranges: Buffer<u16>,
     /// Next hop of each code, 0 for no route.
     pub(super) next_hops: Vec<u32>,
@@ -50,18 +50,17 @@ const _: () = assert!(u16::BITS == SHORT_CODE_BITS + 8, "k >= 16 leaves a short 
 /// The format that holds any table.
 #[derive(Debug, Clone)]
 pub(super) struct Wide {
-    /// By the first k bits of the key: the first entry of the chunk, and the number of its entries less one; 0 there
-    /// means that the first word is the next hop.
+    /// For each value of the first k bits, the first entry of the chunk, and the number of its entries less one. Where
+    /// that number is 0, the first word is the next hop.
     pub(super) direct: Buffer<[u32; 2]>,
-    /// First address bits behind the first k of each range.
+    /// The address bits after the first k at which each range starts.
     pub(super) bases: Buffer<u16>,
     /// Next hop of each range, 0 for no route.
     pub(super) next_hops: Buffer<u32>,
 }
 
-/// Keys that a batch searches side by side.
+/// Keys that a portable batch searches side by side.
 pub(super) const LANES: usize = 8;
 
-/// Keys of a block of the branch-free batch: what the first stage leaves to the second fits the first-level
-/// cache.
+/// Keys of a block of the portable branch-free batch: the list between its stages fits the first-level cache.
 pub(super) const BLOCK: usize = 256;

@@ -1,11 +1,11 @@
 //! DXR: a direct table on the first k bits, then a binary search in a chunk of ranges.
 //!
-//! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5),
-//! 2012), sections 3.1 to 3.3. A table is a sequence of ranges, neighbours with equal next hops merged
-//! (`parts/ranges`). They are cut at the borders of 2^k chunks. A chunk that lies in one range holds its next
-//! hop in place; the others store their ranges by what the index does not say: the trailing `32 - k` bits.
-//! What is left is so small that it stays in the caches: 1.4 bytes a prefix at k = 16 on a full table of
-//! 900,000 routes.
+//! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5), 2012),
+//! sections 3.1 to 3.3. A table is a sequence of ranges, of which neighbours with equal next hops are merged
+//! (`parts/ranges`). The ranges are cut at the borders of 2^k chunks. The direct entry of a chunk that lies within one
+//! range holds its next hop. The other chunks store their ranges by the bits that the index leaves over, the trailing
+//! `32 - k`. The result is small enough to stay in the caches: 1.4 bytes a prefix at k = 16 on a full table of 900,000
+//! routes.
 //!
 //! # Memory
 //!
@@ -13,7 +13,7 @@
 //! direct:  2^k entries of 4 bytes                    k = 16, the example of section 3.1, A..D = codes 1..4
 //!
 //!          f |  size: 12  |    position: 19    |
-//! 0x00ff:  0 |     0      |      code A        |     size 0: the next hop is in place
+//! 0x00ff:  0 |     0      |      code A        |     size 0: the entry holds the next hop
 //! 0x0100:  0 |     0      |      code B        |
 //! 0x0102:  1 |  3 - 1     |   0 ------------------.  f = 1: short entries
 //! 0x0103:  0 |     0      |      code B        |  |
@@ -26,15 +26,15 @@
 //! next_hops:   the dictionary, 4 bytes a code; code 0 is "no route"
 //! ```
 //!
-//! A chunk is short when, as it is stored, all bases end in eight zeros and all codes are below 256. The
-//! lengths of its prefixes do not matter: 1.2.4.5/32 is in the short chunk above, merged away.
+//! A chunk is short when all its stored bases end in eight zeros and all its codes are below 256. The lengths of its
+//! prefixes do not matter: 1.2.4.5/32 is in the short chunk above, because its range is merged with its neighbours.
 //!
-//! The range table is kept as 16-bit halves. A short entry is a half that sorts by its base, code included;
-//! of a long entry the first half is the base, the second the code. Both formats are then searched by one
-//! loop: halves `1 << stride` apart, against one probe.
+//! The range table is an array of 16-bit halves. A short entry is one half that sorts by its base, code included. Of a
+//! long entry, the first half is the base and the second the code. So one loop searches both formats: halves that are
+//! `1 << stride` apart, compared with one probe.
 //!
-//! Codes number the next hops by falling number of ranges, so that as many chunks as can be are short. "No
-//! route" is code 0 and takes one of the 256.
+//! Codes number the next hops by falling number of ranges, so that as many chunks as possible are short. "No route" is
+//! code 0 and takes one of the 256.
 //!
 //! # Lookup
 //!
@@ -51,16 +51,15 @@
 //! answer next_hops[code[low]]
 //! ```
 //!
-//! The early stop is the search of the published lines `dxr-16` to `dxr-24`. `dxr-18-branch-free` works on
-//! batches in two stages: it answers from the direct table what that can answer and lists the other keys,
-//! then searches these eight side by side, as many steps as the largest of the eight chunks needs.
-//! `dxr-18-wide` does the same on the wide format. Both stand at k = 18: it is the largest k whose published
-//! form of a full table fits a second-level cache of 2 MB, and so they differ from `dxr-18`, and from each
-//! other, in one thing only. [`Dxr::build`] takes any combination.
+//! The published entries `dxr-16` to `dxr-24` use the early stop. `dxr-18-branch-free` works on batches in two stages:
+//! it answers the keys that the direct table answers and lists the others, then searches the listed keys eight side by
+//! side, in as many steps as the largest of the eight chunks needs. `dxr-18-wide` does the same on the wide format.
+//! Both use k = 18, the largest k whose published form of a full table fits a second-level cache of 2 MB, so that they
+//! differ from `dxr-18`, and from each other, in one thing only. [`Dxr::build`] takes any combination.
 //!
 //! # Kernels
 //!
-//! The branch-free lines have kernels for batches. Three stages over a block of 256 keys, eight a vector:
+//! The branch-free entries have kernels for batches. Three stages over a block of 256 keys, eight a vector:
 //!
 //! ```text
 //! for each 8 keys: results = gather direct[keys >> (32 - k)]
@@ -73,71 +72,51 @@
 //! for each 8 keys: results = gather next_hops[results]
 //! ```
 //!
-//! A gather reads two halves, the upper one of which decides: so it is read together with the half before it, and the
-//! range table needs no padding. The wide format reads both words of a direct entry in the first stage and next hops
-//! instead of codes in the third. Four vectors in step, as the loads of one step wait for those of the step before;
-//! more of them fill more registers than there are, and share one number of steps among more keys.
-//!
-//! dfz4-2023, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5; medians of five runs:
-//!
-//! | line | traffic | portable | AVX2 | AVX-512 | Ice Lake |
-//! |---|---|---|---|---|---|
-//! | `dxr-18-branch-free` | RND | 159 | 322 | 388 | 387 |
-//! | | MATCH | 80 | 188 | 197 | 192 |
-//! | `dxr-18-wide` | RND | 115 | 222 | 254 | 249 |
-//! | | MATCH | 61 | 131 | 137 | 141 |
+//! A gather reads two halves, and the upper one decides. So a half is read together with the half before it, and the
+//! range table needs no padding. The wide format reads both words of a direct entry in the first stage, and next hops
+//! instead of codes in the third. Four vectors are searched in step, because the loads of a step wait for those of the
+//! step before. More vectors would need more registers than there are, and share one number of steps among more keys.
 //!
 //! # Stretching (section 3.2)
 //!
-//! [`Format::Drawn`] has 12 bits of size (the number of entries less one, 2 to 4,096) and 19 of position.
-//! Where a table does not fit, [`Format::Stretched`] gives the size the bits it needs and the rest to the
-//! position; where that is not enough, sizes count 2, 4 or 8 entries and positions 2, 4 or 8 units, and
-//! chunks are padded by repeating their last entry, which a search may find as well as the original. The
-//! choice is made at every build, the drawn split first.
+//! [`Format::Drawn`] has 12 bits of size (the number of entries less one, for 2 to 4,096 entries) and 19 of position.
+//! Where a table does not fit, [`Format::Stretched`] gives the size the bits that it needs and the position the rest.
+//! Where that is not enough, sizes count 2, 4 or 8 entries and positions 2, 4 or 8 units, and chunks are padded by
+//! repeating their last entry, which is as good a result of a search as the original. Every build chooses anew, and
+//! tries the drawn split first.
 //!
 //! # The wide format
 //!
-//! 8-byte direct entries (32 bits of position or next hop, 32 of size), bases and next hops of ranges apart,
-//! 2 + 4 bytes a range, no dictionary. It holds any table: a chunk has at most 2^16 ranges, a table at most
+//! 8-byte direct entries (32 bits of position or next hop, 32 of size), separate arrays for the bases and next hops of
+//! ranges, 2 + 4 bytes a range, and no dictionary. It holds any table: a chunk has at most 2^16 ranges, a table at most
 //! 2^32.
 //!
 //! # Invariants
 //!
 //! 1. There is a direct entry for every value of the first k bits.
-//! 2. Chunks lie in the range table in the order of their entries, without gaps and nothing behind the last.
-//! 3. A chunk has two ranges at least; its first base is 0, bases ascend strictly, neighbours have different
-//!    codes.
-//! 4. Padding repeats the last entry, up to the next whole unit; the size is the number of ranges (stretched:
-//!    rounded up).
+//! 2. The range table holds the chunks in the order of their direct entries, without gaps and with nothing after the
+//!    last.
+//! 3. A chunk has at least two ranges. Its first base is 0, bases ascend strictly, and neighbours have different codes.
+//! 4. Padding repeats the last entry, up to the next whole unit. The size is the number of ranges (stretched: rounded
+//!    up).
 //! 5. A chunk is short where it can be.
-//! 6. Every code is in the dictionary; code 0, and no other, stands for no route.
+//! 6. Every code is in the dictionary. Code 0, and no other code, is "no route".
 //!
 //! # Limits
 //!
-//! Each is an error that names the limit and the need: entries in a chunk (4,096; drawn only, as a stretched
-//! size always fits), units before the last chunk (2^19; stretched 2^20 at the least), next hops in ranges
+//! The build refuses a table with an error that names the limit and the need: entries in a chunk (4,096; drawn only, as
+//! a stretched size always fits), units before the last chunk (2^19; stretched at least 2^20), next hops in ranges
 //! (65,535), next hops in direct entries (2^19 - 1, fewer where the size takes more bits).
 //!
 //! # Hostile tables
 //!
-//! Nesting as deep as it goes makes 2 ranges a route, like any other. All 65,536 addresses of a /16 in ranges
-//! of their own: one chunk at k = 16, 16 steps. Host routes spread everywhere: long entries, 2 or 3 a route.
-//! How many there can be depends on the largest chunk: 128 ranges leave 24 bits of position, all 65,536
-//! addresses of a /16 leave 17 bits that count by eights. The wide format takes any number, at 12 or 18 bytes
-//! a route. 16 million routes: 33 million ranges at most, 8 bytes each while building; time is linear in
-//! routes, ranges and 2^k.
+//! The deepest nesting makes 2 ranges a route, like any other table. All 65,536 addresses of a /16 in ranges of their
+//! own: one chunk at k = 16, 16 steps. Host routes spread everywhere: long entries, 2 or 3 a route. The possible number
+//! of routes depends on the largest chunk: 128 ranges leave 24 bits of position, all 65,536 addresses of a /16 leave 17
+//! bits that count by eights. The wide format takes any number, at 12 or 18 bytes a route. 16 million routes: at most
+//! 33 million ranges, 8 bytes each during the build. Time is linear in routes, ranges and 2^k.
 //!
-//! # Tried and lost
-//!
-//! On dfz4-2023, M lookups/s, best of many short runs on a shared machine, random keys and matching keys:
-//!
-//! - Sixteen lanes instead of eight: within the noise on random keys, 8 % slower on matching ones at k = 16
-//!   and 17.
-//! - One early-stop loop for both formats with the stride a variable: 95 and 34 at k = 18, against 110 and 39
-//!   of two loops with constants. The branch on the format is predicted, as 98 % of the ranges are short.
-//! - The early stop without reading the direct entries of eight keys ahead: 86 and 32, against 108 and 39.
-//! - Kernels that search all keys of a block, without a queue: 280 and 245 at k = 18, against 500 and 250.
-//! - Kernels with two vectors in step: 426 and 175, against 474 and 225; with eight: 403 and 215.
+//! `notes.md` in this folder has measured rates, and variants that were not kept.
 
 mod build;
 mod check;
@@ -163,9 +142,8 @@ use options::{Format, Options, Search};
 
 const NAME: &str = "dxr";
 
-/// A registry entry: name, k, format, search. Values, not variables, because a line's build is a plain
-/// function.
-macro_rules! line {
+/// A registry entry: name, k, format, search. These are constants, because the `build` of an entry is a plain function.
+macro_rules! entry {
     ($name:literal, $k:literal, $format:ident, $search:ident) => {{
         const OPTIONS: Options = Options { k: $k, format: Format::$format, search: Search::$search };
         Algorithm {
@@ -182,41 +160,40 @@ macro_rules! line {
     }};
 }
 
-/// The registry entries: every k of the paper, and the variants of ours at one k; for toy widths a few small
-/// forms.
+/// Returns the registry entries: every k of the paper, and our variants at one k. Toy widths get a few small forms.
 #[must_use]
 pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     match (K::FAMILY, K::BITS) {
-        (Family::Ipv4 | Family::Ipv6, _) => ipv4_lines(),
+        (Family::Ipv4 | Family::Ipv6, _) => ipv4_entries(),
         (Family::Toy, ..=3) => {
-            vec![line!("dxr-1", 1, Stretched, EarlyStop), line!("dxr-1-wide", 1, Wide, BranchFree)]
+            vec![entry!("dxr-1", 1, Stretched, EarlyStop), entry!("dxr-1-wide", 1, Wide, BranchFree)]
         }
         (Family::Toy, ..=8) => vec![
-            line!("dxr-3", 3, Stretched, BranchFree),
-            line!("dxr-4", 4, Stretched, EarlyStop),
-            line!("dxr-4-wide", 4, Wide, EarlyStop),
+            entry!("dxr-3", 3, Stretched, BranchFree),
+            entry!("dxr-4", 4, Stretched, EarlyStop),
+            entry!("dxr-4-wide", 4, Wide, EarlyStop),
         ],
         (Family::Toy, _) => vec![
-            line!("dxr-8", 8, Stretched, EarlyStop),
-            line!("dxr-10-branch-free", 10, Stretched, BranchFree),
-            line!("dxr-8-wide", 8, Wide, BranchFree),
+            entry!("dxr-8", 8, Stretched, EarlyStop),
+            entry!("dxr-10-branch-free", 10, Stretched, BranchFree),
+            entry!("dxr-8-wide", 8, Wide, BranchFree),
         ],
     }
 }
 
-fn ipv4_lines<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+fn ipv4_entries<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![
-        line!("dxr-16", 16, Stretched, EarlyStop),
-        line!("dxr-17", 17, Stretched, EarlyStop),
-        line!("dxr-18", 18, Stretched, EarlyStop),
-        line!("dxr-19", 19, Stretched, EarlyStop),
-        line!("dxr-20", 20, Stretched, EarlyStop),
-        line!("dxr-21", 21, Stretched, EarlyStop),
-        line!("dxr-22", 22, Stretched, EarlyStop),
-        line!("dxr-23", 23, Stretched, EarlyStop),
-        line!("dxr-24", 24, Stretched, EarlyStop),
-        line!("dxr-18-branch-free", 18, Stretched, BranchFree),
-        line!("dxr-18-wide", 18, Wide, BranchFree),
+        entry!("dxr-16", 16, Stretched, EarlyStop),
+        entry!("dxr-17", 17, Stretched, EarlyStop),
+        entry!("dxr-18", 18, Stretched, EarlyStop),
+        entry!("dxr-19", 19, Stretched, EarlyStop),
+        entry!("dxr-20", 20, Stretched, EarlyStop),
+        entry!("dxr-21", 21, Stretched, EarlyStop),
+        entry!("dxr-22", 22, Stretched, EarlyStop),
+        entry!("dxr-23", 23, Stretched, EarlyStop),
+        entry!("dxr-24", 24, Stretched, EarlyStop),
+        entry!("dxr-18-branch-free", 18, Stretched, BranchFree),
+        entry!("dxr-18-wide", 18, Wide, BranchFree),
     ]
 }
 

@@ -7,29 +7,29 @@ use crate::simd::{Halves, Words};
 use super::layout::{BLOCK, Compact, Dxr, Form, HALVES, LANES, SHORT, SHORT_CODE_BITS, Wide};
 use super::options::Search;
 
-/// What the kernels read, and where the parts of keys and entries are.
+/// A table as kernels read it, and how the parts of a key and of an entry lie in a lane of 32 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
-    /// Direct entries; of the wide format the low half of each, then the high one.
+    /// Direct entries; in the wide format the low half of each, then the high one.
     pub(super) direct: Words<'a>,
     pub(super) halves: Halves<'a>,
-    /// Next hop of each code; of the wide format, of each range.
+    /// Next hop of each code; in the wide format, of each range.
     pub(super) next_hops: Words<'a>,
-    /// Bits of a lane behind the index of the direct entry.
+    /// Right shift of a lane that leaves the index of the direct entry.
     pub(super) index_shift: u32,
-    /// Bits of a lane behind the key.
+    /// Right shift of a lane that leaves the key.
     pub(super) key_shift: u32,
-    /// Bits of the key behind the index.
+    /// Bits of the key after the index.
     pub(super) rest: u32,
-    /// Trailing bits of them that short entries do not store.
+    /// Trailing bits of these that short entries do not store.
     pub(super) dropped: u32,
     /// Bits of a direct entry for the position.
     pub(super) position_bits: u32,
-    /// Entries that sizes count by, as a power of two.
+    /// Binary logarithm of the entries in which sizes count.
     pub(super) shift: u32,
 }
 
-/// A chunk as searches see it: every `1 << stride`-th of the halves from `first` on.
+/// A chunk as searches read it: every `1 << stride`-th of the halves from `first` on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chunk {
     pub(super) first: usize,
@@ -37,28 +37,28 @@ pub(super) struct Chunk {
     pub(super) stride: u32,
 }
 
-/// A format: direct entries, and halves that sort by base.
+/// The access to a format: direct entries, and halves that sort by base.
 pub(super) trait Entries {
     /// A direct entry.
     type Direct: Copy + Default;
 
-    /// The direct entry of this index.
+    /// Returns the direct entry of this index.
     fn direct(&self, index: usize) -> Self::Direct;
 
-    /// Whether the entry holds a next hop, and then its word.
+    /// Returns whether the entry holds a next hop, and if so its word.
     fn in_place(&self, direct: Self::Direct) -> (bool, u32);
 
-    /// The chunk of an entry that holds none.
+    /// Returns the chunk of an entry that holds no next hop.
     fn chunk(&self, direct: Self::Direct) -> Chunk;
 
-    /// What the halves of the chunk are compared with: the greatest that a half can be at or before these
-    /// trailing bits of the key.
+    /// Returns the word to compare with the halves of the chunk: the greatest half of a range that starts at or before
+    /// these trailing bits of the key.
     fn probe(&self, direct: Self::Direct, low: u32, dropped: u8) -> u16;
 
-    /// The halves.
+    /// Returns the halves.
     fn halves(&self) -> &[u16];
 
-    /// The word of the next hop of the range found at this half.
+    /// Returns the word of the next hop of the range found at this half.
     fn answer(&self, chunk: Chunk, found: usize) -> u32;
 }
 
@@ -73,7 +73,7 @@ impl Entries for Compact {
     #[inline]
     fn in_place(&self, direct: u32) -> (bool, u32) {
         let here = direct >> self.split.position_bits == 0;
-        // A position is no code: ask for one that there is, so that no branch is needed.
+        // A position is not a code. Reading code 0 instead needs no branch.
         let code = if here { direct as usize } else { 0 };
         (here, self.next_hops[code])
     }
@@ -142,7 +142,7 @@ impl Entries for Wide {
     }
 }
 
-/// The last half of the chunk that is not beyond the probe, and the number of iterations that it took.
+/// Returns the last half of the chunk that is at most the probe, and the number of iterations.
 #[inline]
 fn stop_early(halves: &[u16], chunk: Chunk, probe: u16) -> (usize, u32) {
     let halves = &halves[chunk.first..];
@@ -171,7 +171,8 @@ fn stop_early_strided<const STRIDE: usize>(halves: &[u16], entries: usize, probe
     (low, steps)
 }
 
-/// The same of several chunks in step, without a branch on the keys. Who has one entry left waits.
+/// Like [`stop_early`] for several chunks in step, without a branch on the keys. A chunk with one entry left waits for
+/// the others.
 #[inline]
 fn halve<const COUNT: usize>(
     halves: &[u16],
@@ -197,13 +198,14 @@ fn halve<const COUNT: usize>(
 }
 
 impl<K: Key> Dxr<K> {
-    /// The index of the direct entry, and the bits behind it.
+    /// Returns the index of the direct entry of a key, and the bits after it.
     #[inline]
     fn parts(&self, key: K) -> (usize, u32) {
         let (bits, rest) = (key.to_bits() as u32, self.geometry.rest);
         ((bits >> rest) as usize, bits & ((1 << rest) - 1))
     }
 
+    /// Returns the next hop for a direct entry and the bits after its index, and the iterations of the search.
     #[inline]
     fn find<E: Entries>(&self, form: &E, direct: E::Direct, low: u32) -> (u32, u32) {
         let (here, word) = form.in_place(direct);
@@ -221,6 +223,7 @@ impl<K: Key> Dxr<K> {
         (form.answer(chunk, found), steps)
     }
 
+    /// Returns the next hop of a key, and the iterations of the search.
     #[inline]
     pub(super) fn find_key(&self, key: K) -> (u32, u32) {
         let (index, low) = self.parts(key);
@@ -230,13 +233,14 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// Iterations of the search's loop that a lookup of `key` makes; 0 where the direct table answers. Table
-    /// 3 of the paper.
+    /// Returns the iterations of the search for `key`, 0 where the direct table answers: the figures of Table 3 of the
+    /// paper.
     #[must_use]
     pub fn search_steps(&self, key: K) -> u32 {
         self.find_key(key).1
     }
 
+    /// Looks up a batch.
     pub(super) fn batch<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
         match self.search {
             Search::EarlyStop => self.batch_one_by_one(form, keys, results),
@@ -248,7 +252,7 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// What kernels read; none where a table is beyond what a lane can index.
+    /// Returns the table as kernels read it, or `None` where it is too large for the index of a lane.
     pub(super) fn view(&self) -> Option<View<'_>> {
         let geometry = self.geometry;
         let (direct, halves, next_hops, split) = match &self.form {
@@ -268,8 +272,8 @@ impl<K: Key> Dxr<K> {
         })
     }
 
-    /// Reads the direct entries of several keys, then resolves them in turn: a search ends in a mispredicted
-    /// branch more often than not, and by then those loads are done.
+    /// Looks up a batch by the early stop: reads the direct entries of several keys, then searches for one after the
+    /// other. A search mostly ends in a mispredicted branch, and by then those loads are done.
     fn batch_one_by_one<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
         for (keys, results) in keys.chunks(LANES).zip(results.chunks_mut(LANES)) {
             let mut direct = [E::Direct::default(); LANES];
@@ -282,8 +286,8 @@ impl<K: Key> Dxr<K> {
         }
     }
 
-    /// Answers from the direct table what it can answer and lists the other keys; then searches those, full
-    /// lanes at a time.
+    /// Looks up a block of keys without branches: answers the keys that the direct table answers and lists the others,
+    /// then searches for these, [`LANES`] at a time.
     fn batch_in_stages<E: Entries>(&self, form: &E, keys: &[K], results: &mut [Option<NextHop>]) {
         let mut waiting = [(0u16, E::Direct::default()); BLOCK];
         let mut count = 0;
@@ -303,6 +307,7 @@ impl<K: Key> Dxr<K> {
         }
     }
 
+    /// Searches for the keys of `lanes`, given by their numbers and direct entries, and writes their results.
     #[inline]
     fn search_lanes<E: Entries, const COUNT: usize>(
         &self,

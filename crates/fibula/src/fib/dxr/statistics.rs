@@ -5,16 +5,16 @@ use super::layout::{Compact, Dxr, Form, HALVES, SHORT, Wide};
 use super::options::Search;
 use super::scalar::Entries;
 
-/// What a structure consists of.
+/// What a built structure consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
     /// Leading bits that index the direct table.
     pub k: u8,
-    /// How the bits of direct entries are split; none in the wide format.
+    /// How the bits of direct entries are split; `None` in the wide format.
     pub split: Option<Split>,
-    /// Chunks that are in the range table, "full chunks" of Table 1.
+    /// Chunks in the range table: the "full chunks" of Table 1.
     pub chunks: usize,
-    /// Entries of the largest chunk, padding that is searched included; 0 where there is none.
+    /// Entries of the largest chunk, searched padding included; 0 where there is no chunk.
     pub chunk_entries_max: usize,
     /// Short entries, padding included, as in Table 1.
     pub short_ranges: usize,
@@ -22,13 +22,13 @@ pub struct Statistics {
     pub long_ranges: usize,
     /// Entries of the wide format.
     pub wide_ranges: usize,
-    /// Next hops that can be reached, "no route" not counted.
+    /// Next hops that lookups can reach, "no route" not counted.
     pub next_hops: usize,
 }
 
 impl Statistics {
-    /// Bytes as Table 1 counts them, `4 * 2^k + 2 * short + 4 * long + 24 * (next hops + 1)`: with the
-    /// paper's table of next-hop descriptors, 24 bytes each. None in the wide format.
+    /// Returns the bytes as Table 1 counts them, `4 * 2^k + 2 * short + 4 * long + 24 * (next hops + 1)`, which
+    /// includes the paper's next-hop descriptors of 24 bytes each. `None` in the wide format.
     #[must_use]
     pub fn paper_bytes(&self) -> Option<u64> {
         self.split?;
@@ -57,7 +57,7 @@ impl<K> Dxr<K> {
         }
     }
 
-    /// The loop that chunks are searched with.
+    /// Returns how chunks are searched.
     #[must_use]
     pub fn search(&self) -> Search {
         self.search

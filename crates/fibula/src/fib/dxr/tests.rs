@@ -1,5 +1,5 @@
-//! What the conformance suite cannot know: the stored form of an example, where the limits are, and that the
-//! stretches reach beyond them.
+//! What the conformance suite cannot know: the stored form of an example, where the limits are, and that the stretched
+//! formats exceed them.
 
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
@@ -68,7 +68,7 @@ fn the_worked_example_for_every_k() {
     for k in 16..=24 {
         for format in [Format::Drawn, Format::Stretched] {
             let fib = build(k, format, &example()).unwrap();
-            // What is no chunk of the range table leads to one place.
+            // All other direct entries hold a next hop.
             let scale = 1 << (k - 16);
             let (at, short): (usize, Vec<(u16, u32)>) = match k {
                 ..=21 => (0x102 * scale, vec![(0, C), (3, D), (4, C)]),
@@ -115,13 +115,12 @@ fn the_loops_take_their_steps() {
         assert_eq!(chunk(&fib, 0x102).1.len(), 9);
         [0x0101_0000, 0x0102_0400, 0x0102_0200, 0x0102_0000, 0x0102_08ff].map(|key| fib.search_steps(key))
     };
-    // No chunk; the middle entry; the middle below; the first entry; the last.
+    // No chunk; the middle entry; the middle of the lower half; the first entry; the last.
     assert_eq!(steps(Search::EarlyStop), [0, 1, 2, 3, 2]);
     assert_eq!(steps(Search::BranchFree), [0, 4, 4, 4, 4]);
 }
 
-/// Host routes on every other address from the start of a /16 on: `2 * count` ranges in its chunk, or one
-/// more.
+/// Host routes on every other address from the start of a /16 on: `2 * count` ranges in its chunk, or one more.
 fn crowd(count: u128) -> Vec<Route<u32>> {
     (0..count).map(|at| route(0x0102_0000 | at << 1, 32, 7)).collect()
 }
@@ -144,15 +143,14 @@ fn the_size_limit() {
     assert_eq!(fib.lookup(0x0102_ffff), None);
 }
 
-/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the
-/// first.
+/// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the first.
 fn spread(count: u128) -> Vec<Route<u32>> {
     (0..count).map(|at| route(at << 12 | if at == 0 { 0 } else { 9 }, 32, 1 + at as u32 % 300)).collect()
 }
 
 #[test]
 fn the_position_limit_and_how_far_stretching_reaches() {
-    // The last of them starts at unit 524,285, one more would start at 2^19.
+    // The last chunk starts at unit 524,285; another one would start at 2^19.
     let fib = build(20, Format::Drawn, &spread(174_763)).unwrap();
     assert_eq!(fib.statistics().split, Some(DRAWN));
     assert_eq!(fib.lookup(174_762 << 12 | 9), NextHop::new(1 + 174_762 % 300));
@@ -169,15 +167,14 @@ fn the_position_limit_and_how_far_stretching_reaches() {
     }
 }
 
-/// A crowd of 65,536 ranges takes 16 bits of size, and 15 are too few to reach what else there is.
+/// A crowd of 65,536 ranges takes 16 bits of size, which leave 15 bits of position, too few for the other chunks.
 #[test]
 fn padding_stretches_the_position() {
     let mut routes = crowd(32_768);
     routes.extend((0x200..0x4200).map(|at| route(at << 16 | 9, 32, 7)));
     let fib = build(16, Format::Stretched, &routes).unwrap();
     let statistics = fib.statistics();
-    // By fours, 15 bits of size suffice, and 16 of position reach 2^18 units. Three entries are padded to
-    // four.
+    // In fours, 15 bits of size suffice, and 16 of position reach 2^18 units. Three entries are padded to four.
     assert_eq!(statistics.split, Some(Split { size_bits: 15, position_bits: 16, shift: 2 }));
     assert_eq!(statistics.long_ranges, 65_536 + 4 * 0x4000);
     assert_eq!(chunk(&fib, 0x41ff).1, [(0, 0), (9, 7), (10, 0), (10, 0)]);
@@ -185,7 +182,7 @@ fn padding_stretches_the_position() {
         let routed = key & 0xffff == 9 || key == 0x0102_fffe;
         assert_eq!(fib.lookup(key), NextHop::new(if routed { 7 } else { 0 }), "{key:#x}");
     }
-    // Beyond the last stretch.
+    // More than the last stretch holds.
     let routes: Vec<_> = (0..0x30).flat_map(|at| crowd_at(at << 16)).collect();
     assert_eq!(
         build(16, Format::Stretched, &routes).unwrap_err(),
@@ -200,7 +197,7 @@ fn crowd_at(start: u128) -> impl Iterator<Item = Route<u32>> {
 
 #[test]
 fn the_two_limits_of_next_hops() {
-    // Two of them in every /24 of k = 23, whose chunks hold two /24s: all in ranges.
+    // One in each /24 with k = 23, whose chunks hold two /24s: all next hops are in ranges.
     let id = |at: u128| u32::MAX - at as u32;
     let ranges = |count| -> Vec<Route<u32>> { (0..count).map(|at| route(at << 8, 24, id(at))).collect() };
     let fib = build(23, Format::Stretched, &ranges(65_535)).unwrap();
@@ -209,7 +206,7 @@ fn the_two_limits_of_next_hops() {
         build(23, Format::Stretched, &ranges(65_536)).unwrap_err(),
         "dxr: at most 65535 next hops in ranges, this table needs 65536"
     );
-    // In place there is room for more.
+    // Direct entries have room for more.
     let direct = |count| -> Vec<Route<u32>> { (0..count).map(|at| route(at << 9, 23, id(at))).collect() };
     let fib = build(23, Format::Drawn, &direct(524_287)).unwrap();
     assert_eq!(fib.lookup(524_286 << 9), NextHop::new(id(524_286)));
@@ -221,7 +218,7 @@ fn the_two_limits_of_next_hops() {
     build(23, Format::Wide, &ranges(65_536)).unwrap();
 }
 
-/// 255 next hops and "no route" are short; which they are, popularity decides.
+/// 255 next hops and "no route" fit short entries: the most popular ones.
 #[test]
 fn short_chunks_take_the_popular_next_hops() {
     let table = |hops: u128| -> Vec<Route<u32>> {
@@ -238,7 +235,7 @@ fn short_chunks_take_the_popular_next_hops() {
     assert_eq!(fib.statistics().next_hops, 256);
 }
 
-/// The small geometries reach every stretch, both formats, and padding; answers stay right.
+/// The small geometries reach every stretch, both formats, and padding, with right answers.
 #[test]
 fn toy_widths_exercise_every_stretch() {
     type K = Toy<8>;
@@ -259,7 +256,7 @@ fn toy_widths_exercise_every_stretch() {
         routes.sort_by_key(|route| route.prefix);
         routes.dedup_by_key(|route| route.prefix);
         if seed % 7 == 0 {
-            // All keys once in order and once not.
+            // All keys, once in order and once not.
             let keys: Vec<K> = (0..530).map(|at| K::from_bits(at * if at < 256 { 1 } else { 91 })).collect();
             lanes::agree(&branch_free(4, Format::Stretched, &routes), &keys);
             lanes::agree(&branch_free(4, Format::Wide, &routes), &keys);
@@ -279,7 +276,8 @@ fn toy_widths_exercise_every_stretch() {
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
 
-/// Short, long and full chunks, next hops in place, and neither; at both ends of the space and of each chunk.
+/// Short, long and full chunks, next hops in direct entries, and no chunks at all; at both ends of the space and of
+/// each chunk.
 #[test]
 fn every_set_answers_as_single_lookups_do() {
     let mut routes = crowd(32_768);
