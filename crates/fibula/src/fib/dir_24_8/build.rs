@@ -1,4 +1,4 @@
-//! Routes to layout: one sweep that appends to both tables.
+//! Routes to layout, in one sweep that appends to both tables.
 
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
@@ -40,16 +40,16 @@ impl<K: Ipv4Key> Dir248<K> {
     }
 }
 
-/// Tables under construction, filled from the first address on.
+/// The tables under construction, which are filled from the first address on.
 struct Filling<K> {
     first: Buffer<u16>,
     segments: Buffer<u16>,
-    /// None where codes are ids.
+    /// The dictionary; `None` where codes are ids.
     codes: Option<NextHopDictionary>,
     budget: Budget,
-    /// Addresses below this one are done.
+    /// Addresses below this one are filled.
     done: u64,
-    /// Code of the addresses from here on.
+    /// Code of the addresses from `done` on.
     code: u32,
     segments_needed: u64,
     keys: PhantomData<fn(K)>,
@@ -80,12 +80,12 @@ impl<K: Key> Filling<K> {
         Ok(())
     }
 
-    /// Distinct next hops in the dictionary.
+    /// Returns the number of distinct next hops in the dictionary.
     fn next_hops(&self) -> u64 {
         self.codes.as_ref().map_or(0, |codes| codes.len() as u64 - 1)
     }
 
-    /// Whether both limits hold so far. Beyond them is only counted what the table needs.
+    /// Returns whether the table is within both limits so far. Beyond them, the build only counts what the table needs.
     fn within_limits(&self) -> bool {
         self.segments_needed <= SEGMENTS_MAX && self.next_hops() <= NEXT_HOPS_MAX
     }
@@ -95,6 +95,7 @@ impl<K: Key> Filling<K> {
         let span = 1 << Dir248::<K>::REST;
         let mut at = core::mem::replace(&mut self.done, end);
         let code = self.code as u16;
+        // The rest of a segment that an earlier range began, then whole entries, then the start of a new segment.
         let open = at.next_multiple_of(span).min(end) - at;
         if open > 0 && self.within_limits() {
             self.segments.resize(self.segments.len() + open as usize, code);

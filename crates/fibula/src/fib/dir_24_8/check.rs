@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::net::Key;
@@ -13,34 +13,34 @@ impl<K: Key> Dir248<K> {
         let pad = |table: &[u16]| table.len().checked_sub(PAD).is_some_and(|len| table[len..] == [0; PAD]);
         holds(
             pad(&self.first) && pad(&self.segments),
-            "an entry behind each table, for what gathers read",
+            "(1) each table ends with the padding that gathers read",
             0,
         )?;
         let first = &self.first[..self.first.len() - PAD];
         let entries = &self.segments[..self.segments.len() - PAD];
-        holds(first.len() == Self::ENTRIES, "an entry for all leading bits", first.len())?;
+        holds(first.len() == Self::ENTRIES, "(1) an entry for all leading bits", first.len())?;
         let mut segments = 0;
         for (at, &entry) in first.iter().enumerate() {
             if entry & SEGMENT == 0 {
-                holds(usize::from(entry) < codes, "a code of the first table has a next hop", at)?;
+                holds(usize::from(entry) < codes, "(4) a code of the first table has a next hop", at)?;
             } else {
                 let number = usize::from(entry & !SEGMENT);
-                holds(number == segments, "segments are numbered in order", at)?;
+                holds(number == segments, "(2) segments are numbered in order", at)?;
                 segments += 1;
             }
         }
         let span = 1 << Self::REST;
-        holds(entries.len() == segments * span, "every segment is named", segments)?;
+        holds(entries.len() == segments * span, "(2) every segment is named", segments)?;
         for (at, segment) in entries.chunks(span).enumerate() {
             let known = segment.iter().all(|&code| usize::from(code) < codes);
-            holds(known, "a code of a segment has a next hop", at)?;
+            holds(known, "(4) a code of a segment has a next hop", at)?;
             let varied = segment.iter().any(|&code| code != segment[0]);
-            holds(varied, "a segment holds two codes at least", at)?;
+            holds(varied, "(3) a segment holds at least two codes", at)?;
         }
         let Some(next_hops) = &self.next_hops else { return Ok(()) };
         for (code, &next_hop) in next_hops.iter().enumerate() {
-            holds((code == 0) == (next_hop == 0), "code 0 alone is no route", code)?;
+            holds((code == 0) == (next_hop == 0), "(5) code 0 alone is no route", code)?;
         }
-        holds(!next_hops.is_empty(), "no route has a code", 0)
+        holds(!next_hops.is_empty(), "(5) no route has a code", 0)
     }
 }

@@ -1,4 +1,4 @@
-//! What lookups touch.
+//! The data that lookups read.
 
 use core::marker::PhantomData;
 
@@ -10,23 +10,23 @@ use crate::net::Key;
 pub(crate) struct Dir248<K> {
     /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number; and the [`PAD`].
     pub(super) first: Buffer<u16>,
-    /// Codes, a segment behind the other; and the [`PAD`].
+    /// The codes of one segment after the other; then [`PAD`] entries.
     pub(super) segments: Buffer<u16>,
-    /// Next hop of each code, 0 for no route; none where codes are the ids of the next hops.
+    /// Next hop of each code, 0 for no route; `None` where codes are the ids of the next hops.
     pub(super) next_hops: Option<Vec<u32>>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// The bit that tells a segment from a code.
+/// The bit that is set in the number of a segment and clear in a code.
 pub(super) const SEGMENT: u16 = 1 << 15;
 
-/// Entries behind the last one of a table: gathers read the upper half of 32 bits for nothing.
+/// Entries of padding at the end of each table: a gather of an entry also reads the 16 bits that follow it.
 pub(super) const PAD: usize = 1;
 
-/// Most segments that 15 bits can name.
+/// Most segments that 15 bits can number.
 pub(super) const SEGMENTS_MAX: u64 = 1 << 15;
 
-/// Most next hops beside "no route" that 15 bits can name.
+/// Most next hops that 15 bits can number in addition to "no route".
 pub(super) const NEXT_HOPS_MAX: u64 = (1 << 15) - 1;
 
 impl<K: Key> Dir248<K> {
@@ -34,10 +34,10 @@ impl<K: Key> Dir248<K> {
     pub(super) const REST: u8 = if K::BITS < 4 { 1 } else { K::BITS / 4 };
     /// Bits of the key that select an entry of the first table: 24 of 32.
     pub(super) const LEADING: u8 = K::BITS - Self::REST;
-    /// Entries of the first table, for keys that can have one.
+    /// Entries of the first table.
     pub(super) const ENTRIES: usize = if K::BITS <= 32 { 1 << Self::LEADING } else { 0 };
-    /// Largest id that is stored as it is, where all are: any of 15 bits, and in the tests' small spaces so few that
-    /// their tables come in both forms.
+    /// Largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
+    /// both forms occur.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };
 }
 

@@ -1,9 +1,10 @@
-//! DIR-24-8-BASIC: one entry for every /24, and a second table where a /24 is not whole.
+//! DIR-24-8-BASIC: one entry for every /24, and a second table for the /24s that longer prefixes divide.
 //!
-//! Gupta, Lin and McKeown, "Routing lookups in hardware at memory access speeds" (INFOCOM 1998), in the form
-//! that the DXR paper compares itself with (section 4.3): 16-bit entries, so that the first table takes 32
-//! MiB. At most two loads a lookup, and neither is near the other: the scheme buys few steps with much
-//! memory.
+//! Gupta, Lin and McKeown, "Routing lookups in hardware at memory access speeds" (INFOCOM 1998), in the form with which
+//! the DXR paper compares itself (section 4.3): 16-bit entries, so that the first table takes 32 MiB. A lookup makes at
+//! most two loads, far apart in memory: the scheme trades much memory for few steps.
+//!
+//! # Memory
 //!
 //! ```text
 //! first:    | B | B | segment 0 | B | ... | A | A |      2^24 entries of 16 bits, one a /24
@@ -15,21 +16,25 @@
 //!           1 sssssssssssssss    segment s
 //! ```
 //!
+//! The published form stores the next hop itself in the 15 bits. This one does so too where the id of every route is at
+//! most 32,767. Otherwise all entries hold codes of a dictionary, so that any 32-bit id can be an answer, and the limit
+//! counts the *distinct* next hops that lookups can reach. The dictionary costs a load. On tables of a few hundred next
+//! hops it hits the first-level cache and takes a fifth of the portable rate on random keys.
+//!
+//! The tables are indexed by 3/4 and 1/4 of the key's bits, so that the tests' small spaces run the same code.
+//!
+//! # Lookup
+//!
 //! ```text
 //! entry = first[key >> 8]
 //! if bit 15 of entry: entry = segments[256 * (entry & 0x7fff) + (key & 0xff)]
 //! answer entry, or dictionary[entry]
 //! ```
 //!
-//! The published form stores the next hop itself in the 15 bits, and so does this one where every route's id is at
-//! most 32,767. Otherwise all entries hold codes of a dictionary, so that any 32-bit id can be answered; the limit
-//! then counts the *distinct* next hops that are reachable. The dictionary costs a load, which hits the first-level
-//! cache on tables of a few hundred next hops: a fifth of the portable rate on random keys.
+//! # Kernels
 //!
-//! # Batches
-//!
-//! Kernels answer blocks of 256 keys, eight side by side, in two stages. The first one's loads wait for nothing, so
-//! the processor has as many of them under way as it can; results serve as the place between the stages.
+//! Kernels answer blocks of 256 keys, eight side by side, in two stages. The loads of the first stage are independent,
+//! so the processor overlaps as many as it can. The results hold the entries between the stages.
 //!
 //! ```text
 //! for each 8 keys: results = gather first[keys >> 8]
@@ -38,40 +43,27 @@
 //!                  with a dictionary: results = gather dictionary[results]
 //! ```
 //!
-//! A gather reads 32 bits of which the lower 16 are the entry: both tables end with one entry for padding.
+//! A gather reads 32 bits, of which the lower 16 are the entry. So both tables end with one entry of padding.
 //!
-//! dfz4-2023, M lookups/s of a thread's CPU time, batch 256, a shared AMD Zen 5 with 32 MiB of L3; medians of five
-//! runs. Rates of MATCH double where no neighbour is using the L3.
+//! # Invariants
 //!
-//! | entries hold | traffic | portable | AVX2 | AVX-512 | Ice Lake |
-//! |---|---|---|---|---|---|
-//! | ids | RND | 162 | 241 | 240 | 238 |
-//! | | MATCH | 219 | 339 | 369 | 376 |
-//! | codes | RND | 131 | 222 | 222 | 222 |
-//! | | MATCH | 199 | 313 | 332 | 328 |
+//! 1. The first table has an entry for every value of the leading bits, and both tables end with the padding.
+//! 2. Segments are numbered in the order in which the first table names them, and every segment is named.
+//! 3. A segment holds at least two different codes.
+//! 4. Every code is in the dictionary, where there is one.
+//! 5. Code 0, and no other code, is "no route".
 //!
-//! The widths are 3/4 and 1/4 of the key, so that the tests' small spaces run the same code.
+//! # Limits and cost
 //!
-//! Invariants: (1) the first table has an entry for every value of the leading bits; (2) segments are
-//! numbered in the order in which the first table names them, and there are no others; (3) a segment holds
-//! two codes at least; (4) every code is in the dictionary, where there is one; (5) code 0, and no other, stands for
-//! no route.
+//! The build refuses more than 32,768 segments (/24s that contain longer prefixes) and more than 32,767 next hops.
+//! Memory: 32 MiB and 512 bytes a segment, and 4 bytes for each next hop of a dictionary, whatever the number of
+//! routes.
 //!
-//! Limits, refused by the build: 32,768 segments (/24s with something longer inside); 32,767 next hops.
-//! Memory: 32 MiB + 512 bytes a segment, and 4 bytes a next hop of a dictionary, whatever the number of routes.
+//! Hostile tables: the depth of nesting does not matter. A host route in each of 32,769 /24s is refused. Host routes
+//! everywhere under one /16 take 256 segments. 16 million routes are built in one pass, in time linear in routes and
+//! entries.
 //!
-//! Hostile tables: depth of nesting does not matter; a host route in each of 32,769 /24s is refused;
-//! host routes everywhere under one /16 take 256 segments; 16 million routes are built in one pass, in time
-//! linear in routes and entries.
-//!
-//! # Tried and lost
-//!
-//! - In a portable batch, reading the first table for eight keys before looking at any of the entries. A plain loop
-//!   does 140 M/s where that does 103 (random keys, dfz4-2023): the branch on the entry is predicted, so the processor
-//!   has the next loads under way by itself.
-//! - Kernels of one loop, which does all for eight keys before it turns to the next. With a dictionary, 120 M/s where
-//!   two stages do 250 (random keys), less than portable code. With ids in place there is little to wait for: 6 %
-//!   faster with AVX2, 5 % slower with AVX-512.
+//! `notes.md` in this folder has measured rates, and variants that were not kept.
 
 mod build;
 mod check;
@@ -91,12 +83,12 @@ use layout::Dir248;
 
 const NAME: &str = "dir-24-8";
 
-/// The registry entry.
+/// Returns the registry entry.
 #[must_use]
 pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
-        summary: "one 16-bit entry a /24, segments of 256 behind it",
+        summary: "one 16-bit entry a /24, segments of 256 for divided ones",
         paper: "DXR paper, section 4.3 (DIR-24-8-BASIC: Gupta, Lin, McKeown 1998)",
         families: Families::Ipv4,
         role: Role::Published,

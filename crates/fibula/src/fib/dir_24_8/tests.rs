@@ -38,7 +38,7 @@ fn only_a_divided_24_takes_a_segment() {
     segment[256] = 0;
     assert_eq!(fib.segments[..], segment);
     assert_eq!(fib.memory().lookup_bytes, (32 << 20) + 512 + 2 * 2);
-    // The ids beside, once one of them takes 16 bits.
+    // The ids move to a dictionary as soon as one of them takes 16 bits.
     let wide =
         table.map(|route| Route { next_hop: NextHop::new(route.next_hop.id() + 32_764).unwrap(), ..route });
     let fib = build(&wide).unwrap();
@@ -88,13 +88,13 @@ fn every_set_answers_as_single_lookups_do() {
         let spread = (0..500u32).map(|at| at.wrapping_mul(0x9e37_79b9));
         let mut keys: Vec<u32> = spread.chain(beside).collect();
         lanes::agree(&fib, &keys);
-        // All of them divided.
+        // Keys of divided /24s only.
         keys.retain(|key| key >> 8 == 0 || key >> 8 == 0x00ff_ffff);
         lanes::agree(&fib, &keys);
     }
 }
 
-/// A table without segments, and one without routes.
+/// A table without segments, and a table without routes.
 #[test]
 fn every_set_answers_where_there_are_no_segments() {
     for routes in [&[route(0x0a00_0000, 8, 7)][..], &[]] {
