@@ -1,4 +1,4 @@
-//! Ranges to nodes: one sweep, in which a node is made when its last slot is known.
+//! Ranges to nodes, in one sweep that makes a node when its last slot is known.
 
 use core::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use super::NAME;
 use super::layout::{LEAF, Leaves, Node, Poptrie, SLOTS, STRIDE, direct_bits, levels};
 
 impl<K: Key> Poptrie<K> {
-    /// Builds the trie.
+    /// Builds the trie of the routes.
     ///
     /// # Errors
     /// When memory runs out, and when it needs more than 2^31 nodes or leaves.
@@ -41,14 +41,14 @@ impl<K: Key> Poptrie<K> {
     }
 }
 
-/// A node whose slots are being filled from the first on.
+/// A node under construction, whose slots are filled from the first on.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// Next hops; of no account where a slot is a node.
+    /// Next hop of each slot; unused where a slot is a node.
     words: [u32; SLOTS],
     /// The slots that are nodes.
     vector: u64,
-    /// Those nodes, one behind the other.
+    /// Those nodes, without gaps.
     nodes: [Node; SLOTS],
 }
 
@@ -58,13 +58,14 @@ impl Open {
 
 const EMPTY: Node = Node { vector: 0, leafvec: 0, leaves: 0, nodes: 0 };
 
+/// The trie under construction.
 struct Filling<K> {
     fib: Poptrie<K>,
-    /// By level, from the one below the direct table on.
+    /// The open node of each level, from the level below the direct table on.
     open: Buffer<Open>,
-    /// Addresses below this one are done; all, where it wraps.
+    /// Addresses below this one are filled; all of them where it has wrapped to 0.
     done: u128,
-    /// Next hop of the addresses from here on.
+    /// Next hop of the addresses from `done` on, 0 for no route.
     word: u32,
     budget: Budget,
 }
@@ -74,7 +75,7 @@ impl<K: Key> Filling<K> {
     fn fill(&mut self, last: u128) -> Result<(), OutOfMemory> {
         let mut at = self.done;
         loop {
-            // The coarsest slot that begins here and ends in time.
+            // The coarsest slot that begins here and ends by `last`.
             let (mut level, mut rest) = (0, u32::from(K::BITS) - direct_bits(K::BITS));
             let fits = |rest: u32| {
                 let inside = (1u128 << rest) - 1;
@@ -93,7 +94,7 @@ impl<K: Key> Filling<K> {
                 self.fib.direct.resize(self.fib.direct.len() + entries, LEAF | self.word);
                 at = begin.wrapping_add((entries as u128) << rest);
             } else {
-                // The last level reads beyond the key: several slots an address.
+                // The last level reads past the end of the key, so an address has several slots.
                 let spare = (STRIDE * level as u32).saturating_sub(u32::from(K::BITS) - direct_bits(K::BITS));
                 let in_node = (SLOTS >> spare) as u128;
                 let first = (begin >> rest) & (in_node - 1);
@@ -112,13 +113,13 @@ impl<K: Key> Filling<K> {
         }
     }
 
-    /// Makes the node of a level whose slots are known; `at` is an address of its last slot. So on for those above whose
-    /// last slot it is.
+    /// Makes the node of a level whose slots are all known, and then each node above whose last slot it fills; `at` is
+    /// an address of the last slot.
     fn close(&mut self, level: usize, at: u128) -> Result<(), OutOfMemory> {
         let mut level = level;
         loop {
             let node = self.node(level)?;
-            // Bits behind the slot that the node fills.
+            // Key bits after those of the slot that the node fills.
             let rest = u32::from(K::BITS) - direct_bits(K::BITS) - STRIDE * level as u32;
             let Some(above) = level.checked_sub(1) else {
                 let index = self.fib.nodes.len() as u32;
@@ -137,7 +138,7 @@ impl<K: Key> Filling<K> {
         }
     }
 
-    /// The node of an open level, with its leaves and children in place; the level is empty then.
+    /// Returns the node of an open level, having stored its children and leaves, and empties the level.
     fn node(&mut self, level: usize) -> Result<Node, OutOfMemory> {
         let Self { fib, open, budget, .. } = self;
         let Open { words, vector, nodes } = &mut open[level];

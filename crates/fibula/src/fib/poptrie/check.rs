@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::net::Key;
@@ -9,20 +9,20 @@ impl<K: Key> Poptrie<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let entries = 1 << direct_bits(K::BITS);
-        holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
+        holds(self.direct.len() == entries, "(1) an entry for all leading bits", self.direct.len())?;
         let mut walk = Walk { nodes: &self.nodes, leaves: &self.leaves, nodes_done: 0, leaves_done: 0 };
         for &entry in self.direct.iter().filter(|&&entry| entry & LEAF == 0) {
             walk.node(entry as usize, levels(K::BITS))?;
-            holds(walk.nodes_done == entry as usize, "a node follows its children", walk.nodes_done)?;
+            holds(walk.nodes_done == entry as usize, "(2) a node follows its children", walk.nodes_done)?;
             walk.nodes_done += 1;
         }
-        holds(walk.nodes_done == self.nodes.len(), "every node has a parent", walk.nodes_done)?;
-        holds(walk.leaves_done == self.leaves.len(), "every leaf has a node", walk.leaves_done)
+        holds(walk.nodes_done == self.nodes.len(), "(2) every node has a parent", walk.nodes_done)?;
+        holds(walk.leaves_done == self.leaves.len(), "(3) every leaf has a node", walk.leaves_done)
     }
 }
 
-/// Nodes were made when their last slot was known: all below a node stands before its children, and its leaves behind
-/// theirs.
+/// A node is made when its last slot is known. So everything below a node comes before its children, and its leaves
+/// come after theirs.
 struct Walk<'a> {
     nodes: &'a [Node],
     leaves: &'a Leaves,
@@ -31,31 +31,32 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// A node with at most so many levels from it on.
+    /// Checks a node that has at most `levels` levels, its own included.
     fn node(&mut self, index: usize, levels: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        let node = *self.nodes.get(index).ok_or(CheckError::new("a node is within the array", index))?;
-        holds(levels > 1 || node.vector == 0, "the last level has leaves alone", index)?;
+        let node = *self.nodes.get(index).ok_or(CheckError::new("(2) a node is within the array", index))?;
+        holds(levels > 1 || node.vector == 0, "(2) the last level has leaves only", index)?;
         let children = node.vector.count_ones() as usize;
         for child in 0..children {
             self.node(node.nodes as usize + child, levels - 1)?;
         }
-        holds(node.nodes as usize == self.nodes_done, "children follow all that is below them", index)?;
+        holds(node.nodes as usize == self.nodes_done, "(2) children follow all that is below them", index)?;
         self.nodes_done += children;
 
+        // The children are done, so the node's own leaves come next.
         let leaf_slots = !node.vector;
-        holds(node.leafvec & node.vector == 0, "a slot is a node or a leaf", index)?;
+        holds(node.leafvec & node.vector == 0, "(4) a slot is a node or a leaf", index)?;
         let first = leaf_slots & leaf_slots.wrapping_neg();
-        holds(node.leafvec & first == first, "the first leaf is unlike the one before", index)?;
+        holds(node.leafvec & first == first, "(4) the first leaf has a bit", index)?;
         let count = node.leafvec.count_ones() as usize;
-        holds(node.leaves as usize == self.leaves_done, "leaves follow those of the nodes below", index)?;
+        holds(node.leaves as usize == self.leaves_done, "(3) leaves follow those of the nodes below", index)?;
         self.leaves_done += count;
-        holds(self.leaves_done <= self.leaves.len(), "leaves are within the array", index)?;
+        holds(self.leaves_done <= self.leaves.len(), "(3) leaves are within the array", index)?;
         let differ = match self.leaves {
             Leaves::Narrow(leaves) => differ(&leaves[self.leaves_done - count..self.leaves_done]),
             Leaves::Wide(leaves) => differ(&leaves[self.leaves_done - count..self.leaves_done]),
         };
-        holds(differ, "neighbouring leaves differ", index)?;
+        holds(differ, "(4) neighbouring leaves differ", index)?;
         debug_assert!(count <= SLOTS);
         Ok(())
     }

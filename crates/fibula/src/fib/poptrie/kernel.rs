@@ -1,4 +1,4 @@
-//! The walk down with the population count of an instruction set.
+//! The walk down, compiled with the population count of each instruction set.
 
 use crate::net::{Key, NextHop};
 use crate::simd::kernel;
@@ -6,7 +6,7 @@ use crate::simd::kernel;
 use super::layout::{Leaf, Poptrie};
 
 kernel! {
-    /// [`Poptrie::batch`].
+    /// Looks up a batch: [`Poptrie::batch`].
     pub(super) fn batch<K: Key, L: Leaf>(
         fib: &Poptrie<K>,
         leaves: &[L],
@@ -15,7 +15,7 @@ kernel! {
     )
     scalar Poptrie::batch;
     vector op {
-        // Nothing here is done for several keys at once; what the sets bring is that counting bits is one instruction.
+        // No step handles several keys at once. What the instruction sets add is a population count in one instruction.
         let _ = op::splat(0);
         fib.batch(leaves, keys, results);
     }

@@ -8,6 +8,7 @@ use super::layout::{LEAF, Leaf, Node, Poptrie, STRIDE, direct, direct_bits, leve
 const BLOCK: usize = 128;
 
 impl<K: Key> Poptrie<K> {
+    /// Looks up one key.
     pub(super) fn one<L: Leaf>(&self, leaves: &[L], key: K) -> Option<NextHop> {
         let mut entry = self.direct[direct(key)];
         if entry & LEAF != 0 {
@@ -25,7 +26,7 @@ impl<K: Key> Poptrie<K> {
         }
     }
 
-    /// A batch, every block of it level by level: no key waits for another, and no branch depends on one.
+    /// Looks up a batch, each block of it level by level: no key waits for another, and no branch depends on a key.
     #[inline(always)]
     pub(super) fn batch<L: Leaf>(&self, leaves: &[L], keys: &[K], results: &mut [Option<NextHop>]) {
         for (keys, results) in keys.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
@@ -35,7 +36,7 @@ impl<K: Key> Poptrie<K> {
 
     #[inline(always)]
     fn block<L: Leaf>(&self, leaves: &[L], keys: &[K], words: &mut [u32]) {
-        // The keys that are not done, whatever their number: first those with a node, then those whose node has one.
+        // The keys that are still walking. Each key is written, and the count decides whether it stays.
         let mut walking = [0u8; BLOCK + 1];
         let mut count = 0;
         for (at, (&key, word)) in keys.iter().zip(&mut *words).enumerate() {
@@ -44,7 +45,7 @@ impl<K: Key> Poptrie<K> {
             walking[count] = at as u8;
             count += usize::from(entry & LEAF == 0);
         }
-        // All that have left the direct table: their words become indices of leaves.
+        // All keys that walk past the direct table: their words become indices of leaves.
         let left = walking;
         let left_count = count;
         let nodes: &[Node] = &self.nodes;
