@@ -1,4 +1,4 @@
-//! Routes to layout: one pass.
+//! Routes to layout, in one pass.
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge};
@@ -8,7 +8,7 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::{NAME, RangeSearch};
 
 impl<K: Key> RangeSearch<K> {
-    /// Builds the ranges of the routes.
+    /// Builds the ranges of the routes, equal neighbours merged.
     ///
     /// # Errors
     /// When memory runs out.

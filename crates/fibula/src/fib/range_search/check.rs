@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::net::Key;
@@ -8,13 +8,13 @@ use super::RangeSearch;
 impl<K: Key> RangeSearch<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let (starts, next_hops) = (&self.starts, &self.next_hops);
-        CheckError::unless(starts.len() == next_hops.len(), "a next hop a range", next_hops.len())?;
-        CheckError::unless(starts.first() == Some(&K::ZERO), "the first range starts the space", 0)?;
+        CheckError::unless(starts.len() == next_hops.len(), "(4) one next hop a range", next_hops.len())?;
+        CheckError::unless(starts.first() == Some(&K::ZERO), "(1) the first range starts the space", 0)?;
         for at in 1..starts.len() {
-            CheckError::unless(starts[at - 1] < starts[at], "starts ascend strictly", at)?;
+            CheckError::unless(starts[at - 1] < starts[at], "(2) starts ascend strictly", at)?;
             CheckError::unless(
                 next_hops[at - 1] != next_hops[at],
-                "neighbours lead to different places",
+                "(3) neighbours lead to different places",
                 at,
             )?;
         }

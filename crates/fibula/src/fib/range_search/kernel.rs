@@ -1,19 +1,19 @@
-//! The search for a block of IPv4 keys: comparisons with pivots that all lanes share, then steps by gathers.
+//! The vector kernel: a block of IPv4 keys is compared with pivots that all lanes share, then searched by gathers.
 
 use crate::simd::{LANES, Words, kernel};
 
-/// Most ranges that are compared with one by one. A comparison with a start that all lanes share costs a third of a
+/// Most ranges whose starts are all compared with the keys. Comparing all lanes with one start costs a third of a
 /// gather.
 const FEW: usize = 64;
 
-/// Parts that the shared pivots cut more ranges into.
+/// Parts into which pivots cut a larger table.
 const PARTS: usize = 16;
 
-/// Vectors that meet a pivot while it is in a register.
+/// Vectors that are compared with a pivot while it is in a register.
 const TOGETHER: usize = 4;
 
 kernel! {
-    /// Next hops of a block of keys. Both tables have one element a range.
+    /// Looks up a block of keys. Both tables have one element a range.
     pub(super) fn block(
         starts: Words<'_>,
         next_hops: Words<'_>,
@@ -24,7 +24,7 @@ kernel! {
         let ranges = starts.slice();
         let part = if ranges.len() <= FEW { 1 } else { ranges.len().div_ceil(PARTS) };
 
-        // How many of the pivots each key has passed, for a few vectors while a pivot is in a register.
+        // Counts the pivots that each key has passed. With up to `FEW` ranges, that is the range already.
         let (groups, single) = keys.as_chunks::<TOGETHER>();
         let (found_groups, found_single) = found.as_chunks_mut::<TOGETHER>();
         for (keys, found) in groups.iter().zip(found_groups) {
@@ -50,11 +50,11 @@ kernel! {
             op::store(found, passed);
         }
 
-        // The last part may be shorter than the others: an index behind the end reads the last range, and a key that
-        // has passed that one belongs to it.
+        // A binary search within the part. The last part may be shorter than the others: an index past the end reads
+        // the last range, and a key that has passed the start of that range belongs to it.
         if part > 1 {
             for found in &mut *found {
-                // Parts times ranges stays below 2^32, but not each factor below 2^16.
+                // The product fits 32 bits, but a factor may not fit 16, so the lanes' 16-bit product will not do.
                 *found = found.map(|passed| passed * part as u32);
             }
             let mut size = part;
