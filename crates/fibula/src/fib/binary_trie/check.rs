@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::net::Key;
@@ -12,12 +12,12 @@ impl<K: Key> BinaryTrie<K> {
         let mut reached = 0;
         while let Some((at, depth)) = stack.pop() {
             let index = at as usize;
-            let node = self.nodes.get(index).ok_or(CheckError::new("a child exists", index))?;
+            let node = self.nodes.get(index).ok_or(CheckError::new("(2) a child exists", index))?;
             reached += 1;
-            CheckError::unless(reached <= self.nodes.len(), "a node is reachable once", index)?;
-            CheckError::unless(depth <= K::BITS, "no node lies deeper than the key is wide", index)?;
+            CheckError::unless(reached <= self.nodes.len(), "(2) a node is reachable once", index)?;
+            CheckError::unless(depth <= K::BITS, "(3) no node is deeper than the key is wide", index)?;
             let leads = node.next_hop != 0 || node.children != [ROOT; 2];
-            CheckError::unless(at == ROOT || leads, "every node leads to a route", index)?;
+            CheckError::unless(at == ROOT || leads, "(1) every node leads to a route", index)?;
             let children = node.children.iter().filter(|&&child| child != ROOT);
             stack.extend(children.map(|&child| (child, depth + 1)));
         }
@@ -26,7 +26,11 @@ impl<K: Key> BinaryTrie<K> {
             free += 1;
             at = self.nodes[at as usize].children[0];
         }
-        CheckError::unless(free == self.free_len, "the free chain has the length that is noted", free)?;
-        CheckError::unless(reached + free == self.nodes.len(), "every node is in the trie or free", reached)
+        CheckError::unless(free == self.free_len, "(2) the free chain has the recorded length", free)?;
+        CheckError::unless(
+            reached + free == self.nodes.len(),
+            "(2) every node is in the trie or free",
+            reached,
+        )
     }
 }

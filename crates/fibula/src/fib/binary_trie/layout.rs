@@ -1,10 +1,10 @@
-//! What lookups touch.
+//! The data that lookups read.
 
 use core::marker::PhantomData;
 
 use crate::memory::Budget;
 
-/// Index of the root, which no child has: as a child it means "none".
+/// Index of the root. The root is no child of any node, so as a child this index means "none".
 pub(super) const ROOT: u32 = 0;
 
 /// The node of one prefix.
@@ -17,12 +17,12 @@ pub(super) struct Node {
 
 const _: () = assert!(size_of::<Node>() == 12);
 
-/// The trie.
+/// A trie with one bit a level.
 #[derive(Debug)]
 pub(crate) struct BinaryTrie<K> {
     /// Node 0 is the root.
     pub(super) nodes: Vec<Node>,
-    /// First free node, chained through `children[0]`; `ROOT` for none.
+    /// The first free node, `ROOT` for none. `children[0]` of a free node is the next one.
     pub(super) free: u32,
     pub(super) free_len: usize,
     pub(super) budget: Budget,

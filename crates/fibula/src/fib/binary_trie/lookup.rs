@@ -1,4 +1,4 @@
-//! The walk down.
+//! The walk down the trie.
 
 use crate::fib::{CheckError, Fib, Updatable};
 use crate::memory::{self, Memory};

@@ -9,6 +9,7 @@ use super::{BinaryTrie, NAME};
 
 impl<K: Key> Updatable<K> for BinaryTrie<K> {
     fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        // Room for the whole batch first: a batch that does not fit changes nothing.
         let wanted = changes.iter().map(|change| self.missing(change)).sum();
         self.reserve(wanted).map_err(|error| BuildError::memory(NAME, error))?;
         for change in changes {
@@ -24,9 +25,8 @@ impl<K: Key> Updatable<K> for BinaryTrie<K> {
 }
 
 impl<K: Key> BinaryTrie<K> {
-    /// Most nodes that the change can add to those there are now. A path that another change of the batch prunes
-    /// and this one brings back needs no count: no trie on the way has a path that is neither here nor
-    /// counted.
+    /// Returns the most nodes that the change can add to the present ones. A path that another change of the batch
+    /// prunes and this one restores needs no count: every path of a trie in between is a present one or a counted one.
     fn missing(&self, change: &Change<K>) -> usize {
         match change {
             Change::Insert(route) => usize::from(route.prefix.len()) - self.depth(route.prefix),
@@ -34,7 +34,7 @@ impl<K: Key> BinaryTrie<K> {
         }
     }
 
-    /// Number of nodes below the root that exist on the path to `prefix`.
+    /// Returns how many nodes below the root exist on the path to `prefix`.
     fn depth(&self, prefix: Prefix<K>) -> usize {
         let mut at = ROOT;
         for index in 0..prefix.len() {
@@ -46,7 +46,7 @@ impl<K: Key> BinaryTrie<K> {
         prefix.len().into()
     }
 
-    /// Makes room for `wanted` nodes.
+    /// Reserves room for `wanted` nodes, the free ones included.
     fn reserve(&mut self, wanted: usize) -> Result<(), OutOfMemory> {
         let fresh = wanted.saturating_sub(self.free_len);
         if self.nodes.len() + fresh > u32::MAX as usize {
@@ -59,7 +59,7 @@ impl<K: Key> BinaryTrie<K> {
         self.budget.reserve(&mut self.nodes, fresh)
     }
 
-    /// Adds the route or changes its next hop; on an error the trie is as it was.
+    /// Adds the route or changes its next hop. On an error the trie is unchanged.
     pub(super) fn insert(&mut self, route: Route<K>) -> Result<(), OutOfMemory> {
         self.reserve(usize::from(route.prefix.len()) - self.depth(route.prefix))?;
         let mut at = ROOT;
@@ -76,7 +76,7 @@ impl<K: Key> BinaryTrie<K> {
         Ok(())
     }
 
-    /// A fresh node where [`reserve`](Self::reserve) has made room.
+    /// Returns a new empty node, for which [`reserve`](Self::reserve) has made room.
     fn add(&mut self) -> u32 {
         if self.free == ROOT {
             debug_assert!(self.nodes.len() < self.nodes.capacity());
@@ -90,6 +90,7 @@ impl<K: Key> BinaryTrie<K> {
         at
     }
 
+    /// Removes the route, if there is one, and the nodes that then lead to no route.
     fn remove(&mut self, prefix: Prefix<K>) {
         let mut path = [ROOT; 129];
         for index in 0..prefix.len() {
@@ -101,6 +102,7 @@ impl<K: Key> BinaryTrie<K> {
             path[usize::from(index) + 1] = next;
         }
         self.nodes[path[usize::from(prefix.len())] as usize].next_hop = 0;
+        // From the leaf up, as far as the nodes are empty.
         for index in (0..prefix.len()).rev() {
             let at = path[usize::from(index) + 1];
             let node = &self.nodes[at as usize];

@@ -7,7 +7,7 @@ use crate::net::{Key, Prefix, Routes};
 use super::{Linear, NAME};
 
 impl<K: Key> Linear<K> {
-    /// Copies the routes.
+    /// Builds the structure: copies the routes.
     ///
     /// # Errors
     /// When memory runs out.

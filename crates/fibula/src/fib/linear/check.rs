@@ -1,4 +1,4 @@
-//! The fsck.
+//! The consistency check.
 
 use crate::fib::CheckError;
 use crate::net::Key;
@@ -10,6 +10,10 @@ impl<K: Key> Linear<K> {
         let mut order: Vec<usize> = (0..self.routes.len()).collect();
         order.sort_unstable_by_key(|&at| self.routes[at].prefix);
         let twice = order.windows(2).find(|pair| self.routes[pair[0]].prefix == self.routes[pair[1]].prefix);
-        CheckError::unless(twice.is_none(), "no prefix stands twice", twice.map_or(0, |pair| pair[1]))
+        CheckError::unless(
+            twice.is_none(),
+            "(1) no two routes have the same prefix",
+            twice.map_or(0, |pair| pair[1]),
+        )
     }
 }

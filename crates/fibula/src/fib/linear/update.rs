@@ -7,6 +7,7 @@ use super::{Linear, NAME};
 
 impl<K: Key> Updatable<K> for Linear<K> {
     fn apply(&mut self, changes: &[Change<K>], _after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        // Room for all inserts first: a batch that does not fit changes nothing.
         let present = |prefix| self.routes.iter().any(|route| route.prefix == prefix);
         let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if !present(route.prefix));
         let inserts = changes.iter().filter(adds).count();

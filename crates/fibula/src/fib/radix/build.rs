@@ -8,7 +8,7 @@ use crate::radix::RadixTree;
 use super::{NAME, Radix};
 
 impl<K: Key> Radix<K> {
-    /// Inserts the routes one by one.
+    /// Builds the tree of the routes.
     ///
     /// # Errors
     /// When memory runs out.

@@ -1,4 +1,4 @@
-//! The tree's own lookup.
+//! Lookups, which the tree itself answers.
 
 use crate::fib::{CheckError, Fib, Updatable};
 use crate::memory::Memory;

@@ -1,16 +1,17 @@
-//! The radix tree as a lookup structure: what looking up in the RIB itself costs.
+//! The radix tree as a lookup structure: what a lookup in the RIB itself costs.
 //!
-//! DXR keeps its routes in BSD's radix tree, validates lookups against it, and measures it beside the rest
-//! (sections 3 and 4.3). The tree is [`crate::radix`]'s, where its picture and its invariants stand; this is
-//! its line in the registry, so that it is measured and judged like every other.
+//! DXR keeps its routes in the radix tree of BSD, validates its lookups against it, and measures it with the other
+//! structures (sections 3 and 4.3). The tree is [`crate::radix`], which has the picture and the invariants. This module
+//! makes it an entry of the registry, so that it is measured and tested like every other structure.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and its like): random host routes reach the
-//! bound of two nodes a prefix, 40 bytes for IPv4 and 64 for IPv6, and so do the 16,777,216 routes of one
-//! /8 (671 MB, 4 s to build); chains of every length need no branching nodes, 20 and 32 bytes, and make the
-//! longest walks.
+//! # Limits and cost
 //!
-//! Memory: 20 bytes a node for IPv4, 32 for IPv6, at most two nodes a route. Lookup: a walk of as many
-//! dependent loads as there are nodes on the path, 15 to 20 on full tables.
+//! Memory: 20 bytes a node for IPv4, 32 for IPv6, and at most two nodes a route. Lookup: one dependent load for each
+//! node on the path, 15 to 20 on full tables.
+//!
+//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): random host routes reach the bound of two
+//! nodes a prefix, 40 bytes for IPv4 and 64 for IPv6. So do the 16,777,216 routes of one /8 (671 MB, 4 s to build).
+//! Chains of every length need no branching nodes, 20 and 32 bytes a prefix, and make the longest walks.
 
 mod build;
 mod lookup;
@@ -24,13 +25,13 @@ use super::registry::{Algorithm, Families, Role, Update};
 
 const NAME: &str = "radix";
 
-/// The tree.
+/// The radix tree of the RIB, as a lookup structure.
 #[derive(Debug)]
 pub struct Radix<K> {
     tree: RadixTree<K>,
 }
 
-/// The registry entry.
+/// Returns the registry entry.
 #[must_use]
 pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {

@@ -1,4 +1,4 @@
-//! The tree's own changes.
+//! Changes in place, which the tree itself makes.
 
 use crate::fib::{Applied, BuildError, Updatable};
 use crate::net::{Change, Key, Routes};
