@@ -1,4 +1,4 @@
-//! Slots to chunks: a map of the changes and a value a range.
+//! Slots to chunks: a map of the changes, and one value a range.
 
 use core::marker::PhantomData;
 
@@ -31,7 +31,7 @@ impl<K: Ipv4Key> Chunks<K> {
     }
 }
 
-/// Tables under construction.
+/// The tables under construction.
 struct Tables {
     direct: Buffer<u32>,
     area: Area,
@@ -39,7 +39,7 @@ struct Tables {
 
 impl Level for Tables {
     fn holds(&self, word: u32) -> bool {
-        // All ones say "deeper" at every width.
+        // All ones mean "deeper" at every width.
         word != u32::MAX
     }
 

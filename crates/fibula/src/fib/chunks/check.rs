@@ -24,7 +24,7 @@ impl<K: Key> Chunks<K> {
         below.finish()
     }
 
-    /// A chunk that follows what was read up to `done`; where it ends.
+    /// Checks a chunk, which follows the words before `done`, and returns its end.
     fn chunk(&self, entry: Entry, done: usize, below: &mut Walk<'_>) -> Result<usize, CheckError> {
         let holds = CheckError::unless;
         let (area, start) = (&*self.area, entry.offset());
@@ -41,7 +41,7 @@ impl<K: Key> Chunks<K> {
         let narrowest = entry.width() == width_of(greatest.into(), true);
         holds(narrowest, "values are no wider than they must be", start)?;
         let is_deep = values.contains(&deeper);
-        holds(done + usize::from(is_deep) == start, "chunks stand one behind the other", start)?;
+        holds(done + usize::from(is_deep) == start, "chunks follow one another", start)?;
         if is_deep {
             let mut value = 0;
             let mut slots = Vec::with_capacity(Self::WINDOWS.slots());

@@ -1,4 +1,4 @@
-//! What lookups touch: the direct table, the area that holds the chunks, and what lies below them.
+//! The data that lookups read: the direct table, the area of the chunks, and the overflow.
 
 use core::marker::PhantomData;
 
@@ -7,23 +7,23 @@ use crate::fib::parts::overflow::{Entry, Windows};
 use crate::memory::Buffer;
 use crate::net::Key;
 
-/// The engine.
+/// A direct table and chunks of ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunks<K> {
     /// By the leading bits of the key: an [`Entry`].
     pub(super) direct: Buffer<u32>,
-    /// Chunks, in front of each with deeper slots the place of its map in `below`, and padding.
+    /// The chunks, then padding. A chunk with deeper slots is preceded by the place of its map in `below`.
     pub(super) area: Buffer<u32>,
     pub(super) below: Buffer<u32>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// Windows of 16, 8 and 8 bits for IPv4.
+/// Returns the windows: 16, 8 and 8 bits for IPv4.
 pub(super) const fn windows(key_bits: u8) -> Windows {
     Windows::new(key_bits, 8)
 }
 
-/// Words before the values of a chunk, by [`Entry::shift`].
+/// Returns the number of words before the values of a chunk, by [`Entry::shift`].
 pub(super) fn head_words(windows: Windows) -> [u32; 8] {
     core::array::from_fn(|shift| {
         bitmap::words(windows.slots() as u32 >> shift.min(Entry::SPARSE as usize - 1))

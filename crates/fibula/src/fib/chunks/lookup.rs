@@ -1,4 +1,4 @@
-//! One key, and batches, to the body of the instruction set.
+//! Lookups: the kernel of the instruction set for full vectors of keys, portable code for everything else.
 
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::{CheckError, Fib};

@@ -1,4 +1,4 @@
-//! A table as lookups read it, one key, and a block of keys in stages without vectors.
+//! The view of a table that lookups read, and lookups in portable code: one key, and a block of keys in stages.
 
 use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::parts::overflow::{Entry, Overflow, Windows, ranked, value, width_mask};
@@ -7,7 +7,7 @@ use crate::simd::LANES;
 
 use super::layout::{Chunks, windows};
 
-/// A table as kernels see it.
+/// A table as kernels read it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) windows: Windows,
@@ -16,7 +16,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What the chunk of an entry has for a key: a next hop, or none where the slot is deeper.
+    /// Returns the value for a key in the chunk of an entry: a next hop, or `None` where the slot is deeper.
     #[inline(always)]
     fn find_in(&self, windows: Windows, entry: Entry, key: u32) -> Option<u32> {
         let slot = windows.slot(key) >> entry.shift();
@@ -25,25 +25,25 @@ impl View<'_> {
         (value != width_mask(entry.width())).then_some(value)
     }
 
-    /// The place of the map of a key's chunk.
+    /// Returns the place of the map of the chunk of a key.
     #[inline]
     pub(super) fn map_of(&self, key: u32) -> u32 {
         self.area[Entry(self.direct[self.windows.direct(key)]).offset() - 1]
     }
 }
 
-/// A block of keys without vectors.
+/// Looks up a block of keys. Lanes with deeper slots are deferred.
 pub(super) fn block(view: View<'_>, keys: &[[u32; LANES]], found: &mut [[u32; LANES]], noted: &mut Deferred) {
     const IPV4: Windows = windows(32);
-    // Windows that the compiler knows are shifts by constants.
+    // With windows that the compiler knows, shifts are by constants.
     match view.windows {
         IPV4 => stages(&view, IPV4, keys, found, noted),
         windows => stages(&view, windows, keys, found, noted),
     }
 }
 
-/// A block in two stages: all direct entries first, then the chunks of those keys that need one. No branch depends on a
-/// key but the loop over what is left, so that the loads of many keys are under way together.
+/// Looks up a block in two stages: all direct entries first, then the chunks of the keys that need one. The only branch
+/// that depends on a key is the end of the loop over the remaining keys, so the loads of many keys overlap.
 #[inline(always)]
 fn stages(
     view: &View<'_>,
@@ -80,7 +80,7 @@ impl<K: Key> Chunks<K> {
         Overflow { windows: Self::WINDOWS, area: &self.below }
     }
 
-    /// Next hop of one key, 0 for no route.
+    /// Returns the next hop of a key, 0 for no route.
     #[inline]
     pub(super) fn find(&self, key: K) -> u32 {
         let key = lanes::aligned(key);

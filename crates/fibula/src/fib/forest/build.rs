@@ -1,4 +1,4 @@
-//! Routes to layout: intervals of the upper part, direct entries whose slots have few of them, and trees over those.
+//! Routes to layout: intervals of the upper part, direct entries whose slots have few intervals, and trees over them.
 
 use core::marker::PhantomData;
 
@@ -16,14 +16,15 @@ use super::layout::{
 };
 use super::record::Records;
 
-/// Intervals that slots may have on average: those of a direct entry that have more are cut more finely until no tree
-/// has a root, or none has two. A root is a step for the keys that meet one, of which there are lists.
+/// Most intervals that the slots of a direct entry may have on average where one of their trees has a root (first
+/// value), or two roots (second value). With more, the entry is cut into more slots. A root is one more step for the
+/// keys that meet it, which go through lists.
 const SLOT_INTERVALS: [usize; 2] = [8, 1];
 
-/// Most bits behind the direct ones that select a slot.
+/// Most bits after the direct ones that select a slot.
 const SLOT_BITS_MAX: u32 = 16;
 
-/// Direct entries that a table may have whatever its size.
+/// Direct entries that any table may have, whatever its size.
 const ENTRIES_FREE: usize = 1 << 12;
 
 impl<K: Ipv6Key> Forest<K> {
@@ -52,7 +53,7 @@ impl<K: Ipv6Key> Forest<K> {
         limit("words of records", 1 << 30, below.records.words.len() as u64)?;
         limit("blocks", 1 << 30, below.blocks.first.len() as u64)?;
         limit("ranges inside blocks", 1 << 32, below.blocks.ends.len() as u64)?;
-        // What fits trees of the most roots; windows are 32 bits, so that no tree comes near it before memory ends.
+        // What trees with the most roots hold. Windows are 32 bits, so memory ends before a tree comes near it.
         let most = (u64::from(leaf_keys) + 1) * (CHILDREN as u64).pow(ROOTS_MAX as u32 + 1);
         limit("intervals", most, intervals.starts.len() as u64)?;
         let mut planting = Planting::<K>::new(&intervals, leaf_keys, budget);
@@ -79,13 +80,13 @@ fn limit(what: &'static str, most: u64, count: u64) -> Result<(), BuildError> {
     if count > most { Err(BuildError::limit(NAME, what, most, count)) } else { Ok(()) }
 }
 
-/// In a value that is not encoded yet: not a next hop.
+/// In a value that is not encoded yet: set for anything that is not a next hop.
 const BELOW: u64 = 1 << 33;
 
-/// In such a value: a block.
+/// In a value with [`BELOW`]: set for a block.
 const BLOCK: u64 = 1 << 32;
 
-/// What stands below values.
+/// What values lead to that are not next hops.
 struct Below {
     records: Records,
     blocks: Blocks<u128>,
@@ -99,8 +100,8 @@ struct Intervals {
 }
 
 impl Intervals {
-    /// Makes values what leaves hold; the keys of a leaf, and what stands below values. Blocks that a record can hold
-    /// become one, and next hops that no value can.
+    /// Encodes the values as leaves store them. Returns the keys of a leaf, and the records and blocks. A block becomes
+    /// a record where it fits, and so does a next hop that does not fit a value.
     fn encode(&mut self, mut all: Blocks<u128>, budget: &mut Budget) -> Result<(u32, Below), OutOfMemory> {
         let mut below = Below { records: Records::default(), blocks: Blocks::default() };
         let mut last = None;
@@ -139,9 +140,9 @@ impl Intervals {
         Ok((leaf_keys, below))
     }
 
-    /// The interval that holds an upper part that is not before that of interval `from`.
+    /// Returns the interval of an upper part, which is not before that of interval `from`.
     fn at(&self, from: usize, upper: u64) -> usize {
-        // Near, as a rule: doubling steps, then halving ones.
+        // It is mostly near: doubling steps, then halving ones.
         let starts = &self.starts[from..];
         let mut step = 1;
         while step < starts.len() && starts[step] <= upper {
@@ -152,9 +153,9 @@ impl Intervals {
     }
 }
 
-/// Slots that share a tree while their intervals fit one without roots.
+/// Slots that share a tree, as long as their intervals fit a tree without roots.
 struct Open {
-    /// What stands before the window of all their upper parts.
+    /// The bits before the window, which all their upper parts have.
     before: u64,
     /// Their first slot.
     slot: usize,
@@ -163,7 +164,7 @@ struct Open {
     last: usize,
 }
 
-/// Trees of one interval that were planted: most of them are for the same few next hops.
+/// Planted trees of one interval, most of which are for the same few next hops.
 type Alone = [Option<(u32, u32)>; 256];
 
 struct Planting<'a, K> {
@@ -192,7 +193,7 @@ impl<'a, K: Key> Planting<'a, K> {
         Self { fib, intervals, open: None, alone: [None; 256], budget }
     }
 
-    /// Intervals that fit a tree without roots.
+    /// Returns the most intervals of a tree without roots.
     fn most(&self) -> usize {
         CHILDREN * (self.fib.leaf_keys as usize + 1)
     }
@@ -202,7 +203,7 @@ impl<'a, K: Key> Planting<'a, K> {
         let values = &self.intervals.values;
         let last_start = starts[starts.len() - 1];
         let outside_alike = values[0] == values[values.len() - 1];
-        // The entry of all leading bits that have none stands behind those from the first start to the last one.
+        // The entry for all other leading bits comes after those from the first start to the last one.
         let span = |bits: u8| {
             let at = |upper: u64| head::<K>(upper) >> (32 - bits);
             let second = starts.get(1).copied().unwrap_or(0);
@@ -224,7 +225,7 @@ impl<'a, K: Key> Planting<'a, K> {
             interval = self.intervals.at(interval, upper);
             self.entry(upper, inside.into(), interval)?;
         }
-        // Any window goes to one of two slots of one value.
+        // Any window leads to one of two slots, which have the same value.
         self.close()?;
         let ground = self.fib.slots.len() as u32;
         let place = self.tree(starts.len() - 1, starts.len() - 1)?;
@@ -234,7 +235,8 @@ impl<'a, K: Key> Planting<'a, K> {
         self.budget.push(&mut self.fib.direct, ground << SHIFT_BITS | 31)
     }
 
-    /// The direct entry of the upper parts from `upper` on that differ in `inside` bits; `first` is their first interval.
+    /// Makes the direct entry of the upper parts from `upper` on that differ in `inside` bits; `first` is their first
+    /// interval.
     fn entry(&mut self, upper: u64, inside: u32, first: usize) -> Result<(), OutOfMemory> {
         let end = |bits: u32, upper: u64| upper | ((1 << bits) - 1);
         let count = self.intervals.at(first, end(inside, upper)) + 1 - first;
@@ -256,7 +258,7 @@ impl<'a, K: Key> Planting<'a, K> {
             }
         }
         let shift = inside - bits;
-        // Windows above the entry's first one count from there on.
+        // The slot of a window counts from the first window of the entry on.
         let ground = (self.fib.slots.len() as u32).wrapping_sub(window(upper) >> shift) & (GROUND - 1);
         self.budget.push(&mut self.fib.direct, ground << SHIFT_BITS | shift)?;
         let mut interval = first;
@@ -270,7 +272,7 @@ impl<'a, K: Key> Planting<'a, K> {
         Ok(())
     }
 
-    /// Whether any of `count` slots of so many upper bits has more than `most` intervals.
+    /// Returns whether any of `count` slots of so many upper bits has more than `most` intervals.
     fn crowded(&self, upper: u64, shift: u32, count: u64, first: usize, most: usize) -> bool {
         let mut interval = first;
         (0..count).any(|slot| {
@@ -281,7 +283,7 @@ impl<'a, K: Key> Planting<'a, K> {
         })
     }
 
-    /// The next slot: one more of the open tree, where that has room for its intervals.
+    /// Adds the next slot, to the open tree where that has room for its intervals.
     fn slot(&mut self, upper: u64, first: usize, last: usize) -> Result<(), OutOfMemory> {
         let most = self.most();
         let fits = |open: &Open| open.before == upper >> 32 && last + 1 - open.first <= most;
@@ -304,7 +306,7 @@ impl<'a, K: Key> Planting<'a, K> {
         Ok(())
     }
 
-    /// Plants a tree over these intervals, and says what a slot says of it.
+    /// Plants a tree over these intervals, and returns the slot that leads to it.
     fn tree(&mut self, first: usize, last: usize) -> Result<u32, OutOfMemory> {
         let place = self.fib.lines.len() as u32;
         if first == last {
@@ -325,7 +327,7 @@ impl<'a, K: Key> Planting<'a, K> {
         Ok(place << ROOTS_BITS | roots)
     }
 
-    /// A node of so many levels of inner nodes and what is below it.
+    /// Appends a node with so many levels of inner nodes, and everything below it.
     fn node(&mut self, first: usize, last: usize, levels: u32) -> Result<(), OutOfMemory> {
         let Self { fib, intervals, budget, .. } = self;
         let leaf_keys = fib.leaf_keys as usize;

@@ -53,7 +53,7 @@ impl<K: Key> Forest<K> {
         self.blocks(walk.fib.blocks.first.len())
     }
 
-    /// Where records begin, ascending.
+    /// Returns where records begin, ascending.
     fn record_places(&self) -> Result<Vec<usize>, CheckError> {
         let holds = CheckError::unless;
         let words = &self.records.words;
@@ -74,7 +74,7 @@ impl<K: Key> Forest<K> {
     fn blocks(&self, count: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let blocks = &self.blocks;
-        holds(blocks.next_hops.len() == blocks.ends.len(), "(7) a next hop a piece", blocks.ends.len())?;
+        holds(blocks.next_hops.len() == blocks.ends.len(), "(7) one next hop a piece", blocks.ends.len())?;
         let mut done = 0;
         for at in 0..count {
             let pieces = blocks.pieces(at);
@@ -91,7 +91,7 @@ impl<K: Key> Forest<K> {
     }
 }
 
-/// Trees stand in the order of the slots that lead to them first; those of one interval are shared.
+/// Trees are in the order of the first slots that lead to them. Trees of one interval are shared.
 struct Walk<'a, K> {
     fib: &'a Forest<K>,
     lines_done: usize,
@@ -102,13 +102,13 @@ struct Walk<'a, K> {
 }
 
 impl<K: Key> Walk<'_, K> {
-    /// A slot whose first upper part is `upper`.
+    /// Checks a slot whose first upper part is `upper`.
     fn slot(&mut self, at: usize, upper: u64) -> Result<(), CheckError> {
         let tree = self.fib.slots[at];
         let same = self.last_tree.replace(tree) == Some(tree);
         let place = (tree >> ROOTS_BITS) as usize;
         if same || place < self.lines_done {
-            // The slot before has it too, or it is one that was shared.
+            // The slot before leads to the same tree, or the tree is a shared one.
             return CheckError::unless(place < self.lines_done, "(3) a slot leads to a tree", at);
         }
         CheckError::unless(place == self.lines_done, "(3) trees follow one another", at)?;
@@ -117,7 +117,8 @@ impl<K: Key> Walk<'_, K> {
         Ok(())
     }
 
-    /// A node with so many levels of inner nodes, whose windows are from `low` to `high`; whether it is full.
+    /// Checks a node with so many levels of inner nodes, whose windows are from `low` to `high`. Returns whether it is
+    /// full.
     fn node(&mut self, levels: usize, low: u32, high: u32) -> Result<bool, CheckError> {
         let holds = CheckError::unless;
         let place = self.lines_done;
@@ -127,7 +128,7 @@ impl<K: Key> Walk<'_, K> {
         let keys = if levels == 0 { &line[..fib.leaf_keys as usize] } else { &line[..] };
         let count = keys.iter().filter(|&&key| key != u32::MAX).count();
         let used = &keys[..count];
-        holds(keys[count..].iter().all(|&key| key == u32::MAX), "(4) keys stand before the padding", place)?;
+        holds(keys[count..].iter().all(|&key| key == u32::MAX), "(4) keys come before the padding", place)?;
         holds(used.windows(2).all(|pair| pair[0] < pair[1]), "(4) keys ascend", place)?;
         holds(used.first().is_none_or(|&key| key >= low), "(4) keys are within the node", place)?;
         holds(used.last().is_none_or(|&key| key < high), "(4) keys are within the node", place)?;
@@ -139,7 +140,7 @@ impl<K: Key> Walk<'_, K> {
             let low = child.checked_sub(1).map_or(low, |key| keys[key] + 1);
             let high = if child == count { high } else { keys[child] };
             let expected = place + 1 + child * TREE_LINES[levels - 1] as usize;
-            holds(self.lines_done == expected, "(4) children stand where their number says", place)?;
+            holds(self.lines_done == expected, "(4) children are where their number says", place)?;
             let full = self.node(levels - 1, low, high)?;
             holds(full || child == count, "(4) all children but the last are full", place)?;
         }

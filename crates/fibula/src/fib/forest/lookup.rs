@@ -1,4 +1,5 @@
-//! One key, and batches in blocks, to the body of the values' width and the instruction set.
+//! Lookups, by the width of values: the kernel of the instruction set for full vectors of keys, single lookups for
+//! everything else.
 
 use crate::fib::parts::intervals;
 use crate::fib::parts::lanes::{self, BLOCK, Deferred};
@@ -11,7 +12,7 @@ use super::kernel;
 use super::layout::{Forest, NARROW, WIDE, cut};
 use super::scalar::{Scratch, below_place};
 
-/// Vectors of a batch that counts as short.
+/// Most vectors of a short batch.
 const SHORT: usize = 4;
 
 impl<K: Key> Forest<K> {
@@ -27,7 +28,7 @@ impl<K: Key> Forest<K> {
             }
             return;
         }
-        // What is not there need not be erased: a third of the time of a short batch.
+        // Clearing scratch space for whole blocks would take a third of the time of a short batch.
         if keys.len() <= SHORT * LANES {
             self.blocks_of::<SHORT, LEAF_KEYS>(isa, keys, results);
         } else {
@@ -35,7 +36,7 @@ impl<K: Key> Forest<K> {
         }
     }
 
-    /// A batch in blocks of at most `VECTORS` vectors.
+    /// Looks up a batch in blocks of at most `VECTORS` vectors.
     fn blocks_of<const VECTORS: usize, const LEAF_KEYS: u32>(
         &self,
         isa: Present,
@@ -47,7 +48,7 @@ impl<K: Key> Forest<K> {
         let mut scratch = Scratch { windows: &mut windows, noted: Deferred::new(), next: &[] };
         let mut done = 0;
         lanes::in_blocks(keys, results, |block, found| {
-            // What comes next is asked for while this is worked through: stages have no loads to spare at their start.
+            // The keys of the next block are fetched during this one, as the first stage has no time to wait for them.
             done += BLOCK * LANES;
             scratch.next = &keys[keys.len().min(done)..keys.len().min(done + BLOCK * LANES)];
             scratch.noted.clear();

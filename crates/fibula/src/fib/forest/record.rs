@@ -1,4 +1,4 @@
-//! What an upper part leads to in which few longer prefixes lie, side by side over one next hop: host routes, as a rule.
+//! Records: upper parts with a few longer prefixes side by side over one next hop, mostly host routes.
 
 use crate::fib::parts::intervals::Blocks;
 use crate::memory::{Budget, Buffer, OutOfMemory};
@@ -7,30 +7,30 @@ use crate::simd;
 /// Most prefixes of a record.
 pub(super) const PREFIXES: usize = 8;
 
-/// Words that a record may have: so many more stand behind the last one.
+/// Most words of a record. As many words of padding follow the last record.
 pub(super) const READ_WORDS: usize = 1 + 2 * PREFIXES;
 
-/// Words that are asked for before a record is read: all that one of four prefixes has, in two lines.
+/// Words that are fetched before a record is read: a record of four prefixes, in two cache lines.
 const ASKED_WORDS: usize = 9;
 
 /// Bits of a lower part: 16 and 64.
 const LOWER_BITS: u32 = 80;
 
-/// Records, one behind the other.
+/// Records without gaps between them.
 ///
 /// ```text
-/// | next hop of all else, 32 bits | prefixes, 32 bits |      then for each prefix
+/// | next hop outside the prefixes, 32 bits | number of prefixes, 32 bits |      then for each prefix
 /// | its last 64 bits | the 16 before | shifts: 6, 6, 4 bits | next hop, 32 bits |
 /// ```
 ///
-/// The shifts move what does not belong to the prefix out of the difference between it and a key: two for the last 64
-/// bits, which together are up to 64, and one for the bits before.
+/// The shifts remove the bits after the prefix from the difference between it and a key: two for the last 64 bits,
+/// which together are up to 64, and one for the 16 bits before.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Records {
     pub(super) words: Buffer<u64>,
 }
 
-/// The shifts of a prefix that leaves so many bits open, in their places.
+/// Returns the shifts of a prefix with so many bits after it, in their places.
 fn shifts(open_bits: u32) -> u64 {
     let last = open_bits.min(64);
     let (first_half, second_half) = (last / 2, last - last / 2);
@@ -38,7 +38,7 @@ fn shifts(open_bits: u32) -> u64 {
 }
 
 impl Records {
-    /// Where a record leads for a lower part, 0 for nowhere. `place` is its first word.
+    /// Returns the next hop for a lower part in a record, 0 for no route. `place` is its first word.
     #[inline(always)]
     pub(super) fn find(&self, place: usize, lower: u128) -> u32 {
         let record: &[u64; READ_WORDS] =
@@ -46,7 +46,7 @@ impl Records {
         let (before, last) = ((lower >> 64) as u64, lower as u64);
         let count = (record[0] >> 32) as usize;
         let mut found = record[0] as u32;
-        // Most have one, and what stands behind that may be in a line that nobody asked for.
+        // Most records have one prefix, and the words after it may be in a cache line that was not fetched.
         for prefix in record[1..].as_chunks::<2>().0.iter().take(count) {
             let [its_last, rest] = *prefix;
             let shift = |at: u32, bits: u32| rest >> (16 + at) & ((1 << bits) - 1);
@@ -57,20 +57,20 @@ impl Records {
         found
     }
 
-    /// Asks for a record, or for what is at that place.
+    /// Fetches a record, or whatever is at that place, into the cache.
     #[inline(always)]
     pub(super) fn fetch(&self, place: usize) {
         simd::fetch(self.words.get(place..).and_then(|words| words.get(..ASKED_WORDS)).unwrap_or(&[]));
     }
 
-    /// A record without prefixes; its place.
+    /// Appends a record without prefixes, and returns its place.
     pub(super) fn push_whole(&mut self, next_hop: u32, budget: &mut Budget) -> Result<usize, OutOfMemory> {
         let place = self.words.len();
         budget.push(&mut self.words, next_hop.into())?;
         Ok(place)
     }
 
-    /// A record for this block, if one can hold it; its place.
+    /// Appends a record for this block, if the block fits one, and returns its place.
     pub(super) fn push_block(
         &mut self,
         blocks: &Blocks<u128>,
@@ -124,7 +124,7 @@ impl Records {
 mod tests {
     use super::*;
 
-    /// A block of ranges that begin at these lower parts, the first one at 0.
+    /// Makes a record of ranges that begin at these lower parts, the first one at 0.
     fn record(starts: &[(u128, u32)]) -> (Records, Option<usize>) {
         let mut blocks = Blocks::default();
         blocks.first.push(0);
@@ -182,7 +182,7 @@ mod tests {
             }
         }
         assert_eq!(record(&side_by_side(PREFIXES as u128 + 1)).1, None);
-        // Three addresses are no prefix.
+        // Three addresses are not a prefix.
         assert_eq!(record(&[(0, 1), (4, 2), (7, 1)]).1, None);
         assert_eq!(record(&[(0, 1), (4, 2), (5, 3), (6, 2), (9, 1)]).1, None);
     }

@@ -1,4 +1,4 @@
-//! A table as lookups read it, one key, and a block of keys in stages without vectors.
+//! The view of a table that lookups read, and lookups in portable code: one key, and a block of keys in stages.
 
 use crate::fib::parts::intervals;
 use crate::fib::parts::lanes::Deferred;
@@ -7,7 +7,7 @@ use crate::simd::{LANES, LINE_WORDS as WORDS, Nodes, Walks, half_of, put};
 
 use super::layout::{Forest, NARROW, ROOTS, TREE_LINES, WIDE, below_bit, block_bit, cut, head, slot, window};
 
-/// A table as kernels see it.
+/// A table as kernels read it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) direct_bits: u32,
@@ -17,18 +17,18 @@ pub(super) struct View<'a> {
     pub(super) nodes: Nodes<'a>,
 }
 
-/// What the stages of a block leave to one another.
+/// What the stages of a block pass on to each other.
 pub(super) struct Scratch<'a, K> {
-    /// The last upper bits: a vector for every vector of keys.
+    /// The windows of the keys, one vector for every vector of keys.
     pub(super) windows: &'a mut [[u32; LANES]],
-    /// Lanes whose trees have roots, and when those are behind them lanes whose values lead below.
+    /// Lanes whose trees have roots; after the roots, lanes whose values lead to records or blocks.
     pub(super) noted: Deferred,
     /// Keys of the next block.
     pub(super) next: &'a [K],
 }
 
-/// How many of the first `COUNT` words of a line lie strictly below `key`, which ascend: two or three say which third
-/// of some to look at, two more say the rest. No branch, and at most three loads deep.
+/// Returns how many of the first `COUNT` words of a line, which ascend, lie strictly below `key`. Two or three words
+/// select a third, and two more decide the rest: no branch, and at most three loads deep.
 #[inline(always)]
 pub(super) fn rank_first<const COUNT: u32>(line: &[u32; WORDS], key: u32) -> u32 {
     let below = |at: u32| u32::from(line[at as usize % WORDS] < key);
@@ -37,14 +37,14 @@ pub(super) fn rank_first<const COUNT: u32>(line: &[u32; WORDS], key: u32) -> u32
     if COUNT == NARROW {
         third += 3 * below(8);
     }
-    // Behind the last key stands none.
+    // There is no key after the last one.
     let second =
         if COUNT == NARROW { below(third + 1) & u32::from(third < 9) } else { below(first + third + 1) };
     let second = if COUNT == WIDE { second & u32::from(third < 6) } else { second };
     first + third + below(first + third) + second
 }
 
-/// The value of a leaf behind so many of its keys.
+/// Returns the value of a leaf that follows `rank` of its keys.
 #[inline(always)]
 fn value<const LEAF_KEYS: u32>(line: &[u32; WORDS], rank: u32) -> u32 {
     if LEAF_KEYS == NARROW {
@@ -54,14 +54,15 @@ fn value<const LEAF_KEYS: u32>(line: &[u32; WORDS], rank: u32) -> u32 {
     }
 }
 
-/// The record or block that a value which is no next hop leads to.
+/// Returns the record or block to which a value leads that is not a next hop.
 #[inline(always)]
 pub(super) fn below_place<const LEAF_KEYS: u32>(value: u32) -> usize {
     (value & const { block_bit(LEAF_KEYS) - 1 }) as usize
 }
 
 impl View<'_> {
-    /// The value for an upper part. `inner` and `leaf` say how many keys of a node lie strictly below a window.
+    /// Returns the value for an upper part. `inner` and `leaf` return how many keys of a node lie strictly below a
+    /// window.
     #[inline(always)]
     pub(super) fn one<K: Key, const LEAF_KEYS: u32>(
         self,
@@ -81,19 +82,19 @@ impl View<'_> {
     }
 }
 
-/// [`View::one`] in portable code.
+/// Looks up one key: [`View::one`] in portable code.
 pub(super) fn one<K: Key, const LEAF_KEYS: u32>(view: View<'_>, upper: u64) -> u32 {
     view.one::<K, LEAF_KEYS>(upper, rank_first::<{ WORDS as u32 }>, rank_first::<LEAF_KEYS>)
 }
 
-/// Where a root leads to: a place that has one root less.
+/// Returns the place to which a root leads, which has one root less.
 #[inline(always)]
 fn past_root(line: &[u32; WORDS], window: u32, at: u32, inner: impl Fn(&[u32; WORDS], u32) -> u32) -> u32 {
     at - 1 + (1 + inner(line, window) * TREE_LINES[(at & ROOTS) as usize]) * Nodes::LINE
 }
 
-/// From trees to values: the stages that search nodes. Those whose trees have roots are noted, and nobody afterwards; no
-/// key waits for another. `roots` has the bits of all trees' numbers of them.
+/// Walks from trees to values: the stages that search nodes. On entry the lanes whose trees have roots are deferred, on
+/// return no lane is. No key waits for another. `roots` is the union of the bits of all trees' numbers of roots.
 #[inline(always)]
 pub(super) fn descend<K, const LEAF_KEYS: u32>(
     mut walks: Walks<'_>,
@@ -103,7 +104,7 @@ pub(super) fn descend<K, const LEAF_KEYS: u32>(
     leaf: impl Fn(&[u32; WORDS], u32) -> u32,
 ) {
     let Scratch { windows, noted, next } = scratch;
-    // In most tables no tree has more than one root: branches cost nothing there, and lists would need room.
+    // In most tables no tree has more than one root, so this branch is predicted, and more lists would need room.
     if roots > 1 {
         for lane in noted.lanes() {
             while walks.place((*lane).into()) & ROOTS > 1 {
@@ -120,7 +121,7 @@ pub(super) fn descend<K, const LEAF_KEYS: u32>(
     walks.descend(windows, next, inner, |line, window| value::<LEAF_KEYS>(line, leaf(line, window)));
 }
 
-/// A block of keys without vectors; lanes whose values lead below are noted.
+/// Looks up a block of keys. Lanes whose values lead to records or blocks are deferred.
 pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     view: View<'_>,
     keys: &[[K; LANES]],
@@ -142,7 +143,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     for (lane, place) in found.as_flattened_mut().iter_mut().enumerate() {
         let tree = view.slots[*place as usize];
         roots |= tree;
-        // Without a branch: one lane in four has some.
+        // No branch, because one lane in four has roots.
         noted = scratch.noted.lane_after(noted, lane, tree & ROOTS > 0);
         put(place, tree);
     }
@@ -168,7 +169,7 @@ impl<K: Key> Forest<K> {
         View { direct_bits, first, direct: &self.direct, slots: &self.slots, nodes: Nodes::new(&self.lines) }
     }
 
-    /// What a value says: a next hop, or what its block has for the key.
+    /// Returns the next hop of a value, or that of its record or block for the key.
     #[inline(always)]
     pub(super) fn answer<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
         if value & const { below_bit(LEAF_KEYS) } == 0 {
@@ -178,7 +179,7 @@ impl<K: Key> Forest<K> {
         }
     }
 
-    /// What stands below a value for the key.
+    /// Returns the next hop for the key in the record or block of a value.
     pub(super) fn find_below<const LEAF_KEYS: u32>(&self, value: u32, key: K) -> u32 {
         let lower = intervals::lower(key, cut::<K>().upper_bits);
         let place = below_place::<LEAF_KEYS>(value);

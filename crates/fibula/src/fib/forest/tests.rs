@@ -1,4 +1,4 @@
-//! What the conformance suite cannot know: the forms that a table reaches, and how it costs.
+//! What the conformance suite cannot know: which forms a table takes, and when.
 
 use super::layout::{Forest, NARROW, WIDE};
 use crate::fib::Fib;
@@ -6,7 +6,7 @@ use crate::fib::parts::lanes;
 use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
 
-/// A checked forest of these routes, each of which must be found where no longer one covers its first address.
+/// Builds and checks a forest of these routes, and compares its answers at and next to the ends of each route.
 fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> Forest<u128> {
     let mut routes: Vec<_> = table
         .into_iter()
@@ -37,7 +37,7 @@ fn values_are_as_wide_as_next_hops_need() {
     for id in [0x8000, 0x7fff_ffff] {
         assert_eq!(build(table(id)).leaf_keys, WIDE);
     }
-    // What no value can hold is a record of its own.
+    // A next hop that does not fit any value is a record of its own.
     for id in [0x8000_0000, u32::MAX] {
         assert_eq!(build(table(id)).leaf_keys, NARROW);
     }
@@ -55,11 +55,11 @@ fn a_table_may_lie_anywhere() {
 
 #[test]
 fn close_routes_are_cut_apart_or_get_roots() {
-    // All /36s of a direct entry: slots of few intervals, no roots.
+    // All the /36s of a direct entry: slots of few intervals, no roots.
     let dense = (0..1u128 << 16).map(|at| (0x2001 << 112 | at << 92, 36, 1 + at as u32 % 3));
     let forest = build(dense);
     assert!(forest.slots.iter().all(|slot| slot & 7 == 0));
-    // All /48s of a /36, which are in one slot of as many slots as there may be.
+    // All the /48s of a /36: one slot, where there are as many slots as allowed.
     let deep = build((0..1u128 << 12).map(|at| (0x2001 << 112 | at << 80, 48, 1 + at as u32 % 3)));
     assert!(deep.slots.iter().any(|slot| slot & 7 > 0));
     let nested = (0..3000u128).map(|at| (0x2001_0db8_0000 << 80 | at << 80, 48, 1 + at as u32 % 2));
@@ -82,7 +82,7 @@ fn longer_prefixes_are_exact() {
 #[test]
 fn more_records_than_narrow_values_can_name_make_them_wide() {
     let hosts = |count: u128| (0..count).map(|at| (0x2001 << 112 | at << 82, 128, 1));
-    // Three words each, and the last one's place must be within 14 bits.
+    // A record takes three words, and the place of the last one must fit 14 bits.
     let most = (1 << 14) / 3;
     assert_eq!(build(hosts(most + 1)).leaf_keys, NARROW);
     assert_eq!(build(hosts(most + 2)).leaf_keys, WIDE);

@@ -35,11 +35,11 @@ impl<K: Ipv4Key> Lines<K> {
     }
 }
 
-/// Of so many routes, each counted for the space that it covers too, one may have a next hop that no slot can hold:
-/// what lies below costs more time and room.
+/// One route of this many may have a next hop that does not fit a slot. Routes are weighted by the space that they
+/// cover. More such routes would cost more time and memory in the overflow than wider values do.
 const RARE: u64 = 64;
 
-/// The width of values for a table.
+/// Returns the width of values for a table.
 fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
     let half = K::BITS / 2;
     let (mut all, mut beyond) = (0, [0u64; WIDTHS]);
@@ -54,19 +54,20 @@ fn width<K: Key>(routes: &dyn Routes<K>) -> u32 {
     (0..WIDTHS as u32 - 1).find(|&width| beyond[width as usize] <= all / RARE).unwrap_or(2)
 }
 
-/// Tables under construction.
+/// The tables under construction.
 struct Tables {
     windows: Windows,
     width: u32,
-    /// Bytes at which lines begin, or [`SHARED`] and a number in `shared`.
+    /// The byte at which a line begins, or [`SHARED`] and an index into `shared`.
     direct: Buffer<u32>,
     lines: Buffer<u32>,
     maps: Buffer<u32>,
-    /// Next hops of direct entries that go one way, as they change from one to the next.
+    /// Next hops of the direct entries that have a single one, in order; a run of equal ones is one element.
     shared: Buffer<u32>,
 }
 
-/// Marks a direct entry that goes one way. There are at most 2^20 entries, and lines of 64 bytes.
+/// Marks a direct entry with a single next hop. The bit is free: at most 2^20 entries have lines of their own, of 64
+/// bytes each.
 const SHARED: u32 = 1 << 31;
 
 impl Tables {
@@ -76,7 +77,7 @@ impl Tables {
         Ok(Self { windows, width, direct, lines, maps, shared })
     }
 
-    /// Appends a line; the byte at which it begins. Slots beyond what a value can hold become all ones.
+    /// Appends a line and returns the byte at which it begins. Slots that do not fit a value become all ones.
     fn line(
         &mut self,
         slots: impl Iterator<Item = u64>,
@@ -102,7 +103,7 @@ impl Tables {
         Ok(4 * begin as u32)
     }
 
-    /// Makes a line for each next hop that whole direct entries go to; where they begin.
+    /// Appends a line for each next hop to which whole direct entries lead, and returns where these lines begin.
     fn share(&mut self, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
         let begin = 4 * self.lines.len() as u32;
         let mut order: Buffer<u64> = budget.buffer(self.shared.len())?;
@@ -137,7 +138,7 @@ impl Tables {
         Ok(begin)
     }
 
-    /// The line of one next hop.
+    /// Appends the line of a next hop.
     fn line_of(&mut self, word: u32, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
         let slots = self.windows.slots();
         if holds(self.width, word) {

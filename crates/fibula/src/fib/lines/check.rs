@@ -26,7 +26,7 @@ impl<K: Key> Lines<K> {
         for &entry in &self.direct {
             let entry = entry as usize;
             if entry < shared_from {
-                holds(entry == done, "lines of their own stand in the order of the addresses", entry)?;
+                holds(entry == done, "lines of their own are in the order of the addresses", entry)?;
                 done += line_bytes;
             } else {
                 let number = (entry - shared_from) / line_bytes;
@@ -53,7 +53,7 @@ impl<K: Key> Lines<K> {
         below.finish()
     }
 
-    /// What the slots of a line answer: a next hop; where they are deeper, with the answer at a slot's first address.
+    /// Returns what the slots of a line lead to.
     fn line(&self, number: usize, below: &mut Walk<'_>) -> Result<Vec<Slot>, CheckError> {
         let begin = number * self.line_bytes();
         let values = values_at(&self.lines, begin / 4, self.windows().slots(), self.width)?;
@@ -73,13 +73,13 @@ impl<K: Key> Lines<K> {
     }
 }
 
-/// A slot, in the order of next hops where all of it goes to one.
+/// What a slot leads to, ordered by next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Slot {
     Value(u32),
-    /// What lies below has one next hop for all of it.
+    /// The overflow has one next hop for the whole slot.
     Below(u32),
-    /// The place of what lies below: no two slots are the same.
+    /// The overflow has several next hops; its place, which differs for any two slots.
     Several(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What lookups touch: the direct table, the lines, and what lies below them.
+//! The data that lookups read: the direct table, the lines, and the overflow.
 
 use core::marker::PhantomData;
 
@@ -6,38 +6,38 @@ use crate::fib::parts::overflow::{Windows, width_mask};
 use crate::memory::Buffer;
 use crate::net::Key;
 
-/// The engine.
+/// A direct table and lines of values.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines<K> {
     /// Binary logarithm of the bytes of a value, at most 2.
     pub(super) width: u32,
-    /// By the leading bits of the key: the byte at which the line begins.
+    /// The byte at which the line of each value of the leading bits begins.
     pub(super) direct: Buffer<u32>,
-    /// The lines and a word of padding.
+    /// The lines, then a word of padding.
     pub(super) lines: Buffer<u32>,
-    /// Where the lines of one next hop each begin.
+    /// The byte at which the shared lines begin, those with a single next hop.
     pub(super) shared_from: u32,
-    /// By the number of the line: the place of its map in `below`, 0 where no slot is deeper. Empty where none is at all.
+    /// The place of the map of each line in `below`, 0 for a line without deeper slots. Empty where there are none.
     pub(super) maps: Buffer<u32>,
     pub(super) below: Buffer<u32>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// Widths of values.
+/// Number of widths that values can have.
 pub(super) const WIDTHS: usize = 3;
 
-/// Windows of 18, 6 and 8 bits for bytes, 19, 5 and 8 for 16-bit values, 20, 4 and 8 for 32-bit ones, all of IPv4: a
-/// line is 64 bytes.
+/// Returns the windows, which make a line 64 bytes. For IPv4: 18, 6 and 8 bits for 8-bit values, 19, 5 and 8 for 16-bit
+/// values, 20, 4 and 8 for 32-bit values.
 pub(super) const fn windows(key_bits: u8, width: u32) -> Windows {
     Windows::new(key_bits, 6 - width)
 }
 
-/// Words of a line.
+/// Returns the words of a line.
 pub(super) const fn line_words(windows: Windows, width: u32) -> usize {
     (windows.slots() << width).div_ceil(4)
 }
 
-/// Whether a slot can hold the next hop: all ones say that it is deeper.
+/// Returns whether a slot can hold the next hop. All ones mean that a slot is deeper.
 pub(super) const fn holds(width: u32, word: u32) -> bool {
     word < width_mask(width)
 }
@@ -50,7 +50,7 @@ impl<K: Key> Lines<K> {
         Self::WINDOWS[self.width as usize]
     }
 
-    /// Bytes of a line.
+    /// Returns the bytes of a line.
     pub(super) fn line_bytes(&self) -> usize {
         4 * line_words(self.windows(), self.width)
     }

@@ -1,4 +1,5 @@
-//! One key, and batches, to the body of the width and the instruction set.
+//! Lookups, by the width of values: the kernel of the instruction set for full vectors of keys, portable code for
+//! everything else.
 
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::{CheckError, Fib};

@@ -1,4 +1,4 @@
-//! A table as lookups read it, one key, and a block of keys in stages without vectors.
+//! The view of a table that lookups read, and lookups in portable code: one key, and a block of keys in stages.
 
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
@@ -7,7 +7,7 @@ use crate::simd::LANES;
 
 use super::layout::{Lines, line_words, windows};
 
-/// A table as kernels see it.
+/// A table as kernels read it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) windows: Windows,
@@ -15,14 +15,14 @@ pub(super) struct View<'a> {
     pub(super) lines: &'a [u32],
 }
 
-/// A block of keys without vectors; those whose slot is deeper are noted.
+/// Looks up a block of keys. Lanes with deeper slots are deferred.
 pub(super) fn block<const WIDTH: u32>(
     view: View<'_>,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
     noted: &mut Deferred,
 ) {
-    // Windows that the compiler knows are shifts by constants, and indices that need no check.
+    // With windows that the compiler knows, shifts are by constants and indices need no check.
     let ipv4 = const { windows(32, WIDTH) };
     if view.windows == ipv4 {
         stages::<WIDTH>(&view, ipv4, keys, found, noted);
@@ -31,7 +31,8 @@ pub(super) fn block<const WIDTH: u32>(
     }
 }
 
-/// All direct entries, then all places, then all values: no key waits for another, and no branch depends on one.
+/// Looks up a block in stages: all direct entries, then all places, then all values. No key waits for another, and no
+/// branch depends on a key.
 #[inline(always)]
 fn stages<const WIDTH: u32>(
     view: &View<'_>,
@@ -70,7 +71,7 @@ impl<K: Key> Lines<K> {
         Overflow { windows, area: &self.below }
     }
 
-    /// The place of the map of the line of a key.
+    /// Returns the place of the map of the line of a key.
     #[inline]
     pub(super) fn map_of<const WIDTH: u32>(&self, key: u32) -> u32 {
         let windows = const { Self::WINDOWS[WIDTH as usize] };
@@ -78,11 +79,11 @@ impl<K: Key> Lines<K> {
         self.maps[self.direct[windows.direct(key)] as usize / line_bytes]
     }
 
-    /// Next hop of one key, 0 for no route.
+    /// Returns the next hop of a key, 0 for no route.
     #[inline]
     pub(super) fn find(&self, key: K) -> u32 {
         let key = lanes::aligned(key);
-        // The windows of a width are constants here.
+        // Each width has its own code, in which the windows are constants.
         match self.width {
             0 => self.find_at::<0>(key),
             1 => self.find_at::<1>(key),
