@@ -20,7 +20,7 @@ const _: () = assert!(size_of::<Node>() == 12);
 /// A trie with one bit a level.
 #[derive(Debug)]
 pub(crate) struct BinaryTrie<K> {
-    /// Node 0 is the root.
+    /// All nodes; node 0 is the root.
     pub(super) nodes: Vec<Node>,
     /// The first free node, `ROOT` for none. `children[0]` of a free node is the next one.
     pub(super) free: u32,

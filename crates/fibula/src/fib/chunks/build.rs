@@ -11,7 +11,7 @@ use crate::net::{Ipv4Key, Routes};
 use super::{Chunks, NAME};
 
 impl<K: Ipv4Key> Chunks<K> {
-    /// Builds the tables.
+    /// Builds the tables of the routes.
     ///
     /// # Errors
     /// When memory runs out, and when the chunks, or what lies below them, need more than 2^26 words.

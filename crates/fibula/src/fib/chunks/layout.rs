@@ -10,7 +10,7 @@ use crate::net::Key;
 /// A direct table and chunks of ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunks<K> {
-    /// By the leading bits of the key: an [`Entry`].
+    /// The [`Entry`] of each value of the leading bits.
     pub(super) direct: Buffer<u32>,
     /// The chunks, then padding. A chunk with deeper slots is preceded by the place of its map in `below`.
     pub(super) area: Buffer<u32>,

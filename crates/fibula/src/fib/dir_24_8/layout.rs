@@ -8,7 +8,7 @@ use crate::net::Key;
 /// The two tables and the dictionary.
 #[derive(Debug, Clone)]
 pub(crate) struct Dir248<K> {
-    /// By the leading bits of the key: a code, or [`SEGMENT`] and a segment's number; and the [`PAD`].
+    /// A code, or [`SEGMENT`] and the number of a segment, for each value of the leading bits; then [`PAD`] entries.
     pub(super) first: Buffer<u16>,
     /// The codes of one segment after the other; then [`PAD`] entries.
     pub(super) segments: Buffer<u16>,

@@ -16,7 +16,7 @@ use super::options::{Format, Options};
 use super::{Dxr, NAME};
 
 impl<K: Ipv4Key> Dxr<K> {
-    /// Builds the structure.
+    /// Builds the structure of the routes.
     ///
     /// # Errors
     /// When memory runs out, and when the table does not fit the format, which [`Format::Wide`] rules out.

@@ -33,8 +33,8 @@ fn branch_free<K: Ipv4Key>(k: u8, format: Format, routes: &[Route<K>]) -> Dxr<K>
     Dxr::build(&RouteSlice::new(routes).unwrap(), options, Limits::default()).unwrap()
 }
 
-/// A chunk as it is stored: whether it is short, and base and next hop of each entry that is searched; one
-/// entry for a next hop in place.
+/// Returns a chunk as it is stored: whether it is short, and base and next hop of each searched entry; one entry for a
+/// next hop in a direct entry.
 fn chunk<K: Ipv4Key>(fib: &Dxr<K>, index: usize) -> (bool, Vec<(u16, u32)>) {
     let Form::Compact(form) = &fib.form else { panic!("not the paper's format") };
     let direct = form.direct(index);

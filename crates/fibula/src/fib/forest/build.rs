@@ -28,10 +28,11 @@ const SLOT_BITS_MAX: u32 = 16;
 const ENTRIES_FREE: usize = 1 << 12;
 
 impl<K: Ipv6Key> Forest<K> {
-    /// Builds the engine.
+    /// Builds the forest of the routes.
     ///
     /// # Errors
-    /// When memory runs out, and beyond 2^26 slots, 2^29 lines, 2^30 words of records or 2^30 blocks.
+    /// When memory runs out, and when the table needs more than 2^26 slots, 2^29 lines, 2^30 words of records or 2^30
+    /// blocks.
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let refused = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);

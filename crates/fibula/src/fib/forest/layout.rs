@@ -106,7 +106,7 @@ pub(super) fn window(upper: u64) -> u32 {
 /// A direct table and a forest of B+-trees.
 #[derive(Debug, Clone)]
 pub(crate) struct Forest<K> {
-    /// Leading bits that the direct table takes.
+    /// Leading bits that index the direct table.
     pub(super) direct_bits: u32,
     /// The leading bits of its first entry.
     pub(super) first: u32,

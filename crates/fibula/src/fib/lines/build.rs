@@ -13,7 +13,7 @@ use super::layout::{WIDTHS, holds, line_words};
 use super::{Lines, NAME};
 
 impl<K: Ipv4Key> Lines<K> {
-    /// Builds the tables.
+    /// Builds the tables of the routes.
     ///
     /// # Errors
     /// When memory runs out, and when what lies below the lines needs more than 2^26 words.

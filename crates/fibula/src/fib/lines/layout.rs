@@ -55,7 +55,7 @@ impl<K: Key> Lines<K> {
         4 * line_words(self.windows(), self.width)
     }
 
-    /// Bits of a value: 8, 16 or 32.
+    /// Returns the bits of a value: 8, 16 or 32.
     #[cfg(test)]
     pub(super) fn value_bits(&self) -> u32 {
         8 << self.width

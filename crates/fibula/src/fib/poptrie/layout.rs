@@ -71,7 +71,7 @@ impl Leaf for u32 {}
 /// A Poptrie with direct pointing.
 #[derive(Debug, Clone)]
 pub(crate) struct Poptrie<K> {
-    /// By the leading bits: [`LEAF`] and a next hop, or a node.
+    /// [`LEAF`] and a next hop, or the index of a node, for each value of the leading bits.
     pub(super) direct: Buffer<u32>,
     pub(super) nodes: Buffer<Node>,
     pub(super) leaves: Leaves,
