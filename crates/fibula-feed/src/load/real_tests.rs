@@ -1,4 +1,4 @@
-//! Real feeds, where `FIBULA_DATA` names a folder that has them. The names hold "real", by which they are run alone.
+//! Real feeds, in the folder that `FIBULA_DATA` names: `cargo test -p fibula-feed --lib real -- --ignored`.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -18,12 +18,8 @@ static COUNTS: LazyLock<String> = LazyLock::new(|| {
 /// Files up to this size are damaged in every way at every run; all of them with `FIBULA_DAMAGE=all`.
 const SMALL_BYTES: usize = 20_000;
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("FIBULA_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("SKIPPED: FIBULA_DATA is not set");
-    }
-    folder
+fn data() -> PathBuf {
+    std::env::var_os("FIBULA_DATA").expect("FIBULA_DATA names the folder of real feeds").into()
 }
 
 fn options() -> LoadOptions {
@@ -53,8 +49,9 @@ fn sums(report: &Report) -> [u64; 4] {
 }
 
 #[test]
+#[ignore = "needs FIBULA_DATA"]
 fn real_feeds_hold_what_other_readers_count() {
-    let Some(folder) = data() else { return };
+    let folder = data();
     let mut files = 0;
     for (file, expected) in counts() {
         let report = survey(folder.join(file), &options(), &mut |_| ()).unwrap();
@@ -82,8 +79,9 @@ fn real_feeds_hold_what_other_readers_count() {
 }
 
 #[test]
+#[ignore = "needs FIBULA_DATA"]
 fn real_table_of_2002() {
-    let Some(folder) = data() else { return };
+    let folder = data();
     let file = folder.join("mrt/rib-v1-rrc05-20020722.gz");
     let table = load(&file, &options(), &mut |_| ()).unwrap();
     let via = |table: &Table, address: u32| {
@@ -98,8 +96,9 @@ fn real_table_of_2002() {
 }
 
 #[test]
+#[ignore = "needs FIBULA_DATA"]
 fn real_updates_and_their_text_make_one_table() {
-    let Some(folder) = data() else { return };
+    let folder = data();
     for (records, lines) in [
         ("mrt/updates-et-pch-20151023.gz", "updates/pch-transfer-20151023.upd.txt.xz"),
         ("mrt/updates-ris-20190101.gz", "updates/ris-20190101.upd.txt.xz"),
@@ -196,8 +195,9 @@ fn is_same(one: &Table, other: &Table) -> bool {
 }
 
 #[test]
+#[ignore = "needs FIBULA_DATA"]
 fn real_feeds_damaged() {
-    let Some(folder) = data() else { return };
+    let folder = data();
     let all = std::env::var_os("FIBULA_DAMAGE").is_some_and(|value| value == "all");
     let mut copies = 0;
     for (file, _) in counts() {
