@@ -1,31 +1,76 @@
-//! Rivals answer as the oracle does, or are seen not to.
+//! Rivals in libraries answer as the oracle does. One test a rival; an absent one is ignored, with the reason.
+
+use std::process::ExitCode;
 
 use fibula::fib::{Fib, registry};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice, Routes};
-use fibula_lab::bench::{self, Contestant, Plan, Row, Structure};
-use fibula_lab::rival::{self, Tools};
+use fibula_lab::bench::{self, Contestant, Plan, Structure, family_name};
+use fibula_lab::rival::{self, Source, Tools};
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic;
+use libtest_mimic::{Arguments, Completion, Trial};
 
-/// Rivals of DPDK that are present; those that are not are named.
-fn present<K: Key>() -> Vec<Contestant<K>> {
-    of::<K>(|source| source == "DPDK")
+fn main() -> ExitCode {
+    let mut trials = family::<u32>();
+    trials.extend(family::<u128>());
+    if cfg!(feature = "dpdk") {
+        for name in ["rte-fib-2b-macro", "rte-fib-4b-macro", "rte-lpm"] {
+            trials.push(trial::<u32>("refuses", name, refuses_what_entries_cannot_hold));
+        }
+        trials.push(trial::<u32>("shares", "rte-lpm-x4", shares_the_table_of_rte_lpm));
+    }
+    // One at a time: DPDK's tables have one heap.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Rivals of these sources.
-fn of<K: Key>(is_asked: fn(&str) -> bool) -> Vec<Contestant<K>> {
-    // Those in other languages have a test of their own.
+/// The sources that are libraries. Programs in other languages have a test of their own.
+fn libraries<K: Key>() -> impl Iterator<Item = Source<K>> {
     let mut tools = Tools::default();
     (tools.python, tools.go) = ("/nowhere".into(), "/nowhere".into());
-    let mut all = Vec::new();
-    for source in rival::sources::<K>(&tools).into_iter().filter(|source| is_asked(source.name)) {
-        match source.contestants {
-            Some(contestants) => all.extend(contestants),
-            None => println!("SKIPPED {}: {}", source.rivals.join(", "), source.get),
+    let libraries = ["DPDK", "prefix-trie", "ip_network_table", "iptrie"];
+    rival::sources::<K>(&tools).into_iter().filter(move |source| libraries.contains(&source.name))
+}
+
+/// What every rival must do. A library that is not linked is one ignored test.
+fn family<K: Key>() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for source in libraries::<K>() {
+        if source.contestants.is_none() {
+            let name = format!("answers/{}/{}", source.name, family_name(K::FAMILY));
+            trials.push(Trial::ignorable_test(name, || Ok(Completion::ignored_with(source.get))));
+            continue;
+        }
+        for name in source.rivals {
+            trials.push(trial::<K>("answers", name, answers));
+            trials.push(trial::<K>("measured", name, is_measured));
         }
     }
-    all
+    trials
+}
+
+/// A test of one rival, named `kind/rival/family`.
+fn trial<K: Key>(kind: &str, name: &'static str, test: fn(&Contestant<K>)) -> Trial {
+    Trial::ignorable_test(format!("{kind}/{name}/{}", family_name(K::FAMILY)), move || {
+        let mut contestants = libraries::<K>().filter_map(|source| source.contestants).flatten();
+        let contestant = contestants.find(|contestant| contestant.name == name).unwrap();
+        if contestant.kernels[0].isa == "avx512" && !has_avx512() {
+            return Ok(Completion::ignored_with("no AVX-512 on this CPU"));
+        }
+        test(&contestant);
+        Ok(Completion::Completed)
+    })
+}
+
+/// What DPDK's AVX-512 lookups need.
+fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512bw");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Routes of the Internet's shape with everything that is at an end: a default route, host routes, the last address.
@@ -80,108 +125,62 @@ fn wrong<K: Key>(fib: &dyn Fib<K>, oracle: &dyn Fib<K>, keys: &[K]) -> usize {
     singles + batches
 }
 
-fn right<K: Key>() {
+fn answers<K: Key>(rival: &Contestant<K>) {
     let routes = table::<K>(3_000);
     // With a default route and without.
     for routes in [routes.as_slice(), &routes[1..]] {
         let routes = RouteSlice::new(routes).unwrap();
         let oracle = registry::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
-        let keys = keys(&routes);
-        for contestant in present::<K>() {
-            let structure = match (contestant.build)(&routes) {
-                Ok(structure) => structure,
-                Err(error) if missing(&contestant) => {
-                    println!("SKIPPED {error}");
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            };
-            let fib = structure.fib();
-            assert_eq!(
-                wrong(fib, oracle.as_ref(), &keys),
-                0,
-                "{} over {} routes",
-                contestant.name,
-                routes.len()
-            );
-            let memory = fib.memory();
-            assert!(
-                memory.lookup_bytes >= 1 << 24 && memory.mapped_bytes > memory.lookup_bytes,
-                "{memory:?}"
-            );
-        }
+        let structure = (rival.build)(&routes).unwrap();
+        let fib = structure.fib();
+        assert_eq!(wrong(fib, oracle.as_ref(), &keys(&routes)), 0, "over {} routes", routes.len());
+        let memory = fib.memory();
+        assert!(
+            !rival.name.starts_with("rte-")
+                || memory.lookup_bytes >= 1 << 24 && memory.mapped_bytes > memory.lookup_bytes,
+            "{memory:?}"
+        );
     }
 }
 
-/// Whether the processor lacks what the contestant is written for.
-fn missing<K: Key>(contestant: &Contestant<K>) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let has = std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512bw");
-    #[cfg(not(target_arch = "x86_64"))]
-    let has = false;
-    contestant.kernels[0].isa == "avx512" && !has
-}
-
-#[test]
-fn ipv4_rivals_answer_as_the_oracle_does() {
-    right::<u32>();
-}
-
-#[test]
-fn ipv6_rivals_answer_as_the_oracle_does() {
-    right::<u128>();
-}
-
-fn bench<K: Key>(batches: Vec<usize>) -> Vec<Row> {
+/// The benchmark checks and times rivals on keys and answers of their own forms.
+fn is_measured<K: Key>(rival: &Contestant<K>) {
     let routes = table::<K>(1_000);
-    let plan = Plan {
-        keys: 3_000,
-        seconds: 0.0,
-        batches,
-        threads: vec![1, 2],
-        traffic: Vec::new(),
-        ..Plan::default()
-    };
-    let present = present::<K>();
-    bench::run(&plan, &RouteSlice::new(&routes).unwrap(), &present, Vec::new(), &mut |_| ()).unwrap()
-}
-
-#[test]
-fn the_benchmark_checks_and_times_rivals_on_their_own_forms() {
-    let mut rows = bench::<u32>(vec![1, 7, 256, 5_000]);
-    rows.extend(bench::<u128>(vec![1, 7, 256, 5_000]));
-    for row in rows.iter().filter(|row| row.error.is_none()) {
-        assert_eq!((row.wrong, row.rival, row.runs), (0, true, 5), "{row:?}");
+    let routes = RouteSlice::new(&routes).unwrap();
+    let traffic = vec!["match".into(), "seq".into()];
+    let (batches, threads) = (vec![1, 7, 256, 5_000], vec![1, 2]);
+    let plan = Plan { keys: 3_000, seconds: 0.0, batches, threads, traffic, ..Plan::default() };
+    let rows = bench::run(&plan, &routes, std::slice::from_ref(rival), Vec::new(), &mut |_| ()).unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert_eq!((row.error.as_deref(), row.wrong, row.rival, row.runs), (None, 0, true, 5), "{row:?}");
         assert!(row.rates().is_some_and(|[min, ..]| min > 0.0) && row.build_time_ms > Some(0.0), "{row:?}");
     }
 }
 
-#[test]
-fn what_entries_cannot_hold_is_refused() {
+/// Entries of 2 and 4 bytes hold 15 and 31 bits of next hop, those of `rte_lpm` 24.
+fn refuses_what_entries_cannot_hold(rival: &Contestant<u32>) {
+    let bits = match rival.name.as_str() {
+        "rte-lpm" => 24,
+        name if name.contains("-2b-") => 15,
+        _ => 31,
+    };
     let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
-    for (id, refused) in [(32_767, 0), (32_768, 4), (1 << 24, 6), (1 << 31, 10)] {
+    for id in [32_767, 32_768, (1 << 24) - 1, 1 << 24, (1 << 31) - 1, 1 << 31] {
         let routes = [Route::new(prefix, NextHop::new(id).unwrap())];
-        let routes = RouteSlice::new(&routes).unwrap();
-        let contestants = present::<u32>();
-        let contestants: Vec<_> = contestants.iter().filter(|contestant| !missing(contestant)).collect();
-        let errors: Vec<_> = contestants
-            .iter()
-            .filter_map(|contestant| (contestant.build)(&routes).err().map(|error| error.to_string()))
-            .collect();
-        assert!(errors.iter().all(|error| error.contains("next hops")), "{errors:?}");
-        if contestants.len() == 10 {
-            assert_eq!(errors.len(), refused, "{errors:?}");
+        let built = (rival.build)(&RouteSlice::new(&routes).unwrap());
+        assert_eq!(built.is_ok(), id < 1 << bits, "{id}");
+        if let Err(error) = built {
+            assert!(error.to_string().contains("next hops"), "{error}");
         }
     }
 }
 
-#[test]
-fn the_two_forms_of_rte_lpm_share_a_table_of_the_same_routes_only() {
-    let lpm: Vec<_> =
-        present::<u32>().into_iter().filter(|rival| rival.name.starts_with("rte-lpm")).collect();
-    let [bulk, x4] = lpm.as_slice() else { return };
+/// The two forms of `rte_lpm` share a table of the same routes only.
+fn shares_the_table_of_rte_lpm(_: &Contestant<u32>) {
+    let all = libraries::<u32>().find_map(|source| source.contestants).unwrap();
+    let [bulk, x4] =
+        ["rte-lpm", "rte-lpm-x4"].map(|name| all.iter().find(|rival| rival.name == name).unwrap());
     let table = |hop: u32| [Route::new("10.0.0.0/8".parse().unwrap(), NextHop::new(hop).unwrap())];
     let (one, other) = (table(1), table(2));
     let (one, other) = (RouteSlice::new(&one).unwrap(), RouteSlice::new(&other).unwrap());
@@ -190,32 +189,4 @@ fn the_two_forms_of_rte_lpm_share_a_table_of_the_same_routes_only() {
     let shared = (x4.build)(&one).unwrap();
     let second = (x4.build)(&other).unwrap();
     assert_eq!((answer(&first), answer(&shared), answer(&second)), (Some(1), Some(1), Some(2)));
-}
-
-fn crates<K: Key>() {
-    let crates = of::<K>(|source| ["prefix-trie", "ip_network_table", "iptrie"].contains(&source));
-    let routes = table::<K>(3_000);
-    for routes in [routes.as_slice(), &routes[1..]] {
-        let routes = RouteSlice::new(routes).unwrap();
-        let oracle = registry::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
-        let keys = keys(&routes);
-        for contestant in &crates {
-            let structure = (contestant.build)(&routes).unwrap();
-            let wrong = wrong(structure.fib(), oracle.as_ref(), &keys);
-            assert_eq!(wrong, 0, "{} over {} routes", contestant.name, routes.len());
-        }
-    }
-    let routes = RouteSlice::new(&routes).unwrap();
-    let traffic = vec!["match".into(), "seq".into()];
-    let plan = Plan { keys: 3_000, seconds: 0.0, batches: vec![1, 7], traffic, ..Plan::default() };
-    for row in bench::run(&plan, &routes, &crates, Vec::new(), &mut |_| ()).unwrap() {
-        assert_eq!((row.error.as_deref(), row.wrong, row.runs), (None, 0, 5), "{row:?}");
-        assert!(row.rates().is_some_and(|[min, ..]| min > 0.0), "{row:?}");
-    }
-}
-
-#[test]
-fn crates_answer_as_the_oracle_does() {
-    crates::<u32>();
-    crates::<u128>();
 }

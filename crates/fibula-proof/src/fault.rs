@@ -68,7 +68,8 @@ impl Fault {
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             _ => vec!["test", "--test", target],
         };
-        arguments.extend(["--", "--exact", name]);
+        // Also those that `cargo test` leaves to a system that has what they need.
+        arguments.extend(["--", "--include-ignored", "--exact", name]);
         arguments
     }
 }

@@ -39,21 +39,24 @@ pub fn forced() -> Result<Option<Present>, Failure> {
     FORCED.get_or_init(read).clone().map_err(Failure::from)
 }
 
-/// What was asked with and what was not: a part of the last line of a run.
+/// The last lines of a run: the sets that were used, and a line for each that was not, with the reason.
 #[must_use]
 pub fn summary() -> String {
     let forced = forced().ok().flatten();
-    let asked = |isa: &Isa| match forced {
+    let used = |isa: &Isa| match forced {
         Some(forced) => forced.isa() == *isa,
         None => isa.present().is_ok(),
     };
-    let reason =
-        |isa: &Isa| if isa.present().is_ok() { format!("not {FIBULA_ISA}") } else { "not this CPU".into() };
-    let run: Vec<_> = Isa::ALL.iter().filter(|isa| asked(isa)).map(|isa| isa.name()).collect();
-    let skipped = Isa::ALL.iter().filter(|isa| !asked(isa));
-    let skipped: Vec<_> = skipped.map(|isa| format!("{isa} ({})", reason(isa))).collect();
-    let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(" ") };
-    format!("isa: {} | skipped: {skipped}", run.join(" "))
+    let reason = |isa: &Isa| match isa.present() {
+        Ok(_) => format!("{FIBULA_ISA} names another"),
+        Err(_) => "not on this CPU".to_owned(),
+    };
+    let names: Vec<_> = Isa::ALL.iter().filter(|isa| used(isa)).map(|isa| isa.name()).collect();
+    let mut summary = format!("instruction sets: {}", names.join(", "));
+    for isa in Isa::ALL.iter().filter(|isa| !used(isa)) {
+        summary += &format!("\nSKIPPED instruction set {isa}: {}", reason(isa));
+    }
+    summary
 }
 
 #[cfg(test)]
@@ -84,8 +87,12 @@ mod tests {
     #[test]
     fn the_summary_names_every_set_once() {
         let summary = summary();
-        let (run, skipped) = summary.strip_prefix("isa: ").unwrap().split_once(" | skipped: ").unwrap();
-        let names: Vec<&str> = run.split(' ').chain(skipped.split(' ')).collect();
+        let (used, skipped) = summary.split_once('\n').unwrap_or((&summary, ""));
+        let used = used.strip_prefix("instruction sets: ").unwrap().split(", ");
+        let skipped = skipped
+            .lines()
+            .map(|line| line.strip_prefix("SKIPPED instruction set ").unwrap().split_once(": ").unwrap().0);
+        let names: Vec<&str> = used.chain(skipped).collect();
         for isa in Isa::ALL {
             assert_eq!(names.iter().filter(|&&name| name == isa.name()).count(), 1, "{summary}");
         }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     };
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
-        println!("{}\n", summary());
+        println!("{}\n", instruction_sets::summary());
     }
     conclusion.exit_code()
 }
@@ -51,15 +51,6 @@ fn all() -> Result<Vec<Trial>, Failure> {
     trials.extend(cases::trials()?);
     trials.extend(data::trials());
     Ok(trials)
-}
-
-/// What ran and what could not: the last lines of a run.
-fn summary() -> String {
-    let data = match data::folder() {
-        Some(folder) => format!("data: {}", folder.display()),
-        None => format!("data: SKIPPED, {} is not set", data::FIBULA_DATA),
-    };
-    format!("{} | {data}", instruction_sets::summary())
 }
 
 /// A test of one registry entry. Its name is `kind/algorithm/family`.
