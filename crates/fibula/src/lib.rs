@@ -1,38 +1,72 @@
-//! Longest-prefix match for IPv4 and IPv6: `lookup` is the longest match, `get` is exact.
+//! Longest-prefix match for IPv4 and IPv6: routing tables, and lookup structures that answer one address or a batch.
 //!
-//! - [`net`]: addresses, prefixes, routes, changes, batches.
-//! - [`rib`]: the table itself, ordered and changeable: the truth.
-//! - [`fib`]: the structures that answer fast, and the [registry](fib::registry) of them all.
-//! - [`auto`]: which of them to take for a table and its use.
-//! - [`check`]: what the walk of a structure over itself can find.
-//! - [`memory`]: how much a structure takes and may take.
+//! Put routes into a [`Rib`](rib::Rib), compile it into a lookup structure with [`fib::build`], and look addresses up:
 //!
 //! ```
-//! use fibula::fib::registry;
-//! use fibula::memory::Limits;
+//! use std::net::Ipv4Addr;
+//!
+//! use fibula::fib;
 //! use fibula::net::{NextHop, Route};
 //! use fibula::rib::Rib;
 //!
-//! let mut rib = Rib::<u32>::new(Limits::default());
-//! rib.insert(Route::new("192.0.2.0/24".parse()?, NextHop::new(1).unwrap()))?;
-//! rib.insert(Route::new("192.0.2.128/25".parse()?, NextHop::new(2).unwrap()))?;
+//! let (one, two) = (NextHop::try_from(1)?, NextHop::try_from(2)?);
+//! let mut rib = Rib::<u32>::default();
+//! rib.insert(Route::new("192.0.2.0/24".parse()?, one))?;
+//! rib.insert(Route::new("192.0.2.128/25".parse()?, two))?;
 //!
-//! let algorithm = registry::find("range-search")?;
-//! let fib = algorithm.build(&rib, Limits::default())?;
+//! let fib = fib::build(&rib)?;
+//! assert_eq!(fib.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(two));
+//!
 //! let keys = [0xc000_0201, 0xc000_0281, 0xc000_0301];
 //! let mut next_hops = [None; 3];
 //! fib.lookup_batch(&keys, &mut next_hops);
-//! assert_eq!(next_hops, [NextHop::new(1), NextHop::new(2), None]);
+//! assert_eq!(next_hops, [Some(one), Some(two), None]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Words
+//!
+//! - An address is an integer in host order: `u32` for IPv4, `u128` for IPv6 ([`net::Key`]). Lookups also take
+//!   [`Ipv4Addr`](std::net::Ipv4Addr) and [`Ipv6Addr`](std::net::Ipv6Addr), prefixes convert from and to [`ipnet`].
+//! - A [`NextHop`](net::NextHop) is a number other than 0, whose meaning is up to you: usually an index into a table of
+//!   your own.
+//! - `lookup` is the longest match, for an address. `get` is exact, for a prefix.
+//! - The *RIB* is the table itself: ordered, and changed route by route. A *FIB* is a structure built from it for fast
+//!   lookups. `rib.lookup` is enough for a few thousand lookups; a FIB is 5 to 50 times as fast and takes a few
+//!   milliseconds to build for a full table.
+//!
+//! # Which module
+//!
+//! | to | use |
+//! |---|---|
+//! | hold and change routes | [`rib`] |
+//! | read addresses and prefixes, convert them, pass batches of packets | [`net`] |
+//! | build the structure that suits the table | [`fib::build`], or [`auto::build`] for small batches or little memory |
+//! | build a structure by name | [`fib::registry::find`] and [`Algorithm::build`](fib::registry::Algorithm::build) |
+//! | also get the length of the matched prefix | [`fib::WithLength`] |
+//! | change a structure in place, or learn that it must be built again | [`Fib::updatable`](fib::Fib::updatable) |
+//! | limit memory, and see what a structure takes | [`memory`] |
+//! | choose the instruction set | [`simd`] |
+//! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |
+//!
+//! Structures are `Send + Sync` and are shared by reference. Builds never abort for lack of memory: they return an
+//! error.
+//!
+//! # Features and platforms
+//!
+//! There are no features. The crate depends on [`ipnet`], and on Linux on `libc` (huge pages). It compiles for every
+//! target with the standard library; batches use AVX2, AVX-512 or NEON kernels if the CPU supports them, which is
+//! detected when the program runs. Rust 1.89 or later.
+//!
+//! Tables in files (MRT, bgpdump, text) are read by the crate `fibula-feed`; the command is `fibula-cli`.
 
-// A machine for which there are no vector kernels compiles only what stands beside them.
+// Targets without vector kernels do not use the parts that only kernels need.
 #![cfg_attr(
     not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
     allow(dead_code, unused_imports, unused_macros)
 )]
 
-/// The prefix types of [`ipnet`], which conversions take and give.
+/// The crate whose prefix types convert from and to [`net::Prefix`].
 pub use ipnet;
 
 pub mod auto;

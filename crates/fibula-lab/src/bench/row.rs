@@ -47,6 +47,7 @@ pub struct Row {
     /// Different next hops of the table.
     pub next_hops: usize,
     /// `own`, `published`: made elsewhere or kept close to how it was published, or `oracle`: written to be evidently right.
+    #[serde(deserialize_with = "role")]
     pub role: String,
     /// Whether each lookup waits for the answer of the one before.
     pub dependent: bool,
@@ -79,6 +80,12 @@ pub struct Row {
     /// Of several threads: `mlps_median` by `threads` times what one thread did by the same clock; 1 is linear.
     #[serde(default)]
     pub scaling: Option<f64>,
+}
+
+/// Older records call this project's own structures `contestant`.
+fn role<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let role = String::deserialize(deserializer)?;
+    Ok(if role == "contestant" { "own".to_owned() } else { role })
 }
 
 fn host() -> String {

@@ -56,7 +56,7 @@ enum Fault {
 }
 
 impl Fib<u32> for Faulty {
-    fn lookup(&self, key: u32) -> Option<NextHop> {
+    fn lookup_key(&self, key: u32) -> Option<NextHop> {
         match self.fault {
             Fault::LastAddress if key == u32::MAX => None,
             Fault::OddSingles if key % 2 == 1 => None,
@@ -68,7 +68,7 @@ impl Fib<u32> for Faulty {
         let count = match self.fault {
             Fault::LaneTail => keys.len() - usize::from(keys.len() == 256),
             Fault::LastAddress => {
-                keys.iter().zip(results).for_each(|(&key, result)| *result = self.lookup(key));
+                keys.iter().zip(results).for_each(|(&key, result)| *result = self.lookup_key(key));
                 return;
             }
             Fault::OddSingles => keys.len(),
@@ -179,7 +179,7 @@ struct OwnAnswers<'a> {
 }
 
 impl Fib<u32> for OwnForm {
-    fn lookup(&self, _: u32) -> Option<NextHop> {
+    fn lookup_key(&self, _: u32) -> Option<NextHop> {
         panic!("asked in our form")
     }
 
@@ -451,6 +451,13 @@ fn rows_have_the_documented_names_and_always_all_of_them() {
         assert_eq!(Row::COLUMNS[..DOCUMENTED.len()], DOCUMENTED);
         assert!(value["wrong"].is_u64() && value["rival"].is_boolean() && value["batch"].is_u64());
     }
+}
+
+#[test]
+fn the_role_that_older_records_have_is_read() {
+    let row = some_rows().into_iter().find(Row::is_ours).unwrap();
+    let older = serde_json::to_string(&row).unwrap().replace(r#""role":"own""#, r#""role":"contestant""#);
+    assert!(older.contains("contestant") && serde_json::from_str::<Row>(&older).unwrap().is_ours());
 }
 
 #[test]

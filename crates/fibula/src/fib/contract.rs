@@ -1,24 +1,37 @@
-//! What every lookup structure answers.
+//! What every lookup structure can do.
 
 use core::fmt;
 
 use crate::check::CheckError;
 use crate::memory::{Memory, OutOfMemory};
-use crate::net::{Change, Key, Keys, NextHop, Routes};
+use crate::net::{BatchError, Change, IntoKey, Key, Keys, NextHop, Routes};
 use crate::simd::{self, Present};
 
 /// A lookup structure: longest-prefix match from keys to next hops.
+///
+/// `Box<dyn Fib<K>>` is what [`build`](super::build) returns. Its `lookup` also takes addresses of the standard library
+/// ([`IntoKey`]).
 pub trait Fib<K: Key>: Send + Sync {
-    /// The next hop of the longest prefix that contains `key`, none where no route matches.
-    fn lookup(&self, key: K) -> Option<NextHop>;
+    /// Returns the next hop of the longest prefix that contains `key`; `None` if no route matches.
+    fn lookup_key(&self, key: K) -> Option<NextHop>;
 
-    /// Looks up `keys` in host order, writing the answer of `keys[i]` to `results[i]`, with the
-    /// [chosen](simd::chosen) instruction set.
+    /// Looks up `keys`, writing the next hop of `keys[i]` to `results[i]`, with the [chosen](simd::chosen) instruction
+    /// set.
     ///
     /// # Panics
     /// When the two differ in length.
     fn lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
         self.lookup_batch_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_batch`](Self::lookup_batch) for callers that must not panic.
+    ///
+    /// # Errors
+    /// When the two differ in length; `results` is then unchanged.
+    fn try_lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) -> Result<(), BatchError> {
+        BatchError::check(keys.len(), results.len())?;
+        self.lookup_batch(keys, results);
+        Ok(())
     }
 
     /// [`lookup_batch`](Self::lookup_batch) with the best kernel that `isa` can run.
@@ -28,16 +41,26 @@ pub trait Fib<K: Key>: Send + Sync {
     fn lookup_batch_on(&self, _isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
-            *result = self.lookup(key);
+            *result = self.lookup_key(key);
         }
     }
 
-    /// Looks up a batch in any of the shapes callers hold keys in.
+    /// [`lookup_batch`](Self::lookup_batch) for keys in any of the shapes that callers have.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
     fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
         self.lookup_keys_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_keys`](Self::lookup_keys) for callers that must not panic.
+    ///
+    /// # Errors
+    /// When the two differ in length; `results` is then unchanged.
+    fn try_lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) -> Result<(), BatchError> {
+        BatchError::check(keys.len(), results.len())?;
+        self.lookup_keys(keys, results);
+        Ok(())
     }
 
     /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.
@@ -51,22 +74,32 @@ pub trait Fib<K: Key>: Send + Sync {
         });
     }
 
-    /// What the structure occupies. Costs no more than adding up a few lengths.
+    /// Returns the memory that the structure takes. Cheap: adds up a few lengths.
     fn memory(&self) -> Memory;
 
-    /// Walks the whole structure, as fsck walks a disk.
+    /// Verifies all invariants of the structure.
     ///
     /// # Errors
-    /// Names the first of the chapter's invariants that does not hold.
+    /// The first invariant that does not hold, as its chapter states it.
     fn check(&self) -> Result<(), CheckError>;
 
-    /// The structure as one that can change in place, where it can.
+    /// Returns the structure as one that changes in place; `None` if it cannot.
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
         None
     }
 }
 
-/// Shows what the structure occupies; its content would fill a screen or a disk.
+impl<K: Key> dyn Fib<K> + '_ {
+    /// Returns the next hop of the longest prefix that contains `key`; `None` if no route matches. `key` may also be an
+    /// address of the standard library.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
+        self.lookup_key(key.into_key())
+    }
+}
+
+/// Shows the memory, not the content.
 impl<K: Key> fmt::Debug for dyn Fib<K> + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fib")
@@ -76,15 +109,14 @@ impl<K: Key> fmt::Debug for dyn Fib<K> + '_ {
     }
 }
 
-/// A structure that can follow changes without being built anew.
+/// A structure that can be changed in place.
 pub trait Updatable<K: Key>: Fib<K> {
-    /// Applies `changes` in order. `after` holds the routes as they are when all are applied.
+    /// Applies `changes` in order. `after` has the routes as they are when all are applied.
     ///
-    /// [`Applied::NeedsRebuild`] says that building from `after` is the way (always a correct answer); the
-    /// structure then still answers as before.
+    /// Returns [`Applied::NeedsRebuild`] if the structure must be built from `after` instead; it is then unchanged.
     ///
     /// # Errors
-    /// When memory runs out; the structure is as it was.
+    /// When memory runs out; the structure is unchanged.
     fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError>;
 }
 
@@ -93,7 +125,7 @@ pub trait Updatable<K: Key>: Fib<K> {
 pub enum Applied {
     /// The structure now answers for the changed table.
     InPlace,
-    /// Nothing was done, for this reason: build it anew.
+    /// Nothing was changed, for this reason: build the structure again.
     NeedsRebuild(&'static str),
 }
 
@@ -111,31 +143,31 @@ enum BuildErrorKind {
 }
 
 impl BuildError {
-    /// Memory ran out.
+    /// Returns the error for running out of memory.
     #[must_use]
     pub fn memory(algorithm: &'static str, error: OutOfMemory) -> Self {
         Self { algorithm, kind: BuildErrorKind::Memory(error) }
     }
 
-    /// The table needs more of `what` than the format can hold.
+    /// Returns the error for a table that needs more of `what` than the format can hold.
     #[must_use]
     pub fn limit(algorithm: &'static str, what: &'static str, limit: u64, need: u64) -> Self {
         Self { algorithm, kind: BuildErrorKind::Limit { what, limit, need } }
     }
 
-    /// The structure that refused.
+    /// Returns the name of the structure.
     #[must_use]
     pub fn algorithm(&self) -> &'static str {
         self.algorithm
     }
 
-    /// Whether the format is too small for the table, however much memory there is.
+    /// Returns whether the format is too small for the table, however much memory there is.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         matches!(self.kind, BuildErrorKind::Limit { .. })
     }
 
-    /// The memory that was missing, where that was the reason.
+    /// Returns the memory that was missing, if that was the reason.
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {
         match self.kind {
@@ -158,3 +190,52 @@ impl fmt::Display for BuildError {
 }
 
 impl core::error::Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+    use crate::fib;
+    use crate::net::Route;
+    use crate::rib::Rib;
+
+    fn one_route() -> Rib<u32> {
+        let mut rib = Rib::default();
+        rib.insert(Route::new("192.0.2.0/24".parse().unwrap(), NextHop::new(7).unwrap())).unwrap();
+        rib
+    }
+
+    #[test]
+    fn lookups_take_integers_and_addresses() {
+        let rib = one_route();
+        let (fib, address) = (fib::build(&rib).unwrap(), Ipv4Addr::new(192, 0, 2, 1));
+        assert_eq!(fib.lookup(address), NextHop::new(7));
+        assert_eq!(fib.lookup(0xc000_0201), NextHop::new(7));
+        assert_eq!((rib.lookup(address), rib.lookup(0xc000_0301)), (NextHop::new(7), None));
+        assert_eq!(rib.lookup_prefix(address).unwrap().prefix.len(), 24);
+    }
+
+    #[test]
+    fn batches_of_unequal_lengths_are_errors() {
+        let fib = fib::build(&one_route()).unwrap();
+        let algorithm = fib::registry::find("linear").unwrap();
+        let matches = fib::WithLength::build(&algorithm, &one_route(), Default::default()).unwrap();
+        let keys = [0xc000_0201; 3];
+        let mut results = [NextHop::new(1); 2];
+        let error = fib.try_lookup_batch(&keys, &mut results).unwrap_err();
+        assert_eq!((error.keys(), error.results()), (3, 2));
+        assert_eq!(fib.try_lookup_keys(Keys::Host(&keys), &mut results), Err(error));
+        assert_eq!(matches.try_lookup_keys(Keys::Host(&keys), &mut [None; 2]), Err(error));
+        assert_eq!(results, [NextHop::new(1); 2]);
+
+        fib.try_lookup_batch(&keys[..2], &mut results).unwrap();
+        assert_eq!(results, [NextHop::new(7); 2]);
+        let mut results = [None; 2];
+        fib.try_lookup_keys(Keys::Host(&keys[..2]), &mut results).unwrap();
+        assert_eq!(results, [NextHop::new(7); 2]);
+        let mut results = [None; 2];
+        matches.try_lookup_keys(Keys::Host(&keys[..2]), &mut results).unwrap();
+        assert_eq!(results.map(|found| found.unwrap().prefix_len), [24; 2]);
+    }
+}

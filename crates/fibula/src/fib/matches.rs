@@ -9,7 +9,7 @@ use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
-use crate::net::{Key, Keys, NextHop, Prefix, Route, Routes};
+use crate::net::{BatchError, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Present};
 
 use super::registry::Algorithm;
@@ -55,18 +55,32 @@ impl<K: Key> WithLength<K> {
         Ok(Self { fib, matches })
     }
 
-    /// The longest match of `key`.
+    /// Returns the longest match of `key`, which may also be an address of the standard library.
     #[must_use]
-    pub fn lookup(&self, key: K) -> Option<Match> {
+    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<Match> {
         self.fib.lookup(key).map(|id| self.matches[id.id() as usize - 1])
     }
 
-    /// Looks up a batch, writing the answer of key `i` to `results[i]`.
+    /// Looks up a batch, writing the match of key `i` to `results[i]`.
     ///
     /// # Panics
     /// When the two differ in length.
     pub fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
         self.lookup_keys_on(simd::chosen(), keys, results);
+    }
+
+    /// [`lookup_keys`](Self::lookup_keys) for callers that must not panic.
+    ///
+    /// # Errors
+    /// When the two differ in length; `results` is then unchanged.
+    pub fn try_lookup_keys(
+        &self,
+        keys: Keys<'_, K>,
+        results: &mut [Option<Match>],
+    ) -> Result<(), BatchError> {
+        BatchError::check(keys.len(), results.len())?;
+        self.lookup_keys(keys, results);
+        Ok(())
     }
 
     /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.

@@ -1,18 +1,19 @@
 //! The shapes in which a batch of keys can come.
 
+use core::fmt;
 use core::marker::PhantomData;
 
 use super::key::Key;
 
 /// A batch of keys in one of the shapes that callers hold them in.
 ///
-/// Kernels know one shape only, contiguous host-order integers; the others are turned into it a block of
-/// [`Keys::BLOCK`] at a time, in the first-level cache. Why: `docs/adr/0002-batches.md`.
+/// Kernels know one shape only, contiguous host-order integers. The other shapes are converted in blocks of
+/// [`Keys::BLOCK`], in the first-level cache; `docs/adr/0002-batches.md` gives the reasons.
 #[derive(Debug, Clone, Copy)]
 pub enum Keys<'a, K: Key> {
-    /// Integers in host order, the kernels' own shape: no cost.
+    /// Integers in host order, the shape that kernels take: no conversion.
     Host(&'a [K]),
-    /// Addresses in network byte order, one behind another (NumPy, Arrow and columnar files).
+    /// An array of addresses in network byte order (NumPy, Arrow and columnar files).
     Network(&'a [K::Bytes]),
     /// Addresses in network byte order inside larger records (packet headers, flow records).
     Strided(Strided<'a, K>),
@@ -28,10 +29,10 @@ pub struct Strided<'a, K> {
 }
 
 impl<'a, K: Key> Strided<'a, K> {
-    /// `count` addresses, the first at `offset`, each `stride` bytes behind the one before. Strides
-    /// below the width of an address are allowed: the addresses then overlap.
+    /// Describes `count` addresses, the first at `offset`, each `stride` bytes after the one before. With a stride
+    /// smaller than an address, the addresses overlap.
     ///
-    /// `None` when the last address would end behind the buffer.
+    /// Returns `None` when the last address would end past the buffer.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: usize, stride: usize, count: usize) -> Option<Self> {
         let bytes = bytes.get(offset..)?;
@@ -46,11 +47,10 @@ impl<'a, K: Key> Strided<'a, K> {
 }
 
 impl<'a, K: Key> Keys<'a, K> {
-    /// Keys turned into host order at a time: 1 KiB of IPv4, 4 KiB of IPv6 on the stack, and long enough
-    /// that a kernel works on full vectors.
+    /// Number of keys converted at a time: 1 KiB of IPv4 or 4 KiB of IPv6 on the stack, and enough for full vectors.
     pub const BLOCK: usize = 256;
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -60,7 +60,7 @@ impl<'a, K: Key> Keys<'a, K> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -107,6 +107,52 @@ impl<'a, K: Key> From<&'a [K]> for Keys<'a, K> {
     }
 }
 
+impl<'a> From<&'a [[u8; 4]]> for Keys<'a, u32> {
+    fn from(keys: &'a [[u8; 4]]) -> Self {
+        Self::Network(keys)
+    }
+}
+
+impl<'a> From<&'a [[u8; 16]]> for Keys<'a, u128> {
+    fn from(keys: &'a [[u8; 16]]) -> Self {
+        Self::Network(keys)
+    }
+}
+
+/// A batch in which the number of results is not the number of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchError {
+    keys: usize,
+    results: usize,
+}
+
+impl BatchError {
+    /// Returns an error unless there is one result for every key.
+    pub(crate) fn check(keys: usize, results: usize) -> Result<(), Self> {
+        if keys == results { Ok(()) } else { Err(Self { keys, results }) }
+    }
+
+    /// Returns the number of keys.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// Returns the number of results.
+    #[must_use]
+    pub fn results(&self) -> usize {
+        self.results
+    }
+}
+
+impl fmt::Display for BatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a batch needs one result for each key: {} keys, {} results", self.keys, self.results)
+    }
+}
+
+impl core::error::Error for BatchError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +173,7 @@ mod tests {
             let keys: Vec<u32> = (0..count).map(|i: u32| i.wrapping_mul(0x9e37_79b9)).collect();
             let network: Vec<[u8; 4]> = keys.iter().map(|key| key.to_be_bytes()).collect();
             assert_eq!(collect::<u32>(Keys::Host(&keys)), keys);
-            assert_eq!(collect::<u32>(Keys::Network(&network)), keys);
+            assert_eq!(collect::<u32>(Keys::from(&network[..])), keys);
             for (offset, stride) in [(0, 4), (30, 60), (3, 4), (16, 5)] {
                 let mut bytes = vec![0xee; offset + 4 + stride * keys.len()];
                 for (index, address) in network.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! To and from the types that programs already hold: `std::net` and `ipnet`.
+//! Conversions from and to the types that programs already have: those of `std::net` and `ipnet`.
 //!
 //! An IPv4 address is never turned into an IPv4-mapped IPv6 one or back: `::ffff:192.0.2.1` is an IPv6
 //! address like any other and is looked up among IPv6 routes.
@@ -9,6 +9,21 @@ use core::str::FromStr;
 
 use super::key::{Family, Key};
 use super::prefix::{HostBits, Prefix, PrefixError};
+
+/// What a lookup takes: a key, or an address of the standard library.
+///
+/// For IPv4 these are `u32` and [`Ipv4Addr`], for IPv6 `u128` and [`Ipv6Addr`].
+pub trait IntoKey<K> {
+    /// Returns the address as a key.
+    fn into_key(self) -> K;
+}
+
+impl<K: Key> IntoKey<K> for K {
+    #[inline]
+    fn into_key(self) -> K {
+        self
+    }
+}
 
 /// A prefix of either family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +38,7 @@ impl IpPrefix {
     /// Reads a prefix of the family that its address is written in: a colon makes it IPv6.
     ///
     /// # Errors
-    /// Says what is wrong and at which byte.
+    /// What is wrong, and at which byte.
     pub fn parse(text: &[u8], host_bits: HostBits) -> Result<Self, PrefixError> {
         if text.contains(&b':') {
             Prefix::parse(text, host_bits).map(Self::V6)
@@ -32,7 +47,7 @@ impl IpPrefix {
         }
     }
 
-    /// Number of leading bits that are given.
+    /// Returns the prefix length.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a prefix length, not a number of elements")]
     pub fn len(self) -> u8 {
@@ -42,7 +57,7 @@ impl IpPrefix {
         }
     }
 
-    /// Whether `address` lies in the block; never where the families differ.
+    /// Returns whether `address` is in the block; never if the families differ.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
         match (self, address) {
@@ -52,7 +67,7 @@ impl IpPrefix {
         }
     }
 
-    /// The family.
+    /// Returns the family.
     #[must_use]
     pub fn family(self) -> Family {
         match self {
@@ -82,7 +97,7 @@ impl FromStr for IpPrefix {
 /// Reads an address of either family from bytes; a colon makes it IPv6.
 ///
 /// # Errors
-/// Says what is wrong and at which byte.
+/// What is wrong, and at which byte.
 pub fn parse_address(text: &[u8]) -> Result<IpAddr, super::AddressError> {
     if text.contains(&b':') {
         u128::parse(text).map(|key| Ipv6Addr::from_bits(key).into())
@@ -93,7 +108,23 @@ pub fn parse_address(text: &[u8]) -> Result<IpAddr, super::AddressError> {
 
 macro_rules! conversions {
     ($int:ty, $address:ty, $net:ty) => {
-        /// The prefix that holds this address alone.
+        impl IntoKey<$int> for $address {
+            #[inline]
+            fn into_key(self) -> $int {
+                self.to_bits()
+            }
+        }
+
+        /// Refuses host bits, as [`Prefix::new`].
+        impl TryFrom<($address, u8)> for Prefix<$int> {
+            type Error = PrefixError;
+
+            fn try_from((address, len): ($address, u8)) -> Result<Self, PrefixError> {
+                Self::new(address.to_bits(), len)
+            }
+        }
+
+        /// The prefix of this address alone.
         impl From<$address> for Prefix<$int> {
             fn from(address: $address) -> Self {
                 Self::host(address.to_bits())
@@ -114,7 +145,7 @@ macro_rules! conversions {
         }
 
         impl Prefix<$int> {
-            /// The first address of the block, as the standard library's type.
+            /// Returns the first address of the block as the standard library's type.
             #[must_use]
             pub fn network(self) -> $address {
                 <$address>::from_bits(self.addr())
@@ -134,7 +165,7 @@ macro_rules! families {
             }
         }
 
-        /// The prefix that holds this address alone.
+        /// The prefix of this address alone.
         impl From<$address> for IpPrefix {
             fn from(address: $address) -> Self {
                 Self::$variant(address.into())
@@ -148,7 +179,7 @@ macro_rules! families {
             }
         }
 
-        /// Gives the prefix back where it is of the other family.
+        /// Returns the prefix as the error if it is of the other family.
         impl TryFrom<IpPrefix> for Prefix<$int> {
             type Error = IpPrefix;
 
@@ -164,6 +195,18 @@ macro_rules! families {
 
 families!(u32, V4, Ipv4Addr, ipnet::Ipv4Net);
 families!(u128, V6, Ipv6Addr, ipnet::Ipv6Net);
+
+/// Refuses host bits, as [`Prefix::new`].
+impl TryFrom<(IpAddr, u8)> for IpPrefix {
+    type Error = PrefixError;
+
+    fn try_from((address, len): (IpAddr, u8)) -> Result<Self, PrefixError> {
+        match address {
+            IpAddr::V4(address) => Prefix::try_from((address, len)).map(Self::V4),
+            IpAddr::V6(address) => Prefix::try_from((address, len)).map(Self::V6),
+        }
+    }
+}
 
 impl From<IpAddr> for IpPrefix {
     fn from(address: IpAddr) -> Self {
@@ -215,6 +258,25 @@ mod tests {
         assert_eq!(host.len(), 128);
         assert_eq!(Prefix::<u128>::try_from(host).map(IpPrefix::from), Ok(host));
         assert_eq!(Prefix::<u32>::try_from(host), Err(host));
+    }
+
+    #[test]
+    fn addresses_with_a_length_are_prefixes_without_host_bits() {
+        let address = Ipv4Addr::new(192, 0, 2, 0);
+        assert_eq!(Prefix::try_from((address, 24)).unwrap().to_string(), "192.0.2.0/24");
+        assert!(Prefix::try_from((address, 16)).is_err() && Prefix::try_from((address, 33)).is_err());
+        let address: IpAddr = "2001:db8::".parse().unwrap();
+        assert_eq!(IpPrefix::try_from((address, 32)).unwrap().to_string(), "2001:db8::/32");
+        assert!(IpPrefix::try_from((address, 16)).is_err() && IpPrefix::try_from((address, 129)).is_err());
+    }
+
+    #[test]
+    fn keys_come_from_addresses_and_integers() {
+        fn key<K: Key>(address: impl IntoKey<K>) -> K {
+            address.into_key()
+        }
+        assert_eq!(key::<u32>(0xc000_0201), key(Ipv4Addr::new(192, 0, 2, 1)));
+        assert_eq!(key::<u128>(1), key(Ipv6Addr::LOCALHOST));
     }
 
     #[test]

@@ -8,8 +8,8 @@ mod route;
 mod routes;
 mod text;
 
-pub use batch::{Keys, Strided};
-pub use convert::{IpPrefix, parse_address};
+pub use batch::{BatchError, Keys, Strided};
+pub use convert::{IntoKey, IpPrefix, parse_address};
 pub use key::{Address, Family, Ipv4Key, Ipv6Key, Key};
 #[doc(hidden)]
 pub use key::{ForIpv4, ForIpv6, Toy};

@@ -5,10 +5,10 @@ use core::num::{NonZeroU32, TryFromIntError};
 
 use super::prefix::Prefix;
 
-/// What a route leads to: an id of the caller's choice, opaque to every structure.
+/// Where a route leads: a number of the caller's choice, which structures do not interpret.
 ///
-/// Never zero, so that `Option<NextHop>` is one 32-bit word in which 0 means "no route", in a result array
-/// as in a vector lane.
+/// Never zero, so that `Option<NextHop>` is one 32-bit word in which 0 means "no route". Converts from and to
+/// `NonZeroU32` and `u32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct NextHop(NonZeroU32);
@@ -16,7 +16,7 @@ pub struct NextHop(NonZeroU32);
 const _: () = assert!(size_of::<Option<NextHop>>() == 4);
 
 impl NextHop {
-    /// The next hop of this id, none for 0.
+    /// Returns the next hop with this number; `None` for 0.
     #[inline]
     #[must_use]
     pub const fn new(id: u32) -> Option<Self> {
@@ -26,20 +26,20 @@ impl NextHop {
         }
     }
 
-    /// The id.
+    /// Returns the number.
     #[inline]
     #[must_use]
     pub const fn id(self) -> u32 {
         self.0.get()
     }
 
-    /// The word that structures store for a result: the id, or 0 for no route. [`NextHop::new`] turns it back.
+    /// Returns the word that structures store for a result: the number, or 0 for no route.
     #[inline]
     pub(crate) fn word(next_hop: Option<Self>) -> u32 {
         next_hop.map_or(0, Self::id)
     }
 
-    /// Results as the words that [`NextHop::new`] would turn into them: what a vector register is stored to.
+    /// Returns the results as words, to which vector registers are stored.
     #[inline]
     #[allow(unsafe_code)]
     pub(crate) fn words(results: &mut [Option<Self>]) -> &mut [u32] {
@@ -56,12 +56,18 @@ impl From<NonZeroU32> for NextHop {
     }
 }
 
-/// 0 is no next hop.
+/// Refuses 0.
 impl TryFrom<u32> for NextHop {
     type Error = TryFromIntError;
 
     fn try_from(id: u32) -> Result<Self, TryFromIntError> {
         NonZeroU32::try_from(id).map(Self)
+    }
+}
+
+impl From<NextHop> for NonZeroU32 {
+    fn from(next_hop: NextHop) -> Self {
+        next_hop.0
     }
 }
 
@@ -87,27 +93,53 @@ pub struct Route<K> {
 }
 
 impl<K> Route<K> {
-    /// The route of `prefix` to `next_hop`.
+    /// Returns the route of `prefix` to `next_hop`.
     pub const fn new(prefix: Prefix<K>, next_hop: NextHop) -> Self {
         Self { prefix, next_hop }
+    }
+}
+
+/// The route of a prefix, an [`ipnet`] prefix or an address to a next hop.
+impl<K, P: Into<Prefix<K>>> From<(P, NextHop)> for Route<K> {
+    fn from((prefix, next_hop): (P, NextHop)) -> Self {
+        Self::new(prefix.into(), next_hop)
     }
 }
 
 /// One change of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Change<K> {
-    /// Adds the route, or gives the prefix a new next hop where it is present.
+    /// Adds the route, or changes the next hop if the prefix is present.
     Insert(Route<K>),
-    /// Takes the prefix out; nothing happens where it is absent.
+    /// Removes the prefix, if it is present.
     Remove(Prefix<K>),
 }
 
 impl<K: Copy> Change<K> {
-    /// The prefix that changes.
+    /// Returns the prefix that changes.
     pub fn prefix(&self) -> Prefix<K> {
         match self {
             Self::Insert(route) => route.prefix,
             Self::Remove(prefix) => *prefix,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_hops_and_routes_convert() {
+        let hop = NextHop::try_from(7).unwrap();
+        assert!(NextHop::try_from(0).is_err());
+        assert_eq!((u32::from(hop), NonZeroU32::from(hop)), (7, NonZeroU32::new(7).unwrap()));
+        assert_eq!(NextHop::from(NonZeroU32::from(hop)), hop);
+        let net: ipnet::Ipv4Net = "192.0.2.0/24".parse().unwrap();
+        let route = Route::<u32>::new(net.into(), hop);
+        assert_eq!(Route::from((net, hop)), route);
+        assert_eq!(Route::from((route.prefix, hop)), route);
+        let host = Route::<u128>::from((core::net::Ipv6Addr::LOCALHOST, hop));
+        assert_eq!(host.prefix.to_string(), "::1/128");
     }
 }

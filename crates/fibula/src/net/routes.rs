@@ -1,4 +1,4 @@
-//! Routes in order: what every structure is built from.
+//! Routes in order, which every structure is built from.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -10,32 +10,31 @@ use super::route::{NextHop, Route};
 /// A set of routes that can be walked in order, covers first: ascending by (address, length), every prefix
 /// at most once.
 ///
-/// Builders walk it all; updates in place walk the subtree that a change touches. A type that breaks the
-/// order gets wrong answers or a panic, never undefined behaviour.
+/// Builds visit all of them; updates in place visit the subtree of a change. Implementations that break the order get
+/// wrong answers or a panic, never undefined behaviour.
 pub trait Routes<K: Key> {
-    /// Number of routes.
+    /// Returns the number of routes.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are no routes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Calls `each` for every route whose prefix `within` covers, in order, until it breaks.
     ///
-    /// A visitor rather than an iterator, so that a walk of a subtree allocates nothing.
+    /// A visitor rather than an iterator, so that a walk allocates nothing.
     fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()>;
 
-    /// The longest route that contains `prefix` and is not `prefix` itself: what shines through where
-    /// nothing inside `prefix` matches.
+    /// Returns the longest route that contains `prefix`, other than the route of `prefix` itself.
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>>;
 }
 
 impl<K: Key> dyn Routes<K> + '_ {
-    /// Calls `each` for the routes that `within` covers, in order, until one fails.
+    /// Calls `each` for the routes that `within` covers, in order, until one call fails.
     ///
     /// # Errors
-    /// The first failure.
+    /// The first failure of `each`.
     pub fn try_for_each<E>(
         &self,
         within: Prefix<K>,
@@ -55,10 +54,11 @@ impl<K: Key> dyn Routes<K> + '_ {
 pub struct RouteSlice<'a, K>(&'a [Route<K>]);
 
 impl<'a, K: Key> RouteSlice<'a, K> {
-    /// Takes a slice that is sorted by (address, length) and holds every prefix once.
+    /// Takes a slice that is sorted by (address, length) and has every prefix once. Routes in any order can be
+    /// inserted into a [`Rib`](crate::rib::Rib) instead.
     ///
     /// # Errors
-    /// Names the first route that is out of order or a duplicate.
+    /// The first route that is out of order or a duplicate.
     pub fn new(routes: &'a [Route<K>]) -> Result<Self, OrderError> {
         match routes.windows(2).position(|pair| pair[0].prefix >= pair[1].prefix) {
             None => Ok(Self(routes)),
@@ -95,7 +95,7 @@ impl<K: Key> Routes<K> for RouteSlice<'_, K> {
     }
 }
 
-/// Routes that were to be in order and are not.
+/// A slice of routes that is not in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderError {
     index: usize,
@@ -103,7 +103,7 @@ pub struct OrderError {
 }
 
 impl OrderError {
-    /// Index of the first route that is not greater than the one before it.
+    /// Returns the index of the first route that is not greater than the one before it.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index

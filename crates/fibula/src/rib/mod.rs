@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 
 use crate::check::CheckError;
 use crate::memory::{Limits, Memory, OutOfMemory};
-use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
+use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
 
 /// A routing table: prefixes in order, each with its next hop.
@@ -77,14 +77,14 @@ impl<K: Key> Rib<K> {
 
     /// The next hop of the longest prefix that contains `key`.
     #[must_use]
-    pub fn lookup(&self, key: K) -> Option<NextHop> {
-        self.tree.lookup(key)
+    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
+        self.tree.lookup(key.into_key())
     }
 
     /// The longest route that contains `key`.
     #[must_use]
-    pub fn lookup_prefix(&self, key: K) -> Option<Route<K>> {
-        self.tree.lookup_prefix(key)
+    pub fn lookup_prefix(&self, key: impl IntoKey<K>) -> Option<Route<K>> {
+        self.tree.lookup_prefix(key.into_key())
     }
 
     /// The longest route that contains `prefix` and is not it.

@@ -77,7 +77,7 @@ impl<T: Table> Rival<T> {
 }
 
 impl<K: Key, T: Table> Fib<K> for Rival<T> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(self.table.longest(&T::key(key.to_bits())))
     }
 
@@ -85,7 +85,7 @@ impl<K: Key, T: Table> Fib<K> for Rival<T> {
     fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
-            *result = self.lookup(key);
+            *result = self.lookup_key(key);
         }
     }
 

@@ -223,7 +223,7 @@ impl<K: Key> Rival<K> {
 }
 
 impl<K: Key> Fib<K> for Rival<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         let mut answer = [None];
         let mut prepared = self.prepare(&[key], 1);
         prepared.lookup(Shape::Single, 0..1);

@@ -146,7 +146,7 @@ impl<K: Key> Elsewhere<K> {
 }
 
 impl<K: Key> Fib<K> for Elsewhere<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         let mut answer = [None];
         let mut asked = self.prepare(&[key], 1);
         asked.lookup(Shape::Single, 0..1);

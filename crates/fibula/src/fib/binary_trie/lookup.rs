@@ -8,7 +8,7 @@ use super::BinaryTrie;
 use super::layout::{Node, ROOT};
 
 impl<K: Key> Fib<K> for BinaryTrie<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         let mut node = &self.nodes[ROOT as usize];
         let mut best = node.next_hop;
         for index in 0..K::BITS {

@@ -11,7 +11,7 @@ use super::layout::Chunks;
 
 impl<K: Key> Fib<K> for Chunks<K> {
     #[inline]
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(self.find(key))
     }
 

@@ -11,7 +11,7 @@ use super::layout::Dir248;
 
 impl<K: Key> Fib<K> for Dir248<K> {
     #[inline]
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         self.one(key)
     }
 

@@ -53,7 +53,7 @@ fn the_last_segment_fits_and_one_more_is_refused() {
     let mut routes: Vec<_> = (0..32_768).map(|at| route(at << 8, 32, 1)).collect();
     let fib = build(&routes).unwrap();
     assert_eq!(fib.first[32_766..=32_768], [SEGMENT | 32_766, SEGMENT | 32_767, 0]);
-    assert_eq!((fib.lookup(32_767 << 8), fib.lookup((32_767 << 8) + 1)), (NextHop::new(1), None));
+    assert_eq!((fib.lookup_key(32_767 << 8), fib.lookup_key((32_767 << 8) + 1)), (NextHop::new(1), None));
     routes.push(route(0xffff_ffff, 32, 1));
     assert_eq!(build(&routes).unwrap_err(), "dir-24-8: at most 32768 segments, this table needs 32769");
 }
@@ -63,7 +63,7 @@ fn the_last_next_hop_fits_and_one_more_is_refused() {
     let id = |at: u32| u32::MAX - at;
     let mut routes: Vec<_> = (0..32_767).map(|at| route(at << 8, 24, id(at))).collect();
     let fib = build(&routes).unwrap();
-    assert_eq!(fib.lookup(32_766 << 8), NextHop::new(id(32_766)));
+    assert_eq!(fib.lookup_key(32_766 << 8), NextHop::new(id(32_766)));
     routes.push(route(0xffff_ff00, 24, 1));
     routes.push(route(0xffff_ffff, 32, 2));
     assert_eq!(build(&routes).unwrap_err(), "dir-24-8: at most 32767 next hops, this table needs 32769");

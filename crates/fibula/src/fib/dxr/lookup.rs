@@ -11,7 +11,7 @@ use super::layout::{Compact, Dxr, Form, Wide};
 use super::options::Search;
 
 impl<K: Key> Fib<K> for Dxr<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(self.find_key(key).0)
     }
 

@@ -129,7 +129,7 @@ fn crowd(count: u128) -> Vec<Route<u32>> {
 fn the_size_limit() {
     let fib = build(16, Format::Drawn, &crowd(2_048)).unwrap();
     assert_eq!(fib.statistics().chunk_entries_max, 4_096);
-    assert_eq!((fib.lookup(0x0102_0ffe), fib.lookup(0x0102_0fff)), (NextHop::new(7), None));
+    assert_eq!((fib.lookup_key(0x0102_0ffe), fib.lookup_key(0x0102_0fff)), (NextHop::new(7), None));
     assert_eq!(
         build(16, Format::Drawn, &crowd(2_049)).unwrap_err(),
         "dxr: at most 4096 entries in a chunk, this table needs 4098"
@@ -139,8 +139,8 @@ fn the_size_limit() {
     assert_eq!(fib.statistics().split, Some(Split { size_bits: 13, position_bits: 18, shift: 0 }));
     let fib = build(16, Format::Stretched, &crowd(32_768)).unwrap();
     assert_eq!(fib.statistics().chunk_entries_max, 65_536);
-    assert_eq!(fib.lookup(0x0102_fffe), NextHop::new(7));
-    assert_eq!(fib.lookup(0x0102_ffff), None);
+    assert_eq!(fib.lookup_key(0x0102_fffe), NextHop::new(7));
+    assert_eq!(fib.lookup_key(0x0102_ffff), None);
 }
 
 /// One host route in each of the first `count` chunks of k = 20: three long entries a chunk, two in the first.
@@ -153,7 +153,7 @@ fn the_position_limit_and_how_far_stretching_reaches() {
     // The last chunk starts at unit 524,285; another one would start at 2^19.
     let fib = build(20, Format::Drawn, &spread(174_763)).unwrap();
     assert_eq!(fib.statistics().split, Some(DRAWN));
-    assert_eq!(fib.lookup(174_762 << 12 | 9), NextHop::new(1 + 174_762 % 300));
+    assert_eq!(fib.lookup_key(174_762 << 12 | 9), NextHop::new(1 + 174_762 % 300));
     assert_eq!(
         build(20, Format::Drawn, &spread(174_764)).unwrap_err(),
         "dxr: at most 524287 units of 4 bytes before the last chunk, this table needs 524288"
@@ -162,7 +162,7 @@ fn the_position_limit_and_how_far_stretching_reaches() {
     let fib = build(20, Format::Stretched, &spread(174_764)).unwrap();
     assert_eq!(fib.statistics().split, Some(Split { size_bits: 2, position_bits: 29, shift: 0 }));
     for at in [1, 174_762, 174_763u32] {
-        let keys = [8, 9, 10].map(|low| fib.lookup(at << 12 | low));
+        let keys = [8, 9, 10].map(|low| fib.lookup_key(at << 12 | low));
         assert_eq!(keys, [None, NextHop::new(1 + at % 300), None]);
     }
 }
@@ -180,7 +180,7 @@ fn padding_stretches_the_position() {
     assert_eq!(chunk(&fib, 0x41ff).1, [(0, 0), (9, 7), (10, 0), (10, 0)]);
     for key in [0x41ff_0008, 0x41ff_0009, 0x41ff_000a, 0x0102_fffe, 0x0102_ffff, 0x41ff_ffff] {
         let routed = key & 0xffff == 9 || key == 0x0102_fffe;
-        assert_eq!(fib.lookup(key), NextHop::new(if routed { 7 } else { 0 }), "{key:#x}");
+        assert_eq!(fib.lookup_key(key), NextHop::new(if routed { 7 } else { 0 }), "{key:#x}");
     }
     // More than the last stretch holds.
     let routes: Vec<_> = (0..0x30).flat_map(|at| crowd_at(at << 16)).collect();
@@ -201,7 +201,7 @@ fn the_two_limits_of_next_hops() {
     let id = |at: u128| u32::MAX - at as u32;
     let ranges = |count| -> Vec<Route<u32>> { (0..count).map(|at| route(at << 8, 24, id(at))).collect() };
     let fib = build(23, Format::Stretched, &ranges(65_535)).unwrap();
-    assert_eq!(fib.lookup(65_534 << 8), NextHop::new(id(65_534)));
+    assert_eq!(fib.lookup_key(65_534 << 8), NextHop::new(id(65_534)));
     assert_eq!(
         build(23, Format::Stretched, &ranges(65_536)).unwrap_err(),
         "dxr: at most 65535 next hops in ranges, this table needs 65536"
@@ -209,7 +209,7 @@ fn the_two_limits_of_next_hops() {
     // Direct entries have room for more.
     let direct = |count| -> Vec<Route<u32>> { (0..count).map(|at| route(at << 9, 23, id(at))).collect() };
     let fib = build(23, Format::Drawn, &direct(524_287)).unwrap();
-    assert_eq!(fib.lookup(524_286 << 9), NextHop::new(id(524_286)));
+    assert_eq!(fib.lookup_key(524_286 << 9), NextHop::new(id(524_286)));
     assert_eq!(
         build(23, Format::Drawn, &direct(524_288)).unwrap_err(),
         "dxr: at most 524287 next hops in direct entries, this table needs 524288"
@@ -265,7 +265,7 @@ fn toy_widths_exercise_every_stretch() {
         for key in (0..256).map(K::from_bits) {
             let covers = routes.iter().filter(|route| route.prefix.contains(key));
             let longest = covers.max_by_key(|route| route.prefix.len()).map(|route| route.next_hop);
-            assert_eq!(fib.lookup(key), longest, "{routes:?}");
+            assert_eq!(fib.lookup_key(key), longest, "{routes:?}");
         }
         let statistics = fib.statistics();
         seen[usize::from(statistics.split.unwrap().shift)] += 1;

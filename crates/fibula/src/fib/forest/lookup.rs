@@ -62,7 +62,7 @@ impl<K: Key> Forest<K> {
 }
 
 impl<K: Key> Fib<K> for Forest<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         let isa = simd::chosen();
         NextHop::new(if self.leaf_keys == NARROW {
             self.one::<NARROW>(isa, key)

@@ -24,7 +24,7 @@ fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> Forest<u128> {
     keys.extend([0, u128::MAX]);
     let oracle = crate::fib::binary_trie::BinaryTrie::build(&table, Limits::default()).unwrap();
     for &key in &keys {
-        assert_eq!(forest.lookup(key), oracle.lookup(key), "{key:x}");
+        assert_eq!(forest.lookup_key(key), oracle.lookup_key(key), "{key:x}");
     }
     lanes::agree(&forest, &keys);
     forest

@@ -7,7 +7,7 @@ use crate::net::{Key, NextHop, Route};
 use super::Linear;
 
 impl<K: Key> Fib<K> for Linear<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         let mut best: Option<&Route<K>> = None;
         for route in &self.routes {
             if route.prefix.contains(key) && best.is_none_or(|best| route.prefix.len() > best.prefix.len()) {

@@ -24,7 +24,7 @@ impl<K: Key> Lines<K> {
 
 impl<K: Key> Fib<K> for Lines<K> {
     #[inline]
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(self.find(key))
     }
 

@@ -15,7 +15,7 @@ fn build(count: u32, id: impl Fn(u32) -> u32, more: &[(&str, u32)]) -> Lines<u32
     let lines = Lines::build(&RouteSlice::new(&routes).unwrap(), Limits::default()).unwrap();
     lines.check().unwrap();
     for route in routes.iter().filter(|route| route.prefix.len() >= 24) {
-        assert_eq!(lines.lookup(route.prefix.addr()), Some(route.next_hop));
+        assert_eq!(lines.lookup_key(route.prefix.addr()), Some(route.next_hop));
     }
     lines
 }
@@ -44,6 +44,6 @@ fn direct_entries_of_one_next_hop_share_a_line() {
     assert_eq!(at(0x0a00_0000), at(0x0aff_ffff));
     assert_ne!(at(0x0a00_0000), at(0x0b00_0000));
     for (key, id) in [(0x0a12_3456, 2), (0x0b01_0203, 1), (0x0c00_ffff, 300), (0x0c01_0000, 0)] {
-        assert_eq!(lines.lookup(key), NextHop::new(id), "{key:x}");
+        assert_eq!(lines.lookup_key(key), NextHop::new(id), "{key:x}");
     }
 }

@@ -9,7 +9,7 @@ use super::kernel;
 use super::layout::{Codes, Node, PlanB};
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         match &self.codes {
             Codes::Narrow(codes) => kernel::one(simd::chosen(), self, codes, key),
             Codes::Wide(codes) => kernel::one(simd::chosen(), self, codes, key),

@@ -30,7 +30,7 @@ fn planb(table: &[(&str, u32)], merge: Merge) -> PlanB6 {
 
 fn answer(fib: &PlanB6, address: &str) -> u32 {
     let key = address.parse::<core::net::Ipv6Addr>().unwrap().to_bits();
-    let single = fib.lookup(key);
+    let single = fib.lookup_key(key);
     for isa in Present::all() {
         let mut batch = [None; 23];
         fib.lookup_batch_on(isa, &[key; 23], &mut batch);
@@ -204,7 +204,7 @@ fn the_last_address_is_answered() {
     let fib =
         PlanB::<u32, Node16x32>::build(&RouteSlice::new(&all).unwrap(), Merge::Never, Limits::default());
     let fib = fib.unwrap();
-    assert_eq!((fib.lookup(u32::MAX), fib.lookup(u32::MAX - 1)), (Some(hop(5)), None));
+    assert_eq!((fib.lookup_key(u32::MAX), fib.lookup_key(u32::MAX - 1)), (Some(hop(5)), None));
 }
 
 /// Several events at one address leave one key; starts of nested routes and ends do not confuse each other.
@@ -270,7 +270,7 @@ fn codes_widen_when_16_bits_are_used_up() {
         let fib = PlanB6::build(&RouteSlice::new(&routes).unwrap(), Merge::Never, Limits::default()).unwrap();
         fib.check().unwrap();
         for route in &routes {
-            assert_eq!(fib.lookup(route.prefix.last()), Some(route.next_hop));
+            assert_eq!(fib.lookup_key(route.prefix.last()), Some(route.next_hop));
         }
         let statistics = fib.statistics();
         assert_eq!((statistics.blocks, statistics.next_hops), (hosts as usize, next_hops as usize));
@@ -296,7 +296,7 @@ fn hostile_tables_stay_exact() {
     for len in 0..=128 {
         // The first address that leaves the prefix one bit longer.
         let key = if len == 128 { u128::MAX } else { !(1 << (127 - len)) };
-        assert_eq!(fib.lookup(key), Some(hop(len + 1)), "{len}");
+        assert_eq!(fib.lookup_key(key), Some(hop(len + 1)), "{len}");
     }
     let hosts: Vec<Route<u128>> =
         (0..5_000).map(|at| Route::new(Prefix::host((7 << 64) | (at * 2)), hop(at as u32 % 5 + 1))).collect();
@@ -305,7 +305,7 @@ fn hostile_tables_stay_exact() {
     assert_eq!((fib.statistics().blocks, fib.statistics().block_ranges), (1, 10_000));
     for route in &hosts {
         let key = route.prefix.addr();
-        assert_eq!((fib.lookup(key), fib.lookup(key + 1)), (Some(route.next_hop), None));
+        assert_eq!((fib.lookup_key(key), fib.lookup_key(key + 1)), (Some(route.next_hop), None));
     }
 }
 

@@ -9,7 +9,7 @@ use super::kernel;
 use super::layout::{Leaves, Poptrie};
 
 impl<K: Key> Fib<K> for Poptrie<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         match &self.leaves {
             Leaves::Narrow(leaves) => self.one(leaves, key),
             Leaves::Wide(leaves) => self.one(leaves, key),

@@ -7,7 +7,7 @@ use crate::net::{Key, NextHop};
 use super::Radix;
 
 impl<K: Key> Fib<K> for Radix<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         self.tree.lookup(key)
     }
 

@@ -13,7 +13,7 @@ use super::layout::RangeSearch;
 const KERNEL_RANGES: usize = 1 << 29;
 
 impl<K: Key> Fib<K> for RangeSearch<K> {
-    fn lookup(&self, key: K) -> Option<NextHop> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
         self.one(key)
     }
 
