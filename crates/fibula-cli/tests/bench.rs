@@ -259,7 +259,7 @@ fn a_rival_whose_interpreter_is_absent_says_which() {
 
 #[test]
 #[ignore = "needs python3"]
-fn a_rival_that_refuses_gives_rows_with_the_reason() {
+fn a_rival_in_python_that_refuses_gives_rows_with_the_reason() {
     let run = measure_pytricia(&Folder::new(), "raise ImportError('no such tree')", "python3", &[]);
     let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
     assert_eq!((run.code, rows.len()), (0, 1), "{}", run.err);
@@ -269,7 +269,7 @@ fn a_rival_that_refuses_gives_rows_with_the_reason() {
 
 #[test]
 #[ignore = "needs python3"]
-fn wrong_answers_of_a_rival_are_named_and_recorded() {
+fn wrong_answers_of_a_rival_in_python_are_named_and_recorded() {
     let folder = Folder::new();
     let module = "\
 class PyTricia:

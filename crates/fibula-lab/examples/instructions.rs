@@ -4,7 +4,7 @@
 //! ```text
 //! instructions list                             what is counted, one `family algorithm isa batch` a line
 //! instructions run FAMILY ALGORITHM ISA BATCH PASSES    so many passes over the keys; prints how many those are
-//! instructions compare FILE < COUNTS            exit 1 beyond the tolerance, unless the compiler is another
+//! instructions compare FILE < COUNTS            exit 1 beyond the tolerance
 //! instructions record FILE < COUNTS
 //! ```
 //!
@@ -132,6 +132,10 @@ fn record(file: &str) -> Outcome {
 fn compare(file: &str) -> Outcome<ExitCode> {
     let counted = counted()?;
     let before: Counts = serde_json::from_str(&fs::read_to_string(file)?)?;
+    if (&before.rustc, &before.target) != (&counted.rustc, &counted.target) {
+        let [then, now] = [&before, &counted].map(|counts| format!("{}, {}", counts.rustc, counts.target));
+        return Err(format!("the counts were recorded with {then}, and this is {now}").into());
+    }
     let mut beyond = 0;
     for (name, count) in &counted.instructions {
         match before.instructions.get(name) {
@@ -150,19 +154,14 @@ fn compare(file: &str) -> Outcome<ExitCode> {
     for name in before.instructions.keys().filter(|name| !counted.instructions.contains_key(*name)) {
         let isa = name.split(' ').nth(2).and_then(|isa| isa.parse::<Isa>().ok());
         if isa.is_some_and(|isa| isa.present().is_err()) {
-            println!("{name}: SKIPPED, not this CPU");
+            println!("SKIPPED {name}: not on this CPU");
             continue;
         }
         println!("{name}: recorded, and no longer counted");
         beyond += 1;
     }
-    let other = (&before.rustc, &before.target) != (&counted.rustc, &counted.target);
-    if other {
-        println!("warning: the counts were recorded with {}, {}", before.rustc, before.target);
-        println!("         and this is {}, {}: differences are no failure", counted.rustc, counted.target);
-    }
     if beyond > 0 {
         println!("{beyond} beyond {TOLERANCE_PERCENT} %; where that is meant: .ci/instructions --record");
     }
-    Ok(if beyond > 0 && !other { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if beyond > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

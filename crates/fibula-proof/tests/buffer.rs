@@ -196,7 +196,7 @@ fn small_buffers_need_the_allocator() {
 /// Nor does it keep large buffers from the system's mappings.
 #[test]
 #[ignore = "needs huge pages"]
-fn mappings_need_no_allocator() {
+fn huge_pages_need_no_allocator() {
     let (large, usage) = measure(Some(0), || Budget::default().buffer::<u64>(HUGE_PAGE_BYTES));
     assert_eq!(usage.peak_bytes, 0);
     assert!(large.unwrap().is_mapped());

@@ -120,7 +120,7 @@ fn mapping_of(address: usize) -> Option<(Range<usize>, String)> {
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 #[ignore = "needs huge pages"]
-fn the_system_knows_what_was_mapped() {
+fn huge_pages_are_what_the_system_says_it_mapped() {
     let mut budget = Budget::default();
     let mut buffer = budget.buffer::<u64>(MIB).unwrap();
     assert_eq!(of(&buffer).mapped_bytes, 8 * MIB);
