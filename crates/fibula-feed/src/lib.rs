@@ -34,14 +34,15 @@
 pub mod bgp;
 pub mod compression;
 pub mod event;
+mod ledger;
 mod load;
 pub mod mrt;
 mod next_hops;
 pub mod text;
 
 pub use load::{
-    BadLine, Content, LoadError, LoadOptions, MAX_LINE_BYTES, PeerCounts, PeerName, PeerNameError, Progress,
-    Report, Selection, Table, Truncation, events, events_reader, load, load_all, load_reader, survey,
-    survey_reader,
+    BadLine, Content, LoadError, LoadOptions, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES, PeerCounts, PeerName,
+    PeerNameError, Progress, Report, Selection, THREAD_BYTES, Table, Truncation, events, events_reader, load,
+    load_all, load_reader, survey, survey_reader,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};

@@ -7,6 +7,8 @@ use fibula::memory::Limits;
 use fibula::net::NextHop;
 use indexmap::IndexSet;
 
+use crate::ledger::{set_growth, set_room};
+
 /// What a table says a prefix leads to. Prints as tables write it, and is read back the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
@@ -37,15 +39,13 @@ impl fmt::Display for Label {
 pub struct NextHops {
     labels: IndexSet<Label>,
     limit_bytes: Option<usize>,
-    /// What the labels take at most, by [`NextHops::LABEL_BYTES`] and their texts.
+    /// The table of the labels, and their texts.
     used_bytes: usize,
+    /// The table alone.
+    table_bytes: usize,
 }
 
 impl NextHops {
-    /// Bytes a label takes at most: itself and its hash in a vector that may be half empty, and its place in the
-    /// hash table.
-    const LABEL_BYTES: usize = 2 * (size_of::<Label>() + size_of::<u64>()) + 24;
-
     /// No labels, and room for as many as `limits` allow.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
@@ -64,18 +64,34 @@ impl NextHops {
             number(self.labels.len()).ok_or(NextHopsError { kind: NextHopsErrorKind::NoNumbers })?;
         let labels = self.labels.len();
         let text = if let Label::Origins(text) = &label { text.len() } else { 0 };
-        let used_bytes = self.used_bytes + Self::LABEL_BYTES + text;
+        let grown = set_growth::<Label>(labels, self.labels.capacity());
+        // The old table and the new one are there at once.
+        let peak_bytes = self.used_bytes + text + grown.unwrap_or(0);
         if let Some(limit_bytes) = self.limit_bytes
-            && used_bytes > limit_bytes
+            && peak_bytes > limit_bytes
         {
             return Err(NextHopsError { kind: NextHopsErrorKind::Limit { labels, limit_bytes } });
         }
-        self.labels
-            .try_reserve(1)
-            .map_err(|_| NextHopsError { kind: NextHopsErrorKind::NoMemory { labels } })?;
-        self.used_bytes = used_bytes;
+        if let Some(table_bytes) = grown {
+            self.labels
+                .try_reserve_exact(set_room(labels))
+                .map_err(|_| NextHopsError { kind: NextHopsErrorKind::NoMemory { labels } })?;
+            self.used_bytes = self.used_bytes - self.table_bytes + table_bytes;
+            self.table_bytes = table_bytes;
+        }
+        self.used_bytes += text;
         self.labels.insert(label);
         Ok(next_hop)
+    }
+
+    /// What the labels take.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.used_bytes
+    }
+
+    /// Changes what the labels may take from now on.
+    pub(crate) fn set_limit(&mut self, limit_bytes: Option<usize>) {
+        self.limit_bytes = limit_bytes;
     }
 
     /// The next hop of this label, if it was seen.
@@ -142,6 +158,18 @@ impl fmt::Display for NextHopsError {
 }
 
 impl core::error::Error for NextHopsError {}
+
+impl NextHopsError {
+    /// The same with another limit: that of all that a load holds.
+    pub(crate) fn with_limit(self, limit_bytes: Option<usize>) -> Self {
+        match (self.kind, limit_bytes) {
+            (NextHopsErrorKind::Limit { labels, .. }, Some(limit_bytes)) => {
+                Self { kind: NextHopsErrorKind::Limit { labels, limit_bytes } }
+            }
+            _ => self,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,7 @@ pub enum AsWidth {
 pub struct Attributes {
     next_hop: Option<IpAddr>,
     parsed: models::Attributes,
+    encoded_bytes: usize,
 }
 
 /// Attributes, and the two fields of prefixes that may be among them, as offsets within the message.
@@ -61,10 +62,11 @@ impl Attributes {
         faults: &mut Vec<Fault>,
     ) -> Reading<Decoded> {
         let mut at = Cursor::new(section, base);
-        // What the library gets: all but the attributes with prefixes, mostly one piece.
+        // What the library gets: the first attribute of each kind, except those with prefixes; mostly one piece.
         let mut rest = BytesMut::new();
         let mut from = 0;
         let (mut reach, mut unreach, mut next_hop) = (None, None, None);
+        let mut seen = [0_u8; 256];
         while !at.is_empty() {
             let start = at.position();
             let [flags, kind] = at.array("attribute")?;
@@ -73,17 +75,23 @@ impl Attributes {
                 _ => at.u16("attribute length")?.into(),
             };
             let value = at.take(len, "attribute")?;
-            if kind != MP_REACH && kind != MP_UNREACH {
+            // Of a repeated attribute the first counts (RFC 7606 section 3): no list of them is endless.
+            let repeated = &mut seen[usize::from(kind)];
+            *repeated = repeated.saturating_add(1);
+            let repeated = *repeated;
+            if repeated == 1 && kind != MP_REACH && kind != MP_UNREACH {
                 continue;
             }
             rest.extend_from_slice(&section[from..start - base]);
             from = at.position() - base;
-            let mut value = Cursor::new(value, at.position() - len);
-            let found = if kind == MP_REACH { &mut reach } else { &mut unreach };
-            if found.is_some() {
-                faults.push(FaultKind::Repeated(kind).at(start));
+            if repeated > 1 {
+                if repeated == 2 {
+                    faults.push(FaultKind::Repeated(kind).at(start));
+                }
                 continue;
             }
+            let mut value = Cursor::new(value, at.position() - len);
+            let found = if kind == MP_REACH { &mut reach } else { &mut unreach };
             let (prefixes, hop) = multiprotocol(&mut value, kind == MP_REACH, rib)?;
             *found = Some(prefixes);
             next_hop = hop.or(next_hop);
@@ -96,7 +104,13 @@ impl Attributes {
         };
         let parsed = parse(rest, width, base, faults)?;
         let next_hop = next_hop.or(parsed.next_hop());
-        Ok(Decoded { attributes: Self { next_hop, parsed }, reach, unreach })
+        let attributes = Self { next_hop, parsed, encoded_bytes: section.len() };
+        Ok(Decoded { attributes, reach, unreach })
+    }
+
+    /// Bytes that they were decoded from, to which what they take is in proportion.
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        self.encoded_bytes
     }
 
     /// Where addresses of the route go; MP_REACH_NLRI's, where there is one.

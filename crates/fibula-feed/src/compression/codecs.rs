@@ -5,6 +5,7 @@ use std::io;
 use lzma_rust2::{Action, Status, XzStream};
 
 use super::coded::Codec;
+use super::window::Window;
 
 /// Members of gzip, their headers and checksums included.
 pub(super) struct Gzip(flate2::Decompress);
@@ -28,7 +29,21 @@ impl Codec for Gzip {
 /// Streams of bzip2.
 pub(super) struct Bzip2(bzip2::Decompress);
 
+/// Bytes of bzip2's block array for each of the nine sizes in its header.
+const BZIP2_LEVEL_BYTES: u64 = 400_000;
+
 impl Codec for Bzip2 {
+    fn begin(head: &[u8], window: &mut Window) -> io::Result<()> {
+        match head {
+            [b'B', b'Z', b'h', level @ b'1'..=b'9', ..] => {
+                let bytes = u64::from(level - b'0') * BZIP2_LEVEL_BYTES;
+                window.charge("bzip2", "block", bytes, bytes)
+            }
+            // The decoder says what is wrong.
+            _ => Ok(()),
+        }
+    }
+
     fn new() -> Self {
         Self(bzip2::Decompress::new(false))
     }
@@ -43,18 +58,29 @@ impl Codec for Bzip2 {
     }
 }
 
-/// Most memory a stream may ask for: `xz -9` needs 65 MiB, and a header can claim 4 GiB.
-const LIMIT_KIB: u32 = 512 << 10;
-
-/// All streams of xz, and what may stand between them.
+/// All streams of xz, and what may be between them.
 pub(super) struct Xz(XzStream);
 
 impl Codec for Xz {
     /// A step decodes all its input before it gives anything.
     const STEP_BYTES: usize = 512;
+    /// `xz -9` needs 64 MiB, and a header can claim 4 GiB.
+    const MOST_BYTES: u64 = 512 << 20;
 
     fn new() -> Self {
-        Self(XzStream::new_mem_limit(true, LIMIT_KIB))
+        // Nothing is allowed until it is charged.
+        Self(XzStream::new_mem_limit(true, 0))
+    }
+
+    fn allow(&mut self, window: &mut Window) -> io::Result<bool> {
+        let need_kib = self.0.memory_usage().unwrap_or(0);
+        if need_kib <= self.0.mem_limit() {
+            return Ok(false);
+        }
+        let need = u64::from(need_kib) << 10;
+        window.charge("xz", "dictionary", need.saturating_sub(XZ_STATE_BYTES), need)?;
+        self.0.set_mem_limit(need_kib);
+        Ok(true)
     }
 
     fn totals(&self) -> (u64, u64) {
@@ -66,6 +92,9 @@ impl Codec for Xz {
         Ok(self.0.process(input, output, action)?.status == Status::StreamEnd)
     }
 }
+
+/// What the decoder counts beside the dictionary.
+const XZ_STATE_BYTES: u64 = 40 << 10;
 
 fn invalid(error: impl core::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)

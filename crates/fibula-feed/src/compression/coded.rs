@@ -5,13 +5,30 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::source::Source;
+use super::window::Window;
+use crate::ledger::Ledger;
+
 /// What decodes buffers.
 pub(super) trait Codec {
+    /// Largest window that is accepted where there is no memory limit.
+    const MOST_BYTES: u64 = u64::MAX;
+
     /// Most bytes of a step: what a step that fails may lose where the decoder keeps it to itself.
     const STEP_BYTES: usize = usize::MAX;
 
     /// Before a stream.
     fn new() -> Self;
+
+    /// Charges what a stream needs that begins with `head`, at least [`HEAD_BYTES`] where there are so many.
+    fn begin(_head: &[u8], _window: &mut Window) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Charges what a step needed that ran out of memory; true where the step is to be tried again.
+    fn allow(&mut self, _window: &mut Window) -> io::Result<bool> {
+        Ok(false)
+    }
 
     /// Bytes taken and given so far, the last step included if it failed.
     fn totals(&self) -> (u64, u64);
@@ -20,31 +37,43 @@ pub(super) trait Codec {
     fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> io::Result<bool>;
 }
 
-/// Reads streams one behind another.
+/// Bytes of a stream that tell what it needs.
+const HEAD_BYTES: usize = 4;
+
+/// Reads streams one after another.
 pub(super) struct Coded<R, C> {
-    input: R,
+    input: Source<R>,
     codec: C,
-    /// Behind a stream.
+    window: Window,
+    /// Before the first step of a stream.
+    begins: bool,
+    /// After a stream.
     between: bool,
-    /// The error that comes behind what the failing step gave, and then again and again.
+    /// The error that comes after what the failing step gave, and then again and again.
     failed: Option<(io::ErrorKind, String)>,
 }
 
 impl<R, C: Codec> Coded<R, C> {
-    pub(super) fn new(input: R) -> Self {
-        Self { input, codec: C::new(), between: false, failed: None }
+    pub(super) fn new(input: Source<R>, ledger: &Ledger) -> Self {
+        let window = Window::new(ledger, C::MOST_BYTES);
+        Self { input, codec: C::new(), window, begins: true, between: false, failed: None }
     }
 
-    pub(super) fn get_ref(&self) -> &R {
+    pub(super) fn get_ref(&self) -> &Source<R> {
         &self.input
     }
 
-    pub(super) fn get_mut(&mut self) -> &mut R {
+    pub(super) fn get_mut(&mut self) -> &mut Source<R> {
         &mut self.input
+    }
+
+    /// Whether what the stream needs is not allowed.
+    pub(super) fn is_refused(&self) -> bool {
+        self.window.is_refused()
     }
 }
 
-impl<R: BufRead, C: Codec> Coded<R, C> {
+impl<R: Read, C: Codec> Coded<R, C> {
     /// Begins the next stream; false at the end of the input. Zeros up to there fill a tape or a disk block, and gzip(1)
     /// takes them for no stream either.
     fn begin(&mut self) -> io::Result<bool> {
@@ -57,9 +86,10 @@ impl<R: BufRead, C: Codec> Coded<R, C> {
             zeros |= count > 0;
             if rest > 0 {
                 if zeros {
-                    self.fail(io::ErrorKind::InvalidData, "something follows the zeros behind it");
+                    self.fail(io::ErrorKind::InvalidData, "something follows the zeros after it");
                 }
                 self.codec = C::new();
+                self.begins = true;
                 self.between = false;
                 return Ok(true);
             }
@@ -71,6 +101,12 @@ impl<R: BufRead, C: Codec> Coded<R, C> {
 
     /// Decodes a step; how many bytes that gave.
     fn advance(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if core::mem::take(&mut self.begins)
+            && let Err(error) = C::begin(self.input.head(HEAD_BYTES)?, &mut self.window)
+        {
+            self.fail(error.kind(), &error.to_string());
+            return Ok(0);
+        }
         let input = self.input.fill_buf()?;
         let input = &input[..input.len().min(C::STEP_BYTES)];
         let last = input.is_empty();
@@ -81,6 +117,13 @@ impl<R: BufRead, C: Codec> Coded<R, C> {
         self.input.consume(taken);
         match result {
             Ok(ended) => self.between = ended,
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                match self.codec.allow(&mut self.window) {
+                    Ok(true) => return Ok(given),
+                    Ok(false) => self.fail(error.kind(), &error.to_string()),
+                    Err(error) => self.fail(error.kind(), &error.to_string()),
+                }
+            }
             Err(error) => self.fail(error.kind(), &error.to_string()),
         }
         if given == 0 && !self.between && self.failed.is_none() {
@@ -98,7 +141,7 @@ impl<R: BufRead, C: Codec> Coded<R, C> {
     }
 }
 
-impl<R: BufRead, C: Codec> Read for Coded<R, C> {
+impl<R: Read, C: Codec> Read for Coded<R, C> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if buf.is_empty() {
             return Ok(0);

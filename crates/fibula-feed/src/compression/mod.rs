@@ -1,22 +1,32 @@
 //! Compressed streams, told apart by their first bytes and never by a file name.
 //!
 //! Members, streams and frames that follow each other are read as one, as the usual tools write and read
-//! them, and zeros behind the last are no part of it; anything else is damage. All decoders are Rust. What was decoded
+//! them, and zeros after the last are no part of it; anything else is damage. All decoders are Rust. What was decoded
 //! before a stream was cut off or damaged is handed out before the error.
+//!
+//! What a stream makes its decoder keep (xz's dictionary, the window of zstd, the block of bzip2) is counted against the
+//! memory limit; a stream that needs more is refused by name.
 
 mod codecs;
 mod coded;
+mod other;
 mod source;
 #[cfg(test)]
 pub(crate) mod tests;
+mod window;
 mod zstd;
 
 use core::fmt;
 use std::io::{self, Read};
 
+use fibula::memory::Limits;
+
+use crate::ledger::Ledger;
 use codecs::{Bzip2, Gzip, Xz};
 use coded::Coded;
+pub(crate) use other::OtherForm;
 use source::Source;
+pub(crate) use window::Size;
 use zstd::ZstdDecoder;
 
 /// How a file is compressed.
@@ -75,9 +85,9 @@ pub struct Decompressor<R> {
 
 enum Decoder<R> {
     Plain(Source<R>),
-    Gzip(Box<Coded<Source<R>, Gzip>>),
-    Bzip2(Box<Coded<Source<R>, Bzip2>>),
-    Xz(Box<Coded<Source<R>, Xz>>),
+    Gzip(Box<Coded<R, Gzip>>),
+    Bzip2(Box<Coded<R, Bzip2>>),
+    Xz(Box<Coded<R, Xz>>),
     Zstd(Box<ZstdDecoder<R>>),
 }
 
@@ -89,9 +99,11 @@ pub enum Fault {
     /// The compressed stream ends before its end. What was read before holds, as far as can be told without
     /// the checksum that was cut off.
     EndsEarly,
-    /// The compressed stream is none, was altered, or needs more memory than any sane one. What was read before may be
-    /// altered too, as checksums come behind what they sum up.
+    /// The compressed stream is none, or was altered. What was read before may be altered too, as checksums come after
+    /// what they sum up.
     Damaged,
+    /// The compressed stream needs more memory than it may take.
+    TooLarge,
 }
 
 impl<R: Read> Decompressor<R> {
@@ -100,6 +112,19 @@ impl<R: Read> Decompressor<R> {
     /// # Errors
     /// When the input cannot be read.
     pub fn new(input: R) -> io::Result<Self> {
+        Self::within(input, Limits::default())
+    }
+
+    /// As [`new`](Self::new); the window of the stream may take as much as `limits` allow.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn within(input: R, limits: Limits) -> io::Result<Self> {
+        Self::charged(input, &Ledger::new(limits.memory_bytes))
+    }
+
+    /// As [`within`](Self::within), with one limit for this and all else that is charged to `ledger`.
+    pub(crate) fn charged(input: R, ledger: &Ledger) -> io::Result<Self> {
         let mut source = Source::new(input);
         let compression = match source.peek(Compression::MAGIC_BYTES) {
             Ok(head) => Compression::recognise(head),
@@ -107,10 +132,10 @@ impl<R: Read> Decompressor<R> {
         };
         let decoder = match compression {
             Compression::Plain => Decoder::Plain(source),
-            Compression::Gzip => Decoder::Gzip(Box::new(Coded::new(source))),
-            Compression::Bzip2 => Decoder::Bzip2(Box::new(Coded::new(source))),
-            Compression::Xz => Decoder::Xz(Box::new(Coded::new(source))),
-            Compression::Zstd => Decoder::Zstd(Box::new(ZstdDecoder::new(source))),
+            Compression::Gzip => Decoder::Gzip(Box::new(Coded::new(source, ledger))),
+            Compression::Bzip2 => Decoder::Bzip2(Box::new(Coded::new(source, ledger))),
+            Compression::Xz => Decoder::Xz(Box::new(Coded::new(source, ledger))),
+            Compression::Zstd => Decoder::Zstd(Box::new(ZstdDecoder::new(source, ledger))),
         };
         Ok(Self { decoder, compression })
     }
@@ -138,8 +163,16 @@ impl<R> Decompressor<R> {
     /// What made the last read fail.
     #[must_use]
     pub fn fault(&self) -> Fault {
+        let refused = match &self.decoder {
+            Decoder::Plain(_) | Decoder::Gzip(_) => false,
+            Decoder::Bzip2(decoder) => decoder.is_refused(),
+            Decoder::Xz(decoder) => decoder.is_refused(),
+            Decoder::Zstd(decoder) => decoder.is_refused(),
+        };
         if self.source().has_failed() {
             Fault::Input
+        } else if refused {
+            Fault::TooLarge
         } else if self.source().has_ended() {
             // A decoder that finds a fault in what it has does not ask for more.
             Fault::EndsEarly

@@ -40,7 +40,7 @@ impl<R> Source<R> {
         self.bytes_read - (self.end - self.start) as u64
     }
 
-    /// Whether someone asked for more bytes than there are.
+    /// Whether more bytes were requested than there are.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -63,6 +63,18 @@ impl<R: Read> Source<R> {
         // Only reading on tells a decoder that there is no more; looking ahead must not.
         self.ended = false;
         Ok(&self.buffer[..self.end.min(count)])
+    }
+
+    /// What comes next, at least `count` bytes where the input has so many.
+    pub(super) fn head(&mut self, count: usize) -> io::Result<&[u8]> {
+        if self.end - self.start < count {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            while self.end < count && self.more()? > 0 {}
+            self.ended = false;
+        }
+        Ok(&self.buffer[self.start..self.end])
     }
 
     /// Appends what one read gives.

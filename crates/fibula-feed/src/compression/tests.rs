@@ -63,7 +63,7 @@ fn streams_are_told_apart_by_their_first_bytes() {
 }
 
 #[test]
-fn streams_behind_each_other_are_one() {
+fn streams_after_each_other_are_one() {
     let text = text();
     for compression in COMPRESSED {
         for parts in [&[][..], &[0], &[1], &[text.len() / 2, text.len() / 2], &[0, 1, 2, text.len() - 3]] {
@@ -79,7 +79,7 @@ fn streams_behind_each_other_are_one() {
 }
 
 #[test]
-fn what_may_stand_between_streams_is_skipped() {
+fn what_may_be_between_streams_is_skipped() {
     let xz = compress(Compression::Xz, b"ab");
     let padded = [&xz[..], &[0; 8], &xz, &[0; 4]].concat();
     assert_eq!(decompress(&padded), (b"abab".to_vec(), None));
@@ -176,11 +176,74 @@ fn a_header_cannot_ask_for_all_memory() {
     let mut decompressor = Decompressor::new(&bytes[..]).unwrap();
     let error = decompressor.read_to_end(&mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory, "{error}");
-    assert_eq!(decompressor.fault(), Fault::Damaged);
+    assert_eq!(decompressor.fault(), Fault::TooLarge);
+    assert_eq!(
+        error.to_string(),
+        "xz: its dictionary of 4.3 GB is above 536.9 MB, the most that is accepted without a memory limit"
+    );
 
     assert_eq!(decompress(&zstd_with_window(27, 1)), (vec![b'x'; 1024], None));
-    assert_eq!(decompress(&zstd_with_window(28, 1)), (Vec::new(), Some(Fault::Damaged)));
-    assert_eq!(decompress(&zstd_with_window(41, 1)), (Vec::new(), Some(Fault::Damaged)));
+    assert_eq!(decompress(&zstd_with_window(28, 1)), (Vec::new(), Some(Fault::TooLarge)));
+    assert_eq!(decompress(&zstd_with_window(41, 1)), (Vec::new(), Some(Fault::TooLarge)));
+}
+
+/// What comes out under a memory limit, or why nothing does.
+fn decompress_within(bytes: &[u8], memory_bytes: usize) -> Result<Vec<u8>, String> {
+    let mut decompressor = Decompressor::within(bytes, Limits::within(memory_bytes)).unwrap();
+    let mut content = Vec::new();
+    match decompressor.read_to_end(&mut content) {
+        Ok(_) => Ok(content),
+        Err(error) => {
+            assert_eq!(decompressor.fault(), Fault::TooLarge, "{error}");
+            Err(error.to_string())
+        }
+    }
+}
+
+#[test]
+fn a_window_above_the_limit_is_refused_by_name() {
+    let text = text();
+    // The dictionary of preset 0 is 256 KiB; the block of bzip2 is as large as there are.
+    let xz = compress(Compression::Xz, &text);
+    let bzip2 = compress(Compression::Bzip2, &text);
+    let zstd = zstd_with_window(20, 1);
+    let expected = [
+        (&xz, 200_000, "xz: its dictionary of 262.1 kB is above the memory limit of 200 kB"),
+        (
+            &xz,
+            270_000,
+            "xz: its dictionary of 262.1 kB takes up to 303.1 kB, and 270 kB of the memory limit of 270 kB are left",
+        ),
+        (&bzip2, 2_000_000, "bzip2: its block of 2.4 MB is above the memory limit of 2 MB"),
+        (&zstd, 1_000_000, "zstd: its window of 1 MB is above the memory limit of 1 MB"),
+    ];
+    for (bytes, limit, error) in expected {
+        assert_eq!(decompress_within(bytes, limit).unwrap_err(), error);
+    }
+    assert!(decompress_within(&xz, 310_000).unwrap() == text);
+    assert!(decompress_within(&bzip2, 2_400_000).unwrap() == text);
+    assert!(decompress_within(&[&xz[..], &xz].concat(), 310_000).unwrap() == [&text[..], &text].concat());
+    assert_eq!(decompress_within(&zstd, 4_000_000).unwrap(), [b'x'; 1024]);
+    // The second stream needs more than the first.
+    let both = [zstd_with_window(15, 1), zstd].concat();
+    assert!(decompress_within(&both, 1_000_000).unwrap_err().starts_with("zstd: its window of 1 MB"));
+}
+
+#[test]
+fn a_block_of_zstd_cannot_claim_more_literals_than_fit() {
+    // A compressed block whose literals are one byte, repeated 2^20 - 1 times.
+    let claims = |size: u32| {
+        let literals = (size << 4 | 0b1101).to_le_bytes();
+        let block = [&literals[..3], b"x", &[0]].concat();
+        let header = (block.len() as u32) << 3 | 2 << 1 | 1;
+        let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0, (18 - 10) << 3];
+        bytes.extend(&header.to_le_bytes()[..3]);
+        bytes.extend(block);
+        bytes
+    };
+    assert_eq!(decompress(&claims(1000)), (vec![b'x'; 1000], None));
+    assert_eq!(decompress(&claims(128 << 10)), (vec![b'x'; 128 << 10], None));
+    assert_eq!(decompress(&claims((1 << 20) - 1)), (Vec::new(), Some(Fault::Damaged)));
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -189,7 +252,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Fails behind some bytes.
+/// Fails after some bytes.
 struct Failing<'a>(&'a [u8]);
 
 impl Read for Failing<'_> {
@@ -219,7 +282,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn bytes_behind_a_magic_never_panic(
+    fn bytes_after_a_magic_never_panic(
         compression in proptest::sample::select(&COMPRESSED[..]),
         keep in 0usize..60,
         noise in proptest::collection::vec(any::<u8>(), 0..300),

@@ -1,244 +1,194 @@
-//! MRT files in blocks of whole records, decoded by several threads where they are allowed.
+//! Blocks of MRT records, decoded by several threads where they are allowed.
 //!
-//! One thread reads, decompresses and finds the records; others decode; one takes the events in their order. A bounded
-//! number of blocks is under way at any time, so that memory is bounded too.
+//! One thread reads, decompresses and finds the records; others decode; one takes the events in their order. What a block
+//! says comes in batches. The blocks and the batches under way are bounded, so that memory is bounded too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use bytes::Bytes;
 use fibula::net::Family;
 
-use super::choice::{PeerCounts, Tally, Wanted, slot};
-use crate::event::{Event, Path, Peer};
-use crate::mrt::{self, Fault, FaultKind, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
+use super::choice::{PeerCounts, Wanted, slot};
+use super::framer::{Block, Framer};
+use crate::event::{Action, Event, Path, Peer};
+use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerTable, Record, Sink, Skipped};
 
-/// Whole records one behind another.
-pub(super) struct Block {
-    /// Where the first begins in the decompressed file.
-    pub(super) offset: u64,
-    bytes: Bytes,
-    /// The list of peers that counts for all of them.
-    peers: Option<Arc<PeerTable>>,
-    /// Of the places between this block and the one before.
-    faults: Vec<Fault>,
-}
-
-/// Finds records in what a reader gives.
-pub(super) struct Framer<R> {
-    input: R,
-    buffer: Vec<u8>,
-    start: usize,
-    /// Where `start` is in the decompressed file.
-    offset: u64,
-    ended: bool,
-    failure: Option<io::Error>,
-    peers: Option<Arc<PeerTable>>,
-    records: u64,
-}
-
-impl<R: Read> Framer<R> {
-    /// Bytes of a block, or a record more.
-    const BLOCK_BYTES: usize = 256 << 10;
-
-    pub(super) fn new(input: R) -> Self {
-        Self {
-            input,
-            buffer: Vec::new(),
-            start: 0,
-            offset: 0,
-            ended: false,
-            failure: None,
-            peers: None,
-            records: 0,
-        }
-    }
-
-    pub(super) fn input(&self) -> &R {
-        &self.input
-    }
-
-    /// Records found so far.
-    pub(super) fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// What ended the input, if it was an error. All records that were complete have been handed out.
-    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failure.take()
-    }
-
-    /// The next block; none behind the last.
-    pub(super) fn next(&mut self) -> Option<Block> {
-        let mut faults = Vec::new();
-        loop {
-            let len = self.frame(&mut faults);
-            if len > 0 || (self.ended && !faults.is_empty()) {
-                let offset = self.offset;
-                let bytes = Bytes::copy_from_slice(&self.buffer[self.start..self.start + len]);
-                self.skip(len);
-                return Some(Block { offset, bytes, peers: self.peers.clone(), faults });
-            }
-            if self.ended {
-                return None;
-            }
-            self.fill();
-        }
-    }
-
-    /// Length of the records that stand together at the beginning of the buffer. Damage in front of them is passed over.
-    fn frame(&mut self, faults: &mut Vec<Fault>) -> usize {
-        let mut len = 0;
-        while len < Self::BLOCK_BYTES {
-            let bytes = &self.buffer[self.start + len..];
-            match Frame::next(bytes, self.ended) {
-                Frame::Record(header) => {
-                    let record = &bytes[..header.record_bytes()];
-                    if is_peer_table(&header) {
-                        // Another list of peers counts from here on: for the next block.
-                        if len > 0 {
-                            break;
-                        }
-                        let record =
-                            Record { header, body: Bytes::copy_from_slice(&record[Header::BYTES..]) };
-                        self.peers = match PeerTable::read(&record) {
-                            Some(Ok(peers)) => Some(Arc::new(peers)),
-                            Some(Err(fault)) => {
-                                faults.push(fault.shifted(self.offset));
-                                None
-                            }
-                            None => unreachable!("its header says that it is one"),
-                        };
-                    }
-                    len += header.record_bytes();
-                    self.records += 1;
-                }
-                Frame::More => break,
-                _ if len > 0 => break,
-                Frame::Lost(count) => {
-                    faults.push(FaultKind::Lost { bytes: count as u64 }.at_byte(self.offset));
-                    self.skip(count);
-                }
-                Frame::Cut => {
-                    let rest = bytes.len();
-                    if rest > 0 {
-                        faults.push(FaultKind::EndsEarly { bytes: rest as u64 }.at_byte(self.offset));
-                        self.skip(rest);
-                    }
-                    break;
-                }
-            }
-        }
-        len
-    }
-
-    fn skip(&mut self, count: usize) {
-        self.start += count;
-        self.offset += count as u64;
-    }
-
-    fn fill(&mut self) {
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let from = self.buffer.len();
-        self.buffer.resize(from + Self::BLOCK_BYTES, 0);
-        let mut end = from;
-        while end < self.buffer.len() {
-            match self.input.read(&mut self.buffer[end..]) {
-                Ok(0) => self.ended = true,
-                Ok(count) => {
-                    end += count;
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.failure = Some(error);
-                    self.ended = true;
-                }
-            }
-            break;
-        }
-        self.buffer.truncate(end);
-    }
-}
-
-fn is_peer_table(header: &Header) -> bool {
-    (header.kind, header.subtype) == (13, 1)
-}
-
-/// What a block says.
-pub(super) struct Decoded {
+/// Some of what a block says, in order.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Where the block begins.
     pub(super) offset: u64,
     pub(super) events: Vec<Event>,
     pub(super) faults: Vec<Fault>,
     pub(super) skipped: BTreeMap<Skipped, u64>,
-    pub(super) peers: Tally,
+    /// What the peers said that spoke in it.
+    pub(super) counts: Vec<PeerCounts>,
+    /// A list of peers that the block begins with.
+    pub(super) listed: Option<Arc<PeerTable>>,
+    /// Records, routes and peers that were looked at.
+    pub(super) steps: u64,
 }
 
-/// Decodes a block; of the routes, those of the peers that are wanted and of the family, if one is asked for.
-pub(super) fn decode(block: Block, wanted: &Wanted, family: Option<Family>) -> Decoded {
-    let Block { offset, bytes, peers, faults } = block;
-    let table = peers.as_ref().map_or(&[][..], |peers| peers.peers());
-    let is_wanted = |peer: &Peer| {
-        [Family::Ipv4, Family::Ipv6]
-            .map(|of| family.is_none_or(|only| only == of) && wanted.includes(peer, of))
-    };
-    let mut gatherer = Gatherer {
-        is_wanted: &is_wanted,
-        counts: table.iter().map(|&peer| (PeerCounts::new(peer), is_wanted(&peer))).collect(),
-        listed: table.len(),
-        last: None,
-        events: Vec::new(),
-        faults,
-        offset: 0,
-        skipped: BTreeMap::new(),
-    };
-    let mut at = 0;
-    while let Some(header) = Header::read(&bytes[at..]) {
-        let end = at + header.record_bytes();
-        let record = Record { header, body: bytes.slice(at + Header::BYTES..end) };
-        gatherer.offset = offset + at as u64;
-        if let Err(fault) = mrt::decode(&record, peers.as_deref(), &mut gatherer) {
-            gatherer.fault(fault);
+/// Most events, faults or peers of a batch.
+const BATCH: usize = 4096;
+/// Most bytes of path attributes that the events of a batch keep, as they were encoded.
+const BATCH_ATTRIBUTE_BYTES: usize = 256 << 10;
+
+/// What to take out of blocks.
+pub(super) struct Decoder<'a> {
+    pub(super) wanted: &'a Wanted,
+    /// This family only.
+    pub(super) family: Option<Family>,
+    /// Whether the events keep their path attributes.
+    pub(super) attributes: bool,
+}
+
+/// What a thread keeps from block to block, so that a block costs what is in it, however many peers are listed.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// By place in the list of peers: the batch in which the peer spoke last, and its place in the counts of that.
+    listed: Vec<(u32, usize)>,
+    batch: u32,
+}
+
+impl Decoder<'_> {
+    /// Decodes a block and hands over what it says, until `emit` wants no more.
+    pub(super) fn decode(&self, block: Block, scratch: &mut Scratch, emit: &mut dyn FnMut(Batch) -> bool) {
+        let Block { offset, bytes, peers, begins_with_peers, faults, gaps } = block;
+        let mut gatherer = Gatherer::new(self, scratch, emit, offset);
+        gatherer.batch.faults = faults;
+        gatherer.batch.listed = peers.clone().filter(|_| begins_with_peers);
+        let mut gaps = gaps.into_iter().peekable();
+        let mut at = 0;
+        while gatherer.goes_on {
+            gatherer.offset = offset + at as u64;
+            if let Some((_, lost)) = gaps.next_if(|gap| gap.0 == at) {
+                gatherer.fault(FaultKind::Lost { bytes: lost as u64 }.at(0));
+                at += lost;
+                continue;
+            }
+            let Some(header) = Header::read(&bytes[at..]) else { break };
+            let end = at + header.record_bytes();
+            let record = Record { header, body: bytes.slice(at + Header::BYTES..end) };
+            gatherer.batch.steps += 1;
+            if let Err(fault) = mrt::decode(&record, peers.as_deref(), &mut gatherer) {
+                gatherer.fault(fault);
+            }
+            at = end;
         }
-        at = end;
+        gatherer.flush();
     }
-    let mut peers = Tally::default();
-    gatherer.counts.iter().for_each(|(counts, _)| peers.add(counts));
-    let Gatherer { events, faults, skipped, .. } = gatherer;
-    Decoded { offset, events, faults, skipped, peers }
+
+    /// Whether routes of the peer are wanted, of IPv4 and of IPv6.
+    fn wants(&self, peer: &Peer) -> [bool; 2] {
+        [Family::Ipv4, Family::Ipv6]
+            .map(|of| self.family.is_none_or(|only| only == of) && self.wanted.includes(peer, of))
+    }
 }
 
 struct Gatherer<'a> {
-    is_wanted: &'a dyn Fn(&Peer) -> [bool; 2],
-    /// The peers of the list, in its order, then those that name themselves in their records.
-    counts: Vec<(PeerCounts, [bool; 2])>,
-    listed: usize,
-    /// Where in `counts` the peer stands that spoke last.
+    decoder: &'a Decoder<'a>,
+    scratch: &'a mut Scratch,
+    emit: &'a mut dyn FnMut(Batch) -> bool,
+    batch: Batch,
+    /// Whether the peers of `batch.counts` are wanted, of IPv4 and of IPv6.
+    wanted: Vec<[bool; 2]>,
+    /// The places in `batch.counts` of peers that name themselves in their records.
+    named: HashMap<Peer, usize>,
+    /// The place of the one of them that spoke last.
     last: Option<usize>,
-    events: Vec<Event>,
-    faults: Vec<Fault>,
+    attribute_bytes: usize,
+    goes_on: bool,
+    block_offset: u64,
     /// Of the present record.
     offset: u64,
-    skipped: BTreeMap<Skipped, u64>,
 }
 
-impl Gatherer<'_> {
-    /// Where in `counts` the peer stands. Few peers speak in a block, mostly the same one several times.
-    fn place(&mut self, peer: &Peer) -> usize {
-        let is_peer = |counts: &(PeerCounts, [bool; 2])| counts.0.peer == *peer;
-        if let Some(last) = self.last.filter(|&last| is_peer(&self.counts[last])) {
+impl<'a> Gatherer<'a> {
+    fn new(
+        decoder: &'a Decoder<'a>,
+        scratch: &'a mut Scratch,
+        emit: &'a mut dyn FnMut(Batch) -> bool,
+        offset: u64,
+    ) -> Self {
+        let mut gatherer = Self {
+            decoder,
+            scratch,
+            emit,
+            batch: Batch::default(),
+            wanted: Vec::new(),
+            named: HashMap::new(),
+            last: None,
+            attribute_bytes: 0,
+            goes_on: true,
+            block_offset: offset,
+            offset,
+        };
+        gatherer.begin();
+        gatherer
+    }
+
+    fn begin(&mut self) {
+        self.batch.offset = self.block_offset;
+        self.wanted.clear();
+        self.named = HashMap::new();
+        self.last = None;
+        self.attribute_bytes = 0;
+        self.scratch.batch = self.scratch.batch.wrapping_add(1);
+        if self.scratch.batch == 0 {
+            // The numbers begin again: those of long ago must not look like new ones.
+            self.scratch.listed.clear();
+            self.scratch.batch = 1;
+        }
+    }
+
+    /// Hands the batch over and begins another.
+    fn flush(&mut self) {
+        let batch = core::mem::take(&mut self.batch);
+        self.goes_on = self.goes_on && (self.emit)(batch);
+        self.begin();
+    }
+
+    fn add(&mut self, peer: &Peer) -> usize {
+        self.batch.steps += 1;
+        self.batch.counts.push(PeerCounts::new(*peer));
+        self.wanted.push(self.decoder.wants(peer));
+        self.batch.counts.len() - 1
+    }
+
+    /// Where in the counts the peer is that has this place in the list.
+    fn listed(&mut self, peer: &Peer, index: u16) -> usize {
+        let index = usize::from(index);
+        if index >= self.scratch.listed.len() {
+            self.batch.steps += (index + 1 - self.scratch.listed.len()) as u64;
+            self.scratch.listed.resize(index + 1, (0, 0));
+        }
+        let (batch, place) = self.scratch.listed[index];
+        if batch == self.scratch.batch {
+            return place;
+        }
+        let place = self.add(peer);
+        self.scratch.listed[index] = (self.scratch.batch, place);
+        place
+    }
+
+    /// Where in the counts the peer is that names itself. Mostly it is the one that spoke before.
+    fn named(&mut self, peer: &Peer) -> usize {
+        if let Some(last) = self.last.filter(|&last| self.batch.counts[last].peer == *peer) {
             return last;
         }
-        let found = self.counts[self.listed..].iter().position(is_peer).map(|at| self.listed + at);
-        let place = found.unwrap_or_else(|| {
-            self.counts.push((PeerCounts::new(*peer), (self.is_wanted)(peer)));
-            self.counts.len() - 1
-        });
+        let place = match self.named.get(peer) {
+            Some(&place) => place,
+            None => {
+                let place = self.add(peer);
+                self.named.insert(*peer, place);
+                place
+            }
+        };
         self.last = Some(place);
         place
     }
@@ -246,33 +196,60 @@ impl Gatherer<'_> {
 
 impl Sink for Gatherer<'_> {
     fn wants(&mut self, peer: &Peer, index: Option<u16>, path: &Path, mention: Mention) -> bool {
-        let place = index.map_or_else(|| self.place(peer), usize::from);
-        let (counts, wanted) = &mut self.counts[place];
+        if !self.goes_on {
+            return false;
+        }
+        if self.batch.counts.len() >= BATCH {
+            self.flush();
+        }
+        self.batch.steps += 1;
+        let place = match index {
+            Some(index) => self.listed(peer, index),
+            None => self.named(peer),
+        };
+        let counts = &mut self.batch.counts[place];
         let slot = slot(path.prefix.family());
         match mention {
             Mention::Listed | Mention::Announced => counts.announced[slot] += 1,
             Mention::Withdrawn => counts.withdrawn[slot] += 1,
         }
-        wanted[slot]
+        self.wanted[place][slot]
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, mut event: Event) {
         // The end of a session concerns both families.
         if let Some(peer) = event.peer.filter(|_| event.ends_session()) {
-            let place = self.place(&peer);
-            if self.counts[place].1 == [false; 2] {
+            let place = self.named(&peer);
+            if self.wanted[place] == [false; 2] {
                 return;
             }
         }
-        self.events.push(event);
+        if let Action::Announce(route) = &mut event.action {
+            match &route.attributes {
+                Some(attributes) if self.decoder.attributes => {
+                    self.attribute_bytes += attributes.encoded_bytes();
+                }
+                _ => route.attributes = None,
+            }
+        }
+        if self.batch.events.is_empty() {
+            self.batch.events.reserve(64);
+        }
+        self.batch.events.push(event);
+        if self.batch.events.len() >= BATCH || self.attribute_bytes >= BATCH_ATTRIBUTE_BYTES {
+            self.flush();
+        }
     }
 
     fn fault(&mut self, fault: Fault) {
-        self.faults.push(fault.shifted(self.offset));
+        self.batch.faults.push(fault.shifted(self.offset));
+        if self.batch.faults.len() >= BATCH {
+            self.flush();
+        }
     }
 
     fn skipped(&mut self, kind: Skipped, offset: usize) {
-        let count = self.skipped.entry(kind).or_default();
+        let count = self.batch.skipped.entry(kind).or_default();
         *count += 1;
         // The place of the first is enough for an error.
         if *count == 1 && kind.loses_routes() {
@@ -281,56 +258,83 @@ impl Sink for Gatherer<'_> {
     }
 }
 
+/// Bounds the bytes of the blocks that wait or are being decoded. One block is always let in.
+struct Gate {
+    held_bytes: Mutex<usize>,
+    left: Condvar,
+    most_bytes: usize,
+}
+
+impl Gate {
+    fn new(most_bytes: usize) -> Self {
+        Self { held_bytes: Mutex::new(0), left: Condvar::new(), most_bytes }
+    }
+
+    fn enter(&self, bytes: usize) {
+        let mut held = self.held_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        while *held > 0 && *held + bytes > self.most_bytes {
+            held = self.left.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        *held += bytes;
+    }
+
+    fn leave(&self, bytes: usize) {
+        *self.held_bytes.lock().unwrap_or_else(PoisonError::into_inner) -= bytes;
+        self.left.notify_all();
+    }
+}
+
+/// A block on its way to a thread that decodes it, and where to send what it says.
+type Task = (Block, SyncSender<thread::Result<Batch>>);
+
 /// Decodes all blocks with up to `threads` threads and hands what they say to `consume`, in order. `between` is called
 /// on this thread for every block that was read.
 ///
 /// The outer error is that threads could not be started.
-pub(super) fn run<R: Read, T: Send, E: Send>(
+pub(super) fn run<R: Read, E: Send>(
     framer: &mut Framer<R>,
     threads: usize,
-    decode: impl Fn(Block) -> T + Sync,
-    mut consume: impl FnMut(T) -> Result<(), E> + Send,
+    decoder: &Decoder<'_>,
+    mut consume: impl FnMut(Batch) -> Result<(), E> + Send,
     between: &mut dyn FnMut(&Framer<R>),
 ) -> io::Result<Result<(), E>> {
     if threads <= 1 {
+        let mut scratch = Scratch::default();
+        let mut outcome = Ok(());
         while let Some(block) = framer.next() {
-            if let Err(error) = consume(decode(block)) {
-                return Ok(Err(error));
+            decoder.decode(block, &mut scratch, &mut |batch| {
+                outcome = consume(batch);
+                outcome.is_ok()
+            });
+            if outcome.is_err() {
+                break;
             }
             between(framer);
         }
-        return Ok(Ok(()));
+        return Ok(outcome);
     }
-    let (work, tasks) = sync_channel::<(Block, SyncSender<thread::Result<T>>)>(threads);
-    let (order, results) = sync_channel::<Receiver<thread::Result<T>>>(2 * threads);
+    let (work, tasks) = sync_channel::<Task>(threads);
+    let (order, results) = sync_channel::<Receiver<thread::Result<Batch>>>(2 * threads);
     let tasks = Mutex::new(tasks);
+    let gate = Gate::new(2 * threads * Framer::<R>::BLOCK_BYTES);
     thread::scope(|scope| {
         // Both ends of the channels live in here, so that an early return closes them and the threads end.
         let (work, order) = (work, order);
-        let (tasks, decode) = (&tasks, &decode);
+        let (tasks, gate) = (&tasks, &gate);
         for _ in 1..threads {
-            thread::Builder::new().spawn_scoped(scope, move || {
-                loop {
-                    let next = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok((block, result)) = next else { return };
-                    // A panic is handed to the one who waits: a thread that ended with it would leave others waiting.
-                    let decoded = panic::catch_unwind(AssertUnwindSafe(|| decode(block)));
-                    // Nobody waits for it when the consumer has stopped.
-                    let _ = result.send(decoded);
-                }
-            })?;
+            thread::Builder::new().spawn_scoped(scope, move || work_through(tasks, gate, decoder))?;
         }
         let consumer = thread::Builder::new().spawn_scoped(scope, move || {
             for result in results {
-                match result.recv() {
-                    Ok(Ok(decoded)) => consume(decoded)?,
-                    Ok(Err(payload)) => panic::resume_unwind(payload),
-                    Err(_) => break,
+                for batch in result {
+                    consume(batch.unwrap_or_else(|payload| panic::resume_unwind(payload)))?;
                 }
             }
             Ok(())
         })?;
         while let Some(block) = framer.next() {
+            let held_bytes = block.held_bytes();
+            gate.enter(held_bytes);
             let (result, receiver) = sync_channel(1);
             if order.send(receiver).is_err() || work.send((block, result)).is_err() {
                 break;
@@ -340,4 +344,23 @@ pub(super) fn run<R: Read, T: Send, E: Send>(
         drop((work, order));
         Ok(consumer.join().unwrap_or_else(|payload| panic::resume_unwind(payload)))
     })
+}
+
+/// Decodes blocks until there are no more.
+fn work_through(tasks: &Mutex<Receiver<Task>>, gate: &Gate, decoder: &Decoder<'_>) {
+    let mut scratch = Scratch::default();
+    loop {
+        let next = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((block, result)) = next else { return };
+        let held_bytes = block.held_bytes();
+        // A panic is handed to the consumer: a thread that ended with it would leave others waiting.
+        let decoded = panic::catch_unwind(AssertUnwindSafe(|| {
+            // The consumer receives nothing more once it has stopped.
+            decoder.decode(block, &mut scratch, &mut |batch| result.send(Ok(batch)).is_ok());
+        }));
+        if let Err(payload) = decoded {
+            let _ = result.send(Err(payload));
+        }
+        gate.leave(held_bytes);
+    }
 }

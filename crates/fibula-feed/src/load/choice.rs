@@ -3,11 +3,12 @@
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
-use std::collections::HashMap;
 
+use fibula::memory::OutOfMemory;
 use fibula::net::{Family, parse_address};
 
 use crate::event::Peer;
+use crate::ledger::{Held, Ledger, Map};
 
 /// Whose routes become the table where a feed has those of several peers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -102,27 +103,28 @@ pub(super) fn slot(family: Family) -> usize {
     usize::from(family == Family::Ipv6)
 }
 
-/// The peers of a feed and what they said, in the order of their addresses.
-#[derive(Debug, Default)]
+/// The peers of a feed and what they said.
+#[derive(Debug)]
 pub(super) struct Tally {
-    peers: HashMap<Peer, PeerCounts>,
+    peers: Map<Peer, PeerCounts>,
 }
 
 impl Tally {
-    pub(super) fn of(&mut self, peer: Peer) -> &mut PeerCounts {
-        self.peers.entry(peer).or_insert_with(|| PeerCounts::new(peer))
+    pub(super) fn new(ledger: &Ledger) -> Self {
+        Self { peers: Map::new(ledger) }
     }
 
-    pub(super) fn add(&mut self, other: &PeerCounts) {
-        let counts = self.of(other.peer);
+    pub(super) fn of(&mut self, peer: Peer) -> Result<&mut PeerCounts, OutOfMemory> {
+        self.peers.get_or_insert_with(peer, || PeerCounts::new(peer))
+    }
+
+    pub(super) fn add(&mut self, other: &PeerCounts) -> Result<(), OutOfMemory> {
+        let counts = self.of(other.peer)?;
         for slot in 0..2 {
             counts.announced[slot] += other.announced[slot];
             counts.withdrawn[slot] += other.withdrawn[slot];
         }
-    }
-
-    pub(super) fn join(&mut self, other: &Self) {
-        other.peers.values().for_each(|counts| self.add(counts));
+        Ok(())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -139,14 +141,16 @@ impl Tally {
         Wanted::Chosen([most(0), most(1)])
     }
 
-    /// The counts, with what was wanted marked.
-    pub(super) fn finish(self, wanted: &Wanted) -> Vec<PeerCounts> {
-        let mut peers: Vec<_> = self.peers.into_values().collect();
+    /// The counts in the order of the peers' addresses, with what was wanted marked; `held` takes the charge for them.
+    pub(super) fn finish(self, wanted: &Wanted, held: &mut Held) -> Result<Vec<PeerCounts>, OutOfMemory> {
+        held.add(self.peers.len() * size_of::<PeerCounts>())?;
+        let mut peers = Vec::with_capacity(self.peers.len());
+        peers.extend(self.peers.values().copied());
         peers.sort_unstable_by_key(|counts| counts.peer);
         for counts in &mut peers {
             counts.chosen = [Family::Ipv4, Family::Ipv6].map(|family| wanted.includes(&counts.peer, family));
         }
-        peers
+        Ok(peers)
     }
 }
 

@@ -9,9 +9,10 @@ use fibula::memory::OutOfMemory;
 use super::choice::PeerName;
 use super::report::{BadLine, Truncation};
 use super::routes::Refusal;
-use crate::compression::Compression;
+use crate::compression::{Compression, OtherForm, Size};
 use crate::mrt::Fault;
 use crate::next_hops::NextHopsError;
+use crate::text;
 
 /// Why a file was not loaded. Prints with the file's name, and the line where there is one.
 #[derive(Debug)]
@@ -23,16 +24,53 @@ pub struct LoadError {
 #[derive(Debug)]
 pub(super) enum LoadErrorKind {
     Open(io::Error),
-    Read { bytes: u64, error: io::Error },
-    Damaged { compression: Compression, bytes: u64, error: io::Error },
+    Read {
+        bytes: u64,
+        error: io::Error,
+    },
+    Damaged {
+        compression: Compression,
+        bytes: u64,
+        error: io::Error,
+    },
+    /// The compressed stream needs more memory than it may take.
+    Window(io::Error),
+    /// The file has a form that is not read.
+    OtherForm {
+        compression: Compression,
+        form: OtherForm,
+    },
+    /// Neither a route nor a record came for so long.
+    Unsettled {
+        bytes: u64,
+    },
+    /// Most lines are no routes: so many of so many, and the first.
+    NoRoutes {
+        bad: u64,
+        lines: u64,
+        first: Option<BadLine>,
+    },
     Line(BadLine),
     Truncated(Truncation),
     Fault(Fault),
-    Memory { place: Place, error: OutOfMemory },
-    NextHops { place: Place, error: NextHopsError },
-    Mixed { place: Place },
-    NoPeer { names: Vec<PeerName>, peers: usize },
-    TooLongToReadTwice { limit_bytes: usize },
+    Memory {
+        place: Place,
+        error: OutOfMemory,
+    },
+    NextHops {
+        place: Place,
+        error: NextHopsError,
+    },
+    Mixed {
+        place: Place,
+    },
+    NoPeer {
+        names: Vec<PeerName>,
+        peers: usize,
+    },
+    TooLongToReadTwice {
+        limit_bytes: usize,
+    },
     Threads(io::Error),
     Stopped(io::Error),
 }
@@ -89,11 +127,12 @@ impl LoadError {
         }
     }
 
-    /// The bad line at which a strict load stopped.
+    /// The bad line at which a strict load stopped, or the first of those that most lines are.
     #[must_use]
     pub fn bad_line(&self) -> Option<&BadLine> {
         match &self.kind {
             LoadErrorKind::Line(bad) => Some(bad),
+            LoadErrorKind::NoRoutes { first, .. } => first.as_ref(),
             _ => None,
         }
     }
@@ -163,6 +202,9 @@ impl LoadError {
                 | LoadErrorKind::Truncated(_)
                 | LoadErrorKind::Damaged { .. }
                 | LoadErrorKind::Fault(_)
+                | LoadErrorKind::OtherForm { .. }
+                | LoadErrorKind::Unsettled { .. }
+                | LoadErrorKind::NoRoutes { .. }
         )
     }
 }
@@ -173,13 +215,28 @@ impl fmt::Display for LoadError {
         match &self.kind {
             LoadErrorKind::Open(error) => write!(f, "{name}: cannot be opened: {error}"),
             LoadErrorKind::Read { bytes, error } => {
-                write!(f, "{name}: cannot be read behind byte {bytes}: {error}")
+                write!(f, "{name}: cannot be read after byte {bytes}: {error}")
             }
             LoadErrorKind::Damaged { compression, bytes, error } => {
                 write!(
                     f,
                     "{name}: the {compression} stream is damaged, noticed at byte {bytes} of the file: {error}"
                 )
+            }
+            LoadErrorKind::Window(error) => write!(f, "{name}: {error}"),
+            LoadErrorKind::OtherForm { compression, form } => other_form(f, name, *compression, *form),
+            LoadErrorKind::Unsettled { bytes } => {
+                write!(f, "{name}: no route in the first {} MiB", bytes >> 20)
+            }
+            LoadErrorKind::NoRoutes { bad, lines, first } => {
+                write!(f, "{name}: not a routing table: {bad} of the first {lines} lines are not routes")?;
+                if let Some(first) = first {
+                    write!(f, "; line {}, column {}: ", first.line(), first.error().column())?;
+                    write!(f, "{}: '{}'", first.error().reason(), first.excerpt())?;
+                }
+                f.write_str("; the forms that are read are MRT, ")?;
+                let examples: Vec<_> = text::FORMS.iter().map(|form| format!("'{}'", form.syntax)).collect();
+                f.write_str(&examples.join(", "))
             }
             LoadErrorKind::Line(bad) => bad.fmt(f),
             LoadErrorKind::Truncated(truncation) => truncation.fmt(f),
@@ -199,14 +256,39 @@ impl fmt::Display for LoadError {
             }
             LoadErrorKind::TooLongToReadTwice { limit_bytes } => write!(
                 f,
-                "{name}: which peer has most routes shows at the end, and what was read can be kept up to {limit_bytes} \
-                 bytes only: name a peer, take the best path over all, or give a file instead of a stream"
+                "{name}: to find the peer with most routes the stream is read twice, and at most {} of it can be kept: \
+                 name a peer, take the best path of all peers, or give a file instead of a stream",
+                Size(*limit_bytes as u64)
             ),
             LoadErrorKind::Stopped(error) => error.fmt(f),
             LoadErrorKind::Threads(error) => {
-                write!(f, "{name}: a thread to decode it cannot be had: {error}")
+                write!(f, "{name}: cannot start a thread to decode it: {error}")
             }
         }
+    }
+}
+
+/// Tells what the file is and, where there is a usual way, how to read it.
+fn other_form(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    compression: Compression,
+    form: OtherForm,
+) -> fmt::Result {
+    let OtherForm { name: what, remedy } = form;
+    write!(f, "{name} is {what}")?;
+    if compression != Compression::Plain {
+        write!(f, " in {compression}")?;
+    }
+    match (remedy, compression) {
+        (Some(remedy), Compression::Plain) => {
+            write!(f, "; unpack it first: {} | fibula ... --table -", remedy.replace("{}", name))
+        }
+        (Some(remedy), _) => {
+            let inner = remedy.replace(" {}", if remedy.starts_with("tar") { " -" } else { "" });
+            write!(f, "; unpack it first: {compression} -dc {name} | {inner} | fibula ... --table -")
+        }
+        (None, _) => f.write_str(", which is not read here"),
     }
 }
 
@@ -216,13 +298,18 @@ impl core::error::Error for LoadError {
             LoadErrorKind::Open(error)
             | LoadErrorKind::Read { error, .. }
             | LoadErrorKind::Damaged { error, .. } => Some(error),
-            LoadErrorKind::Threads(error) | LoadErrorKind::Stopped(error) => Some(error),
+            LoadErrorKind::Threads(error) | LoadErrorKind::Stopped(error) | LoadErrorKind::Window(error) => {
+                Some(error)
+            }
             LoadErrorKind::Memory { error, .. } => Some(error),
             LoadErrorKind::NextHops { error, .. } => Some(error),
             LoadErrorKind::Fault(fault) => Some(fault),
             LoadErrorKind::Line(_)
             | LoadErrorKind::Truncated(_)
             | LoadErrorKind::Mixed { .. }
+            | LoadErrorKind::OtherForm { .. }
+            | LoadErrorKind::Unsettled { .. }
+            | LoadErrorKind::NoRoutes { .. }
             | LoadErrorKind::NoPeer { .. }
             | LoadErrorKind::TooLongToReadTwice { .. } => None,
         }

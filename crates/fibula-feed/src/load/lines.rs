@@ -20,6 +20,8 @@ pub(super) struct Lines<R> {
     start: usize,
     end: usize,
     bytes_read: u64,
+    /// Bytes after which no more are read.
+    most_bytes: u64,
     /// Inside a line that was too long.
     skipping: bool,
     ended: bool,
@@ -36,6 +38,7 @@ impl<R: Read> Lines<R> {
             start: 0,
             end: 0,
             bytes_read: 0,
+            most_bytes: u64::MAX,
             skipping: false,
             ended: false,
         }
@@ -50,11 +53,21 @@ impl<R: Read> Lines<R> {
         self.bytes_read
     }
 
-    /// The next line; none behind the last. The last needs no line feed.
+    /// Ends the text once so many bytes were read of it.
+    pub(super) fn give_up_at(&mut self, most_bytes: u64) {
+        self.most_bytes = most_bytes;
+    }
+
+    /// Whether the text was ended before its end.
+    pub(super) fn gave_up(&self) -> bool {
+        self.bytes_read >= self.most_bytes
+    }
+
+    /// The next line; none after the last. The last needs no line feed.
     ///
     /// After an error all lines that were complete have been returned, and the one that was not is dropped.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
-        // Bytes behind `start` known to hold no line feed.
+        // Bytes from `start` on known to hold no line feed.
         let mut searched = 0;
         loop {
             let found = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]);
@@ -82,11 +95,14 @@ impl<R: Read> Lines<R> {
                 let rest = &self.buffer[self.end - searched..self.end];
                 return Ok((!rest.is_empty()).then(|| line(rest)));
             }
+            if self.gave_up() {
+                return Ok(None);
+            }
             self.fill()?;
         }
     }
 
-    /// Moves the rest to the front and reads behind it.
+    /// Moves the rest to the front and reads after it.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

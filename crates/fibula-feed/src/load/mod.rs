@@ -3,6 +3,9 @@
 mod blocks;
 mod choice;
 mod error;
+mod framer;
+#[cfg(test)]
+mod hostile_tests;
 mod input;
 mod lines;
 mod pass;
@@ -28,10 +31,11 @@ use fibula::net::{Family, HostBits};
 use fibula::rib::Rib;
 
 use crate::event::Event;
+use crate::ledger::{Held, Ledger};
 use crate::next_hops::NextHops;
 use choice::{Tally, Wanted};
 use error::{LoadErrorKind, Place};
-use input::{Input, Readings};
+use input::Input;
 use pass::Pass;
 use routes::Routes;
 
@@ -40,6 +44,14 @@ pub use error::LoadError;
 pub use lines::MAX_LINE_BYTES;
 pub use report::{BadLine, Content, Report, Truncation};
 
+/// Most bytes of a file, decompressed, without a route or a record. What is longer is refused: a device, endless
+/// comments.
+pub const MAX_UNSETTLED_BYTES: u64 = 16 << 20;
+
+/// What a load takes at most beside [`LoadOptions::limits`], for each thread that it may use, and for one where it starts
+/// none: buffers, and what is decoded of a few records.
+pub const THREAD_BYTES: usize = 16 << 20;
+
 /// How to load.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -47,10 +59,12 @@ pub struct LoadOptions {
     /// Stop at the first bad line or record, or where the file ends early or is damaged, instead of counting it and
     /// loading the rest.
     pub strict: bool,
-    /// What to do with bits set behind a prefix length in text. Refusing them makes the line a bad one. In MRT they are
+    /// What to do with bits set after a prefix length in text. Refusing them makes the line a bad one. In MRT they are
     /// cleared and counted, as RFC 4271 calls them irrelevant.
     pub host_bits: HostBits,
-    /// What the table of each family may take, the labels of the next hops, and what is kept of routes meanwhile.
+    /// What the load may take: the tables of both families, the labels of the next hops, the counts of the peers, what is
+    /// kept of routes and of a stream meanwhile, and what a compressed stream needs to be decompressed. [`THREAD_BYTES`]
+    /// come on top for each thread.
     pub limits: Limits,
     /// Keep this family only.
     pub family: Option<Family>,
@@ -114,7 +128,7 @@ pub fn load(
 }
 
 /// Loads several files into one table. Where more than one has a prefix, the better path stays: the shortest AS path, a
-/// path of unknown length behind all others; then the lowest peer address, tables without peers last; then the file
+/// path of unknown length after all others; then the lowest peer address, tables without peers last; then the file
 /// that comes first.
 ///
 /// # Errors
@@ -129,8 +143,8 @@ pub fn load_all(
 ) -> Result<Table, LoadError> {
     let mut loader = Loader::new(options);
     for (index, path) in paths.iter().enumerate() {
-        let (name, file, bytes_total) = open(path.as_ref())?;
-        loader.feed(name, Input::File(file), bytes_total, paths.len() > index + 1, progress)?;
+        let (name, input) = open(path.as_ref(), &loader.ledger)?;
+        loader.feed(name, input, paths.len() > index + 1, progress)?;
     }
     loader.finish()
 }
@@ -144,14 +158,13 @@ pub fn load_all(
 /// As those of [`load`].
 pub fn load_reader(
     name: &str,
-    mut input: impl Read,
+    input: impl Read,
     options: &LoadOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Table, LoadError> {
-    let readings = Readings::default();
-    let mut loader = Loader { readings: Some(&readings), ..Loader::new(options) };
-    let input = Input::stream(&mut input, &readings, options.limits.memory_bytes);
-    loader.feed(name.into(), input, None, false, progress)?;
+    let mut loader = Loader::new(options);
+    let input = Input::stream(input, &loader.ledger);
+    loader.feed(name.into(), input, false, progress)?;
     loader.finish()
 }
 
@@ -164,8 +177,9 @@ pub fn survey(
     options: &LoadOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, LoadError> {
-    let (name, mut file, bytes_total) = open(path.as_ref())?;
-    Loader::new(options).survey(name, &mut file, bytes_total, progress)
+    let (name, file) = open_file(path.as_ref())?;
+    let total = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+    Loader::new(options).survey(name, &mut { file }, total, progress)
 }
 
 /// Counts what the peers of what `input` gives said, as [`survey`] does.
@@ -182,8 +196,8 @@ pub fn survey_reader(
 }
 
 /// Tells what the feed says, in its order, instead of making a table of it: of the peers that
-/// [`LoadOptions::selection`] names, where [`Selection::Best`] means all. Lines of plain tables come as announcements of
-/// nobody.
+/// [`LoadOptions::selection`] names, where [`Selection::Best`] means all. Lines of plain tables come as announcements
+/// without a peer.
 ///
 /// # Errors
 /// As those of [`load`], and what `each` returns: [`LoadError::stopped`].
@@ -193,8 +207,9 @@ pub fn events(
     each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, LoadError> {
-    let (name, file, bytes_total) = open(path.as_ref())?;
-    Loader { each: Some(each), ..Loader::new(options) }.tell(name, Input::File(file), bytes_total, progress)
+    let loader = Loader { each: Some(each), ..Loader::new(options) };
+    let (name, input) = open(path.as_ref(), &loader.ledger)?;
+    loader.tell(name, input, progress)
 }
 
 /// Tells what `input` says, as [`events`] does.
@@ -203,47 +218,56 @@ pub fn events(
 /// As those of [`events`].
 pub fn events_reader(
     name: &str,
-    mut input: impl Read,
+    input: impl Read,
     options: &LoadOptions,
     each: &mut (dyn FnMut(Event) -> io::Result<()> + Send),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, LoadError> {
-    let readings = Readings::default();
-    let input = Input::stream(&mut input, &readings, options.limits.memory_bytes);
-    let loader = Loader { readings: Some(&readings), each: Some(each), ..Loader::new(options) };
-    loader.tell(name.into(), input, None, progress)
+    let loader = Loader { each: Some(each), ..Loader::new(options) };
+    let input = Input::stream(input, &loader.ledger);
+    loader.tell(name.into(), input, progress)
 }
 
-fn open(path: &Path) -> Result<(Arc<str>, File, Option<u64>), LoadError> {
+fn open_file(path: &Path) -> Result<(Arc<str>, File), LoadError> {
     let name: Arc<str> = path.to_string_lossy().into();
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-    let (metadata, file) = opened.map_err(|error| LoadError::new(&name, LoadErrorKind::Open(error)))?;
-    Ok((name, file, metadata.is_file().then_some(metadata.len())))
+    let file = File::open(path).map_err(|error| LoadError::new(&name, LoadErrorKind::Open(error)))?;
+    Ok((name, file))
+}
+
+fn open(path: &Path, ledger: &Ledger) -> Result<(Arc<str>, Input<'static>), LoadError> {
+    let (name, file) = open_file(path)?;
+    let input =
+        Input::file(file, ledger).map_err(|error| LoadError::new(&name, LoadErrorKind::Open(error)))?;
+    Ok((name, input))
 }
 
 struct Loader<'a> {
     options: &'a LoadOptions,
+    /// All that is held while loading.
+    ledger: Ledger,
     routes: Routes,
     reports: Vec<Report>,
-    /// To be told whether a stream needs a second reading.
-    readings: Option<&'a Readings>,
-    /// Who is told what was said, instead of the routes.
+    /// The charge for the peers of the reports.
+    reports_held: Held,
+    /// Event callback, used instead of building a table.
     each: Option<Each<'a>>,
 }
 
-/// Is told what was said.
+/// Event callback.
 type Each<'a> = &'a mut (dyn FnMut(Event) -> io::Result<()> + Send);
 
 impl<'a> Loader<'a> {
     fn new(options: &'a LoadOptions) -> Self {
-        Self { options, routes: Routes::new(options.limits), reports: Vec::new(), readings: None, each: None }
+        let ledger = Ledger::new(options.limits.memory_bytes);
+        let routes = Routes::new(options.limits, &ledger);
+        let reports_held = Held::new(&ledger);
+        Self { options, ledger, routes, reports: Vec::new(), reports_held, each: None }
     }
 
     fn feed(
         &mut self,
         name: Arc<str>,
         mut input: Input<'_>,
-        bytes_total: Option<u64>,
         more: bool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LoadError> {
@@ -252,10 +276,11 @@ impl<'a> Loader<'a> {
             Selection::Peers(names) => Some(Wanted::Named(names.clone())),
             Selection::Best => Some(Wanted::All),
         };
-        if let (Some(readings), Some(_)) = (self.readings, &settled) {
+        let (readings, bytes_total) = (input.readings(), input.bytes_total());
+        if let (Some(readings), Some(_)) = (&readings, &settled) {
             readings.once();
         }
-        let mut pass = self.pass(&name, settled, bytes_total);
+        let mut pass = Pass { readings, ..self.pass(&name, settled, bytes_total) };
         if let Err(error) = pass.run(&mut input, progress) {
             return Err(match input.overflow() {
                 Some(limit_bytes) if error.io_error().is_some() => {
@@ -264,9 +289,10 @@ impl<'a> Loader<'a> {
                 _ => error,
             });
         }
-        let mut report = pass.report;
-        if pass.counting && !pass.tally.is_empty() {
-            let wanted = pass.tally.most();
+        let mut outcome = pass.outcome();
+        if outcome.counted {
+            let wanted = outcome.tally.most();
+            drop(outcome);
             if let Some(limit_bytes) = input.overflow() {
                 return Err(LoadError::new(&name, LoadErrorKind::TooLongToReadTwice { limit_bytes }));
             }
@@ -274,10 +300,9 @@ impl<'a> Loader<'a> {
             let mut again = input.again().map_err(read)?;
             let mut pass = self.pass(&name, Some(wanted), bytes_total);
             pass.run(&mut again, progress)?;
-            report = pass.finish();
-        } else {
-            report.peers = pass.tally.finish(&pass.wanted);
+            outcome = pass.outcome();
         }
+        let mut report = outcome.finish(&mut self.reports_held)?;
         let ended = self.routes.end_feed(more, &mut report);
         ended.map_err(|refusal| LoadError::new(&name, refusal.at(Place::End)))?;
         self.reports.push(report);
@@ -293,24 +318,26 @@ impl<'a> Loader<'a> {
     ) -> Result<Report, LoadError> {
         let mut pass = self.pass(&name, None, bytes_total);
         pass.run(input, progress)?;
-        let wanted = pass.tally.most();
-        pass.wanted = wanted;
-        Ok(pass.finish())
+        let mut outcome = pass.outcome();
+        outcome.wanted = outcome.tally.most();
+        outcome.finish(&mut self.reports_held)
     }
 
     /// A reading; one that only counts where it is not settled whose routes are wanted.
     fn pass(&mut self, name: &Arc<str>, settled: Option<Wanted>, bytes_total: Option<u64>) -> Pass<'a, '_> {
         Pass {
             options: self.options,
+            ledger: self.ledger.clone(),
             routes: &mut self.routes,
             each: self.each.as_deref_mut().map(|each| each as Each<'_>),
             report: Report::new(Arc::clone(name)),
             counting: settled.is_none(),
             wanted: settled.unwrap_or(Wanted::Nobody),
-            tally: Tally::default(),
+            tally: Tally::new(&self.ledger),
             peers: None,
-            readings: self.readings,
+            readings: None,
             bytes_total,
+            steps: 0,
         }
     }
 
@@ -318,10 +345,9 @@ impl<'a> Loader<'a> {
         mut self,
         name: Arc<str>,
         input: Input<'_>,
-        bytes_total: Option<u64>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Report, LoadError> {
-        self.feed(name, input, bytes_total, false, progress)?;
+        self.feed(name, input, false, progress)?;
         self.check_names()?;
         Ok(self.reports.remove(0))
     }
@@ -340,13 +366,11 @@ impl<'a> Loader<'a> {
 
     fn finish(mut self) -> Result<Table, LoadError> {
         self.check_names()?;
-        let name = Arc::clone(&self.reports[0].name);
-        let (ribs, next_hops) =
-            self.routes.finish().map_err(|refusal| LoadError::new(&name, refusal.at(Place::End)))?;
+        let (v4, v6, next_hops) = self.routes.finish();
         for report in &mut self.reports {
-            report.routes_v4 = ribs.v4.len() as u64;
-            report.routes_v6 = ribs.v6.len() as u64;
+            report.routes_v4 = v4.len() as u64;
+            report.routes_v6 = v6.len() as u64;
         }
-        Ok(Table { v4: ribs.v4, v6: ribs.v6, next_hops, reports: self.reports })
+        Ok(Table { v4, v6, next_hops, reports: self.reports })
     }
 }

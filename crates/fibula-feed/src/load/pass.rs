@@ -3,28 +3,34 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::blocks::{self, Decoded, Framer};
+use super::blocks::{self, Batch, Decoder};
 use super::choice::{Tally, Wanted, slot};
 use super::error::{LoadError, LoadErrorKind, Place};
+use super::framer::Framer;
 use super::input::Readings;
 use super::lines::{Line, Lines, MAX_LINE_BYTES};
 use super::peek::Peeked;
 use super::report::{BadLine, Content, Report, Truncation};
 use super::routes::{Refusal, Routes};
-use super::{Each, LoadOptions, Progress};
-use crate::compression::{Decompressor, Fault};
+use super::{Each, LoadOptions, MAX_UNSETTLED_BYTES, Progress};
+use crate::compression::{Decompressor, Fault, OtherForm};
 use crate::event::{Action, Announcement, Event, Time};
+use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
 use crate::text::{self, Entry, LineError, LineErrorKind};
 
 /// Text between two calls of the progress function.
 const PROGRESS_BYTES: u64 = 256 << 10;
 
+/// Lines, blank ones and comments apart, by which a text is judged: where more than half are no routes it is refused.
+const JUDGED_LINES: u64 = 1000;
+
 type Source<'a> = Peeked<&'a mut dyn Read>;
 
 /// One reading of a feed.
 pub(super) struct Pass<'a, 'b> {
     pub(super) options: &'a LoadOptions,
+    pub(super) ledger: Ledger,
     pub(super) routes: &'b mut Routes,
     pub(super) each: Option<Each<'b>>,
     pub(super) report: Report,
@@ -34,8 +40,33 @@ pub(super) struct Pass<'a, 'b> {
     pub(super) tally: Tally,
     /// Whether the lines of a text have peers; none before the first that says something.
     pub(super) peers: Option<bool>,
-    pub(super) readings: Option<&'a Readings>,
+    pub(super) readings: Option<Arc<Readings>>,
     pub(super) bytes_total: Option<u64>,
+    /// What finding and counting took so far: places, bytes and peers that were looked at.
+    pub(super) steps: u64,
+}
+
+/// What a reading gave.
+pub(super) struct Outcome {
+    pub(super) report: Report,
+    pub(super) tally: Tally,
+    pub(super) wanted: Wanted,
+    /// Whether there are peers that were only counted.
+    pub(super) counted: bool,
+    /// See [`Pass::steps`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests bound it by the length of the file"))]
+    pub(super) steps: u64,
+}
+
+impl Outcome {
+    /// The report, with what the peers said; `held` takes the charge for that.
+    pub(super) fn finish(self, held: &mut Held) -> Result<Report, LoadError> {
+        let Self { mut report, tally, wanted, .. } = self;
+        let peers = tally.finish(&wanted, held);
+        let failed = |error| LoadError::new(&report.name, Refusal::Memory(error).at(Place::End));
+        report.peers = peers.map_err(failed)?;
+        Ok(report)
+    }
 }
 
 impl Pass<'_, '_> {
@@ -44,25 +75,32 @@ impl Pass<'_, '_> {
         input: &mut dyn Read,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LoadError> {
-        let input =
-            Decompressor::new(input).map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?;
-        self.report.compression = input.compression();
+        let input = Decompressor::charged(input, &self.ledger)
+            .map_err(|error| self.error(LoadErrorKind::Read { bytes: 0, error }))?;
+        let compression = input.compression();
+        self.report.compression = compression;
         let input = Peeked::new(input);
-        if mrt::is_mrt(input.head()) {
-            self.report.content = Content::Mrt;
-            self.settle(self.counting);
+        // Four bytes of another form may be the time of an MRT record: what looks like a record comes first.
+        if mrt::begins_with_header(input.head()) {
+            self.mrt(input, progress)
+        } else if let Some(form) = OtherForm::recognise(input.head()) {
+            Err(self.error(LoadErrorKind::OtherForm { compression, form }))
+        } else if mrt::is_mrt(input.head()) {
             self.mrt(input, progress)
         } else {
             self.text(input, progress)
         }
     }
 
-    pub(super) fn finish(mut self) -> Report {
-        self.report.peers = self.tally.finish(&self.wanted);
-        self.report
+    /// What the reading gave.
+    pub(super) fn outcome(self) -> Outcome {
+        let Self { report, tally, wanted, counting, steps, .. } = self;
+        Outcome { counted: counting && !tally.is_empty(), report, tally, wanted, steps }
     }
 
     fn mrt(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        self.report.content = Content::Mrt;
+        self.settle(self.counting);
         let (threads, family) = (self.options.threads, self.options.family);
         let (counting, bytes_total) = (self.counting, self.bytes_total);
         let mut tell = |framer: &Framer<Source<'_>>| {
@@ -71,21 +109,32 @@ impl Pass<'_, '_> {
         };
         let wanted = self.wanted.clone();
         let mut framer = Framer::new(input);
-        let decode = |block| blocks::decode(block, &wanted, family);
-        let outcome = blocks::run(&mut framer, threads, decode, |decoded| self.take(decoded), &mut tell);
+        let decoder = Decoder { wanted: &wanted, family, attributes: self.each.is_some() };
+        let outcome = blocks::run(&mut framer, threads, &decoder, |batch| self.take(batch), &mut tell);
         outcome.map_err(|error| self.error(LoadErrorKind::Threads(error)))??;
         tell(&framer);
         self.report.lines = framer.records();
+        self.steps += framer.steps();
+        if framer.is_unsettled() {
+            return Err(self.error(LoadErrorKind::Unsettled { bytes: MAX_UNSETTLED_BYTES }));
+        }
         match framer.take_failure() {
             Some(error) => self.fault(framer.input().inner(), error),
             None => Ok(()),
         }
     }
 
-    /// What a block of an MRT file says.
-    fn take(&mut self, decoded: Decoded) -> Result<(), LoadError> {
-        let Decoded { offset, events, faults, skipped, peers } = decoded;
-        self.tally.join(&peers);
+    /// Some of what a block of an MRT file says.
+    fn take(&mut self, batch: Batch) -> Result<(), LoadError> {
+        let Batch { offset, events, faults, skipped, counts, listed, steps } = batch;
+        let listed = listed.iter().flat_map(|table| table.peers());
+        self.steps += steps + counts.len() as u64;
+        let mut counted = counts.iter().try_for_each(|counts| self.tally.add(counts));
+        for &peer in listed {
+            self.steps += 1;
+            counted = counted.and_then(|()| self.tally.of(peer).map(|_| ()));
+        }
+        counted.map_err(|error| self.error(Refusal::Memory(error).at(Place::Byte(offset))))?;
         for (kind, count) in skipped {
             self.report.skip(kind, count);
         }
@@ -100,15 +149,24 @@ impl Pass<'_, '_> {
 
     fn text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         let mut lines = Lines::new(input);
+        lines.give_up_at(MAX_UNSETTLED_BYTES);
         let mut due = PROGRESS_BYTES;
         loop {
             match lines.next() {
                 Ok(None) => break,
-                Ok(Some(line)) => self.line(&line)?,
+                Ok(Some(line)) => {
+                    self.line(&line)?;
+                    if self.peers.is_some() {
+                        lines.give_up_at(u64::MAX);
+                    }
+                }
                 Err(error) => {
                     self.fault(lines.input().inner(), error)?;
                     break;
                 }
+            }
+            if self.judged_lines() == JUDGED_LINES {
+                self.judge()?;
             }
             if lines.bytes_read() >= due {
                 due = lines.bytes_read() + PROGRESS_BYTES;
@@ -116,14 +174,32 @@ impl Pass<'_, '_> {
             }
         }
         progress(self.progress(lines.input()));
-        Ok(())
+        if self.peers.is_none() && lines.gave_up() {
+            return Err(self.error(LoadErrorKind::Unsettled { bytes: MAX_UNSETTLED_BYTES }));
+        }
+        if self.judged_lines() < JUDGED_LINES { self.judge() } else { Ok(()) }
+    }
+
+    /// Lines so far, blank ones and comments apart.
+    fn judged_lines(&self) -> u64 {
+        self.report.lines - self.report.comments
+    }
+
+    /// Refuses a text most of whose lines are no routes.
+    fn judge(&self) -> Result<(), LoadError> {
+        let (bad, lines) = (self.report.bad_lines, self.judged_lines());
+        if bad <= lines / 2 {
+            return Ok(());
+        }
+        let first = self.report.first_bad.first().cloned();
+        Err(self.error(LoadErrorKind::NoRoutes { bad, lines, first }))
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<(), LoadError> {
         self.report.lines += 1;
         let (text, said) = match *line {
             Line::Whole(mut text) => {
-                // Editors of some systems put a byte order mark in front.
+                // Editors of some systems write a byte order mark first.
                 if self.report.lines == 1 {
                     text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
                 }
@@ -148,7 +224,7 @@ impl Pass<'_, '_> {
 
     /// Tells a stream whether it will be read again.
     fn settle(&self, again: bool) {
-        match self.readings {
+        match &self.readings {
             Some(readings) if again => readings.twice(),
             Some(readings) => readings.once(),
             None => {}
@@ -197,7 +273,13 @@ impl Pass<'_, '_> {
             return Ok(Err(error));
         }
         let Some(peer) = event.peer else { return Ok(Ok(())) };
-        let counts = self.tally.of(peer);
+        let counts = match self.tally.of(peer) {
+            Ok(counts) => counts,
+            Err(error) => {
+                let place = Place::Line(self.report.lines);
+                return Err(LoadError::new(&self.report.name, Refusal::Memory(error).at(place)));
+            }
+        };
         let family = match &event.action {
             Action::Announce(route) => {
                 let family = route.path.prefix.family();
@@ -260,6 +342,7 @@ impl Pass<'_, '_> {
         let bytes = input.bytes_read();
         let damage = match input.fault() {
             Fault::Input => return Err(self.error(LoadErrorKind::Read { bytes, error })),
+            Fault::TooLarge => return Err(self.error(LoadErrorKind::Window(error))),
             Fault::EndsEarly => None,
             Fault::Damaged => Some(error),
         };

@@ -9,13 +9,13 @@ pub(super) struct Peeked<R> {
     head: Vec<u8>,
     /// Bytes of the head that were read.
     read: usize,
-    /// What ended the look ahead, if it was an error: it comes behind the head.
+    /// What ended the look ahead, if it was an error: it comes after the head.
     pending: Option<io::Error>,
     inner: Decompressor<R>,
 }
 
 impl<R: Read> Peeked<R> {
-    /// Enough to find a record behind damage that the file begins with.
+    /// Enough to find a record after damage that the file begins with.
     const HEAD_BYTES: usize = 64 << 10;
 
     pub(super) fn new(mut inner: Decompressor<R>) -> Self {

@@ -216,7 +216,7 @@ fn a_stream_that_must_be_read_twice_is_kept_up_to_the_limit() {
     }
     let error =
         load_bytes(&bytes, &LoadOptions { limits: limits(200_000), ..LoadOptions::default() }).unwrap_err();
-    assert!(error.to_string().starts_with("x: which peer has most routes shows at the end"), "{error}");
+    assert!(error.to_string().starts_with("x: to find the peer with most routes"), "{error}");
     // Where the peer is named nothing is kept.
     let error =
         load_bytes(&bytes, &LoadOptions { limits: limits(200_000), ..options(named(&[ONE])) }).unwrap_err();
@@ -237,11 +237,17 @@ fn damaged_files_say_what_was_lost() {
     let bytes = dump();
     let whole = load_bytes(&bytes, &options(Selection::Best)).unwrap();
     for cut in 0..bytes.len() {
-        let table = load_bytes(&bytes[..cut], &options(Selection::Best)).unwrap();
+        let table = match load_bytes(&bytes[..cut], &options(Selection::Best)) {
+            Ok(table) => table,
+            // What is shorter than a header is too short to be taken for MRT.
+            Err(error) => {
+                assert!(cut < 12 && error.to_string().contains("not a routing table"), "{cut} {error}");
+                continue;
+            }
+        };
         let kept = print(&table);
         assert!(kept.lines().all(|line| print(&whole).contains(line)));
         let report = table.report();
-        // What is shorter than a header is too short to be taken for MRT.
         if report.content == Content::Mrt {
             let ended = report.faults.iter().find(|fault| fault.is_end());
             assert_eq!(ended.is_none(), report.lost_bytes == 0);

@@ -2,19 +2,18 @@
 //!
 //! Routes of table dumps meet in one table of candidates, where the better of two for a prefix stays. Announcements and
 //! withdrawals are kept by peer and path, as a withdrawal brings back the second best, and join the candidates when the
-//! feed has ended. Plain tables, which name no peers, are taken as they stand, the last of repeated lines counting.
+//! feed has ended. Plain tables, which name no peers, are taken as they are, the last of repeated lines counting.
 
 use core::cmp::Reverse;
-use std::collections::HashMap;
 use std::io;
 
 use fibula::memory::{Limits, OutOfMemory};
-use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route};
-use fibula::rib::{Rib, RibError};
-use indexmap::IndexSet;
+use fibula::net::{IpPrefix, Key, NextHop, Route};
+use fibula::rib::Rib;
 
 use super::report::Report;
 use crate::event::{Action, Announcement, Event, Path, Peer};
+use crate::ledger::{Held, Ledger, Map, Set};
 use crate::next_hops::{Label, NextHops, NextHopsError};
 
 /// Why a route was not taken.
@@ -24,13 +23,13 @@ pub(super) enum Refusal {
     NextHops(NextHopsError),
     /// Updates to a table dump of several paths a prefix, of which only the best is known.
     Mixed,
-    /// Who was told does not want to hear more.
+    /// The callback that was told of events stopped.
     Stopped(io::Error),
 }
 
-impl From<RibError> for Refusal {
-    fn from(error: RibError) -> Self {
-        Self::Memory(error.out_of_memory())
+impl From<OutOfMemory> for Refusal {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
     }
 }
 
@@ -40,23 +39,42 @@ impl From<NextHopsError> for Refusal {
     }
 }
 
-/// The tables of both families.
-#[derive(Debug, Clone)]
+/// The tables of both families, charged to one ledger.
+#[derive(Debug)]
 pub(super) struct Ribs {
     pub(super) v4: Rib<u32>,
     pub(super) v6: Rib<u128>,
+    limits: Limits,
+    held: Held,
 }
 
 impl Ribs {
-    fn new(limits: Limits) -> Self {
-        Self { v4: Rib::new(limits), v6: Rib::new(limits) }
+    fn new(limits: Limits, ledger: &Ledger) -> Self {
+        Self { v4: Rib::new(limits), v6: Rib::new(limits), limits, held: Held::new(ledger) }
     }
 
-    fn insert(&mut self, prefix: IpPrefix, next_hop: NextHop) -> Result<Option<NextHop>, RibError> {
+    fn insert(&mut self, prefix: IpPrefix, next_hop: NextHop) -> Result<Option<NextHop>, OutOfMemory> {
         match prefix {
-            IpPrefix::V4(prefix) => self.v4.insert(Route::new(prefix, next_hop)),
-            IpPrefix::V6(prefix) => self.v6.insert(Route::new(prefix, next_hop)),
+            IpPrefix::V4(prefix) => {
+                insert(&mut self.v4, Route::new(prefix, next_hop), self.limits, &mut self.held)
+            }
+            IpPrefix::V6(prefix) => {
+                insert(&mut self.v6, Route::new(prefix, next_hop), self.limits, &mut self.held)
+            }
         }
+    }
+
+    /// Replaces all next hops, in place.
+    fn relabel(&mut self, label: impl Fn(NextHop) -> NextHop) {
+        self.v4.map_next_hops(|route| label(route.next_hop));
+        self.v6.map_next_hops(|route| label(route.next_hop));
+    }
+
+    /// As tables with the user's limits.
+    fn finish(mut self) -> (Rib<u32>, Rib<u128>) {
+        self.v4.set_limits(self.limits);
+        self.v6.set_limits(self.limits);
+        (self.v4, self.v6)
     }
 
     fn is_empty(&self) -> bool {
@@ -70,11 +88,34 @@ impl Ribs {
     }
 }
 
+/// Inserts the route; the table may grow into what the ledger has left.
+fn insert<K: Key>(
+    rib: &mut Rib<K>,
+    route: Route<K>,
+    limits: Limits,
+    held: &mut Held,
+) -> Result<Option<NextHop>, OutOfMemory> {
+    let Some(free_bytes) = held.ledger().free_bytes() else {
+        return rib.insert(route).map_err(|error| error.out_of_memory());
+    };
+    let before = rib.memory().held_bytes();
+    rib.set_limits(Limits { memory_bytes: Some(before + free_bytes), ..limits });
+    let inserted = rib.insert(route).map_err(|error| {
+        let used_bytes = held.ledger().used_bytes();
+        OutOfMemory { used_bytes, limit_bytes: limits.memory_bytes, ..error.out_of_memory() }
+    })?;
+    let after = rib.memory().held_bytes();
+    if after != before {
+        held.set(held.bytes() + after - before)?;
+    }
+    Ok(inserted)
+}
+
 /// A route as it competes for its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Candidate {
     label: NextHop,
-    /// None is behind all lengths.
+    /// None comes after all lengths.
     path_len: Option<u32>,
     source: u32,
     /// The number of the feed.
@@ -82,19 +123,17 @@ struct Candidate {
     path_id: Option<u32>,
 }
 
-impl Candidate {
-    /// Bytes of one that is held: itself and its hash in a vector that may be half empty, its place in a hash table.
-    const HELD_BYTES: usize = 2 * (size_of::<Self>() + size_of::<u64>()) + 24;
-}
-
 /// All that was taken from the feeds so far.
 #[derive(Debug)]
 pub(super) struct Routes {
     limits: Limits,
+    ledger: Ledger,
     pub(super) next_hops: NextHops,
-    /// Who announces; none for tables that name nobody.
-    sources: IndexSet<Option<Peer>>,
-    candidates: IndexSet<Candidate>,
+    /// The charge for the next hops.
+    next_hops_held: Held,
+    /// The peers that announce; none for tables that name no peers.
+    sources: Set<Option<Peer>>,
+    candidates: Set<Candidate>,
     /// By prefix, the best candidate of the feeds that ended.
     merged: Ribs,
     /// By prefix, the best candidate among the table dumps of the present feed.
@@ -104,30 +143,27 @@ pub(super) struct Routes {
     /// Plain tables: labels.
     plain: Ribs,
     /// Announced and not withdrawn, by source.
-    announced: HashMap<u32, Announced>,
-    announced_bytes: usize,
+    announced: Map<u32, Announced>,
     feed: u32,
 }
 
 /// What a source has announced and not withdrawn: candidates by path.
-type Announced = HashMap<Path, u32>;
-
-/// A path in a hash table that may be half empty.
-const PATH_BYTES: usize = 2 * (size_of::<Path>() + size_of::<u32>() + 1);
+type Announced = Map<Path, u32>;
 
 impl Routes {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, ledger: &Ledger) -> Self {
         Self {
             limits,
+            ledger: ledger.clone(),
             next_hops: NextHops::new(limits),
-            sources: IndexSet::new(),
-            candidates: IndexSet::new(),
-            merged: Ribs::new(limits),
-            dumped: Ribs::new(limits),
+            next_hops_held: Held::new(ledger),
+            sources: Set::new(ledger),
+            candidates: Set::new(ledger),
+            merged: Ribs::new(limits, ledger),
+            dumped: Ribs::new(limits, ledger),
             contested: false,
-            plain: Ribs::new(limits),
-            announced: HashMap::new(),
-            announced_bytes: 0,
+            plain: Ribs::new(limits, ledger),
+            announced: Map::new(ledger),
             feed: 0,
         }
     }
@@ -139,7 +175,7 @@ impl Routes {
         label: Label,
         report: &mut Report,
     ) -> Result<(), Refusal> {
-        let label = self.next_hops.intern(label)?;
+        let label = self.label(label)?;
         if let Some(before) = self.plain.insert(prefix, label)? {
             report.repeated += 1;
             report.repeated_changed += u64::from(before != label);
@@ -149,7 +185,7 @@ impl Routes {
 
     /// What a peer said.
     pub(super) fn event(&mut self, event: Event, report: &mut Report) -> Result<(), Refusal> {
-        let source = self.source(event.peer);
+        let source = self.source(event.peer)?;
         match event.action {
             Action::Announce(route) if route.dumped => {
                 let candidate = self.candidate(source, &route)?;
@@ -160,8 +196,7 @@ impl Routes {
             Action::SessionEnd => {
                 self.seed()?;
                 report.sessions_ended += 1;
-                let ended = self.announced.remove(&source);
-                self.announced_bytes -= ended.map_or(0, |ended| ended.len() * PATH_BYTES);
+                self.announced.remove(&source);
                 Ok(())
             }
             Action::Nothing => Ok(()),
@@ -171,80 +206,74 @@ impl Routes {
     fn announce(&mut self, source: u32, route: Announcement, report: &mut Report) -> Result<(), Refusal> {
         self.seed()?;
         let candidate = self.candidate(source, &route)?;
-        self.hold(PATH_BYTES)?;
-        if let Some(before) = self.announced.entry(source).or_default().insert(route.path, candidate) {
-            self.announced_bytes -= PATH_BYTES;
+        if let Some(before) = self.hold(source, route.path, candidate)? {
             report.repeated += 1;
-            report.repeated_changed += u64::from(self.label(before) != self.label(candidate));
+            report.repeated_changed += u64::from(self.label_of(before) != self.label_of(candidate));
         }
         Ok(())
     }
 
     fn withdraw(&mut self, source: u32, path: Path, report: &mut Report) -> Result<(), Refusal> {
         self.seed()?;
-        let removed = self.announced.get_mut(&source).and_then(|announced| announced.remove(&path));
-        self.announced_bytes -= if removed.is_some() { PATH_BYTES } else { 0 };
+        let announced = self.announced.get_mut(&source);
+        let removed = announced.and_then(|announced| announced.remove(&path));
         report.withdrawn_absent += u64::from(removed.is_none());
         Ok(())
     }
 
-    fn source(&mut self, peer: Option<Peer>) -> u32 {
+    /// Notes what the source has announced; what it had announced of the path before.
+    fn hold(&mut self, source: u32, path: Path, candidate: u32) -> Result<Option<u32>, OutOfMemory> {
+        let ledger = &self.ledger;
+        let announced = self.announced.get_or_insert_with(source, || Announced::new(ledger))?;
+        announced.insert(path, candidate)
+    }
+
+    fn source(&mut self, peer: Option<Peer>) -> Result<u32, OutOfMemory> {
         // A feed of 2^32 peers does not end in a lifetime.
-        self.sources.insert_full(peer).0 as u32
+        Ok(self.sources.insert(peer)? as u32)
     }
 
     fn candidate(&mut self, source: u32, route: &Announcement) -> Result<u32, Refusal> {
         let label = match self.next_hops.get(&route.next_hop) {
             Some(label) => label,
-            None => self.next_hops.intern(route.next_hop.clone())?,
+            None => self.label(route.next_hop.clone())?,
         };
         let Announcement { path_len, path, .. } = *route;
         self.intern(Candidate { label, path_len, source, feed: self.feed, path_id: path.id })
     }
 
+    /// The number of the label, which may take what the ledger has left.
+    fn label(&mut self, label: Label) -> Result<NextHop, Refusal> {
+        let used_bytes = self.next_hops.used_bytes();
+        self.next_hops.set_limit(self.ledger.free_bytes().map(|free| used_bytes + free));
+        let limit_bytes = self.ledger.limit_bytes();
+        let number = self.next_hops.intern(label).map_err(|error| error.with_limit(limit_bytes))?;
+        self.next_hops_held.set(self.next_hops.used_bytes())?;
+        Ok(number)
+    }
+
     fn intern(&mut self, candidate: Candidate) -> Result<u32, Refusal> {
-        if let Some(index) = self.candidates.get_index_of(&candidate) {
-            return Ok(index as u32);
-        }
-        let used_bytes = self.candidates.len() * Candidate::HELD_BYTES;
-        self.within(used_bytes, Candidate::HELD_BYTES)?;
+        let index = self.candidates.insert(candidate)?;
         // Ids of next hops count from 1, and the last of 32 bits has no successor.
-        let index = self.candidates.insert_full(candidate).0;
         match u32::try_from(index + 1) {
             Ok(_) => Ok(index as u32),
-            Err(_) => Err(self.out_of_memory(used_bytes, usize::MAX)),
-        }
-    }
-
-    fn hold(&mut self, bytes: usize) -> Result<(), Refusal> {
-        self.within(self.announced_bytes, bytes)?;
-        self.announced_bytes += bytes;
-        Ok(())
-    }
-
-    fn within(&self, used_bytes: usize, wanted_bytes: usize) -> Result<(), Refusal> {
-        match self.limits.memory_bytes {
-            Some(limit) if used_bytes + wanted_bytes > limit => {
-                Err(self.out_of_memory(used_bytes, wanted_bytes))
+            Err(_) => {
+                let used_bytes = self.ledger.used_bytes();
+                let limit_bytes = self.limits.memory_bytes;
+                Err(OutOfMemory { wanted_bytes: usize::MAX, used_bytes, limit_bytes }.into())
             }
-            _ => Ok(()),
         }
     }
 
-    fn out_of_memory(&self, used_bytes: usize, wanted_bytes: usize) -> Refusal {
-        let limit_bytes = self.limits.memory_bytes;
-        Refusal::Memory(OutOfMemory { wanted_bytes, used_bytes, limit_bytes })
-    }
-
-    fn label(&self, candidate: u32) -> NextHop {
-        self.candidates[candidate as usize].label
+    fn label_of(&self, candidate: u32) -> NextHop {
+        self.candidates.get(candidate as usize).label
     }
 
     /// Puts the candidate in for the prefix, unless a better one is there. One of the same peer and path takes the
     /// place of the other.
     fn compete(&mut self, prefix: IpPrefix, candidate: u32, report: &mut Report) -> Result<(), Refusal> {
         let Some(before) = self.dumped.insert(prefix, id(candidate))? else { return Ok(()) };
-        let [old, new] = [index(before), candidate].map(|index| self.candidates[index as usize]);
+        let [old, new] = [index(before), candidate].map(|index| *self.candidates.get(index as usize));
         if (old.source, old.path_id) == (new.source, new.path_id) {
             report.repeated += 1;
             report.repeated_changed += u64::from(old.label != new.label);
@@ -261,7 +290,7 @@ impl Routes {
     /// What is smaller is better: the shortest AS path, unknown ones last; the lowest peer address, unnamed ones last;
     /// the earliest feed; the lowest path identifier.
     fn rank(&self, candidate: &Candidate) -> impl Ord + use<> {
-        let peer = self.sources[candidate.source as usize];
+        let peer = *self.sources.get(candidate.source as usize);
         (
             Reverse(candidate.path_len.map(Reverse)),
             Reverse(peer.map(Reverse)),
@@ -270,7 +299,7 @@ impl Routes {
         )
     }
 
-    /// Before the first update: what a table dump in front of it has is as good as announced.
+    /// Before the first update: what a table dump before it has is as good as announced.
     fn seed(&mut self) -> Result<(), Refusal> {
         if self.dumped.is_empty() {
             return Ok(());
@@ -280,23 +309,24 @@ impl Routes {
         }
         for (prefix, before) in self.take(|routes| &mut routes.dumped).iter() {
             let candidate = index(before);
-            let Candidate { source, path_id, .. } = self.candidates[candidate as usize];
-            self.hold(PATH_BYTES)?;
-            self.announced.entry(source).or_default().insert(Path { prefix, id: path_id }, candidate);
+            let Candidate { source, path_id, .. } = *self.candidates.get(candidate as usize);
+            self.hold(source, Path { prefix, id: path_id }, candidate)?;
         }
         Ok(())
     }
 
-    /// The feed has ended: what stands announced joins the candidates.
+    /// The feed has ended: what is still announced joins the candidates.
     pub(super) fn end_feed(&mut self, more: bool, report: &mut Report) -> Result<(), Refusal> {
-        for (_, announced) in core::mem::take(&mut self.announced) {
-            for (path, candidate) in announced {
+        let announced = core::mem::replace(&mut self.announced, Map::new(&self.ledger));
+        let (sources, _held) = announced.into_entries();
+        for (_, announced) in sources {
+            let (paths, _held) = announced.into_entries();
+            for (path, candidate) in paths {
                 self.compete(path.prefix, candidate, report)?;
             }
         }
-        self.announced_bytes = 0;
         if (more || self.feed > 0) && !self.plain.is_empty() {
-            let source = self.source(None);
+            let source = self.source(None)?;
             for (prefix, label) in self.take(|routes| &mut routes.plain).iter() {
                 let feed = self.feed;
                 let candidate =
@@ -310,9 +340,9 @@ impl Routes {
         Ok(())
     }
 
-    /// What stood in one of the tables, which is empty then.
+    /// What was in one of the tables, which is empty then.
     fn take(&mut self, of: impl Fn(&mut Self) -> &mut Ribs) -> Ribs {
-        let empty = Ribs::new(self.limits);
+        let empty = Ribs::new(self.limits, &self.ledger);
         core::mem::replace(of(self), empty)
     }
 
@@ -326,7 +356,8 @@ impl Routes {
         for (prefix, new) in dumped.iter() {
             let Some(old) = self.merged.insert(prefix, new)? else { continue };
             report.outrivalled += 1;
-            let [old_rank, new_rank] = [old, new].map(|at| self.rank(&self.candidates[index(at) as usize]));
+            let [old_rank, new_rank] =
+                [old, new].map(|at| self.rank(self.candidates.get(index(at) as usize)));
             if old_rank <= new_rank {
                 self.merged.insert(prefix, old)?;
             }
@@ -334,33 +365,22 @@ impl Routes {
         Ok(())
     }
 
-    /// The table, with labels in place of candidates.
-    pub(super) fn finish(self) -> Result<(Ribs, NextHops), Refusal> {
-        let Self { plain, merged, candidates, limits, next_hops, .. } = self;
-        if merged.is_empty() {
-            return Ok((plain, next_hops));
-        }
-        let label = |before: NextHop| candidates[index(before) as usize].label;
-        let v4 = relabel(merged.v4, limits, label)?;
-        let v6 = relabel(merged.v6, limits, label)?;
-        Ok((Ribs { v4, v6 }, next_hops))
+    /// The tables, with labels in place of candidates.
+    pub(super) fn finish(self) -> (Rib<u32>, Rib<u128>, NextHops) {
+        let Self { plain, mut merged, candidates, limits, mut next_hops, .. } = self;
+        next_hops.set_limit(limits.memory_bytes);
+        let ribs = if merged.is_empty() {
+            plain
+        } else {
+            merged.relabel(|before| candidates.get(index(before) as usize).label);
+            merged
+        };
+        let (v4, v6) = ribs.finish();
+        (v4, v6, next_hops)
     }
 }
 
-fn relabel<K: Key>(
-    rib: Rib<K>,
-    limits: Limits,
-    label: impl Fn(NextHop) -> NextHop,
-) -> Result<Rib<K>, RibError> {
-    let mut labelled = Rib::new(limits);
-    for route in rib.iter() {
-        let prefix: Prefix<K> = route.prefix;
-        labelled.insert(Route::new(prefix, label(route.next_hop)))?;
-    }
-    Ok(labelled)
-}
-
-/// Candidates stand in tables of next hops, whose ids count from 1.
+/// Tables hold candidates in place of next hops, whose ids count from 1.
 fn id(candidate: u32) -> NextHop {
     NextHop::new(candidate + 1).expect("not the last of 32 bits")
 }

@@ -10,13 +10,13 @@ pub const MAX_RECORD_BYTES: usize = 4 << 20;
 /// The common header of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// When the record was written; the microseconds of the extended kinds stand in their bodies.
+    /// When the record was written; the microseconds of the extended kinds are in their bodies.
     pub time: Time,
     /// The kind of the record.
     pub kind: u16,
     /// What it is among its kind.
     pub subtype: u16,
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub len: u32,
 }
 
@@ -35,15 +35,19 @@ impl Header {
         Some(Self { time, kind: u16_at(4), subtype: u16_at(6), len: u32_at(8) })
     }
 
-    /// Length of the record, its header included; `usize::MAX` where that is beyond an address space of 32 bits.
+    /// Length of the record, its header included; `usize::MAX` where that exceeds an address space of 32 bits.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         Self::BYTES.saturating_add(self.len as usize)
     }
 
-    /// Whether it looks like a header and not like other bytes: a kind that exists, of a length that can be.
+    /// Whether it looks like a header and not like other bytes: a kind that exists, of a length that can be. Twelve
+    /// zeros, which fill files and devices, are no header.
     #[must_use]
     pub fn is_plausible(&self) -> bool {
+        if self.kind == 0 && self.len == 0 && self.time.seconds == 0 {
+            return false;
+        }
         let known = match KINDS.iter().find(|kind| kind.number == self.kind) {
             Some(kind) => self.subtype < kind.subtypes,
             None => Skipped::record(self.kind).is_some() && self.subtype < 64,
@@ -73,16 +77,23 @@ pub enum Frame {
 impl Frame {
     /// What `bytes` begin with. `last` says that no more bytes follow them.
     ///
-    /// A record is believed when the one behind it looks like one, or nothing is behind it. Where that is not so, the
-    /// next place is looked for at which two records follow each other.
+    /// A record is believed when another record or the end of the file follows it. Where that is not so, the next place
+    /// is looked for at which two records follow each other.
     #[must_use]
     pub fn next(bytes: &[u8], last: bool) -> Self {
+        Self::counted(bytes, last, &mut 0)
+    }
+
+    /// As [`next`](Self::next); adds the places that were looked at to `steps`.
+    pub(crate) fn counted(bytes: &[u8], last: bool, steps: &mut u64) -> Self {
+        *steps += 1;
+        let mut resume = |cut: bool| resume(bytes, last, cut, steps);
         match believed(bytes, last) {
             Belief::Yes(header) => Self::Record(header),
             Belief::Unsure if !last => Self::More,
-            Belief::Unsure => resume(bytes, last, true).map_or(Self::Cut, Self::Lost),
-            Belief::No(header) => match (resume(bytes, last, false), header) {
-                // The damage is behind this record, as far as can be told.
+            Belief::Unsure => resume(true).map_or(Self::Cut, Self::Lost),
+            Belief::No(header) => match (resume(false), header) {
+                // The damage follows this record, as far as can be told.
                 (Some(at), Some(header)) if at >= header.record_bytes() => Self::Record(header),
                 (Some(at), _) => Self::Lost(at),
                 (None, _) if !last && bytes.len() <= MAX_RECORD_BYTES => Self::More,
@@ -108,35 +119,43 @@ fn believed(bytes: &[u8], last: bool) -> Belief {
     if !header.is_plausible() {
         return Belief::No(None);
     }
-    let Some(behind) = bytes.get(header.record_bytes()..) else { return Belief::Unsure };
-    match Header::read(behind) {
+    let Some(rest) = bytes.get(header.record_bytes()..) else { return Belief::Unsure };
+    match Header::read(rest) {
         Some(next) if next.is_plausible() => Belief::Yes(header),
         Some(_) => Belief::No(Some(header)),
-        // A few bytes of a record whose rest is missing, or nothing.
+        // A few bytes of a record whose rest is missing, or the end.
         None if last => Belief::Yes(header),
         None => Belief::Unsure,
     }
 }
 
-/// The first place behind the beginning at which a record of a kind that is read here is followed by another. At the
+/// The first place after the beginning at which a record of a kind that is read here is followed by another. At the
 /// end of the file one record that ends with it is enough, unless the bytes may be the rest of one long record
-/// (`cut`): then two are asked for.
-fn resume(bytes: &[u8], last: bool, cut: bool) -> Option<usize> {
-    (1..bytes.len().saturating_sub(Header::BYTES)).find(|&at| {
+/// (`cut`): then two are required.
+fn resume(bytes: &[u8], last: bool, cut: bool, steps: &mut u64) -> Option<usize> {
+    let end = bytes.len().saturating_sub(Header::BYTES);
+    let found = (1..end).find(|&at| {
         let Some(header) = Header::read(&bytes[at..]).filter(Header::is_read) else { return false };
         match bytes.get(at + header.record_bytes()..) {
             Some([]) => last && !cut,
-            Some(behind) => Header::read(behind).is_some_and(|next| next.is_read()),
+            Some(rest) => Header::read(rest).is_some_and(|next| next.is_read()),
             None => false,
         }
-    })
+    });
+    *steps += found.unwrap_or(end) as u64;
+    found
+}
+
+/// Whether the bytes begin with what looks like the header of a record.
+pub(crate) fn begins_with_header(head: &[u8]) -> bool {
+    Header::read(head).is_some_and(|header| header.is_plausible())
 }
 
 /// Whether a file that begins with these bytes is an MRT file; text never is.
 pub(crate) fn is_mrt(head: &[u8]) -> bool {
-    if Header::read(head).is_some_and(|header| header.is_plausible()) {
+    if begins_with_header(head) {
         return true;
     }
     // Damage may begin with the first record. Text holds no zeros, MRT in every length.
-    head.iter().take(64).any(|&byte| byte == 0) && resume(head, false, true).is_some()
+    head.iter().take(64).any(|&byte| byte == 0) && resume(head, false, true, &mut 0).is_some()
 }

@@ -36,8 +36,8 @@ use bytes::Bytes;
 pub(crate) use cursor::{Cursor, Reading};
 pub(crate) use fault::FaultKind;
 pub use fault::{Fault, Reason};
-pub(crate) use frame::is_mrt;
 pub use frame::{Frame, Header, MAX_RECORD_BYTES};
+pub(crate) use frame::{begins_with_header, is_mrt};
 pub use skipped::Skipped;
 pub use table_dump_v2::PeerTable;
 

@@ -131,6 +131,11 @@ impl Budget {
         self.used_bytes
     }
 
+    /// Changes the limits for what is allocated from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// A vector with room for exactly `capacity` elements.
     ///
     /// # Errors

@@ -121,6 +121,20 @@ impl<K: Key> RadixTree<K> {
         Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) }
     }
 
+    /// Changes the limits for inserts from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.budget.set_limits(limits);
+    }
+
+    /// Replaces the next hop of every route, in no particular order. Never needs memory.
+    pub fn map_next_hops(&mut self, mut replace: impl FnMut(Route<K>) -> NextHop) {
+        for node in self.nodes.iter_mut() {
+            if let Some(next_hop) = NextHop::new(node.next_hop) {
+                node.next_hop = replace(Route::new(node.prefix(), next_hop)).id();
+            }
+        }
+    }
+
     /// Makes room for `inserts` new prefixes: that many inserts cannot then fail.
     ///
     /// # Errors

@@ -42,6 +42,16 @@ impl<K: Key> Rib<K> {
         Self { tree: RadixTree::new(limits) }
     }
 
+    /// Changes the limits for inserts from now on; what is already held stays.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.tree.set_limits(limits);
+    }
+
+    /// Replaces the next hop of every route, in no particular order. Never needs memory.
+    pub fn map_next_hops(&mut self, replace: impl FnMut(Route<K>) -> NextHop) {
+        self.tree.map_next_hops(replace);
+    }
+
     /// Adds the route, or changes the next hop of its prefix; the next hop that was there before.
     ///
     /// # Errors
