@@ -3,6 +3,7 @@
 //! Every example that generates committed files takes the same arguments: none to write them, `--check` to compare.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,7 +46,8 @@ impl Arguments {
 
     /// Writes the files, or with `--check` compares them and fails where one differs. Paths are relative to the root.
     pub(crate) fn finish(&self, files: &[(String, String)]) -> Result<ExitCode, Box<dyn Error>> {
-        let mut stale = 0;
+        // Said at the end: a reader of standard output that goes away must not keep files from being written.
+        let (mut stale, mut report) = (0, String::new());
         for (name, text) in files {
             let path = root().join(name);
             if !self.check {
@@ -53,12 +55,12 @@ impl Arguments {
                     fs::create_dir_all(folder)?;
                 }
                 fs::write(&path, text)?;
-                println!("{name}: {} bytes written", text.len());
+                writeln!(report, "{name}: {} bytes written", text.len())?;
                 continue;
             }
             let committed = fs::read_to_string(&path).unwrap_or_default();
             if committed == *text {
-                println!("{name}: up to date");
+                writeln!(report, "{name}: up to date")?;
                 continue;
             }
             stale += 1;
@@ -66,15 +68,19 @@ impl Arguments {
             let (mut old, mut new) = (committed.lines(), text.lines());
             let first = (1..).map(|number| (number, old.next(), new.next())).find(|(_, old, new)| old != new);
             let (number, old, new) = first.unwrap_or((0, None, None));
-            println!("{name}: STALE from line {number}");
-            println!("  committed: {}", old.unwrap_or("(end)"));
-            println!("  generated: {}", new.unwrap_or("(end)"));
+            writeln!(report, "{name}: STALE from line {number}")?;
+            writeln!(report, "  committed: {}", old.unwrap_or("(end)"))?;
+            writeln!(report, "  generated: {}", new.unwrap_or("(end)"))?;
         }
         if stale > 0 {
-            println!("{stale} of {} files are stale; run the same command without --check", files.len());
-            return Ok(ExitCode::FAILURE);
+            writeln!(
+                report,
+                "{stale} of {} files are stale; run the same command without --check",
+                files.len()
+            )?;
         }
-        Ok(ExitCode::SUCCESS)
+        print!("{report}");
+        Ok(if stale > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

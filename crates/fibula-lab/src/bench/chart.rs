@@ -1,55 +1,31 @@
 //! Bar charts of rates, as SVG.
 //!
-//! A structure has two bars: one key a call, and its best batch with its best instruction set, which stand beside the
-//! figure; all combinations would be too many to read. More threads give more bars. Whiskers go from the slowest to the
-//! fastest run. The
-//! colours are Okabe and Ito's, which stay apart for the colour-blind; text stands beside them, so that nothing
-//! is told by colour alone. The ground is a fixed light one: charts are read on light and on dark pages.
+//! A structure has two bars: one key a call, and its fastest batch with its fastest instruction set, which the bar's text
+//! names. All combinations would be too many to read. More threads give more bars. Whiskers go from the slowest to the
+//! fastest run. Text repeats what colours say.
 
 use core::fmt;
 
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
+use super::drawing::{BAR_CLASSES, Drawing, Scale};
 use super::row::Row;
 
-const WIDTH: u32 = 860;
+const WIDTH: f64 = 900.0;
 /// Left of the bars, for names.
-const NAMES: u32 = 190;
-const RIGHT: u32 = 170;
-const HEAD: u32 = 64;
-/// With the names of the colours.
-const LEGEND: u32 = 24;
-const FOOT: u32 = 42;
-/// Below the foot.
-const MARGIN: u32 = 12;
-const BAR: u32 = 20;
+const NAMES: f64 = 210.0;
+/// Right of the longest whisker, for a number, batch and instruction set.
+const RIGHT: f64 = 190.0;
+const HEAD: f64 = 64.0;
+const LEGEND: f64 = 24.0;
+const FOOT: f64 = 54.0;
+const BAR: f64 = 20.0;
 /// Between structures, in bars. A name with its note is as high as two.
 const GAP: f64 = 0.7;
 const PLACES_MIN: f64 = 1.6;
 /// Share of a bar's place that it fills.
 const FILL: f64 = 0.82;
 
-const GROUND: RGBColor = RGBColor(250, 250, 250);
-const INK: RGBColor = RGBColor(34, 34, 34);
-const PALE: RGBColor = RGBColor(95, 95, 95);
-const GRID: RGBColor = RGBColor(222, 222, 222);
-
-/// Okabe and Ito (2008), without black and yellow, which drown on a light ground or in the whiskers.
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-];
-
-/// A chart of these rows, which are of one table, family and traffic. The structures stand with the fastest
-/// first. Those that refused the table are named, with no bar. Oracles beside others and
-/// keys in network order are left out.
+/// Draws a chart of these rows, which are of one table, family and traffic, with the fastest structure first. A structure
+/// that refused the table is named without a bar. Keys in network order are left out, and oracles unless they are alone.
 ///
 /// # Errors
 /// When there is nothing to draw.
@@ -58,43 +34,29 @@ pub fn svg(title: &str, subtitle: &str, rows: &[&Row]) -> Result<String, ChartEr
     if chart.max <= 0.0 {
         return Err(ChartError("no row has a rate"));
     }
-    let mut text = String::new();
-    {
-        let size = (WIDTH, chart.head() + chart.height() + FOOT + MARGIN);
-        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        chart.draw(&root, title, subtitle).map_err(|_| ChartError("the drawing does not fit"))?;
-    }
-    // For those who listen to a page.
-    let open = text.find('>').map_or(0, |at| at + 1);
-    let label = format!("\n<title>{}</title>", escape(&format!("{title}. {subtitle}")));
-    text.insert_str(open, &label);
-    Ok(text)
+    Ok(chart.draw(title, subtitle))
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// A chart that cannot be drawn.
+/// Why a chart cannot be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChartError(&'static str);
 
 impl fmt::Display for ChartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no chart: {}", self.0)
+        write!(f, "cannot draw a chart: {}", self.0)
     }
 }
 
 impl core::error::Error for ChartError {}
 
-/// A way of asking: one key a call or more, and threads.
+/// What a colour stands for: whether a call has one key or more, and the number of threads.
 type Way = (bool, usize);
 
 fn way(row: &Row) -> Way {
     (row.batch > 1, row.threads)
 }
 
-/// Of each structure its best row for each way of asking.
+/// The fastest row of each structure for each colour.
 pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut best: Vec<&Row> = Vec::new();
     let oracles_alone = rows.iter().all(|row| row.role == "oracle");
@@ -111,17 +73,13 @@ pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
 }
 
 struct Bars<'a> {
-    /// The rows of each structure, the fastest first.
+    /// The rows of each structure, the fastest structure first.
     groups: Vec<Vec<&'a Row>>,
-    /// The ways there are, each with its colour.
+    /// What the colours stand for, in order.
     ways: Vec<Way>,
     /// The greatest rate.
     max: f64,
 }
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type Drawn = Result<(), Box<dyn core::error::Error>>;
 
 impl<'a> Bars<'a> {
     fn new(rows: &[&'a Row]) -> Self {
@@ -149,126 +107,81 @@ impl<'a> Bars<'a> {
         Self { groups, ways, max }
     }
 
-    /// The height of all bars, in bars.
-    fn places(&self) -> f64 {
-        self.groups.iter().map(|group| places(group) + GAP).sum::<f64>() + GAP
-    }
-
-    fn height(&self) -> u32 {
-        (self.places() * f64::from(BAR)) as u32
-    }
-
-    fn head(&self) -> u32 {
-        HEAD + if self.ways.len() > 1 { LEGEND } else { 0 }
-    }
-
-    fn draw(&self, root: &Area<'_>, title: &str, subtitle: &str) -> Drawn {
-        root.fill(&GROUND)?;
-        root.draw(&Text::new(
-            title.to_owned(),
-            (24, 14),
-            ("sans-serif", 20, FontStyle::Bold).into_font().color(&INK),
-        ))?;
-        root.draw(&Text::new(subtitle.to_owned(), (24, 40), font(13, PALE)))?;
+    fn draw(&self, title: &str, subtitle: &str) -> String {
+        let mut drawing = Drawing::new(WIDTH);
+        drawing.text("title ink", [24.0, 24.0], title);
+        drawing.text("pale", [24.0, 47.0], subtitle);
+        let mut top = HEAD;
         if self.ways.len() > 1 {
-            self.draw_legend(root)?;
+            let entry = |(at, &way): (usize, &Way)| (class(at), self.caption(way));
+            let entries: Vec<_> = self.ways.iter().enumerate().map(entry).collect();
+            drawing.legend([NAMES, top + 6.0], &entries);
+            top += LEGEND;
         }
-        let mut plot = ChartBuilder::on(root)
-            .margin_top(self.head())
-            // Room for a number, batch and set behind the longest bar.
-            .margin_right(RIGHT)
-            .x_label_area_size(FOOT)
-            .margin_left(NAMES)
-            .margin_bottom(MARGIN)
-            .build_cartesian_2d(0.0..self.max, self.places()..0.0)?;
-        plot.configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .x_labels(8)
-            .x_label_formatter(&|rate| tick(*rate))
-            .x_desc("million lookups a second: median; whiskers from the slowest to the fastest run")
-            .x_label_style(font(13, INK))
-            .axis_desc_style(font(13, PALE))
-            .axis_style(PALE)
-            .bold_line_style(GRID)
-            .light_line_style(TRANSPARENT)
-            .draw()?;
-        let mut top = GAP;
+        let height = self.groups.iter().map(|group| places(group) + GAP).sum::<f64>() + GAP;
+        let bottom = top + (height * BAR).round();
+        let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max: self.max };
+        let caption = "million lookups a second: median, with whiskers from the slowest to the fastest run";
+        drawing.axis(scale, [top, bottom], caption);
+        top += GAP * BAR;
         for group in &self.groups {
-            self.draw_group(root, &mut plot, group, top)?;
-            top += places(group) + GAP;
+            self.draw_group(&mut drawing, scale, group, top);
+            top += (places(group) + GAP) * BAR;
         }
-        root.present()?;
-        Ok(())
+        drawing.finish(bottom + FOOT, &format!("{title}. {subtitle}"))
     }
 
-    fn draw_legend(&self, root: &Area<'_>) -> Drawn {
-        let mut left = NAMES as i32;
-        let top = HEAD as i32;
-        for (at, &(batch, threads)) in self.ways.iter().enumerate() {
-            let label = self.way(batch, threads);
-            root.draw(&Rectangle::new([(left, top), (left + 13, top + 13)], colour(at).filled()))?;
-            root.draw(&Text::new(label.clone(), (left + 19, top), font(13, INK)))?;
-            // There are no fonts to ask: the widest common ones take this much.
-            left += 19 + 7 * label.len() as i32 + 24;
-        }
-        Ok(())
-    }
-
-    fn way(&self, batch: bool, threads: usize) -> String {
-        let asked = if batch { "best batch and instruction set" } else { "one key a call" }.to_owned();
+    fn caption(&self, (batch, threads): Way) -> String {
+        let calls = if batch { "fastest batch and instruction set" } else { "one key a call" }.to_owned();
         match self.ways.iter().any(|&(_, other)| other != threads) {
-            true => format!("{asked}, {threads} {}", if threads == 1 { "thread" } else { "threads" }),
-            false => asked,
+            true => format!("{calls}, {threads} {}", if threads == 1 { "thread" } else { "threads" }),
+            false => calls,
         }
     }
 
-    fn draw_group(&self, root: &Area<'_>, plot: &mut Plot<'_, '_>, group: &[&Row], top: f64) -> Drawn {
+    fn draw_group(&self, drawing: &mut Drawing, scale: Scale, group: &[&Row], top: f64) {
         let first = group[0];
         let name = match first.rival {
             true => format!("{} (rival)", first.algorithm),
             false => first.algorithm.clone(),
         };
-        let place = |plot: &Plot<'_, '_>, rate: f64, at: f64| plot.backend_coord(&(rate, at));
-        let (x, y) = place(plot, 0.0, top + places(group) / 2.0);
+        let middle = top + places(group) / 2.0 * BAR;
         let notes = notes(first);
-        let shift = if notes.is_empty() { 0 } else { 8 };
-        root.draw(&Text::new(name, (x - 10, y - shift), aligned(font(14, INK), HPos::Right)))?;
+        let shift = if notes.is_empty() { 0.0 } else { 8.0 };
+        drawing.text("name ink end", [NAMES - 10.0, middle - shift], &name);
         if !notes.is_empty() {
-            root.draw(&Text::new(notes, (x - 10, y + 8), aligned(font(11, PALE), HPos::Right)))?;
+            drawing.text("note pale end", [NAMES - 10.0, middle + 8.0], &notes);
         }
-        let top = top + (places(group) - group.len() as f64) / 2.0;
-        for (at, row) in group.iter().enumerate() {
-            let (low, high) = (top + at as f64 + (1.0 - FILL) / 2.0, top + at as f64 + (1.0 + FILL) / 2.0);
-            let middle = f64::midpoint(low, high);
-            let Some([min, median, max]) = row.rates() else {
-                let (x, y) = place(plot, 0.0, middle);
-                let refused = if row.error.is_some() { "refuses this table" } else { "no keys" };
-                root.draw(&Text::new(refused, (x + 6, y), aligned(font(12, PALE), HPos::Left)))?;
-                continue;
-            };
-            let way = self.ways.iter().position(|&other| other == way(row)).unwrap_or(0);
-            let bar = Rectangle::new([(0.0, low), (median, high)], colour(way).filled());
-            let cap = (high - low) / 5.0;
-            let line = |from, to| PathElement::new(vec![from, to], INK.stroke_width(1));
-            plot.draw_series([bar])?;
-            plot.draw_series([
-                line((min, middle), (max, middle)),
-                line((min, middle - cap), (min, middle + cap)),
-                line((max, middle - cap), (max, middle + cap)),
-            ])?;
-            let (x, y) = place(plot, max, middle);
-            let label = match row.batch {
-                1 => number(median),
-                batch => format!("{} ({batch}, {})", number(median), row.isa),
-            };
-            root.draw(&Text::new(label, (x + 7, y), aligned(font(12, INK), HPos::Left)))?;
+        let mut middle = middle - (group.len() as f64 - 1.0) / 2.0 * BAR;
+        for row in group {
+            self.draw_bar(drawing, scale, row, middle);
+            middle += BAR;
         }
-        Ok(())
+    }
+
+    fn draw_bar(&self, drawing: &mut Drawing, scale: Scale, row: &Row, y: f64) {
+        let Some([min, median, max]) = row.rates() else {
+            let reason = if row.error.is_some() { "refuses this table" } else { "no keys" };
+            drawing.text("value pale", [NAMES + 6.0, y], reason);
+            return;
+        };
+        let way = self.ways.iter().position(|&other| other == way(row)).unwrap_or(0);
+        let height = FILL * BAR;
+        drawing.rectangle(&class(way), [NAMES, y - height / 2.0], [scale.x(median) - NAMES, height]);
+        let (min, max, cap) = (scale.x(min), scale.x(max), height / 5.0);
+        drawing.line("whisker", [min, y], [max, y]);
+        for end in [min, max] {
+            drawing.line("whisker", [end, y - cap], [end, y + cap]);
+        }
+        let value = match row.batch {
+            1 => number(median),
+            batch => format!("{} ({batch}, {})", number(median), row.isa),
+        };
+        drawing.text("value ink", [max + 7.0, y], &value);
     }
 }
 
-/// What stands below the name.
+/// The line below a name.
 fn notes(row: &Row) -> String {
     let mut notes = Vec::new();
     if let Some(bytes) = row.bytes_per_prefix {
@@ -280,7 +193,7 @@ fn notes(row: &Row) -> String {
     notes.join(", ")
 }
 
-/// As many decimals as small numbers need.
+/// Formats a rate with as many decimals as small numbers need.
 pub(super) fn number(rate: f64) -> String {
     match rate {
         0.0 => "0".to_owned(),
@@ -291,25 +204,11 @@ pub(super) fn number(rate: f64) -> String {
     }
 }
 
-/// A round number without the zeros that end it.
-fn tick(rate: f64) -> String {
-    let text = format!("{rate:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 /// The height of a structure's bars, in bars.
 fn places(group: &[&Row]) -> f64 {
     (group.len() as f64).max(PLACES_MIN)
 }
 
-fn colour(at: usize) -> RGBColor {
-    COLOURS[at % COLOURS.len()]
-}
-
-fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&colour)
-}
-
-fn aligned(style: TextStyle<'static>, side: HPos) -> TextStyle<'static> {
-    style.pos(Pos::new(side, VPos::Center))
+fn class(way: usize) -> String {
+    format!("bar{}", way % BAR_CLASSES)
 }

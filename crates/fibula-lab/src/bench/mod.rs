@@ -42,6 +42,7 @@ mod chart;
 mod clock;
 mod contestant;
 mod document;
+mod drawing;
 mod machine;
 mod native;
 mod pass;
@@ -51,6 +52,7 @@ pub mod reach;
 mod record;
 mod row;
 mod runner;
+mod summary;
 
 pub use chart::{ChartError, svg};
 pub use clock::Spent;

@@ -489,14 +489,17 @@ fn charts_are_svg_with_a_bar_a_row() {
     // Every element is closed, here or by its end.
     let count = |what: &str| chart.matches(what).count();
     assert_eq!(count("<text"), count("</text>"));
-    assert_eq!(count("<svg") + count("<text") + count("<title"), count("</"));
-    // The ground, the legend, and the bars: 4 ways of asking.
+    assert_eq!(count("<svg") + count("<text") + count("<title") + count("<style"), count("</"));
+    // The ground, the legend of four colours, and the bars.
     let bars = chart::best(&rows).into_iter().filter(|row| row.rates().is_some()).count();
     assert!(rows.iter().any(|row| row.role == "oracle") && !chart.contains("binary-trie"));
     assert_eq!(count("<rect"), 1 + 4 + bars);
-    for name in
-        ["range-search", "refuses (rival)", "refuses this table", "best batch and instruction set, 2 threads"]
-    {
+    for name in [
+        "range-search",
+        "refuses (rival)",
+        "refuses this table",
+        "fastest batch and instruction set, 2 threads",
+    ] {
         assert!(chart.contains(name), "{name}");
     }
     let refused: Vec<_> = rows.iter().copied().filter(|row| row.error.is_some()).collect();
@@ -523,4 +526,45 @@ fn documents_hold_all_that_records_do() {
     document.write(folder.path(), "benchmarks.md").unwrap();
     assert!(folder.path().join(&document.charts[0].0).is_file());
     assert!(folder.path().join("benchmarks.md").is_file());
+}
+
+#[test]
+fn the_summary_has_eight_bars_by_colour() {
+    let row = |family: &str, algorithm: &str, rival, role: &str, mlps| Row {
+        family: family.into(),
+        algorithm: algorithm.into(),
+        rival,
+        role: role.into(),
+        traffic: "match".into(),
+        mlps_median: Some(mlps),
+        wrong: 0,
+        ..some_rows().swap_remove(0)
+    };
+    let mut rows = vec![
+        row("ipv4", "lines", false, "own", 9.0),
+        row("ipv4", "dir-24-8", false, "published", 8.0),
+        row("ipv4", "poptrie", false, "published", 5.0),
+        row("ipv4", "rte-fib-2b-uni", true, "published", 3.0),
+        row("ipv4", "rte-fib-2b-avx512", true, "published", 6.0),
+        row("ipv6", "forest", false, "own", 4.0),
+        row("ipv6", "planb", false, "published", 3.0),
+        row("ipv6", "rte-fib6-2b-scalar", true, "published", 1.0),
+        row("ipv6", "iptrie", true, "published", 0.5),
+    ];
+    let summary = |rows: &[Row]| {
+        let record = Record::new("2026-01-31", "table", plan(), rows.to_vec());
+        document(&[record], "the command", "benchmarks")
+            .charts
+            .into_iter()
+            .find(|(name, _)| name.ends_with("summary.svg"))
+    };
+    let (_, svg) = summary(&rows).unwrap();
+    for (class, bars) in [("bar2", 2), ("bar0", 3), ("bar1", 3)] {
+        let count = svg.matches(&format!("<rect class=\"{class}\"")).count();
+        assert_eq!(count, 1 + bars, "{class}, its legend included");
+    }
+    assert!(svg.contains("IPv4: lines 9.00, DIR-24-8 8.00, DPDK rte_fib 6.00, Poptrie 5.00,"), "{svg}");
+    assert!(svg.contains("prefers-color-scheme: dark"));
+    rows.retain(|row| row.algorithm != "forest");
+    assert!(summary(&rows).is_none());
 }

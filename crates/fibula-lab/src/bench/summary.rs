@@ -1,0 +1,128 @@
+//! The chart of eight bars that sums the benchmarks up: what is Fibula's own, what it has from papers, and what others use.
+
+use core::fmt::Write as _;
+
+use super::chart::number;
+use super::document::grouped;
+use super::drawing::{Drawing, Scale};
+use super::record::Record;
+use super::row::Row;
+
+/// One bar: of these rows the one with the greatest rate.
+struct Bar {
+    caption: &'static str,
+    rows: fn(&Row) -> bool,
+}
+
+const IPV4: [Bar; 4] = [
+    Bar { caption: "lines", rows: |row| row.algorithm == "lines" },
+    Bar { caption: "DIR-24-8", rows: |row| row.algorithm == "dir-24-8" },
+    Bar { caption: "Poptrie", rows: |row| row.algorithm == "poptrie" },
+    Bar { caption: "DPDK rte_fib", rows: |row| row.algorithm.starts_with("rte-fib-") },
+];
+
+const IPV6: [Bar; 4] = [
+    Bar { caption: "forest", rows: |row| row.algorithm == "forest" },
+    Bar { caption: "PlanB", rows: |row| ["planb", "planb-unmerged"].contains(&&*row.algorithm) },
+    Bar { caption: "DPDK rte_fib6", rows: |row| row.algorithm.starts_with("rte-fib6-") },
+    // Whichever is the fastest of those in Rust, Go and Python.
+    Bar { caption: "", rows: |row| row.rival && !row.algorithm.starts_with("rte-") },
+];
+
+const TRAFFIC: &str = "match";
+
+/// What the colours stand for.
+const LEGEND: [(&str, &str); 3] = [
+    ("bar2", "Fibula's own"),
+    ("bar0", "published by others, implemented here"),
+    ("bar1", "other libraries"),
+];
+
+const WIDTH: f64 = 760.0;
+const NAMES: f64 = 150.0;
+const RIGHT: f64 = 175.0;
+const HEAD: f64 = 92.0;
+const FOOT: f64 = 50.0;
+const BAR: f64 = 26.0;
+const FILL: f64 = 18.0;
+/// For the name of a family, above its bars.
+const HEADING: f64 = 28.0;
+
+/// Draws the summary. None where the records lack one of the bars.
+pub(super) fn svg(records: &[Record]) -> Option<String> {
+    let (cpu, ipv4) = group(records, "ipv4", &IPV4)?;
+    let (_, ipv6) = group(records, "ipv6", &IPV6)?;
+    let max = ipv4.iter().chain(&ipv6).map(|(_, row)| rate(row)).fold(0.0, f64::max);
+    let groups = [("IPv4", ipv4), ("IPv6", ipv6)];
+    let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max };
+
+    let title = "Million lookups a second on one core";
+    let subtitle = format!(
+        "full tables, random addresses that match (MATCH); {cpu}; each at its fastest batch and instruction set"
+    );
+    let mut drawing = Drawing::new(WIDTH);
+    drawing.text("title ink", [24.0, 24.0], title);
+    drawing.text("pale", [24.0, 48.0], &subtitle);
+    drawing.legend([NAMES, 74.0], &LEGEND.map(|(class, text)| (class.to_owned(), text.to_owned())));
+    let bottom = HEAD + groups.iter().map(|(_, rows)| HEADING + BAR * rows.len() as f64).sum::<f64>() + 8.0;
+    drawing.axis(scale, [HEAD, bottom], "million lookups a second, median");
+    let mut said = format!("{title}: {subtitle}.");
+    let mut y = HEAD;
+    for (family, rows) in &groups {
+        drawing.text("head ink", [24.0, y + HEADING / 2.0 + 4.0], family);
+        let size = format!("{} prefixes", grouped(rows[0].1.routes));
+        drawing.text("note pale", [NAMES, y + HEADING / 2.0 + 4.0], &size);
+        y += HEADING;
+        let _ = write!(said, " {family}:");
+        for (name, row) in rows {
+            draw_bar(&mut drawing, scale, name, row, y + BAR / 2.0);
+            let _ = write!(said, " {name} {},", number(rate(row)));
+            y += BAR;
+        }
+    }
+    Some(drawing.finish(bottom + FOOT, said.trim_end_matches(',')))
+}
+
+fn rate(row: &Row) -> f64 {
+    row.mlps_median.unwrap_or(0.0)
+}
+
+/// The machine and the captioned row of each bar, the fastest first, from the first record that has a row for every bar.
+fn group<'a>(
+    records: &'a [Record],
+    family: &str,
+    bars: &[Bar],
+) -> Option<(&'a str, Vec<(&'a str, &'a Row)>)> {
+    let counts = |row: &&Row| {
+        row.family == family
+            && row.traffic == TRAFFIC
+            && row.threads == 1
+            && row.order == "host"
+            && row.role != "oracle"
+            && row.wrong == 0
+            && row.mlps_median.is_some()
+    };
+    records.iter().find_map(|record| {
+        let best = |bar: &Bar| {
+            let rows = record.rows.iter().filter(counts).filter(|row| (bar.rows)(row));
+            let row = rows.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+            Some((if bar.caption.is_empty() { &*row.algorithm } else { bar.caption }, row))
+        };
+        let mut rows = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
+        rows.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
+        Some((&*record.machine.cpu, rows))
+    })
+}
+
+fn draw_bar(drawing: &mut Drawing, scale: Scale, name: &str, row: &Row, y: f64) {
+    let rate = rate(row);
+    let class = match row {
+        _ if row.rival => LEGEND[2].0,
+        _ if row.is_ours() => LEGEND[0].0,
+        _ => LEGEND[1].0,
+    };
+    drawing.text("name ink end", [NAMES - 10.0, y], name);
+    drawing.rectangle(class, [NAMES, y - FILL / 2.0], [scale.x(rate) - NAMES, FILL]);
+    let bytes = row.bytes_per_prefix.map_or(String::new(), |bytes| format!(", {bytes:.1} bytes a prefix"));
+    drawing.text("value ink", [scale.x(rate) + 7.0, y], &format!("{}{bytes}", number(rate)));
+}
