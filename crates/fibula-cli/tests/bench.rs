@@ -105,11 +105,14 @@ fn what_is_reached() {
         assert!(!outcome["target"].as_str().unwrap().is_empty());
     }
     let text = bench(&options).out;
-    for part in ["IPv4", "IPv6", "what", "asked", "verdict", "RND", "batch of 1, MATCH", "ahead of everybody"]
+    for part in
+        ["IPv4", "IPv6", "what", "asked", "verdict", "RND", "batch of 1, MATCH", "ahead of all others"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(outcomes.iter().any(|outcome| outcome["line"] == "chunks" && outcome["measured"].is_number()));
+    assert!(
+        outcomes.iter().any(|outcome| outcome["algorithm"] == "chunks" && outcome["measured"].is_number())
+    );
     assert_eq!(bench(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
     // Two lines of ours in one family are summed up.
     let lines = ["--synth", "ipv4/400", "--reach", "--batch", "64", "--isa", "scalar"];

@@ -158,7 +158,7 @@ impl Bar<'_> {
         self.bar.set_position(total * u64::from(self.before) + done);
         let later = self.families.saturating_sub(self.before + 1);
         let left = step.left + Duration::from_secs_f64(self.plan.seconds) * later;
-        self.bar.set_message(format!("{}, {} s left", step.label, left.as_secs() + 1));
+        self.bar.set_message(format!("{}, {} s left", step.step, left.as_secs() + 1));
     }
 }
 

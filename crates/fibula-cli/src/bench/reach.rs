@@ -27,7 +27,7 @@ const HOSTS: usize = if OPTIMISED { 500_000 } else { 1_000 };
 const COLUMNS: &[&str] = &[
     "family",
     "work",
-    "line",
+    "algorithm",
     "isa",
     "batch",
     "unit",
@@ -87,7 +87,7 @@ fn measure<K: Key>(
     let mut show = |step: Progress<'_>| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
-        bar.set_message(step.label.to_owned());
+        bar.set_message(step.step.to_owned());
     };
     let reach = reach::run(plan, rib, &selection.contestants::<K>(), HOSTS, &mut show);
     bar.finish_and_clear();
@@ -106,13 +106,13 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     let (bold, dim) = (bold(), dim());
     let mut sections: Vec<(&str, Option<&str>)> = Vec::new();
     for outcome in &reach.outcomes {
-        let section = (outcome.family, outcome.line.as_deref());
+        let section = (outcome.family, outcome.algorithm.as_deref());
         if !sections.contains(&section) {
             sections.push(section);
         }
     }
     for (family, line) in sections {
-        let is = |outcome: &&Outcome| (outcome.family, outcome.line.as_deref()) == (family, line);
+        let is = |outcome: &&Outcome| (outcome.family, outcome.algorithm.as_deref()) == (family, line);
         let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(is).collect();
         let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
         let (met, missed, open) = (count(Verdict::Met), count(Verdict::Missed), count(Verdict::NotMeasured));
@@ -156,7 +156,7 @@ fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -
         let of = || outcomes.iter().filter(|outcome| outcome.work == *work);
         let by: Vec<_> = of()
             .filter(|outcome| outcome.verdict == Verdict::Met)
-            .filter_map(|outcome| outcome.line.as_deref())
+            .filter_map(|outcome| outcome.algorithm.as_deref())
             .collect();
         met += usize::from(!by.is_empty());
         let share = |outcome: &Outcome| outcome.reached.unwrap_or(0.0);
@@ -170,7 +170,7 @@ fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -
                 true => "nobody".to_owned(),
                 false => by.join(", "),
             },
-            nearest.and_then(|outcome| outcome.line.clone()).unwrap_or_default(),
+            nearest.and_then(|outcome| outcome.algorithm.clone()).unwrap_or_default(),
             nearest.and_then(|outcome| outcome.reached).map_or("-".to_owned(), number),
         ]);
     }

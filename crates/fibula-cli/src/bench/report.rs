@@ -98,7 +98,7 @@ fn rates(rows: &[&Row]) -> Grid {
         "M/s",
         "slowest",
         "fastest",
-        "of linear",
+        "scaling efficiency",
     ])
     .right(&[0, 2, 5, 6, 7, 8]);
     for row in rows {

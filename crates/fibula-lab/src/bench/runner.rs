@@ -9,10 +9,10 @@ use fibula::simd::{self, Isa};
 
 use super::clock::Spent;
 use super::contestant::{self, Built, Contestant, Kernel};
+use super::key_sets::{Judges, Traffic, answers, edges};
 use super::native::{Shape, Structure};
 use super::pass::{self, Load, Way};
 use super::plan::{Cell, Estimate, Order, Plan, PlanError, cells};
-use super::questions::{Judges, Traffic, answers, edges};
 use super::row::Row;
 use crate::traffic::TrafficError;
 
@@ -23,8 +23,8 @@ pub struct Progress<'a> {
     pub done: usize,
     /// Steps in all.
     pub total: usize,
-    /// What is being done.
-    pub label: &'a str,
+    /// The step that begins now.
+    pub step: &'a str,
     /// Time left, as far as can be told.
     pub left: Duration,
 }
@@ -52,12 +52,12 @@ pub fn run<K: Key>(
             known: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
         });
     }
-    let asked = |c: &&Contestant<K>| plan.algorithms.is_empty() || plan.algorithms.contains(&c.name);
+    let named = |c: &&Contestant<K>| plan.algorithms.is_empty() || plan.algorithms.contains(&c.name);
     let limit = plan.isa.as_ref().and_then(|isa| isa.parse::<Isa>().ok());
     let allowed = |kernel: &&Kernel| limit.is_none_or(|limit| kernel.within() <= limit);
     let contestants: Vec<(&Contestant<K>, Vec<&Kernel>)> = contestants
         .iter()
-        .filter(asked)
+        .filter(named)
         .map(|contestant| (contestant, contestant.kernels.iter().filter(allowed).collect()))
         .filter(|(_, kernels): &(_, Vec<_>)| !kernels.is_empty())
         .collect();
@@ -88,9 +88,9 @@ pub fn run<K: Key>(
         .collect();
     let mut rows = Vec::new();
     for (index, traffic) in traffic.iter().enumerate() {
-        let asked = Asked::new(&bench.judges, traffic);
+        let set = KeySet::new(&bench.judges, traffic);
         for cell in cells.iter().filter(|cell| cell.traffic == index) {
-            rows.extend(bench.cell(cell, &asked, &racers, &mut steps));
+            rows.extend(bench.cell(cell, &set, &racers, &mut steps));
         }
     }
     force(chosen.isa());
@@ -175,12 +175,12 @@ struct Racer<'a, K: Key> {
 }
 
 /// Keys, with the answers of both judges.
-struct Asked<'a, K> {
+struct KeySet<'a, K> {
     traffic: &'a Traffic<K>,
     expected: [Vec<Option<NextHop>>; 2],
 }
 
-impl<'a, K: Key> Asked<'a, K> {
+impl<'a, K: Key> KeySet<'a, K> {
     fn new(judges: &Judges<K>, traffic: &'a Traffic<K>) -> Self {
         let of = |fib: &dyn Fib<K>| answers(fib, &traffic.keys);
         Self { traffic, expected: [of(judges.first.1.as_ref()), of(judges.second.1.as_ref())] }
@@ -233,7 +233,7 @@ impl<K: Key> Bench<'_, K> {
     fn cell(
         &self,
         cell: &Cell,
-        asked: &Asked<'_, K>,
+        set: &KeySet<'_, K>,
         racers: &[Racer<'_, K>],
         steps: &mut Steps<'_>,
     ) -> Vec<Row> {
@@ -244,42 +244,42 @@ impl<K: Key> Bench<'_, K> {
                 takes_part(racer.kernels.len(), cell).map(move |kernel| Start { racer, kernel })
             })
             .collect();
-        let label = |start: &Start<'_, K>| {
+        let step = |start: &Start<'_, K>| {
             let Cell { batch, threads, .. } = cell;
             let of = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
             let (name, isa) = (&start.racer.contestant.name, &start.racer.kernels[start.kernel].isa);
-            format!("{}: {}, batch {batch}{of}: {name}, {isa}", K::FAMILY, asked.traffic.name)
+            format!("{}: {}, batch {batch}{of}: {name}, {isa}", K::FAMILY, set.traffic.name)
         };
         let mut lanes: Vec<_> = starts
             .iter()
             .map(|start| {
-                steps.next(&label(start));
-                self.lane(cell, asked, start)
+                steps.next(&step(start));
+                self.lane(cell, set, start)
             })
             .collect();
         for run in 0..self.plan.runs {
             // Each run begins with another one, so that nobody always follows the same.
             for turn in 0..starts.len() {
                 let at = (run + turn) % starts.len();
-                steps.next(&label(&starts[at]));
+                steps.next(&step(&starts[at]));
                 if let Some(lane) = &mut lanes[at] {
                     lane.time(run, self.plan.runs, self.slot);
                 }
             }
         }
-        starts.iter().zip(lanes).map(|(start, lane)| self.row(cell, asked.traffic, start, lane)).collect()
+        starts.iter().zip(lanes).map(|(start, lane)| self.row(cell, set.traffic, start, lane)).collect()
     }
 
     /// The contestant at the start: every answer checked.
-    fn lane<'a>(&self, cell: &Cell, asked: &'a Asked<'_, K>, start: &Start<'a, K>) -> Option<Lane<'a, K>> {
+    fn lane<'a>(&self, cell: &Cell, set: &'a KeySet<'_, K>, start: &Start<'a, K>) -> Option<Lane<'a, K>> {
         let racer = start.racer;
         let structure = &racer.built.as_ref().ok()?.structure;
         let isa = racer.kernels[start.kernel].present;
-        let way = Way { shape: Shape::new(asked.traffic.dependent, cell.batch), order: cell.order, isa };
-        let count = asked.traffic.keys.len().min(racer.keys_max);
-        let keys = &asked.traffic.keys[..count];
+        let way = Way { shape: Shape::new(set.traffic.dependent, cell.batch), order: cell.order, isa };
+        let count = set.traffic.keys.len().min(racer.keys_max);
+        let keys = &set.traffic.keys[..count];
         let judged_by_second = racer.contestant.name == self.judges.first.0;
-        let expected = &asked.expected[usize::from(judged_by_second)][..count];
+        let expected = &set.expected[usize::from(judged_by_second)][..count];
         force(isa.isa());
         let (wrong, time) = pass::check(structure, way, keys, expected, cell.threads);
         let pace = count as f64 / time.as_secs_f64().max(1e-9);
@@ -410,7 +410,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn next(&mut self, label: &str) {
+    fn next(&mut self, step: &str) {
         self.spent = self.begin.elapsed();
         let total = self.estimate.steps;
         let share = (total - self.done.min(total)) as f64 / total.max(1) as f64;
@@ -419,7 +419,7 @@ impl Steps<'_> {
         let by_clock = self.spent.as_secs_f64() * share / (1.0 - share).max(1e-9);
         let left = by_plan * share + if self.done == 0 { 0.0 } else { by_clock * (1.0 - share) };
         let left = Duration::try_from_secs_f64(left).unwrap_or_default();
-        (self.progress)(Progress { done: self.done, total, label, left });
+        (self.progress)(Progress { done: self.done, total, step, left });
         self.done += 1;
     }
 }

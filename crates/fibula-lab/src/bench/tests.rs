@@ -372,7 +372,7 @@ fn progress_counts_all_steps_and_time_left_comes_to_an_end() {
     let mut seen = Vec::new();
     let routes = RouteSlice::new(&routes).unwrap();
     run(&plan(), &routes, &contestants, Vec::new(), &mut |progress| {
-        assert!(progress.label.starts_with("IPv4: "), "{}", progress.label);
+        assert!(progress.step.starts_with("IPv4: "), "{}", progress.step);
         seen.push((progress.done, progress.total, progress.left));
     })
     .unwrap();

@@ -18,7 +18,7 @@ pub struct Outcome {
     /// What is asked.
     pub work: &'static str,
     /// The line of ours; none where the family has none.
-    pub line: Option<String>,
+    pub algorithm: Option<String>,
     /// Its best kernel for this, and batch, where that matters.
     pub isa: Option<String>,
     /// Keys a call.
@@ -109,7 +109,7 @@ pub(super) fn all<K: Key>(measured: &Measured, ours: &[String]) -> Vec<Outcome> 
             let nobody = vec![format!("no line of ours serves {} yet", K::FAMILY)];
             outcomes.push(Outcome { notes: nobody, ..blank(family, target) });
         }
-        outcomes.extend(ours.iter().map(|line| outcome(family, target, measured, line)));
+        outcomes.extend(ours.iter().map(|name| outcome(family, target, measured, name)));
     }
     outcomes
 }
@@ -118,7 +118,7 @@ fn blank(family: &'static str, target: &Target) -> Outcome {
     Outcome {
         family,
         work: target.work,
-        line: None,
+        algorithm: None,
         isa: None,
         batch: None,
         unit: unit(target.figure),
@@ -136,12 +136,12 @@ fn blank(family: &'static str, target: &Target) -> Outcome {
     }
 }
 
-fn outcome(family: &'static str, target: &Target, measured: &Measured, line: &str) -> Outcome {
+fn outcome(family: &'static str, target: &Target, measured: &Measured, name: &str) -> Outcome {
     let figure = target.figure;
-    let mut outcome = Outcome { line: Some(line.to_owned()), ..blank(family, target) };
-    let is_line = |row: &Row| row.is_ours() && row.algorithm == line;
+    let mut outcome = Outcome { algorithm: Some(name.to_owned()), ..blank(family, target) };
+    let is_line = |row: &Row| row.is_ours() && row.algorithm == name;
     let Some(own) = value(figure, measured, &is_line) else {
-        outcome.notes.push(why_not(figure, measured, line));
+        outcome.notes.push(why_not(figure, measured, name));
         return outcome;
     };
     outcome.measured = Some(round(own.value));
@@ -273,10 +273,10 @@ fn rate<'a>(rows: &'a [Row], is: &dyn Fn(&Row) -> bool, asked: &dyn Fn(&Row) -> 
 }
 
 /// Why a line has no figure.
-fn why_not(figure: Figure, measured: &Measured, line: &str) -> String {
+fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     let every =
         measured.plain.iter().chain(&measured.hosts).chain(measured.small.iter().flat_map(|(.., rows)| rows));
-    let mut errors = every.filter(|row| row.algorithm == line).filter_map(|row| row.error.clone());
+    let mut errors = every.filter(|row| row.algorithm == name).filter_map(|row| row.error.clone());
     match (figure, errors.next()) {
         (_, Some(error)) => error,
         (Figure::Cores, None) => "there is one core".to_owned(),
@@ -298,7 +298,7 @@ fn unit(figure: Figure) -> &'static str {
         Figure::Hosts { .. } => "of the plain rate",
         Figure::SmallBytes(_) => "x sorted array",
         Figure::Exact => "of the rate to /64",
-        Figure::Cores => "of linear",
+        Figure::Cores => "scaling efficiency",
     }
 }
 
@@ -307,7 +307,7 @@ fn words(bound: Bound, figure: Figure) -> String {
     match bound {
         Bound::AtLeast(least) => format!(">= {least}"),
         Bound::AtMost(most) => format!("<= {most}"),
-        Bound::Times(1.0, _) if !less_is_better(figure) => "ahead of everybody".to_owned(),
+        Bound::Times(1.0, _) if !less_is_better(figure) => "ahead of all others".to_owned(),
         Bound::Times(times, peers) => {
             let names: Vec<_> = peers.members().iter().map(|(name, ..)| *name).collect();
             match less_is_better(figure) {
