@@ -246,6 +246,27 @@ fn match_ids_stay_within_the_limit() {
     assert_eq!(usage.live_bytes as usize, fib.memory().allocated_bytes);
 }
 
+/// What is charged for match ids is what they take, old and new hash table together: the least limit under which they
+/// fit is their peak. The counts are those after which the hash table has just grown.
+#[test]
+fn match_ids_are_charged_what_they_take() {
+    // Its 32 MB never fit the limits below, so nothing but match ids is ever allocated.
+    let algorithm = fibula::fib::registry::find::<u32>("dir-24-8").unwrap();
+    for count in [449, 897, 3_585] {
+        let routes: Vec<Route<u32>> =
+            (0..count).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
+        let slice = RouteSlice::new(&routes).unwrap();
+        let build = |limit| {
+            measure(None, || WithLength::build(&algorithm, &slice, within(limit)).map(drop).unwrap_err())
+        };
+        let (_, usage) = build(1 << 20);
+        let peak = usage.peak_bytes as usize;
+        let refused_by = |limit| build(limit).0.algorithm();
+        assert_eq!(refused_by(peak - 1), "with-length", "{count} ids take {peak} bytes");
+        assert_eq!(refused_by(peak + 64), "dir-24-8", "{count} ids take {peak} bytes");
+    }
+}
+
 /// A million IPv4 and a quarter of a million IPv6 routes in at most 120 MB, spare room included.
 #[test]
 fn full_tables_fit() {

@@ -1,4 +1,4 @@
-//! The vocabulary: keys, prefixes, next hops, routes, changes, batches.
+//! Addresses, prefixes, next hops, routes, changes and batches: the types that everything else uses.
 
 mod batch;
 mod convert;
@@ -6,6 +6,8 @@ mod key;
 mod prefix;
 mod route;
 mod routes;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use batch::{BatchError, Keys, Strided};

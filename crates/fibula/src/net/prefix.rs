@@ -319,6 +319,7 @@ mod tests {
         for &a in &all {
             assert_eq!(set(a).first(), Some(&a.addr().to_bits()));
             assert_eq!(set(a).last(), Some(&a.last().to_bits()));
+            assert_eq!(a.halves().is_none(), a.len() == 3, "{a}");
             if let Some((low, high)) = a.halves() {
                 assert_eq!([set(low), set(high)].concat(), set(a));
             }

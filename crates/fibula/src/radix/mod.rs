@@ -1,25 +1,27 @@
-//! The path-compressed radix tree: prefixes in order, changed one by one, in one code for every family.
+//! A path-compressed radix tree of prefixes, for every family.
 //!
-//! The tree of BSD's routing table, which the DXR paper keeps as its primary database (sections 3 and 4.3),
-//! with the bit string of a node stored whole, so that a walk down never has to come back up.
+//! This is the tree of BSD's routing table, which the DXR paper keeps as its primary database (sections 3 and 4.3),
+//! except that each node stores its whole bit string, so that a search never has to back up.
 //!
 //! ```text
 //!                 [ /0 ]                      node: key, len, next hop or none, two children by the bit
-//!                /      \                           behind the prefix
-//!      [10/8 -> A]      [192.0.2/23]          a node without next hop branches: it has two children
-//!           |            /        \           node 0 is the root, prefix /0, always there
+//!                /      \                           after the prefix
+//!      [10/8 -> A]      [192.0.2/23]          a node without a next hop has two children
+//!           |            /        \           node 0 is the root, prefix /0, always present
 //!      [10.1/16 -> B] [.2/24->C] [.3/24->D]
 //! ```
 //!
-//! Nodes lie in one buffer, in huge pages where it is large, and name each other by index: 20 bytes for IPv4, 32
-//! for IPv6. A table of `n` routes has at most `2n` nodes. Freed nodes are chained through `children[0]` and used again.
+//! Nodes are in one buffer, which uses huge pages if it is large, and refer to each other by index. A node takes 20
+//! bytes for IPv4 and 32 for IPv6. A table of `n` routes has at most `2n` nodes. Freed nodes are chained through
+//! `children[0]` and reused.
 //!
-//! Invariants, which [`RadixTree::check`] walks: (1) a child's prefix extends its parent's and continues with
-//! the bit of its side; (2) every node but the root carries a next hop or has two children; (3) bits behind a
-//! node's length are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes
-//! is right.
+//! Invariants, which [`RadixTree::check`] checks: (1) a child's prefix extends its parent's and continues with
+//! the bit of its side; (2) every node but the root has a next hop or two children; (3) bits after a node's length
+//! are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes is right.
 
 mod iter;
+#[cfg(test)]
+mod tests;
 
 use core::ops::ControlFlow;
 
@@ -29,10 +31,10 @@ use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
 
 pub use iter::{Covers, Subtree};
 
-/// The root's index, which no child has: as a child it means "none".
+/// The root's index. The root is never a child, so as a child this means "none".
 const ROOT: u32 = 0;
 
-/// A new prefix takes its own node and, where two paths part, one that branches.
+/// A new prefix takes its own node and, where two paths diverge, a branching one.
 const NODES_PER_INSERT: usize = 2;
 
 #[derive(Debug, Clone, Copy)]
@@ -56,23 +58,23 @@ impl<K: Key> Node<K> {
         NextHop::new(self.next_hop).map(|next_hop| Route::new(self.prefix(), next_hop))
     }
 
-    /// Whether the node's prefix contains `key`.
+    /// Returns whether the node's prefix contains `key`.
     #[inline]
     fn contains(&self, key: K) -> bool {
         key.xor(self.key).and(K::mask(self.len)) == K::ZERO
     }
 
-    /// The side on which `key` continues below this node. The node is no host prefix.
+    /// Returns the side on which `key` continues below this node, which must not be a host prefix.
     #[inline]
     fn side(&self, key: K) -> usize {
         usize::from(key.bit(self.len))
     }
 }
 
-/// The tree; see the module for its shape.
+/// A path-compressed radix tree; the module describes its layout.
 #[derive(Debug)]
 pub struct RadixTree<K> {
-    /// Empty until the first insert, so that an empty tree takes nothing.
+    /// Empty until the first insert, so that an empty tree takes no memory.
     nodes: Buffer<Node<K>>,
     /// First free node, `ROOT` for none.
     free: u32,
@@ -96,25 +98,25 @@ impl<K: Key> Default for RadixTree<K> {
 }
 
 impl<K: Key> RadixTree<K> {
-    /// An empty tree that stays within `limits`.
+    /// Returns an empty tree that stays within `limits`.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { nodes: Buffer::new(), free: ROOT, free_len: 0, routes: 0, budget: Budget::new(limits) }
     }
 
-    /// Number of routes.
+    /// Returns the number of routes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.routes
     }
 
-    /// Whether there is no route.
+    /// Returns whether there are no routes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.routes == 0
     }
 
-    /// What the tree occupies.
+    /// Returns the memory that the tree occupies.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let live = self.nodes.len() - self.free_len;
@@ -135,10 +137,10 @@ impl<K: Key> RadixTree<K> {
         }
     }
 
-    /// Makes room for `inserts` new prefixes: that many inserts cannot then fail.
+    /// Reserves memory for `inserts` new prefixes, so that this many inserts cannot fail.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses; the tree is as it was.
+    /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn reserve(&mut self, inserts: usize) -> Result<(), OutOfMemory> {
         if inserts == 0 {
             return Ok(());
@@ -160,10 +162,10 @@ impl<K: Key> RadixTree<K> {
         Ok(())
     }
 
-    /// Adds the route, or changes the next hop of its prefix; the next hop that was there before.
+    /// Adds the route, or replaces the next hop of its prefix. Returns the previous next hop.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses; the tree is as it was.
+    /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn insert(&mut self, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
         if self.nodes.is_empty() {
             self.reserve(1)?;
@@ -212,7 +214,7 @@ impl<K: Key> RadixTree<K> {
         NextHop::new(old)
     }
 
-    /// Writes a node where [`reserve`](Self::reserve) has made room.
+    /// Writes a node, for which [`reserve`](Self::reserve) has made room.
     fn add(&mut self, prefix: Prefix<K>, children: [u32; 2], next_hop: u32) -> u32 {
         let node = Node { key: prefix.addr(), children, next_hop, len: prefix.len() };
         if self.free == ROOT {
@@ -238,14 +240,14 @@ impl<K: Key> RadixTree<K> {
     /// Applies all `changes` in order, or none of them.
     ///
     /// # Errors
-    /// When memory for the inserts cannot be had; the tree is as it was.
+    /// When there is no memory for the inserts; the tree is unchanged.
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
         let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
         let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
         if inserts > 0 && spare < NODES_PER_INSERT * inserts {
-            // Counting what is new takes a walk a change: only where the tree would have to grow. What goes and comes
-            // back needs no count: no tree on the way has a prefix that is neither here nor new, and fewer
-            // prefixes never need more nodes.
+            // Counting new prefixes takes a walk per change, so it is done only if the tree would have to grow. A prefix
+            // that is removed and added again needs no count: every tree on the way has only prefixes that are present
+            // now or new, and fewer prefixes never need more nodes.
             let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if self.get(route.prefix).is_none());
             let inserts = changes.iter().filter(adds).count();
             self.reserve(inserts)?;
@@ -263,7 +265,7 @@ impl<K: Key> RadixTree<K> {
         Ok(())
     }
 
-    /// Takes the prefix out; its next hop, if it was there. Never needs memory.
+    /// Removes the prefix and returns its next hop, if it was present. Never allocates.
     pub fn remove(&mut self, prefix: Prefix<K>) -> Option<NextHop> {
         if self.nodes.is_empty() {
             return None;
@@ -286,8 +288,7 @@ impl<K: Key> RadixTree<K> {
         Some(old)
     }
 
-    /// Takes `at` out of the tree if it neither carries a route nor branches, putting its only child, if any,
-    /// in its place.
+    /// Removes node `at` if it has neither a route nor two children; its only child, if any, takes its place.
     fn splice(&mut self, parent: u32, at: u32) {
         let node = &self.nodes[at as usize];
         if at == ROOT || node.next_hop != 0 || node.children.iter().all(|&child| child != ROOT) {
@@ -299,14 +300,14 @@ impl<K: Key> RadixTree<K> {
         self.release(at);
     }
 
-    /// The next hop of exactly this prefix.
+    /// Returns the next hop of exactly this prefix.
     #[must_use]
     pub fn get(&self, prefix: Prefix<K>) -> Option<NextHop> {
         let node = self.nodes.get(self.descend(prefix)? as usize)?;
         if node.len == prefix.len() { NextHop::new(node.next_hop) } else { None }
     }
 
-    /// The topmost node whose prefix `prefix` covers, none where nothing lies inside `prefix`.
+    /// Returns the topmost node inside `prefix`, if there is one.
     fn descend(&self, prefix: Prefix<K>) -> Option<u32> {
         let mut at = ROOT;
         loop {
@@ -315,35 +316,34 @@ impl<K: Key> RadixTree<K> {
                 return prefix.covers(node.prefix()).then_some(at);
             }
             at = node.children[node.side(prefix.addr())];
-            // A child that leaves the path of `prefix` fails the test above once it is long enough; a shorter
-            // one must be on the path.
+            // A longer child is tested against `prefix` above; a shorter one must be on the path to it.
             if at == ROOT || !self.nodes[at as usize].prefix().overlaps(prefix) {
                 return None;
             }
         }
     }
 
-    /// The route of the longest prefix that contains `key`.
+    /// Returns the longest route that contains `key`.
     #[must_use]
     pub fn lookup_prefix(&self, key: K) -> Option<Route<K>> {
         self.deepest(key, K::BITS).and_then(Node::route)
     }
 
-    /// The next hop of the longest prefix that contains `key`.
+    /// Returns the next hop of the longest prefix that contains `key`.
     #[inline]
     #[must_use]
     pub fn lookup(&self, key: K) -> Option<NextHop> {
         self.deepest(key, K::BITS).and_then(|node| NextHop::new(node.next_hop))
     }
 
-    /// The longest route that contains `prefix` and is not it.
+    /// Returns the longest route that contains `prefix`, apart from `prefix` itself.
     #[must_use]
     pub fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         let longest = prefix.len().checked_sub(1)?;
         self.deepest(prefix.addr(), longest).and_then(Node::route)
     }
 
-    /// The deepest node with a route, of at most `longest` bits, whose prefix contains `key`.
+    /// Returns the deepest node that has a route, at most `longest` bits, and contains `key`.
     #[inline]
     fn deepest(&self, key: K, longest: u8) -> Option<&Node<K>> {
         let mut node = self.nodes.first()?;
@@ -352,7 +352,7 @@ impl<K: Key> RadixTree<K> {
             if node.next_hop != 0 {
                 best = Some(node);
             }
-            // The root is no child: stepping to it would be stepping to none.
+            // Here, before `side` would read past the last bit.
             if node.len >= longest {
                 return best;
             }
@@ -367,31 +367,31 @@ impl<K: Key> RadixTree<K> {
         }
     }
 
-    /// All routes in order, covers first.
+    /// Returns all routes in order: by address, then by length.
     #[must_use]
     pub fn iter(&self) -> Subtree<'_, K> {
         self.subnets(Prefix::ALL)
     }
 
-    /// The routes inside `prefix`, itself included, in order.
+    /// Returns the routes inside `prefix`, itself included, in order.
     #[must_use]
     pub fn subnets(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
         Subtree::new(&self.nodes, self.descend(prefix))
     }
 
-    /// The routes that contain `prefix`, itself included, shortest first.
+    /// Returns the routes that contain `prefix`, itself included, shortest first.
     #[must_use]
     pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {
         Covers::new(&self.nodes, prefix)
     }
 
-    /// Whether a route has an address in common with `prefix`.
+    /// Returns whether any route has an address in common with `prefix`.
     #[must_use]
     pub fn overlaps(&self, prefix: Prefix<K>) -> bool {
         self.covers(prefix).next().is_some() || self.subnets(prefix).next().is_some()
     }
 
-    /// Takes all routes out and keeps the memory.
+    /// Removes all routes and keeps the memory.
     pub fn clear(&mut self) {
         self.nodes.truncate(1);
         if let Some(root) = self.nodes.first_mut() {
@@ -401,15 +401,15 @@ impl<K: Key> RadixTree<K> {
         (self.free, self.free_len, self.routes) = (ROOT, 0, 0);
     }
 
-    /// Gives spare capacity behind the last node back.
+    /// Frees spare capacity after the last node.
     pub fn shrink(&mut self) {
         self.budget.shrink(&mut self.nodes);
     }
 
-    /// Walks the tree.
+    /// Checks the module's invariants.
     ///
     /// # Errors
-    /// The first of the module's invariants that does not hold, and the node.
+    /// The first invariant that does not hold, and the node.
     pub fn check(&self) -> Result<(), CheckError> {
         let fail = |holds, invariant, at: u32| CheckError::unless(holds, invariant, at as usize);
         let mut stack: Vec<u32> = if self.nodes.is_empty() { Vec::new() } else { vec![ROOT] };
@@ -419,11 +419,11 @@ impl<K: Key> RadixTree<K> {
             reached += 1;
             fail(reached <= self.nodes.len(), "a node is reachable once", at)?;
             routes += usize::from(node.next_hop != 0);
-            fail(node.prefix().addr() == node.key, "bits behind the length are zero", at)?;
+            fail(node.prefix().addr() == node.key, "bits after the length are zero", at)?;
             let children = node.children.iter().filter(|&&child| child != ROOT).count();
             fail(
                 at == ROOT || node.next_hop != 0 || children == 2,
-                "a node carries a route or branches",
+                "a node has a route or two children",
                 at,
             )?;
             fail(node.len < K::BITS || children == 0, "a host prefix has no children", at)?;
@@ -440,7 +440,7 @@ impl<K: Key> RadixTree<K> {
             free += 1;
             at = self.nodes[at as usize].children[0];
         }
-        fail(free == self.free_len, "the free chain has the length that is noted", self.free)?;
+        fail(free == self.free_len, "the free chain has the recorded length", self.free)?;
         fail(reached + free == self.nodes.len(), "every node is in the tree or free", ROOT)?;
         fail(routes == self.routes, "the number of routes is right", ROOT)
     }
