@@ -1,8 +1,8 @@
-//! What a structure's own walk over itself can find. Knows nobody.
+//! Broken invariants, as structures report them.
 
 use core::fmt;
 
-/// A broken invariant.
+/// A broken invariant of a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckError {
     invariant: &'static str,
@@ -10,25 +10,25 @@ pub struct CheckError {
 }
 
 impl CheckError {
-    /// `invariant` does not hold at element `at`.
+    /// Returns an error: `invariant` does not hold at element `at`.
     #[must_use]
     pub fn new(invariant: &'static str, at: usize) -> Self {
         Self { invariant, at }
     }
 
-    /// What should hold and does not.
+    /// Returns the invariant that does not hold.
     #[must_use]
     pub fn invariant(&self) -> &'static str {
         self.invariant
     }
 
-    /// The element at which it does not.
+    /// Returns the element at which it does not hold.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// `Ok` where `holds`, this error where not.
+    /// Returns this error unless `holds`.
     pub(crate) fn unless(holds: bool, invariant: &'static str, at: usize) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self { invariant, at }) }
     }

@@ -1,18 +1,18 @@
-//! The array that lookups touch at random: on cache lines, and in huge pages where it is large.
+//! An array for random access: aligned to cache lines, and in huge pages if it is large.
 //!
-//! A load at a random place of a large table misses the translation buffer before it misses the cache. A page of
-//! 2 MiB holds as many entries as 512 of 4 KiB; `docs/adr/0007-huge-pages.md` has what that gains.
+//! A random load from a large table misses the translation buffer (TLB) before it misses the cache. A page of 2 MiB
+//! holds as much as 512 pages of 4 KiB; `docs/adr/0007-huge-pages.md` has measurements.
 //!
 //! ```text
-//! bytes               < 1.78 MiB: the allocator, on 64-byte lines
-//!                     otherwise:  mapped on a boundary of 2 MiB, with huge pages asked for (Linux)
-//! bytes of a mapping  whole huge pages where the last one is half full at least and the others make up for the rest:
-//!                     an eighth at most is wasted; else whole small pages, in which the end then lies. While it
-//!                     grows, whole huge pages: where small ones were touched, the system puts no huge one
+//! bytes               < 1.78 MiB: from the allocator, aligned to 64 bytes
+//!                     otherwise:  mapped, aligned to 2 MiB, with huge pages requested (Linux)
+//! bytes of a mapping  whole huge pages if the last one is at least half full and at most an eighth is wasted;
+//!                     else whole small pages at the end. While it grows, always whole huge pages: where small ones
+//!                     were touched, the system puts no huge one
 //! ```
 //!
-//! Mapped or not is never required: where the system maps nothing, advises nothing, or the limit has no room for
-//! whole pages, the allocator is asked instead, and [`Buffer::is_mapped`] tells.
+//! Mapping is optional: if the system cannot map or advise, or the limit has no room for whole pages, the memory comes
+//! from the allocator. [`Buffer::is_mapped`] returns which.
 
 #![allow(
     unsafe_code,
@@ -31,49 +31,48 @@ use super::storage::{Allowance, Grow, Refusal};
 #[cfg(test)]
 mod tests;
 
-/// Every buffer begins at a multiple of this: a cache line, a vector register.
+/// Alignment of every buffer: a cache line, or a vector register.
 pub const ALIGN_BYTES: usize = 64;
 
-/// The huge page of x86-64, and of AArch64 with small pages of 4 KiB: mapped buffers begin at a multiple of this.
+/// Alignment of mapped buffers: the huge page of x86-64, and of AArch64 with small pages of 4 KiB.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// A vector of plain elements that begins on a cache line, and lies in huge pages where it is large and they can be
-/// had.
+/// A vector of `Copy` elements, aligned to cache lines and in huge pages if it is large and they are available.
 ///
-/// Only a [`Budget`](super::Budget) makes it grow; what appends here panics where there is no room. A copy is as
-/// long as its elements and, like copies of vectors, aborts where there is no memory.
+/// Only a [`Budget`](super::Budget) makes it grow; methods that append panic if there is no room. A clone has no spare
+/// capacity and, like a clone of a `Vec`, aborts if there is no memory.
 pub struct Buffer<T> {
-    /// Room for `capacity` elements, of which the first `len` are there; dangling where there is no room.
+    /// Room for `capacity` elements, of which the first `len` are initialised; dangling if there is no room.
     start: NonNull<T>,
     len: usize,
     capacity: usize,
-    /// Bytes of the mapping; 0 where the block is the allocator's, and then of exactly `capacity` elements.
+    /// Bytes of the mapping; 0 if the block is from the allocator and has room for exactly `capacity` elements.
     mapped_bytes: usize,
 }
 
-// SAFETY: a buffer owns its elements, as a vector does; the block has no other user.
+// SAFETY: a buffer owns its elements, as a vector does; nothing else uses the block.
 unsafe impl<T: Send> Send for Buffer<T> {}
-// SAFETY: a shared buffer gives shared elements alone.
+// SAFETY: a shared buffer gives out shared references only.
 unsafe impl<T: Sync> Sync for Buffer<T> {}
 
-/// Where a block of elements begins: at least on a cache line.
+/// Has the alignment of a block of elements: at least a cache line.
 #[repr(align(64))]
 struct Aligned<T>([T; 0]);
 
 const _: () = assert!(align_of::<Aligned<u8>>() == ALIGN_BYTES);
 
 impl<T: Copy> Buffer<T> {
-    /// Without elements and room.
+    /// Returns a buffer without elements or room.
     #[must_use]
     pub const fn new() -> Self {
         const {
-            assert!(size_of::<T>() > 0, "a buffer holds what takes room");
+            assert!(size_of::<T>() > 0, "elements must have a size");
             assert!(align_of::<Aligned<T>>() <= HUGE_PAGE_BYTES);
         }
         Self { start: NonNull::<Aligned<T>>::dangling().cast(), len: 0, capacity: 0, mapped_bytes: 0 }
     }
 
-    /// Room for `elements`.
+    /// Returns a buffer with room for `elements`.
     fn with_room(elements: usize, tail: Tail, allowance: Allowance) -> Result<Self, Refusal> {
         if elements == 0 {
             return Ok(Self::new());
@@ -94,34 +93,34 @@ impl<T: Copy> Buffer<T> {
         Ok(Self { start, len: 0, capacity: elements, mapped_bytes: 0 })
     }
 
-    /// An empty buffer in this mapping.
+    /// Returns an empty buffer in this mapping.
     fn mapped(start: NonNull<u8>, mapped_bytes: usize) -> Self {
         Self { start: start.cast(), len: 0, capacity: mapped_bytes / size_of::<T>(), mapped_bytes }
     }
 
-    /// Elements there is room for.
+    /// Returns the number of elements there is room for.
     #[must_use]
     #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Whether it is mapped and huge pages were asked for, rather than of the allocator.
+    /// Returns whether it is mapped, with huge pages requested, rather than from the allocator.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.mapped_bytes > 0
     }
 
-    /// The room behind the last element.
+    /// Returns the room after the last element.
     #[inline]
     fn spare(&mut self) -> &mut [MaybeUninit<T>] {
         // SAFETY: `len` is at most `capacity`, which the block has room for.
         let end = unsafe { self.start.add(self.len) };
-        // SAFETY: the room behind `len` is this buffer's alone, and may be uninitialised.
+        // SAFETY: the room after `len` is this buffer's alone, and may be uninitialised.
         unsafe { core::slice::from_raw_parts_mut(end.cast().as_ptr(), self.capacity - self.len) }
     }
 
-    /// The room of `count` more elements.
+    /// Returns the room of `count` more elements.
     #[inline]
     fn room(&mut self, count: usize) -> &mut [MaybeUninit<T>] {
         self.spare().get_mut(..count).unwrap_or_else(|| no_room())
@@ -137,7 +136,7 @@ impl<T: Copy> Buffer<T> {
         self.len += 1;
     }
 
-    /// Appends copies of all `elements`.
+    /// Appends copies of `elements`.
     ///
     /// # Panics
     /// When there is no room.
@@ -152,14 +151,14 @@ impl<T: Copy> Buffer<T> {
     /// Appends copies of the elements of `range`.
     ///
     /// # Panics
-    /// When there is no room, or the range ends behind the last element.
+    /// When there is no room, or the range ends past the last element.
     pub fn extend_from_within(&mut self, range: Range<usize>) {
         for at in range {
             self.push(self[at]);
         }
     }
 
-    /// Makes it `len` elements long, with `element` for those that are new.
+    /// Sets the length to `len`; new elements are copies of `element`.
     ///
     /// # Panics
     /// When there is no room.
@@ -170,12 +169,12 @@ impl<T: Copy> Buffer<T> {
         self.len = len;
     }
 
-    /// Forgets all elements behind the first `len`; the room stays.
+    /// Keeps only the first `len` elements; the capacity stays.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Moves to a block with room for `elements`, which are more than there is room for now.
+    /// Moves to a block with room for `elements`, more than fit now.
     fn move_to_larger(&mut self, elements: usize, allowance: Allowance) -> Result<(), Refusal> {
         let tail = if self.len == 0 { Tail::Fitting } else { Tail::Whole };
         if allowance.huge_pages
@@ -185,7 +184,7 @@ impl<T: Copy> Buffer<T> {
             && let Some(start) = pages::move_to_larger(self.start.cast(), self.mapped_bytes, bytes)
         {
             let len = self.len;
-            // The old mapping is gone: it must not be unmapped again.
+            // `mremap` has ended the old mapping, which must not be unmapped again.
             core::mem::forget(core::mem::replace(self, Self::mapped(start, bytes)));
             self.len = len;
             return Ok(());
@@ -204,25 +203,25 @@ impl<T: Copy> Buffer<T> {
 
 #[cold]
 fn no_room() -> ! {
-    panic!("a buffer was appended to without room: a budget makes it")
+    panic!("no room left in the buffer: reserve through its budget first")
 }
 
-/// The layout of a block of the allocator.
+/// Returns the layout of an allocated block.
 fn layout<T>(elements: usize) -> Option<Layout> {
     let bytes = elements.checked_mul(size_of::<T>())?;
     Layout::from_size_align(bytes, align_of::<Aligned<T>>()).ok()
 }
 
-/// How a mapping ends.
+/// How the last page of a mapping is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
-    /// With a huge page, or with small ones where a huge one would waste much.
+    /// A huge page, or small ones if a huge one would waste too much.
     Fitting,
-    /// With a huge page, because there is more to come.
+    /// A huge page, because the buffer is growing.
     Whole,
 }
 
-/// How many bytes to map for so many; none where the allocator serves as well.
+/// Returns how many bytes to map; none if the allocator does as well.
 fn mapping(bytes: usize, tail: Tail) -> Option<usize> {
     let huge = bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
     let fits = huge - bytes <= (bytes / 8).min(HUGE_PAGE_BYTES / 2);
@@ -237,7 +236,7 @@ fn mapping(bytes: usize, tail: Tail) -> Option<usize> {
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         if self.mapped_bytes > 0 {
-            // SAFETY: the mapping is this buffer's, and nobody uses it from here on.
+            // SAFETY: the mapping is this buffer's, and nothing uses it after this.
             unsafe { pages::unmap(self.start.cast(), self.mapped_bytes) };
         } else if let Some(layout) = layout::<T>(self.capacity).filter(|layout| layout.size() > 0) {
             // SAFETY: the block was allocated with this layout: `capacity` has not changed since.
@@ -282,7 +281,7 @@ impl<T: Copy> Grow for Buffer<T> {
         match mapping(self.len * size_of::<T>(), Tail::Fitting) {
             Some(bytes) if self.mapped_bytes > 0 => {
                 let shorter = bytes < self.mapped_bytes;
-                // SAFETY: the mapping is this buffer's, and no element lies behind `bytes`.
+                // SAFETY: the mapping is this buffer's, and no element is past `bytes`.
                 let cut = shorter && unsafe { pages::cut(self.start.cast(), self.mapped_bytes, bytes) };
                 if cut {
                     self.mapped_bytes = bytes;
@@ -290,7 +289,7 @@ impl<T: Copy> Grow for Buffer<T> {
                 }
             }
             _ if self.len < self.capacity => {
-                // Refused, it stays as large as it is.
+                // On an error it keeps its size.
                 let _ = self.move_to(self.len, Tail::Fitting, allowance);
             }
             _ => {}
@@ -358,21 +357,21 @@ impl<T: fmt::Debug> fmt::Debug for Buffer<T> {
     }
 }
 
-/// Mappings. Miri knows of no advice, and elsewhere than on Linux there is none to give: the allocator serves.
+/// Mappings, on Linux. Elsewhere, and under Miri, which does not know `madvise`, all memory comes from the allocator.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod pages {
     use core::ptr::{NonNull, null_mut};
 
     use super::HUGE_PAGE_BYTES;
 
-    /// Bytes of a small page, where that is a part of a huge one.
+    /// Returns the bytes of a small page, if a huge page is a multiple of that.
     pub(super) fn size() -> Option<usize> {
-        // SAFETY: asks for a number.
+        // SAFETY: the call only returns a number.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= HUGE_PAGE_BYTES)
     }
 
-    /// Maps `bytes`, whole pages, on a boundary of huge pages, and asks for such.
+    /// Maps `bytes`, whole pages, aligned to huge pages, and requests huge pages.
     pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         let start = reserve(bytes)?;
         // SAFETY: the mapping is this function's; the advice changes no content.
@@ -384,12 +383,12 @@ mod pages {
         None
     }
 
-    /// Maps `bytes` on a boundary of huge pages: more than that, and gives back what lies around.
+    /// Maps `bytes`, aligned to huge pages, by mapping more and unmapping what is around them.
     fn reserve(bytes: usize) -> Option<NonNull<u8>> {
         let around = bytes.checked_add(HUGE_PAGE_BYTES)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a mapping of no file, wherever there is room.
+        // SAFETY: an anonymous mapping at an address that the system chooses.
         let mapped = unsafe { libc::mmap(null_mut(), around, protection, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return None;
@@ -398,53 +397,53 @@ mod pages {
         let before = mapped.as_ptr().align_offset(HUGE_PAGE_BYTES);
         // SAFETY: `before` is less than a huge page, by which the mapping exceeds `bytes`.
         let start = unsafe { mapped.add(before) };
-        // SAFETY: behind `before + bytes` of the mapping lies the rest of the huge page.
+        // SAFETY: the mapping continues past `before + bytes` with the rest of the huge page.
         let end = unsafe { start.add(bytes) };
         if before > 0 {
-            // SAFETY: nobody uses what lies before `start`.
+            // SAFETY: nothing uses the bytes before `start`.
             unsafe { unmap(mapped, before) };
         }
-        // SAFETY: nobody uses what lies from `end` on; `before` is less than a huge page, so there is some.
+        // SAFETY: nothing uses the bytes from `end` on; `before` is less than a huge page, so there are some.
         unsafe { unmap(end, HUGE_PAGE_BYTES - before) };
         Some(start)
     }
 
-    /// Moves a mapping to one of `bytes`, which is larger: pages change their address, no byte is copied. Where that
-    /// fails, the old mapping is as it was.
+    /// Moves a mapping to a larger one of `bytes`: pages change their address, nothing is copied. On an error the old
+    /// mapping is unchanged.
     pub(super) fn move_to_larger(old: NonNull<u8>, old_bytes: usize, bytes: usize) -> Option<NonNull<u8>> {
         let start = reserve(bytes)?;
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         let to = start.as_ptr().cast::<libc::c_void>();
-        // SAFETY: both mappings are the caller's and this function's alone; the new one gives way to the old.
+        // SAFETY: only the caller has the old mapping and only this function the new one, which the old one replaces.
         let moved = unsafe { libc::mremap(old.as_ptr().cast(), old_bytes, bytes, flags, to) };
-        // Refused, the new mapping may be gone already, and its place somebody else's: it must not be unmapped here.
+        // On an error the new mapping may be gone already and its addresses in other use: it must not be unmapped here.
         // What is left of it has no pages.
         (moved == to).then_some(start)
     }
 
-    /// Gives back all but the first `keep` bytes, whole pages; whether that went well.
+    /// Unmaps all but the first `keep` bytes, whole pages. Returns whether that succeeded.
     ///
     /// # Safety
-    /// The mapping is the caller's, and nobody uses what lies behind `keep`.
+    /// The mapping is the caller's, and nothing uses the bytes past `keep`.
     pub(super) unsafe fn cut(start: NonNull<u8>, bytes: usize, keep: usize) -> bool {
-        // SAFETY: the caller keeps less than there is.
+        // SAFETY: `keep` is less than the mapping.
         let end = unsafe { start.add(keep) };
-        // SAFETY: the caller uses nothing from there on.
+        // SAFETY: nothing uses the bytes from `end` on, as the caller promises.
         unsafe { unmap(end, bytes - keep) }
     }
 
-    /// Ends a mapping or a part of one; whether that went well. It fails where a process has as many mappings as it
-    /// may and this would split one; the pages then stay until the process ends.
+    /// Unmaps a mapping or a part of one. Returns whether that succeeded: it fails if it would split a mapping and the
+    /// process already has as many as it may; the pages then stay until the process ends.
     ///
     /// # Safety
-    /// These whole pages are the caller's, and nobody uses them from here on.
+    /// These whole pages are the caller's, and nothing uses them after this.
     pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(start.as_ptr().cast(), bytes) == 0 }
     }
 }
 
-/// No mappings.
+/// No mappings on this system.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod pages {
     use core::ptr::NonNull;

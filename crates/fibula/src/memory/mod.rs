@@ -1,8 +1,8 @@
-//! How many bytes a structure takes, how many it may take, and vectors that obey. Knows nobody.
+//! Memory limits, memory use, and arrays that respect the limits.
 //!
-//! Every structure allocates through a [`Budget`]: a full budget and an allocator that has nothing left give
-//! the same error, never an abort, and leave the structure as it was. What lookups touch at random and may be large
-//! lies in a [`Buffer`], for which the budget asks huge pages; all else in a `Vec`.
+//! Every structure allocates through a [`Budget`]. If the limit is reached or the allocator has no memory, the caller
+//! gets an error and the structure is unchanged; nothing aborts. Large arrays that lookups access at random are
+//! [`Buffer`]s, for which huge pages are requested; all others are `Vec`s.
 
 use core::fmt;
 use core::ops::Add;
@@ -14,23 +14,22 @@ pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
 pub use storage::Storage;
 use storage::{Allowance, Refusal};
 
-/// What a structure occupies.
+/// The memory that a structure occupies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// All that a lookup can touch: direct levels, nodes, values, dictionaries. What caches must hold.
+    /// Bytes that a lookup can access, and that caches should hold: direct tables, nodes, values, dictionaries.
     pub lookup_bytes: usize,
-    /// All that the structure has asked the allocator for, spare capacity included. The structure's own
-    /// size, which may live on a stack, is not counted.
+    /// Bytes requested from the allocator, including spare capacity but not the structure's own size, which may be
+    /// on a stack.
     pub allocated_bytes: usize,
-    /// What was mapped from the system beside the allocator, rounded to its pages.
+    /// Bytes mapped from the system without the allocator, rounded to pages.
     pub mapped_bytes: usize,
-    /// Those of the mapped bytes that the system was asked to back with huge pages. Whether it has done so is its own
-    /// business and may change at any time.
+    /// Mapped bytes for which huge pages were requested. Whether the system provides them may change at any time.
     pub huge_bytes: usize,
 }
 
 impl Memory {
-    /// What the structure holds, wherever it is from.
+    /// Returns all bytes that the structure holds, allocated or mapped.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.allocated_bytes + self.mapped_bytes
@@ -50,20 +49,19 @@ impl Add for Memory {
     }
 }
 
-/// What one array occupies, if lookups can touch all of it.
+/// Returns the memory that an array occupies, all of which lookups can access.
 #[must_use]
 pub fn of<S: Storage>(array: &S) -> Memory {
     Memory { lookup_bytes: array.len() * size_of::<S::Item>(), ..array.held() }
 }
 
-/// What a build may take. Name what differs: `Limits { memory_bytes: Some(n), ..Limits::default() }`.
+/// Limits on the memory of a build. Name only what differs: `Limits { memory_bytes: Some(n), ..Limits::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes that may be allocated or mapped at any moment, the scratch space of a build included; none means
-    /// as many as there are.
+    /// Most bytes that may be allocated or mapped at any moment, including the scratch space of a build; none means no
+    /// limit.
     pub memory_bytes: Option<usize>,
-    /// Whether large arrays may ask for huge pages, as they do unless told otherwise. Without, all memory comes from
-    /// the allocator.
+    /// Whether huge pages are requested for large arrays (the default). If not, all memory comes from the allocator.
     pub huge_pages: bool,
 }
 
@@ -74,21 +72,21 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// At most so many bytes.
+    /// Returns limits of at most `memory_bytes`.
     #[must_use]
     pub fn within(memory_bytes: usize) -> Self {
         Self { memory_bytes: Some(memory_bytes), ..Self::default() }
     }
 }
 
-/// Memory that could not be had, because of a limit or because there is none.
+/// There was not enough memory, because of a limit or because the system has no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// Bytes that were wanted in one piece.
+    /// Bytes that were needed in one block.
     pub wanted_bytes: usize,
     /// Bytes in use under the same budget at that moment.
     pub used_bytes: usize,
-    /// The limit; none when the allocator itself refused.
+    /// The limit; none if the allocator failed.
     pub limit_bytes: Option<usize>,
 }
 
@@ -103,7 +101,7 @@ impl fmt::Display for OutOfMemory {
                 )
             }
             None => {
-                write!(f, "the system has no {wanted_bytes} bytes of memory left ({used_bytes} are in use)")
+                write!(f, "out of memory: {wanted_bytes} bytes are needed, {used_bytes} are in use")
             }
         }
     }
@@ -111,7 +109,7 @@ impl fmt::Display for OutOfMemory {
 
 impl core::error::Error for OutOfMemory {}
 
-/// The allowance of one structure, or of one build with its scratch space.
+/// Accounts for the memory of a structure, or of a build with its scratch space.
 #[derive(Debug, Default)]
 pub struct Budget {
     limits: Limits,
@@ -119,47 +117,47 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget with nothing spent.
+    /// Returns a budget of which nothing is used.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, used_bytes: 0 }
     }
 
-    /// Bytes in use.
+    /// Returns the number of bytes in use.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         self.used_bytes
     }
 
-    /// Changes the limits for what is allocated from now on.
+    /// Changes the limits, which apply to later allocations only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// A vector with room for exactly `capacity` elements.
+    /// Returns a vector with room for exactly `capacity` elements.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses.
+    /// When the limit is reached or the allocator fails.
     pub fn vec<T>(&mut self, capacity: usize) -> Result<Vec<T>, OutOfMemory> {
         let mut vec = Vec::new();
         self.reserve_exact(&mut vec, capacity)?;
         Ok(vec)
     }
 
-    /// A buffer with room for `capacity` elements.
+    /// Returns a buffer with room for `capacity` elements.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses.
+    /// When the limit is reached or the allocator fails.
     pub fn buffer<T: Copy>(&mut self, capacity: usize) -> Result<Buffer<T>, OutOfMemory> {
         let mut buffer = Buffer::new();
         self.reserve_exact(&mut buffer, capacity)?;
         Ok(buffer)
     }
 
-    /// Appends `value`, growing the array by half where it is full.
+    /// Appends `value`, growing the array by half if it is full.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses; the array is as it was.
+    /// When the limit is reached or the allocator fails; the array is unchanged.
     #[inline]
     pub fn push<S: Storage>(&mut self, array: &mut S, value: S::Item) -> Result<(), OutOfMemory> {
         if array.len() == array.capacity() {
@@ -169,11 +167,11 @@ impl Budget {
         Ok(())
     }
 
-    /// Makes room for `additional` more elements, growing by an eighth where it must grow and there is room for
-    /// that.
+    /// Makes room for `additional` more elements. An array that must grow grows by at least an eighth if the limit allows
+    /// it.
     ///
     /// # Errors
-    /// When the limit or the allocator refuses; the array is as it was.
+    /// When the limit is reached or the allocator fails; the array is unchanged.
     #[inline]
     pub fn reserve<S: Storage>(&mut self, array: &mut S, additional: usize) -> Result<(), OutOfMemory> {
         if array.capacity() - array.len() >= additional {
@@ -183,7 +181,7 @@ impl Budget {
         self.reserve_exact(array, generous).or_else(|_| self.reserve_exact(array, additional))
     }
 
-    /// Makes room for exactly `additional` elements behind those present.
+    /// Makes room for exactly `additional` more elements.
     fn reserve_exact<S: Storage>(&mut self, array: &mut S, additional: usize) -> Result<(), OutOfMemory> {
         let elements = array.len().saturating_add(additional);
         let before = array.held().held_bytes();
@@ -200,7 +198,7 @@ impl Budget {
         Ok(())
     }
 
-    /// What the next block may be.
+    /// Returns the limits on the next allocation.
     fn allowance(&self) -> Allowance {
         Allowance {
             bytes: self.limits.memory_bytes.map(|limit| limit.saturating_sub(self.used_bytes)),
@@ -208,18 +206,18 @@ impl Budget {
         }
     }
 
-    /// Gives spare capacity back, where there is room for the elements to move: `Vec::shrink_to_fit` aborts where
-    /// an allocator refuses the smaller block.
+    /// Frees spare capacity if there is room for the elements to move. Not with `Vec::shrink_to_fit`, which aborts if the
+    /// allocator has no memory for the smaller block.
     pub fn shrink<S: Storage>(&mut self, array: &mut S) {
         let before = array.held().held_bytes();
         array.shrink(self.allowance());
         self.used_bytes = self.used_bytes + array.held().held_bytes() - before;
     }
 
-    /// Notes `bytes` that something other than an array is about to allocate.
+    /// Records that something other than an array is about to allocate `bytes`.
     ///
     /// # Errors
-    /// When the limit refuses.
+    /// When the limit would be exceeded.
     pub fn charge(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         let used_bytes = self.used_bytes.saturating_add(bytes);
         match self.limits.memory_bytes {
@@ -235,12 +233,12 @@ impl Budget {
         }
     }
 
-    /// Notes that `bytes` which were charged are free again.
+    /// Records that `bytes` which were charged are free again.
     pub fn release(&mut self, bytes: usize) {
         self.used_bytes -= bytes;
     }
 
-    /// The budget of a copy that holds this array alone, under the same limits.
+    /// Returns the budget of a copy that has only this array, with the same limits.
     #[must_use]
     pub fn of_copy<S: Storage>(&self, array: &S) -> Self {
         Self { limits: self.limits, used_bytes: array.held().held_bytes() }
@@ -252,7 +250,7 @@ impl Budget {
     }
 }
 
-/// Bytes the array holds of the allocator.
+/// Returns the bytes of the array that came from the allocator.
 #[must_use]
 pub fn allocated<S: Storage>(array: &S) -> usize {
     array.held().allocated_bytes

@@ -1,4 +1,4 @@
-//! What a budget can make grow: vectors and buffers, under the same rules.
+//! The arrays that a budget accounts for: vectors and buffers.
 
 use super::{Buffer, Memory};
 
@@ -8,26 +8,26 @@ pub trait Storage: Default + Grow {}
 impl<T> Storage for Vec<T> {}
 impl<T: Copy> Storage for Buffer<T> {}
 
-/// What a block may be.
+/// Limits on the next allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
-    /// Most bytes, where there is a limit.
+    /// Most bytes, if there is a limit.
     pub(super) bytes: Option<usize>,
-    /// Whether it may ask for huge pages.
+    /// Whether huge pages may be requested.
     pub(super) huge_pages: bool,
 }
 
-/// Who refused.
+/// Why an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The limit.
+    /// It would exceed the limit.
     Limit,
-    /// The allocator.
+    /// The allocator had no memory.
     System,
 }
 
 impl Allowance {
-    /// Whether a block of so many bytes is allowed.
+    /// Returns an error if a block of `bytes` is not allowed.
     pub(super) fn grant(self, bytes: usize) -> Result<(), Refusal> {
         match self.bytes {
             Some(limit) if bytes > limit => Err(Refusal::Limit),
@@ -39,27 +39,27 @@ impl Allowance {
 mod sealed {
     use super::{Allowance, Memory, Refusal};
 
-    /// Seals [`Storage`](super::Storage), and is what it does.
+    /// Seals [`Storage`](super::Storage), and has its methods.
     pub trait Grow {
-        /// An element.
+        /// The element type.
         type Item;
 
-        /// Elements there are.
+        /// Returns the number of elements.
         fn len(&self) -> usize;
 
-        /// Elements there is room for.
+        /// Returns the number of elements there is room for.
         fn capacity(&self) -> usize;
 
-        /// What it takes; no lookup bytes.
+        /// Returns the memory that it occupies, without lookup bytes.
         fn held(&self) -> Memory;
 
-        /// Makes room for `elements` in all. Refused, it is as it was.
+        /// Makes room for `elements` in total. On an error it is unchanged.
         fn grow(&mut self, elements: usize, allowance: Allowance) -> Result<(), Refusal>;
 
-        /// Appends where there is room.
+        /// Appends an element, for which there must be room.
         fn push_within(&mut self, item: Self::Item);
 
-        /// Gives back what it does not need, as far as the allowance lets elements move for that.
+        /// Frees spare capacity, if the allowance has room for the elements to move.
         fn shrink(&mut self, allowance: Allowance);
     }
 }

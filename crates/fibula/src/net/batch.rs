@@ -1,4 +1,4 @@
-//! The shapes in which a batch of keys can come.
+//! Batches of keys in the layouts that callers have them in.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -66,7 +66,7 @@ impl<'a, K: Key> Keys<'a, K> {
         self.len() == 0
     }
 
-    /// Calls `each` with the keys in host order, block by block, and the index of the block's first key.
+    /// Calls `each` for each block with the index of its first key and its keys in host order.
     pub fn for_each_block(&self, mut each: impl FnMut(usize, &[K])) {
         match *self {
             Self::Host(keys) => each(0, keys),

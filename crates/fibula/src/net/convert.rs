@@ -131,7 +131,7 @@ macro_rules! conversions {
             }
         }
 
-        /// Host bits, which `ipnet` keeps, are cleared.
+        /// Clears host bits, which `ipnet` keeps.
         impl From<$net> for Prefix<$int> {
             fn from(net: $net) -> Self {
                 Self::of(net.network().to_bits(), net.prefix_len())
@@ -172,7 +172,7 @@ macro_rules! families {
             }
         }
 
-        /// Host bits, which `ipnet` keeps, are cleared.
+        /// Clears host bits, which `ipnet` keeps.
         impl From<$net> for IpPrefix {
             fn from(net: $net) -> Self {
                 Self::$variant(net.into())
@@ -217,7 +217,7 @@ impl From<IpAddr> for IpPrefix {
     }
 }
 
-/// Host bits, which `ipnet` keeps, are cleared.
+/// Clears host bits, which `ipnet` keeps.
 impl From<ipnet::IpNet> for IpPrefix {
     fn from(net: ipnet::IpNet) -> Self {
         match net {

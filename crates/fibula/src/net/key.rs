@@ -1,4 +1,4 @@
-//! What is looked up: an address as an integer in host order.
+//! Keys: addresses as integers in host order.
 
 use core::fmt;
 use core::hash::Hash;
@@ -19,7 +19,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name that outputs for scripts use.
+    /// Returns the name for output that scripts read: `ipv4`, `ipv6`, `toy`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,60 +55,60 @@ pub trait Key:
 {
     /// Width of the address space in bits.
     const BITS: u8;
-    /// The family these keys belong to.
+    /// The family of these keys.
     const FAMILY: Family;
     /// The first address.
     const ZERO: Self;
     /// The last address, all bits set.
     const MAX: Self;
 
-    /// An address as packets hold it: network byte order.
+    /// The address in network byte order, as in packets.
     type Bytes: Copy + AsRef<[u8]> + AsMut<[u8]> + Default + fmt::Debug + Send + Sync + 'static;
 
-    /// The key whose value is the low [`Self::BITS`] bits of `bits`; higher bits are ignored.
+    /// Returns the key whose value is the low [`Self::BITS`] bits of `bits`; higher bits are ignored.
     fn from_bits(bits: u128) -> Self;
-    /// The key as an integer, right-aligned.
+    /// Returns the key as a right-aligned integer.
     fn to_bits(self) -> u128;
-    /// From network byte order.
+    /// Converts from network byte order.
     fn from_network(bytes: Self::Bytes) -> Self;
-    /// To network byte order.
+    /// Converts to network byte order.
     fn to_network(self) -> Self::Bytes;
 
-    /// The bits set in both.
+    /// Returns the bits set in both.
     #[must_use]
     fn and(self, other: Self) -> Self;
-    /// The bits set in either.
+    /// Returns the bits set in either.
     #[must_use]
     fn or(self, other: Self) -> Self;
-    /// The bits in which the two differ.
+    /// Returns the bits in which the two differ.
     #[must_use]
     fn xor(self, other: Self) -> Self;
-    /// All bits inverted.
+    /// Returns the key with all bits inverted.
     #[must_use]
     fn not(self) -> Self;
-    /// The mask whose first `len` bits are set. `len` is at most [`Self::BITS`].
+    /// Returns the mask whose first `len` bits are set. `len` is at most [`Self::BITS`].
     fn mask(len: u8) -> Self;
-    /// Number of zero bits before the first one; [`Self::BITS`] for zero.
+    /// Returns the number of zero bits before the first one; [`Self::BITS`] for zero.
     fn leading_zeros(self) -> u8;
 
-    /// Bit `index` counted from the most significant. `index` is below [`Self::BITS`].
+    /// Returns bit `index`, counted from the most significant. `index` is below [`Self::BITS`].
     fn bit(self, index: u8) -> bool;
-    /// `count` bits from bit `offset` on, right-aligned: the index of a trie node's child, of a direct
+    /// Returns `count` bits from bit `offset` on, right-aligned: the index of a trie node's child or of a direct
     /// table's entry. `count` is at most 32 and `offset + count` at most [`Self::BITS`].
     fn window(self, offset: u8, count: u8) -> u32;
 
-    /// The address after this one, none after the last.
+    /// Returns the next address; the last has none.
     fn next(self) -> Option<Self>;
-    /// The address before this one, none before the first.
+    /// Returns the previous address; the first has none.
     fn previous(self) -> Option<Self>;
 
-    /// The keys as IPv4 addresses, where they are: what 32-bit lanes are loaded from without a copy.
+    /// Returns the keys as IPv4 addresses if that is what they are, so that kernels can load them without a copy.
     #[must_use]
     fn as_ipv4(_keys: &[Self]) -> Option<&[u32]> {
         None
     }
 
-    /// The keys as IPv6 addresses, where they are.
+    /// Returns the keys as IPv6 addresses if that is what they are.
     #[must_use]
     fn as_ipv6(_keys: &[Self]) -> Option<&[u128]> {
         None
@@ -128,18 +128,18 @@ pub trait Key:
         None
     }
 
-    /// Writes the address as people write it.
+    /// Writes the address in its usual notation.
     fn format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-    /// Reads an address, the whole of `text` and nothing else, without leading or trailing blanks.
+    /// Reads an address from the whole of `text`, which has no leading or trailing blanks.
     fn parse(text: &[u8]) -> Result<Self, AddressError>;
 
-    /// How many leading bits the two have in common.
+    /// Returns the number of leading bits that the two share.
     #[inline]
     fn common_len(self, other: Self) -> u8 {
         self.xor(other).leading_zeros()
     }
 
-    /// The address as something that can be printed.
+    /// Returns a value that prints as the address.
     #[inline]
     fn address(self) -> Address<Self> {
         Address(self)
@@ -184,7 +184,7 @@ pub trait ForIpv6<K> {
         K: Ipv6Key;
 }
 
-/// An address that prints as people write it: `192.0.2.1`, `2001:db8::1`.
+/// Prints an address in its usual notation: `192.0.2.1`, `2001:db8::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address<K>(pub K);
 
@@ -247,7 +247,7 @@ macro_rules! integer_key {
             #[inline]
             fn mask(len: u8) -> Self {
                 debug_assert!(len <= <Self as Key>::BITS);
-                // A shift by the whole width is not an integer operation: split off the empty mask.
+                // A shift by the whole width would overflow.
                 if len == 0 { 0 } else { Self::MAX << (<Self as Key>::BITS - len) }
             }
 
@@ -313,8 +313,8 @@ macro_rules! integer_key {
 integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None, if_ipv4: ForIpv4);
 integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys), if_ipv6: ForIpv6);
 
-/// A key of `WIDTH` bits, 1 to 16, so that a test can enumerate every address, every prefix and, in the
-/// smallest spaces, every table. Hidden: only tests need it, and every structure serves it.
+/// A key of `WIDTH` bits, 1 to 16: small enough for tests to enumerate every address, every prefix and, at the
+/// smallest widths, every table. Hidden: only tests need it, and every structure serves it.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Toy<const WIDTH: u8>(u16);

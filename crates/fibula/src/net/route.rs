@@ -83,12 +83,12 @@ impl fmt::Display for NextHop {
     }
 }
 
-/// A prefix and where it leads.
+/// A prefix and its next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Route<K> {
-    /// The addresses the route is for.
+    /// The addresses that the route covers.
     pub prefix: Prefix<K>,
-    /// Where they go.
+    /// Their next hop.
     pub next_hop: NextHop,
 }
 
@@ -106,7 +106,7 @@ impl<K, P: Into<Prefix<K>>> From<(P, NextHop)> for Route<K> {
     }
 }
 
-/// One change of a table.
+/// A change to a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Change<K> {
     /// Adds the route, or changes the next hop if the prefix is present.

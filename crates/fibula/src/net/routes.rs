@@ -49,7 +49,7 @@ impl<K: Key> dyn Routes<K> + '_ {
     }
 }
 
-/// Sorted routes in a slice, as [`Routes`].
+/// A sorted slice of routes, as [`Routes`].
 #[derive(Debug, Clone, Copy)]
 pub struct RouteSlice<'a, K>(&'a [Route<K>]);
 

@@ -1,17 +1,17 @@
-//! Walks over the tree that allocate nothing.
+//! Iterators over the tree, which do not allocate.
 
 use crate::net::{Key, Prefix, Route};
 
 use super::{Node, ROOT};
 
-/// Most nodes that wait on a walk: one a level.
+/// Most nodes on the stack: one per level.
 const DEPTH: usize = 130;
 
-/// Routes below one node, in order, covers first.
+/// Iterator over the routes inside a prefix, in order: by address, then by length.
 #[derive(Debug, Clone)]
 pub struct Subtree<'a, K> {
     nodes: &'a [Node<K>],
-    /// Nodes whose subtrees are still to come, the next one last.
+    /// Nodes still to visit, the next one last.
     stack: [u32; DEPTH],
     depth: usize,
 }
@@ -44,7 +44,7 @@ impl<K: Key> Iterator for Subtree<'_, K> {
     }
 }
 
-/// Routes that contain a prefix, shortest first.
+/// Iterator over the routes that contain a prefix, shortest first.
 #[derive(Debug, Clone)]
 pub struct Covers<'a, K> {
     nodes: &'a [Node<K>],

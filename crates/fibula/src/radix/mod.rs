@@ -123,12 +123,12 @@ impl<K: Key> RadixTree<K> {
         Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) }
     }
 
-    /// Changes the limits for inserts from now on.
+    /// Changes the limits, which apply to later inserts only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.budget.set_limits(limits);
     }
 
-    /// Replaces the next hop of every route, in no particular order. Never needs memory.
+    /// Replaces the next hop of every route, in no particular order. Never allocates.
     pub fn map_next_hops(&mut self, mut replace: impl FnMut(Route<K>) -> NextHop) {
         for node in self.nodes.iter_mut() {
             if let Some(next_hop) = NextHop::new(node.next_hop) {

@@ -1,6 +1,6 @@
-//! The routing table itself: the truth that structures are built from and judged by.
+//! The routing table: the routes that structures are built from and tested against.
 //!
-//! One [`Rib`] holds the routes of one family. `get` is exact; `lookup` is the longest match.
+//! A [`Rib`] holds the routes of one family. `get` finds exactly a prefix; `lookup` finds the longest match.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -10,14 +10,14 @@ use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
 
-/// A routing table: prefixes in order, each with its next hop.
+/// An ordered map from prefixes to next hops, with longest-prefix match.
 ///
 /// | operation | cost |
 /// |---|---|
-/// | `insert`, `remove`, `get`, `lookup`, `parent` | one walk down, at most one node a bit |
-/// | `iter`, `subnets`, `covers` | a walk down, then a step or two a route; nothing is allocated |
+/// | `insert`, `remove`, `get`, `lookup`, `parent` | one walk down the tree, at most one node per bit |
+/// | `iter`, `subnets`, `covers` | one walk down, then a step or two per route; no allocation |
 ///
-/// At most two nodes a route: 40 bytes for IPv4, 64 for IPv6, and an eighth of spare capacity.
+/// Takes at most two nodes per route (40 bytes for IPv4, 64 for IPv6) and an eighth more as spare capacity.
 #[derive(Debug)]
 pub struct Rib<K> {
     tree: RadixTree<K>,
@@ -36,31 +36,31 @@ impl<K: Key> Default for Rib<K> {
 }
 
 impl<K: Key> Rib<K> {
-    /// An empty table that stays within `limits`.
+    /// Returns an empty table that stays within `limits`.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { tree: RadixTree::new(limits) }
     }
 
-    /// Changes the limits for inserts from now on; what is already held stays.
+    /// Changes the limits, which apply to later inserts only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.tree.set_limits(limits);
     }
 
-    /// Replaces the next hop of every route, in no particular order. Never needs memory.
+    /// Replaces the next hop of every route, in no particular order. Never allocates.
     pub fn map_next_hops(&mut self, replace: impl FnMut(Route<K>) -> NextHop) {
         self.tree.map_next_hops(replace);
     }
 
-    /// Adds the route, or changes the next hop of its prefix; the next hop that was there before.
+    /// Adds the route, or replaces the next hop of its prefix. Returns the previous next hop.
     ///
     /// # Errors
-    /// When the memory limit or the allocator refuses; the table is as it was.
+    /// When the memory limit is reached or the allocator fails; the table is unchanged.
     pub fn insert(&mut self, route: Route<K>) -> Result<Option<NextHop>, RibError> {
         self.tree.insert(route).map_err(RibError)
     }
 
-    /// Takes the prefix out; its next hop, if it was there. Never needs memory.
+    /// Removes the prefix and returns its next hop, if it was present. Never allocates.
     pub fn remove(&mut self, prefix: Prefix<K>) -> Option<NextHop> {
         self.tree.remove(prefix)
     }
@@ -68,97 +68,97 @@ impl<K: Key> Rib<K> {
     /// Applies all `changes` in order, or none of them.
     ///
     /// # Errors
-    /// When memory for the inserts cannot be had; the table is as it was.
+    /// When there is no memory for the inserts; the table is unchanged.
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), RibError> {
         self.tree.apply(changes).map_err(RibError)
     }
 
-    /// The next hop of exactly this prefix.
+    /// Returns the next hop of exactly this prefix.
     #[must_use]
     pub fn get(&self, prefix: Prefix<K>) -> Option<NextHop> {
         self.tree.get(prefix)
     }
 
-    /// Whether exactly this prefix is present.
+    /// Returns whether exactly this prefix is present.
     #[must_use]
     pub fn contains(&self, prefix: Prefix<K>) -> bool {
         self.get(prefix).is_some()
     }
 
-    /// The next hop of the longest prefix that contains `key`.
+    /// Returns the next hop of the longest prefix that contains `key`.
     #[must_use]
     pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
         self.tree.lookup(key.into_key())
     }
 
-    /// The longest route that contains `key`.
+    /// Returns the longest route that contains `key`.
     #[must_use]
     pub fn lookup_prefix(&self, key: impl IntoKey<K>) -> Option<Route<K>> {
         self.tree.lookup_prefix(key.into_key())
     }
 
-    /// The longest route that contains `prefix` and is not it.
+    /// Returns the longest route that contains `prefix`, apart from `prefix` itself.
     #[must_use]
     pub fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         self.tree.parent(prefix)
     }
 
-    /// The routes that contain `prefix`, itself included, shortest first.
+    /// Returns the routes that contain `prefix`, itself included, shortest first.
     #[must_use]
     pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {
         self.tree.covers(prefix)
     }
 
-    /// The routes inside `prefix`, itself included, in order: the walk of a subtree.
+    /// Returns the routes inside `prefix`, itself included, in order.
     #[must_use]
     pub fn subnets(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
         self.tree.subnets(prefix)
     }
 
-    /// Whether a route has an address in common with `prefix`.
+    /// Returns whether any route has an address in common with `prefix`.
     #[must_use]
     pub fn overlaps(&self, prefix: Prefix<K>) -> bool {
         self.tree.overlaps(prefix)
     }
 
-    /// All routes in order, covers first.
+    /// Returns all routes in order: by address, then by length.
     #[must_use]
     pub fn iter(&self) -> Subtree<'_, K> {
         self.tree.iter()
     }
 
-    /// Number of routes.
+    /// Returns the number of routes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tree.len()
     }
 
-    /// Whether there is no route.
+    /// Returns whether there are no routes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tree.is_empty()
     }
 
-    /// Takes all routes out and keeps the memory.
+    /// Removes all routes and keeps the memory.
     pub fn clear(&mut self) {
         self.tree.clear();
     }
 
-    /// Gives spare capacity back.
+    /// Frees spare capacity.
     pub fn shrink(&mut self) {
         self.tree.shrink();
     }
 
-    /// What the table occupies.
+    /// Returns the memory that the table occupies.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.tree.memory()
     }
 
-    /// Walks the whole table.
+    /// Checks the invariants of the whole table.
     ///
     /// # Errors
-    /// Names the first broken invariant and the node.
+    /// The first broken invariant, and the node.
     pub fn check(&self) -> Result<(), CheckError> {
         self.tree.check()
     }
@@ -187,12 +187,12 @@ impl<'a, K: Key> IntoIterator for &'a Rib<K> {
     }
 }
 
-/// A change that the table refused: it needs memory that cannot be had.
+/// A change failed because there was not enough memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RibError(OutOfMemory);
 
 impl RibError {
-    /// What was wanted and what the limit is.
+    /// Returns how much memory was needed, and the limit.
     #[must_use]
     pub fn out_of_memory(&self) -> OutOfMemory {
         self.0
