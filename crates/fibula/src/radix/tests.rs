@@ -171,3 +171,30 @@ fn check_finds_what_is_broken() {
         assert_eq!(tree.check().map_err(|error| error.invariant()), Err(invariant));
     }
 }
+
+#[test]
+fn limits_can_change() {
+    let mut tree = RadixTree::<u32>::default();
+    tree.insert(route(1, 8, 1)).unwrap();
+    let limits = Limits { memory_bytes: Some(tree.memory().held_bytes()), huge_pages: false };
+    tree.set_limits(limits);
+    let refused = (0..4_000).find_map(|at| tree.insert(route(at, 20, 1)).err()).expect("there is a limit");
+    assert_eq!(refused.limit_bytes, limits.memory_bytes);
+    let before = tree.len();
+    tree.set_limits(Limits::default());
+    tree.apply(&spread()).unwrap();
+    assert_eq!(tree.len(), before + 32);
+}
+
+#[test]
+fn every_next_hop_can_be_replaced() {
+    let mut tree = sound();
+    let before = routes(&tree);
+    tree.map_next_hops(|route| hop(10 + u32::from(route.prefix.len())));
+    let expected: Vec<_> = before
+        .iter()
+        .map(|route| Route::new(route.prefix, hop(10 + u32::from(route.prefix.len()))))
+        .collect();
+    assert_eq!(routes(&tree), expected);
+    tree.check().unwrap();
+}
