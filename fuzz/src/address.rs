@@ -1,13 +1,13 @@
 //! Addresses and prefixes: ours against the standard library's parsers and `ipnet`'s masking.
 //!
-//! `ipnet`'s own parser is no oracle: it reads `1.2.3.043/2`.
+//! `ipnet`'s own parser is not an oracle: it accepts `1.2.3.043/2`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fibula::net::{HostBits, IpPrefix, Key, Prefix, parse_address};
 
 pub(crate) fn compare(bytes: &[u8]) {
-    // Both need text; bytes that are none must only be survived.
+    // Both need text; other bytes must only not panic.
     let Ok(text) = std::str::from_utf8(bytes) else {
         assert!(parse_address(bytes).is_err() && IpPrefix::parse(bytes, HostBits::Mask).is_err());
         return;
@@ -21,7 +21,7 @@ pub(crate) fn compare(bytes: &[u8]) {
 
     let masked = IpPrefix::parse(bytes, HostBits::Mask);
     assert_eq!(masked.ok(), reference(text), "{text:?}");
-    // What is printed is read back, and refusing host bits refuses nothing else.
+    // Printing and parsing again gives the same, and refusing host bits refuses nothing else.
     if let Ok(prefix) = masked {
         assert_eq!(prefix.to_string().parse(), Ok(prefix));
         match IpPrefix::parse(bytes, HostBits::Refuse) {

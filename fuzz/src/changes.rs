@@ -4,11 +4,11 @@ use fibula::memory::Limits;
 use fibula::net::{Change, NextHop, Prefix, Route, RouteSlice, Toy};
 use fibula_proof::subject::{self, Tested};
 
-/// Structures that are larger than this when empty are left out: each change builds them anew, and their small forms,
-/// for the toy widths, are followed.
+/// Structures that are larger than this when empty are left out: each change rebuilds them. Their small forms, for the
+/// toy widths, take part.
 const EMPTY_BYTES: usize = 1 << 20;
 
-/// Longest stream; more only slows the search.
+/// The longest stream; longer ones only slow the search.
 const CHANGES: usize = 200;
 
 pub(crate) fn follow(bytes: &[u8]) {
@@ -42,7 +42,7 @@ fn family<K: Tested>(bytes: &[u8]) {
             batches.push(Vec::new());
         }
     }
-    for algorithm in K::lines() {
+    for algorithm in K::entries() {
         let limits = Limits::within(EMPTY_BYTES);
         if algorithm.build(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
             continue;

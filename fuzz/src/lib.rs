@@ -1,7 +1,7 @@
-//! What the fuzz targets do with their bytes. Each compares with something written another way and panics on a
+//! What the fuzz targets do with their bytes: each compares with an independent implementation and panics on a
 //! difference.
 //!
-//! `TARGETS` is the list; a target is a function here, a line there, and a file of three lines under
+//! `TARGETS` is the list; a target is a function here, an entry there, and a file of three lines under
 //! `fuzz_targets/` for the fuzzer. Corpora under `corpus/` replay in the test run, without a fuzzer.
 
 mod address;

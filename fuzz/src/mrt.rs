@@ -1,8 +1,7 @@
-//! MRT records: ours against `bgpkit-parser`, which reads whole records as well; of its decoder ours uses that of the
-//! path attributes alone.
+//! MRT records: ours against `bgpkit-parser`, which reads whole records; ours uses its decoder of path attributes only.
 //!
-//! Where both read a record without a fault they must tell the same routes of the same peers. The same bytes are loaded
-//! whole, by one thread and by several, which must give one table.
+//! Where both read a record without a fault, they must report the same routes of the same peers. The bytes are also loaded
+//! as a file, by one thread and by several, which must give the same table.
 
 use std::net::IpAddr;
 
@@ -15,7 +14,7 @@ use fibula_feed::event::{Action, Event, Path, Peer};
 use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
 use fibula_feed::{LoadOptions, Selection, Table, load_reader};
 
-/// Announced or not, by whom, what, and the next hop.
+/// Whether announced, by which peer, the prefix, and the next hop.
 type Said = (bool, IpAddr, u32, String, Option<IpAddr>);
 
 pub(crate) fn compare(bytes: &[u8]) {
@@ -24,9 +23,9 @@ pub(crate) fn compare(bytes: &[u8]) {
     loop {
         match Frame::next(rest, true) {
             Frame::Record(header) => {
-                let (record, behind) = rest.split_at(header.record_bytes());
+                let (record, following) = rest.split_at(header.record_bytes());
                 record_alone(header, record, &mut peers);
-                rest = behind;
+                rest = following;
             }
             Frame::Lost(count) => {
                 assert!((1..=rest.len()).contains(&count));
@@ -58,8 +57,8 @@ fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerTable, Ele
         assert!(fault.offset() <= bytes.len() as u64, "{fault}");
     }
     let Ok(theirs) = theirs else { return };
-    // Their reader takes a prefix of length 0 for a path identifier, reads labels as prefixes, and tells of messages
-    // that the recorder itself sent.
+    // Their reader takes a prefix of length 0 for a path identifier, reads labels as prefixes, and reports messages that
+    // the recorder itself sent.
     let comparable = outcome.is_ok() && ours.faults.is_empty() && !ours.skipped && !ours.has_default;
     if !comparable || !is_plain(&theirs.message) {
         return;
@@ -80,7 +79,7 @@ fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerTable, Ele
     let without =
         |said: &[Said]| said.iter().map(|said| (said.0, said.1, said.2, said.3.clone())).collect::<Vec<_>>();
     assert_eq!(without(&ours.said), without(&theirs));
-    // Of NEXT_HOP and MP_REACH_NLRI theirs may hand out the one that belongs to the other family.
+    // Of NEXT_HOP and MP_REACH_NLRI theirs may return the one that belongs to the other family.
     for (ours, theirs) in ours.said.iter().zip(&theirs) {
         let same_family =
             ours.4.map(|address| address.is_ipv4()) == theirs.4.map(|address| address.is_ipv4());

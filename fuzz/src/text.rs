@@ -1,6 +1,6 @@
-//! Text tables: ours against a reading with the standard library's splitting and numbers.
+//! Text tables: ours against a parser made of the standard library's splitting and numbers.
 //!
-//! The same bytes are loaded whole as well, so that the decompressors meet them too.
+//! The bytes are also loaded as a file, so that the decompressors see them too.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ pub(crate) fn compare(bytes: &[u8]) {
                 _ => None,
             };
             if let Some(entry) = &entry {
-                // What is printed is read back as the same.
+                // Printing and parsing again gives the same.
                 let again = text::decode(entry.to_string().as_bytes(), HostBits::Refuse);
                 assert!(matches!(again, Ok(Some(text::Line::Route(again))) if again == *entry));
             }
@@ -54,7 +54,7 @@ pub(crate) fn compare(bytes: &[u8]) {
     table.v4.check().unwrap();
     table.v6.check().unwrap();
     if told > 0 {
-        // Of lines with and without peers one kind counts, and of the peers one.
+        // Lines with peers and lines without do not mix, and one peer is selected.
         return;
     }
     assert_eq!(report.bad_lines, bad);
@@ -62,7 +62,7 @@ pub(crate) fn compare(bytes: &[u8]) {
     assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
 }
 
-/// What a peer said, against the fields of the line as the standard library splits and reads them.
+/// An event of a peer, against the fields of the line as the standard library splits and reads them.
 fn events(line: &[u8], event: &Event) {
     // Fields that are not read may hold anything.
     let line = String::from_utf8_lossy(line);
@@ -76,8 +76,8 @@ fn events(line: &[u8], event: &Event) {
         (_, &[_, "a" | "w", prefix, _, peer, asn, ..]) => (peer, asn, prefix),
         _ => panic!("{event:?} from {line:?}"),
     };
-    let said = event.peer.expect("such lines name their peers");
-    assert_eq!((Ok(said.address), Ok(said.asn)), (peer.parse(), asn.parse()), "{line:?}");
+    let found = event.peer.expect("such lines name their peers");
+    assert_eq!((Ok(found.address), Ok(found.asn)), (peer.parse(), asn.parse()), "{line:?}");
     let path = match &event.action {
         Action::Announce(route) => route.path,
         Action::Withdraw(path) => *path,
@@ -102,7 +102,7 @@ fn reference(line: &str, ours: Option<&Entry>) {
         (_, Ok(address)) if words.len() == 2 => Label::Address(address),
         _ => return,
     };
-    // A carriage return inside a line is no blank to ours.
+    // Ours does not take a carriage return inside a line for a blank.
     if line.trim_end_matches('\r').contains('\r') || line.ends_with("\r\r") {
         return;
     }

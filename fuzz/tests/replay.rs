@@ -1,4 +1,4 @@
-//! Replays the corpora: what a fuzzer found once is tried at every test run.
+//! Replays the corpora, so that every test run tries what a fuzzer has found.
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "GlobalAlloc is an unsafe trait; every call is handed on to the system's allocator"
+    reason = "GlobalAlloc is an unsafe trait; every call is passed to the system's allocator"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -24,7 +24,7 @@ pub struct Usage {
 }
 
 /// Requests up to this size are never refused. The standard library has no fallible box, so the box that holds
-/// a finished structure, and the text of an error, cannot be asked for gently.
+/// a finished structure, and the text of an error, cannot be requested fallibly.
 pub const ALWAYS_GRANTED_BYTES: usize = 512;
 
 const QUIET: Usage = Usage { live_bytes: 0, peak_bytes: 0 };
@@ -34,8 +34,8 @@ thread_local! {
     static LIMIT_BYTES: Cell<isize> = const { Cell::new(isize::MAX) };
 }
 
-/// Runs `work` and says what this thread allocated meanwhile. With a limit, requests that would exceed it are
-/// refused as an allocator refuses that has no memory left.
+/// Runs `work` and returns what this thread allocated meanwhile. With a limit, requests that would exceed it are
+/// refused, as by an allocator that has no memory left.
 pub fn measure<R>(limit_bytes: Option<usize>, work: impl FnOnce() -> R) -> (R, Usage) {
     USAGE.set(QUIET);
     LIMIT_BYTES.set(limit_bytes.map_or(isize::MAX, |limit| limit as isize));
@@ -44,7 +44,7 @@ pub fn measure<R>(limit_bytes: Option<usize>, work: impl FnOnce() -> R) -> (R, U
     (result, USAGE.get())
 }
 
-/// Notes a change of `bytes`, unless it must be refused.
+/// Counts a change of `bytes`, unless it must be refused.
 fn grant(bytes: isize, request: usize) -> bool {
     let limit = LIMIT_BYTES.try_with(Cell::get).unwrap_or(isize::MAX);
     let note = |usage: &Cell<Usage>| {
@@ -56,18 +56,18 @@ fn grant(bytes: isize, request: usize) -> bool {
         usage.set(Usage { live_bytes, peak_bytes: peak_bytes.max(live_bytes) });
         true
     };
-    // A thread that is ending has no counters left; what it frees counts for nobody.
+    // A thread that is ending has no counters left; what it frees is not counted.
     USAGE.try_with(note).unwrap_or(true)
 }
 
-// SAFETY: every block comes from and goes back to `System` with the layout it was asked for with; refusing by a
+// SAFETY: every block comes from and goes back to `System` with the layout it was requested with; refusing by a
 // null pointer is what the trait allows.
 unsafe impl GlobalAlloc for TestAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !grant(layout.size() as isize, layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's layout, handed on.
+        // SAFETY: the caller's layout, unchanged.
         unsafe { System.alloc(layout) }
     }
 

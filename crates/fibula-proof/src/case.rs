@@ -19,7 +19,7 @@ pub struct File {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What it is about.
+    /// What it shows.
     pub name: String,
     /// `ipv4`, `ipv6`, `toy3`, `toy8` or `toy16`.
     pub family: String,
@@ -48,7 +48,7 @@ pub fn family_name<K: Key>() -> String {
 /// All cases under `testdata/cases/`, with the name of their file.
 ///
 /// # Errors
-/// When a file cannot be read or is no file of cases.
+/// When a file cannot be read or is not a file of cases.
 pub fn all() -> Result<Vec<(String, Case)>, Failure> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cases");
     let mut cases = Vec::new();
@@ -66,17 +66,17 @@ pub fn all() -> Result<Vec<(String, Case)>, Failure> {
 
 fn words<const COUNT: usize>(line: &str) -> Result<[&str; COUNT], Failure> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    <[&str; COUNT]>::try_from(words).map_err(|_| format!("'{line}': {COUNT} words are wanted").into())
+    <[&str; COUNT]>::try_from(words).map_err(|_| format!("'{line}': expected {COUNT} words").into())
 }
 
 fn route<K: Key>(line: &str) -> Result<Route<K>, Failure> {
     let [prefix, next_hop] = words(line)?;
-    let next_hop = NextHop::new(next_hop.parse()?).ok_or("0 is no next hop")?;
+    let next_hop = NextHop::new(next_hop.parse()?).ok_or("0 is not a next hop")?;
     Ok(Route::new(prefix.parse()?, next_hop))
 }
 
 impl Case {
-    /// The routes as they stand.
+    /// The routes, in the order of the file.
     ///
     /// # Errors
     /// Names the line that cannot be read; likewise below.
@@ -92,7 +92,7 @@ impl Case {
         let change = |line: &String| match line.split_once(' ') {
             Some(("+", rest)) => Ok(Change::Insert(route(rest)?)),
             Some(("-", rest)) => Ok(Change::Remove(rest.trim().parse::<Prefix<K>>()?)),
-            _ => Err(format!("'{line}': '+ prefix next-hop' or '- prefix' is wanted").into()),
+            _ => Err(format!("'{line}': expected '+ prefix next-hop' or '- prefix'").into()),
         };
         self.changes.iter().map(change).collect()
     }

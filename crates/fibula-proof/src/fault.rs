@@ -24,7 +24,7 @@ pub struct Fault {
     pub name: String,
     /// The file, from the root of the workspace.
     pub file: String,
-    /// The text that is replaced; it stands in the file exactly once.
+    /// The text that is replaced; it occurs exactly once in the file.
     pub find: String,
     /// What it becomes.
     pub replace: String,
@@ -34,7 +34,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The sources of the file with the fault in them.
+    /// The source of the file with the fault in it.
     ///
     /// # Errors
     /// When the file cannot be read, or the text to replace is not there exactly once.
@@ -59,7 +59,7 @@ impl Fault {
         self.target_and_name().0
     }
 
-    /// The arguments of cargo that run the test which must fail.
+    /// The arguments for cargo that run the test which must fail.
     #[must_use]
     pub fn cargo_arguments(&self) -> Vec<&str> {
         let (target, name) = self.target_and_name();
@@ -68,7 +68,7 @@ impl Fault {
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             _ => vec!["test", "--test", target],
         };
-        // Also those that `cargo test` leaves to a system that has what they need.
+        // Some tests are ignored unless a machine has what they need.
         arguments.extend(["--", "--include-ignored", "--exact", name]);
         arguments
     }
@@ -102,7 +102,7 @@ impl fmt::Display for PlantError {
         match reason {
             Reason::Unreadable(cause) => write!(f, "'{fault}': {file}: {cause}"),
             Reason::Found(count) => {
-                write!(f, "'{fault}': the text to replace stands {count} times in {file}, not once")
+                write!(f, "'{fault}': the text to replace occurs {count} times in {file}, not once")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The instruction sets that a test asks with.
+//! The instruction sets that a test uses.
 
 use std::sync::OnceLock;
 
@@ -8,25 +8,25 @@ use fibula::simd::{Isa, Present};
 
 use crate::verdict::Failure;
 
-/// The variable that names the one set to ask with.
+/// The variable that names the one set to use.
 pub const FIBULA_ISA: &str = "FIBULA_ISA";
 
-/// The sets that a structure is asked with: those its line has kernels for and this machine has, and the best one of
-/// the machine, which lookups take where nobody names one. Where a set is forced, that one alone.
+/// The sets to query a structure with: those that it has kernels for and this machine has, and the machine's best one,
+/// which lookups use by default. Where a set is forced, that one alone.
 pub fn of<K: Key>(algorithm: &Algorithm<K>) -> impl Iterator<Item = Present> {
     let listed = algorithm.isas;
     let (forced, best) = (forced().ok().flatten(), Present::all().last());
-    let asked = move |present: &Present| match forced {
+    let used = move |present: &Present| match forced {
         Some(forced) => *present == forced,
         None => listed.contains(&present.isa()) || listed.len() > 1 && best == Some(*present),
     };
-    Present::all().filter(asked)
+    Present::all().filter(used)
 }
 
-/// What [`FIBULA_ISA`] forces.
+/// The set that [`FIBULA_ISA`] forces.
 ///
 /// # Errors
-/// When it names no set, or one that this machine lacks.
+/// When it does not name a set, or names one that this machine lacks.
 pub fn forced() -> Result<Option<Present>, Failure> {
     static FORCED: OnceLock<Result<Option<Present>, String>> = OnceLock::new();
     let read = || {
@@ -64,22 +64,22 @@ mod tests {
     use super::*;
     use crate::subject::Tested;
 
-    /// Every line has portable code, and lists what it has in order.
+    /// Every registry entry has portable code, and lists its sets in order.
     fn listed_in_order<K: Tested>() {
-        for algorithm in K::lines() {
+        for algorithm in K::entries() {
             assert_eq!(algorithm.isas.first(), Some(&Isa::Scalar), "{}", algorithm.name);
             assert!(algorithm.isas.is_sorted_by(|a, b| a < b), "{}", algorithm.name);
-            let asked: Vec<Isa> = of(&algorithm).map(Present::isa).collect();
+            let used: Vec<Isa> = of(&algorithm).map(Present::isa).collect();
             if forced().unwrap().is_none() {
-                assert_eq!(asked[0], Isa::Scalar);
+                assert_eq!(used[0], Isa::Scalar);
                 let present = algorithm.isas.iter().filter(|isa| isa.present().is_ok());
-                assert!(present.clone().all(|isa| asked.contains(isa)), "{}", algorithm.name);
+                assert!(present.clone().all(|isa| used.contains(isa)), "{}", algorithm.name);
             }
         }
     }
 
     #[test]
-    fn every_line_is_asked_with_all_its_sets() {
+    fn every_structure_is_queried_with_all_its_sets() {
         listed_in_order::<u32>();
         listed_in_order::<u128>();
     }

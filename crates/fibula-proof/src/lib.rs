@@ -1,18 +1,18 @@
-//! The test machine: what judges every structure of the registry.
+//! The test machine, which checks every structure of the registry.
 //!
-//! Nothing here knows a structure by name; tests follow from the registry. They stand under `tests/machine`. Three oracles of growing speed
-//! and falling obviousness judge: painting (toy widths: every address gets the next hop of every prefix that
-//! contains it, shorter ones first), the linear scan, the binary trie.
+//! Nothing here knows a structure by name: the tests, in `tests/machine`, are made from the registry. There are three
+//! oracles, from the most obvious to the fastest: painting (toy widths: every address gets the next hop of every prefix
+//! that contains it, shorter ones first), the linear scan, and the binary trie.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`subject`] | a structure under test: built, or brought along by changes |
+//! | [`subject`] | a structure under test: built, or updated by changes |
 //! | [`verdict`] | compares answers and says how they differ, as a case that can be kept |
-//! | [`instruction_sets`] | which sets a structure is asked with |
+//! | [`instruction_sets`] | which sets a structure is queried with |
 //! | [`toy`] | the small spaces: every prefix, every table of a kind, painting |
 //! | [`tables`] | random tables, changes and probes |
 //! | [`case`] | cases as data |
-//! | [`allocator`] | counts what is allocated, and refuses when told to |
+//! | [`allocator`] | counts what is allocated, and refuses beyond a limit |
 //! | [`fault`] | planted faults that the machine must catch |
 
 pub mod allocator;
@@ -24,7 +24,7 @@ pub mod tables;
 pub mod toy;
 pub mod verdict;
 
-/// What documents show is tested.
+/// Runs the examples of the documents.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../README.md")]

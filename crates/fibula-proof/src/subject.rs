@@ -12,15 +12,15 @@ use crate::verdict::{Failure, answers, edges, sound};
 pub trait Tested: Key {
     /// Their registry entries, [`fibula::fib::algorithms`].
     ///
-    /// No generic function: those of the toy widths are so compiled here, once for the machine, the fuzz targets and the
+    /// Not a generic function, so that the toy widths are compiled once, here, for the machine, the fuzz targets and the
     /// tests of memory, as the library does for the real families.
-    fn lines() -> Vec<Algorithm<Self>>;
+    fn entries() -> Vec<Algorithm<Self>>;
 }
 
 macro_rules! tested {
     ($($key:ty),*) => {
         $(impl Tested for $key {
-            fn lines() -> Vec<Algorithm<Self>> {
+            fn entries() -> Vec<Algorithm<Self>> {
                 fibula::fib::algorithms()
             }
         })*
@@ -47,7 +47,7 @@ impl<K: Key> Subject<K> {
         Ok(Self { algorithm, fib })
     }
 
-    /// Builds it for a table that may be more than its format can hold: the inner error then names the limit.
+    /// Builds it for a table that may exceed what its format can hold: the inner error then names the limit.
     ///
     /// # Errors
     /// When the build refuses for another reason, or for a limit although its registry entry has none.
@@ -62,17 +62,19 @@ impl<K: Key> Subject<K> {
         }
     }
 
-    /// Brings it along: in place where it can, by a build from `after` where not.
+    /// Updates it: in place where it can be, otherwise by a build from `after`.
     ///
     /// # Errors
-    /// When it refuses, or is not as updatable as its registry entry says.
+    /// When it refuses, or cannot be updated in the way that its registry entry says.
     pub fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<(), Failure> {
         let applied = match (self.algorithm.update, self.fib.updatable()) {
             (Update::InPlace, Some(fib)) => fib.apply(changes, after)?,
             (Update::Rebuild, None) => Applied::NeedsRebuild("it is always rebuilt"),
-            (Update::InPlace, None) => return Err("the registry says in-place, the structure cannot".into()),
+            (Update::InPlace, None) => {
+                return Err("the registry says in-place, but the structure is not updatable".into());
+            }
             (Update::Rebuild, Some(_)) => {
-                return Err("the registry says rebuild, the structure can more".into());
+                return Err("the registry says rebuild, but the structure is updatable".into());
             }
         };
         if let Applied::NeedsRebuild(_) = applied {
@@ -82,10 +84,10 @@ impl<K: Key> Subject<K> {
     }
 }
 
-/// Follows batches of changes from an empty table, judging after every one against a model.
+/// Applies batches of changes to an empty table, and compares with a model after each.
 ///
 /// # Errors
-/// As soon as the structure refuses, is unsound, or answers differently from the model.
+/// As soon as the structure refuses, breaks an invariant, or answers differently from the model.
 pub fn follow<K: Key>(
     algorithm: Algorithm<K>,
     batches: &[Vec<Change<K>>],

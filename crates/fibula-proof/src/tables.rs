@@ -35,7 +35,7 @@ impl Random {
         prefix.addr().or(self.key::<K>().and(K::mask(prefix.len()).not()))
     }
 
-    /// A prefix that has relatives: its bits come in runs and its start is often one of `anchors`.
+    /// A prefix that is likely to nest: its bits come in runs and its start is often one of `anchors`.
     pub fn prefix<K: Key>(&mut self, anchors: &[Prefix<K>]) -> Prefix<K> {
         let len = self.below(usize::from(K::BITS) + 1) as u8;
         let addr = match self.below(4) {
@@ -87,7 +87,7 @@ impl<K: Key> Model<K> {
         };
     }
 
-    /// A change that often concerns a prefix that is there.
+    /// A change, often of a prefix that is present.
     pub fn change(&self, random: &mut Random, hops: u32) -> Change<K> {
         let present: Option<Prefix<K>> = (!self.0.is_empty() && random.below(3) > 0)
             .then(|| self.0.keys().nth(random.below(self.0.len())).copied())

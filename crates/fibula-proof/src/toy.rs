@@ -1,4 +1,4 @@
-//! The small spaces, where a test can ask everything.
+//! The small address spaces, in which a test can try everything.
 
 use fibula::net::{Key, NextHop, Prefix, Route};
 

@@ -10,7 +10,7 @@ use crate::instruction_sets;
 /// Shortest batches that are tried one by one: past the widest vector and its remainder.
 pub const BATCHES: usize = 71;
 
-/// Asks `fib` for every key alone, and in one batch at every instruction set of its line.
+/// Queries `fib` for every key alone, and for all in one batch with every instruction set it has kernels for.
 ///
 /// # Errors
 /// Names the first key whose answer is not the expected one, with the table where it is small.
@@ -48,8 +48,8 @@ pub fn sound<K: Key>(fib: &dyn Fib<K>, name: &str, routes: &[Route<K>]) -> Resul
     fib.check().map_err(|error| format!("{name}: {error}\n{}", as_case::<K>(routes, "")).into())
 }
 
-/// Asks in every batch length up to [`BATCHES`] and 256, at three offsets, in every shape of keys, at every
-/// instruction set of the line.
+/// Queries in every batch length up to [`BATCHES`] and 256, at three offsets, in every shape of keys, with every
+/// instruction set it has kernels for.
 ///
 /// # Errors
 /// As [`answers`].
@@ -85,7 +85,7 @@ pub fn batches<K: Key>(
                     fib.lookup_keys_on(isa, batch, &mut results[..length]);
                     let isa = isa.isa();
                     if results[length] != NextHop::new(u32::MAX) {
-                        let how = format!("a batch of {length}, {isa}, wrote behind its results");
+                        let how = format!("a batch of {length}, {isa}, wrote past its results");
                         return Err(format!("{name}: {how}").into());
                     }
                     if let Some(at) = (0..length).find(|&at| results[at] != expected[start + at]) {
@@ -108,13 +108,13 @@ fn wrong<K: Key>(
     expected: Option<NextHop>,
     got: Option<NextHop>,
 ) -> Failure {
-    let say = |next_hop: Option<NextHop>| next_hop.map_or("no route".to_owned(), |hop| hop.to_string());
+    let text = |next_hop: Option<NextHop>| next_hop.map_or("no route".to_owned(), |hop| hop.to_string());
     let (address, family) = (key.address(), K::FAMILY);
     let answer = format!("{address} {}", expected.map_or("-".to_owned(), |hop| hop.to_string()));
     format!(
         "{name}: {family} {address}, {how}: {} where {} is right\n{}",
-        say(got),
-        say(expected),
+        text(got),
+        text(expected),
         as_case::<K>(routes, &answer)
     )
     .into()
@@ -137,8 +137,8 @@ fn as_case<K: Key>(routes: &[Route<K>], answer: &str) -> String {
     )
 }
 
-/// The keys that tell most about `prefixes`: the first and last address of each and the addresses beside
-/// them, and both ends of the space.
+/// The keys that reveal most about `prefixes`: the first and last address of each with their neighbours, and both ends of
+/// the space.
 #[must_use]
 pub fn edges<K: Key>(prefixes: impl Iterator<Item = Prefix<K>>) -> Vec<K> {
     let mut keys = vec![K::ZERO, K::MAX];

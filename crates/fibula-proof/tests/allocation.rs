@@ -1,5 +1,4 @@
-//! Memory: what structures say they hold is what the allocator gave them; limits hold at every moment; what is
-//! refused leaves everything as it was.
+//! Memory: structures report what the allocator gave them, limits hold at every moment, and a refusal changes nothing.
 
 use fibula::fib::WithLength;
 use fibula::fib::registry::{Algorithm, Update};
@@ -44,7 +43,7 @@ fn within(memory_bytes: usize) -> Limits {
     Limits::within(memory_bytes)
 }
 
-/// Without mappings, so that the allocator sees all.
+/// Without mappings, so that the allocator sees every request.
 const ALLOCATED: Limits = Limits { memory_bytes: None, huge_pages: false };
 
 impl<K: Key> Line for Algorithm<K> {
@@ -214,7 +213,7 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
 #[test]
 fn batches_at_the_limit_go_in_whole_or_not_at_all() {
     fn lines<K: Tested>() {
-        let lines = K::lines().into_iter();
+        let lines = K::entries().into_iter();
         lines.filter(|line| line.update == Update::InPlace).for_each(batches_at_the_limit);
     }
     lines::<Toy<8>>();
@@ -236,7 +235,7 @@ fn match_ids_stay_within_the_limit() {
         assert!(usage.peak_bytes as usize <= 2 * limit + ALWAYS_GRANTED_BYTES, "{usage:?} under {limit}");
         assert_eq!(usage.live_bytes, 0);
         outcomes[usize::from(result.is_ok())] += 1;
-        // An allocator that has no more is no reason to abort.
+        // An allocator that has no more must not abort the program.
         let (_, usage) =
             measure(Some(limit), || WithLength::build(&linear, &slice, Limits::default()).map(drop));
         assert_eq!(usage.live_bytes, 0);
@@ -284,7 +283,7 @@ fn full_tables_fit() {
 
 #[test]
 fn lookups_allocate_nothing() {
-    fn asks<K: Key>() {
+    fn requests<K: Key>() {
         let routes = table::<K>(2_000).routes();
         let slice = RouteSlice::new(&routes).unwrap();
         let keys = edges(routes.iter().map(|route| route.prefix));
@@ -299,8 +298,8 @@ fn lookups_allocate_nothing() {
             assert_eq!(usage.peak_bytes, 0, "{}", algorithm.name);
         }
     }
-    asks::<u32>();
-    asks::<u128>();
+    requests::<u32>();
+    requests::<u128>();
 }
 
 fn rib_counts<K: Key>() {

@@ -48,7 +48,7 @@ struct Pair<T: Copy> {
 }
 
 impl<T: Copy + PartialEq + core::fmt::Debug> Pair<T> {
-    /// Makes room for so many more; whether there is.
+    /// Makes room for so many more. Returns whether there is room.
     fn reserve(&mut self, more: usize) -> bool {
         let before = (self.buffer.as_ptr(), self.budget.used_bytes());
         let (result, usage) = measure(self.there, || self.budget.reserve(&mut self.buffer, more));
@@ -61,10 +61,10 @@ impl<T: Copy + PartialEq + core::fmt::Debug> Pair<T> {
             );
         }
         let Err(OutOfMemory { wanted_bytes, limit_bytes, .. }) = result else { return true };
-        assert_eq!((self.buffer.as_ptr(), self.budget.used_bytes()), before, "refused, and yet changed");
+        assert_eq!((self.buffer.as_ptr(), self.budget.used_bytes()), before, "refused, but changed");
         assert!(wanted_bytes >= (self.model.len() + more) * size_of::<T>());
         assert!(limit_bytes.is_none_or(|limit| Some(limit) == self.limits.memory_bytes));
-        assert!(limit_bytes.is_some() || self.there.is_some(), "nobody had a reason to refuse");
+        assert!(limit_bytes.is_some() || self.there.is_some(), "refused without a reason");
         false
     }
 
@@ -193,7 +193,7 @@ fn small_buffers_need_the_allocator() {
     assert_eq!(error.limit_bytes, None);
 }
 
-/// Nor does it keep large buffers from the system's mappings.
+/// Large buffers come from the system's mappings, not from the allocator.
 #[test]
 #[ignore = "needs huge pages"]
 fn huge_pages_need_no_allocator() {

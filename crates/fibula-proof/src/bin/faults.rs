@@ -1,4 +1,4 @@
-//! Plants every fault of `faults.toml` in a copy of the sources and sees that its test fails.
+//! Plants every fault of `faults.toml` in a copy of the sources and checks that its test fails.
 //!
 //! `cargo run --release -p fibula-proof --bin faults [NAME-PART]`. Exit code 1 when a fault goes unnoticed. Several
 //! copies work side by side, one a core, each on the faults of one test target at a time: the first build of a target
@@ -21,8 +21,8 @@ const MOST_COPIES: usize = 4;
 /// Faults of one target that are worth another copy's first build of it.
 const FAULTS_A_BUILD: usize = 24;
 
-/// What is compiled again for every fault, and so without the optimiser, which would take most of the time: the tests that
-/// fail run but for a moment. The dependencies stay as they are elsewhere.
+/// What is compiled again for every fault, without the optimiser, which would take most of the time: a failing test ends
+/// within moments. The dependencies are built as elsewhere.
 const UNOPTIMISED: [&str; 4] = ["fibula", "fibula-feed", "fibula-lab", "fibula-proof"];
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -65,21 +65,21 @@ fn run() -> Result<bool, AnyError> {
     Ok(missed == 0)
 }
 
-/// What is still to be planted.
+/// The faults that are still to be planted.
 struct Queue<'a>(Mutex<Vec<Target<'a>>>);
 
 /// The faults that the tests of one target must catch.
 struct Target<'a> {
     name: &'a str,
-    /// Those that nobody has taken, the first one last.
+    /// Those that no copy has taken, the first one last.
     left: Vec<&'a Fault>,
     /// Whether a copy has built the target.
     built: bool,
 }
 
 impl<'a> Queue<'a> {
-    /// The faults by target, the target of most faults first; those of a file together, since what a fault made anew is
-    /// made anew when it is gone.
+    /// The faults by target, the target of most faults first; those of a file together, because removing a fault
+    /// compiles the same crate as planting the next.
     fn new(faults: &'a [Fault]) -> Self {
         let mut targets: Vec<Target<'a>> = Vec::new();
         for fault in faults.iter().rev() {
@@ -94,13 +94,13 @@ impl<'a> Queue<'a> {
         Self(Mutex::new(targets))
     }
 
-    /// Copies that have something to do from the start.
+    /// The number of copies that have work from the start.
     fn builds(&self) -> usize {
         let targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         targets.iter().map(|target| target.left.len().div_ceil(FAULTS_A_BUILD)).sum()
     }
 
-    /// The next fault for a copy whose last one was of the target `at`: of the same, else of a target that nobody has
+    /// The next fault for a copy whose last one was of the target `at`: of the same, else of a target that no copy has
     /// built, else of one with much left.
     fn next(&self, at: Option<&'a str>) -> Option<&'a Fault> {
         let mut targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +116,7 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Where a copy lies; it stays, so that the next run compiles only what changed.
+/// A copy of the sources. It is kept, so that the next run compiles only what changed.
 struct Copy<'a> {
     workspace: &'a Path,
     /// The target folder of the workspace.
@@ -131,7 +131,7 @@ impl<'a> Copy<'a> {
         Self { workspace, built, root: folder.join("source"), target: folder.join("target") }
     }
 
-    /// Takes fault after fault from the queue until none is left for it; the number of those that went unnoticed.
+    /// Plants fault after fault from the queue until none is left for it. Returns how many went unnoticed.
     fn try_faults(&self, queue: &Queue<'_>) -> Result<usize, AnyError> {
         self.refresh()?;
         self.seed()?;
@@ -148,7 +148,7 @@ impl<'a> Copy<'a> {
         Ok(missed)
     }
 
-    /// Copies every source that differs, so that time stamps of the others stay. Programs of this crate stay out:
+    /// Copies every source that differs, so that the others keep their time stamps. The programs of this crate are left out:
     /// cargo would link them again for each fault.
     fn refresh(&self) -> Result<(), AnyError> {
         let output = Command::new("git")
@@ -169,8 +169,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Begins with what `cargo test` has built of the registry's crates, where it has: cargo takes them for its own,
-    /// since neither their sources nor their flags differ, and builds anew what it does not.
+    /// Starts from the dependencies that `cargo test` has built, if it has: cargo accepts them, because neither their
+    /// sources nor their flags differ, and builds the rest.
     fn seed(&self) -> Result<(), AnyError> {
         let (from, to) = (self.built.join("debug"), self.target.join("debug"));
         if to.exists() {
@@ -187,7 +187,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Runs cargo in the copy: whether it succeeded, none when it ran too long, and what it said.
+    /// Runs cargo in the copy. Returns whether it succeeded, `None` when it ran too long, and what it printed.
     fn cargo(&self, arguments: &[&str]) -> Result<(Option<bool>, String), AnyError> {
         let report = self.root.join("report.txt");
         let file = std::fs::File::create(&report)?;
@@ -197,7 +197,7 @@ impl<'a> Copy<'a> {
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            // Also where the caller keeps no traces of builds: each of these differs by one expression from the last.
+            // Even where the caller turns it off: each of these builds differs from the last by one expression.
             .env("CARGO_INCREMENTAL", "1")
             .env_remove("CARGO_PROFILE_DEV_CODEGEN_UNITS")
             .env("RUST_BACKTRACE", "0")

@@ -30,7 +30,7 @@ fn family<K: Tested>(file: &str, case: &Case) -> Vec<Trial> {
         let case = case.clone();
         crate::trial(&kind, algorithm, move |algorithm| run(algorithm, &case))
     };
-    K::lines().into_iter().map(one).collect()
+    K::entries().into_iter().map(one).collect()
 }
 
 fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {

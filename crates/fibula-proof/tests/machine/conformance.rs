@@ -17,7 +17,7 @@ use fibula_proof::verdict::{Failure, batches, edges, sound};
 /// Routes of the small tables, and rounds with each.
 const SIZES: [(usize, usize); 6] = [(0, 1), (1, 8), (2, 8), (10, 4), (100, 2), (500, 1)];
 
-/// Routes of the large table, past every structure's first block of anything.
+/// Routes of the large table: more than fit into the first block of any structure.
 const LARGE: usize = 20_000;
 
 pub(super) fn trials() -> Vec<Trial> {
@@ -29,7 +29,7 @@ pub(super) fn trials() -> Vec<Trial> {
 
 fn family<K: Tested>() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::lines() {
+    for algorithm in K::entries() {
         trials.push(trial("built", algorithm, built));
         trials.push(trial("chains", algorithm, chains));
         trials.push(trial("grown", algorithm, grown));
@@ -47,7 +47,7 @@ fn judge<K: Tested>(subject: &Subject<K>, model: &Model<K>, random: &mut Random)
     let mut keys = edges(model.0.keys().copied());
     keys.extend((0..300).map(|_| random.key::<K>()));
     keys.extend(model.0.keys().take(300).map(|&prefix| random.inside(prefix)));
-    // A fixed order would show a kernel nothing but ascending keys.
+    // In a fixed order, kernels would see ascending keys only.
     for at in (1..keys.len()).rev() {
         keys.swap(at, random.below(at + 1));
     }

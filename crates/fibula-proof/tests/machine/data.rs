@@ -1,6 +1,6 @@
-//! Real tables, where they can be found: every structure against the oracle at the first and last address of
-//! every prefix, one beside, and ten million random addresses. A table beyond the limits that a registry entry states
-//! is refused by it; the run then says so, as a test that was not made.
+//! Real tables, where `FIBULA_DATA` names their folder: every structure against the oracle at the first and last address of
+//! every prefix, their neighbours, and ten million random addresses. A table beyond the limits that a registry entry states
+//! is refused; that test is then ignored, with the reason.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -23,13 +23,13 @@ pub(super) const FIBULA_DATA: &str = "FIBULA_DATA";
 const TABLES: [&str; 5] =
     ["dfz4-2023", "dfz4-2023-origin-as", "pch4-2015", "dfz6-2024", "dfz6-2024-origin-as"];
 
-/// Random addresses asked of each.
+/// Random addresses looked up in each.
 const RANDOM_KEYS: usize = 10_000_000;
 
-/// Keys asked of an oracle for which the table is too large.
+/// Keys looked up in an oracle for which the table is too large.
 const SAMPLE: usize = 200;
 
-/// Of this many keys, one is also asked alone.
+/// Of this many keys, one is also looked up alone.
 const ALONE: usize = 16;
 
 /// The folder, where the variable is set.
@@ -79,7 +79,7 @@ fn family<K: Loaded>(table: &'static str) -> Vec<Trial> {
             judge(algorithm, table.as_ref().map_err(|message| Failure::from(message.as_str()))?)
         })
     };
-    K::lines().into_iter().map(one).collect()
+    K::entries().into_iter().map(one).collect()
 }
 
 fn message(failure: &Failure) -> String {
@@ -97,7 +97,7 @@ fn load<K: Loaded>(name: &str) -> Result<Table<K>, Failure> {
     let mut random = Random(6);
     let mut keys = edges(rib.iter().map(|route| route.prefix));
     let routes: Vec<_> = rib.iter().collect();
-    // Random over the whole space for IPv4; IPv6 is too empty for that, so half of its keys lie in prefixes.
+    // Random over the whole space for IPv4; IPv6 is too sparse for that, so half of its keys are inside prefixes.
     keys.extend((0..RANDOM_KEYS).map(|at| {
         let prefix = routes[random.below(routes.len())].prefix;
         if K::BITS == 128 && at % 2 == 0 { random.inside(prefix) } else { random.key() }
@@ -112,18 +112,18 @@ fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<Completion
         Err(refusal) => return Ok(Completion::ignored_with(format!("beyond its limits: {refusal}"))),
     };
     subject.fib.check()?;
-    let asked = match algorithm.role {
+    let count = match algorithm.role {
         Role::Oracle { routes_limit } if routes_limit < table.rib.len() => SAMPLE,
         _ => table.keys.len(),
     };
     // The sample is spread over all keys.
-    let step = table.keys.len() / asked;
+    let step = table.keys.len() / count;
     let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
     let expected: Vec<_> = table.expected.iter().step_by(step).copied().collect();
     let name = algorithm.name;
     if let Some(at) = (0..keys.len()).step_by(ALONE).find(|&at| subject.fib.lookup(keys[at]) != expected[at])
     {
-        return Err(format!("{name}: {}: alone it has another answer", keys[at].address()).into());
+        return Err(format!("{name}: {}: another answer when looked up alone", keys[at].address()).into());
     }
     if matches!(algorithm.role, Role::Oracle { .. })
         && let Some(at) = (0..keys.len()).find(|&at| table.rib.lookup(keys[at]) != expected[at])

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 /// All tests of the machine.
 ///
 /// # Errors
-/// When the cases cannot be read, or an instruction set is forced that is not there.
+/// When the cases cannot be read, or a forced instruction set is absent.
 fn all() -> Result<Vec<Trial>, Failure> {
     instruction_sets::forced()?;
     let mut trials = Vec::new();
@@ -62,7 +62,7 @@ fn trial<K: Key>(
     refusable_trial(kind, algorithm, |algorithm| run(algorithm).map(|()| Completion::Completed))
 }
 
-/// A test of one registry entry on a table that it may refuse: it is then reported as not made, with the reason.
+/// A test of one registry entry on a table that it may refuse: it is then ignored, with the reason.
 fn refusable_trial<K: Key>(
     kind: &str,
     algorithm: Algorithm<K>,
@@ -72,14 +72,14 @@ fn refusable_trial<K: Key>(
     Trial::ignorable_test(name, move || run(algorithm))
 }
 
-/// The answers of the most evident oracle that can carry the table and is not the one that is judged; of the RIB
-/// where there is none.
+/// The answers of the most obvious oracle that can hold the table and is not the one under test; of the RIB where there
+/// is none.
 fn oracle<K: Tested>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
-    let judges = |algorithm: &Algorithm<K>| match algorithm.role {
+    let fits = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
         Role::Published | Role::Own => false,
     };
-    let Some(algorithm) = K::lines().into_iter().find(judges) else {
+    let Some(algorithm) = K::entries().into_iter().find(fits) else {
         let mut rib = Rib::default();
         routes.iter().try_for_each(|&route| rib.insert(route).map(drop))?;
         return Ok(keys.iter().map(|&key| rib.lookup(key)).collect());

@@ -11,11 +11,11 @@ use fibula_proof::subject::{Subject, Tested, follow};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::Failure;
 
-/// Random cases a registry entry and family. Fixed seed: a run that passed passes again; fuzzing is for the rest.
+/// Random cases a registry entry and family. Fixed seed: a run that passed passes again; the rest is left to fuzzing.
 const CASES: u32 = 200;
 
-/// Cases of structures that are large even when they are empty: every change builds them anew, and their small forms
-/// of the toy widths have had all of theirs.
+/// Cases of structures that are large even when empty: every change rebuilds them, and their small forms for the toy
+/// widths get all cases.
 const CASES_OF_LARGE: u32 = 8;
 
 /// Bytes from which on an empty structure is large.
@@ -29,7 +29,7 @@ pub(super) fn trials() -> Vec<Trial> {
 }
 
 fn family<K: Tested>() -> Vec<Trial> {
-    let lines = K::lines().into_iter();
+    let lines = K::entries().into_iter();
     lines.map(|algorithm| trial("change-streams", algorithm, change_streams)).collect()
 }
 

@@ -19,46 +19,46 @@ pub(super) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn say(holds: bool, what: &str, context: &dyn std::fmt::Debug) -> Result<(), String> {
+fn require(holds: bool, what: &str, context: &dyn std::fmt::Debug) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("rib: {what}: {context:?}")) }
 }
 
-/// All that can be asked about one prefix.
+/// Every query about one prefix.
 fn ask<K: Key>(rib: &Rib<K>, model: &Model<K>, prefix: Prefix<K>) -> Result<(), String> {
     let route = |(&prefix, &next_hop): (&Prefix<K>, &NextHop)| Route::new(prefix, next_hop);
     let routes = || model.0.iter().map(route);
     let inside: Vec<_> = routes().filter(|route| prefix.covers(route.prefix)).collect();
     let around: Vec<_> = routes().filter(|route| route.prefix.covers(prefix)).collect();
     let proper = around.iter().rfind(|route| route.prefix != prefix).copied();
-    say(rib.get(prefix) == model.0.get(&prefix).copied(), "get", &prefix)?;
-    say(rib.contains(prefix) == model.0.contains_key(&prefix), "contains", &prefix)?;
-    say(rib.subnets(prefix).collect::<Vec<_>>() == inside, "subnets", &prefix)?;
-    say(rib.covers(prefix).collect::<Vec<_>>() == around, "covers", &prefix)?;
-    say(rib.parent(prefix) == proper, "parent", &prefix)?;
-    say(Routes::parent(rib, prefix) == proper, "parent of Routes", &prefix)?;
-    say(rib.overlaps(prefix) != (inside.is_empty() && around.is_empty()), "overlaps", &prefix)?;
+    require(rib.get(prefix) == model.0.get(&prefix).copied(), "get", &prefix)?;
+    require(rib.contains(prefix) == model.0.contains_key(&prefix), "contains", &prefix)?;
+    require(rib.subnets(prefix).collect::<Vec<_>>() == inside, "subnets", &prefix)?;
+    require(rib.covers(prefix).collect::<Vec<_>>() == around, "covers", &prefix)?;
+    require(rib.parent(prefix) == proper, "parent", &prefix)?;
+    require(Routes::parent(rib, prefix) == proper, "parent of Routes", &prefix)?;
+    require(rib.overlaps(prefix) != (inside.is_empty() && around.is_empty()), "overlaps", &prefix)?;
     let mut walked = Vec::new();
     let _ = rib.visit(prefix, &mut |route| {
         walked.push(route);
         std::ops::ControlFlow::Continue(())
     });
-    say(walked == inside, "visit", &prefix)
+    require(walked == inside, "visit", &prefix)
 }
 
 fn whole<K: Key>(rib: &Rib<K>, model: &Model<K>) -> Result<(), String> {
     rib.check().map_err(|error| format!("rib: {error}"))?;
-    say(rib.len() == model.0.len(), "len", &rib.len())?;
-    say(rib.is_empty() == model.0.is_empty(), "is_empty", &rib.len())?;
-    say(rib.iter().collect::<Vec<_>>() == model.routes(), "order", &rib.len())
+    require(rib.len() == model.0.len(), "len", &rib.len())?;
+    require(rib.is_empty() == model.0.is_empty(), "is_empty", &rib.len())?;
+    require(rib.iter().collect::<Vec<_>>() == model.routes(), "order", &rib.len())
 }
 
 fn address<K: Key>(rib: &Rib<K>, model: &Model<K>, key: K) -> Result<(), String> {
     let expected = model.lookup(key);
-    say(rib.lookup_prefix(key) == expected, "lookup_prefix", &key)?;
-    say(rib.lookup(key) == expected.map(|route| route.next_hop), "lookup", &key)
+    require(rib.lookup_prefix(key) == expected, "lookup_prefix", &key)?;
+    require(rib.lookup(key) == expected.map(|route| route.next_hop), "lookup", &key)
 }
 
-/// Each of the 2^15 tables of three bits, reached from its neighbour by one change, asked about everything.
+/// Each of the 2^15 tables of three bits, reached from its neighbour by one change, and queried for everything.
 fn every_table() -> Result<(), String> {
     type K = Toy<3>;
     let (prefixes, keys) = (prefixes::<K>(), keys::<K>());
@@ -77,7 +77,7 @@ fn every_table() -> Result<(), String> {
             Change::Insert(route) => rib.insert(route).map_err(|error| error.to_string())?,
             Change::Remove(prefix) => rib.remove(prefix),
         };
-        say(old == before, "what was there before", &change)?;
+        require(old == before, "what was there before", &change)?;
         model.apply(change);
         whole(&rib, &model)?;
         keys.iter().try_for_each(|&key| address(&rib, &model, key))?;

@@ -14,7 +14,7 @@ type K = Toy<8>;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::lines() {
+    for algorithm in K::entries() {
         trials.push(trial("pairs", algorithm, pairs));
         if algorithm.update == Update::InPlace {
             trials.push(trial("pair-changes", algorithm, pair_changes));

@@ -12,12 +12,12 @@ use fibula_proof::verdict::{Failure, answers, sound};
 
 type K = Toy<3>;
 
-/// Slices that the tables are cut into, so that every core has work to the end.
+/// The number of slices that the tables are cut into, so that every core has work until the end.
 const SLICES: u32 = 9;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::lines() {
+    for algorithm in K::entries() {
         for slice in 0..SLICES {
             trials.push(trial(&format!("tables-{slice}"), algorithm, move |algorithm| {
                 tables(algorithm, slice)
@@ -30,7 +30,7 @@ pub(super) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The tables in which the last two prefixes stand as `slice` says; each prefix is absent, leads to A, or to B.
+/// The tables in which `slice` decides the last two prefixes; each prefix is absent, leads to A, or to B.
 fn tables(algorithm: Algorithm<K>, slice: u32) -> Result<(), Failure> {
     let (prefixes, keys) = (prefixes::<K>(), keys::<K>());
     let mut expected = [None; 8];
