@@ -3,6 +3,7 @@
 //! - [`build`] builds the structure that is fastest for a table, [`registry`] any other by name.
 //! - [`Fib`] is what every structure can do: single lookups and batches. [`WithLength`] also returns the length of the
 //!   matched prefix.
+//! - [`DualFib`] is a structure for each family, which takes an [`IpAddr`](std::net::IpAddr).
 //! - [`ranges`] turns a table into disjoint ranges of addresses.
 //!
 //! The other modules are the chapters of the structures: idea, paper, picture of the memory, pseudo code, invariants,
@@ -35,6 +36,7 @@
 )]
 
 mod contract;
+mod dual;
 mod matches;
 mod parts;
 pub mod registry;
@@ -55,6 +57,7 @@ pub mod range_search;
 
 pub use crate::check::CheckError;
 pub use contract::{Applied, BuildError, Fib, Updatable};
+pub use dual::DualFib;
 pub use matches::{Match, WithLength};
 pub use parts::ranges;
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod convert;
+mod dual;
 mod key;
 mod prefix;
 mod route;
@@ -12,6 +13,7 @@ mod text;
 
 pub use batch::{BatchError, Keys, Strided};
 pub use convert::{IntoKey, IpPrefix, parse_address};
+pub use dual::Dual;
 pub use key::{Address, Family, Ipv4Key, Ipv6Key, Key};
 #[doc(hidden)]
 pub use key::{ForIpv4, ForIpv6, Toy};

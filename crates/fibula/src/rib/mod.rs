@@ -1,6 +1,9 @@
 //! The routing table: the routes that structures are built from and tested against.
 //!
-//! A [`Rib`] holds the routes of one family. `get` finds exactly a prefix; `lookup` finds the longest match.
+//! A [`Rib`] holds the routes of one family, a [`DualRib`] those of both. `get` finds exactly a prefix; `lookup` finds the
+//! longest match.
+
+mod dual;
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -9,6 +12,8 @@ use crate::check::CheckError;
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
+
+pub use dual::DualRib;
 
 /// An ordered map from prefixes to next hops, with longest-prefix match.
 ///

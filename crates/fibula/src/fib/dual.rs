@@ -1,0 +1,39 @@
+//! The structures of both families as one.
+
+use core::net::IpAddr;
+
+use crate::memory::Memory;
+use crate::net::{Dual, NextHop, Routes};
+
+use super::{BuildError, Fib, build};
+
+/// A structure for IPv4 and one for IPv6. Lookups go to the one of their family.
+pub type DualFib = Dual<Box<dyn Fib<u32>>, Box<dyn Fib<u128>>>;
+
+impl DualFib {
+    /// Builds the structure that [`build`] chooses for either table, such as those of a
+    /// [`DualRib`](crate::rib::DualRib).
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn build(routes: &Dual<impl Routes<u32>, impl Routes<u128>>) -> Result<Self, BuildError> {
+        Ok(Self::new(build(&routes.v4)?, build(&routes.v6)?))
+    }
+
+    /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
+    ///
+    /// Batches are looked up in the structure of their family.
+    #[must_use]
+    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
+        match address.into() {
+            IpAddr::V4(address) => self.v4.lookup(address),
+            IpAddr::V6(address) => self.v6.lookup(address),
+        }
+    }
+
+    /// Returns the memory that both structures take.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.v4.memory() + self.v6.memory()
+    }
+}
