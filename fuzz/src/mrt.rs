@@ -158,8 +158,8 @@ fn whole(bytes: &[u8]) {
         match (load(selection.clone(), 1), load(selection, 2)) {
             (Ok(one), Ok(two)) => {
                 assert_eq!(routes(&one), routes(&two));
-                one.v4.check().unwrap();
-                one.v6.check().unwrap();
+                one.ribs.v4.check().unwrap();
+                one.ribs.v6.check().unwrap();
             }
             (Err(one), Err(two)) => assert_eq!(one.to_string(), two.to_string()),
             (one, two) => panic!("{:?} {:?}", one.err(), two.err()),
@@ -169,7 +169,7 @@ fn whole(bytes: &[u8]) {
 
 fn routes(table: &Table) -> (String, String) {
     (
-        format!("{:?}", table.v4.iter().collect::<Vec<_>>()),
-        format!("{:?}", table.v6.iter().collect::<Vec<_>>()),
+        format!("{:?}", table.ribs.v4.iter().collect::<Vec<_>>()),
+        format!("{:?}", table.ribs.v6.iter().collect::<Vec<_>>()),
     )
 }

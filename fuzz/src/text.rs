@@ -51,15 +51,18 @@ pub(crate) fn compare(bytes: &[u8]) {
         return;
     }
     assert_eq!(report.lines, lines);
-    table.v4.check().unwrap();
-    table.v6.check().unwrap();
+    table.ribs.v4.check().unwrap();
+    table.ribs.v6.check().unwrap();
     if told > 0 {
         // Lines with peers and lines without do not mix, and one peer is selected.
         return;
     }
     assert_eq!(report.bad_lines, bad);
     assert_eq!(report.routes_v4 + report.routes_v6 + report.repeated, entries);
-    assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
+    assert_eq!(
+        (report.routes_v4, report.routes_v6),
+        (table.ribs.v4.len() as u64, table.ribs.v6.len() as u64)
+    );
 }
 
 /// An event of a peer, against the fields of the line as the standard library splits and reads them.

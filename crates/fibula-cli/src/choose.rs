@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
     }
     let table = load_feeds(&args.files, &args.feed, Messages::new(args.quiet.quiet))?;
-    let mut families = vec![family(&table.v4, args), family(&table.v6, args)];
+    let mut families = vec![family(&table.ribs.v4, args), family(&table.ribs.v6, args)];
     families.retain(|family| !family.rows.is_empty());
     let mut out = anstream::stdout().lock();
     match args.output.format() {

@@ -65,7 +65,7 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) ->
         warn(report, messages);
         chosen(report, messages);
     }
-    if table.v4.is_empty() && table.v6.is_empty() {
+    if table.ribs.v4.is_empty() && table.ribs.v6.is_empty() {
         let report = table.report();
         if report.bad_lines > 0 {
             return Err(no_route(report));
@@ -272,7 +272,7 @@ fn chosen(report: &Report, messages: Messages) {
 
 /// Says on standard error what was loaded.
 pub(crate) fn print_stats(table: &Table) {
-    let memory = table.v4.memory().held_bytes() + table.v6.memory().held_bytes();
+    let memory = table.ribs.v4.memory().held_bytes() + table.ribs.v6.memory().held_bytes();
     for report in &table.reports {
         let Report { name, content, lines, bad_lines, .. } = report;
         messages::plain(format_args!(
@@ -284,8 +284,8 @@ pub(crate) fn print_stats(table: &Table) {
     }
     messages::plain(format_args!(
         "IPv4 routes: {}, IPv6 routes: {}, next hops: {}; {}",
-        thousands(table.v4.len()),
-        thousands(table.v6.len()),
+        thousands(table.ribs.v4.len()),
+        thousands(table.ribs.v6.len()),
         thousands(table.next_hops.len()),
         bytes(memory),
     ));

@@ -102,14 +102,14 @@ fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut rows = Rows::new(&mut out, args.output.format())?;
     if all {
-        table.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-        table.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+        table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+        table.ribs.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
     } else {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for prefix in prefixes {
             match prefix {
-                IpPrefix::V4(prefix) => found(args, &table.v4, prefix, &mut v4),
-                IpPrefix::V6(prefix) => found(args, &table.v6, prefix, &mut v6),
+                IpPrefix::V4(prefix) => found(args, &table.ribs.v4, prefix, &mut v4),
+                IpPrefix::V6(prefix) => found(args, &table.ribs.v6, prefix, &mut v6),
             }
         }
         in_order(&mut v4).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;

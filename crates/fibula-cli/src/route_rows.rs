@@ -61,7 +61,7 @@ fn object(prefix: String, next_hop: String) -> Value {
 /// All routes of a table.
 pub(crate) fn write_all(table: &Table, out: &mut dyn Write, format: Format) -> io::Result<()> {
     let mut rows = Rows::new(out, format)?;
-    table.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-    table.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+    table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
+    table.ribs.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
     rows.end().map(|_| ())
 }

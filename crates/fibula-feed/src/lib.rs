@@ -21,9 +21,9 @@
 //! ";
 //! let table = load_reader("routes.txt", &text[..], &LoadOptions::default(), &mut |_| ())?;
 //!
-//! let next_hop = table.v4.lookup(0xc633_6401).expect("a default route matches all");
+//! let next_hop = table.ribs.v4.lookup(0xc633_6401).expect("a default route matches all");
 //! assert_eq!(table.next_hops.label(next_hop).unwrap().to_string(), "192.0.2.2");
-//! assert_eq!((table.v4.len(), table.v6.len()), (2, 1));
+//! assert_eq!((table.ribs.v4.len(), table.ribs.v6.len()), (2, 1));
 //! assert_eq!(
 //!     table.report().first_bad[0].to_string(),
 //!     "routes.txt:4:14: prefix length 33 is above the 32 bits of IPv4",

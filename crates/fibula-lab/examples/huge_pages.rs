@@ -34,8 +34,8 @@ fn main() -> Outcome {
         "ipv6" => race::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, algorithms),
         file => {
             let table = load(file, &LoadOptions::default(), &mut |_| ())?;
-            race(&table.v4.iter().collect::<Vec<_>>(), algorithms)?;
-            race(&table.v6.iter().collect::<Vec<_>>(), algorithms)
+            race(&table.ribs.v4.iter().collect::<Vec<_>>(), algorithms)?;
+            race(&table.ribs.v6.iter().collect::<Vec<_>>(), algorithms)
         }
     }
 }

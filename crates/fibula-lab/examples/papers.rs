@@ -45,9 +45,9 @@ fn main() -> Result<ExitCode> {
         |name: &str| -> Result<_> { Ok(load(arguments.table(name)?, &LoadOptions::default(), &mut |_| ())?) };
     let mut v4 = Vec::new();
     for name in ["dfz4-2023", "pch4-2015"] {
-        v4.push((name.to_owned(), load(name)?.v4));
+        v4.push((name.to_owned(), load(name)?.ribs.v4));
     }
-    let v6 = [("dfz6-2024".to_owned(), load("dfz6-2024")?.v6)];
+    let v6 = [("dfz6-2024".to_owned(), load("dfz6-2024")?.ribs.v6)];
     let records = Record::read_all(&page::root().join("records"))?;
     let mut text = INTRODUCTION.to_owned();
     dxr_table_1(&mut text, &v4, &records)?;

@@ -19,8 +19,10 @@ fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.split_first() {
-        Some((&"ipv4", rest)) => show::<u32>(TableSpec::ipv4(), rest, |table| table.v4.iter().collect()),
-        Some((&"ipv6", rest)) => show::<u128>(TableSpec::ipv6(), rest, |table| table.v6.iter().collect()),
+        Some((&"ipv4", rest)) => show::<u32>(TableSpec::ipv4(), rest, |table| table.ribs.v4.iter().collect()),
+        Some((&"ipv6", rest)) => {
+            show::<u128>(TableSpec::ipv6(), rest, |table| table.ribs.v6.iter().collect())
+        }
         _ => Err("usage: shape ipv4|ipv6 [FILE | routes [seed]]".into()),
     }
 }

@@ -54,10 +54,10 @@ fn main() -> Outcome<ExitCode> {
     let options = LoadOptions::default();
     let mut figures = String::new();
     let mut missed = Vec::new();
-    let routes: Vec<_> = load(arguments.table("dfz4-2023")?, &options, &mut |_| ())?.v4.iter().collect();
+    let routes: Vec<_> = load(arguments.table("dfz4-2023")?, &options, &mut |_| ())?.ribs.v4.iter().collect();
     let bits = [8, 12, 16, 17, 18, 19, 20, 21, 22, 23, 24];
     compare::<u32>(&mut figures, "IPv4, dfz4-2023", &routes, &bits, &mut missed)?;
-    let routes: Vec<_> = load(arguments.table("dfz6-2024")?, &options, &mut |_| ())?.v6.iter().collect();
+    let routes: Vec<_> = load(arguments.table("dfz6-2024")?, &options, &mut |_| ())?.ribs.v6.iter().collect();
     let bits = [16, 20, 24, 28, 29, 32, 36, 40, 44, 47, 48];
     compare::<u128>(&mut figures, "IPv6, dfz6-2024", &routes, &bits, &mut missed)?;
     let goal = format!(

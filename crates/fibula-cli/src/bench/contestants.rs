@@ -69,10 +69,10 @@ impl Selection {
             return;
         }
         let mut absent = Vec::new();
-        if !tables.v4.is_empty() {
+        if !tables.ribs.v4.is_empty() {
             absent.extend(self::absent::<u32>(&self.tools));
         }
-        if !tables.v6.is_empty() {
+        if !tables.ribs.v6.is_empty() {
             absent.extend(self::absent::<u128>(&self.tools));
         }
         let mut named = Vec::new();

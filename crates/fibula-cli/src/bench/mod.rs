@@ -43,7 +43,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let selection = Selection::new(args, messages)?;
     let tables = Tables::new(&args.source, messages)?;
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
-    let families = u32::from(!tables.v4.is_empty()) + u32::from(!tables.v6.is_empty());
+    let families = u32::from(!tables.ribs.v4.is_empty()) + u32::from(!tables.ribs.v6.is_empty());
     if families == 0 {
         return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", tables.name)));
     }
@@ -55,9 +55,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 
     let mut bar = Bar { bar: messages.steps(0), before: 0, families, plan: &plan };
     let mut rows =
-        measure(&tables.v4, addresses.as_ref().map(|addresses| &addresses.v4), &selection, &mut bar)?;
+        measure(&tables.ribs.v4, addresses.as_ref().map(|addresses| &addresses.v4), &selection, &mut bar)?;
     rows.extend(measure(
-        &tables.v6,
+        &tables.ribs.v6,
         addresses.as_ref().map(|addresses| &addresses.v6),
         &selection,
         &mut bar,

@@ -53,8 +53,8 @@ pub(super) fn run(
 ) -> Result<ExitCode, Failure> {
     // `contestants` holds the selected algorithms already.
     let plan = Plan { algorithms: Vec::new(), ..plan.clone() };
-    let mut reach = measure(&plan, &tables.v4, selection, messages)?;
-    let v6 = measure(&plan, &tables.v6, selection, messages)?;
+    let mut reach = measure(&plan, &tables.ribs.v4, selection, messages)?;
+    let v6 = measure(&plan, &tables.ribs.v6, selection, messages)?;
     reach.outcomes.extend(v6.outcomes);
     reach.rows.extend(v6.rows);
     let mut out = anstream::stdout().lock();

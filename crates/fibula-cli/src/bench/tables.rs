@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fibula::memory::Limits;
 use fibula::net::{Family, Key};
-use fibula::rib::Rib;
+use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
 use fibula_lab::table::{Profile, TableSpec, generate, hostile, preset};
 
@@ -18,25 +18,20 @@ use crate::text::thousands;
 /// The tables of both families, with their name in benchmark records.
 pub(super) struct Tables {
     pub(super) name: String,
-    pub(super) v4: Rib<u32>,
-    pub(super) v6: Rib<u128>,
+    pub(super) ribs: DualRib,
 }
 
 impl Tables {
     pub(super) fn new(source: &Source, messages: Messages) -> Result<Self, Failure> {
         if let Some(path) = &source.table {
             let table = load::load(path, Limits::default(), false, false, messages)?;
-            return Ok(Self { name: name(path), v4: table.v4, v6: table.v6 });
+            return Ok(Self { name: name(path), ribs: table.ribs });
         }
-        let mut tables = Self {
-            name: "synth".to_owned(),
-            v4: Rib::new(Limits::default()),
-            v6: Rib::new(Limits::default()),
-        };
+        let mut tables = Self { name: "synth".to_owned(), ribs: DualRib::default() };
         for synth in &source.synth {
             let routes = match synth.family {
-                Family::Ipv6 => fill(&mut tables.v6, synth)?,
-                _ => fill(&mut tables.v4, synth)?,
+                Family::Ipv6 => fill(&mut tables.ribs.v6, synth)?,
+                _ => fill(&mut tables.ribs.v4, synth)?,
             };
             tables.name.push_str(&format!("-{}-{routes}", synth.name));
         }

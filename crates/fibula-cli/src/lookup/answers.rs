@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use fibula::fib::Match;
-use fibula::net::{AddressError, Key};
+use fibula::net::{AddressError, Dual, Key};
 
 use super::digits::Digits;
 use super::finder::Finder;
@@ -24,8 +24,7 @@ const REPORTED: usize = 5;
 
 /// Takes lines, writes rows. Nothing is allocated once the buffers have grown to the size of a block.
 pub(super) struct Answers<'a, W: Write> {
-    v4: Finder<'a, u32>,
-    v6: Finder<'a, u128>,
+    finders: Dual<Finder<'a, u32>, Finder<'a, u128>>,
     rows: Rows,
     block: Block,
     out: Vec<u8>,
@@ -65,7 +64,7 @@ enum Kind {
 
 impl<'a, W: Write> Answers<'a, W> {
     pub(super) fn new(
-        finders: (Finder<'a, u32>, Finder<'a, u128>),
+        finders: Dual<Finder<'a, u32>, Finder<'a, u128>>,
         rows: Rows,
         sink: W,
         messages: Messages,
@@ -73,9 +72,8 @@ impl<'a, W: Write> Answers<'a, W> {
     ) -> Self {
         let mut out = Vec::with_capacity(OUTPUT_BYTES + (OUTPUT_BYTES >> 2));
         rows.start(&mut out);
-        let (v4, v6) = finders;
         let (block, tally) = (Block::default(), Tally::default());
-        Self { v4, v6, rows, block, out, sink, messages, input, tally }
+        Self { finders, rows, block, out, sink, messages, input, tally }
     }
 
     /// Takes a line. Its row is written by the next [`flush`](Self::flush) at the latest.
@@ -131,7 +129,7 @@ impl<'a, W: Write> Answers<'a, W> {
 
     /// Who answered, for people.
     pub(super) fn stats(&self) -> impl Iterator<Item = String> {
-        [self.v4.stats(), self.v6.stats()].into_iter().flatten()
+        [self.finders.v4.stats(), self.finders.v6.stats()].into_iter().flatten()
     }
 
     fn write(&mut self) -> Result<(), Failure> {
@@ -142,9 +140,9 @@ impl<'a, W: Write> Answers<'a, W> {
     }
 
     fn answer(&mut self) -> Result<(), Failure> {
-        let Self { v4, v6, rows, block, out, tally, .. } = self;
-        v4.find(&block.v4, &mut block.found_v4, self.messages)?;
-        v6.find(&block.v6, &mut block.found_v6, self.messages)?;
+        let Self { finders, rows, block, out, tally, .. } = self;
+        finders.v4.find(&block.v4, &mut block.found_v4, self.messages)?;
+        finders.v6.find(&block.v6, &mut block.found_v6, self.messages)?;
         let (mut at, mut at_v4, mut at_v6) = (0, 0, 0);
         for &(kind, len) in &block.lines {
             let text = &block.text[at..at + usize::from(len)];

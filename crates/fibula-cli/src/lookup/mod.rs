@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fibula::net::Dual;
 use fibula_feed::Table;
 
 use crate::failure::{Failure, code};
@@ -60,10 +61,10 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(tally))
 }
 
-fn finders<'a>(args: &LookupArgs, table: &'a Table) -> (Finder<'a, u32>, Finder<'a, u128>) {
+fn finders<'a>(args: &LookupArgs, table: &'a Table) -> Dual<Finder<'a, u32>, Finder<'a, u128>> {
     let algorithm = args.algorithm.as_deref();
     let limits = load::limits(args.source.feed.memory_limit);
-    (Finder::new(&table.v4, limits, algorithm), Finder::new(&table.v6, limits, algorithm))
+    Dual::new(Finder::new(&table.ribs.v4, limits, algorithm), Finder::new(&table.ribs.v6, limits, algorithm))
 }
 
 /// Refuses a name that neither family's registry has, before the table is read.

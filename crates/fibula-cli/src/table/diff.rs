@@ -32,8 +32,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut writer = Writer { out: &mut out, format: args.output.format(), tally: Tally::default(), rows: 0 };
     writer.start()?;
-    writer.family(&before.v4, &after.v4, &before, &after)?;
-    writer.family(&before.v6, &after.v6, &before, &after)?;
+    writer.family(&before.ribs.v4, &after.ribs.v4, &before, &after)?;
+    writer.family(&before.ribs.v6, &after.ribs.v6, &before, &after)?;
     let Tally { added, removed, changed } = writer.end()?;
     out.flush()?;
     let [a, r, c] = [added, removed, changed].map(thousands);

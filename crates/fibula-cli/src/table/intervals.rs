@@ -26,8 +26,8 @@ pub(super) fn try_for_each<E>(
     table: &Table,
     mut each: impl FnMut(Interval) -> Result<(), E>,
 ) -> Result<(), E> {
-    family(&table.v4, &mut each)?;
-    family(&table.v6, &mut each)
+    family(&table.ribs.v4, &mut each)?;
+    family(&table.ribs.v6, &mut each)
 }
 
 fn family<K: Key, E>(rib: &Rib<K>, each: &mut impl FnMut(Interval) -> Result<(), E>) -> Result<(), E> {

@@ -185,7 +185,7 @@ fn a_load_gives_all_its_memory_back() {
     loader.feed("x".into(), input, false, &mut |_| ()).unwrap();
     assert!(ledger.used_bytes() > 2_000 * 20);
     let table = loader.finish().unwrap();
-    assert_eq!((ledger.used_bytes(), table.v4.len()), (0, 2_000));
+    assert_eq!((ledger.used_bytes(), table.ribs.v4.len()), (0, 2_000));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_fifo_is_read_like_a_stream() {
     written(&bytes, &|| {
         let mut seen = Vec::new();
         let table = load(&path, &LoadOptions::default(), &mut |progress| seen.push(progress)).unwrap();
-        assert_eq!((table.v4.len(), table.report().peers.len()), (5_000, 2));
+        assert_eq!((table.ribs.v4.len(), table.report().peers.len()), (5_000, 2));
         assert!(seen.iter().all(|progress| progress.bytes_total.is_none()));
         assert!(seen.first().unwrap().counting && !seen.last().unwrap().counting);
     });
@@ -268,7 +268,7 @@ fn input_that_never_becomes_a_table_ends() {
     // Whatever comes first, one route settles it.
     let long =
         [b"# a licence\n".repeat(1 << 20), b"10.0.0.0/8 1\n".to_vec(), b"\n".repeat(17 << 20)].concat();
-    assert_eq!(read(&long).unwrap().v4.len(), 1);
+    assert_eq!(read(&long).unwrap().ribs.v4.len(), 1);
     // Records that hold no route are records.
     let sessions = [state(ONE, 1, 2).repeat(500_000), route(0)].concat();
     assert!(sessions.len() as u64 > MAX_UNSETTLED_BYTES && read(&sessions).is_ok());

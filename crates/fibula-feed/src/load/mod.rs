@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
-use fibula::rib::Rib;
+use fibula::rib::DualRib;
 
 use crate::event::Event;
 use crate::ledger::{Held, Ledger};
@@ -92,10 +92,8 @@ pub struct Progress {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Table {
-    /// The IPv4 routes.
-    pub v4: Rib<u32>,
-    /// The IPv6 routes.
-    pub v6: Rib<u128>,
+    /// The routes.
+    pub ribs: DualRib,
     /// What the next hops of both stand for.
     pub next_hops: NextHops,
     /// What was met on the way, a report a feed.
@@ -366,11 +364,11 @@ impl<'a> Loader<'a> {
 
     fn finish(mut self) -> Result<Table, LoadError> {
         self.check_names()?;
-        let (v4, v6, next_hops) = self.routes.finish();
+        let (ribs, next_hops) = self.routes.finish();
         for report in &mut self.reports {
-            report.routes_v4 = v4.len() as u64;
-            report.routes_v6 = v6.len() as u64;
+            report.routes_v4 = ribs.v4.len() as u64;
+            report.routes_v6 = ribs.v6.len() as u64;
         }
-        Ok(Table { v4, v6, next_hops, reports: self.reports })
+        Ok(Table { ribs, next_hops, reports: self.reports })
     }
 }

@@ -6,6 +6,7 @@ use crate::compression::tests::compress;
 use crate::mrt::Fault;
 use crate::mrt::tests::{attributes, message, nlri, peer_table, rib, state, table_dump, update};
 use fibula::net::Key;
+use fibula::rib::Rib;
 
 const ONE: &str = "192.0.2.1";
 const TWO: &str = "192.0.2.2";
@@ -26,7 +27,7 @@ fn print(table: &Table) -> String {
         };
         rib.iter().map(row).collect()
     }
-    rows(&table.v4, &table.next_hops) + &rows(&table.v6, &table.next_hops)
+    rows(&table.ribs.v4, &table.next_hops) + &rows(&table.ribs.v6, &table.next_hops)
 }
 
 fn named(names: &[&str]) -> Selection {
@@ -223,7 +224,7 @@ fn a_stream_that_must_be_read_twice_is_kept_up_to_the_limit() {
     assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(200_000));
     assert!(error.to_string().contains("x: near byte "), "{error}");
     assert_eq!(
-        load_bytes(&bytes, &LoadOptions { threads: 3, ..LoadOptions::default() }).unwrap().v4.len(),
+        load_bytes(&bytes, &LoadOptions { threads: 3, ..LoadOptions::default() }).unwrap().ribs.v4.len(),
         20_002
     );
     let mut seen = Vec::new();
@@ -264,8 +265,8 @@ fn damaged_files_say_what_was_lost() {
             for threads in [1, 2] {
                 let table = load_bytes(&bytes, &LoadOptions { threads, ..options(Selection::Best) });
                 if let Ok(table) = table {
-                    table.v4.check().unwrap();
-                    table.v6.check().unwrap();
+                    table.ribs.v4.check().unwrap();
+                    table.ribs.v6.check().unwrap();
                 }
             }
         }

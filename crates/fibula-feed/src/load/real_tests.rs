@@ -86,13 +86,14 @@ fn real_table_of_2002() {
     let table = load(&file, &options(), &mut |_| ()).unwrap();
     let via = |table: &Table, address: u32| {
         table
+            .ribs
             .v4
             .lookup_prefix(address)
             .map(|route| format!("{} {}", route.prefix, table.next_hops.label(route.next_hop).unwrap()))
     };
     assert_eq!(via(&table, 0xc100_068b).as_deref(), Some("193.0.0.0/21 193.203.0.1"));
     assert_eq!(via(&table, 0x0808_0808), None);
-    assert_eq!(load(&file, &best(), &mut |_| ()).unwrap().v4.len(), 112_988);
+    assert_eq!(load(&file, &best(), &mut |_| ()).unwrap().ribs.v4.len(), 112_988);
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn real_updates_and_their_text_make_one_table() {
     ] {
         let [records, lines] =
             [records, lines].map(|file| load(folder.join(file), &options(), &mut |_| ()).unwrap());
-        assert!(records.v4.iter().eq(lines.v4.iter()) && records.v6.iter().eq(lines.v6.iter()));
+        assert!(records.ribs.iter().eq(lines.ribs.iter()));
         assert!(records.next_hops.iter().eq(lines.next_hops.iter()));
     }
 }
@@ -191,7 +192,7 @@ fn damage(
 }
 
 fn is_same(one: &Table, other: &Table) -> bool {
-    one.v4.iter().eq(other.v4.iter()) && one.v6.iter().eq(other.v6.iter())
+    one.ribs.iter().eq(other.ribs.iter())
 }
 
 #[test]
@@ -229,8 +230,8 @@ fn damage_compressed(file: &str, bytes: &[u8], thin: bool) -> usize {
             let harmless = copy.len() == bytes.len() && whole.iter().any(|whole| is_same(&table, whole));
             // What no longer begins as a compressed file does is text of one kind or another, and bad.
             assert!(told || harmless || report.compression == Compression::Plain, "{file} {damage:?}");
-            table.v4.check().unwrap();
-            table.v6.check().unwrap();
+            table.ribs.v4.check().unwrap();
+            table.ribs.v6.check().unwrap();
         }
     })
 }
@@ -246,9 +247,12 @@ fn damage_content(file: &str, bytes: &[u8], thin: bool) -> usize {
             let kept = end.map_or(copy.len() as u64, mrt::Fault::offset);
             assert!(kept + end.map_or(0, |_| report.lost_bytes) >= copy.len() as u64, "{file} {damage:?}");
         }
-        assert_eq!((report.routes_v4, report.routes_v6), (table.v4.len() as u64, table.v6.len() as u64));
-        table.v4.check().unwrap();
-        table.v6.check().unwrap();
+        assert_eq!(
+            (report.routes_v4, report.routes_v6),
+            (table.ribs.v4.len() as u64, table.ribs.v6.len() as u64)
+        );
+        table.ribs.v4.check().unwrap();
+        table.ribs.v6.check().unwrap();
     })
 }
 

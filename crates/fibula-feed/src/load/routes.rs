@@ -9,7 +9,7 @@ use std::io;
 
 use fibula::memory::{Limits, OutOfMemory};
 use fibula::net::{IpPrefix, Key, NextHop, Route};
-use fibula::rib::Rib;
+use fibula::rib::{DualRib, Rib};
 
 use super::report::Report;
 use crate::event::{Action, Announcement, Event, Path, Peer};
@@ -42,49 +42,46 @@ impl From<NextHopsError> for Refusal {
 /// The tables of both families, charged to one ledger.
 #[derive(Debug)]
 pub(super) struct Ribs {
-    pub(super) v4: Rib<u32>,
-    pub(super) v6: Rib<u128>,
+    ribs: DualRib,
     limits: Limits,
     held: Held,
 }
 
 impl Ribs {
     fn new(limits: Limits, ledger: &Ledger) -> Self {
-        Self { v4: Rib::new(limits), v6: Rib::new(limits), limits, held: Held::new(ledger) }
+        Self { ribs: DualRib::within(limits), limits, held: Held::new(ledger) }
     }
 
     fn insert(&mut self, prefix: IpPrefix, next_hop: NextHop) -> Result<Option<NextHop>, OutOfMemory> {
         match prefix {
             IpPrefix::V4(prefix) => {
-                insert(&mut self.v4, Route::new(prefix, next_hop), self.limits, &mut self.held)
+                insert(&mut self.ribs.v4, Route::new(prefix, next_hop), self.limits, &mut self.held)
             }
             IpPrefix::V6(prefix) => {
-                insert(&mut self.v6, Route::new(prefix, next_hop), self.limits, &mut self.held)
+                insert(&mut self.ribs.v6, Route::new(prefix, next_hop), self.limits, &mut self.held)
             }
         }
     }
 
     /// Replaces all next hops, in place.
     fn relabel(&mut self, label: impl Fn(NextHop) -> NextHop) {
-        self.v4.map_next_hops(|route| label(route.next_hop));
-        self.v6.map_next_hops(|route| label(route.next_hop));
+        self.ribs.v4.map_next_hops(|route| label(route.next_hop));
+        self.ribs.v6.map_next_hops(|route| label(route.next_hop));
     }
 
     /// As tables with the user's limits.
-    fn finish(mut self) -> (Rib<u32>, Rib<u128>) {
-        self.v4.set_limits(self.limits);
-        self.v6.set_limits(self.limits);
-        (self.v4, self.v6)
+    fn finish(mut self) -> DualRib {
+        self.ribs.v4.set_limits(self.limits);
+        self.ribs.v6.set_limits(self.limits);
+        self.ribs
     }
 
     fn is_empty(&self) -> bool {
-        self.v4.is_empty() && self.v6.is_empty()
+        self.ribs.is_empty()
     }
 
     fn iter(&self) -> impl Iterator<Item = (IpPrefix, NextHop)> {
-        let v4 = self.v4.iter().map(|route| (IpPrefix::V4(route.prefix), route.next_hop));
-        let v6 = self.v6.iter().map(|route| (IpPrefix::V6(route.prefix), route.next_hop));
-        v4.chain(v6)
+        self.ribs.iter()
     }
 }
 
@@ -366,7 +363,7 @@ impl Routes {
     }
 
     /// The tables, with labels in place of candidates.
-    pub(super) fn finish(self) -> (Rib<u32>, Rib<u128>, NextHops) {
+    pub(super) fn finish(self) -> (DualRib, NextHops) {
         let Self { plain, mut merged, candidates, limits, mut next_hops, .. } = self;
         next_hops.set_limit(limits.memory_bytes);
         let ribs = if merged.is_empty() {
@@ -375,8 +372,7 @@ impl Routes {
             merged.relabel(|before| candidates.get(index(before) as usize).label);
             merged
         };
-        let (v4, v6) = ribs.finish();
-        (v4, v6, next_hops)
+        (ribs.finish(), next_hops)
     }
 }
 

@@ -42,7 +42,7 @@ fn everything_left_out_is_counted_by_kind() {
             let bytes = [&route[..], bytes, bytes, &route].concat();
             let table = load_bytes(&bytes, false, threads).unwrap();
             assert_eq!(skipped(table.report()), [(*name, 2)]);
-            assert_eq!((table.v4.len(), table.report().bad_lines), (1, 0), "{name}");
+            assert_eq!((table.ribs.v4.len(), table.report().bad_lines), (1, 0), "{name}");
             assert!(table.report().is_complete() && table.report().faults.is_empty(), "{name}");
             let error = load_bytes(&bytes, true, threads).unwrap_err();
             let error_text = error.to_string();
@@ -92,7 +92,7 @@ fn the_early_format_makes_a_table() {
     let mut bytes = [announce(ONE, "10.0.0.0/8"), announce("192.0.2.2", "10.1.0.0/16")].concat();
     bytes.extend(legacy_state(ONE, 7, 6, 1));
     let table = load_bytes(&bytes, true, 1).unwrap();
-    let routes: Vec<_> = table.v4.iter().map(|route| route.prefix.to_string()).collect();
+    let routes: Vec<_> = table.ribs.v4.iter().map(|route| route.prefix.to_string()).collect();
     assert_eq!(routes, ["10.1.0.0/16"]);
     assert_eq!((table.report().sessions_ended, table.report().lines), (1, 3));
 }

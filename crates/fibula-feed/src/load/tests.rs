@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use fibula::net::{Key, Prefix};
+use fibula::rib::Rib;
 use proptest::prelude::*;
 
 use super::*;
@@ -35,8 +36,8 @@ fn check_sums(table: &Table) {
             + report.bad_lines
     );
     assert_eq!(report.first_bad.len() as u64, report.bad_lines.min(Report::MOST_BAD as u64));
-    assert_eq!(report.routes_v4, table.v4.len() as u64);
-    assert_eq!(report.routes_v6, table.v6.len() as u64);
+    assert_eq!(report.routes_v4, table.ribs.v4.len() as u64);
+    assert_eq!(report.routes_v6, table.ribs.v6.len() as u64);
 }
 
 /// The table as the text it stands for.
@@ -46,7 +47,7 @@ fn print(table: &Table) -> String {
             .map(|route| format!("{} {}\n", route.prefix, next_hops.label(route.next_hop).unwrap()))
             .collect()
     }
-    rows(&table.v4, &table.next_hops) + &rows(&table.v6, &table.next_hops)
+    rows(&table.ribs.v4, &table.next_hops) + &rows(&table.ribs.v6, &table.next_hops)
 }
 
 const MIXED: &str = "\
@@ -81,7 +82,7 @@ fn forms_and_families_mix_in_a_file() {
 fn an_empty_file_is_an_empty_table() {
     for text in [&b""[..], b"\n", b"# nothing"] {
         let table = read(text);
-        assert!(table.v4.is_empty() && table.v6.is_empty() && table.next_hops.is_empty());
+        assert!(table.ribs.v4.is_empty() && table.ribs.v6.is_empty() && table.next_hops.is_empty());
         assert!(read_with(text, &strict()).is_ok());
     }
     for compression in COMPRESSED {
@@ -148,7 +149,10 @@ fn one_family_leaves_the_other_out() {
         let options = LoadOptions { family: Some(family), ..strict() };
         let table = read_with(MIXED.as_bytes(), &options).unwrap();
         check_sums(&table);
-        assert_eq!((table.v4.len() + table.v6.len(), table.report().left_out), (kept, 6 - kept as u64));
+        assert_eq!(
+            (table.ribs.v4.len() + table.ribs.v6.len(), table.report().left_out),
+            (kept, 6 - kept as u64)
+        );
         let unseen = Label::Address("192.0.2.1".parse().unwrap());
         assert_eq!(table.next_hops.get(&unseen).is_some(), family == Family::Ipv4);
     }
@@ -277,7 +281,7 @@ fn damage_inside_a_stream_costs_what_is_behind_it() {
             let report = table.report();
             assert!(report.truncated.as_ref().is_some_and(|cut| cut.damage().is_some()), "{compression}");
             assert!(report.lines > 1_000, "{compression} {}", report.lines);
-            assert!(table.v4.get("10.0.0.0/24".parse().unwrap()).is_some(), "{compression}");
+            assert!(table.ribs.v4.get("10.0.0.0/24".parse().unwrap()).is_some(), "{compression}");
         }
     }
 }
@@ -398,14 +402,14 @@ fn real_tables_hold_what_is_known_of_them() {
     ] {
         let table = load(folder.join(file), &strict(), &mut |_| ()).unwrap();
         check_sums(&table);
-        assert_eq!((table.v4.len(), table.v6.len()), (v4, v6), "{file}");
+        assert_eq!((table.ribs.v4.len(), table.ribs.v6.len()), (v4, v6), "{file}");
         assert_eq!(table.next_hops.len(), next_hops, "{file}");
         assert_eq!(table.report().lines, (v4 + v6) as u64, "{file}");
         assert_eq!(table.report().compression, Compression::Xz, "{file}");
         // Origin 0, unknown.
         let unknown = table.next_hops.get(&Label::Number(0));
         assert_eq!(unknown.is_some(), file == "dfz4-2023-origin-as.txt.xz", "{file}");
-        let default = table.v4.get(Prefix::ALL).and_then(|next_hop| table.next_hops.label(next_hop));
+        let default = table.ribs.v4.get(Prefix::ALL).and_then(|next_hop| table.next_hops.label(next_hop));
         let expected = file.starts_with("pch4").then(|| Label::Address("185.1.1.241".parse().unwrap()));
         assert_eq!(default, expected.as_ref(), "{file}");
     }
@@ -417,7 +421,7 @@ fn a_real_table_cut_in_half_keeps_about_half() {
     let folder = data();
     let bytes = std::fs::read(folder.join("dfz4-2023.txt.xz")).unwrap();
     let table = read(&bytes[..bytes.len() / 2]);
-    assert!((350_000..550_000).contains(&table.v4.len()), "{}", table.v4.len());
+    assert!((350_000..550_000).contains(&table.ribs.v4.len()), "{}", table.ribs.v4.len());
     assert_eq!(table.report().bad_lines, 0);
     assert_eq!(table.report().truncated.clone().unwrap().bytes(), bytes.len() as u64 / 2);
 }
@@ -426,5 +430,5 @@ fn a_real_table_cut_in_half_keeps_about_half() {
 fn a_byte_order_mark_is_no_part_of_the_first_line() {
     let text = b"\xef\xbb\xbf192.0.2.0/24 5\n\xef\xbb\xbf10.0.0.0/8 6\n";
     let table = load_reader("bom", &text[..], &LoadOptions::default(), &mut |_| ()).unwrap();
-    assert_eq!((table.v4.len(), table.report().bad_lines), (1, 1));
+    assert_eq!((table.ribs.v4.len(), table.report().bad_lines), (1, 1));
 }

@@ -569,7 +569,10 @@ fn lines_of_bgpdump_say_what_the_records_say() {
     let load =
         |bytes: &[u8]| crate::load_reader("x", bytes, &crate::LoadOptions::default(), &mut |_| ()).unwrap();
     let (records, lines) = (load(&bytes), load(text.as_bytes()));
-    assert!(records.v4.iter().eq(lines.v4.iter()));
-    assert_eq!(records.v4.get(Prefix::new(0x0a00_0000, 9).unwrap()).map(fibula::net::NextHop::id), Some(1));
-    assert_eq!((records.v4.len(), lines.report().bad_lines), (2, 0));
+    assert!(records.ribs.v4.iter().eq(lines.ribs.v4.iter()));
+    assert_eq!(
+        records.ribs.v4.get(Prefix::new(0x0a00_0000, 9).unwrap()).map(fibula::net::NextHop::id),
+        Some(1)
+    );
+    assert_eq!((records.ribs.v4.len(), lines.report().bad_lines), (2, 0));
 }

@@ -42,8 +42,12 @@ fn main() -> Outcome {
         ("ipv6", "made") => {
             fit::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, &TableSpec::ipv6(), mode)
         }
-        ("ipv4", path) => fit::<u32>(&read(path)?.v4.iter().collect::<Vec<_>>(), &TableSpec::ipv4(), mode),
-        ("ipv6", path) => fit::<u128>(&read(path)?.v6.iter().collect::<Vec<_>>(), &TableSpec::ipv6(), mode),
+        ("ipv4", path) => {
+            fit::<u32>(&read(path)?.ribs.v4.iter().collect::<Vec<_>>(), &TableSpec::ipv4(), mode)
+        }
+        ("ipv6", path) => {
+            fit::<u128>(&read(path)?.ribs.v6.iter().collect::<Vec<_>>(), &TableSpec::ipv6(), mode)
+        }
         _ => Err("the family is ipv4 or ipv6".into()),
     }
 }

@@ -57,13 +57,13 @@ trait Loaded: Tested {
 
 impl Loaded for u32 {
     fn rib(table: fibula_feed::Table) -> Rib<Self> {
-        table.v4
+        table.ribs.v4
     }
 }
 
 impl Loaded for u128 {
     fn rib(table: fibula_feed::Table) -> Rib<Self> {
-        table.v6
+        table.ribs.v6
     }
 }
 
