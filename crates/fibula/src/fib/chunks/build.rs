@@ -15,11 +15,8 @@ impl<K: Ipv4Key> Chunks<K> {
     ///
     /// # Errors
     /// When memory runs out, and when the chunks, or what lies below them, need more than 2^26 words.
-    ///
-    /// # Panics
-    /// For keys of more than 32 bits.
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
-        assert!(K::BITS <= 32, "{NAME} is for IPv4");
+        const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
         let mut budget = Budget::new(limits);
         let direct = budget.buffer(1 << Self::WINDOWS.direct_bits).map_err(memory)?;

@@ -17,11 +17,8 @@ impl<K: Ipv4Key> Dir248<K> {
     ///
     /// # Errors
     /// When memory runs out, and when the table needs more than 32,768 segments or 32,767 next hops.
-    ///
-    /// # Panics
-    /// For keys of more than 32 bits.
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
-        assert!(K::BITS <= 32, "{NAME} is for IPv4");
+        const { assert!(K::BITS <= 32, "a direct table on three quarters of the key") };
         let memory = |error| BuildError::memory(NAME, error);
         let narrow = |route: Route<K>| if route.next_hop.id() <= Self::ID_MAX { Ok(()) } else { Err(()) };
         let in_place = routes.try_for_each(Prefix::ALL, narrow).is_ok();

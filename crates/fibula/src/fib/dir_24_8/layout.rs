@@ -35,7 +35,7 @@ impl<K: Key> Dir248<K> {
     /// Bits of the key that select an entry of the first table: 24 of 32.
     pub(super) const LEADING: u8 = K::BITS - Self::REST;
     /// Entries of the first table.
-    pub(super) const ENTRIES: usize = if K::BITS <= 32 { 1 << Self::LEADING } else { 0 };
+    pub(super) const ENTRIES: usize = 1 << Self::LEADING;
     /// Largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
     /// both forms occur.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };

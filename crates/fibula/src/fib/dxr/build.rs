@@ -22,8 +22,9 @@ impl<K: Ipv4Key> Dxr<K> {
     /// When memory runs out, and when the table does not fit the format, which [`Format::Wide`] rules out.
     ///
     /// # Panics
-    /// For keys of more than 32 bits, and when `k` is not 16 to 24 for IPv4.
+    /// When `k` is not 16 to 24 for IPv4.
     pub fn build(routes: &dyn Routes<K>, options: Options, limits: Limits) -> Result<Self, BuildError> {
+        const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let geometry = Geometry::new(K::BITS, options.k);
         let mut budget = Budget::new(limits);
         let form = match options.format {

@@ -26,12 +26,11 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// Returns the geometry of keys of `bits` bits.
+    /// Returns the geometry of keys of `bits` bits, at most 32.
     ///
     /// # Panics
-    /// When keys have more than 32 bits, or k is out of range for them.
+    /// When k is out of range for such keys.
     pub(super) fn new(bits: u8, k: u8) -> Self {
-        assert!(bits <= 32, "{NAME} is for IPv4");
         if bits == 32 {
             assert!((16..=24).contains(&k), "{NAME}: k is 16 to 24, not {k}");
             return Self {

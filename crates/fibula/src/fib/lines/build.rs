@@ -17,11 +17,8 @@ impl<K: Ipv4Key> Lines<K> {
     ///
     /// # Errors
     /// When memory runs out, and when what lies below the lines needs more than 2^26 words.
-    ///
-    /// # Panics
-    /// For keys of more than 32 bits.
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
-        assert!(K::BITS <= 32, "{NAME} is for IPv4");
+        const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
         let width = width(routes);
         let windows = Self::WINDOWS[width as usize];
