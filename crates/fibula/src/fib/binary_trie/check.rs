@@ -21,6 +21,7 @@ impl<K: Key> BinaryTrie<K> {
             let children = node.children.iter().filter(|&&child| child != ROOT);
             stack.extend(children.map(|&child| (child, depth + 1)));
         }
+        // The bound ends the walk of a free chain that is a circle.
         let (mut free, mut at) = (0, self.free);
         while at != ROOT && free <= self.free_len {
             free += 1;

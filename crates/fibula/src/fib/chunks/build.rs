@@ -50,6 +50,7 @@ impl Level for Tables {
     }
 
     fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        // The finest change decides how many slots become one: the lowest bit set in any place of a change.
         let changes = || (1..slots.len()).filter(|&at| slots[at] != slots[at - 1]);
         let count = changes().count();
         let spread = changes().fold(slots.len(), |all, at| all | at).trailing_zeros();
@@ -72,6 +73,7 @@ impl Level for Tables {
         }
         let starts = (0..slots.len()).step_by(step);
         bitmap::append(area, starts.map(|at| at > 0 && slots[at] != slots[at - 1]));
+        // One value for each range, that of its first slot.
         let values = core::iter::once(0).chain(changes());
         // Cut to its width, `DEEP - 1` is all ones.
         append_values(area, width, values.map(|at| slots[at].min(DEEP - 1) as u32), count + 1);

@@ -43,6 +43,7 @@ impl<K: Key> Chunks<K> {
         let is_deep = values.contains(&deeper);
         holds(done + usize::from(is_deep) == start, "chunks follow one another", start)?;
         if is_deep {
+            // The overflow counts single slots, also where the chunk has merged them.
             let mut value = 0;
             let mut slots = Vec::with_capacity(Self::WINDOWS.slots());
             for bit in map {

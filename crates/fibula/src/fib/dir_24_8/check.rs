@@ -19,6 +19,7 @@ impl<K: Key> Dir248<K> {
         let first = &self.first[..self.first.len() - PAD];
         let entries = &self.segments[..self.segments.len() - PAD];
         holds(first.len() == Self::ENTRIES, "(1) an entry for all leading bits", first.len())?;
+        // The first table numbers the segments; the second one must have exactly those.
         let mut segments = 0;
         for (at, &entry) in first.iter().enumerate() {
             if entry & SEGMENT == 0 {

@@ -110,6 +110,7 @@ impl Compact {
         let (swept, codes) = Self::number(routes, budget).map_err(memory)?;
         let needs = needs(&swept, geometry);
         let split = needs.split(format, &geometry)?;
+        // Everything is allocated at its final size, so that the second pass only writes.
         let mut compact = Self { direct: Buffer::new(), ranges: Buffer::new(), next_hops: Vec::new(), split };
         compact.next_hops = codes.into_next_hops(budget).map_err(memory)?;
         compact.direct = budget.buffer(1 << geometry.k).map_err(memory)?;
@@ -189,6 +190,7 @@ fn needs(swept: &[Swept], geometry: Geometry) -> Needs {
                 let code_max = codes.fold(code, u32::max);
                 needs.long_code_max = needs.long_code_max.max(code_max.into());
             }
+            // The split is not known yet, so the units are counted for each.
             for shift in 0..=Split::SHIFT_MAX {
                 let at = usize::from(shift);
                 needs.last_position[at] = needs.units[at];
@@ -206,6 +208,7 @@ impl Wide {
         budget: &mut Budget,
     ) -> Result<Self, OutOfMemory> {
         let swept = sweep(routes, budget, |next_hop, _| Ok(NextHop::word(next_hop)))?;
+        // Chunks are counted first, so that the arrays are allocated at their final size.
         let mut entries = 0;
         cut(&swept, geometry, |piece| {
             if let Piece::Cut { further, .. } = piece {

@@ -17,6 +17,7 @@ impl Compact {
             "(1) a direct entry for all leading bits",
             self.direct.len(),
         )?;
+        // Where the last chunk so far ends.
         let mut end = 0;
         for (index, &direct) in self.direct.iter().enumerate() {
             if self.in_place(direct).0 {
@@ -58,6 +59,7 @@ impl Compact {
                 (half(first), half(first + 1))
             }
         };
+        // The real entries are those whose bases ascend; what follows is padding.
         let stored = (end - chunk.first) >> chunk.stride;
         holds(entry(0).0 == 0, "(3) the first range of a chunk starts with it", index)?;
         let mut real = 1;
@@ -70,6 +72,7 @@ impl Compact {
         let sized = self.split.entries(Split::size_field(real as u64, self.split.shift) as u32);
         holds(real >= 2 && sized == chunk.entries, "(4) the size of a chunk is its number of ranges", index)?;
         holds(last.0 < 1 << geometry.rest, "(3) a range starts inside its chunk", index)?;
+        // Short entries must be used where, and only where, they hold every entry.
         let mut shortens = true;
         for (base, code) in (0..real).map(entry) {
             holds((code as usize) < self.next_hops.len(), "(6) the code of a range has a next hop", index)?;

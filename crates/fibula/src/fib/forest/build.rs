@@ -105,6 +105,7 @@ impl Intervals {
     /// a record where it fits, and so does a next hop that does not fit a value.
     fn encode(&mut self, mut all: Blocks<u128>, budget: &mut Budget) -> Result<(u32, Below), OutOfMemory> {
         let mut below = Below { records: Records::default(), blocks: Blocks::default() };
+        // First every value becomes a next hop, a record or a block; only then is it known how wide values must be.
         let mut last = None;
         for value in &mut *self.values {
             let word = *value as u32;
@@ -199,6 +200,7 @@ impl<'a, K: Key> Planting<'a, K> {
         CHILDREN * (self.fib.leaf_keys as usize + 1)
     }
 
+    /// Makes the direct table, the slots and the trees.
     fn plant(&mut self) -> Result<(), OutOfMemory> {
         let starts = &self.intervals.starts;
         let values = &self.intervals.values;
@@ -211,6 +213,7 @@ impl<'a, K: Key> Planting<'a, K> {
             let first = if outside_alike { at(second) } else { 0 };
             (first, (at(last_start) - first) as usize + 1)
         };
+        // As many leading bits as leave no more than half as many entries as there are intervals.
         let wanted = (starts.len() / 2).max(ENTRIES_FREE);
         let bits =
             (Self::CUT.direct_least..=Self::CUT.direct_most).rev().find(|&bits| span(bits).1 <= wanted);
@@ -350,6 +353,7 @@ impl<'a, K: Key> Planting<'a, K> {
             }
             return budget.push(&mut fib.lines, line);
         };
+        // Intervals of a full child: children are cut from the left, so that only the last one may not be full.
         let each = (leaf_keys + 1) * CHILDREN.pow(below);
         let children = || (first..=last).step_by(each);
         for (key, child) in line.0.iter_mut().zip(children().skip(1)) {

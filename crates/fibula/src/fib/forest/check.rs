@@ -25,6 +25,7 @@ impl<K: Key> Forest<K> {
         holds(last < 1 << self.direct_bits, "(1) leading bits are that many", entries)?;
 
         let mut walk = Walk { fib: self, lines_done: 0, last_tree: None, records: self.record_places()? };
+        // Slots and trees are checked in the order in which entries and slots lead to them.
         let mut slots_done = 0;
         let inside = u32::from(cut.upper_bits) - self.direct_bits;
         for (at, &entry) in self.direct.iter().enumerate() {
@@ -137,6 +138,7 @@ impl<K: Key> Walk<'_, K> {
             return Ok(count == keys.len());
         }
         for child in 0..=count {
+            // The windows of a child lie between the keys around it.
             let low = child.checked_sub(1).map_or(low, |key| keys[key] + 1);
             let high = if child == count { high } else { keys[child] };
             let expected = place + 1 + child * TREE_LINES[levels - 1] as usize;

@@ -79,6 +79,7 @@ impl Records {
     ) -> Result<Option<usize>, OutOfMemory> {
         let pieces = blocks.pieces(block);
         let (ends, next_hops) = (&blocks.ends[pieces.clone()], &blocks.next_hops[pieces]);
+        // A record has one next hop outside its prefixes: that before the first prefix, or that after the last.
         let around = [next_hops[0], next_hops[next_hops.len() - 1]];
         for around in around {
             let mut record = [0; READ_WORDS];

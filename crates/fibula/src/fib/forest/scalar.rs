@@ -128,6 +128,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
     found: &mut [[u32; LANES]],
     scratch: &mut Scratch<'_, K>,
 ) {
+    // First stage: entries, and with them the places of slots.
     let keys = keys.as_flattened();
     let windows = scratch.windows.as_flattened_mut();
     let last = view.direct.len() - 1;
@@ -139,6 +140,7 @@ pub(super) fn block<K: Key, const LEAF_KEYS: u32>(
         put(window_of, window);
         put(place, slot(entry, window) as u32);
     }
+    // Second stage: slots, which are trees.
     let (mut noted, mut roots) = (0, 0);
     for (lane, place) in found.as_flattened_mut().iter_mut().enumerate() {
         let tree = view.slots[*place as usize];

@@ -92,6 +92,7 @@ impl Tables {
             self.windows.slots(),
         );
         if let Some(map) = map {
+            // Lines without deeper slots have no map, but their places must be filled once a later line has one.
             let missing = number + 1 - self.maps.len();
             budget.reserve(&mut self.maps, missing)?;
             self.maps.resize(number, 0);
@@ -103,6 +104,7 @@ impl Tables {
     /// Appends a line for each next hop to which whole direct entries lead, and returns where these lines begin.
     fn share(&mut self, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
         let begin = 4 * self.lines.len() as u32;
+        // Sorted by next hop, so that equal ones are neighbours and get one line; the low half remembers the place.
         let mut order: Buffer<u64> = budget.buffer(self.shared.len())?;
         for (number, &word) in self.shared.iter().enumerate() {
             order.push(u64::from(word) << 32 | number as u64);
@@ -123,6 +125,7 @@ impl Tables {
         }
         budget.free(core::mem::take(&mut self.shared));
         if !self.maps.is_empty() {
+            // Shared lines without deeper slots follow the last map.
             let lines = self.lines.len() / line_words(self.windows, self.width);
             let missing = lines - self.maps.len();
             budget.reserve(&mut self.maps, missing)?;

@@ -21,6 +21,7 @@ impl<K: Key> Lines<K> {
         holds([0, lines].contains(&self.maps.len()), "a map's place a line, or none", self.maps.len())?;
 
         let shared_from = self.shared_from as usize;
+        // Entries lead to lines of their own in order, and to shared lines in any order.
         let mut done = 0;
         let mut shared = vec![false; lines.saturating_sub(shared_from / line_bytes)];
         for &entry in &self.direct {
@@ -37,6 +38,7 @@ impl<K: Key> Lines<K> {
         holds(done == shared_from, "shared lines follow the others", done)?;
         holds(!shared.contains(&false), "a shared line has an entry", shared_from)?;
 
+        // A line is shared if, and only if, it has a single next hop.
         let mut below = Walk::new(self.windows(), &self.below);
         let mut last = None;
         for number in 0..lines {

@@ -53,6 +53,7 @@ fn stages<const WIDTH: u32>(
     for word in &mut *found {
         *word = value(view.lines, *word as usize, WIDTH);
     }
+    // Counting first, because most blocks have no deeper slot.
     let mask = const { width_mask(WIDTH) };
     let deeper: u32 = found.iter().map(|&word| u32::from(word == mask)).sum();
     if deeper > 0 {

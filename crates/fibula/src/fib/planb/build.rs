@@ -96,6 +96,7 @@ impl<K: Key, N: Node> Intervals<K, N> {
         budget.free(self.ends);
         let all = self.next_hops.len() + blocks.first.len();
         let next_hops = self.next_hops.into_next_hops(budget)?;
+        // Cut to 16 bits, blocks still count from all ones down.
         let codes = if all <= 1 << 16 {
             let mut narrow = budget.buffer(self.codes.len())?;
             narrow.extend(self.codes.iter().map(|&code| code as u16));

@@ -94,6 +94,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
                 )?;
                 continue;
             }
+            // Not a next hop, so it must be the next block.
             CheckError::unless(code.block() == blocks, "(6) blocks are named once, in order", at)?;
             blocks += 1;
             let first = if at == 0 { 0 } else { half::<K, N::Word>(self.key(at - 1)) + 1 };

@@ -28,6 +28,7 @@ impl<K: Key> Poptrie<K> {
         let fib = Self { direct, nodes: Buffer::new(), leaves, keys: PhantomData };
         let mut filling = Filling { fib, open, done: 0, word: 0, budget };
         filling.open.resize(levels(K::BITS), Open::EMPTY);
+        // A range ends where the next one begins, and is filled in then.
         ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
             if let Some(last) = range.start.previous() {
                 filling.fill(last.to_bits())?;

@@ -54,6 +54,7 @@ impl<K: Key> Poptrie<K> {
             if count == 0 {
                 break;
             }
+            // The list is rewritten in place: a key is written at or before the place that it is read from.
             let walkers = core::mem::take(&mut count);
             for index in 0..walkers {
                 let at = walking[index];
