@@ -249,7 +249,7 @@ fn chosen(report: &Report, messages: Messages) {
     }
     let count = report.peers.len();
     let chosen = |slot: usize| {
-        let of = |counts: &&PeerCounts| counts.chosen[slot] && counts.announced[slot] > 0;
+        let of = |counts: &&PeerCounts| counts.chosen[slot] && routes(counts, slot) > 0;
         report.peers.iter().filter(of).collect::<Vec<_>>()
     };
     for (slot, family) in [(0, Family::Ipv4), (1, Family::Ipv6)] {
@@ -259,7 +259,7 @@ fn chosen(report: &Report, messages: Messages) {
                 "{}: {family} routes are those of peer {}, one of {count}: {}",
                 report.name,
                 only.peer,
-                thousands(only.announced[slot]),
+                thousands(routes(only, slot)),
             )),
             ref several => messages.note(format_args!(
                 "{}: {family} routes are the best of {} peers",
@@ -268,6 +268,11 @@ fn chosen(report: &Report, messages: Messages) {
             )),
         }
     }
+}
+
+/// The routes of a peer, or its announcements where the routes were not counted.
+fn routes(counts: &PeerCounts, slot: usize) -> u64 {
+    counts.routes.unwrap_or(counts.announced)[slot]
 }
 
 /// Says on standard error what was loaded.

@@ -1,4 +1,4 @@
-//! `fibula peers`: whose routes a file has.
+//! `fibula peers`: the peers of a file.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,15 +19,16 @@ use crate::text::{Grid, thousands};
 /// List the peers of a file and how many routes each has
 ///
 /// A table dump or a file of updates has the routes of every peer of the collector. Any other command takes those of
-/// one: of each family the peer with most, marked with a star here. There, choose another with --peer, or the best path
+/// one: for each family the peer with most, marked with a star here. There, choose another with --peer, or the best path
 /// over all with --best.
 ///
-/// Of updates, announcements and withdrawals are counted, a prefix as often as it comes.
+/// IPv4 and IPv6 are the routes that a peer has at the end of the file. For updates, its announcements and withdrawals are
+/// listed as well, with every repetition.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  there are peers
-  1  there are none: the file names nobody, or not those of --peer
+  1  there are none: the file names no peers, or not those of --peer
   2  wrong use
   3  the file cannot be read
 
@@ -53,8 +54,18 @@ pub(crate) struct PeersArgs {
     quiet: QuietArgs,
 }
 
-const COLUMNS: &[&str] =
-    &["peer", "asn", "ipv4", "ipv6", "ipv4_withdrawn", "ipv6_withdrawn", "ipv4_default", "ipv6_default"];
+const COLUMNS: &[&str] = &[
+    "peer",
+    "asn",
+    "ipv4",
+    "ipv6",
+    "ipv4_withdrawn",
+    "ipv6_withdrawn",
+    "ipv4_routes",
+    "ipv6_routes",
+    "ipv4_default",
+    "ipv6_default",
+];
 
 pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
     let mut report = load::survey(&args.file, &args.reading, Messages::new(args.quiet.quiet))?;
@@ -85,6 +96,8 @@ fn record(counts: &PeerCounts) -> Option<Object> {
         "ipv6": counts.announced[1],
         "ipv4_withdrawn": counts.withdrawn[0],
         "ipv6_withdrawn": counts.withdrawn[1],
+        "ipv4_routes": counts.routes.map(|routes| routes[0]),
+        "ipv6_routes": counts.routes.map(|routes| routes[1]),
         "ipv4_default": counts.chosen[0],
         "ipv6_default": counts.chosen[1],
     });
@@ -113,19 +126,22 @@ fn write_text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     if report.peers.is_empty() {
         return writeln!(out, "no peers");
     }
-    let withdrawn = report.peers.iter().any(|counts| counts.withdrawn != [0; 2]);
-    let mut grid = Grid::new(&["peer", "AS", "IPv4", "IPv6", if withdrawn { "withdrawn" } else { "" }])
-        .right(&[1, 2, 3, 4]);
+    let is_update = |counts: &PeerCounts| counts.routes.is_some_and(|routes| routes != counts.announced);
+    let updates = report.peers.iter().any(|counts| counts.withdrawn != [0; 2] || is_update(counts));
+    let [announced, withdrawn] = if updates { ["announced", "withdrawn"] } else { [""; 2] };
+    let mut grid = Grid::new(&["peer", "AS", "IPv4", "IPv6", announced, withdrawn]).right(&[1, 2, 3, 4, 5]);
     for counts in &report.peers {
         let star = |slot: usize| if counts.chosen[slot] { "* " } else { "" };
-        let number = |slot: usize| format!("{}{}", star(slot), thousands(counts.announced[slot]));
-        let gone = counts.withdrawn[0] + counts.withdrawn[1];
+        let routes = counts.routes.unwrap_or(counts.announced);
+        let number = |slot: usize| format!("{}{}", star(slot), thousands(routes[slot]));
+        let sum = |of: [u64; 2]| if updates { thousands(of[0] + of[1]) } else { String::new() };
         grid.row([
             counts.peer.address.to_string(),
             counts.peer.asn.to_string(),
             number(0),
             number(1),
-            if withdrawn { thousands(gone) } else { String::new() },
+            sum(counts.announced),
+            sum(counts.withdrawn),
         ]);
     }
     writeln!(out, "{}", grid.render())

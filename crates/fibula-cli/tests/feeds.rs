@@ -100,6 +100,35 @@ fn records_that_are_not_read_are_named() {
     assert!(strict.err.contains(": byte 4: OSPFv2 is not read"), "{}", strict.err);
 }
 
+/// Updates of two peers: the first announces most and withdraws it again.
+const UPDATES: &str = "\
+1 a 10.0.0.0/8 192.0.2.1 192.0.2.1 64501 64500
+1 a 10.1.0.0/16 192.0.2.1 192.0.2.1 64501 64500
+1 a 10.2.0.0/16 192.0.2.1 192.0.2.1 64501 64500
+2 a 10.0.0.0/8 192.0.2.2 192.0.2.2 64502 64500
+2 a 10.1.0.0/16 192.0.2.2 192.0.2.2 64502 64500
+3 w 10.1.0.0/16 - 192.0.2.1 64501 -
+3 w 10.2.0.0/16 - 192.0.2.1 64501 -
+";
+
+#[test]
+fn of_updates_the_routes_at_the_end_are_listed() {
+    let files = files();
+    let path = files.folder.write("updates.txt", UPDATES);
+    let path = path.to_str().unwrap();
+    let text = run(&["peers", path]).out;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["peer", "AS", "IPv4", "IPv6", "announced", "withdrawn"]);
+    assert_eq!(rows[1], ["192.0.2.1", "64501", "1", "0", "3", "2"]);
+    assert_eq!(rows[2], ["192.0.2.2", "64502", "*", "2", "0", "2", "0"]);
+    let whole: Value = serde_json::from_str(&run(&["peers", path, "--json"]).out).unwrap();
+    let first = &whole["peers"][0];
+    assert_eq!((&first["ipv4"], &first["ipv4_routes"], &first["ipv4_withdrawn"]), (&3.into(), &1.into(), &2.into()));
+    let lookup = run(&["lookup", "-t", path, "10.1.2.3"]);
+    assert_eq!(lookup.out, "10.1.2.3 10.1.0.0/16 via 192.0.2.2\n");
+    assert!(lookup.err.contains("those of peer 192.0.2.2 (AS 64502), one of 2: 2"), "{}", lookup.err);
+}
+
 #[test]
 fn lookups_take_a_peer_or_the_best_path() {
     let files = files();

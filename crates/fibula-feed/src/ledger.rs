@@ -185,6 +185,10 @@ impl<K: Hash + Eq, V> Map<K, V> {
         Ok(self.map.entry(key).or_insert_with(value))
     }
 
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.map.get(key)
+    }
+
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.map.get_mut(key)
     }
@@ -199,6 +203,10 @@ impl<K: Hash + Eq, V> Map<K, V> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.map.values_mut()
     }
 
     pub(crate) fn values(&self) -> Values<'_, K, V> {

@@ -14,6 +14,7 @@ use fibula::net::Family;
 
 use super::choice::{PeerCounts, Wanted, slot};
 use super::framer::{Block, Framer};
+use super::live::Change;
 use crate::event::{Action, Event, Path, Peer};
 use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerTable, Record, Sink, Skipped};
 
@@ -25,6 +26,8 @@ pub(super) struct Batch {
     pub(super) events: Vec<Event>,
     pub(super) faults: Vec<Fault>,
     pub(super) skipped: BTreeMap<Skipped, u64>,
+    /// What updates change, where the routes of all peers are counted.
+    pub(super) changes: Vec<(Peer, Change)>,
     /// What the peers said that spoke in it.
     pub(super) counts: Vec<PeerCounts>,
     /// A list of peers that the block begins with.
@@ -43,6 +46,8 @@ pub(super) struct Decoder<'a> {
     pub(super) wanted: &'a Wanted,
     /// This family only.
     pub(super) family: Option<Family>,
+    /// Whether to report all changes, to count the routes of all peers.
+    pub(super) counting: bool,
     /// Whether the events keep their path attributes.
     pub(super) attributes: bool,
 }
@@ -160,6 +165,15 @@ impl<'a> Gatherer<'a> {
         self.batch.counts.len() - 1
     }
 
+    fn change(&mut self, peer: &Peer, change: Change) {
+        if self.decoder.counting {
+            self.batch.changes.push((*peer, change));
+            if self.batch.changes.len() >= BATCH {
+                self.flush();
+            }
+        }
+    }
+
     /// Where in the counts the peer is that has this place in the list.
     fn listed(&mut self, peer: &Peer, index: u16) -> usize {
         let index = usize::from(index);
@@ -213,14 +227,23 @@ impl Sink for Gatherer<'_> {
             Mention::Listed | Mention::Announced => counts.announced[slot] += 1,
             Mention::Withdrawn => counts.withdrawn[slot] += 1,
         }
-        self.wanted[place][slot]
+        counts.listed[slot] += u64::from(mention == Mention::Listed);
+        let wanted = self.wanted[place][slot];
+        match mention {
+            Mention::Listed => {}
+            Mention::Announced => self.change(peer, Change::Announced(*path)),
+            Mention::Withdrawn => self.change(peer, Change::Withdrawn(*path)),
+        }
+        wanted
     }
 
     fn event(&mut self, mut event: Event) {
         // The end of a session concerns both families.
         if let Some(peer) = event.peer.filter(|_| event.ends_session()) {
             let place = self.named(&peer);
-            if self.wanted[place] == [false; 2] {
+            let unwanted = self.wanted[place] == [false; 2];
+            self.change(&peer, Change::SessionEnd);
+            if unwanted {
                 return;
             }
         }

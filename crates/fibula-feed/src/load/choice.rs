@@ -7,24 +7,26 @@ use core::str::FromStr;
 use fibula::memory::OutOfMemory;
 use fibula::net::{Family, parse_address};
 
+use super::live::Live;
 use crate::event::Peer;
 use crate::ledger::{Held, Ledger, Map};
 
 /// Whose routes become the table where a feed has those of several peers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// Of each family, those of the peer that announces most; of several, the one with the lowest address. The feed is
-    /// read twice.
+    /// For each family, the routes of the peer that has most at the end of the feed; of several, of the one with the
+    /// lowest address. The feed is read twice.
+    ///
+    /// Of updates, the first reading keeps the paths of all peers, within the limits.
     #[default]
     MostRoutes,
-    /// Those of the peers with these names; where several have a prefix, the best path.
+    /// The routes of the peers with these names; where several have a prefix, the [best path](crate::select).
     Peers(Vec<PeerName>),
-    /// The best path over all peers: the shortest AS path, a path of unknown length behind all others; then the lowest
-    /// peer address.
+    /// The [best path](crate::select) over all peers.
     Best,
 }
 
-/// How people name a peer: by its address or its AS.
+/// The name of a peer: its address or its AS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerName {
     /// The peer with this address.
@@ -34,7 +36,7 @@ pub enum PeerName {
 }
 
 impl PeerName {
-    /// Whether the peer is meant.
+    /// Returns whether the peer has this name.
     #[must_use]
     pub fn is(&self, peer: &Peer) -> bool {
         match self {
@@ -72,7 +74,7 @@ pub struct PeerNameError;
 
 impl fmt::Display for PeerNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("neither an address nor an AS number, such as 192.0.2.1 or AS64500")
+        f.write_str("not an address or an AS number, such as 192.0.2.1 or AS64500")
     }
 }
 
@@ -88,13 +90,19 @@ pub struct PeerCounts {
     pub announced: [u64; 2],
     /// Its withdrawals, IPv4 and IPv6.
     pub withdrawn: [u64; 2],
+    /// Its routes at the end of the feed, IPv4 and IPv6; none where [`Selection`] named the peers, as nothing is counted
+    /// then.
+    pub routes: Option<[u64; 2]>,
+    /// Those of its routes that a table dump lists.
+    pub(super) listed: [u64; 2],
     /// Whether its routes, IPv4 and IPv6, were candidates for the table.
     pub chosen: [bool; 2],
 }
 
 impl PeerCounts {
     pub(super) fn new(peer: Peer) -> Self {
-        Self { peer, announced: [0; 2], withdrawn: [0; 2], chosen: [false; 2] }
+        let none = [0; 2];
+        Self { peer, announced: none, withdrawn: none, routes: None, listed: none, chosen: [false; 2] }
     }
 }
 
@@ -123,6 +131,7 @@ impl Tally {
         for slot in 0..2 {
             counts.announced[slot] += other.announced[slot];
             counts.withdrawn[slot] += other.withdrawn[slot];
+            counts.listed[slot] += other.listed[slot];
         }
         Ok(())
     }
@@ -131,12 +140,25 @@ impl Tally {
         self.peers.is_empty()
     }
 
-    /// The peer of each family that announces most.
+    /// Notes the routes that the peers have at the end.
+    pub(super) fn settle(&mut self, live: &Live) {
+        self.peers.values_mut().for_each(|counts| counts.routes = Some(live.routes(counts)));
+    }
+
+    /// Keeps the peers and their routes, and forgets what they said: it is counted again.
+    pub(super) fn restart(&mut self) {
+        for counts in self.peers.values_mut() {
+            *counts = PeerCounts { routes: counts.routes, ..PeerCounts::new(counts.peer) };
+        }
+    }
+
+    /// The peer of each family that has most routes at the end; of several, the one with the lowest address.
     pub(super) fn most(&self) -> Wanted {
         let most = |slot: usize| {
-            let announcing = self.peers.values().filter(|counts| counts.announced[slot] > 0);
-            let order = |counts: &&PeerCounts| (counts.announced[slot], core::cmp::Reverse(counts.peer));
-            announcing.max_by_key(order).map(|counts| counts.peer)
+            let routes = |counts: &PeerCounts| counts.routes.map_or(0, |routes| routes[slot]);
+            let order = |counts: &&PeerCounts| (routes(counts), core::cmp::Reverse(counts.peer));
+            let most = self.peers.values().max_by_key(order);
+            most.filter(|counts| routes(counts) > 0).map(|counts| counts.peer)
         };
         Wanted::Chosen([most(0), most(1)])
     }
@@ -157,8 +179,8 @@ impl Tally {
 /// A selection that is settled.
 #[derive(Debug, Clone)]
 pub(super) enum Wanted {
-    /// Nobody: the peers are only counted.
-    Nobody,
+    /// No routes: the peers are only counted.
+    None,
     /// These, of IPv4 and of IPv6.
     Chosen([Option<Peer>; 2]),
     Named(Vec<PeerName>),
@@ -168,10 +190,50 @@ pub(super) enum Wanted {
 impl Wanted {
     pub(super) fn includes(&self, peer: &Peer, family: Family) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::None => false,
             Self::Chosen(chosen) => chosen[slot(family)].as_ref() == Some(peer),
             Self::Named(names) => names.iter().any(|name| name.is(peer)),
             Self::All => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str, asn: u32) -> Peer {
+        Peer { address: address.parse().unwrap(), asn }
+    }
+
+    /// The peers of IPv4 and IPv6 that have most.
+    fn most(routes: &[(Peer, [u64; 2])]) -> [Option<Peer>; 2] {
+        let mut tally = Tally::new(&Ledger::new(None));
+        for &(peer, routes) in routes {
+            tally.of(peer).unwrap().routes = Some(routes);
+        }
+        match tally.most() {
+            Wanted::Chosen(chosen) => chosen,
+            wanted => panic!("{wanted:?}"),
+        }
+    }
+
+    #[test]
+    fn the_peer_with_most_routes_is_the_one_with_the_lowest_address_of_several() {
+        let [one, two, ten] = ["192.0.2.1", "192.0.2.2", "192.0.2.10"].map(|address| peer(address, 7));
+        let six = peer("2001:db8::1", 1);
+        assert_eq!(most(&[]), [None, None]);
+        assert_eq!(most(&[(one, [0, 0]), (two, [0, 0])]), [None, None]);
+        assert_eq!(most(&[(one, [1, 5]), (two, [2, 4])]), [Some(two), Some(one)]);
+        for order in [[one, two, ten, six], [six, ten, two, one], [two, six, one, ten], [ten, one, six, two]]
+        {
+            assert_eq!(most(&order.map(|peer| (peer, [3, 3]))), [Some(one), Some(one)]);
+            let without_one: Vec<_> =
+                order.iter().filter(|&&peer| peer != one).map(|&peer| (peer, [9, 0])).collect();
+            assert_eq!(most(&without_one), [Some(two), None]);
+        }
+        // Of one address, the lower AS.
+        let [lower, upper] = [1, 2].map(|asn| peer("192.0.2.1", asn));
+        assert_eq!(most(&[(upper, [1, 1]), (lower, [1, 1])]), [Some(lower), Some(lower)]);
     }
 }

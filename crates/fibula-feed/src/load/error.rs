@@ -57,6 +57,11 @@ pub(super) enum LoadErrorKind {
         place: Place,
         error: OutOfMemory,
     },
+    /// The routes of all peers, which are counted to choose one, take too much.
+    Counting {
+        place: Place,
+        error: OutOfMemory,
+    },
     NextHops {
         place: Place,
         error: NextHopsError,
@@ -122,6 +127,7 @@ impl LoadError {
         match &self.kind {
             LoadErrorKind::Line(bad) => Some(bad.line()),
             LoadErrorKind::Memory { place: Place::Line(line), .. }
+            | LoadErrorKind::Counting { place: Place::Line(line), .. }
             | LoadErrorKind::NextHops { place: Place::Line(line), .. } => Some(*line),
             _ => None,
         }
@@ -150,7 +156,7 @@ impl LoadError {
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {
         match &self.kind {
-            LoadErrorKind::Memory { error, .. } => Some(*error),
+            LoadErrorKind::Memory { error, .. } | LoadErrorKind::Counting { error, .. } => Some(*error),
             _ => None,
         }
     }
@@ -173,7 +179,7 @@ impl LoadError {
         }
     }
 
-    /// What the function returned that [`events`](crate::events) told what was said.
+    /// What the event callback returned.
     ///
     /// # Errors
     /// This error, where it is another.
@@ -184,7 +190,7 @@ impl LoadError {
         }
     }
 
-    /// The names of which no peer of the file is one.
+    /// The names given for peers, where no peer of the file has one of them.
     #[must_use]
     pub fn unknown_peers(&self) -> Option<&[PeerName]> {
         match &self.kind {
@@ -244,6 +250,11 @@ impl fmt::Display for LoadError {
             LoadErrorKind::Memory { place, error } => {
                 write!(f, "{name}{place}: the table cannot grow: {error}")
             }
+            LoadErrorKind::Counting { place, error } => write!(
+                f,
+                "{name}{place}: to find the peer with most routes those of all peers are counted: {error}; name a peer, \
+                 or take the best path of all peers"
+            ),
             LoadErrorKind::NextHops { place, error } => write!(f, "{name}{place}: {error}"),
             LoadErrorKind::Mixed { place } => write!(
                 f,
@@ -301,7 +312,7 @@ impl core::error::Error for LoadError {
             LoadErrorKind::Threads(error) | LoadErrorKind::Stopped(error) | LoadErrorKind::Window(error) => {
                 Some(error)
             }
-            LoadErrorKind::Memory { error, .. } => Some(error),
+            LoadErrorKind::Memory { error, .. } | LoadErrorKind::Counting { error, .. } => Some(error),
             LoadErrorKind::NextHops { error, .. } => Some(error),
             LoadErrorKind::Fault(fault) => Some(fault),
             LoadErrorKind::Line(_)

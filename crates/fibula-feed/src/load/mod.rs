@@ -8,6 +8,7 @@ mod framer;
 mod hostile_tests;
 mod input;
 mod lines;
+mod live;
 mod pass;
 mod peek;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use crate::next_hops::NextHops;
 use choice::{Tally, Wanted};
 use error::{LoadErrorKind, Place};
 use input::Input;
+use live::Live;
 use pass::Pass;
 use routes::Routes;
 
@@ -289,14 +291,15 @@ impl<'a> Loader<'a> {
         }
         let mut outcome = pass.outcome();
         if outcome.counted {
-            let wanted = outcome.tally.most();
-            drop(outcome);
+            let mut tally = outcome.tally;
+            let wanted = tally.most();
+            tally.restart();
             if let Some(limit_bytes) = input.overflow() {
                 return Err(LoadError::new(&name, LoadErrorKind::TooLongToReadTwice { limit_bytes }));
             }
             let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
             let mut again = input.again().map_err(read)?;
-            let mut pass = self.pass(&name, Some(wanted), bytes_total);
+            let mut pass = Pass { tally, ..self.pass(&name, Some(wanted), bytes_total) };
             pass.run(&mut again, progress)?;
             outcome = pass.outcome();
         }
@@ -330,8 +333,9 @@ impl<'a> Loader<'a> {
             each: self.each.as_deref_mut().map(|each| each as Each<'_>),
             report: Report::new(Arc::clone(name)),
             counting: settled.is_none(),
-            wanted: settled.unwrap_or(Wanted::Nobody),
+            wanted: settled.unwrap_or(Wanted::None),
             tally: Tally::new(&self.ledger),
+            live: Live::new(&self.ledger),
             peers: None,
             readings: None,
             bytes_total,

@@ -9,12 +9,13 @@ use super::error::{LoadError, LoadErrorKind, Place};
 use super::framer::Framer;
 use super::input::Readings;
 use super::lines::{Line, Lines, MAX_LINE_BYTES};
+use super::live::{Change, Live};
 use super::peek::Peeked;
 use super::report::{BadLine, Content, Report, Truncation};
 use super::routes::{Refusal, Routes};
 use super::{Each, LoadOptions, MAX_UNSETTLED_BYTES, Progress};
 use crate::compression::{Decompressor, Fault, OtherForm};
-use crate::event::{Action, Announcement, Event, Time};
+use crate::event::{Action, Announcement, Event, Peer, Time};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
 use crate::text::{self, Entry, LineError, LineErrorKind};
@@ -38,6 +39,8 @@ pub(super) struct Pass<'a, 'b> {
     /// Whether nothing is taken, as the peers are only counted.
     pub(super) counting: bool,
     pub(super) tally: Tally,
+    /// The routes of all peers, while they are counted.
+    pub(super) live: Live,
     /// Whether the lines of a text have peers; none before the first that says something.
     pub(super) peers: Option<bool>,
     pub(super) readings: Option<Arc<Readings>>,
@@ -94,7 +97,10 @@ impl Pass<'_, '_> {
 
     /// What the reading gave.
     pub(super) fn outcome(self) -> Outcome {
-        let Self { report, tally, wanted, counting, steps, .. } = self;
+        let Self { report, mut tally, live, wanted, counting, steps, .. } = self;
+        if counting {
+            tally.settle(&live);
+        }
         Outcome { counted: counting && !tally.is_empty(), report, tally, wanted, steps }
     }
 
@@ -109,7 +115,7 @@ impl Pass<'_, '_> {
         };
         let wanted = self.wanted.clone();
         let mut framer = Framer::new(input);
-        let decoder = Decoder { wanted: &wanted, family, attributes: self.each.is_some() };
+        let decoder = Decoder { wanted: &wanted, family, counting, attributes: self.each.is_some() };
         let outcome = blocks::run(&mut framer, threads, &decoder, |batch| self.take(batch), &mut tell);
         outcome.map_err(|error| self.error(LoadErrorKind::Threads(error)))??;
         tell(&framer);
@@ -126,7 +132,7 @@ impl Pass<'_, '_> {
 
     /// Some of what a block of an MRT file says.
     fn take(&mut self, batch: Batch) -> Result<(), LoadError> {
-        let Batch { offset, events, faults, skipped, counts, listed, steps } = batch;
+        let Batch { offset, events, faults, skipped, changes, counts, listed, steps } = batch;
         let listed = listed.iter().flat_map(|table| table.peers());
         self.steps += steps + counts.len() as u64;
         let mut counted = counts.iter().try_for_each(|counts| self.tally.add(counts));
@@ -135,6 +141,9 @@ impl Pass<'_, '_> {
             counted = counted.and_then(|()| self.tally.of(peer).map(|_| ()));
         }
         counted.map_err(|error| self.error(Refusal::Memory(error).at(Place::Byte(offset))))?;
+        for (peer, change) in changes {
+            self.follow(peer, change, Place::Byte(offset))?;
+        }
         for (kind, count) in skipped {
             self.report.skip(kind, count);
         }
@@ -280,25 +289,27 @@ impl Pass<'_, '_> {
                 return Err(LoadError::new(&self.report.name, Refusal::Memory(error).at(place)));
             }
         };
-        let family = match &event.action {
+        let (family, change) = match &event.action {
             Action::Announce(route) => {
                 let family = route.path.prefix.family();
                 counts.announced[slot(family)] += 1;
-                Some(family)
+                counts.listed[slot(family)] += u64::from(route.dumped);
+                (Some(family), (!route.dumped).then_some(Change::Announced(route.path)))
             }
             Action::Withdraw(path) => {
                 let family = path.prefix.family();
                 counts.withdrawn[slot(family)] += 1;
-                Some(family)
+                (Some(family), Some(Change::Withdrawn(*path)))
             }
-            Action::SessionEnd => None,
+            Action::SessionEnd => (None, Some(Change::SessionEnd)),
             Action::Nothing => {
                 self.report.skip(Skipped::STATE_CHANGE, 1);
-                None
+                (None, None)
             }
         };
         if self.counting {
-            return Ok(Ok(()));
+            let place = Place::Line(self.report.lines);
+            return change.map_or(Ok(()), |change| self.follow(peer, change, place)).map(Ok);
         }
         let wanted = match family {
             Some(family) if self.options.family.is_some_and(|only| only != family) => {
@@ -312,6 +323,11 @@ impl Pass<'_, '_> {
             self.said(event, Place::Line(self.report.lines))?;
         }
         Ok(Ok(()))
+    }
+
+    fn follow(&mut self, peer: Peer, change: Change, place: Place) -> Result<(), LoadError> {
+        let followed = self.live.follow(peer, change, &mut self.tally);
+        followed.map_err(|error| self.error(LoadErrorKind::Counting { place, error }))
     }
 
     /// Takes what was said into the routes, or tells it.

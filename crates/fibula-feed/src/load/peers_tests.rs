@@ -96,6 +96,111 @@ fn peers_can_be_named_and_the_best_path_asked_for() {
     }
 }
 
+/// Updates of three peers: ONE announces most but withdraws it, TWO keeps two routes, SIX loses all with its session.
+fn update_bytes() -> Vec<u8> {
+    let announce = |peer, prefix: &str| {
+        let message_of = |attributes: &[u8]| update(&[], attributes, &nlri(prefix));
+        message(peer, 4, &message_of(&attributes(1, 4, "192.0.2.9")))
+    };
+    let withdraw = |peer, prefix| message(peer, 4, &update(&nlri(prefix), &[], &[]));
+    let (eight, nine, ten) = ("10.0.0.0/8", "10.0.0.0/9", "10.0.0.0/10");
+    [
+        announce(ONE, eight),
+        announce(ONE, nine),
+        announce(ONE, ten),
+        announce(ONE, eight),
+        announce(TWO, eight),
+        announce(TWO, nine),
+        announce(SIX, eight),
+        announce(SIX, nine),
+        announce(SIX, ten),
+        withdraw(ONE, nine),
+        withdraw(ONE, ten),
+        withdraw(ONE, "10.0.0.0/11"),
+        state(SIX, 6, 1),
+    ]
+    .concat()
+}
+
+/// The same as lines.
+fn update_lines() -> String {
+    let bytes = update_bytes();
+    let mut lines = Vec::new();
+    let mut each = |event: Event| {
+        if event.ends_session() {
+            let line = format!("BGP4MP|1|STATE|{SIX}|64501|6|1\n");
+            lines.extend_from_slice(line.as_bytes());
+            return Ok(());
+        }
+        crate::text::write_bgpdump(&event, &mut lines)
+    };
+    events_reader("x", &bytes[..], &options(Selection::Best), &mut each, &mut |_| ()).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+#[test]
+fn of_updates_the_default_peer_has_most_routes_at_the_end() {
+    for bytes in [update_bytes(), update_lines().into_bytes()] {
+        for threads in [1, 3] {
+            let options = LoadOptions { threads, ..LoadOptions::default() };
+            let table = load_bytes(&bytes, &options).unwrap();
+            assert_eq!(print(&table), "10.0.0.0/8 192.0.2.9\n10.0.0.0/9 192.0.2.9\n");
+            let surveyed = survey_reader("x", &bytes[..], &options, &mut |_| ()).unwrap();
+            for report in [table.report(), &surveyed] {
+                let peers: Vec<_> = report
+                    .peers
+                    .iter()
+                    .map(|counts| (counts.announced[0], counts.withdrawn[0], counts.routes, counts.chosen[0]))
+                    .collect();
+                let expected =
+                    [(4, 3, Some([1, 0]), false), (2, 0, Some([2, 0]), true), (3, 0, Some([0, 0]), false)];
+                assert_eq!(peers, expected);
+            }
+        }
+        // Nothing is counted where the peers are named.
+        let best = load_bytes(&bytes, &options(Selection::Best)).unwrap();
+        assert!(best.report().peers.iter().all(|counts| counts.routes.is_none()));
+    }
+}
+
+#[test]
+fn routes_of_a_dump_are_counted_as_they_are_listed() {
+    let table = load_bytes(&dump(), &LoadOptions::default()).unwrap();
+    let routes: Vec<_> = table.report().peers.iter().map(|counts| counts.routes).collect();
+    assert_eq!(routes, [Some([2, 0]), Some([3, 0]), Some([0, 1])]);
+    // Updates after it add and take away.
+    let more = [
+        message(TWO, 4, &update(&nlri("10.0.0.0/8"), &[], &[])),
+        message(ONE, 4, &update(&[], &attributes(1, 4, ONE), &nlri("172.16.0.0/12"))),
+    ];
+    let report =
+        survey_reader("x", &[dump(), more.concat()].concat()[..], &LoadOptions::default(), &mut |_| ())
+            .unwrap();
+    let of = |address: &str| {
+        let of_peer = report.peers.iter().filter(|counts| counts.peer.address.to_string() == address);
+        of_peer.map(|counts| counts.routes.unwrap()[0]).sum::<u64>()
+    };
+    assert_eq!((of(ONE), of(TWO)), (3, 3));
+}
+
+#[test]
+fn counting_routes_stays_within_the_limit() {
+    let announce = |index: u32| {
+        let prefix = format!("10.{}.{}.0/24", index >> 8 & 255, index & 255);
+        message(ONE, 4, &update(&[], &attributes(1, 4, ONE), &nlri(&prefix)))
+    };
+    let bytes: Vec<u8> = (0..30_000).flat_map(announce).collect();
+    let limits = Limits { memory_bytes: Some(400_000), ..Limits::default() };
+    let error =
+        survey_reader("x", &bytes[..], &LoadOptions { limits, ..LoadOptions::default() }, &mut |_| ())
+            .unwrap_err();
+    assert_eq!(error.out_of_memory().unwrap().limit_bytes, Some(400_000));
+    let text = error.to_string();
+    assert!(text.starts_with("x: near byte "), "{text}");
+    assert!(text.ends_with("; name a peer, or take the best path of all peers"), "{text}");
+    assert!(!error.is_bad_input());
+}
+
 #[test]
 fn updates_are_followed_by_peer_and_path() {
     let announce =
@@ -182,12 +287,13 @@ fn lines_with_peers_are_chosen_from_as_records_are() {
 1 a 10.0.0.0/8 192.0.2.11 192.0.2.1 64501 -
 1 a 10.1.0.0/16 192.0.2.12 192.0.2.2 64502 64500
 2 a 10.2.0.0/16 192.0.2.12 192.0.2.2 64502 64500
+2 a 10.3.0.0/16 192.0.2.12 192.0.2.2 64502 64500
 3 w 10.2.0.0/16 - 192.0.2.2 64502 -
 ";
     let table = load_bytes(text.as_bytes(), &LoadOptions::default()).unwrap();
-    assert_eq!(print(&table), "10.1.0.0/16 192.0.2.12\n");
+    assert_eq!(print(&table), "10.1.0.0/16 192.0.2.12\n10.3.0.0/16 192.0.2.12\n");
     let report = table.report();
-    assert_eq!((report.content, report.lines, report.comments, report.bad_lines), (Content::Text, 5, 1, 0));
+    assert_eq!((report.content, report.lines, report.comments, report.bad_lines), (Content::Text, 6, 1, 0));
     assert_eq!(report.peers[1].withdrawn, [1, 0]);
     // -M has no next hop; states of sessions are no routes, but may end them.
     let dumped = "\
