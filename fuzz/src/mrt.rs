@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fibula::net::IpPrefix;
 use fibula_feed::event::{Action, Event, Path, Peer};
 use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
-use fibula_feed::{LoadOptions, Selection, Table, load_reader};
+use fibula_feed::{LoadOptions, Loader, Selection, Source, Table};
 
 /// Whether announced, by which peer, the prefix, and the next hop.
 type Said = (bool, IpAddr, u32, String, Option<IpAddr>);
@@ -152,7 +152,7 @@ fn whole(bytes: &[u8]) {
         let mut options = LoadOptions::default();
         options.selection = selection;
         options.threads = threads;
-        load_reader("fuzz", bytes, &options, &mut |_| ())
+        Loader::new(options).load(Source::reader("fuzz", bytes))
     };
     for selection in [Selection::MostRoutes, Selection::Best] {
         match (load(selection.clone(), 1), load(selection, 2)) {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use fibula::net::HostBits;
 use fibula_feed::event::{Action, Event};
 use fibula_feed::text::{self, Entry};
-use fibula_feed::{Content, Label, LoadOptions, load_reader};
+use fibula_feed::{Content, Label, LoadOptions, Loader, Source};
 
 pub(crate) fn compare(bytes: &[u8]) {
     let (mut entries, mut told, mut bad, mut lines) = (0, 0, 0, 0);
@@ -42,7 +42,7 @@ pub(crate) fn compare(bytes: &[u8]) {
             }
         }
     }
-    let Ok(table) = load_reader("fuzz", bytes, &LoadOptions::default(), &mut |_| ()) else { return };
+    let Ok(table) = Loader::new(LoadOptions::default()).load(Source::reader("fuzz", bytes)) else { return };
     if table.report().compression != fibula_feed::compression::Compression::Plain {
         return;
     }

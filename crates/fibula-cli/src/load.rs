@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula_feed::event::Event;
-use fibula_feed::{Content, LoadError, LoadOptions, PeerCounts, Progress, Report, Table};
+use fibula_feed::{Content, LoadError, LoadOptions, Loader, PeerCounts, Progress, Report, Source, Table};
 
 use crate::failure::Failure;
 use crate::messages::{self, Messages};
@@ -52,18 +52,15 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) ->
         ));
     }
     let mut bar = Bar::new(paths, messages);
-    let table = if let [path] = paths
-        && is_stdin(path)
-    {
-        fibula_feed::load_reader(STDIN_NAME, io::stdin().lock(), &options, &mut |at| bar.show(at))
-    } else {
-        fibula_feed::load_all(paths, &options, &mut |at| bar.show(at))
-    };
+    let table = Loader::new(options).on_progress(|at| bar.show(at)).load(source(paths));
     bar.bar.finish_and_clear();
     let table = table.map_err(|error| failure(&error))?;
     for report in &table.reports {
         warn(report, messages);
         chosen(report, messages);
+    }
+    if table.reports.len() > 1 {
+        table.reports.iter().for_each(|report| compared(report, messages));
     }
     if table.ribs.v4.is_empty() && table.ribs.v6.is_empty() {
         let report = table.report();
@@ -73,6 +70,14 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) ->
         messages.warning(format_args!("{}: the table is empty", report.name));
     }
     Ok(table)
+}
+
+/// The files, or standard input where that is the only one.
+fn source(paths: &[PathBuf]) -> Source<'static> {
+    match paths {
+        [path] if is_stdin(path) => Source::reader(STDIN_NAME, io::stdin().lock()),
+        _ => paths.into(),
+    }
 }
 
 fn no_route(report: &Report) -> Failure {
@@ -95,13 +100,9 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> 
     let mut options = reading.options();
     options.threads = threads();
     let mut bar = Bar::new(&[path.to_owned()], messages);
-    let report = if is_stdin(path) {
-        fibula_feed::survey_reader(STDIN_NAME, io::stdin().lock(), &options, &mut |at| bar.show(at))
-    } else {
-        fibula_feed::survey(path, &options, &mut |at| bar.show(at))
-    };
+    let reports = Loader::new(options).on_progress(|at| bar.show(at)).survey(source(&[path.to_owned()]));
     bar.bar.finish_and_clear();
-    let report = report.map_err(|error| failure(&error))?;
+    let report = reports.map_err(|error| failure(&error))?.remove(0);
     warn(&report, messages);
     if nothing_read(&report) && report.peers.is_empty() {
         return Err(no_route(&report));
@@ -119,15 +120,12 @@ pub(crate) fn tell(
     let mut options = options.clone();
     options.threads = threads();
     let mut bar = Bar::new(std::slice::from_ref(path), messages);
-    let report = if is_stdin(path) {
-        let input = io::stdin().lock();
-        fibula_feed::events_reader(STDIN_NAME, input, &options, each, &mut |at| bar.show(at))
-    } else {
-        fibula_feed::events(path, &options, each, &mut |at| bar.show(at))
-    };
+    let source = source(std::slice::from_ref(path));
+    let reports = Loader::new(options).on_progress(|at| bar.show(at)).events(source, each);
     bar.bar.finish_and_clear();
-    let report =
-        report.map_err(|error| error.stopped().map_or_else(|error| failure(&error), Failure::from))?;
+    let report = reports
+        .map_err(|error| error.stopped().map_or_else(|error| failure(&error), Failure::from))?
+        .remove(0);
     warn(&report, messages);
     if nothing_read(&report) { Err(no_route(&report)) } else { Ok(()) }
 }
@@ -242,7 +240,29 @@ fn warn(report: &Report, messages: Messages) {
     }
 }
 
-/// Says whose routes were taken where there was a choice.
+/// Says, of several tables, how many prefixes this one has and where it differs from those before it.
+fn compared(report: &Report, messages: Messages) {
+    let name = &report.name;
+    let counts = [(Family::Ipv4, report.prefixes[0]), (Family::Ipv6, report.prefixes[1])];
+    let counts = counts.into_iter().filter(|&(_, count)| count > 0).map(|(family, count)| {
+        format!("{} {family} {}", thousands(count), plural(count, "prefix", "prefixes"))
+    });
+    let counts: Vec<String> = counts.collect();
+    let counts = if counts.is_empty() { "no prefixes".to_owned() } else { counts.join(", ") };
+    messages.note(format_args!("{name}: {counts}"));
+    let differing: u64 = report.differing.values().sum();
+    if differing > 0 {
+        let rules = report.differing.iter().map(|(rule, &count)| format!("{rule} ({})", thousands(count)));
+        let prefixes = plural(differing, "prefix has", "prefixes have");
+        messages.note(format_args!(
+            "{name}: {} {prefixes} another next hop in the tables before it; decided by {}",
+            thousands(differing),
+            rules.collect::<Vec<_>>().join(", "),
+        ));
+    }
+}
+
+/// Names the peers whose routes were taken where there was a choice.
 fn chosen(report: &Report, messages: Messages) {
     if report.peers.len() < 2 {
         return;

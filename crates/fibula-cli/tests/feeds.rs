@@ -123,7 +123,10 @@ fn of_updates_the_routes_at_the_end_are_listed() {
     assert_eq!(rows[2], ["192.0.2.2", "64502", "*", "2", "0", "2", "0"]);
     let whole: Value = serde_json::from_str(&run(&["peers", path, "--json"]).out).unwrap();
     let first = &whole["peers"][0];
-    assert_eq!((&first["ipv4"], &first["ipv4_routes"], &first["ipv4_withdrawn"]), (&3.into(), &1.into(), &2.into()));
+    assert_eq!(
+        (&first["ipv4"], &first["ipv4_routes"], &first["ipv4_withdrawn"]),
+        (&3.into(), &1.into(), &2.into())
+    );
     let lookup = run(&["lookup", "-t", path, "10.1.2.3"]);
     assert_eq!(lookup.out, "10.1.2.3 10.1.0.0/16 via 192.0.2.2\n");
     assert!(lookup.err.contains("those of peer 192.0.2.2 (AS 64502), one of 2: 2"), "{}", lookup.err);

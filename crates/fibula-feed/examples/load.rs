@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fibula_feed::compression::Decompressor;
-use fibula_feed::{LoadError, LoadOptions, load};
+use fibula_feed::{LoadError, LoadOptions, Loader};
 
 fn main() -> ExitCode {
     for path in std::env::args().skip(1) {
@@ -26,7 +26,7 @@ fn show(path: &str) -> Result<(), LoadError> {
     if std::env::var_os("BEST").is_some() {
         options.selection = fibula_feed::Selection::Best;
     }
-    let table = load(path, &options, &mut |_| ())?;
+    let table = Loader::new(options).load(path)?;
     let load_time_ms = start.elapsed().as_millis();
 
     let start = Instant::now();

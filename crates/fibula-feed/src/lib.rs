@@ -1,16 +1,17 @@
-//! Where routes come from: MRT files, BGP updates and text tables, plain or compressed.
+//! Reads routes: MRT files, BGP updates and text tables, plain or compressed.
 //!
-//! - [`text`]: one line of text to a route, or to what a peer said. Does no I/O.
-//! - [`mrt`]: the records of route collectors and routing daemons. Does no I/O.
+//! - [`Loader`]: loads whole files and streams to a [`Table`] with a [`Report`] of what was found; counts what each peer
+//!   said; or reports every event. [`Selection`] chooses the peers whose routes are taken.
+//! - [`NextHops`]: the labels of the numbered next hops of a table.
+//! - [`select`]: the rules of the best path.
+//! - [`text`]: reads one line of text. Does no I/O.
+//! - [`mrt`]: reads the records of route collectors and routing daemons. Does no I/O.
 //! - [`bgp`]: the messages and path attributes in them.
-//! - [`event`]: what all of these say: who announces or withdraws what.
-//! - [`compression`]: gzip, bzip2, xz and zstd, told apart by their first bytes.
-//! - [`load`](load()), [`load_all`], [`load_reader`]: whole files to a [`Table`] and a [`Report`] of what was met on the
-//!   way; [`Selection`] says whose routes are taken. [`survey`] counts them, [`events`] tells what was said.
-//! - [`NextHops`]: what the numbered next hops of a table stand for.
+//! - [`event`]: what all of these report: a peer announces or withdraws a route.
+//! - [`compression`]: gzip, bzip2, xz and zstd, recognised by their first bytes.
 //!
 //! ```
-//! use fibula_feed::{LoadOptions, load_reader};
+//! use fibula_feed::{LoadOptions, Loader, Source};
 //!
 //! let text = b"\
 //! ## prefix and next hop
@@ -19,7 +20,7 @@
 //! 198.51.100.0/33 192.0.2.3
 //! 2001:db8::/32   64500
 //! ";
-//! let table = load_reader("routes.txt", &text[..], &LoadOptions::default(), &mut |_| ())?;
+//! let table = Loader::new(LoadOptions::default()).load(Source::reader("routes.txt", &text[..]))?;
 //!
 //! let next_hop = table.ribs.v4.lookup(0xc633_6401).expect("a default route matches all");
 //! assert_eq!(table.next_hops.label(next_hop).unwrap().to_string(), "192.0.2.2");
@@ -38,11 +39,11 @@ mod ledger;
 mod load;
 pub mod mrt;
 mod next_hops;
+pub mod select;
 pub mod text;
 
 pub use load::{
-    BadLine, Content, LoadError, LoadOptions, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES, PeerCounts, PeerName,
-    PeerNameError, Progress, Report, Selection, THREAD_BYTES, Table, Truncation, events, events_reader, load,
-    load_all, load_reader, survey, survey_reader,
+    BadLine, Content, LoadError, LoadOptions, Loader, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES, PeerCounts,
+    PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Table, Truncation,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};

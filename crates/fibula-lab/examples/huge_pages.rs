@@ -10,7 +10,7 @@ use std::hint::black_box;
 use fibula::fib::Fib;
 use fibula::memory::Limits;
 use fibula::net::{Key, Route, RouteSlice, Routes};
-use fibula_feed::{LoadOptions, load};
+use fibula_feed::{LoadOptions, Loader};
 use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_lab::traffic;
 use rustix::time::{ClockId, clock_gettime};
@@ -33,7 +33,7 @@ fn main() -> Outcome {
         "ipv4" => race::<u32>(&generate(&TableSpec::ipv4(), &Profile::ipv4())?, algorithms),
         "ipv6" => race::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, algorithms),
         file => {
-            let table = load(file, &LoadOptions::default(), &mut |_| ())?;
+            let table = Loader::new(LoadOptions::default()).load(file)?;
             race(&table.ribs.v4.iter().collect::<Vec<_>>(), algorithms)?;
             race(&table.ribs.v6.iter().collect::<Vec<_>>(), algorithms)
         }

@@ -18,7 +18,7 @@ use fibula::fib::internals::{Dxr, Format, Node8x64, Options, PlanB, Search, capa
 use fibula::fib::ranges::Merge;
 use fibula::memory::Limits;
 use fibula::rib::Rib;
-use fibula_feed::{LoadOptions, load};
+use fibula_feed::{LoadOptions, Loader};
 use fibula_lab::bench::Record;
 use fibula_lab::traffic;
 use page::thousands;
@@ -42,7 +42,7 @@ the last.
 fn main() -> Result<ExitCode> {
     let arguments = page::Arguments::read()?;
     let load =
-        |name: &str| -> Result<_> { Ok(load(arguments.table(name)?, &LoadOptions::default(), &mut |_| ())?) };
+        |name: &str| -> Result<_> { Ok(Loader::new(LoadOptions::default()).load(arguments.table(name)?)?) };
     let mut v4 = Vec::new();
     for name in ["dfz4-2023", "pch4-2015"] {
         v4.push((name.to_owned(), load(name)?.ribs.v4));

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use fibula::memory::Limits;
 use fibula::net::{Key, Route, RouteSlice};
-use fibula_feed::{LoadOptions, Table, load};
+use fibula_feed::{LoadOptions, Loader, Table};
 use fibula_lab::table::{Profile, Shape, TableSpec, generate, shape};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -29,7 +29,7 @@ fn main() -> Outcome {
 
 fn show<K: Key>(mut spec: TableSpec, arguments: &[&str], of: fn(&Table) -> Vec<Route<K>>) -> Outcome {
     let routes = match arguments {
-        [file] if file.parse::<usize>().is_err() => of(&load(file, &LoadOptions::default(), &mut |_| ())?),
+        [file] if file.parse::<usize>().is_err() => of(&Loader::new(LoadOptions::default()).load(*file)?),
         numbers => {
             if let Some(routes) = numbers.first() {
                 spec.routes = routes.parse()?;

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use fibula::fib::algorithms;
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, Route, RouteSlice};
-use fibula_feed::{LoadOptions, load};
+use fibula_feed::{LoadOptions, Loader};
 use fibula_lab::table::{PRESETS, Profile, Shape, TableSpec, generate, hostile, shape};
 use fibula_lab::traffic;
 use page::thousands;
@@ -51,13 +51,13 @@ Other differences:
 
 fn main() -> Outcome<ExitCode> {
     let arguments = page::Arguments::read()?;
-    let options = LoadOptions::default();
+    let mut loader = Loader::new(LoadOptions::default());
     let mut figures = String::new();
     let mut missed = Vec::new();
-    let routes: Vec<_> = load(arguments.table("dfz4-2023")?, &options, &mut |_| ())?.ribs.v4.iter().collect();
+    let routes: Vec<_> = loader.load(arguments.table("dfz4-2023")?)?.ribs.v4.iter().collect();
     let bits = [8, 12, 16, 17, 18, 19, 20, 21, 22, 23, 24];
     compare::<u32>(&mut figures, "IPv4, dfz4-2023", &routes, &bits, &mut missed)?;
-    let routes: Vec<_> = load(arguments.table("dfz6-2024")?, &options, &mut |_| ())?.ribs.v6.iter().collect();
+    let routes: Vec<_> = loader.load(arguments.table("dfz6-2024")?)?.ribs.v6.iter().collect();
     let bits = [16, 20, 24, 28, 29, 32, 36, 40, 44, 47, 48];
     compare::<u128>(&mut figures, "IPv6, dfz6-2024", &routes, &bits, &mut missed)?;
     let goal = format!(

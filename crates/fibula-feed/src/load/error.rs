@@ -76,6 +76,8 @@ pub(super) enum LoadErrorKind {
     TooLongToReadTwice {
         limit_bytes: usize,
     },
+    /// The source is an empty list of files.
+    NoFile,
     Threads(io::Error),
     Stopped(io::Error),
 }
@@ -271,6 +273,7 @@ impl fmt::Display for LoadError {
                  name a peer, take the best path of all peers, or give a file instead of a stream",
                 Size(*limit_bytes as u64)
             ),
+            LoadErrorKind::NoFile => f.write_str("no file to load"),
             LoadErrorKind::Stopped(error) => error.fmt(f),
             LoadErrorKind::Threads(error) => {
                 write!(f, "{name}: cannot start a thread to decode it: {error}")
@@ -322,6 +325,7 @@ impl core::error::Error for LoadError {
             | LoadErrorKind::Unsettled { .. }
             | LoadErrorKind::NoRoutes { .. }
             | LoadErrorKind::NoPeer { .. }
+            | LoadErrorKind::NoFile
             | LoadErrorKind::TooLongToReadTwice { .. } => None,
         }
     }

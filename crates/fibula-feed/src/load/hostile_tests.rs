@@ -1,9 +1,16 @@
 //! Inputs made to cost much: the work for them is bounded by their length, what never settles ends, what is something
 //! else is refused by name.
 
+use std::io::{self, Read};
+
+use super::choice::Wanted;
+use super::input::Input;
+use super::loader::Session;
+use super::routes::Routes;
 use super::*;
 use crate::compression::tests::compress;
 use crate::compression::{Compression, OtherForm};
+use crate::ledger::Ledger;
 use crate::mrt::tests::{attributes, message, nlri, peer_table, record, rib, state, table_dump, update};
 use crate::mrt::{Header, MAX_RECORD_BYTES};
 
@@ -30,7 +37,7 @@ fn refused(bytes: &[u8]) -> String {
 /// The steps of one reading, and what it reports.
 fn steps(bytes: &[u8], threads: usize) -> (u64, Report) {
     let options = LoadOptions { threads, selection: Selection::Best, ..LoadOptions::default() };
-    let mut loader = Loader::new(&options);
+    let mut loader = Session::new(&options, None);
     let mut pass = loader.pass(&"x".into(), Some(Wanted::All), None);
     pass.run(&mut &bytes[..], &mut |_| ()).unwrap();
     let outcome = pass.outcome();
@@ -179,7 +186,7 @@ fn what_is_withdrawn_gives_its_memory_back() {
 fn a_load_gives_all_its_memory_back() {
     let bytes = [peer_table(&[ONE]), (0..2_000).flat_map(route).collect()].concat();
     let options = within(8 << 20);
-    let mut loader = Loader::new(&options);
+    let mut loader = Session::new(&options, None);
     let ledger = loader.ledger.clone();
     let input = Input::stream(&bytes[..], &ledger);
     loader.feed("x".into(), input, false, &mut |_| ()).unwrap();

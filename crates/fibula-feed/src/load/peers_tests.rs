@@ -3,6 +3,7 @@
 use super::*;
 use crate::compression::Compression;
 use crate::compression::tests::compress;
+use crate::event::Event;
 use crate::mrt::Fault;
 use crate::mrt::tests::{attributes, message, nlri, peer_table, rib, state, table_dump, update};
 use fibula::net::Key;

@@ -1,6 +1,8 @@
 //! Real feeds, in the folder that `FIBULA_DATA` names: `cargo test -p fibula-feed --lib real -- --ignored`.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

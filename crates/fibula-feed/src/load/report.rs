@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::choice::PeerCounts;
 use crate::compression::Compression;
 use crate::mrt::{Fault, Skipped};
+use crate::select::Rule;
 use crate::text::LineError;
 
 /// What kind of file it is.
@@ -32,6 +33,10 @@ pub struct Report {
     pub content: Content,
     /// Lines or records read.
     pub lines: u64,
+    /// Prefixes that this feed has for the table, IPv4 and IPv6.
+    pub prefixes: [u64; 2],
+    /// Of those, the ones that have another next hop in the feeds before this one, by the rule that decided.
+    pub differing: BTreeMap<Rule, u64>,
     /// IPv4 prefixes of the table: of all feeds together, where there are several.
     pub routes_v4: u64,
     /// IPv6 prefixes of the table.
@@ -84,6 +89,8 @@ impl Report {
             compression: Compression::Plain,
             content: Content::Text,
             lines: 0,
+            prefixes: [0; 2],
+            differing: BTreeMap::new(),
             routes_v4: 0,
             routes_v6: 0,
             comments: 0,

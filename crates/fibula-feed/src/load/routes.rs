@@ -1,10 +1,9 @@
-//! From what feeds say to one table.
+//! Makes one table of what feeds say.
 //!
-//! Routes of table dumps meet in one table of candidates, where the better of two for a prefix stays. Announcements and
+//! Routes of table dumps meet in one table of candidates, where the [better](crate::select) of two for a prefix stays. Announcements and
 //! withdrawals are kept by peer and path, as a withdrawal brings back the second best, and join the candidates when the
 //! feed has ended. Plain tables, which name no peers, are taken as they are, the last of repeated lines counting.
 
-use core::cmp::Reverse;
 use std::io;
 
 use fibula::memory::{Limits, OutOfMemory};
@@ -12,9 +11,10 @@ use fibula::net::{IpPrefix, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib};
 
 use super::report::Report;
-use crate::event::{Action, Announcement, Event, Path, Peer};
-use crate::ledger::{Held, Ledger, Map, Set};
+use crate::event::{Action, Announcement, Event, Path};
+use crate::ledger::{Held, Ledger, Map};
 use crate::next_hops::{Label, NextHops, NextHopsError};
+use crate::select::{Candidate, Candidates};
 
 /// Why a route was not taken.
 #[derive(Debug)]
@@ -76,6 +76,11 @@ impl Ribs {
         self.ribs
     }
 
+    /// Prefixes of IPv4 and of IPv6.
+    fn lens(&self) -> [u64; 2] {
+        [self.ribs.v4.len() as u64, self.ribs.v6.len() as u64]
+    }
+
     fn is_empty(&self) -> bool {
         self.ribs.is_empty()
     }
@@ -108,18 +113,6 @@ fn insert<K: Key>(
     Ok(inserted)
 }
 
-/// A route as it competes for its prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Candidate {
-    label: NextHop,
-    /// None comes after all lengths.
-    path_len: Option<u32>,
-    source: u32,
-    /// The number of the feed.
-    feed: u32,
-    path_id: Option<u32>,
-}
-
 /// All that was taken from the feeds so far.
 #[derive(Debug)]
 pub(super) struct Routes {
@@ -128,9 +121,7 @@ pub(super) struct Routes {
     pub(super) next_hops: NextHops,
     /// The charge for the next hops.
     next_hops_held: Held,
-    /// The peers that announce; none for tables that name no peers.
-    sources: Set<Option<Peer>>,
-    candidates: Set<Candidate>,
+    candidates: Candidates,
     /// By prefix, the best candidate of the feeds that ended.
     merged: Ribs,
     /// By prefix, the best candidate among the table dumps of the present feed.
@@ -154,8 +145,7 @@ impl Routes {
             ledger: ledger.clone(),
             next_hops: NextHops::new(limits),
             next_hops_held: Held::new(ledger),
-            sources: Set::new(ledger),
-            candidates: Set::new(ledger),
+            candidates: Candidates::new(ledger),
             merged: Ribs::new(limits, ledger),
             dumped: Ribs::new(limits, ledger),
             contested: false,
@@ -182,7 +172,7 @@ impl Routes {
 
     /// What a peer said.
     pub(super) fn event(&mut self, event: Event, report: &mut Report) -> Result<(), Refusal> {
-        let source = self.source(event.peer)?;
+        let source = self.candidates.source(event.peer)?;
         match event.action {
             Action::Announce(route) if route.dumped => {
                 let candidate = self.candidate(source, &route)?;
@@ -225,18 +215,14 @@ impl Routes {
         announced.insert(path, candidate)
     }
 
-    fn source(&mut self, peer: Option<Peer>) -> Result<u32, OutOfMemory> {
-        // A feed of 2^32 peers does not end in a lifetime.
-        Ok(self.sources.insert(peer)? as u32)
-    }
-
     fn candidate(&mut self, source: u32, route: &Announcement) -> Result<u32, Refusal> {
         let label = match self.next_hops.get(&route.next_hop) {
             Some(label) => label,
             None => self.label(route.next_hop.clone())?,
         };
         let Announcement { path_len, path, .. } = *route;
-        self.intern(Candidate { label, path_len, source, feed: self.feed, path_id: path.id })
+        let feed = self.feed;
+        Ok(self.candidates.insert(Candidate { label, path_len, source, feed, path_id: path.id })?)
     }
 
     /// The number of the label, which may take what the ledger has left.
@@ -249,28 +235,15 @@ impl Routes {
         Ok(number)
     }
 
-    fn intern(&mut self, candidate: Candidate) -> Result<u32, Refusal> {
-        let index = self.candidates.insert(candidate)?;
-        // Ids of next hops count from 1, and the last of 32 bits has no successor.
-        match u32::try_from(index + 1) {
-            Ok(_) => Ok(index as u32),
-            Err(_) => {
-                let used_bytes = self.ledger.used_bytes();
-                let limit_bytes = self.limits.memory_bytes;
-                Err(OutOfMemory { wanted_bytes: usize::MAX, used_bytes, limit_bytes }.into())
-            }
-        }
-    }
-
     fn label_of(&self, candidate: u32) -> NextHop {
-        self.candidates.get(candidate as usize).label
+        self.candidates.get(candidate).label
     }
 
     /// Puts the candidate in for the prefix, unless a better one is there. One of the same peer and path takes the
     /// place of the other.
     fn compete(&mut self, prefix: IpPrefix, candidate: u32, report: &mut Report) -> Result<(), Refusal> {
         let Some(before) = self.dumped.insert(prefix, id(candidate))? else { return Ok(()) };
-        let [old, new] = [index(before), candidate].map(|index| *self.candidates.get(index as usize));
+        let [old, new] = [index(before), candidate].map(|number| *self.candidates.get(number));
         if (old.source, old.path_id) == (new.source, new.path_id) {
             report.repeated += 1;
             report.repeated_changed += u64::from(old.label != new.label);
@@ -278,22 +251,10 @@ impl Routes {
         }
         self.contested = true;
         report.outrivalled += 1;
-        if self.rank(&old) <= self.rank(&new) {
+        if self.candidates.stays(index(before), candidate).0 {
             self.dumped.insert(prefix, before)?;
         }
         Ok(())
-    }
-
-    /// What is smaller is better: the shortest AS path, unknown ones last; the lowest peer address, unnamed ones last;
-    /// the earliest feed; the lowest path identifier.
-    fn rank(&self, candidate: &Candidate) -> impl Ord + use<> {
-        let peer = *self.sources.get(candidate.source as usize);
-        (
-            Reverse(candidate.path_len.map(Reverse)),
-            Reverse(peer.map(Reverse)),
-            candidate.feed,
-            candidate.path_id,
-        )
     }
 
     /// Before the first update: what a table dump before it has is as good as announced.
@@ -306,7 +267,7 @@ impl Routes {
         }
         for (prefix, before) in self.take(|routes| &mut routes.dumped).iter() {
             let candidate = index(before);
-            let Candidate { source, path_id, .. } = *self.candidates.get(candidate as usize);
+            let Candidate { source, path_id, .. } = *self.candidates.get(candidate);
             self.hold(source, Path { prefix, id: path_id }, candidate)?;
         }
         Ok(())
@@ -323,14 +284,20 @@ impl Routes {
             }
         }
         if (more || self.feed > 0) && !self.plain.is_empty() {
-            let source = self.source(None)?;
+            let source = self.candidates.source(None)?;
             for (prefix, label) in self.take(|routes| &mut routes.plain).iter() {
                 let feed = self.feed;
-                let candidate =
-                    self.intern(Candidate { label, path_len: None, source, feed, path_id: None })?;
+                let candidate = self.candidates.insert(Candidate {
+                    label,
+                    path_len: None,
+                    source,
+                    feed,
+                    path_id: None,
+                })?;
                 self.compete(prefix, candidate, report)?;
             }
         }
+        report.prefixes = if self.dumped.is_empty() { self.plain.lens() } else { self.dumped.lens() };
         self.join(report)?;
         self.contested = false;
         self.feed += 1;
@@ -353,9 +320,11 @@ impl Routes {
         for (prefix, new) in dumped.iter() {
             let Some(old) = self.merged.insert(prefix, new)? else { continue };
             report.outrivalled += 1;
-            let [old_rank, new_rank] =
-                [old, new].map(|at| self.rank(self.candidates.get(index(at) as usize)));
-            if old_rank <= new_rank {
+            let (stays, rule) = self.candidates.stays(index(old), index(new));
+            if self.label_of(index(old)) != self.label_of(index(new)) {
+                *report.differing.entry(rule).or_default() += 1;
+            }
+            if stays {
                 self.merged.insert(prefix, old)?;
             }
         }
@@ -369,7 +338,7 @@ impl Routes {
         let ribs = if merged.is_empty() {
             plain
         } else {
-            merged.relabel(|before| candidates.get(index(before) as usize).label);
+            merged.relabel(|before| candidates.get(index(before)).label);
             merged
         };
         (ribs.finish(), next_hops)

@@ -1,3 +1,4 @@
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use fibula::net::{Key, Prefix};

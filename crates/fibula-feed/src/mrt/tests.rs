@@ -557,7 +557,8 @@ fn lines_of_bgpdump_say_what_the_records_say() {
     .concat();
     let mut lines = Vec::new();
     let mut each = |event| crate::text::write_bgpdump(&event, &mut lines);
-    crate::events_reader("x", &bytes[..], &crate::LoadOptions::default(), &mut each, &mut |_| ()).unwrap();
+    crate::load::events_reader("x", &bytes[..], &crate::LoadOptions::default(), &mut each, &mut |_| ())
+        .unwrap();
     let rest = "64500 64501|IGP|192.0.2.9|0|5|64501:7 no-export|AG|64501 192.0.2.4|";
     let text = format!(
         "TABLE_DUMP2|{TIME}|B|192.0.2.1|64501|10.0.0.0/8|{rest}\n\
@@ -566,8 +567,9 @@ fn lines_of_bgpdump_say_what_the_records_say() {
     );
     assert_eq!(String::from_utf8(lines).unwrap(), text);
     // Read back, they make the table of the records.
-    let load =
-        |bytes: &[u8]| crate::load_reader("x", bytes, &crate::LoadOptions::default(), &mut |_| ()).unwrap();
+    let load = |bytes: &[u8]| {
+        crate::load::load_reader("x", bytes, &crate::LoadOptions::default(), &mut |_| ()).unwrap()
+    };
     let (records, lines) = (load(&bytes), load(text.as_bytes()));
     assert!(records.ribs.v4.iter().eq(lines.ribs.v4.iter()));
     assert_eq!(

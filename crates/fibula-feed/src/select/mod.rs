@@ -12,6 +12,8 @@
 //!
 //! [`Rank`] holds what is compared and says which rule decides. Any source of routes can use it.
 
+mod candidates;
 mod rank;
 
+pub(crate) use candidates::{Candidate, Candidates};
 pub use rank::{Rank, Rule};

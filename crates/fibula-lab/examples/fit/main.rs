@@ -17,7 +17,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use fibula::net::{Key, Route};
-use fibula_feed::{LoadError, LoadOptions, Table, load};
+use fibula_feed::{LoadError, LoadOptions, Loader, Table};
 use fibula_lab::table::{Length, Parting, Profile, TableSpec, generate};
 
 use nodes::Line;
@@ -60,7 +60,7 @@ enum Mode {
 }
 
 fn read(path: &str) -> Result<Table, LoadError> {
-    load(path, &LoadOptions::default(), &mut |_| ())
+    Loader::new(LoadOptions::default()).load(path)
 }
 
 fn fit<K: Key>(routes: &[Route<K>], spec: &TableSpec, mode: Mode) -> Outcome {

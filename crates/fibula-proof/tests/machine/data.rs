@@ -89,7 +89,7 @@ fn message(failure: &Failure) -> String {
 fn load<K: Loaded>(name: &str) -> Result<Table<K>, Failure> {
     let folder = folder().ok_or(format!("{FIBULA_DATA} is not set"))?;
     let path = folder.join(format!("{name}.txt.xz"));
-    let table = fibula_feed::load(&path, &fibula_feed::LoadOptions::default(), &mut |_| {})?;
+    let table = fibula_feed::Loader::new(fibula_feed::LoadOptions::default()).load(&path)?;
     let rib = K::rib(table);
     if rib.is_empty() {
         return Err(format!("{}: no route of this family", path.display()).into());
