@@ -1,10 +1,11 @@
-//! The laboratory: tables and traffic to measure with, and the measuring itself.
+//! Generated tables, traffic and benchmarks for lookup structures.
 //!
-//! - [`table`]: seeded tables that are shaped like the Internet's, of any size and either family.
-//! - [`traffic`]: the [patterns](traffic::patterns) of keys that lookups are measured with.
-//! - [`measure`]: lookups and builds against the clock; every answer is checked in the same run.
-//! - [`rival`]: what others have made, as contestants.
-//! - [`random`]: draws that are the same on every platform and with every version of every dependency.
+//! - [`table`]: tables shaped like the Internet's, of any size and either family, determined by a seed.
+//! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
+//! - [`measure`]: quick measurements of lookups and builds; every answer is checked in the same run.
+//! - [`bench`]: the benchmark, its records, charts and document.
+//! - [`rival`]: other libraries, as contestants of the benchmark.
+//! - [`random`]: random numbers that a seed determines, the same on every platform and with every dependency.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Lookups and builds against the clock.
+//! Quick measurements of lookups and builds.
 //!
-//! A figure comes with the number of wrong answers of the same structure over the same keys in the same call: a
-//! benchmark with a wrong answer has failed. Machines are shared and noisy: compare medians of contestants
-//! that were measured in turn.
+//! Each measurement counts the wrong answers of the structure to the same keys: a benchmark with a wrong answer has
+//! failed. Machines are shared and noisy, so compare medians of structures that were measured in turn.
+//! [`bench`](crate::bench) does that.
 
 use core::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 
-/// Passes shorter than this are repeated within a run, so that the clock's resolution does not show.
+/// Passes shorter than this are repeated within a run, so that the clock's resolution does not matter.
 const RUN_TIME_MIN: Duration = Duration::from_millis(2);
 
-/// Fewest runs, unless they would take far longer than the budget.
+/// The fewest runs, unless they would take far longer than the budget.
 const RUNS_MIN: usize = 3;
 
 /// How to measure.
@@ -23,8 +23,8 @@ const RUNS_MIN: usize = 3;
 pub struct Settings {
     /// Keys a call of the structure.
     pub batch: usize,
-    /// Time to spend on timed runs; the warm-up comes on top. At least three runs are made, unless they would
-    /// take more than four times as long.
+    /// Time to spend on timed runs; the warm-up comes on top. At least three runs are made, unless they would take
+    /// more than four times this.
     pub budget: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Default for Settings {
 /// How fast lookups were.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// Million lookups a second, median of the runs; 0 where there were no keys.
+    /// Million lookups a second, median of the runs; 0 if there were no keys.
     pub mlps_median: f64,
     /// The slowest run.
     pub mlps_min: f64,
@@ -45,14 +45,14 @@ pub struct Measurement {
     pub mlps_max: f64,
     /// Number of timed runs.
     pub runs: usize,
-    /// Number of keys whose answer was not the expected one.
+    /// Number of keys with a wrong answer.
     pub wrong: usize,
 }
 
-/// Measures [`Fib::lookup_batch`] over all keys in batches. The warm-up compares every answer with `expected`.
+/// Measures [`Fib::lookup_batch`] with all keys, in batches. The warm-up compares every answer with `expected`.
 ///
 /// # Panics
-/// When `keys` and `expected` differ in length, or the batch is 0.
+/// If `keys` and `expected` differ in length, or the batch is 0.
 pub fn measure_lookups<K: Key>(
     fib: &dyn Fib<K>,
     keys: &[K],
@@ -60,7 +60,7 @@ pub fn measure_lookups<K: Key>(
     settings: &Settings,
 ) -> Measurement {
     assert_eq!(keys.len(), expected.len(), "every key needs an expected answer");
-    assert!(settings.batch > 0, "a batch holds a key at least");
+    assert!(settings.batch > 0, "a batch holds at least one key");
     let mut results = vec![None; settings.batch.min(keys.len())];
     let mut wrong = 0;
     for (keys, expected) in keys.chunks(settings.batch).zip(expected.chunks(settings.batch)) {
@@ -78,11 +78,11 @@ pub fn measure_lookups<K: Key>(
     timed(keys.len(), settings.budget, wrong, pass)
 }
 
-/// Measures [`Fib::lookup`], one key a call and each call free to overlap the next. The warm-up compares every
-/// answer with `expected`; the batch of the settings means nothing here.
+/// Measures [`Fib::lookup`], one key a call; calls may overlap in the processor. The warm-up compares every answer
+/// with `expected`. The batch of the settings is ignored.
 ///
 /// # Panics
-/// When `keys` and `expected` differ in length.
+/// If `keys` and `expected` differ in length.
 pub fn measure_single<K: Key>(
     fib: &dyn Fib<K>,
     keys: &[K],
@@ -99,10 +99,10 @@ pub fn measure_single<K: Key>(
     timed(keys.len(), settings.budget, wrong, pass)
 }
 
-/// Builds a structure; it and the nanoseconds that took.
+/// Builds a structure and returns it with the nanoseconds that took.
 ///
 /// # Errors
-/// The build's.
+/// If the build fails.
 pub fn measure_build<K: Key>(
     algorithm: &Algorithm<K>,
     routes: &dyn Routes<K>,
@@ -145,7 +145,7 @@ fn timed(keys: usize, budget: Duration, wrong: usize, mut pass: impl FnMut()) ->
     }
 }
 
-/// The median of sorted numbers, 0 of none.
+/// The median of sorted numbers; 0 if there are none.
 fn median(sorted: &[f64]) -> f64 {
     match sorted.len() {
         0 => 0.0,

@@ -1,18 +1,18 @@
-//! Draws that a seed fixes for good: integer arithmetic over the words of xoshiro256++, nothing else.
+//! Random numbers that a seed determines for good: integer arithmetic on the words of xoshiro256++.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A stream of draws.
+/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream of this seed.
+    /// Starts the stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        // SplitMix64 fills the state, as the authors of xoshiro advise; written out because `seed_from_u64`
-        // is free to change between versions.
+        // SplitMix64 fills the state, as the authors of xoshiro advise. It is written out because `seed_from_u64` may
+        // change between versions.
         let mut state = seed;
         let mut bytes = [0; 32];
         for word in bytes.chunks_exact_mut(8) {
@@ -25,22 +25,22 @@ impl Random {
         Self(Xoshiro256PlusPlus::from_seed(bytes))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// 128 random bits.
+    /// Returns 128 random bits.
     #[inline]
     pub fn wide(&mut self) -> u128 {
         u128::from(self.word()) << 64 | u128::from(self.word())
     }
 
-    /// A number of 0 to `bound - 1`, all equally likely.
+    /// Returns a number from 0 to `bound - 1`, all equally likely.
     ///
     /// # Panics
-    /// When `bound` is 0.
+    /// If `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
@@ -55,7 +55,7 @@ impl Random {
         }
     }
 
-    /// A number of 0 to `last`, all equally likely.
+    /// Returns a number from 0 to `last`, all equally likely.
     pub fn up_to(&mut self, last: u128) -> u128 {
         if let Ok(last) = u64::try_from(last)
             && let Some(bound) = last.checked_add(1)
@@ -71,13 +71,13 @@ impl Random {
         }
     }
 
-    /// True `share` times in a thousand.
+    /// Returns true `share` times in a thousand.
     #[inline]
     pub fn permille(&mut self, share: u32) -> bool {
         self.below(1000) < u64::from(share)
     }
 
-    /// True `share` times in a hundred.
+    /// Returns true `share` times in a hundred.
     #[inline]
     pub fn percent(&mut self, share: u8) -> bool {
         self.below(100) < u64::from(share)
@@ -94,12 +94,12 @@ impl Random {
 /// Draws indices in proportion to weights.
 #[derive(Debug, Clone)]
 pub struct Weighted {
-    /// Sum of the weights up to and including each index.
+    /// The sum of the weights up to and including each index.
     sums: Vec<u64>,
 }
 
 impl Weighted {
-    /// Takes one weight an index. None when all are zero, or there are none.
+    /// Takes one weight for each index. None if all weights are zero, or there are none.
     #[must_use]
     pub fn new(weights: impl IntoIterator<Item = u64>) -> Option<Self> {
         let sums: Vec<u64> = weights
@@ -112,7 +112,7 @@ impl Weighted {
         (*sums.last()? > 0).then_some(Self { sums })
     }
 
-    /// An index.
+    /// Draws an index.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> usize {
         let at = random.below(self.sums[self.sums.len() - 1]);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_published_sequence() {
-        // The first words of xoshiro256++ over the state that SplitMix64 makes of seed 0.
+        // The first words of xoshiro256++ with the state that SplitMix64 makes from seed 0.
         let mut random = Random::new(0);
         let words = [random.word(), random.word(), random.word()];
         assert_eq!(words, [0x5317_5d61_490b_23df, 0x61da_6f3d_c380_d507, 0x5c0f_df91_ec9a_7bfc]);

@@ -1,23 +1,24 @@
-//! Two clocks: the wall's, and the time that a thread had the processor.
+//! Two clocks: wall-clock time, and the processor time of a thread.
 //!
-//! On a shared machine a thread is taken from its core now and then. The wall's clock goes on, and a structure that was
-//! measured at that moment looks slow; the thread's own clock stands. One thread is therefore timed by its own clock. It
-//! hides nothing, as lookups neither sleep nor wait nor hand work to others; what the others leave in the caches is seen
-//! all the same. Several threads are timed by the wall: that they are kept waiting is what is asked about them.
+//! On a shared machine a thread loses its core now and then. Wall-clock time goes on, and the structure that was
+//! measured at that moment looks slow; the processor time of the thread stops. One thread is therefore timed by its
+//! processor time. This hides nothing, because lookups neither sleep nor wait nor hand work to other threads, and
+//! what other programs leave in the caches still counts. Several threads are timed by wall-clock time, because their
+//! waiting for each other is part of the result.
 
 use std::time::{Duration, Instant};
 
-/// What a stretch of work took.
+/// The time that a stretch of work took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
-    /// By the wall's clock.
+    /// Wall-clock time.
     pub wall: Duration,
-    /// By the thread's own clock, where the system has one and there was one thread.
+    /// Processor time of the thread, where the system has such a clock and there was one thread.
     pub thread: Option<Duration>,
 }
 
 impl Spent {
-    /// The time that rates are made of.
+    /// The time that rates are computed from.
     pub(super) fn counted(self) -> Duration {
         self.thread.unwrap_or(self.wall)
     }
@@ -31,7 +32,7 @@ impl Spent {
     }
 }
 
-/// What the calling thread has had of its core so far.
+/// The processor time of the calling thread so far.
 #[cfg(unix)]
 fn thread_time() -> Option<Duration> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -1,4 +1,4 @@
-//! Who is measured, and what came of building it.
+//! The structures that compete, and what building them gives.
 
 use core::error::Error;
 use std::time::{Duration, Instant};
@@ -10,67 +10,68 @@ use fibula::simd::{Isa, Present};
 
 use super::native::Structure;
 
-/// Somebody to be measured: a line of the registry, or a rival.
+/// A structure that is measured: a registry entry or a rival.
 pub struct Contestant<K: Key> {
     /// The name in the rows.
     pub name: String,
-    /// Whether it is somebody else's.
+    /// Whether it is a rival, and not part of Fibula.
     pub rival: bool,
-    /// The instruction sets that it can look up with here, the most portable one first. It is built once for all.
+    /// The instruction sets that it has kernels for on this machine, the most portable one first. It is built once
+    /// for all of them.
     pub kernels: Vec<Kernel>,
-    /// Whether it competes, is what others compete with, or judges.
+    /// Its role in the registry; rivals count as published.
     pub role: Role,
-    /// How much it is asked.
+    /// The most that it is measured with.
     pub bounds: Bounds,
-    /// How it is built.
+    /// Builds it.
     pub build: Build<K>,
 }
 
-/// How much a contestant is asked at most.
+/// The most that a contestant is measured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Keys: who is slow is asked the first of them, not to make everybody wait.
+    /// Keys. A slow structure is measured with this many of the first keys, so that the others need not wait for it.
     pub keys: usize,
-    /// Threads at once: it does not take part where there are more.
+    /// Threads. It takes no part in a cell with more.
     pub threads: usize,
 }
 
 impl Bounds {
-    /// As much as anybody.
+    /// No limits.
     pub const NONE: Self = Self { keys: usize::MAX, threads: usize::MAX };
 }
 
-/// An instruction set that a contestant looks up with.
+/// An instruction set that a contestant has a kernel for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// The name in the rows.
     pub isa: String,
-    /// What our lookups are asked with; rivals have one kernel each and ask nobody.
+    /// The set that our own lookups are called with. Rivals choose their own and ignore this.
     pub(super) present: Present,
 }
 
 impl Kernel {
-    /// Of a structure of ours.
+    /// The kernel of a registry entry.
     #[must_use]
     pub fn ours(present: Present) -> Self {
         Self { isa: present.isa().name().to_owned(), present }
     }
 
-    /// Of a rival, by the name of the set that its lookups are written for.
+    /// The kernel of a rival, by the name of the instruction set that it is written for.
     #[must_use]
     pub fn of_rival(isa: &str) -> Self {
         Self { isa: isa.to_owned(), present: Present::SCALAR }
     }
 
-    /// The least of our sets that contains this one.
+    /// The smallest of our instruction sets that contains this one.
     #[must_use]
     pub fn within(&self) -> Isa {
         least_with(&self.isa)
     }
 }
 
-/// The least of our sets that contains the one of this name. What is known by no name of ours is older than AVX2 where it
-/// is of the SSE family, and may be anything else.
+/// The smallest of our instruction sets that contains the one of this name. An unknown name of the SSE family is
+/// older than AVX2; any other unknown name may be anything.
 pub(super) fn least_with(isa: &str) -> Isa {
     match isa.parse() {
         Ok(isa) => isa,
@@ -79,11 +80,11 @@ pub(super) fn least_with(isa: &str) -> Isa {
     }
 }
 
-/// Builds a contestant, or says why not.
+/// Builds a contestant; the error says why it cannot.
 pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Structure<K>, Box<dyn Error>>>;
 
 impl<K: Key> Contestant<K> {
-    /// A line of the registry. `limits` are for its build.
+    /// The contestant of a registry entry, which is built within `limits`.
     #[must_use]
     pub fn new(algorithm: Algorithm<K>, limits: Limits) -> Self {
         Self {
@@ -96,13 +97,13 @@ impl<K: Key> Contestant<K> {
         }
     }
 
-    /// All lines of the registry for this family.
+    /// The contestants of all registry entries for this family.
     #[must_use]
     pub fn all(limits: Limits) -> Vec<Self> {
         fibula::fib::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
     }
 
-    /// How many keys it can be asked in reasonable time over a table of this size.
+    /// The number of keys it can look up in reasonable time in a table of this size.
     pub(super) fn keys_limit(&self, routes: usize) -> usize {
         match self.role {
             Role::Oracle { routes_limit } if routes_limit < usize::MAX => {
@@ -113,13 +114,14 @@ impl<K: Key> Contestant<K> {
     }
 }
 
-/// Routes that an oracle which walks all of them may touch in one pass over its keys: under a tenth of a second.
+/// The most routes that an oracle without an index may visit in one pass over its keys: less than a tenth of a
+/// second.
 const WORK_MAX: usize = 1 << 25;
 
 /// Fewest keys of a sample.
 const KEYS_MIN: usize = 64;
 
-/// A structure that was built, with what that took.
+/// A structure with the time that building it took.
 pub(super) struct Built<K: Key> {
     pub(super) structure: Structure<K>,
     /// Median.
@@ -132,7 +134,7 @@ pub(super) struct Built<K: Key> {
 const BUILDS_MAX: usize = 5;
 const BUILDS_TIME: Duration = Duration::from_millis(300);
 
-/// Builds a contestant, several times where that is cheap. The error is text because it becomes part of a row.
+/// Builds a contestant, several times if that is cheap. The error is text because it becomes part of a row.
 pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) -> Result<Built<K>, String> {
     let begin = Instant::now();
     let mut times = Vec::new();
@@ -146,7 +148,7 @@ pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) 
         });
         if times.len() == BUILDS_MAX || begin.elapsed() + times[times.len() - 1] > BUILDS_TIME {
             times.sort_unstable();
-            // Of an even number the slower of the middle two: never a flattering choice.
+            // Of an even number, the slower of the two in the middle: never a flattering choice.
             return Ok(Built { structure, time: times[times.len() / 2], builds: times.len() });
         }
     }

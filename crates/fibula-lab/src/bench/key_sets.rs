@@ -1,4 +1,4 @@
-//! Keys, and the answers they must get.
+//! The keys of each kind of traffic, and their expected answers.
 
 use core::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use super::plan::{Plan, PlanError};
 use super::runner::BenchError;
 use crate::traffic;
 
-/// Keys of one pattern, made before the clock runs.
+/// The keys of one traffic pattern, made before the clock starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic<K> {
     /// The name in the rows.
@@ -29,11 +29,11 @@ pub fn traffic_names<K: Key>() -> Vec<&'static str> {
 }
 
 impl<K: Key> Traffic<K> {
-    /// The traffic of a plan over a table. A plan that names none takes every pattern the table can have: where a
-    /// default route matches all, nothing can be missed.
+    /// Makes the traffic of a plan for a table. A plan that names none gets every pattern that is possible: where a
+    /// default route matches everything, there are no misses.
     ///
     /// # Errors
-    /// When there is no pattern of some name, or the table cannot have one that is named.
+    /// When a pattern is unknown, or impossible for this table.
     pub fn of_plan(plan: &Plan, routes: &dyn Routes<K>) -> Result<Vec<Self>, BenchError> {
         if plan.traffic.is_empty() {
             let (mut all, mut impossible) = (Vec::new(), None);
@@ -61,14 +61,14 @@ impl<K: Key> Traffic<K> {
     }
 }
 
-/// Who knows the right answers, and one more who is asked about the judge.
+/// The structure that gives the expected answers, and another one that judges it.
 pub(super) struct Judges<K> {
     pub(super) first: (&'static str, Box<dyn Fib<K>>),
     pub(super) second: (&'static str, Box<dyn Fib<K>>),
 }
 
 impl<K: Key> Judges<K> {
-    /// The oracle that carries the largest tables, and a structure that is none for the oracle's own rows.
+    /// Takes the oracle for the largest tables, and for that oracle's own rows a structure that is not an oracle.
     pub(super) fn new(routes: &dyn Routes<K>) -> Result<Self, BenchError> {
         let all = fibula::fib::algorithms::<K>();
         let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
@@ -87,14 +87,14 @@ impl<K: Key> Judges<K> {
         Ok(Self { first: build(oracle)?, second: build(other)? })
     }
 
-    /// The judge of a contestant: not itself.
+    /// The judge of a contestant, which is never itself.
     pub(super) fn of(&self, contestant: &str) -> (&'static str, &dyn Fib<K>) {
         let (name, fib) = if contestant == self.first.0 { &self.second } else { &self.first };
         (name, fib.as_ref())
     }
 }
 
-/// The answers of `fib`.
+/// The answers of `fib` to `keys`.
 pub(super) fn answers<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> Vec<Option<NextHop>> {
     let mut answers = vec![None; keys.len()];
     for (keys, answers) in keys.chunks(256).zip(answers.chunks_mut(256)) {
@@ -103,7 +103,7 @@ pub(super) fn answers<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> Vec<Option<NextHo
     answers
 }
 
-/// About `count` addresses at and beside the ends of evenly spaced prefixes, where structures err if they err.
+/// About `count` addresses at the ends of evenly spaced prefixes and next to them, where errors are most likely.
 pub(super) fn edges<K: Key>(routes: &dyn Routes<K>, count: usize) -> Vec<K> {
     let step = (4 * routes.len()).div_ceil(count.max(1)).max(1);
     let mut keys = vec![K::ZERO, K::MAX];

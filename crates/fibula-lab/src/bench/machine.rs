@@ -1,16 +1,16 @@
-//! The machine that figures were measured on, and the program that measured.
+//! The machine that a benchmark ran on, and the program that ran it.
 
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it says what it is.
+/// The machine, as far as the system describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub cpu: String,
-    /// What tells apart processors that go by the same name: vendor, family, model, stepping.
+    /// Vendor, family, model and stepping, which tell processors of the same name apart.
     pub cpu_signature: Option<String>,
     /// Logical processors.
     pub cores: usize,
@@ -18,7 +18,8 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Memory.
     pub memory_bytes: Option<u64>,
-    /// To whom the system gives transparent huge pages: `always`, `madvise` (who asks) or `never`.
+    /// The system's setting for transparent huge pages: `always`, `madvise` (where a program requests them) or
+    /// `never`.
     pub huge_pages: Option<String>,
 }
 
@@ -36,7 +37,7 @@ pub struct Cache {
 }
 
 impl Machine {
-    /// This machine. What the system does not tell is left out.
+    /// Describes this machine. What the system does not tell is left out.
     #[must_use]
     pub fn this() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -58,10 +59,10 @@ impl Machine {
         }
     }
 
-    /// A name for folders: that of the processor, in lower case and hyphens.
+    /// The name of the machine's folder: that of the processor in lower case, with hyphens.
     #[must_use]
     pub fn slug(&self) -> String {
-        // "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz": marks and the clock tell nothing.
+        // "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz": trademarks and the clock rate do not matter.
         let name = self.cpu.split('@').next().unwrap_or_default().replace("(R)", " ").replace("(TM)", " ");
         let name = name.replace("CPU", " ").replace("Processor", " ");
         let slug = slug(&name);
@@ -69,7 +70,7 @@ impl Machine {
     }
 }
 
-/// Lower-case letters and digits, with single hyphens for all else.
+/// Replaces everything but ASCII letters and digits by single hyphens, and makes letters lower case.
 pub(super) fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
@@ -83,7 +84,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The word in brackets: of its choices, the system's.
+/// The word in brackets, which is the chosen one of several.
 fn chosen(text: &str) -> Option<String> {
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
@@ -112,18 +113,18 @@ pub struct Program {
     pub os: String,
     /// The compiler.
     pub rustc: String,
-    /// What it compiled for.
+    /// The target it compiled for.
     pub target: String,
     /// `release` or `debug`.
     pub profile: String,
     /// The level of optimisation.
     pub opt_level: String,
-    /// Instruction sets that the compiler was allowed everywhere, beside those of the target itself.
+    /// Target features that the whole program was compiled with.
     pub target_features: String,
 }
 
 impl Program {
-    /// This program on this system.
+    /// Describes this program and system.
     #[must_use]
     pub fn this() -> Self {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

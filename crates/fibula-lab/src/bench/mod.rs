@@ -1,28 +1,28 @@
-//! The benchmark that judges every structure: a [`Plan`] of what to measure, [`run`] to measure it, [`Row`]s that
-//! say what came out, [`Record`]s that keep it, charts and documents made of those.
+//! The benchmark: a [`Plan`] says what to measure, [`run`] measures it, [`Row`]s are the results, a [`Record`] keeps
+//! them in a file, and charts and documents are generated from records.
 //!
-//! What makes its figures comparable:
+//! How its figures are made comparable:
 //!
-//! - Every contestant looks up the same keys over the same table in the same run of the program. Keys and right
-//!   answers are made before the clock runs.
-//! - Before it is timed, each contestant answers every key of the cell, in the same way and on as many threads as
-//!   it will be timed, and every answer is compared with a judge's: the oracle's, and for the oracle's own
-//!   rows another structure's. So are addresses at the ends of prefixes and beside them. A benchmark with a
-//!   wrong answer has failed.
+//! - Every contestant looks up the same keys in the same table in the same run of the program. Keys and expected
+//!   answers are made before the clock starts.
+//! - Before it is timed, each contestant answers every key of the cell, with the same calls and as many threads as in
+//!   the timed run. Every answer is compared with that of a judge: the oracle, or for the oracle's own rows another
+//!   structure. Addresses at the ends of prefixes, and next to them, are checked too. A wrong answer of one of our
+//!   structures fails the benchmark.
 //! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
-//!   medians; the slowest and the fastest run stand beside them.
-//! - A structure is built once and looked up in with every instruction set that it has kernels for and the machine has;
-//!   each set is timed as a contestant of its own. A plan can restrict everybody, rivals too, to what one set contains.
-//! - Each timed run follows an untimed one over the same keys, which fills the caches: one policy for all. Who does all
-//!   keys in 20 ms does them all, timed and untimed.
-//! - One thread is timed by its own clock, which stands while others have the core; several are timed by the wall's.
-//! - The keys of the next batch, their first 4 KiB, are prefetched before each batch, for everybody whose batches this
-//!   crate hands over, ours and rivals' alike: keys come from packets or files that somebody has just read. Single keys
-//!   are not. Kernels may prefetch what a key leads to, and later keys of their batch. Rows say so, and whether huge pages
-//!   were asked for.
-//! - Who is too slow for all keys is asked a sample of them, as its rows say.
-//! - Who has keys and answers of its own forms is timed and checked on those ([`Native`]), and by a clock of its own where
-//!   it stands in another program.
+//!   medians; the slowest and the fastest run are kept with them.
+//! - A structure is built once and timed with every instruction set that it has a kernel for and the machine
+//!   supports. A plan can restrict all contestants, rivals too, to what one set contains.
+//! - Each timed run follows an untimed one over the same keys, which fills the caches. A structure that looks up all
+//!   keys within 20 ms looks them all up, timed and untimed.
+//! - One thread is timed by its processor time, several by wall-clock time.
+//! - Before each batch, the first 4 KiB of the keys of the next batch are prefetched, for all contestants in this
+//!   process: a program has usually just read its keys from packets or a file. Single keys are not prefetched.
+//!   Kernels may prefetch the memory that a key leads to, and later keys of their batch. Rows say what was
+//!   prefetched, and whether huge pages were requested.
+//! - A structure that is too slow for all keys looks up a sample of them, and its rows say so.
+//! - A structure that takes its own form of keys, or gives its own form of answers, is timed and checked on those
+//!   ([`Native`]). If it runs in another program, that program times it.
 //!
 //! ```
 //! use fibula::memory::Limits;

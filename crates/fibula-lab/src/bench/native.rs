@@ -1,10 +1,10 @@
-//! Structures that are timed on keys and answers of their own forms.
+//! Structures that are timed on their own forms of keys and answers.
 //!
-//! A library in C answers in words of 64 bits and may want IPv6 keys as bytes. Were it timed through
-//! [`Fib::lookup_batch`], it would pay for two conversions that none of its own users pays for. So it is handed keys
-//! that were converted before the clock runs and leaves its answers as they are; what reads the answers,
-//! and compares them with the judge's, is not timed. Checks take the same way, so that what is timed is what
-//! was checked. What stands in another program is timed there ([`Prepared::time`]), by the same two clocks.
+//! A C library may give its answers in 64-bit words and take IPv6 keys as bytes. Timed through [`Fib::lookup_batch`],
+//! it would pay for two conversions that its own users do not need. So it gets keys that were converted before the
+//! clock starts and leaves its answers as they are; reading and comparing the answers is not timed. Checks make the
+//! same calls, so that the timed code is the checked code. A structure in another program is timed there
+//! ([`Prepared::time`]), by the same two clocks.
 
 use core::ops::Range;
 
@@ -13,14 +13,14 @@ use fibula::net::{Key, NextHop};
 
 use super::clock::Spent;
 
-/// How keys are handed over.
+/// How keys are passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// One key a call, each call free to overlap the next.
+    /// One key a call. Calls may overlap in the processor.
     Single,
-    /// So many keys a call.
+    /// This many keys a call.
     Batch(usize),
-    /// One key a call, and no key before the answer to the one before it.
+    /// One key a call. Each key depends on the answer before it.
     Dependent,
 }
 
@@ -34,50 +34,50 @@ impl Shape {
     }
 }
 
-/// A structure with keys and answers of its own forms.
+/// A structure with its own forms of keys and answers.
 pub trait Native<K: Key>: Fib<K> {
-    /// Puts `keys` into its own form, and makes room for the answers to `room` of them, a block.
+    /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
-    /// What building it took, where it was not built for this contestant alone, or knows better than who waited for it.
+    /// Its build time, if it knows that better than the caller: because it shares its table, or because it is built
+    /// elsewhere.
     fn build_time(&self) -> Option<core::time::Duration> {
         None
     }
 
-    /// Why it answers no longer, where it stands in another program and that has failed since: figures that were taken
-    /// after that count for nothing.
+    /// Why it no longer answers, if it runs in another program and that has failed. Its figures are then discarded.
     fn failure(&self) -> Option<String> {
         None
     }
 }
 
-/// Keys in a structure's own form, and room for its answers.
+/// Keys in a structure's own form, with room for its answers.
 pub trait Prepared {
-    /// Looks up the keys of this range block by block, each as one batch or key by key; answers take the place of
-    /// those of the block before. Timed: a loop over batches that belongs to the structure's own language stands there.
+    /// Looks up the keys of this range block by block, each as one batch or key by key. The answers of a block
+    /// overwrite those of the one before. This is timed, so a loop in the structure's own language belongs here.
     fn lookup(&mut self, shape: Shape, keys: Range<usize>);
 
-    /// Looks all keys up as often, where that happens in another program, which has a clock beside it. Who has none looks
-    /// nothing up: [`lookup`](Self::lookup) is timed from here.
+    /// Looks all keys up `_passes` times in another program and returns the time taken there. The default does
+    /// nothing, and [`lookup`](Self::lookup) is timed instead.
     fn time(&mut self, _shape: Shape, _passes: usize) -> Option<Spent> {
         None
     }
 
-    /// Takes the answers of the last block, as many as it had keys, and spoils them where they were: what is left of
-    /// them must not pass for the next answers. Not timed.
+    /// Takes the answers of the last block, as many as it had keys, and overwrites them with invalid ones, so that
+    /// they cannot be mistaken for the next answers. Not timed.
     fn take(&mut self, results: &mut [Option<NextHop>]);
 }
 
-/// What came of building a contestant.
+/// A contestant once built.
 pub enum Structure<K: Key> {
     /// Timed through its [`Fib`].
     Fib(Box<dyn Fib<K>>),
-    /// Timed on its own forms.
+    /// Timed on its own forms of keys and answers.
     Native(Box<dyn Native<K>>),
 }
 
 impl<K: Key> Structure<K> {
-    /// The structure as one of ours.
+    /// The structure through the common trait.
     #[must_use]
     pub fn fib(&self) -> &dyn Fib<K> {
         match self {
@@ -86,7 +86,7 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Why it answers no longer.
+    /// Why it no longer answers, if it has failed.
     pub(super) fn failure(&self) -> Option<String> {
         match self {
             Self::Fib(_) => None,

@@ -12,134 +12,134 @@ use super::clock::Spent;
 use super::native::{Prepared, Shape, Structure};
 use super::plan::Order;
 
-/// How a structure is asked.
+/// How a structure is called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
     pub(super) shape: Shape,
     pub(super) order: Order,
-    /// The set that batches of ours are asked with. Single lookups take the one that is chosen.
+    /// The instruction set for batches of our structures. Single lookups use the one chosen for the process.
     pub(super) isa: Present,
 }
 
-/// A part of the keys, and how often to look all of it up.
+/// Some of the keys, and how often to look all of them up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load<'a, K> {
     pub(super) keys: &'a [K],
     pub(super) passes: usize,
 }
 
-/// Time that the lookups take on this many threads. All start together, each with its own part of the keys; the
-/// time is that of the last one to finish.
+/// Times the lookups on this many threads. All start together, each with its own part of the keys, and the time ends
+/// when the last one finishes.
 pub(super) fn time<K: Key>(structure: &Structure<K>, way: Way, load: Load<'_, K>, threads: usize) -> Spent {
     if threads == 1 {
-        let mut track = Track::new(structure, way, load.keys);
-        let elsewhere = track.time(load.passes);
-        return elsewhere.unwrap_or_else(|| Spent::on(|| track.run(load.passes)));
+        let mut pass = Pass::new(structure, way, load.keys);
+        let elsewhere = pass.time(load.passes);
+        return elsewhere.unwrap_or_else(|| Spent::on(|| pass.run(load.passes)));
     }
     let barrier = Barrier::new(threads);
     let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
         let barrier = &barrier;
         let work = |keys| {
             scope.spawn(move || {
-                let mut track = Track::new(structure, way, keys);
+                let mut pass = Pass::new(structure, way, keys);
                 barrier.wait();
                 let start = Instant::now();
-                track.run(load.passes);
+                pass.run(load.passes);
                 (start, Instant::now())
             })
         };
         let workers: Vec<_> = parts(load.keys, threads).map(work).collect();
         workers.into_iter().map(|worker| worker.join().expect("lookups do not panic")).collect()
     });
-    // Each thread reads the clock itself: one that only waits for them may be late to wake.
+    // Each thread reads the clock itself, because a thread that waits for the others may wake late.
     let start = spans.iter().map(|span| span.0).min();
     let end = spans.iter().map(|span| span.1).max();
     let wall = start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start);
     Spent { wall, thread: None }
 }
 
-/// One part of the keys for each thread: as equal as whole keys allow, and all keys in one of them.
+/// Divides the keys among the threads, as evenly as possible.
 fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
     (0..threads).map(move |at| &keys[keys.len() * at / threads..keys.len() * (at + 1) / threads])
 }
 
-/// A structure with the keys it is about to look up, in the form it takes, and room for its answers.
-struct Track<'a, K: Key> {
+/// A structure with its keys, in the form it takes, and room for its answers.
+struct Pass<'a, K: Key> {
     way: Way,
-    asked: Asked<'a, K>,
+    input: Input<'a, K>,
 }
 
-enum Asked<'a, K: Key> {
+enum Input<'a, K: Key> {
     Fib { fib: &'a dyn Fib<K>, keys: &'a [K], results: Vec<Option<NextHop>> },
     Network { fib: &'a dyn Fib<K>, keys: Vec<K::Bytes>, results: Vec<Option<NextHop>> },
     Native { prepared: Box<dyn Prepared + 'a>, keys: usize },
 }
 
-/// Keys whose answers are kept at once where each key is a call of its own.
+/// Keys of a block where each key is a call of its own.
 const SINGLES: usize = 256;
 
-impl<'a, K: Key> Track<'a, K> {
+impl<'a, K: Key> Pass<'a, K> {
     fn new(structure: &'a Structure<K>, way: Way, keys: &'a [K]) -> Self {
         let batch = step(way.shape).min(keys.len());
-        let asked = match (structure, way.order) {
+        let input = match (structure, way.order) {
             (Structure::Fib(fib), Order::Host) => {
-                Asked::Fib { fib: fib.as_ref(), keys, results: vec![None; batch] }
+                Input::Fib { fib: fib.as_ref(), keys, results: vec![None; batch] }
             }
             (Structure::Fib(fib), Order::Network) => {
                 let keys = keys.iter().map(|key| key.to_network()).collect();
-                Asked::Network { fib: fib.as_ref(), keys, results: vec![None; batch] }
+                Input::Network { fib: fib.as_ref(), keys, results: vec![None; batch] }
             }
             (Structure::Native(native), _) => {
-                Asked::Native { prepared: native.prepare(keys, batch), keys: keys.len() }
+                Input::Native { prepared: native.prepare(keys, batch), keys: keys.len() }
             }
         };
-        Self { way, asked }
+        Self { way, input }
     }
 
     fn run(&mut self, passes: usize) {
         let Way { shape, isa, .. } = self.way;
         for _ in 0..passes {
-            match &mut self.asked {
-                Asked::Fib { fib, keys, results } => match shape {
+            match &mut self.input {
+                Input::Fib { fib, keys, results } => match shape {
                     Shape::Single => single(*fib, black_box(keys)),
                     Shape::Batch(batch) => batches(keys, batch, results, |keys, results| {
                         fib.lookup_batch_on(isa, keys, results);
                     }),
                     Shape::Dependent => dependent(*fib, black_box(keys)),
                 },
-                Asked::Network { fib, keys, results } => {
+                Input::Network { fib, keys, results } => {
                     batches(keys, step(shape), results, |keys, results| {
                         fib.lookup_keys_on(isa, Keys::Network(keys), results);
                     });
                 }
-                Asked::Native { prepared, keys } => prepared.lookup(shape, 0..*keys),
+                Input::Native { prepared, keys } => prepared.lookup(shape, 0..*keys),
             }
         }
     }
 
-    /// [`run`](Self::run), where that happens in another program, with what it took there.
+    /// Does [`run`](Self::run) in another program, if the structure is there; the time it took.
     fn time(&mut self, passes: usize) -> Option<Spent> {
-        match &mut self.asked {
-            Asked::Native { prepared, .. } => prepared.time(self.way.shape, passes),
-            Asked::Fib { .. } | Asked::Network { .. } => None,
+        match &mut self.input {
+            Input::Native { prepared, .. } => prepared.time(self.way.shape, passes),
+            Input::Fib { .. } | Input::Network { .. } => None,
         }
     }
 
-    /// The answers of the keys from `first` on, looked up in the way they are timed.
+    /// Looks up the keys from `first` on, with the same calls as the timed run.
     fn answer(&mut self, first: usize, answers: &mut [Option<NextHop>]) {
         let Way { shape, isa, .. } = self.way;
         let range = first..first + answers.len();
-        match &mut self.asked {
-            Asked::Fib { fib, keys, .. } => match shape {
+        match &mut self.input {
+            Input::Fib { fib, keys, .. } => match shape {
                 Shape::Batch(_) => fib.lookup_batch_on(isa, &keys[range], answers),
                 Shape::Single | Shape::Dependent => {
                     keys[range].iter().zip(answers).for_each(|(&key, answer)| *answer = fib.lookup(key));
                 }
             },
-            Asked::Network { fib, keys, .. } => {
+            Input::Network { fib, keys, .. } => {
                 fib.lookup_keys_on(isa, Keys::Network(&keys[range]), answers);
             }
-            Asked::Native { prepared, .. } => {
+            Input::Native { prepared, .. } => {
                 prepared.lookup(shape, range);
                 prepared.take(answers);
             }
@@ -147,7 +147,7 @@ impl<'a, K: Key> Track<'a, K> {
     }
 }
 
-/// Keys of a block, of which there are answers at once.
+/// The number of keys whose answers are kept at once.
 fn step(shape: Shape) -> usize {
     match shape {
         Shape::Batch(batch) => batch,
@@ -161,29 +161,29 @@ fn single<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     }
 }
 
-/// Most bytes of the next batch that are prefetched: more than that at once would take the caches from what is looked up
-/// in. `rival/dpdk/shim.c` has it too.
+/// The most bytes of the next batch that are prefetched: more would evict the structure from the caches.
+/// `rival/dpdk/shim.c` has the same number.
 const PREFETCH_BYTES: usize = 4096;
 
 fn batches<T>(
     keys: &[T],
     batch: usize,
     results: &mut [Option<NextHop>],
-    ask: impl Fn(&[T], &mut [Option<NextHop>]),
+    lookup: impl Fn(&[T], &mut [Option<NextHop>]),
 ) {
     let mut done = 0;
     for batch_keys in keys.chunks(batch) {
         done += batch_keys.len();
-        // As for everybody: the first keys of the next batch are asked for before this one is looked up.
+        // The first keys of the next batch are prefetched before this one is looked up, for all contestants.
         let ahead = batch.min(PREFETCH_BYTES / size_of::<T>());
         fetch(&keys[done..keys.len().min(done + ahead)]);
         let results = &mut results[..batch_keys.len()];
-        ask(black_box(batch_keys), results);
+        lookup(black_box(batch_keys), results);
         black_box(results);
     }
 }
 
-/// Each key is combined with a number that is made of the last answer and is always 0, which neither compiler
+/// Each key is combined with a number that is computed from the last answer and is always 0, which neither compiler
 /// nor processor can know.
 fn dependent<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     let nothing = black_box(0_u32);
@@ -195,8 +195,8 @@ fn dependent<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     black_box(last);
 }
 
-/// Looks all keys up as the timed run will, on as many threads, and compares every answer. The number of wrong
-/// ones, and the time.
+/// Looks all keys up as the timed run will, on as many threads, and compares every answer. Returns the number of
+/// wrong ones, and the time.
 pub(super) fn check<K: Key>(
     structure: &Structure<K>,
     way: Way,
@@ -215,21 +215,21 @@ pub(super) fn check<K: Key>(
     (wrong, start.elapsed())
 }
 
-/// Number of keys that the structure answers otherwise than expected.
+/// The number of keys whose answer is not the expected one.
 pub(super) fn wrong<K: Key>(
     structure: &Structure<K>,
     way: Way,
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> usize {
-    let mut track = Track::new(structure, way, keys);
+    let mut pass = Pass::new(structure, way, keys);
     let mut results = vec![None; step(way.shape).min(keys.len())];
     let (step, mut wrong) = (step(way.shape), 0);
     for (block, expected) in expected.chunks(step).enumerate() {
         let results = &mut results[..expected.len()];
-        // What the block before left must not pass for an answer.
+        // An answer left from the block before must not count.
         results.fill(NextHop::new(u32::MAX));
-        track.answer(block * step, results);
+        pass.answer(block * step, results);
         wrong += results.iter().zip(expected).filter(|(found, expected)| found != expected).count();
     }
     wrong

@@ -6,32 +6,33 @@ use core::time::Duration;
 use fibula::simd::Isa;
 use serde::{Deserialize, Serialize};
 
-/// What to measure: every structure over every traffic, in every batch length, on every number of threads.
+/// What to measure: every structure with all kinds of traffic, batch lengths and numbers of threads.
 ///
-/// A plan is kept in the record beside its rows, so that what was measured can be measured again.
+/// The benchmark record keeps the plan with its rows, so that the measurement can be repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Names of the structures; all where there are none.
+    /// Names of the structures. Empty means all.
     pub algorithms: Vec<String>,
-    /// Names of the patterns; all where there are none. Recorded addresses are measured whenever they are given.
+    /// Names of the traffic patterns. Empty means all. Recorded addresses are measured whenever they are given.
     pub traffic: Vec<String>,
-    /// The instruction set that everybody is restricted to: sets within it take part. All there are where there is none.
+    /// The instruction set that all contestants are restricted to, rivals too; kernels for smaller sets take part.
+    /// None means no restriction.
     #[serde(default)]
     pub isa: Option<String>,
     /// Keys a call. 1 means one key a call by [`Fib::lookup`](fibula::fib::Fib::lookup).
     pub batches: Vec<usize>,
-    /// Forms of keys. In network order there are batches alone.
+    /// Forms of keys. Keys in network order are only looked up in batches.
     #[serde(default = "host_order")]
     pub orders: Vec<Order>,
     /// Numbers of threads, each with its own part of the keys.
     pub threads: Vec<usize>,
     /// Keys of each traffic.
     pub keys: usize,
-    /// Which keys.
+    /// Seed of the keys.
     pub seed: u64,
-    /// Timed runs of each structure in each cell.
+    /// Timed runs of each contestant in each cell.
     pub runs: usize,
-    /// Seconds to spend on timed runs in all; building, checking and warming up come on top.
+    /// Seconds to spend on all timed runs together. Building, checking and warming up come on top.
     pub seconds: f64,
 }
 
@@ -52,8 +53,8 @@ impl Default for Plan {
     }
 }
 
-/// Batches where nothing else is asked for: single lookups, a vector or two, a burst of packets, enough to keep many
-/// loads under way, and a piece of a long column.
+/// The default batches: single lookups, a vector or two, a burst of packets, enough to keep many loads in flight, and
+/// a piece of a long column.
 pub const BATCHES: [usize; 5] = [1, 16, 64, 256, 1024];
 
 fn host_order() -> Vec<Order> {
@@ -64,9 +65,9 @@ fn host_order() -> Vec<Order> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Integers of the machine.
+    /// Integers in the machine's byte order.
     Host,
-    /// Bytes as packets hold them.
+    /// Bytes as in packets.
     Network,
 }
 
@@ -81,10 +82,10 @@ impl Order {
     }
 }
 
-/// Fewest timed runs: below this a median says little.
+/// The fewest timed runs: the median of fewer says little.
 pub const RUNS_MIN: usize = 5;
 
-/// Most threads; more is a slip of the keyboard.
+/// The most threads; a larger number is a typing error.
 const THREADS_MAX: usize = 4096;
 
 impl Plan {
@@ -96,24 +97,25 @@ impl Plan {
         let wrong = |what| Err(PlanError(what));
         match self {
             _ if self.batches.is_empty() || self.batches.contains(&0) => {
-                wrong("a batch holds a key at least")
+                wrong("a batch must hold at least one key")
             }
             _ if self.threads.is_empty() || self.threads.iter().any(|n| !(1..=THREADS_MAX).contains(n)) => {
-                wrong("lookups run on 1 to 4096 threads")
+                wrong("the number of threads must be 1 to 4096")
             }
-            _ if self.orders.is_empty() => wrong("keys are in host or in network order"),
+            _ if self.orders.is_empty() => wrong("an order of the keys is needed: host or network"),
             _ if self.isa.as_ref().is_some_and(|isa| isa.parse::<Isa>().is_err()) => {
-                wrong("there is no such instruction set")
+                wrong("unknown instruction set")
             }
-            _ if self.runs < RUNS_MIN => wrong("fewer than 5 runs make no median"),
-            _ if self.keys == 0 => wrong("without keys there is nothing to look up"),
-            _ if !(0.0..1e7).contains(&self.seconds) => wrong("the time is a number of seconds from 0 on"),
+            _ if self.runs < RUNS_MIN => wrong("at least 5 runs are needed for a median"),
+            _ if self.keys == 0 => wrong("at least one key is needed"),
+            _ if !(0.0..1e7).contains(&self.seconds) => {
+                wrong("the time must be a number of seconds, 0 or more")
+            }
             _ => Ok(()),
         }
     }
 
-    /// What the plan will take for so many structures that are built and lanes that are timed: one for each kernel in
-    /// each cell.
+    /// What the plan takes for this many structures to build and lanes to time; a lane is one kernel in one cell.
     #[must_use]
     pub fn estimate(&self, structures: usize, lanes: usize, key_bytes: usize) -> Estimate {
         let timed = lanes * self.runs;
@@ -121,9 +123,9 @@ impl Plan {
         Estimate {
             steps: structures + lanes * (self.runs + 1),
             slot,
-            // The runs that warm the caches are as long at most.
+            // Warming up takes as long again at most.
             time: slot.mul_f64(timed as f64 * 2.0),
-            // The answers, ours and the oracle's, are words of 32 bits.
+            // The structure's answers and the expected ones are 32-bit words.
             key_bytes: self.keys * (key_bytes + 8),
         }
     }
@@ -142,7 +144,7 @@ pub struct Estimate {
     pub key_bytes: usize,
 }
 
-/// A cell of the plan: what all contestants do in turn.
+/// A cell of the plan, in which all contestants take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cell {
     /// Index of the traffic.
@@ -152,7 +154,7 @@ pub(super) struct Cell {
     pub(super) order: Order,
 }
 
-/// The cells of a plan, traffic by traffic. Each lookup of dependent traffic waits for the one before: it has no
+/// The cells of a plan, by kind of traffic. In dependent traffic each lookup waits for the one before, so it has no
 /// batches.
 pub(super) fn cells(plan: &Plan, dependent: &[bool]) -> Vec<Cell> {
     let mut cells = Vec::new();

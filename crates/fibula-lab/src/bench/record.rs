@@ -1,4 +1,4 @@
-//! Results that are kept: a file for each machine and table.
+//! Benchmark records: results in a file for each machine and table.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -12,35 +12,35 @@ use super::machine::{Machine, Program, slug};
 use super::plan::Plan;
 use super::row::Row;
 
-/// What was measured over one table on one machine, with all that the figures depend on.
+/// A benchmark record: the results for one table on one machine, with everything they depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// When, as the caller writes it.
+    /// The date, as the caller writes it.
     pub date: String,
     /// The table.
     pub table: TableInfo,
-    /// The name of the list that recorded traffic came from.
+    /// The name of the list of addresses that recorded traffic came from.
     pub recorded: Option<String>,
     /// The machine.
     pub machine: Machine,
     /// The program and its system.
     pub program: Program,
-    /// What was asked for.
+    /// The plan.
     pub plan: Plan,
-    /// What came out.
+    /// The results.
     pub rows: Vec<Row>,
 }
 
-/// The table that was measured over.
+/// The table of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableInfo {
-    /// Its name, also of the record's file.
+    /// Its name, which is also that of the benchmark record's file.
     pub name: String,
     /// Its size in each family that was measured.
     pub families: Vec<FamilyInfo>,
 }
 
-/// The part of a table that is of one family.
+/// The routes of one family in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FamilyInfo {
     /// `ipv4` or `ipv6`.
@@ -52,7 +52,8 @@ pub struct FamilyInfo {
 }
 
 impl Record {
-    /// What was measured just now, by this program on this machine. The sizes of the table stand in the rows.
+    /// Makes a record of rows that this program has just measured on this machine. The sizes of the table come from
+    /// the rows.
     #[must_use]
     pub fn new(date: &str, table: &str, plan: Plan, rows: Vec<Row>) -> Self {
         let mut families: Vec<FamilyInfo> = Vec::new();
@@ -73,13 +74,13 @@ impl Record {
         }
     }
 
-    /// Where it is kept within `folder`: the machine, then the table.
+    /// Its path within `folder`: a folder for the machine, a file for the table.
     #[must_use]
     pub fn path(&self, folder: &Path) -> PathBuf {
         folder.join(self.machine.slug()).join(slug(&self.table.name)).with_extension("json")
     }
 
-    /// Writes it to its [path](Self::path) in `folder`, in place of an older one.
+    /// Writes it to its [path](Self::path) in `folder`, replacing an older one.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -95,20 +96,20 @@ impl Record {
         Ok(path)
     }
 
-    /// Reads one back.
+    /// Reads a benchmark record.
     ///
     /// # Errors
-    /// When the file cannot be read or is no record.
+    /// When the file cannot be read or is not a benchmark record.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let failed = |error| RecordError { path: path.to_owned(), error };
         let text = fs::read_to_string(path).map_err(failed)?;
         serde_json::from_str(&text).map_err(|error| failed(error.into()))
     }
 
-    /// All records of a folder, by machine and table.
+    /// Reads all benchmark records of a folder, sorted by machine and table.
     ///
     /// # Errors
-    /// When the folder or a file cannot be read, or a file beside the records of a machine is none.
+    /// When the folder or a file cannot be read, or a JSON file in a machine's folder is not a benchmark record.
     pub fn read_all(folder: &Path) -> Result<Vec<Self>, RecordError> {
         let list = |folder: &Path| -> Result<BTreeSet<PathBuf>, RecordError> {
             let failed = |error| RecordError { path: folder.to_owned(), error };
@@ -124,7 +125,7 @@ impl Record {
     }
 }
 
-/// A record that could not be read or written.
+/// A benchmark record that could not be read or written.
 #[derive(Debug)]
 pub struct RecordError {
     path: PathBuf,

@@ -1,15 +1,15 @@
-//! A line of a benchmark's result.
+//! A row of a benchmark's results.
 
 use serde::{Deserialize, Serialize};
 
-/// What one structure did in one cell of the plan. The names are those scripts rely on.
+/// The results of one contestant, with one instruction set, in one cell of the plan. Scripts rely on the names.
 ///
-/// Figures are none where the structure could not be built, or failed while it was asked: `error` says why.
+/// There are no figures if the structure could not be built, or failed later; `error` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The structure.
     pub algorithm: String,
-    /// Whether it is somebody else's.
+    /// Whether it is a rival, and not part of Fibula.
     pub rival: bool,
     /// `ipv4` or `ipv6`.
     pub family: String,
@@ -29,16 +29,16 @@ pub struct Row {
     pub mlps_max: Option<f64>,
     /// All bytes that a lookup can touch.
     pub lookup_bytes: Option<usize>,
-    /// `lookup_bytes` by the number of prefixes.
+    /// `lookup_bytes` divided by the number of prefixes.
     pub bytes_per_prefix: Option<f64>,
     /// Time to build it from routes in order, median of `builds`.
     pub build_time_ms: Option<f64>,
-    /// Answers that were not the judge's, of `checked`.
+    /// Number of answers, of `checked`, that differ from the judge's.
     pub wrong: usize,
 
     /// Why there are no figures.
     pub error: Option<String>,
-    /// Bytes asked of the allocator.
+    /// Bytes requested from the allocator.
     pub allocated_bytes: Option<usize>,
     /// Bytes mapped from the system, rounded to pages.
     pub mapped_bytes: Option<usize>,
@@ -46,38 +46,41 @@ pub struct Row {
     pub routes: usize,
     /// Different next hops of the table.
     pub next_hops: usize,
-    /// `own`, `published`: made elsewhere or kept close to how it was published, or `oracle`: written to be evidently right.
+    /// `own`; `published`: made by others, or close to how others published it; or `oracle`: written to be obviously
+    /// right.
     #[serde(deserialize_with = "role")]
     pub role: String,
     /// Whether each lookup waits for the answer of the one before.
     pub dependent: bool,
-    /// Different keys that were looked up.
+    /// Number of keys that were looked up.
     pub keys: usize,
-    /// Whether those are a sample, because the structure is too slow for all.
+    /// Whether these are a sample, because the structure is too slow for all keys.
     pub sample: bool,
-    /// Answers that were compared: those of all keys, and at the ends of prefixes and beside them.
+    /// Number of answers that were compared: those of all keys, and of addresses at the ends of prefixes and next to
+    /// them.
     pub checked: usize,
     /// The structure that they were compared with.
     pub judge: String,
-    /// Timed runs, taken in turn with the other structures.
+    /// Number of timed runs.
     pub runs: usize,
-    /// Times it was built.
+    /// Number of builds.
     pub builds: usize,
-    /// Whether huge pages were asked for where the structure lies, or a part of it. Whether they were given is the
-    /// system's choice; the machine's record has its setting.
+    /// Whether huge pages were requested for the structure or a part of it. The system decides whether to give them;
+    /// its setting is kept with the machine.
     pub huge_pages: bool,
-    /// How keys are prefetched by software: the same for all.
+    /// How keys were prefetched; the same for all contestants in this process.
     pub key_prefetch: String,
-    /// The form of the keys: `host` for integers of the machine, `network` for bytes as packets hold them.
+    /// The form of the keys: `host` for integers in the machine's byte order, `network` for bytes as in packets.
     #[serde(default = "host")]
     pub order: String,
-    /// What the rates were timed by: `thread`, the time that the one thread had its core, or `wall`.
+    /// What the rates were timed by: `thread`, the processor time of the one thread, or `wall`.
     #[serde(default = "wall")]
     pub clock: String,
-    /// Million lookups a second by the wall's clock, median of the runs.
+    /// Million lookups a second by wall-clock time, median of the runs.
     #[serde(default)]
     pub mlps_wall: Option<f64>,
-    /// Of several threads: `mlps_median` by `threads` times what one thread did by the same clock; 1 is linear.
+    /// Scaling efficiency of several threads: `mlps_median` divided by `threads` times the rate of one thread by the
+    /// same clock.
     #[serde(default)]
     pub scaling: Option<f64>,
 }
@@ -97,13 +100,13 @@ fn wall() -> String {
 }
 
 impl Row {
-    /// Whether it is of a structure of this project's own, neither published elsewhere nor an oracle nor a rival.
+    /// Whether the structure is Fibula's own: not published by others, not an oracle, not a rival.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         !self.rival && self.role == "own"
     }
 
-    /// The fields in the order of the JSON form: the head of a CSV.
+    /// The names of the fields in JSON order, for the head of a CSV file.
     pub const COLUMNS: &'static [&'static str] = &[
         "algorithm",
         "rival",
@@ -140,7 +143,7 @@ impl Row {
         "scaling",
     ];
 
-    /// Slowest, median and fastest run, in million lookups a second, where it ran.
+    /// Slowest, median and fastest run, in million lookups a second; none where there are no figures.
     #[must_use]
     pub fn rates(&self) -> Option<[f64; 3]> {
         Some([self.mlps_min?, self.mlps_median?, self.mlps_max?])

@@ -16,7 +16,7 @@ use super::plan::{Cell, Estimate, Order, Plan, PlanError, cells};
 use super::row::Row;
 use crate::traffic::TrafficError;
 
-/// How far a benchmark has come.
+/// The progress of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Steps done: builds, checks and timed runs.
@@ -25,16 +25,16 @@ pub struct Progress<'a> {
     pub total: usize,
     /// The step that begins now.
     pub step: &'a str,
-    /// Time left, as far as can be told.
+    /// Estimated time left.
     pub left: Duration,
 }
 
-/// Measures `contestants` over `routes` as the plan says, with `recorded` as further traffic.
+/// Measures `contestants` with the table `routes` as the plan says, with `recorded` as further traffic.
 ///
-/// Every contestant is built once, whatever the number of its kernels, and stays; in each cell all answers are
-/// checked, then the contestants are timed in turn, so that what disturbs the machine disturbs all of them alike. The
-/// instruction set that single lookups use is [forced](simd::force) meanwhile, for the whole process. A contestant that refuses the table gives
-/// rows with an error. `progress` is called before each step.
+/// Every contestant is built once, whatever the number of its kernels, and kept. In each cell all answers are
+/// checked; then the contestants are timed in turn, so that a disturbance of the machine affects all of them alike.
+/// The instruction set of single lookups is [forced](simd::force) meanwhile, for the whole process. A contestant that
+/// refuses the table gets rows with an error. `progress` is called before each step.
 ///
 /// # Errors
 /// When the plan cannot be carried out, or the judges cannot be built.
@@ -98,24 +98,24 @@ pub fn run<K: Key>(
     Ok(rows)
 }
 
-/// Whether a contestant can be asked as a cell asks. Rivals have keys of a form of their own, and no other.
+/// Whether a contestant takes part in a cell. Rivals have their own form of keys, and no other.
 fn joins<K: Key>(contestant: &Contestant<K>, cell: &Cell) -> bool {
     (cell.order == Order::Host || !contestant.rival) && cell.threads <= contestant.bounds.threads
 }
 
-/// Which of so many kernels are timed in a cell. Single lookups of most structures know no instruction set: of those the
-/// first and the last are asked.
+/// Which of a contestant's kernels are timed in a cell. Single lookups of most structures are the same for every
+/// instruction set: only the first and the last kernel take part.
 fn takes_part(kernels: usize, cell: &Cell) -> impl Iterator<Item = usize> + use<> {
     let batch = cell.batch;
     (0..kernels).filter(move |&at| batch > 1 || at == 0 || at + 1 == kernels)
 }
 
-/// Makes the set the one that single lookups use; the machine has it, as there is a kernel of it.
+/// Sets the instruction set of single lookups. There is a kernel for it, so the machine supports it.
 fn force(isa: Isa) {
     let _ = simd::force(Some(isa));
 }
 
-/// Notes how far several threads are from linear, by the wall's clock.
+/// Computes the scaling efficiency of rows with several threads, by wall-clock time.
 fn scale(rows: &mut [Row]) {
     let one: Vec<Row> = rows.iter().filter(|row| row.threads == 1).cloned().collect();
     for row in rows.iter_mut().filter(|row| row.threads > 1) {
@@ -129,7 +129,7 @@ fn scale(rows: &mut [Row]) {
     }
 }
 
-/// Most addresses at the ends of prefixes that are checked.
+/// The most addresses at the ends of prefixes that are checked.
 const EDGES_MAX: usize = 1 << 18;
 
 fn next_hops<K: Key>(routes: &dyn Routes<K>) -> usize {
@@ -141,7 +141,7 @@ fn next_hops<K: Key>(routes: &dyn Routes<K>) -> usize {
     ids.len()
 }
 
-/// The name that outputs use for a family.
+/// The name of a family in outputs.
 #[must_use]
 pub fn family_name(family: Family) -> &'static str {
     match family {
@@ -151,7 +151,7 @@ pub fn family_name(family: Family) -> &'static str {
     }
 }
 
-/// What all cells share.
+/// Everything that all cells share.
 struct Bench<'a, K: Key> {
     plan: &'a Plan,
     routes: &'a dyn Routes<K>,
@@ -161,20 +161,20 @@ struct Bench<'a, K: Key> {
     slot: Duration,
 }
 
-/// A contestant on the track.
+/// A contestant once it is built.
 struct Racer<'a, K: Key> {
     contestant: &'a Contestant<K>,
     kernels: Vec<&'a Kernel>,
     built: Result<Built<K>, String>,
-    /// Most keys it is asked.
+    /// The most keys it is measured with.
     keys_max: usize,
-    /// Addresses at the ends of prefixes: how many were asked, and answered wrong.
+    /// Number of addresses at the ends of prefixes that were checked.
     edges: usize,
-    /// By kernel.
+    /// Number of those with a wrong answer, by kernel.
     edges_wrong: Vec<usize>,
 }
 
-/// Keys, with the answers of both judges.
+/// Keys with the answers of both judges.
 struct KeySet<'a, K> {
     traffic: &'a Traffic<K>,
     expected: [Vec<Option<NextHop>>; 2],
@@ -187,22 +187,22 @@ impl<'a, K: Key> KeySet<'a, K> {
     }
 }
 
-/// One contestant in one cell.
+/// One kernel of one racer in one cell, with its results so far.
 struct Lane<'a, K: Key> {
     structure: &'a Structure<K>,
     way: Way,
     keys: &'a [K],
     threads: usize,
-    /// Lookups a second, as last seen.
+    /// Lookups a second, as last measured.
     pace: f64,
-    /// Of each run, by the clock that counts and by the wall's.
+    /// Rates of the runs, by the clock that counts and by wall-clock time.
     mlps: Vec<f64>,
     mlps_wall: Vec<f64>,
     clock: &'static str,
     wrong: usize,
 }
 
-/// One kernel of one racer in a cell.
+/// One kernel of one racer, to make a lane of.
 struct Start<'a, K: Key> {
     racer: &'a Racer<'a, K>,
     kernel: usize,
@@ -258,7 +258,7 @@ impl<K: Key> Bench<'_, K> {
             })
             .collect();
         for run in 0..self.plan.runs {
-            // Each run begins with another one, so that nobody always follows the same.
+            // Each run begins with another one, so that no lane always follows the same one.
             for turn in 0..starts.len() {
                 let at = (run + turn) % starts.len();
                 steps.next(&step(&starts[at]));
@@ -270,7 +270,7 @@ impl<K: Key> Bench<'_, K> {
         starts.iter().zip(lanes).map(|(start, lane)| self.row(cell, set.traffic, start, lane)).collect()
     }
 
-    /// The contestant at the start: every answer checked.
+    /// Checks every answer, and makes the lane.
     fn lane<'a>(&self, cell: &Cell, set: &'a KeySet<'_, K>, start: &Start<'a, K>) -> Option<Lane<'a, K>> {
         let racer = start.racer;
         let structure = &racer.built.as_ref().ok()?.structure;
@@ -294,7 +294,7 @@ impl<K: Key> Bench<'_, K> {
             Ok(built) => built.structure.failure(),
             Err(error) => Some(error.clone()),
         };
-        // Who failed on the way has no figures, as who was never built.
+        // A contestant that failed on the way has no figures, like one that was never built.
         let built = racer.built.as_ref().ok().filter(|_| failure.is_none());
         let lane = lane.filter(|_| failure.is_none());
         let memory = built.map(|built| built.structure.fib().memory());
@@ -341,8 +341,8 @@ impl<K: Key> Bench<'_, K> {
 }
 
 impl<K: Key> Lane<'_, K> {
-    /// Run number `run`, which lasts about as long as the slot, behind an untimed one over the same keys: the contestant
-    /// before left its own lines in the caches, and whoever is measured among those looks slow.
+    /// Times run number `run`, which lasts about as long as the slot. An untimed run over the same keys comes first,
+    /// because the contestant before has filled the caches with its own memory.
     fn time(&mut self, run: usize, runs: usize, slot: Duration) {
         if self.keys.is_empty() {
             return;
@@ -362,18 +362,18 @@ impl<K: Key> Lane<'_, K> {
     }
 }
 
-/// Who does all keys in this time does them all, and does them all to warm up: parts of them would touch parts of a
-/// large structure.
+/// A structure that looks up all keys within this time does so in each run, and to warm up: some of the keys would
+/// touch only a part of a large structure.
 const PASS_MIN: Duration = Duration::from_millis(20);
 
-/// Of many passes, one in so many is made to warm up; of one, one.
+/// The untimed run makes a quarter of the passes, and at least one.
 const WARM_UP_PARTS: usize = 4;
 
-/// Fewest lookups of a run, however short its time, as far as there are keys.
+/// The fewest lookups of a run, however short its time, if there are as many keys.
 const LOOKUPS_MIN: usize = 4096;
 
-/// About `wanted` lookups: whole passes over all keys, or a part of them. The parts of all contestants begin
-/// at the same key in the same run.
+/// About `wanted` lookups: whole passes over all keys, or some of the keys. In the same run, all contestants begin at
+/// the same key.
 fn load<K>(keys: &[K], wanted: usize, run: usize, runs: usize) -> Load<'_, K> {
     if wanted >= keys.len() {
         return Load { keys, passes: wanted.div_ceil(keys.len().max(1)) };
@@ -382,7 +382,7 @@ fn load<K>(keys: &[K], wanted: usize, run: usize, runs: usize) -> Load<'_, K> {
     Load { keys: &keys[first..first + wanted], passes: 1 }
 }
 
-/// Records are read by people and compared by tools: no digits that say nothing.
+/// Rounds a figure to the digits that mean something, for readers of the record.
 fn round(number: f64, decimals: i32) -> f64 {
     let unit = 10_f64.powi(decimals);
     (number * unit).round() / unit
@@ -394,16 +394,16 @@ fn sorted(rates: &[f64]) -> Vec<f64> {
     rates
 }
 
-/// The middle one of sorted rates; of an even number the slower of the middle two: never a flattering choice.
+/// The median of sorted rates; of an even number, the slower of the two in the middle.
 fn median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
-/// Counts steps and tells how far they have come.
+/// Counts steps and reports progress.
 struct Steps<'a> {
     done: usize,
     estimate: Estimate,
-    /// Of the step that is being done.
+    /// Time from the beginning to the current step.
     spent: Duration,
     begin: Instant,
     progress: &'a mut dyn FnMut(Progress<'_>),
@@ -414,7 +414,7 @@ impl Steps<'_> {
         self.spent = self.begin.elapsed();
         let total = self.estimate.steps;
         let share = (total - self.done.min(total)) as f64 / total.max(1) as f64;
-        // The plan's time at first; as steps are done, more and more what such steps have taken.
+        // The plan's estimate at first; later, more and more what the steps have taken.
         let by_plan = self.estimate.time.as_secs_f64() * share;
         let by_clock = self.spent.as_secs_f64() * share / (1.0 - share).max(1e-9);
         let left = by_plan * share + if self.done == 0 { 0.0 } else { by_clock * (1.0 - share) };
@@ -430,23 +430,23 @@ impl Steps<'_> {
 pub enum BenchError {
     /// The plan cannot be carried out.
     Plan(PlanError),
-    /// There is no such structure for this family.
+    /// A structure that does not exist for this family.
     UnknownAlgorithm {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// There is no such pattern.
+    /// An unknown traffic pattern.
     UnknownTraffic {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// The table cannot have this traffic.
+    /// The traffic is impossible for this table.
     Traffic(TrafficError),
-    /// The structure that knows the answers could not be built.
+    /// A judge could not be built.
     Judge(BuildError),
 }
 
@@ -473,7 +473,7 @@ impl fmt::Display for BenchError {
                 write!(f, "no traffic '{name}'; there are: {}", known.join(", "))
             }
             Self::Traffic(error) => error.fmt(f),
-            Self::Judge(error) => write!(f, "nobody can judge the answers: {error}"),
+            Self::Judge(error) => write!(f, "cannot build a structure to check the answers with: {error}"),
         }
     }
 }

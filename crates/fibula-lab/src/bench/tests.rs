@@ -1,4 +1,4 @@
-//! The benchmark sees what it must see. No speed is asserted here.
+//! The benchmark checks, counts and reports. No speed is asserted here.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -39,7 +39,7 @@ fn contestant(name: &str, build: Build<u32>) -> Contestant<u32> {
     }
 }
 
-/// Right but for one thing.
+/// Right except for one fault.
 struct Faulty {
     right: Box<dyn Fib<u32>>,
     fault: Fault,
@@ -122,7 +122,7 @@ fn every_structure_in_every_cell<K: Key>() {
         assert_eq!(row.routes, 600);
         assert!((1..=20).contains(&row.next_hops));
         assert_eq!((row.family.as_str(), row.rival), (family_name(K::FAMILY), false));
-        assert_ne!(row.judge, row.algorithm, "nobody judges itself");
+        assert_ne!(row.judge, row.algorithm, "no structure judges itself");
         assert!(row.checked > row.keys && row.keys > 0);
         assert_eq!(row.dependent, row.traffic == "seq");
         assert!(!row.dependent || row.batch == 1);
@@ -138,7 +138,7 @@ fn every_structure_is_measured_in_every_cell() {
 }
 
 #[test]
-fn the_slow_oracle_is_asked_a_sample() {
+fn the_slow_oracle_looks_up_a_sample() {
     let routes = table::<u32>(60_000);
     let plan = Plan { traffic: vec!["match".into()], algorithms: vec!["linear".into()], ..plan() };
     for row in bench(&plan, &routes, &Contestant::all(Limits::default())) {
@@ -159,7 +159,7 @@ fn wrong_answers_are_counted() {
     };
     // 3,000 keys are 11 batches of 256 and a rest; addresses at the ends of 502 prefixes are 7 and a rest.
     assert_eq!(wrong(Fault::LaneTail, "match"), [7, 7 + 11]);
-    // The last address is the end of two prefixes, and once asked for itself.
+    // The last address is the end of two prefixes, and is checked once for itself.
     assert_eq!(wrong(Fault::LastAddress, "match"), [3, 3]);
     let singles = wrong(Fault::OddSingles, "match");
     assert!(singles[0] > 1_000 && singles[1] == 0, "{singles:?}");
@@ -180,7 +180,7 @@ struct OwnAnswers<'a> {
 
 impl Fib<u32> for OwnForm {
     fn lookup_key(&self, _: u32) -> Option<NextHop> {
-        panic!("asked in our form")
+        panic!("called with our form of keys")
     }
 
     fn memory(&self) -> Memory {
@@ -221,7 +221,7 @@ impl Prepared for OwnAnswers<'_> {
 }
 
 #[test]
-fn who_has_forms_of_its_own_is_timed_and_checked_on_them() {
+fn a_native_form_is_timed_and_checked() {
     let routes = table::<u32>(500);
     let rows = |fault| {
         let build: Build<u32> = Box::new(move |routes| {
@@ -241,7 +241,7 @@ fn who_has_forms_of_its_own_is_timed_and_checked_on_them() {
 }
 
 #[test]
-fn who_refuses_the_table_gives_rows_with_the_reason() {
+fn a_refused_table_gives_rows_with_the_reason() {
     let routes = table::<u32>(500);
     let refuse = contestant(
         "refuses",
@@ -263,7 +263,7 @@ fn who_refuses_the_table_gives_rows_with_the_reason() {
     assert!(bench(&plan, &routes, &memory).iter().all(|row| row.error.is_some()));
 }
 
-/// Counts how often it is built, and answers right with every set.
+/// Counts how often it is built, and answers right with every instruction set.
 fn counted(builds: Arc<AtomicUsize>) -> Contestant<u32> {
     let mut counted = contestant(
         "counted",
@@ -293,7 +293,7 @@ fn a_structure_is_built_once_and_timed_with_every_set() {
 }
 
 #[test]
-fn one_set_restricts_everybody() {
+fn one_instruction_set_restricts_all_contestants() {
     let kernels = |isa: &str| {
         let mut all = vec![counted(Arc::default())];
         for theirs in ["scalar", "sse4.2", "avx512", "amx"] {

@@ -1,4 +1,4 @@
-//! Whether a line has reached a target, and who came next.
+//! Judges whether a structure meets a target, and finds the best of its peers.
 
 use fibula::net::Key;
 use fibula::simd::Isa;
@@ -10,46 +10,46 @@ use super::super::runner::family_name;
 use super::Measured;
 use super::targets::{Bound, Figure, Peers, TARGETS, Target};
 
-/// One line of ours against one target. The names are those scripts rely on.
+/// One of our own structures against one target. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `ipv4` or `ipv6`.
     pub family: &'static str,
-    /// What is asked.
+    /// What is measured, for people.
     pub work: &'static str,
-    /// The line of ours; none where the family has none.
+    /// Our own structure; none if the family has none.
     pub algorithm: Option<String>,
-    /// Its best kernel for this, and batch, where that matters.
+    /// Its fastest instruction set for this, where it matters.
     pub isa: Option<String>,
     /// Keys a call.
     pub batch: Option<usize>,
-    /// What `measured` counts.
+    /// The unit of `measured`.
     pub unit: &'static str,
-    /// What was measured.
+    /// The measured figure.
     pub measured: Option<f64>,
-    /// What was asked for.
+    /// The target, in words.
     pub target: String,
-    /// What `measured` had to be, where that is known.
+    /// The figure that the target needs, where it is known.
     pub target_value: Option<f64>,
-    /// Whether it is.
+    /// Whether the target is met.
     pub verdict: Verdict,
-    /// How much of what is asked was reached: 1 and more where it is met.
+    /// The part of the target that was reached: 1 or more if it is met.
     pub reached: Option<f64>,
-    /// Where the project is going.
+    /// A further goal, in words.
     pub goal: Option<String>,
-    /// What `measured` would have to be.
+    /// The figure that the goal needs.
     pub goal_value: Option<f64>,
-    /// Whether it is.
+    /// Whether the goal is met.
     pub goal_verdict: Option<Verdict>,
-    /// The best of those it was held against.
+    /// The best of the structures it is compared with.
     pub peer: Option<Peer>,
     /// How many times better than the best peer.
     pub ratio: Option<f64>,
-    /// Who was not there, and what else is to be known.
+    /// Peers that were absent, and other remarks.
     pub notes: Vec<String>,
 }
 
-/// Somebody who is not ours.
+/// A structure that is compared with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Peer {
     /// The name.
@@ -58,11 +58,11 @@ pub struct Peer {
     pub isa: String,
     /// Keys a call.
     pub batch: usize,
-    /// What it did.
+    /// Its figure.
     pub measured: f64,
 }
 
-/// How it came out.
+/// Whether a target is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// Reached.
@@ -71,13 +71,13 @@ pub enum Verdict {
     /// Not reached.
     #[serde(rename = "missed")]
     Missed,
-    /// Something that it is held against was not there.
+    /// Something it has to be compared with was absent.
     #[serde(rename = "not measured")]
     NotMeasured,
 }
 
 impl Verdict {
-    /// The name that outputs use.
+    /// The name in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,22 +92,22 @@ impl Verdict {
     }
 }
 
-/// A figure of a line, or of a peer.
+/// A figure with the row it comes from.
 #[derive(Debug, Clone, Copy)]
 struct Value<'a> {
     value: f64,
     row: &'a Row,
 }
 
-/// Every target of the family, line by line.
+/// Judges every target of the family for each of our own structures.
 pub(super) fn all<K: Key>(measured: &Measured, ours: &[String]) -> Vec<Outcome> {
     let family = family_name(K::FAMILY);
-    let asked = TARGETS.iter().filter(|target| target.families.contains(K::FAMILY));
+    let targets = TARGETS.iter().filter(|target| target.families.contains(K::FAMILY));
     let mut outcomes = Vec::new();
-    for target in asked {
+    for target in targets {
         if ours.is_empty() {
-            let nobody = vec![format!("no line of ours serves {} yet", K::FAMILY)];
-            outcomes.push(Outcome { notes: nobody, ..blank(family, target) });
+            let notes = vec![format!("there is no structure of our own for {} yet", K::FAMILY)];
+            outcomes.push(Outcome { notes, ..blank(family, target) });
         }
         outcomes.extend(ours.iter().map(|name| outcome(family, target, measured, name)));
     }
@@ -174,13 +174,13 @@ fn outcome(family: &'static str, target: &Target, measured: &Measured, name: &st
     outcome
 }
 
-/// What came of holding a figure against a bound.
+/// A figure compared with a bound.
 struct Judged<'a> {
     verdict: Verdict,
-    /// What the figure had to be.
+    /// The figure that the bound needs.
     bound: Option<f64>,
     peer: Option<Value<'a>>,
-    /// Who was not there.
+    /// Peers that were absent.
     missing: Vec<String>,
 }
 
@@ -199,30 +199,31 @@ fn judge<'a>(bound: Bound, figure: Figure, own: Value<'_>, measured: &'a Measure
     let peer = value(figure, measured, &|row: &Row| peers.contain(row));
     let (missing, vital) = missing(peers, figure, measured);
     let Some(best) = peer else {
-        let nobody = "none of them has a figure".to_owned();
-        let missing = if missing.is_empty() { vec![nobody] } else { missing };
+        let none = "none of them has a figure".to_owned();
+        let missing = if missing.is_empty() { vec![none] } else { missing };
         return Judged { verdict: Verdict::NotMeasured, bound: None, peer, missing };
     };
     let bound = if less_is_better(figure) { best.value / times } else { best.value * times };
     let met = if less_is_better(figure) { own.value <= bound } else { own.value >= bound };
-    // Who misses against those that were there has missed; who does not may owe it to those that were not.
+    // A figure that misses against the peers that were measured has missed; one that does not might have missed
+    // against the absent ones.
     let verdict = if met && vital { Verdict::NotMeasured } else { Verdict::of(met) };
     Judged { verdict, bound: Some(bound), peer, missing }
 }
 
-/// Members of the peers that have no figure, in words; and whether one of them could be had.
+/// The peers without a figure, in words, and whether one of them was not measured.
 fn missing(peers: Peers, figure: Figure, measured: &Measured) -> (Vec<String>, bool) {
     let there =
         |is: fn(&Row) -> bool| value(figure, measured, &|row: &Row| peers.contain(row) && is(row)).is_some();
-    // Where lookups are restricted, some have nothing to show: that is no gap, as long as they were asked.
-    let asked = |is: fn(&Row) -> bool| measured.plain.iter().any(|row| !row.is_ours() && is(row));
-    let absent = peers.members().iter().filter(|(_, is, _)| !there(*is) && !asked(*is));
+    // Where instruction sets are restricted, some peers have no figure. They are not absent if they were measured.
+    let measured_at_all = |is: fn(&Row) -> bool| measured.plain.iter().any(|row| !row.is_ours() && is(row));
+    let absent = peers.members().iter().filter(|(_, is, _)| !there(*is) && !measured_at_all(*is));
     let notes: Vec<_> = absent.map(|(name, _, get)| format!("{name}: {get}")).collect();
     let vital = notes.iter().any(|note| note.contains("not measured"));
     (notes, vital)
 }
 
-/// The best figure of those rows; none where there are none.
+/// The best figure of these rows.
 fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
     let best_rate = |rows: &'a [Row], traffic: &str| rate(rows, is, &|row| row.traffic == traffic);
     let least = |rows: &'a [Row], of: fn(&Row) -> Option<f64>| {
@@ -257,7 +258,7 @@ fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) 
         Figure::Cores => {
             let many = |row: &&Row| row.threads > 1 && is(row);
             let rows = measured.cores.iter().filter(many);
-            // Of the kernel and batch that are fastest together, not of those that scale best.
+            // The scaling of the fastest kernel and batch, not the best scaling.
             let row =
                 rows.max_by(|a, b| a.mlps_median.unwrap_or(0.0).total_cmp(&b.mlps_median.unwrap_or(0.0)))?;
             Some(Value { value: row.scaling?, row })
@@ -266,13 +267,13 @@ fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) 
 }
 
 /// The greatest rate of one thread.
-fn rate<'a>(rows: &'a [Row], is: &dyn Fn(&Row) -> bool, asked: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
-    let rows = rows.iter().filter(|row| row.threads == 1 && is(row) && asked(row));
+fn rate<'a>(rows: &'a [Row], is: &dyn Fn(&Row) -> bool, filter: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
+    let rows = rows.iter().filter(|row| row.threads == 1 && is(row) && filter(row));
     let values = rows.filter_map(|row| Some(Value { value: row.mlps_median?, row }));
     values.max_by(|a, b| a.value.total_cmp(&b.value))
 }
 
-/// Why a line has no figure.
+/// Why a structure has no figure.
 fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     let every =
         measured.plain.iter().chain(&measured.hosts).chain(measured.small.iter().flat_map(|(.., rows)| rows));
@@ -281,7 +282,7 @@ fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
         (_, Some(error)) => error,
         (Figure::Cores, None) => "there is one core".to_owned(),
         (Figure::Exact, None) => "no route is longer than /64".to_owned(),
-        _ => "it has no figure".to_owned(),
+        _ => "there is no figure".to_owned(),
     }
 }
 
@@ -318,7 +319,7 @@ fn words(bound: Bound, figure: Figure) -> String {
     }
 }
 
-/// Three decimals are more than a measurement holds.
+/// Rounds to three decimals, more than a measurement is exact to.
 fn round(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }

@@ -1,16 +1,16 @@
-//! What is to be reached and how far it is reached: every [target](TARGETS) of a family, measured in one run and judged
-//! for each line of ours on its own.
+//! Targets and whether they are met: every [target](TARGETS) of a family is measured in one run, and judged for each
+//! of our own structures by itself.
 //!
-//! A line is judged by its own figures throughout: one that is small and one that is fast do not reach together what
-//! asks for both. What others do is taken at their best kernel and batch.
+//! A structure is judged by its own figures only: a small structure and a fast one do not together meet a target for
+//! both. Other structures are taken at their fastest kernel and batch.
 //!
-//! | table | who | for |
+//! | table | structures | for |
 //! |---|---|---|
-//! | the one that is measured | everybody | rates, bytes, builds |
-//! | the same, one thread and as many as there are cores | ours | cores |
-//! | with host routes | ours | its rate by the plain one's |
-//! | without routes beyond /64, where there are any | ours | exact keys of 128 bits |
-//! | 10, 100 and 1000 routes | everybody | small tables |
+//! | the given one | all | rates, bytes, builds |
+//! | the same, with one thread and with one for each core | own | cores |
+//! | with additional host routes | own | the rate, relative to the given table |
+//! | without routes longer than /64, if there are any | own | exact 128-bit keys |
+//! | 10, 100 and 1000 routes | all | small tables |
 
 mod judge;
 mod tables;
@@ -29,12 +29,12 @@ use super::runner::{self, BenchError, Progress};
 pub use judge::{Outcome, Peer, Verdict};
 pub use targets::{Bound, Figure, Peers, TARGETS, Target};
 
-/// What came of measuring.
+/// The judgement, and the measurements it is based on.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
-    /// One for each target and line of ours; one alone where a family has none.
+    /// An outcome for each target and own structure; one for each target if the family has no own structure.
     pub outcomes: Vec<Outcome>,
-    /// All that was measured, over all tables.
+    /// Everything that was measured, with all tables.
     pub rows: Vec<Row>,
 }
 
@@ -45,15 +45,15 @@ struct Measured {
     cores: Vec<Row>,
     hosts: Vec<Row>,
     to_64: Vec<Row>,
-    /// By number of routes: bytes of the sorted array, and rows.
+    /// Number of routes, bytes of the sorted array, and rows.
     small: Vec<(usize, usize, Vec<Row>)>,
 }
 
-/// Measures all that the targets ask for over `routes`, and judges it. Of the plan, keys, seed, runs, seconds, batches and
-/// the instruction set count. With `hosts` host routes more; oracles take no part.
+/// Measures everything that the targets need, with the table `routes`, and judges it. The plan gives keys, seed,
+/// runs, seconds, batches and instruction set; `hosts` is the number of additional host routes. Oracles take no part.
 ///
 /// # Errors
-/// As [`bench::run`](super::run), and when the plan names structures or traffic: the targets do.
+/// As [`bench::run`](super::run), and when the plan names structures or traffic: the targets decide those.
 pub fn run<K: Key>(
     plan: &Plan,
     routes: &dyn Routes<K>,
@@ -62,24 +62,27 @@ pub fn run<K: Key>(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Reach, BenchError> {
     if !plan.algorithms.is_empty() || !plan.traffic.is_empty() {
-        return Err(PlanError("the targets name who is measured, and with which keys").into());
+        return Err(PlanError(
+            "the targets decide what is measured and with which keys; give no structures or traffic",
+        )
+        .into());
     }
     let names = |ours: bool| {
-        let asked = |c: &&Contestant<K>| match c.role {
+        let takes_part = |c: &&Contestant<K>| match c.role {
             Role::Oracle { .. } => false,
             Role::Published => !ours,
-            Role::Own => true,
+            Role::Own => !ours || !c.rival,
         };
-        contestants.iter().filter(asked).map(|c| c.name.clone()).collect::<Vec<_>>()
+        contestants.iter().filter(takes_part).map(|c| c.name.clone()).collect::<Vec<_>>()
     };
-    let (everybody, ours) = (names(false), names(true));
+    let (names_of_all, ours) = (names(false), names(true));
     let mut measured = Measured::default();
     if ours.is_empty() {
         return Ok(Reach { outcomes: judge::all::<K>(&measured, &ours), rows: Vec::new() });
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // Everybody in every batch; ours beside that in those of more than one key.
-    let (all, own) = ((&everybody, plan.batches.clone()), (&ours, many(plan)));
+    // All structures with every batch; for some tables our own ones only, with batches of more than one key.
+    let (all, own) = ((&names_of_all, plan.batches.clone()), (&ours, many(plan)));
     let mut part = |share: f64,
                     (algorithms, batches): &(&Vec<String>, Vec<usize>),
                     traffic: &[&str],
@@ -118,7 +121,7 @@ pub fn run<K: Key>(
     Ok(Reach { outcomes, rows })
 }
 
-/// The batches of more than one key, where there are any.
+/// The batches of more than one key, or all if there are none.
 fn many(plan: &Plan) -> Vec<usize> {
     let batches: Vec<usize> = plan.batches.iter().copied().filter(|&batch| batch > 1).collect();
     if batches.is_empty() { plan.batches.clone() } else { batches }

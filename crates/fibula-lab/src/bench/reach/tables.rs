@@ -1,4 +1,4 @@
-//! The tables beside the one that is measured.
+//! The tables that targets need besides the given one.
 
 use core::ops::ControlFlow;
 
@@ -10,10 +10,10 @@ use crate::random::Random;
 use crate::table::{Profile, TableSpec, generate};
 use crate::traffic;
 
-/// Of so many host routes, one more route is an all but host route of IPv6, a /126 or /127.
+/// For IPv6, this many host routes come with one /126 or /127.
 const HOSTS_A_LINK: usize = 10;
 
-/// Which addresses get host routes: not those that are looked up.
+/// Seed of the addresses with host routes, which are not those that are looked up.
 const SEED: u64 = 7919;
 
 pub(super) fn all<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
@@ -25,8 +25,8 @@ pub(super) fn all<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
     all
 }
 
-/// The table with `hosts` host routes more, each at a random address below a random prefix and to a next hop of the
-/// table; of IPv6 a tenth as many /126 and /127 beside.
+/// The table with `hosts` additional host routes, each at a random address in a random prefix and with a next hop of
+/// the table. For IPv6, a tenth as many /126 and /127 are added too.
 pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result<Vec<Route<K>>, BenchError> {
     let mut all = all(routes);
     let links = if K::BITS == 128 { hosts / HOSTS_A_LINK } else { 0 };
@@ -39,13 +39,13 @@ pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result
         let prefix = Prefix::masked(key, len(at)).expect("the length fits");
         Route::new(prefix, hops[random.below(hops.len() as u64) as usize])
     }));
-    // A route of the table comes before one made here: sorting keeps their order.
+    // The sort is stable, so that of two equal prefixes the table's own route is kept.
     all.sort_by_key(|route| route.prefix);
     all.dedup_by_key(|route| route.prefix);
     Ok(all)
 }
 
-/// The routes of up to 64 bits, where there are others.
+/// The routes no longer than /64, if there are longer ones.
 pub(super) fn to_64<K: Key>(routes: &dyn Routes<K>) -> Option<Vec<Route<K>>> {
     let mut all = all(routes);
     let before = all.len();
@@ -59,8 +59,8 @@ pub(super) fn small<K: Key>(routes: usize) -> Vec<Route<K>> {
     generate::<K>(&spec, &Profile::of::<K>()).expect("a small table can always be made")
 }
 
-/// Bytes of the sorted array of ranges: first address and next hop of each, 8 for IPv4 and 20 for IPv6. Equal neighbours
-/// are one range.
+/// Bytes of the sorted array of ranges: first address and next hop of each, 8 bytes for IPv4 and 20 for IPv6.
+/// Neighbours with the same next hop are one range.
 pub(super) fn sorted_array_bytes<K: Key>(routes: &dyn Routes<K>) -> usize {
     let mut ranges = 0;
     let _ = ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |_| {

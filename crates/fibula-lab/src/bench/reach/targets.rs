@@ -1,4 +1,4 @@
-//! What is to be reached, as data: the only place where the targets stand.
+//! The targets of speed and size, as data.
 
 use fibula::fib::registry::Families;
 use fibula::simd::Isa;
@@ -6,70 +6,70 @@ use fibula::simd::Isa;
 use super::super::contestant::least_with;
 use super::super::row::Row;
 
-/// One line: a figure, what it must be, and where the project is going.
+/// A target: a figure, its bound, and a further goal.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// What is asked, for people.
+    /// What is measured, for people.
     pub work: &'static str,
-    /// The families it is asked of.
+    /// The families it applies to.
     pub families: Families,
-    /// What is measured.
+    /// The figure.
     pub figure: Figure,
-    /// What is asked for.
+    /// The bound that it must meet.
     pub reach: Bound,
-    /// What a record should be read against.
+    /// A further goal, to read benchmark records by.
     pub goal: Option<Bound>,
 }
 
-/// What is measured of one line of ours: its best, over kernels and batches that the target allows.
+/// A figure of one of our own structures: the best of the kernels and batches that the target allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// Million lookups a second.
     Rate {
         /// The keys.
         traffic: &'static str,
-        /// Keys a call; any of the plan where there is none.
+        /// Keys a call; any batch of the plan if none.
         batch: Option<usize>,
-        /// Everybody's set is this one or within it; all are allowed where there is none.
+        /// The largest instruction set allowed, for all contestants; any if none.
         within: Option<Isa>,
     },
     /// Lookup bytes a prefix.
     Bytes,
     /// Milliseconds to build from routes in order.
     Build,
-    /// The rate with host routes beside the plain table's, by the plain table's.
+    /// The rate with additional host routes, relative to the plain table's.
     Hosts {
         /// The keys.
         traffic: &'static str,
     },
-    /// Of a table of so few routes: lookup bytes by those of its sorted array.
+    /// Lookup bytes of a table of this many routes, relative to its sorted array.
     SmallBytes(usize),
-    /// The same: milliseconds to build.
+    /// Milliseconds to build a table of this many routes.
     SmallBuild(usize),
-    /// The same: million lookups a second, MATCH.
+    /// Million lookups a second in a table of this many routes, MATCH.
     SmallRate(usize),
-    /// The rate over a table with routes beyond /64, by that over the same table without them; MATCH.
+    /// The rate with a table that has routes longer than /64, relative to the same table without them; MATCH.
     Exact,
-    /// What all cores do together, by their number times what one does; MATCH.
+    /// The scaling efficiency of all cores; MATCH.
     Cores,
 }
 
 /// What a figure must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// So much.
+    /// At least this.
     AtLeast(f64),
-    /// No more.
+    /// At most this.
     AtMost(f64),
-    /// So many times as good as the best of these, measured in the same run: as many times the rate, or that part of the
-    /// time.
+    /// This many times as good as the best of these, measured in the same run: this many times the rate, or the time
+    /// divided by it.
     Times(f64, Peers),
 }
 
-/// Whom a figure is held against.
+/// The structures that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
-    /// Everybody that is not ours: published structures and rivals.
+    /// All that are not our own: published structures and rivals.
     Others,
     /// DIR24_8 of `rte_fib` in any form, Poptrie, and DXR as published: for every k, scalar.
     Ipv4,
@@ -83,18 +83,18 @@ pub enum Peers {
     RteFib6,
 }
 
-/// A member of a group of peers: its name for people, what rows are its, and how it is to be had.
+/// A member of a group of peers: its name for people, which rows are its, and how to get it measured.
 pub(super) type Member = (&'static str, fn(&Row) -> bool, &'static str);
 
 const NEEDS_DPDK: &str = "not measured: needs --rivals with feature dpdk";
 
 impl Peers {
-    /// Whether the row is of one of them.
+    /// Whether the row is that of a peer.
     pub(super) fn contain(self, row: &Row) -> bool {
         !row.is_ours() && row.role != "oracle" && self.members().iter().any(|(_, is, _)| is(row))
     }
 
-    /// Who belongs to them.
+    /// The members of the group.
     pub(super) fn members(self) -> &'static [Member] {
         const FIB: Member = ("rte_fib", |row| row.algorithm.starts_with("rte-fib-"), NEEDS_DPDK);
         const FIB6: Member = ("rte_fib6", |row| row.algorithm.starts_with("rte-fib6-"), NEEDS_DPDK);
@@ -120,7 +120,7 @@ impl Peers {
     }
 }
 
-/// `dxr-16` to `dxr-24`; names with more behind the number are variants that the paper does not have.
+/// `dxr-16` to `dxr-24`. Longer names are variants that the paper does not have.
 fn is_published_dxr(row: &Row) -> bool {
     let k = row.algorithm.strip_prefix("dxr-");
     row.isa == "scalar" && k.is_some_and(|k| !k.is_empty() && k.bytes().all(|byte| byte.is_ascii_digit()))
@@ -199,5 +199,5 @@ pub const TARGETS: &[Target] = &[
     target("all cores, scaling efficiency", Both, Figure::Cores, AtLeast(0.95), None),
 ];
 
-/// Routes of the small tables.
+/// Numbers of routes of the small tables.
 pub(super) const SMALL: [usize; 3] = [10, 100, 1000];

@@ -1,4 +1,4 @@
-//! Targets are judged as they read. No speed is asserted here.
+//! Targets mean what they say. No speed is asserted here.
 
 use fibula::fib::registry;
 use fibula::memory::Limits;
@@ -12,7 +12,7 @@ fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
     generate(&TableSpec { routes, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()
 }
 
-/// A structure that is known from elsewhere, as if it were ours.
+/// A structure of the registry as if it were our own.
 fn ours<K: Key>(name: &str, of: &str) -> Contestant<K> {
     let mut ours = Contestant::new(registry::find::<K>(of).unwrap(), Limits::default());
     (ours.name, ours.role) = (name.to_owned(), Role::Own);
@@ -39,7 +39,7 @@ fn judged<'a>(reach: &'a Reach, work: &str, line: &str) -> Vec<&'a Outcome> {
     reach.outcomes.iter().filter(is).collect()
 }
 
-fn each_line_has_each_target<K: Key>() {
+fn each_structure_has_each_target<K: Key>() {
     let mut all = contestants::<K>();
     all.extend([ours("small", "range-search"), ours("slow", "radix")]);
     let reach = reach::<K>(&all);
@@ -61,7 +61,7 @@ fn each_line_has_each_target<K: Key>() {
         assert_eq!(outcome.measured.is_none(), cannot, "{outcome:?}");
         assert!(outcome.measured.is_some() || !outcome.notes.is_empty());
     }
-    // Rivals are not here: who is not behind the others is not said to be ahead of all.
+    // There are no rivals here, so nothing can be ahead of all others.
     for outcome in judged(&reach, "SEQ", "slow") {
         assert_ne!(outcome.verdict, Verdict::Met);
         assert!(outcome.notes.iter().any(|note| note.starts_with("rivals: not measured: needs --rivals")));
@@ -77,22 +77,22 @@ fn each_line_has_each_target<K: Key>() {
 }
 
 #[test]
-fn every_line_has_every_target_of_its_family() {
-    each_line_has_each_target::<u32>();
-    each_line_has_each_target::<u128>();
+fn every_structure_has_every_target_of_its_family() {
+    each_structure_has_each_target::<u32>();
+    each_structure_has_each_target::<u128>();
 }
 
 #[test]
-fn a_family_without_a_line_of_ours_says_so() {
+fn a_family_without_a_structure_of_our_own_says_so() {
     let reach = reach::<u128>(&contestants());
     assert!(reach.rows.is_empty() && !reach.outcomes.is_empty());
     for outcome in &reach.outcomes {
         assert_eq!((outcome.verdict, outcome.algorithm.as_ref()), (Verdict::NotMeasured, None));
-        assert_eq!(outcome.notes, ["no line of ours serves IPv6 yet"]);
+        assert_eq!(outcome.notes, ["there is no structure of our own for IPv6 yet"]);
     }
 }
 
-/// A rival that is faster than anybody in name only.
+/// A structure of the registry under a rival's name.
 #[test]
 fn peers_are_found_by_their_names() {
     let mut all = contestants::<u32>();
@@ -113,7 +113,7 @@ fn peers_are_found_by_their_names() {
     assert_eq!(random.target_value.map(|value| (value / peer.measured).round()), Some(3.0));
     let build = judged(&reach, "build, times faster", "mine")[0];
     assert_eq!(build.peer.as_ref().unwrap().algorithm, "rte-fib-2b-avx512");
-    // Its set is beyond AVX2, and DPDK's others are not there.
+    // Its instruction set is larger than AVX2, and there is no other of DPDK's.
     let restricted = judged(&reach, "AVX-512 forbidden, RND", "mine")[0];
     assert_ne!(restricted.peer.as_ref().unwrap().algorithm, "rte-fib-2b-avx512");
 }
