@@ -1,4 +1,4 @@
-//! `fibula algorithms`: the registry, for people, for scripts and for the documents.
+//! `fibula algorithms`: the registry of structures.
 
 use std::io::{self, Write};
 
@@ -12,10 +12,10 @@ use crate::objects::{self, Object};
 use crate::options::{Format, OutputArgs};
 use crate::text::{Grid, bold};
 
-/// List the lookup structures that fibula knows
+/// List the lookup structures
 ///
-/// Each is a way to find the longest matching prefix, with the paper it comes from, the address families
-/// and instruction sets it has code for, and whether it follows changes of a table in place or is rebuilt.
+/// For each structure: the address families and instruction sets it supports, whether it is updated in place or rebuilt
+/// when the table changes, and the paper it comes from.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -118,7 +118,7 @@ fn entry<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Entry {
 }
 
 fn write_text(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
-    let mut grid = Grid::new(&["name", "families", "update", "isas", "what it is"]);
+    let mut grid = Grid::new(&["name", "families", "update", "instruction sets", "summary"]);
     for entry in entries {
         grid.row([
             entry.name.to_owned(),
@@ -129,10 +129,10 @@ fn write_text(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
         ]);
     }
     writeln!(out, "{}", grid.render())?;
-    writeln!(out, "\nOf the instruction sets (isas), {}.", crate::machine::here())?;
-    writeln!(out, "Lookups take the best one; --isa or FIBULA_ISA takes another.\n")?;
+    writeln!(out, "\nOf the instruction sets, {}.", crate::machine::here())?;
+    writeln!(out, "Lookups use the best one; --isa or FIBULA_ISA selects another.\n")?;
     let bold = bold();
-    writeln!(out, "{bold}Where they come from{bold:#}")?;
+    writeln!(out, "{bold}Papers{bold:#}")?;
     let mut papers = Grid::bare();
     for entry in entries {
         papers.row([entry.name.to_owned(), entry.paper.to_owned()]);

@@ -1,4 +1,4 @@
-//! What the command understands: its words, options and help texts.
+//! The command line as a whole: the commands, and the help that covers them all.
 
 use crate::algorithms::AlgorithmsArgs;
 use crate::bench::BenchArgs;
@@ -22,8 +22,8 @@ const STYLES: Styles = Styles::styled()
 /// Look up addresses in Internet routing tables, and compare the structures that do it
 ///
 /// A routing table is a list of prefixes (blocks of addresses, such as 192.0.2.0/24), each with a next hop.
-/// An address belongs to the longest prefix that contains it. fibula finds that prefix, for one address or
-/// for millions a second, in tables of any size, IPv4 and IPv6 side by side.
+/// An address belongs to the longest prefix that contains it. fibula finds that prefix, for one address or for millions
+/// a second, in tables of any size, IPv4 and IPv6 side by side.
 #[derive(Debug, Parser)]
 #[command(
     name = "fibula",
@@ -33,10 +33,11 @@ const STYLES: Styles = Styles::styled()
     disable_help_subcommand = true,
     after_help = "\
 Exit codes:
-  0  done
-  1  nothing found
+  0  success; also when the reader of the output has gone, as in '| head'
+  1  nothing found; of 'table diff': the tables differ; of 'bench' and 'tour': a wrong answer
   2  wrong use
   3  bad input, or a file that cannot be read or written
+  4  not available on this machine: an instruction set, a rival, a feature left out of this build
 
 Examples:
   fibula lookup --table routes.txt 192.0.2.1 2001:db8::1
@@ -45,18 +46,17 @@ Examples:
   fibula algorithms
 
 Environment:
-  FIBULA_ISA  the instruction set to look up with, as --isa names it; one that this machine lacks
-              is an error
-  NO_COLOR    no colours
+  FIBULA_ISA  the instruction set for lookups, as in --isa
+  NO_COLOR    if set, no colours
 
-'fibula COMMAND --help' explains a command. To see what fibula does, in under a minute: fibula tour"
+'fibula COMMAND --help' explains a command. To see what fibula does in under a minute: fibula tour"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// The tour as a program of its own, without the word `tour` in front.
+/// See what Fibula does in under a minute
 #[derive(Debug, Parser)]
 #[command(name = "tour", version, styles = STYLES, max_term_width = 100)]
 pub(crate) struct TourCli {

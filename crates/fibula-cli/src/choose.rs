@@ -1,4 +1,4 @@
-//! `fibula choose`: which structure to take for a table, and why.
+//! `fibula choose`: the best structure for a table, and why.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,50 +21,51 @@ use crate::text::{Grid, bold, bytes};
 const COLUMNS: &[&str] =
     &["family", "algorithm", "chosen", "mlps", "lookup_bytes", "isa", "batch", "routes", "why"];
 
-/// Structures that are shown beside the chosen one.
+/// Structures shown after the chosen one.
 const OTHERS: usize = 5;
 
-/// Say which structure suits a table and its use, and why
+/// Choose the best structure for a table, and say why
 ///
-/// The choice goes by rates that were measured and are part of the program: over tables of many sizes, in batches of
-/// several lengths, with every instruction set. 'fibula lookup' chooses the same way. Rates are those of the machine
-/// that was measured, and say which structure is faster here, not how fast it is; 'fibula bench' measures this machine.
+/// The choice rests on measurements that are built into the program: many tables, batch sizes and instruction sets.
+/// 'fibula lookup' chooses the same way. The rates are those of the machine that was measured: they say which structure
+/// is faster, not how fast it is here. 'fibula bench' measures this machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  a structure was chosen
-  1  the table is empty, or no structure stays within --bytes
+  1  the table is empty, or no structure fits into --bytes
   2  wrong use
   3  the table cannot be read
+  4  this machine lacks the instruction set
 
 Examples:
   fibula choose routes.txt
   fibula choose rib.gz --batch 1 --isa scalar
   fibula choose rib.gz --bytes 2000000 --json")]
 pub(crate) struct ChooseArgs {
-    /// Tables; '-' is standard input
+    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     feed: FeedArgs,
 
-    /// Keys that arrive together, 1 for single lookups
+    /// Addresses looked up in one call; 1 for single lookups
     #[arg(long, value_name = "NUMBER", default_value_t = 256)]
     batch: usize,
 
     #[command(flatten)]
     isa: IsaArgs,
 
-    /// Second-level cache of a core [default: this machine's]
+    /// Size of a core's second-level cache [default: this machine's]
     #[arg(long, value_name = "BYTES")]
     l2: Option<usize>,
 
-    /// Lookup bytes that the structure may take [default: any number]
+    /// Most memory that lookups of the structure may touch [default: no limit]
     #[arg(long, value_name = "BYTES")]
     bytes: Option<usize>,
 
-    /// The structure that is in use: it stays unless another is clearly faster
+    /// The structure in use now, which is kept unless another is clearly faster
     #[arg(long, value_name = "NAME")]
     in_use: Option<String>,
 
@@ -82,9 +83,14 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
     }
-    let table = load_feeds(&args.files, &args.feed, Messages::new(args.quiet.quiet))?;
+    let messages = Messages::new(args.quiet.quiet);
+    let table = load_feeds(&args.files, &args.feed, messages)?;
+    let is_empty = table.ribs.v4.is_empty() && table.ribs.v6.is_empty();
     let mut families = vec![family(&table.ribs.v4, args), family(&table.ribs.v6, args)];
     families.retain(|family| !family.rows.is_empty());
+    if families.is_empty() && !is_empty {
+        messages.warning("no structure fits into --bytes");
+    }
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => families.iter().try_for_each(|family| family.write(&mut out))?,
@@ -155,7 +161,8 @@ impl Family {
             chosen.algorithm,
             chosen.why.as_deref().unwrap_or("")
         )?;
-        let mut grid = Grid::new(&["algorithm", "M/s", "lookup memory", "isa", "batch"]).right(&[1, 2, 4]);
+        let mut grid = Grid::new(&["algorithm", "M lookups/s", "lookup memory", "instruction set", "batch"])
+            .right(&[1, 2, 4]);
         for row in &self.rows {
             let Row { algorithm, mlps, isa, batch, .. } = row;
             grid.row([

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use crate::failure::Failure;
 use crate::output;
 
-/// Print a script that completes fibula's words in a shell
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Print the manual page of fibula or of one of its commands
+/// Print a manual page
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +30,11 @@ Examples:
   fibula man lookup | man -l -
   fibula man --output ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// The command whose page to print; without it, fibula's own
+    /// Print the page of this command [default: fibula itself]
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub(crate) command: Option<String>,
 
-    /// Write all pages into this folder, which is made where it does not exist, and print nothing
+    /// Write all pages to this folder instead, creating it if needed
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! How a command ends other than well.
+//! Why a command fails, and its exit code.
 
 use std::io;
 use std::path::Path;
@@ -6,23 +6,28 @@ use std::process::ExitCode;
 
 use fibula_lab::bench::BenchError;
 
-/// Exit codes; the help texts list them.
+/// Exit codes; `fibula --help` lists them.
 pub(crate) mod code {
-    /// Nothing was found; of the tour, an answer was wrong.
+    /// Nothing was found; tables differ; an answer was wrong.
     pub(crate) const NOTHING_FOUND: u8 = 1;
     pub(crate) const WRONG_USE: u8 = 2;
+    /// Bad input, or a file that cannot be read or written.
     pub(crate) const BAD_INPUT: u8 = 3;
+    /// An instruction set, a rival or a feature is not available here.
+    pub(crate) const NOT_AVAILABLE: u8 = 4;
 }
 
 /// Why a command stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read the output has seen enough: not an error.
+    /// The reader of the output has gone, as in `| head`: not an error.
     ClosedPipe,
-    /// The command was asked for something that does not exist.
+    /// The arguments are wrong.
     WrongUse(String),
-    /// What was to be read cannot be used.
+    /// The input cannot be read or used, or a file cannot be written.
     BadInput(String),
+    /// Something is not available on this machine or in this build.
+    NotAvailable(String),
     /// Standard output was closed from the start.
     StdoutClosed,
     /// The output cannot be written.
@@ -30,23 +35,24 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Of a read that failed.
+    /// A read that failed.
     pub(crate) fn reading(what: &str, error: &io::Error) -> Self {
         Self::BadInput(format!("cannot read {what}: {error}"))
     }
 
-    /// Of a file that cannot be opened to be read.
+    /// An input that cannot be opened.
     pub(crate) fn opening(path: &Path, error: &io::Error) -> Self {
         Self::BadInput(format!("{}: cannot be opened: {error}", path.display()))
     }
 
-    /// What to say about it, if anything, and the exit code.
+    /// The message, if any, and the exit code.
     pub(crate) fn report(self) -> (Option<String>, ExitCode) {
         match self {
             Self::ClosedPipe => (None, ExitCode::SUCCESS),
             Self::StdoutClosed => (Some("standard output is closed".to_owned()), code::BAD_INPUT.into()),
             Self::WrongUse(message) => (Some(message), code::WRONG_USE.into()),
             Self::BadInput(message) => (Some(message), code::BAD_INPUT.into()),
+            Self::NotAvailable(message) => (Some(message), code::NOT_AVAILABLE.into()),
             Self::Output(error) => {
                 (Some(format!("cannot write the output: {error}")), code::BAD_INPUT.into())
             }
@@ -54,7 +60,7 @@ impl Failure {
     }
 }
 
-/// Of a benchmark: what its options cannot mean is told from what its table cannot do.
+/// Wrong options of a benchmark are told from tables that cannot be measured.
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         match error {
@@ -66,7 +72,7 @@ impl From<BenchError> for Failure {
     }
 }
 
-/// Of a write: a closed pipe is told from the rest.
+/// A failed write; a closed pipe is told from the rest.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::ClosedPipe } else { Self::Output(error) }

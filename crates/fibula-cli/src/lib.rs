@@ -1,7 +1,7 @@
 //! The command `fibula`: look up, compare and inspect routing tables.
 //!
-//! This crate alone prints, reads the environment and exits. A command is a module; what it understands
-//! stands in `args`, from which help, completions and manual pages are made.
+//! Only this crate prints, reads the environment and exits. Each command is a module with its own options; `args` joins
+//! them, and help, completions and manual pages are generated from it.
 
 mod algorithms;
 mod args;
@@ -36,7 +36,7 @@ use failure::{Failure, code};
 
 /// Runs the command `fibula`; `args` begin with the program's name. Errors are printed to standard error.
 ///
-/// Exit codes: 0, 1 nothing found, 2 wrong use, 3 bad input.
+/// Exit codes: 0, 1 nothing found, 2 wrong use, 3 bad input, 4 not available on this machine.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let program = args.first().map_or("fibula".into(), |name| name.to_string_lossy().into_owned());
@@ -85,13 +85,13 @@ fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
     })
 }
 
-/// The short help, which ends by naming the tour.
+/// The help without a command.
 fn help() -> Result<ExitCode, Failure> {
     Cli::command().print_help()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is wrong with the arguments; also the help and the version, which arrive as errors too.
+/// Prints what is wrong with the arguments. Help and version arrive here too.
 fn refuse(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     if !error.use_stderr() {
@@ -103,7 +103,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && error.to_string().contains("--table")
     {
-        messages::plain("\nNo table at hand? 'fibula tour' makes one up.");
+        messages::plain(
+            "\nNo table at hand? Generate one with 'fibula table synth ipv4 --output routes.txt', or run 'fibula tour'.",
+        );
     }
     code::WRONG_USE.into()
 }

@@ -1,4 +1,4 @@
-//! The table that a command works on, loaded with progress and warnings.
+//! Loads the tables of commands, with progress and warnings.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::text::{bytes, plural, thousands};
 
 const STDIN_NAME: &str = "standard input";
 
-/// Whether the table comes from standard input.
+/// Whether the path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
@@ -24,7 +24,7 @@ pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
     Limits { memory_bytes, ..Limits::default() }
 }
 
-/// Loads the table at `path`, or from standard input where that is `-`, and warns of what was left out.
+/// Loads the table at `path`, or from standard input if that is `-`, and warns of what was skipped.
 pub(crate) fn load(
     path: &Path,
     limits: Limits,
@@ -39,7 +39,7 @@ pub(crate) fn load(
     load_with(&[path.to_owned()], options, messages)
 }
 
-/// Loads what the files hold into one table, the way `feed` asks for, and warns of what was left out.
+/// Loads the files into one table, and warns of what was skipped.
 pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
     load_with(paths, feed.options(), messages)
 }
@@ -47,9 +47,7 @@ pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages)
 fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) -> Result<Table, Failure> {
     options.threads = threads();
     if paths.len() > 1 && paths.iter().any(|path| is_stdin(path)) {
-        return Err(Failure::WrongUse(
-            "standard input is one table, and cannot be one of several".to_owned(),
-        ));
+        return Err(Failure::WrongUse("standard input cannot be one of several tables".to_owned()));
     }
     let mut bar = Bar::new(paths, messages);
     let table = Loader::new(options).on_progress(|at| bar.show(at)).load(source(paths));
@@ -83,9 +81,9 @@ fn source(paths: &[PathBuf]) -> Source<'static> {
 fn no_route(report: &Report) -> Failure {
     let name = &report.name;
     Failure::BadInput(match report.content {
-        Content::Mrt => format!("{name}: no record is a route"),
+        Content::Mrt => format!("{name}: none of its MRT records is a route"),
         Content::Text => format!(
-            "{name}: no line is a route; what is read is MRT, lines of 'bgpdump -m', and lines of 'PREFIX NEXT-HOP'"
+            "{name}: not a routing table: no line is a route; fibula reads MRT, the output of 'bgpdump -m', and lines of 'PREFIX NEXT-HOP'"
         ),
     })
 }
@@ -95,7 +93,7 @@ fn nothing_read(report: &Report) -> bool {
     report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines
 }
 
-/// Counts what the peers of a file said, and warns of what could not be read.
+/// Counts what each peer of a file announced, and warns of what could not be read.
 pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> Result<Report, Failure> {
     let mut options = reading.options();
     options.threads = threads();
@@ -110,7 +108,7 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> 
     Ok(report)
 }
 
-/// Tells what a feed says, in its order, and warns of what could not be read.
+/// Calls `each` for every event of a feed in order, and warns of what could not be read.
 pub(crate) fn tell(
     path: &PathBuf,
     options: &LoadOptions,
@@ -142,7 +140,7 @@ fn failure(error: &LoadError) -> Failure {
     Failure::BadInput(error.to_string())
 }
 
-/// How far loading is.
+/// Progress of loading.
 struct Bar {
     bar: indicatif::ProgressBar,
     names: String,
@@ -154,7 +152,7 @@ impl Bar {
         let len = |path: &PathBuf| {
             std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
         };
-        // The files are read one after the other, and each has its own bar from its beginning on.
+        // Several files are read one after another, each from 0.
         let total = if let [path] = paths { len(path) } else { None };
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         Self { bar: messages.bytes(total), names: names.join(", "), counting: None }
@@ -163,7 +161,7 @@ impl Bar {
     fn show(&mut self, progress: Progress) {
         if self.counting != Some(progress.counting) {
             self.counting = Some(progress.counting);
-            let what = if progress.counting { "counting the peers' routes of" } else { "loading" };
+            let what = if progress.counting { "counting routes by peer in" } else { "loading" };
             self.bar.set_message(format!("{what} {}", self.names));
             self.bar.reset();
         }
@@ -173,12 +171,12 @@ impl Bar {
 
 fn unit(content: Content, count: u64) -> &'static str {
     match content {
-        Content::Mrt => plural(count, "record", "records"),
+        Content::Mrt => plural(count, "MRT record", "MRT records"),
         Content::Text => plural(count, "line", "lines"),
     }
 }
 
-/// Names what was recognised and left out.
+/// Warns of what was recognised and skipped.
 fn warn_of_skipped(report: &Report, messages: Messages) {
     let name = &report.name;
     let kinds = |loses_routes: bool| {
@@ -205,13 +203,16 @@ fn warn(report: &Report, messages: Messages) {
     if report.bad_lines > 0 {
         let of = match report.content {
             Content::Text => plural(report.bad_lines, "bad line was", "bad lines were"),
-            Content::Mrt => plural(report.bad_lines, "record or route was", "records or routes were"),
+            Content::Mrt => {
+                plural(report.bad_lines, "bad MRT record or route was", "bad MRT records or routes were")
+            }
         };
-        messages.warning(format_args!("{name}: {} {of} left out", thousands(report.bad_lines)));
+        messages.warning(format_args!("{name}: {} {of} skipped", thousands(report.bad_lines)));
     }
     if report.lost_bytes > 0 {
-        let bytes = plural(report.lost_bytes, "byte belongs", "bytes belong");
-        messages.warning(format_args!("{name}: {} {bytes} to no whole record", thousands(report.lost_bytes)));
+        let bytes = plural(report.lost_bytes, "byte is", "bytes are");
+        let count = thousands(report.lost_bytes);
+        messages.warning(format_args!("{name}: {count} {bytes} not part of a complete MRT record"));
     }
     let more = |count: u64, shown: usize| count > shown as u64;
     let shown = |bits: bool| {
@@ -219,28 +220,28 @@ fn warn(report: &Report, messages: Messages) {
     };
     if more(report.trailing_bits, shown(true)) {
         let count = thousands(report.trailing_bits);
-        messages.warning(format_args!("{name}: {count} prefixes have bits set behind their length"));
+        messages.warning(format_args!("{name}: {count} prefixes have host bits set, which are ignored"));
     }
     if more(report.warnings, shown(false)) {
-        messages.warning(format_args!("{name}: {} oddities in all", thousands(report.warnings)));
+        messages.warning(format_args!("{name}: {} minor faults in all", thousands(report.warnings)));
     }
     if report.repeated_changed > 0 && report.peers.is_empty() {
         let prefixes = plural(
             report.repeated_changed,
-            "prefix is repeated with another",
-            "prefixes are repeated with other",
+            "prefix is repeated with another next hop",
+            "prefixes are repeated with another next hop",
         );
         let count = thousands(report.repeated_changed);
-        messages.note(format_args!("{name}: {count} {prefixes} next hop; the last one counts"));
+        messages.note(format_args!("{name}: {count} {prefixes}; the last one is used"));
     }
     warn_of_skipped(report, messages);
     if let Some(truncation) = &report.truncated {
-        let damaged = if truncation.damage().is_some() { ", and may hold altered bytes" } else { "" };
-        messages.warning(format_args!("{truncation}; what came before is loaded{damaged}"));
+        let damaged = if truncation.damage().is_some() { ", and may contain wrong data" } else { "" };
+        messages.warning(format_args!("{truncation}; everything before that is loaded{damaged}"));
     }
 }
 
-/// Says, of several tables, how many prefixes this one has and where it differs from those before it.
+/// With several tables, says how many prefixes this one has and where it differs from those before it.
 fn compared(report: &Report, messages: Messages) {
     let name = &report.name;
     let counts = [(Family::Ipv4, report.prefixes[0]), (Family::Ipv6, report.prefixes[1])];
@@ -262,7 +263,7 @@ fn compared(report: &Report, messages: Messages) {
     }
 }
 
-/// Names the peers whose routes were taken where there was a choice.
+/// Says which peers were used, if there was a choice.
 fn chosen(report: &Report, messages: Messages) {
     if report.peers.len() < 2 {
         return;
@@ -276,13 +277,13 @@ fn chosen(report: &Report, messages: Messages) {
         match chosen(slot)[..] {
             [] => {}
             [only] => messages.note(format_args!(
-                "{}: {family} routes are those of peer {}, one of {count}: {}",
+                "{}: using the {} {family} routes of peer {}, one of {count} peers",
                 report.name,
-                only.peer,
                 thousands(routes(only, slot)),
+                only.peer,
             )),
             ref several => messages.note(format_args!(
-                "{}: {family} routes are the best of {} peers",
+                "{}: using the best {family} routes of {} peers",
                 report.name,
                 several.len()
             )),
@@ -290,25 +291,25 @@ fn chosen(report: &Report, messages: Messages) {
     }
 }
 
-/// The routes of a peer, or its announcements where the routes were not counted.
+/// The routes of a peer, or its announcements if the routes were not counted.
 fn routes(counts: &PeerCounts, slot: usize) -> u64 {
     counts.routes.unwrap_or(counts.announced)[slot]
 }
 
-/// Says on standard error what was loaded.
+/// Prints what was loaded on standard error.
 pub(crate) fn print_stats(table: &Table) {
     let memory = table.ribs.v4.memory().held_bytes() + table.ribs.v6.memory().held_bytes();
     for report in &table.reports {
         let Report { name, content, lines, bad_lines, .. } = report;
         messages::plain(format_args!(
-            "{name}: {}: {}, bad: {}",
-            unit(*content, 2),
+            "{name}: {} {}, {} bad",
             thousands(*lines),
+            unit(*content, *lines),
             thousands(*bad_lines)
         ));
     }
     messages::plain(format_args!(
-        "IPv4 routes: {}, IPv6 routes: {}, next hops: {}; {}",
+        "{} IPv4 routes, {} IPv6 routes, {} next hops; {} in memory",
         thousands(table.ribs.v4.len()),
         thousands(table.ribs.v6.len()),
         thousands(table.next_hops.len()),

@@ -1,4 +1,4 @@
-//! What is said on standard error: errors, warnings, notes and progress.
+//! Messages on standard error: errors, warnings, notes and progress.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -11,7 +11,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default();
 
-/// Standard error, or nothing with `--quiet`.
+/// Messages to standard error, or none with `--quiet`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Messages {
     quiet: bool,
@@ -22,26 +22,26 @@ impl Messages {
         Self { quiet }
     }
 
-    /// Something is wrong, and the command goes on.
+    /// A fault that does not stop the command.
     pub(crate) fn warning(self, message: impl Display) {
         if !self.quiet {
             line(WARNING, "warning", message);
         }
     }
 
-    /// Something worth knowing.
+    /// Information.
     pub(crate) fn note(self, message: impl Display) {
         if !self.quiet {
             line(NOTE, "note", message);
         }
     }
 
-    /// A bar of so many steps, with the name of the present one. Drawn on a terminal only.
+    /// A progress bar of `count` steps; only on a terminal.
     pub(crate) fn steps(self, count: u64) -> ProgressBar {
         self.bar(Some(count), "{spinner} {wide_msg} {pos}/{len} [{bar:30}]")
     }
 
-    /// A bar over bytes, or a count of them where the total is not known. Drawn on a terminal only.
+    /// A progress bar of bytes, or a counter if the total is unknown; only on a terminal.
     pub(crate) fn bytes(self, total: Option<u64>) -> ProgressBar {
         let shape = match total {
             Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
@@ -64,14 +64,14 @@ impl Messages {
     }
 }
 
-/// Says why the command failed. `--quiet` does not hush it.
+/// Prints why the command failed, even with `--quiet`.
 pub(crate) fn error(message: impl Display) {
     line(ERROR, "error", message);
 }
 
-/// Says something that was asked for.
+/// Prints what the user asked for on standard error.
 pub(crate) fn plain(message: impl Display) {
-    // Here and below: that nobody listens on standard error is no reason to stop, or to panic.
+    // Here and below: a closed standard error is no reason to stop.
     let _ = writeln!(anstream::stderr(), "{message}");
 }
 

@@ -13,8 +13,8 @@ pub(crate) const STDIN: &str = "-";
 /// A table, from one feed or from several.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// The routing table: MRT or text, plain or compressed; '-' is standard input. Repeated: several feeds become one
-    /// table, by the rule of --best
+    /// The routing table: MRT or text, plain or compressed; '-' is standard input. If repeated, the files become one
+    /// table, with the best path for each prefix
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) table: Vec<PathBuf>,
 
@@ -22,41 +22,40 @@ pub(crate) struct SourceArgs {
     pub(crate) feed: FeedArgs,
 }
 
-/// What of a feed is taken, and how.
+/// Which routes of a feed to use, and how to read it.
 // Neither MRT nor text names a VRF; a feed that does brings `--vrf NAME` here, and a field to `LoadOptions`, which is
 // non-exhaustive.
 #[derive(Debug, Args)]
 pub(crate) struct FeedArgs {
-    /// Take the routes of this peer, an address or an AS (AS64500); repeated: the best of theirs [default: of each
-    /// family, the peer with most routes]
+    /// Use the routes of this peer, an address or an AS (AS64500); if repeated, the best path of these peers [default: for
+    /// each family, the peer with the most routes]
     #[arg(long, value_name = "PEER", help_heading = FEED)]
     pub(crate) peer: Vec<PeerName>,
 
-    /// Take the best path over all peers: the shortest AS path where it is known, then the lowest peer address
+    /// Use the best path of all peers: the shortest AS path if known, then the lowest peer address
     #[arg(long, conflicts_with = "peer", help_heading = FEED)]
     pub(crate) best: bool,
 
-    /// Take the routes of this family only
+    /// Use only the routes of this family
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 
-    /// Most memory the table may take, and again each structure: bytes, or with K, M or G (powers of 1024)
+    /// Memory limit for the table, and for each structure: bytes, or with K, M or G (powers of 1024)
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = FEED)]
     pub(crate) memory_limit: Option<usize>,
 }
 
-/// How a feed is read, whatever of it is taken.
+/// How to read a feed.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
-    /// Clear bits behind the prefix length in text (10.0.0.1/8 is 10.0.0.0/8) instead of refusing the line
+    /// Accept prefixes with host bits in text files: read 10.0.0.1/8 as 10.0.0.0/8
     #[arg(long, help_heading = FEED)]
     mask: bool,
 
-    /// Stop at the first bad line or record, and where a compressed file is damaged or ends early, instead of leaving out
-    /// what cannot be read
+    /// Stop at the first error (a bad line or MRT record, a damaged or truncated file) instead of skipping it
     #[arg(long, help_heading = FEED)]
     strict: bool,
 }
@@ -70,7 +69,7 @@ impl ReadingArgs {
     }
 }
 
-const FEED: &str = "What of the table is taken";
+const FEED: &str = "Reading the table";
 
 impl FeedArgs {
     pub(crate) fn options(&self) -> LoadOptions {
@@ -105,7 +104,7 @@ impl FamilyName {
 
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
@@ -122,7 +121,7 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct QuietArgs {
-    /// No progress, no notes and no warnings on standard error; errors still appear
+    /// Print no progress, notes or warnings, only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -131,11 +130,11 @@ pub(crate) struct QuietArgs {
 pub(crate) enum Format {
     /// For people
     Text,
-    /// Comma-separated, with a header
+    /// Comma-separated values with a header
     Csv,
     /// One JSON value
     Json,
-    /// One JSON object a line
+    /// One JSON object on each line
     JsonLine,
 }
 
@@ -146,7 +145,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
         Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
         _ => (text, 0),
     };
-    let wrong = || "a number of bytes is wanted, such as 500M".to_owned();
+    let wrong = || "expected a number of bytes, such as 500M".to_owned();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());
     }

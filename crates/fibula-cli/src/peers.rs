@@ -1,4 +1,4 @@
-//! `fibula peers`: the peers of a file.
+//! `fibula peers`: the peers of a feed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -18,17 +18,17 @@ use crate::text::{Grid, thousands};
 
 /// List the peers of a file and how many routes each has
 ///
-/// A table dump or a file of updates has the routes of every peer of the collector. Any other command takes those of
-/// one: for each family the peer with most, marked with a star here. There, choose another with --peer, or the best path
-/// over all with --best.
+/// A table dump or a file of updates from a route collector holds the routes of every peer of the collector. Other
+/// commands use one peer for each family: the one with the most routes, marked with a star here. Select another with
+/// --peer, or the best path of all peers with --best.
 ///
 /// IPv4 and IPv6 are the routes that a peer has at the end of the file. For updates, its announcements and withdrawals are
 /// listed as well, with every repetition.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  there are peers
-  1  there are none: the file names no peers, or not those of --peer
+  0  at least one peer was found
+  1  no peer was found
   2  wrong use
   3  the file cannot be read
 
@@ -36,11 +36,11 @@ Examples:
   fibula peers rib.20240101.0000.bz2
   fibula peers latest-bview.gz --json")]
 pub(crate) struct PeersArgs {
-    /// The file: MRT, or text that names peers; '-' is standard input
+    /// MRT, or text with peers; '-' is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// List this peer only, an address or an AS (AS64500); repeated: these
+    /// List only this peer, an address or an AS (AS64500); may be repeated
     #[arg(long, value_name = "PEER")]
     peer: Vec<PeerName>,
 

@@ -1,4 +1,4 @@
-//! `fibula route`: single routes and prefixes, in the words of those who know iproute2.
+//! `fibula route`: single routes and prefixes, in the words of iproute2.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -34,40 +34,40 @@ enum RouteCommand {
     Get(LookupArgs),
 }
 
-/// Show the routes of prefixes, those around them and those inside them
+/// Show the routes of prefixes, and of those that contain them or lie inside them
 ///
-/// Without prefixes, all routes are shown. A prefix without a length is a single address. Each route appears once, in
-/// the order of the table.
+/// Without prefixes, shows all routes. A prefix without a length is a single address. Each route is shown once, in address
+/// order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  a route was found
-  1  none was
+  0  at least one route was found
+  1  no route was found
   2  wrong use
-  3  a line of the prefix file is no prefix, or a file cannot be read
+  3  a line of the prefix file is not a prefix, or a file cannot be read
 
 Examples:
   fibula route show --table rib.gz 193.0.0.0/21
   fibula route show --table rib.gz 193.0.0.0/8 --include-sub --format csv
   fibula route show --table rib.gz --prefix-file mine.txt --include-super --include-sub")]
 pub(crate) struct ShowArgs {
-    /// The prefixes
+    /// Prefixes to show [default: all routes]
     #[arg(value_name = "PREFIX", value_parser = prefix)]
     prefixes: Vec<IpPrefix>,
 
-    /// Read prefixes from this file too, one a line, plain or compressed; '#' begins a comment
+    /// Also show the prefixes in this file, one a line, plain or compressed; '#' starts a comment
     #[arg(long, value_name = "FILE")]
     prefix_file: Option<PathBuf>,
 
-    /// The routes of exactly these prefixes: what is done without any of the three
+    /// Show the routes of exactly these prefixes (the default)
     #[arg(long, conflicts_with_all = ["include_super", "include_sub"])]
     exact_match: bool,
 
-    /// Also the routes that contain a prefix
+    /// Also show the routes that contain a prefix
     #[arg(long)]
     include_super: bool,
 
-    /// Also the routes inside a prefix
+    /// Also show the routes inside a prefix
     #[arg(long)]
     include_sub: bool,
 

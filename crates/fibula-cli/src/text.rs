@@ -3,11 +3,10 @@
 use anstyle::Style;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// Columns beyond which lines are broken, whatever the terminal: long lines are hard to read, and a pipe has
-/// no width.
+/// Width of all tables: long lines are hard to read, and a pipe has no width of its own.
 const WIDTH: u16 = 100;
 
-/// Headings and what to look at first.
+/// Headings and what matters most.
 pub(crate) fn bold() -> Style {
     Style::new().bold()
 }
@@ -29,7 +28,7 @@ impl Grid {
         grid
     }
 
-    /// Without a head.
+    /// Without a header.
     pub(crate) fn bare() -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -43,7 +42,7 @@ impl Grid {
         self
     }
 
-    /// Numbers stand at the right.
+    /// Aligns these columns to the right, for numbers.
     pub(crate) fn right(mut self, columns: &[usize]) -> Self {
         for &column in columns {
             if let Some(column) = self.table.column_mut(column) {
@@ -97,7 +96,7 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// `one` or `many` as English wants it.
+/// The singular or the plural.
 pub(crate) fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
     if number == 1 { one } else { many }
 }

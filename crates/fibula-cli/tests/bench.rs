@@ -106,7 +106,7 @@ fn what_is_reached() {
     }
     let text = bench(&options).out;
     for part in
-        ["IPv4", "IPv6", "what", "asked", "verdict", "RND", "batch of 1, MATCH", "ahead of all others"]
+        ["IPv4", "IPv6", "target", "required", "verdict", "RND", "batch of 1, MATCH", "ahead of all others"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -118,7 +118,7 @@ fn what_is_reached() {
     let lines = ["--synth", "ipv4/400", "--reach", "--batch", "64", "--isa", "scalar"];
     let some = ["--algorithm", "chunks", "--algorithm", "lines", "--algorithm", "radix"];
     let text = bench(&[&lines[..], &some].concat()).out;
-    for part in ["all lines: ", "met by one or more", "of what is asked"] {
+    for part in ["all structures: ", "met by one or more", "share reached"] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
@@ -181,7 +181,7 @@ fn what_cannot_be_measured_is_refused() {
     for (options, code, part) in [
         (vec![], 2, "--table"),
         (vec!["--synth", "ipv5"], 2, "there are: ipv4, ipv6"),
-        (vec!["--synth", "ipv4/0"], 3, "without routes"),
+        (vec!["--synth", "ipv4/0"], 3, "the table is empty"),
         (vec!["--synth", "ipv4", "--table", "x"], 2, "cannot be used with"),
         (vec!["--table", "/nowhere"], 3, "/nowhere"),
         ([&synth[..], &["--algorithm", "dirt"]].concat(), 2, "there are: linear, binary-trie"),
@@ -236,7 +236,11 @@ fn rivals_join_or_are_named_as_absent() {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
-    for part in ["absent: bart-table, bart-fast (bart); ", "pip install pytricia", "numpy-searchsorted"] {
+    for part in [
+        "not installed: bart-table, bart-fast (bart); to get them: ",
+        "pip install pytricia",
+        "numpy-searchsorted",
+    ] {
         assert!(said.contains(part), "{part} in {said}");
     }
 }
@@ -254,8 +258,8 @@ fn measure_pytricia(folder: &Folder, module: &str, python: &str, more: &[&str]) 
 #[test]
 fn a_rival_whose_interpreter_is_absent_says_which() {
     let run = measure_pytricia(&Folder::new(), "", "/nowhere/python3", &[]);
-    assert_eq!(run.code, 2);
-    for part in ["'pytricia' is absent", "/nowhere/python3 does not start", "FIBULA_PYTHON"] {
+    assert_eq!(run.code, 4);
+    for part in ["'pytricia' is not installed", "/nowhere/python3 does not start", "FIBULA_PYTHON"] {
         assert!(run.err.contains(part), "{part} in {}", run.err);
     }
 }
@@ -286,7 +290,7 @@ class PyTricia:
     let run = measure_pytricia(&folder, module, "python3", &record);
     let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
     assert_eq!((run.code, rows.len()), (0, 1), "{}", run.err);
-    assert!(run.err.contains("IPv4 pytricia, a rival, gave wrong answers"), "{}", run.err);
+    assert!(run.err.contains("the rival IPv4 pytricia gave wrong answers"), "{}", run.err);
     assert!(rows[0]["wrong"].as_u64() > Some(1_000) && rows[0]["mlps_median"].is_number(), "{}", rows[0]);
     let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
     assert!(machine.join("synth-ipv4-300.json").is_file());
@@ -301,9 +305,9 @@ fn rivals_go_by_their_names() {
         assert_eq!(rows.len(), 1, "{}", run.err);
         assert!(rows.iter().all(|row| row["algorithm"] == "rte-fib-2b-inline" && row["rival"] == true));
     } else {
-        assert_eq!(run.code, 2);
+        assert_eq!(run.code, 4);
         assert!(
-            run.err.contains("'rte-fib-2b-inline' is absent") && run.err.contains("libdpdk-dev"),
+            run.err.contains("'rte-fib-2b-inline' is not installed") && run.err.contains("libdpdk-dev"),
             "{}",
             run.err
         );

@@ -1,4 +1,4 @@
-//! What `fibula bench` understands.
+//! The options of `fibula bench`.
 
 use std::path::PathBuf;
 
@@ -9,29 +9,39 @@ use fibula_lab::table::{PRESETS, hostile};
 use crate::machine::IsaArgs;
 use crate::options::{OutputArgs, QuietArgs};
 
-/// Measure lookup structures against each other over a table
+/// Measure and compare lookup structures on a table
 ///
-/// Builds every structure over the table, checks its answers, and times it in turn with the others: the same
-/// keys, at least five runs each, medians with the slowest and the fastest run. A speed means something only
-/// beside others of the same run.
+/// Builds every structure from the table, checks its answers, and times all of them in turn with the same addresses:
+/// at least five runs each, reported as median, slowest and fastest. Compare rates only within one run.
 ///
-/// A structure is timed once for each instruction set that it has code for and this machine has. --isa restricts
-/// everybody, rivals too, to that set and those within it: '--isa avx2' is what a machine without AVX-512 shows, '--isa
-/// scalar' what one without vectors does.
+/// A structure is timed once for each instruction set that it supports and this machine has. --isa limits all contestants,
+/// rivals included, to one set and those below it: '--isa avx2' shows a machine without AVX-512, '--isa scalar' one
+/// without vector instructions.
 ///
-/// Each timed run follows an untimed one over the same keys. One thread is timed by the time it had its core, several by
-/// the wall's clock. The keys of the next batch are prefetched, everybody's.
+/// Each timed run follows an untimed one over the same keys. One thread is timed by its own CPU time, several by wall
+/// time. The keys of the next batch are prefetched for every contestant.
 ///
-/// Exits with 0 when every answer was right, with 1 when one was wrong. Structures that refuse the table are
-/// named, with their reason. Wrong answers of rivals are counted and named, too, and leave the others' figures
-/// what they are.
+/// Structures that cannot hold the table are listed with the reason. Wrong answers of a rival are counted and reported;
+/// they do not change the exit code.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Traffic:
-  rnd    uniform over routable IPv4 space, over announced IPv6 space
-  match  a random address below a random prefix of the table
-  seq    rnd, each lookup waiting for the answer of the one before
-  ...    an unknown name lists all there are
+  rnd    random addresses of the routable IPv4 space, or of the announced IPv6 space
+  match  a random address of a random prefix of the table
+  seq    like rnd, but each lookup waits for the answer of the one before
+  ...    an unknown name lists all
+
+Exit codes:
+  0  every structure answered correctly
+  1  a structure gave a wrong answer
+  2  wrong use
+  3  the table cannot be read, or an output cannot be written
+  4  this machine lacks the instruction set, or the rival named by --algorithm is not installed
+
+Environment:
+  FIBULA_PYTHON  the Python interpreter for rivals in Python [default: python3]
+  FIBULA_GO      the Go command for rivals in Go [default: go]
+  FIBULA_RIVALS  the folder for compiled rivals [default: ~/.cache/fibula/rivals]
 
 Examples:
   fibula bench --table routes.txt.xz
@@ -45,24 +55,23 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Measure this structure only (see 'fibula algorithms'), or this rival; may be repeated [default: all]
+    /// Measure only this structure (see 'fibula algorithms') or rival; may be repeated [default: all structures]
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
 
-    /// Measure what others have made, too: rivals that are present join, those that are absent are named. The variables
-    /// FIBULA_PYTHON and FIBULA_GO name other commands than python3 and go, FIBULA_RIVALS a folder for compiled programs
+    /// Also measure rivals: the tables of other projects. Those that are not installed are listed, and how to get them
     #[arg(long)]
     pub(super) rivals: bool,
 
-    /// Measure with these keys only; may be repeated [default: all patterns]
+    /// Measure only this traffic; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     pub(super) traffic: Vec<String>,
 
-    /// Measure with the addresses of a file too, one a line, plain or compressed
+    /// Also measure with the addresses in this file, one a line, plain or compressed
     #[arg(long, value_name = "FILE")]
     pub(super) addresses: Option<PathBuf>,
 
-    /// Keys a call, 1 for one by one; may be repeated [default: 1, 16, 64, 256 and 1024]
+    /// Addresses in each call; 1 for single lookups; may be repeated [default: 1, 16, 64, 256 and 1024]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Vec<u32>,
 
@@ -70,16 +79,16 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) threads: Vec<u32>,
 
-    /// Form of the keys: integers of the machine, or bytes in network order as packets hold them, which are asked in
-    /// batches and of structures of ours only; may be repeated [default: host]
-    #[arg(long, value_enum, value_name = "FORM")]
+    /// Byte order of the keys: host integers, or network order as in packets (in batches, without rivals); may be repeated
+    /// [default: host]
+    #[arg(long, value_enum, value_name = "ORDER")]
     pub(super) order: Vec<KeyOrder>,
 
     #[command(flatten)]
     pub(super) isa: IsaArgs,
 
-    /// Measure what the project is to reach over this table, and say what is met and what is missed; with --algorithm,
-    /// as far as these structures tell
+    /// Measure the project's performance targets on this table, and say which are met; with --algorithm, only for these
+    /// structures
     #[arg(long, conflicts_with_all = ["traffic", "addresses", "threads", "order", "svg", "record"])]
     pub(super) reach: bool,
 
@@ -87,19 +96,19 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1000))]
     pub(super) runs: u32,
 
-    /// Different keys of each traffic [default: 1048576, 16384 when built without optimisation]
+    /// Number of keys in each traffic [default: 1048576, or 16384 in a debug build]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(super) keys: Option<u32>,
 
-    /// Seconds to spend on timed runs in all, shared by the structures; building and checking come on top
+    /// Total seconds for timed runs, shared by all contestants; building and checking are extra
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(super) seconds: u32,
 
-    /// Draw the rates as a bar chart; where there are several, family and traffic are added to the name
+    /// Draw the rates as a bar chart; if there are several charts, family and traffic are added to the name
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
 
-    /// Keep the result in this folder, as MACHINE/TABLE.json
+    /// Save the result in this folder as MACHINE/TABLE.json
     #[arg(long, value_name = "DIR")]
     pub(super) record: Option<PathBuf>,
 
@@ -124,8 +133,8 @@ pub(super) struct Source {
     #[arg(short, long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
-    /// Make up a table: of the Internet's shape ('ipv4', 'ipv6-2025', 'ipv4-1m'; a wrong name lists all) or one that
-    /// is hard to bear ('ipv4-host-routes'), with '/ROUTES' for another size; may be repeated
+    /// Generate a table: of the Internet's shape (ipv4, ipv6-2025, ipv4-1m) or a hard one (ipv4-host-routes); '/ROUTES'
+    /// sets its size, an unknown name lists all; may be repeated
     #[arg(long, value_name = "NAME[/ROUTES]", value_parser = parse_synth)]
     pub(super) synth: Vec<Synth>,
 }
@@ -157,7 +166,7 @@ fn parse_synth(text: &str) -> Result<Synth, String> {
         return Err(format!("there are: {}", names.join(", ")));
     }
     let family = if name.starts_with("ipv6") { Family::Ipv6 } else { Family::Ipv4 };
-    let wrong = |_| "a number of routes is wanted behind the '/'".to_owned();
+    let wrong = |_| "expected a number of routes after the '/'".to_owned();
     let routes = routes.map(|routes| routes.parse::<u32>().map_err(wrong)).transpose()?;
     Ok(Synth { name: name.to_owned(), family, routes: routes.map(|routes| routes as usize) })
 }

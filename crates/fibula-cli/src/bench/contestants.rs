@@ -42,7 +42,9 @@ impl Selection {
             match rivals.iter().find(|rival| rival.name == name) {
                 Some(Rival { get: None, .. }) => {}
                 Some(Rival { get: Some(get), .. }) => {
-                    return Err(Failure::WrongUse(format!("the rival '{name}' is absent: {get}")));
+                    return Err(Failure::NotAvailable(format!(
+                        "the rival '{name}' is not installed; to get it: {get}"
+                    )));
                 }
                 None => {
                     // Some have both families.
@@ -53,7 +55,7 @@ impl Selection {
                         }
                     });
                     return Err(Failure::WrongUse(format!(
-                        "no algorithm '{name}'; there are: {}; rivals: {}",
+                        "no structure '{name}'; there are: {}; rivals: {}",
                         ours.join(", "),
                         names.join(", ")
                     )));
@@ -77,7 +79,7 @@ impl Selection {
         }
         let mut named = Vec::new();
         for (rivals, source, get) in absent {
-            let note = format!("absent: {} ({source}); to have them, {get}", rivals.join(", "));
+            let note = format!("not installed: {} ({source}); to get them: {get}", rivals.join(", "));
             if !named.contains(&note) {
                 messages.note(&note);
                 named.push(note);

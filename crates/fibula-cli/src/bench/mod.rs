@@ -1,4 +1,4 @@
-//! `fibula bench`: lookup structures against each other, over a table of the user's or a made-up one.
+//! `fibula bench`: measures lookup structures and rivals on a table.
 
 mod args;
 mod contestants;
@@ -34,7 +34,7 @@ const KEYS: u32 = if OPTIMISED { 1 << 20 } else { 1 << 14 };
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     if !OPTIMISED {
-        messages.note("built without optimisation: the figures mean nothing; use 'cargo run --release'");
+        messages.note("this is a debug build, whose rates mean nothing; use 'cargo run --release'");
     }
     let isa = args.isa.force()?;
     if let Some(path) = &args.svg {
@@ -45,7 +45,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
     let families = u32::from(!tables.ribs.v4.is_empty()) + u32::from(!tables.ribs.v6.is_empty());
     if families == 0 {
-        return Err(Failure::BadInput(format!("{}: a table without routes gives no figures", tables.name)));
+        return Err(Failure::BadInput(format!(
+            "{}: the table is empty, there is nothing to measure",
+            tables.name
+        )));
     }
     selection.name_the_absent(&tables, messages);
     let plan = plan(args, isa, families);
@@ -64,7 +67,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     )?);
     bar.bar.finish_and_clear();
     for (name, reason) in report::refusals(&rows) {
-        messages.note(format_args!("{name} has no figures: {reason}"));
+        messages.note(format_args!("{name} was not measured: {reason}"));
     }
 
     let mut out = anstream::stdout().lock();
@@ -74,10 +77,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     for name in report::wrong_rivals(&rows) {
-        messages.warning(format_args!("{name}, a rival, gave wrong answers"));
+        messages.warning(format_args!("the rival {name} gave wrong answers"));
     }
     if rows.iter().any(|row| row.wrong > 0 && !row.rival) {
-        messages.warning("answers were wrong: nothing is recorded or drawn");
+        messages.warning("there were wrong answers; no record or chart is written");
         return Ok(code::NOTHING_FOUND.into());
     }
     if let Some(path) = &args.svg {
@@ -87,7 +90,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         let mut record = Record::new(&today(), &tables.name, plan, rows);
         record.recorded = args.addresses.as_deref().map(tables::name);
         let path = write_record(&record, folder)?;
-        messages.note(format_args!("recorded in {}", path.display()));
+        messages.note(format_args!("result saved in {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -171,7 +174,7 @@ fn draw(path: &Path, table: &str, rows: &[Row], messages: Messages) -> Result<()
             _ => path.to_owned(),
         };
         output::write_file(&path, svg.as_bytes())?;
-        messages.note(format_args!("drawn in {}", path.display()));
+        messages.note(format_args!("chart written to {}", path.display()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `fibula bench --reach`: what is to be reached, and how far it is.
+//! `fibula bench --reach`: the performance targets, and how close the structures are.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -64,10 +64,10 @@ pub(super) fn run(
     }
     out.flush()?;
     for name in report::wrong_rivals(&reach.rows) {
-        messages.warning(format_args!("{name}, a rival, gave wrong answers"));
+        messages.warning(format_args!("the rival {name} gave wrong answers"));
     }
     if reach.rows.iter().any(|row| row.wrong > 0 && !row.rival) {
-        messages.warning("answers were wrong: the figures count for nothing");
+        messages.warning("there were wrong answers; the figures mean nothing");
         return Ok(code::NOTHING_FOUND.into());
     }
     Ok(ExitCode::SUCCESS)
@@ -117,7 +117,7 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
         let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
         let (met, missed, open) = (count(Verdict::Met), count(Verdict::Missed), count(Verdict::NotMeasured));
         let title = report::title(family);
-        let name = line.unwrap_or("no line of ours yet");
+        let name = line.unwrap_or("no structure yet");
         writeln!(
             out,
             "{bold}{}, {title}, {name}: {met} met, {missed} missed, {open} not measured{bold:#}\n",
@@ -137,12 +137,12 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{dim}Each line is judged by its own figures. Others are taken at their best instruction set and batch; goals are\n\
-         where the project is going.{dim:#}"
+        "{dim}Each structure is judged by its own figures. 'Best other' is another structure at its best instruction set and\n\
+         batch. Goals lie beyond the targets.{dim:#}"
     )
 }
 
-/// What the lines of a family reach between them, where there are several.
+/// What the structures of a family reach together, if there are several.
 fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
     let mut works: Vec<&str> = outcomes.iter().map(|outcome| outcome.work).collect();
@@ -150,7 +150,7 @@ fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -
     if works.is_empty() || outcomes.len() < 2 * works.len() {
         return Ok(());
     }
-    let mut grid = Grid::new(&["what", "met by", "nearest", "of what is asked"]).right(&[3]).wide();
+    let mut grid = Grid::new(&["target", "met by", "nearest", "share reached"]).right(&[3]).wide();
     let mut met = 0;
     for work in &works {
         let of = || outcomes.iter().filter(|outcome| outcome.work == *work);
@@ -167,7 +167,7 @@ fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -
                 true if of().all(|outcome| outcome.verdict == Verdict::NotMeasured) => {
                     "not measured".to_owned()
                 }
-                true => "nobody".to_owned(),
+                true => "none".to_owned(),
                 false => by.join(", "),
             },
             nearest.and_then(|outcome| outcome.algorithm.clone()).unwrap_or_default(),
@@ -177,14 +177,14 @@ fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -
     let (bold, title) = (bold(), report::title(family));
     writeln!(
         out,
-        "{bold}{}, {title}, all lines: {met} of {} met by one or more{bold:#}\n",
+        "{bold}{}, {title}, all structures: {met} of {} met by one or more{bold:#}\n",
         tables.name,
         works.len()
     )?;
     writeln!(out, "{}\n", grid.render())
 }
 
-/// Each note once, with what it is about.
+/// Each note once, with its targets.
 fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for outcome in outcomes {
@@ -200,7 +200,7 @@ fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
 
 fn grid(outcomes: &[&Outcome]) -> Grid {
     let mut grid =
-        Grid::new(&["what", "asked", "is", "at least/most", "by", "best of the others", "verdict", "goal"])
+        Grid::new(&["target", "required", "measured", "limit", "with", "best other", "verdict", "goal"])
             .right(&[2, 3])
             .wide();
     for outcome in outcomes {

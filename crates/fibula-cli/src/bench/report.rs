@@ -24,14 +24,14 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{dim}M/s: million lookups a second, median of {} runs in turn; slowest and fastest run beside it.\n\
-         Batch 1 is one key a call; in SEQ each lookup waits for the one before. One thread is timed by its own\n\
-         clock, several by the wall's. The next batch's keys are prefetched; {}.{dim:#}",
+        "{dim}M/s: million lookups a second, the median of {} runs, with the slowest and the fastest run.\n\
+         Batch 1 is one key in each call; in SEQ each lookup waits for the one before. One thread is timed by its\n\
+         CPU time, several by wall time. The keys of the next batch are prefetched; {}.{dim:#}",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
         pages(rows),
     )?;
     if rows.iter().any(|row| row.sample) {
-        writeln!(out, "{dim}* is too slow for all keys and asked a sample.{dim:#}")?;
+        writeln!(out, "{dim}* too slow for all keys: measured with a sample of them.{dim:#}")?;
     }
     let checked: usize = rows.iter().map(|row| row.checked).sum();
     let wrong: usize = rows.iter().map(|row| row.wrong).sum();
@@ -46,7 +46,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     }
 }
 
-/// Who lies in huge pages.
+/// The contestants that use huge pages.
 fn pages(rows: &[Row]) -> String {
     let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.algorithm).collect();
     huge.dedup();
@@ -57,9 +57,8 @@ fn pages(rows: &[Row]) -> String {
 
 /// What does not depend on the traffic.
 fn structures(rows: &[&Row]) -> Grid {
-    let mut grid =
-        Grid::new(&["algorithm", "isa", "lookup memory", "bytes a prefix", "built in ms", "wrong"])
-            .right(&[2, 3, 4, 5]);
+    let mut grid = Grid::new(&["algorithm", "isa", "lookup memory", "bytes/prefix", "build (ms)", "wrong"])
+        .right(&[2, 3, 4, 5]);
     let mut seen = Vec::new();
     for row in rows {
         let id = (&row.algorithm, &row.isa);
@@ -132,7 +131,7 @@ fn number(rate: f64) -> String {
     if rate < 0.1 { format!("{rate:.4}") } else { format!("{rate:.2}") }
 }
 
-/// Who could not be built, with the reason, once a family.
+/// Contestants that could not be built, with the reason, once for each family.
 pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
     let mut refusals = Vec::new();
     for row in rows {
@@ -146,7 +145,7 @@ pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
     refusals
 }
 
-/// Rivals that gave wrong answers, once a family.
+/// Rivals that gave wrong answers, once for each family.
 pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
     let wrong = rows.iter().filter(|row| row.rival && row.wrong > 0);
     let mut names: Vec<_> = wrong.map(|row| format!("{} {}", title(&row.family), row.algorithm)).collect();

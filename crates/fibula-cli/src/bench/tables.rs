@@ -39,14 +39,14 @@ impl Tables {
     }
 }
 
-/// Makes routes up; how many.
+/// Generates routes, and returns how many.
 fn fill<K: Key>(rib: &mut Rib<K>, synth: &Synth) -> Result<usize, Failure> {
     let sized = |spec: TableSpec| TableSpec { routes: synth.routes.unwrap_or(spec.routes), ..spec };
     let hostile = synth.name.split_once('-').and_then(|(_, name)| hostile::find::<K>(name));
     let made = match (preset(&synth.name), hostile) {
         (Some(preset), _) => generate::<K>(&sized(preset.spec()), &Profile::of::<K>()),
         (None, Some(table)) => (table.generate)(&sized(table.spec)),
-        (None, None) => return Err(Failure::WrongUse(format!("no table '{}' can be made up", synth.name))),
+        (None, None) => return Err(Failure::WrongUse(format!("no table '{}' to generate", synth.name))),
     };
     let routes = made.map_err(|error| Failure::WrongUse(format!("{}: {error}", synth.name)))?;
     for &route in &routes {
@@ -75,7 +75,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Reads a file of addresses, one a line. Lines that are none are counted and left out.
+    /// Reads a file of addresses, one a line. Other lines are counted and skipped.
     pub(super) fn read(path: &Path, messages: Messages) -> Result<Self, Failure> {
         let failed = |error| Failure::reading(&path.display().to_string(), &error);
         let file = std::fs::File::open(path).map_err(failed)?;
@@ -96,10 +96,13 @@ impl Addresses {
         }
         if bad > 0 {
             let lines = thousands(bad);
-            messages.warning(format_args!("{}: {lines} lines are no address and left out", path.display()));
+            messages.warning(format_args!(
+                "{}: {lines} lines are not IP addresses and were skipped",
+                path.display()
+            ));
         }
         if addresses.v4.is_empty() && addresses.v6.is_empty() {
-            return Err(Failure::BadInput(format!("{}: no line is an address", path.display())));
+            return Err(Failure::BadInput(format!("{}: no line is an IP address", path.display())));
         }
         Ok(addresses)
     }

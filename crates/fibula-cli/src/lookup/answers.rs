@@ -19,7 +19,7 @@ const BLOCK: usize = 1024;
 /// Bytes of output beyond which it is written although more lines are at hand.
 const OUTPUT_BYTES: usize = 256 << 10;
 
-/// Lines that are no addresses and are reported one by one.
+/// Bad lines that are reported one by one.
 const REPORTED: usize = 5;
 
 /// Takes lines, writes rows. Nothing is allocated once the buffers have grown to the size of a block.
@@ -46,7 +46,7 @@ pub(super) struct Tally {
 /// Lines waiting for their answers.
 #[derive(Default)]
 struct Block {
-    /// The addresses as they were given, one behind another.
+    /// The addresses as given, one after another.
     text: Vec<u8>,
     lines: Vec<(Kind, u8)>,
     v4: Vec<u32>,
@@ -114,7 +114,7 @@ impl<'a, W: Write> Answers<'a, W> {
         self.write()
     }
 
-    /// Writes what ends the output and says how many lines were no addresses.
+    /// Writes the end of the output and reports how many lines were not addresses.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         self.answer()?;
         self.rows.end(&mut self.out);
@@ -127,7 +127,7 @@ impl<'a, W: Write> Answers<'a, W> {
         Ok(())
     }
 
-    /// Who answered, for people.
+    /// What answered how many addresses, as text.
     pub(super) fn stats(&self) -> impl Iterator<Item = String> {
         [self.finders.v4.stats(), self.finders.v6.stats()].into_iter().flatten()
     }
@@ -188,7 +188,7 @@ impl Block {
                 self.v4.push(key);
                 Kind::V4
             }
-            // A colon makes it an IPv6 address; what is none either is blamed in the terms of its family.
+            // A colon means IPv6, also in error messages.
             Err(_) if memchr::memchr(b':', text).is_some() => {
                 self.v6.push(u128::parse(text)?);
                 Kind::V6

@@ -1,5 +1,6 @@
-//! Who answers: the table itself at first, a structure made for speed when there is much to ask.
+//! Looks up addresses: in the table itself at first, in a faster structure once there are many.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use fibula::auto::{self, Workload};
@@ -28,15 +29,15 @@ pub(super) struct Finder<'a, K: Key> {
 }
 
 enum Stage<K: Key> {
-    /// The table answers, until it is worth while to build.
+    /// The table answers until building a structure pays.
     Table { forced: Option<Algorithm<K>> },
-    /// No structure could be had.
+    /// No structure could be built.
     TableForGood,
     Structure {
         name: &'static str,
         structure: WithLength<K>,
         build_time: Duration,
-        /// Why this one, where nobody named it.
+        /// Why it was chosen, if the user did not choose it.
         why: Option<String>,
     },
 }
@@ -86,7 +87,7 @@ impl<'a, K: Key> Finder<'a, K> {
         messages: Messages,
     ) -> Result<Stage<K>, Failure> {
         if let Some(algorithm) = forced {
-            return self.build_one(algorithm).map_err(|error| Failure::BadInput(error.to_string()));
+            return self.build_one(algorithm).map_err(|error| Failure::BadInput(self.reason(&error)));
         }
         let wanted = Workload { batch, l2_bytes: l2_bytes(), ..Workload::default() }.with_table(self.rib);
         let chosen = auto::choose::<K>(&wanted, None);
@@ -103,7 +104,8 @@ impl<'a, K: Key> Finder<'a, K> {
             }
         }
         if let Some(error) = refused {
-            messages.warning(format_args!("{error}; the table itself answers, which is slower"));
+            let reason = self.reason(&error);
+            messages.warning(format_args!("{reason}; using the table itself, which is slower"));
         }
         Ok(Stage::TableForGood)
     }
@@ -115,7 +117,25 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
     }
 
-    /// Who answered how many, for people; none where nothing was asked.
+    /// Why a structure could not be built, counted in next hops of the table: the structure counts each next hop once for
+    /// every prefix length it occurs with.
+    fn reason(&self, error: &BuildError) -> String {
+        let Some((_, limit, _)) = error.exceeded().filter(|(what, ..)| what.starts_with("next hops")) else {
+            return error.to_string();
+        };
+        let next_hops = self.rib.iter().map(|route| route.next_hop).collect::<HashSet<_>>().len();
+        let (name, most, count) = (error.algorithm(), thousands(limit), thousands(next_hops));
+        if next_hops as u64 > limit {
+            format!("{name}: at most {most} next hops, this table has {count}")
+        } else {
+            format!(
+                "{name}: this table's {count} next hops occur with too many prefix lengths: at most {most} combinations \
+                 fit"
+            )
+        }
+    }
+
+    /// What answered how many addresses, as text; `None` if there were none.
     pub(super) fn stats(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.answered_by_table > 0 {
@@ -123,12 +143,12 @@ impl<'a, K: Key> Finder<'a, K> {
         }
         if let Stage::Structure { name, structure, build_time, why } = &self.stage {
             parts.push(format!(
-                "{} by {name} over pairs of next hop and prefix length ({}, built in {:.0} ms)",
+                "{} by {name} ({}, built in {:.0} ms)",
                 thousands(self.answered_by_structure),
                 bytes(structure.memory().lookup_bytes),
                 build_time.as_secs_f64() * 1e3,
             ));
-            parts.extend(why.as_ref().map(|why| format!("chosen because of {why}")));
+            parts.extend(why.clone());
         }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Bytes asked for at a time. A pipe brings at most 64 KiB; a file fills it.
+/// Bytes read at a time. A pipe brings at most 64 KiB; a file fills it.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Bytes beyond which a line is not kept: no address is a tenth as long.
@@ -34,7 +34,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Reads once and calls `each` for every line that is complete with it; the number of bytes read.
-    /// At the end of the stream `each` gets what stands behind the last line feed, if anything, and the
+    /// At the end of the stream `each` gets what follows the last line feed, if anything, and the
     /// number is 0.
     pub(super) fn read<E: From<io::Error>>(
         &mut self,

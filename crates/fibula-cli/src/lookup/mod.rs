@@ -20,7 +20,7 @@ use crate::load;
 use crate::messages::{self, Messages};
 use crate::options::STDIN;
 use crate::output;
-use crate::text::thousands;
+use crate::text::{plural, thousands};
 use answers::{Answers, Tally};
 pub(crate) use args::LookupArgs;
 use finder::Finder;
@@ -34,7 +34,9 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
         known(name)?;
     }
     if args.source.table.iter().any(|path| load::is_stdin(path)) && args.addresses.is_empty() {
-        return Err(Failure::WrongUse("table and addresses cannot both come from standard input".to_owned()));
+        return Err(Failure::WrongUse(
+            "the table and the addresses cannot both come from standard input".to_owned(),
+        ));
     }
     let stdin = PathBuf::from(STDIN);
     output::refuse_inputs(args.source.table.iter().chain(args.addresses.is_empty().then_some(&stdin)))?;
@@ -73,22 +75,22 @@ fn known(name: &str) -> Result<(), Failure> {
     if names.contains(&name) {
         return Ok(());
     }
-    Err(Failure::WrongUse(format!("no algorithm '{name}'; there are: {}", names.join(", "))))
+    Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", names.join(", "))))
 }
 
 fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, messages: Messages) -> Result<(), Failure> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        messages.note("type addresses, one a line; end with Ctrl-D");
+        messages.note("type addresses, one a line, and end with Ctrl-D");
     }
-    // A header, where there is one, is there before the first answer.
+    // The header comes before the first answer.
     answers.flush()?;
     let bar = progress(&stdin, messages);
     let mut reader = LineReader::new(stdin.lock());
     loop {
         let count = reader.read(|line| answers.push(line).map_err(Stop::Failure));
         let count = count.map_err(Stop::into_failure)?;
-        // Here the input may pause: what has arrived is answered first.
+        // The input may pause here: answer what has arrived.
         answers.flush()?;
         bar.inc(count as u64);
         if count == 0 {
@@ -98,7 +100,7 @@ fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, messages: Messages)
     }
 }
 
-/// How far the input is, where neither it nor the output is on the terminal.
+/// Progress, if neither input nor output is the terminal.
 fn progress(stdin: &io::Stdin, messages: Messages) -> indicatif::ProgressBar {
     if stdin.is_terminal() || io::stdout().is_terminal() {
         return indicatif::ProgressBar::hidden();
@@ -143,8 +145,9 @@ fn stats(tally: Tally, seconds: f64, finders: impl Iterator<Item = String>) {
         messages::plain(line);
     }
     messages::plain(format_args!(
-        "lines: {}, with a route: {}, no address: {}; {seconds:.3} s, {:.2} million a second",
+        "{} {}, {} with a route, {} not an address; {seconds:.3} s, {:.2} million a second",
         thousands(lines),
+        plural(lines as u64, "address", "addresses"),
         thousands(matched),
         thousands(bad),
         lines as f64 / seconds / 1e6,

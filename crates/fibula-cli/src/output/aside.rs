@@ -22,7 +22,7 @@ fn now() -> MutexGuard<'static, Option<PathBuf>> {
 pub(super) fn remove_now() -> impl Drop {
     let mut now = now();
     if let Some(path) = now.take() {
-        // A signal ends the command: there is nobody to tell.
+        // The command ends by the signal, whether this works or not.
         let _ = std::fs::remove_file(path);
     }
     now

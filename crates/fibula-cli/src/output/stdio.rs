@@ -1,7 +1,7 @@
 //! Whether standard output was closed (`>&-`) when the command started.
 //!
 //! Before `main`, Rust opens `/dev/null` in the place of standard streams that are closed, so that no file gets their
-//! numbers; from then on a closed output looks like one that somebody wanted thrown away. The mode of the descriptor does
+//! numbers; from then on a closed output looks like `>/dev/null`. The mode of the descriptor does
 //! not tell them apart: it is read and write, but so are the null devices that Python's `subprocess.DEVNULL` and Node's
 //! `'ignore'` hand over. So the descriptor is looked at earlier, among the initialisers that the loader runs.
 

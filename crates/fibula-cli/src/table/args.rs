@@ -1,4 +1,4 @@
-//! What `fibula table` understands.
+//! The options of `fibula table`.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::options::{FeedArgs, OutputArgs, QuietArgs};
 
-/// Look into tables, turn them into other forms, compare them, make them up
+/// Describe, convert, compare and generate tables
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   fibula table stats rib.gz
   fibula table convert rib.gz --to text --output routes.txt
   fibula table diff yesterday.gz today.gz
-  fibula table synth ipv4-2024 --output made-up.txt")]
+  fibula table synth ipv4-2024 --output synthetic.txt")]
 pub(crate) struct TableArgs {
     #[command(subcommand)]
     pub(crate) command: TableCommand,
@@ -40,15 +40,24 @@ pub(crate) enum TableCommand {
     Synth(SynthArgs),
 }
 
-/// Show what a table looks like: lengths, nesting, next hops, ranges
+/// Describe a table: prefix lengths, nesting, next hops, ranges
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Output:
+  text  for each family: its figures, a bar for each prefix length, the most frequent next hops
+  csv   family,length,routes,nested
+
+Exit codes:
+  0  the table has routes
+  1  the table is empty
+  2  wrong use
+  3  the table cannot be read
+
 Examples:
   fibula table stats routes.txt
-  fibula table stats rib.gz --best --json
-  fibula table stats rib.gz --format csv       family, length, routes and nested routes a row")]
+  fibula table stats rib.gz --best --json")]
 pub(crate) struct StatsArgs {
-    /// The tables; '-' is standard input. Several become one, by the rule of --best
+    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
 
@@ -62,40 +71,47 @@ pub(crate) struct StatsArgs {
     pub(super) quiet: QuietArgs,
 }
 
-/// Turn a table into another form
+/// Convert a table to another format
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Forms:
-  text               PREFIX NEXT-HOP, which fibula reads back
+Formats:
+  text               'PREFIX NEXT-HOP' on each line, which fibula reads back
   csv                prefix,next_hop
   json               a list of {\"prefix\":..,\"next_hop\":..}
-  json-line          the same, an object a line
-  bgpdump            the lines of 'bgpdump -m', with all attributes where the file has them; of
-                     updates, what was said in its order
-  intervals          start,end,value as CSV: disjoint ranges of addresses, in order, with equal
-                     neighbours merged and what no route covers left out; for engines that
-                     can join on ranges but know no prefixes
-  intervals-parquet  the same as Parquet, with the bounds as bytes too, which compare as
-                     addresses do
+  json-line          the same, one object on each line
+  bgpdump            the lines of 'bgpdump -m', with all attributes that the file has; for updates,
+                     the messages in their order
+  intervals          start,end,value as CSV: disjoint address ranges in order, equal neighbours
+                     merged, ranges without a route left out; for engines that join on ranges
+  intervals-parquet  the same as Parquet, with the bounds also as bytes that sort like addresses
+
+An existing output file is replaced only when all of the new one has been written, and keeps its
+mode. It must not be one of the inputs.
+
+Exit codes:
+  0  the table was converted
+  2  wrong use, or the output is one of the inputs
+  3  the table cannot be read, or the output cannot be written
+  4  Parquet, in a build without it
 
 Examples:
   fibula table convert rib.gz --to text --output routes.txt
   fibula table convert updates.gz --to bgpdump --peer AS3333
   fibula table convert rib.gz --to intervals > ranges.csv")]
 pub(crate) struct ConvertArgs {
-    /// The tables; '-' is standard input. Several become one, by the rule of --best
+    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
 
-    /// The form
-    #[arg(long, value_enum, value_name = "FORM")]
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub(super) to: Form,
 
-    /// Write into this file instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
-    /// With bgpdump: what all peers said, instead of one
+    /// With --to bgpdump: include all peers, not only one
     #[arg(long, conflicts_with_all = ["peer", "best"])]
     pub(super) all_peers: bool,
 
@@ -117,10 +133,10 @@ pub(crate) enum Form {
     IntervalsParquet,
 }
 
-/// Show what one table has and another has not, and where their next hops differ
+/// Compare two tables: routes added, removed, or with another next hop
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Output, for a route of the second table alone, one of the first alone, and one that leads elsewhere:
+Output for a route that was added, one that was removed, and one with another next hop:
   text  + 192.0.2.0/24 198.51.100.1
         - 203.0.113.0/24 198.51.100.1
         ~ 10.0.0.0/8 198.51.100.1 198.51.100.2
@@ -136,11 +152,11 @@ Examples:
   fibula table diff yesterday.gz today.gz
   fibula table diff a.txt b.txt --json")]
 pub(crate) struct DiffArgs {
-    /// The first table
+    /// The old table
     #[arg(value_name = "BEFORE")]
     pub(super) before: PathBuf,
 
-    /// The second table
+    /// The new table
     #[arg(value_name = "AFTER")]
     pub(super) after: PathBuf,
 
@@ -154,7 +170,7 @@ pub(crate) struct DiffArgs {
     pub(super) quiet: QuietArgs,
 }
 
-/// Make up a table shaped like the Internet's, the same for a seed everywhere
+/// Generate a table of the Internet's size and shape; the same seed gives the same table everywhere
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,23 +178,23 @@ Examples:
   fibula table synth ipv6 --routes 500000 --seed 7 | xz > routes.txt.xz
   fibula table synth ipv4-2019 ipv6-2019 --format csv")]
 pub(crate) struct SynthArgs {
-    /// Which tables: ipv4, ipv6, or a size with a name (an unknown one lists them)
+    /// The tables to generate: ipv4, ipv6, ipv4-2024, ...; an unknown name lists all
     #[arg(value_name = "NAME", required = true)]
     pub(super) names: Vec<String>,
 
-    /// Routes of each table, instead of as many as the name says
+    /// Routes in each table [default: by name]
     #[arg(long, value_name = "NUMBER")]
     pub(super) routes: Option<usize>,
 
-    /// Next hops of each table
+    /// Next hops in each table [default: by name]
     #[arg(long, value_name = "NUMBER")]
     pub(super) next_hops: Option<u32>,
 
-    /// Which of the tables of this size and shape
+    /// Seed of the random numbers [default: by name]
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
 
-    /// Write into this file instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 

@@ -20,13 +20,13 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     }
     if args.all_peers {
         return Err(Failure::WrongUse(
-            "--all-peers is for --to bgpdump: in a table a prefix has one route; see --best".to_owned(),
+            "--all-peers needs --to bgpdump: other formats have one route for each prefix (see --best)"
+                .to_owned(),
         ));
     }
     if args.to == Form::IntervalsParquet && !cfg!(feature = "parquet") {
-        return Err(Failure::WrongUse(
-            "this fibula was built without Parquet; one with it: cargo install fibula-cli --features parquet"
-                .to_owned(),
+        return Err(Failure::NotAvailable(
+            "this build has no Parquet; to get it: cargo install fibula-cli --features parquet".to_owned(),
         ));
     }
     let output = Output::new(args.output.as_deref(), &args.files)?;
@@ -65,11 +65,11 @@ fn parquet(_: &Table, _: &mut (dyn Write + Send)) -> Result<(), Failure> {
     unreachable!("refused before the table is loaded")
 }
 
-/// What was said, line by line: nothing is kept.
+/// Writes event by event, without a table in memory.
 fn bgpdump(args: &ConvertArgs, messages: Messages) -> Result<(), Failure> {
     if args.feed.best {
         return Err(Failure::WrongUse(
-            "--best chooses among routes, and the lines of bgpdump tell what each peer said: see --peer and --all-peers"
+            "--best does not work with --to bgpdump, whose lines are those of each peer; use --peer or --all-peers"
                 .to_owned(),
         ));
     }

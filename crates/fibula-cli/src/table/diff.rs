@@ -1,4 +1,4 @@
-//! `fibula table diff`: one walk over both tables in order.
+//! `fibula table diff`: compares two tables in one walk over both.
 
 use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let Tally { added, removed, changed } = writer.end()?;
     out.flush()?;
     let [a, r, c] = [added, removed, changed].map(thousands);
-    messages.note(format_args!("{a} added, {r} removed, {c} with another next hop"));
+    messages.note(format_args!("{a} added, {r} removed, {c} changed"));
     Ok(if added + removed + changed == 0 { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
 }
 

@@ -1,4 +1,4 @@
-//! `fibula table stats`: what a table looks like.
+//! `fibula table stats`: figures of a table.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use crate::load::load_feeds;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::Format;
-use crate::text::{Grid, bold, bytes, dim, thousands};
+use crate::text::{Grid, bold, bytes, dim, plural, thousands};
 
-/// Next hops that are named.
+/// Next hops that are listed.
 const TOP: usize = 8;
 
 /// Characters of the longest bar.
@@ -31,7 +31,7 @@ struct Figures {
     family: Family,
     shape: Shape,
     memory_bytes: usize,
-    /// The most popular next hops and their routes.
+    /// The most frequent next hops and their routes.
     top: Vec<(String, usize)>,
 }
 
@@ -142,36 +142,36 @@ fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
     let percent = |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
     let nested: usize = shape.depths.iter().skip(1).sum();
     let announced = 100.0 * shape.announced;
-    let announced = if announced < 0.01 { format!("{announced:.2e}") } else { format!("{announced:.2}") };
     writeln!(out, "{bold}{family}{bold:#}")?;
     let mut facts = Grid::bare();
     for (name, value) in [
         ("routes", thousands(shape.routes)),
         ("next hops", thousands(shape.popularity.len())),
-        ("announced", format!("{announced} % of the address space")),
-        (
-            "nested",
-            format!("{}, as deep as {}", percent(nested, shape.routes), shape.depths.len().max(1) - 1),
-        ),
+        ("announced", format!("{} % of the address space", significant(announced))),
+        ("nested", nested_text(percent(nested, shape.routes), shape.depths.len().max(1) - 1)),
         (
             "same next hop",
-            format!("{} of the nested as the route around them", percent(shape.same_as_cover, nested)),
+            format!("{} of nested routes, as the route around them", percent(shape.same_as_cover, nested)),
         ),
         (
             "ranges",
-            format!("{}, {} with equal neighbours merged", thousands(shape.ranges), thousands(shape.merged)),
+            format!(
+                "{}, {} after merging equal neighbours",
+                thousands(shape.ranges),
+                thousands(shape.merged)
+            ),
         ),
-        ("memory", format!("{} as a RIB", bytes(*memory_bytes))),
+        ("memory", format!("{} in memory (RIB)", bytes(*memory_bytes))),
     ] {
         facts.row([name.to_owned(), value]);
     }
     writeln!(out, "{}\n", facts.render())?;
 
-    writeln!(out, "{bold}Lengths{bold:#} {dim}(routes, those of them inside another){dim:#}")?;
+    writeln!(out, "{bold}Prefix lengths{bold:#} {dim}(routes, nested routes){dim:#}")?;
     let longest = shape.lengths.iter().map(|line| line.0).max().unwrap_or(1);
     let mut grid = Grid::bare();
     for (length, &(routes, nested)) in shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0) {
-        // A bar for every line that has routes: the smallest is a dot.
+        // Every length with routes has a bar; the smallest is a dot.
         let bar = match routes * BAR / longest {
             0 => "·".to_owned(),
             len => "█".repeat(len),
@@ -180,10 +180,36 @@ fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
     }
     writeln!(out, "{}\n", grid.right(&[0, 1, 2]).render())?;
 
-    writeln!(out, "{bold}Next hops{bold:#} {dim}(the most popular){dim:#}")?;
+    writeln!(out, "{bold}Next hops{bold:#} {dim}(most frequent first){dim:#}")?;
     let mut grid = Grid::bare();
     for (next_hop, routes) in top {
         grid.row([next_hop.clone(), thousands(*routes), percent(*routes, shape.routes)]);
     }
     writeln!(out, "{}\n", grid.right(&[1, 2]).render())
+}
+
+fn nested_text(share: String, levels: usize) -> String {
+    format!("{share} of routes, up to {levels} {} deep", plural(levels as u64, "level", "levels"))
+}
+
+/// A percentage with two decimals, or with one significant digit if it is smaller than that.
+fn significant(percent: f64) -> String {
+    let decimals = if percent > 0.0 && percent < 0.01 { -percent.log10().floor() as usize } else { 2 };
+    format!("{percent:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_are_not_zero() {
+        let shares = [0.0, 12.345, 0.0123, 0.00218, 0.000_021_8, 7.1e-30];
+        let texts = shares.map(significant);
+        assert_eq!(texts[..4], ["0.00", "12.35", "0.01", "0.002"]);
+        assert_eq!(texts[4], "0.00002");
+        assert!(texts[5].ends_with("0007"));
+        assert_eq!(nested_text("71.3 %".to_owned(), 4), "71.3 % of routes, up to 4 levels deep");
+        assert_eq!(nested_text("1.0 %".to_owned(), 1), "1.0 % of routes, up to 1 level deep");
+    }
 }

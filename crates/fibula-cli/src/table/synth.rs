@@ -1,4 +1,4 @@
-//! `fibula table synth`: made-up tables.
+//! `fibula table synth`: generated tables.
 
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, NextHop, Route};
@@ -15,7 +15,7 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     for name in &args.names {
         presets.push(preset(name).ok_or_else(|| {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            Failure::WrongUse(format!("no table '{name}' can be made up; there are: {}", names.join(", ")))
+            Failure::WrongUse(format!("no table '{name}' to generate; there are: {}", names.join(", ")))
         })?);
     }
     // IPv4 comes first in every table.
@@ -43,7 +43,7 @@ fn write<K: Key>(args: &SynthArgs, preset: &Preset, rows: &mut Rows<'_>) -> Resu
     };
     let refuse = |error: &dyn std::fmt::Display| Failure::WrongUse(format!("{}: {error}", preset.name));
     let routes: Vec<Route<K>> = generate(&spec, &Profile::of::<K>()).map_err(|error| refuse(&error))?;
-    // The made-up next hops are numbers that stand for themselves.
+    // Generated next hops are plain numbers.
     let mut labels = NextHops::new(Limits::default());
     for id in routes.iter().map(|route| route.next_hop.id()).max().into_iter().flat_map(|last| 1..=last) {
         let next_hop = labels.intern(Label::Number(id)).map_err(|error| refuse(&error))?;

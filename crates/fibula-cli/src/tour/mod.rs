@@ -1,4 +1,4 @@
-//! `fibula tour`: what fibula does, in under a minute, with nothing to prepare.
+//! `fibula tour`: what Fibula does in under a minute.
 
 mod args;
 mod examples;
@@ -29,19 +29,19 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     let format = args.output.format();
     let mut out = anstream::stdout().lock();
     if !OPTIMISED {
-        messages.note("built without optimisation: small tables, slow figures; use 'cargo run --release'");
+        messages.note("this is a debug build with small tables and slow lookups; use 'cargo run --release'");
     }
 
     let routes = args.routes.unwrap_or(ROUTES) as usize;
     let bar = messages.steps(2 + measure::count() as u64);
-    bar.set_message("making up a table");
+    bar.set_message("generating a table");
     let v4 = SynthTable::<u32>::new(TableSpec { routes, ..TableSpec::ipv4() })?;
     bar.inc(1);
     let v6 = SynthTable::<u128>::new(TableSpec { routes: routes.div_ceil(4), ..TableSpec::ipv6() })?;
     bar.inc(1);
     let examples = examples::choose(&v4, &v6);
     if format == Format::Text {
-        // What is known is shown at once, above the bar.
+        // The first sections appear at once, above the progress bar.
         bar.suspend(|| {
             report::introduction(&mut out, &v4, &v6)?;
             report::lookups(&mut out, &examples)?;

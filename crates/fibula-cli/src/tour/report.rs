@@ -20,10 +20,10 @@ pub(super) fn introduction(
     heading(out, "The table")?;
     writeln!(
         out,
-        "A routing table lists prefixes, blocks of addresses, and where each leads: its next hop. This one\n\
-         is made up, with the size and the shape of the Internet's.\n"
+        "A routing table lists prefixes (blocks of addresses) and the next hop of each. This one is\n\
+         generated, with the size and shape of the Internet's.\n"
     )?;
-    let mut grid = Grid::new(&["family", "prefixes", "next hops", "filled in", "memory", "bytes a prefix"])
+    let mut grid = Grid::new(&["family", "prefixes", "next hops", "load time", "memory", "bytes/prefix"])
         .right(&[1, 2, 3, 4, 5]);
     table_row(&mut grid, v4);
     table_row(&mut grid, v6);
@@ -47,13 +47,13 @@ pub(super) fn lookups(out: &mut dyn Write, examples: &Examples) -> io::Result<()
     let (address, covers) = &examples.nested;
     writeln!(
         out,
-        "Prefixes lie inside each other, and of all that contain an address the longest counts.\n\
+        "Prefixes can contain each other. Of all prefixes that contain an address, the longest wins.\n\
          {address} is in\n"
     )?;
     let (bold, dim) = (bold(), dim());
     for (index, Found { prefix, next_hop }) in covers.iter().enumerate() {
         if index + 1 == covers.len() {
-            writeln!(out, "  {bold}{prefix:<20} via {next_hop:<4}{bold:#} <- the longest: the answer")?;
+            writeln!(out, "  {bold}{prefix:<20} via {next_hop:<4}{bold:#} <- longest: the answer")?;
         } else {
             writeln!(out, "  {dim}{prefix:<20} via {next_hop}{dim:#}")?;
         }
@@ -74,7 +74,7 @@ pub(super) fn announce_structures(out: &mut dyn Write) -> io::Result<()> {
     heading(out, "The structures")?;
     writeln!(
         out,
-        "Ways to find that prefix fast, each built over the table, checked and measured on one core.\n"
+        "Each finds that prefix in its own way. All are built from the table, checked and measured.\n"
     )
 }
 
@@ -82,8 +82,8 @@ pub(super) fn structures(out: &mut dyn Write, rows: &[Row], program: &str) -> io
     let mut grid = Grid::new(&[
         "family",
         "algorithm",
-        "bytes a prefix",
-        "built in ms",
+        "bytes/prefix",
+        "build (ms)",
         "M/s match",
         "M/s random",
         "checked",
@@ -131,12 +131,10 @@ fn legend(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     let dim = dim();
     writeln!(
         out,
-        "{dim}bytes a prefix  all that a lookup may touch\n\
-         M/s match       million lookups a second, addresses below prefixes of the table, 256 at a time\n\
-         M/s random      the same of any address in use\n\
-         checked         answers compared with those of {ORACLE} (its own with the table's), prefix\n\
-         {:16}edges among them{dim:#}",
-        ""
+        "{dim}bytes/prefix  memory that lookups may touch\n\
+         M/s match     million lookups a second, random addresses of random prefixes, 256 in a call\n\
+         M/s random    the same for random addresses of the whole space in use\n\
+         checked       answers compared with {ORACLE} (its own with the table), edges of prefixes included{dim:#}"
     )?;
     let samples: Vec<String> = rows
         .iter()
@@ -146,7 +144,7 @@ fn legend(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     if !samples.is_empty() {
         writeln!(
             out,
-            "{dim}* was built from a sample of the table, as the whole would take it too long:\n  \
+            "{dim}* built from a sample of the table, because the whole would take too long:\n  \
              {} prefixes{dim:#}",
             samples.join("; ")
         )?;
@@ -186,22 +184,25 @@ fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         }
     }
     if !OPTIMISED {
-        writeln!(out, "These figures come from an unoptimised build and say nothing about speed.")?;
+        writeln!(out, "These figures come from a debug build and say nothing about speed.")?;
     }
     Ok(())
 }
 
 fn go_on(out: &mut dyn Write, program: &str) -> io::Result<()> {
-    heading(out, "With a table of your own")?;
+    heading(out, "Your own table")?;
     let code = AnsiColor::Cyan.on_default();
-    writeln!(out, "A table is a text file with a prefix and a next hop a line, for example:\n")?;
+    writeln!(out, "A table can be a text file with a prefix and a next hop on each line, for example:\n")?;
     writeln!(out, "  {code}printf '192.0.2.0/24 64500\\n2001:db8::/32 64501\\n' > routes.txt{code:#}")?;
     writeln!(out, "  {code}{program} lookup --table routes.txt 192.0.2.1 2001:db8::1{code:#}")?;
     writeln!(out, "  {code}{program} lookup --table routes.txt --format csv < addresses.txt{code:#}\n")?;
     if program.starts_with("cargo") {
-        writeln!(out, "'cargo build --release' makes the program itself: target/release/fibula.")?;
+        writeln!(
+            out,
+            "To build the program itself: cargo build --release; it is then target/release/fibula."
+        )?;
     }
-    writeln!(out, "All there is to know: {code}{program} --help{code:#}")
+    writeln!(out, "For everything else: {code}{program} --help{code:#}")
 }
 
 fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {

@@ -167,6 +167,15 @@ impl BuildError {
         matches!(self.kind, BuildErrorKind::Limit { .. })
     }
 
+    /// Returns what the format holds too little of, the most it holds, and what the table needs, if that was the reason.
+    #[must_use]
+    pub fn exceeded(&self) -> Option<(&'static str, u64, u64)> {
+        match self.kind {
+            BuildErrorKind::Limit { what, limit, need } => Some((what, limit, need)),
+            BuildErrorKind::Memory(_) => None,
+        }
+    }
+
     /// Returns the memory that was missing, if that was the reason.
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {
