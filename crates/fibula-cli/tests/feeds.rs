@@ -58,7 +58,7 @@ fn peers_are_listed_with_what_they_announce() {
     let noise = files.folder.write("noise", "\u{7f}ELF\nnoise\n");
     let noise = run(&["peers", noise.to_str().unwrap()]);
     assert_eq!((noise.code, noise.out.as_str()), (3, ""));
-    assert!(noise.err.contains("no line is a route; fibula reads MRT"), "{}", noise.err);
+    assert!(noise.err.contains("noise is a program, which is not read here"), "{}", noise.err);
 }
 
 /// MRT: an OSPFv2 record, a KEEPALIVE of the early format, and a route of `BGP4MP`.
