@@ -1,7 +1,7 @@
-//! What the shapes of a batch cost: `cargo run --release -p fibula --example batch_shapes`.
+//! Measures the cost of the shapes of a batch: `cargo run --release -p fibula --example batch_shapes`.
 //!
-//! The table is a single default route, so that next to nothing but the turning of keys is timed: the cost
-//! stands at its worst. Figures are medians of nine passes over 2^20 keys, the shapes taking turns.
+//! The table is a single default route, so that little but the conversion of keys is timed: its share is at its largest.
+//! Figures are medians of nine passes over 2^20 keys, the shapes taking turns.
 
 use std::hint::black_box;
 use std::time::Instant;

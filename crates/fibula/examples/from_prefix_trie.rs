@@ -1,6 +1,6 @@
-//! For people who come from the crate `prefix-trie`: a map from prefixes to values of any kind.
+//! Migrating from the crate `prefix-trie`: a map from prefixes to values of any kind.
 //!
-//! `cargo run -p fibula --example from_prefix_trie`; what it prints stands in `docs/guide/cookbook.md`.
+//! `cargo run -p fibula --example from_prefix_trie`; its output is shown in `docs/guide/cookbook.md`.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -14,15 +14,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&mut io::stdout().lock())
 }
 
-/// Values by next hop: a `Rib` holds numbers, and what they stand for lies beside it, each value once.
+/// Values by next hop: a `Rib` holds numbers, and the values are in a table of their own, each once.
 ///
-/// There is no map of values in the library: a table of a million prefixes has a few hundred values, and structures
-/// that answer fast hold numbers.
+/// The library has no map to values: a table of a million prefixes has a few hundred values, and fast structures hold
+/// numbers.
 #[derive(Default)]
 struct Values<T>(Vec<T>);
 
 impl<T: PartialEq> Values<T> {
-    /// The next hop that stands for `value`. Where there are many values, a hash map finds them sooner.
+    /// Returns the next hop for `value`. For many values, use a hash map.
     fn intern(&mut self, value: T) -> Result<NextHop, Box<dyn Error>> {
         let at = self.0.iter().position(|known| *known == value).unwrap_or_else(|| {
             self.0.push(value);
@@ -36,7 +36,7 @@ impl<T: PartialEq> Values<T> {
     }
 }
 
-/// `PrefixMap::remove_children`: the prefix, and all that lie in it.
+/// `PrefixMap::remove_children`: removes the prefix and all prefixes inside it.
 fn remove_subnets<K: Key>(rib: &mut Rib<K>, prefix: Prefix<K>) {
     let inside: Vec<_> = rib.subnets(prefix).map(|route| route.prefix).collect();
     for prefix in inside {
@@ -80,7 +80,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "covers:  {}", list(&mut rib.covers(net("10.1.2.0/24")?)))?;
     writeln!(out, "subnets: {}", list(&mut rib.subnets(net("10.0.0.0/8")?)))?;
 
-    // `remove` gives what was there; what lies inside stays, unless it is taken out too.
+    // `remove` returns the value; prefixes inside stay unless they are removed too.
     assert!(rib.remove(net("192.0.2.0/24")?).is_some());
     assert!(rib.remove(net("192.0.2.0/24")?).is_none());
     remove_subnets(&mut rib, net("10.1.0.0/16")?);

@@ -1,6 +1,6 @@
-//! For people who come from DPDK's `rte_fib`: its calls, and what stands for them here.
+//! Migrating from DPDK's `rte_fib`: its calls, and the calls that replace them.
 //!
-//! `cargo run -p fibula --example from_rte_fib`; what it prints stands in `docs/guide/cookbook.md`.
+//! `cargo run -p fibula --example from_rte_fib`; its output is shown in `docs/guide/cookbook.md`.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&mut io::stdout().lock())
 }
 
-/// A `struct rte_fib`: the routes, and the structure that is asked.
+/// A `struct rte_fib`: the routes, and the structure for lookups.
 struct Table {
     algorithm: Algorithm<u32>,
     limits: Limits,
@@ -26,7 +26,7 @@ struct Table {
 }
 
 impl Table {
-    /// `rte_fib_create`. There is no number of routes to fix beforehand; memory can be limited.
+    /// `rte_fib_create`. No number of routes is fixed in advance; memory can be limited.
     fn create(algorithm: &str, limits: Limits, default_next_hop: u32) -> Result<Self, Box<dyn Error>> {
         let algorithm = registry::find(algorithm)?;
         let rib = Rib::new(limits);
@@ -34,8 +34,8 @@ impl Table {
         Ok(Self { algorithm, limits, rib, fib, default_next_hop })
     }
 
-    /// `rte_fib_add` and `rte_fib_delete`, of many routes at once: where the structure cannot change in place, all of
-    /// them together cost one build.
+    /// `rte_fib_add` and `rte_fib_delete` of many routes at once: if the structure cannot change in place, all of them
+    /// cost one build.
     fn apply(&mut self, changes: &[Change<u32>]) -> Result<(), Box<dyn Error>> {
         self.rib.apply(changes)?;
         let applied = match self.fib.updatable() {
@@ -43,13 +43,13 @@ impl Table {
             None => Applied::NeedsRebuild("it does not change in place"),
         };
         if let Applied::NeedsRebuild(_) = applied {
-            // Where memory runs out here, the old structure goes on answering, and the next change builds again.
+            // If memory runs out here, the old structure keeps answering, and the next change builds again.
             self.fib = self.algorithm.build(&self.rib, self.limits)?;
         }
         Ok(())
     }
 
-    /// `rte_fib_lookup_bulk`. A next hop of 0 is no route; the default is put in by whoever wants one.
+    /// `rte_fib_lookup_bulk`. 0 means no route; replace it by a default next hop if you need one.
     fn lookup_bulk(&self, keys: Keys<'_, u32>) -> Vec<u32> {
         let mut results = vec![None; keys.len()];
         self.fib.lookup_keys(keys, &mut results);
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// The route of `rte_fib_add(fib, ip, depth, next_hop)`. Bits behind the depth are an error here.
+/// The route of `rte_fib_add(fib, ip, depth, next_hop)`. Host bits are an error here.
 fn route(ip: Ipv4Addr, depth: u8, next_hop: u32) -> Result<Route<u32>, Box<dyn Error>> {
     Ok(Route::new(Prefix::new(ip.to_bits(), depth)?, NextHop::try_from(next_hop)?))
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     // Keys as packets hold them: RTE_FIB_F_LOOKUP_NETWORK_ORDER, chosen by the call rather than the table.
     writeln!(out, "network order {:?}", table.lookup_bulk(Keys::Network(&addresses)))?;
 
-    // Destinations where they stand in IPv4 headers, which lie 64 bytes from each other: nothing is copied before.
+    // Destinations in IPv4 headers, 64 bytes from each other, are looked up in place.
     let mut headers = [[0; 64]; 3];
     for (header, address) in headers.iter_mut().zip(addresses) {
         header[16..20].copy_from_slice(&address);
@@ -94,12 +94,12 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
         writeln!(out, "{} -> {}", route.prefix, route.next_hop)?;
     }
 
-    // A depth beyond the family and bits behind it are refused, and nothing has changed.
+    // A depth beyond the family and host bits are refused, and nothing has changed.
     assert!(route(Ipv4Addr::new(10, 0, 0, 0), 33, 1).is_err());
     assert!(route(Ipv4Addr::new(10, 0, 0, 1), 8, 1).is_err());
-    // So is a next hop of 0, which says "no route" in results: number yours from 1.
+    // So is a next hop of 0, which means "no route" in results: number yours from 1.
     assert!(route(Ipv4Addr::new(10, 0, 0, 0), 8, 0).is_err());
-    // And so is a table that the memory does not hold.
+    // And so is a table that exceeds the memory limit.
     assert!(Table::create("dir-24-8", Limits::within(1 << 20), 99).is_err());
     Ok(())
 }

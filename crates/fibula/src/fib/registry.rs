@@ -1,6 +1,15 @@
-//! What is known about every structure, and how to build it by name.
+//! The list of all structures: what is known about each, and how to build it by name.
 //!
-//! The list itself is in [`fib`](super), one name a structure.
+//! ```
+//! use fibula::fib::registry;
+//! use fibula::memory::Limits;
+//! use fibula::net::RouteSlice;
+//!
+//! let algorithm = registry::find::<u32>("lines")?;
+//! let fib = algorithm.build(&RouteSlice::new(&[])?, Limits::within(100_000_000))?;
+//! assert_eq!(fib.lookup(0), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use core::any::Any;
 use core::fmt;
@@ -15,9 +24,9 @@ use super::{BuildError, Fib};
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Algorithm<K: Key> {
-    /// The name by which command, records and documents know it. Lower case, hyphens.
+    /// The name, in lower case with hyphens, as the command and the documents spell it.
     pub name: &'static str,
-    /// What it is, in half a line.
+    /// What it is, in a few words.
     pub summary: &'static str,
     /// Where it was published.
     pub paper: &'static str,
@@ -25,11 +34,11 @@ pub struct Algorithm<K: Key> {
     pub families: Families,
     /// Whether it is this project's own, was published elsewhere, or judges the others.
     pub role: Role,
-    /// How it follows changes.
+    /// Whether it can change in place.
     pub update: Update,
-    /// What its format cannot hold, where there is a table that it must refuse.
+    /// What its format cannot hold, if there are tables that it refuses.
     pub limits: Option<&'static str>,
-    /// The instruction sets it has kernels for.
+    /// The instruction sets that it has kernels for.
     pub isas: &'static [Isa],
     /// See [`Algorithm::build`].
     pub(super) build: Build<K>,
@@ -69,7 +78,7 @@ pub enum Families {
 }
 
 impl Families {
-    /// Whether `family` is among them.
+    /// Returns whether `family` is among them.
     #[must_use]
     pub fn contains(self, family: Family) -> bool {
         match family {
@@ -80,7 +89,7 @@ impl Families {
     }
 }
 
-/// What a structure is in the registry for.
+/// Why a structure is in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Judges the others: written to be evidently right, not to be fast.
@@ -95,7 +104,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name that outputs use.
+    /// Returns the name, as outputs spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -106,17 +115,17 @@ impl Role {
     }
 }
 
-/// How a structure follows changes.
+/// Whether a structure can change in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
-    /// Changes in place.
+    /// It can change in place.
     InPlace,
-    /// Is built anew.
+    /// It must be built again.
     Rebuild,
 }
 
 impl Update {
-    /// The name that outputs use.
+    /// Returns the name, as outputs spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -197,7 +206,7 @@ pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
     })
 }
 
-/// A name the registry does not list.
+/// The error for a name that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAlgorithm {
     name: String,
@@ -206,7 +215,7 @@ pub struct UnknownAlgorithm {
 }
 
 impl UnknownAlgorithm {
-    /// The names there are for the family.
+    /// Returns the names of the structures for the family.
     #[must_use]
     pub fn known(&self) -> &[&'static str] {
         &self.known

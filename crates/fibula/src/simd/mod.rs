@@ -1,23 +1,23 @@
-//! Instruction sets: which there are, which this machine has, which is used; and the lane operations that kernels
-//! are written in. The only home of `core::arch`.
+//! Instruction sets: which exist, which this machine has, which one is used; and the vector operations that kernels are
+//! written in. The only use of `core::arch`.
 //!
 //! A kernel is one body over the operations of a module (below), compiled for every set by the macro `kernel`. A
 //! [`Present`] proves that this CPU supports the set, so that a kernel is called without a check.
 //!
 //! # Operations
-//! A module of operations works on vectors `V` of 8 32-bit lanes and masks `M` of one truth a lane. What
-//! reads memory takes a `Words`, `Halves` or `Bytes`: a table whose bounds are its invariant, so that a gather
-//! clamps its index with one operation and is safe.
+//! Each module of operations works on vectors `V` of eight 32-bit lanes and masks `M`, true or false for each lane.
+//! Operations that read memory take a `Words`, `Halves` or `Bytes`: a table with its bounds, to which a gather clamps its
+//! index by one operation, so that it is safe.
 //!
 //! | module | registers | what it adds |
 //! |---|---|---|
 //! | `avx2` | 256 bits | gathers, variable shifts; masks are vectors |
 //! | `avx512` | 256 bits of AVX-512VL | mask registers |
-//! | `icelake` | 256 bits of AVX-512VL | population counts a lane |
+//! | `icelake` | 256 bits of AVX-512VL | population counts of lanes |
 //! | `neon` | two of 128 bits | as `avx2`, without gathers: lanes are loaded one by one |
 //!
-//! Why 256-bit registers under AVX-512 too: gathers cost one load a lane whatever the width, and eight lanes leave
-//! the processor more freedom to overlap them; `docs/adr/0006-instruction-sets.md` has the figures.
+//! AVX-512 uses 256-bit registers too: a gather costs one load for each lane whatever the width, and the processor
+//! overlaps gathers of eight lanes better; `docs/adr/0006-instruction-sets.md` has the figures.
 
 use core::fmt;
 use core::str::FromStr;
@@ -40,7 +40,7 @@ pub(crate) use table::{
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 
-/// Lanes of a vector of every set.
+/// Number of lanes of a vector, for every set.
 pub(crate) const LANES: usize = 8;
 
 /// An instruction set that a batch kernel can be compiled for.
@@ -53,17 +53,17 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, CD, BW, DQ and VL: x86-64-v4, Intel since 2017, AMD since 2022.
     Avx512,
-    /// AVX-512 with VPOPCNTDQ, BITALG, VBMI and VBMI2 beside: Intel since Ice Lake (2019), AMD since 2022.
+    /// AVX-512 with VPOPCNTDQ, BITALG, VBMI and VBMI2: Intel since Ice Lake (2019), AMD since 2022.
     Icelake,
     /// NEON, the 128-bit registers of every 64-bit ARM; little-endian.
     Neon,
 }
 
 impl Isa {
-    /// All of them, the portable one first; among those of one machine the later ones contain the earlier ones.
+    /// All sets, the portable one first. Of the sets of one architecture, later ones contain earlier ones.
     pub const ALL: &'static [Self] = &[Self::Scalar, Self::Avx2, Self::Avx512, Self::Icelake, Self::Neon];
 
-    /// The name that the command, the records and the interfaces use.
+    /// Returns the name, as the command and its outputs spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Isa {
         }
     }
 
-    /// Whether every machine that has `set` has this one too.
+    /// Returns whether every machine that has `set` has this one too.
     #[must_use]
     pub const fn is_within(self, set: Self) -> bool {
         match (self, set) {
@@ -143,7 +143,7 @@ impl FromStr for Isa {
     }
 }
 
-/// An instruction set that this machine has: possession is the proof.
+/// An instruction set that this machine has; a value is the proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Present(Isa);
 
@@ -151,34 +151,34 @@ impl Present {
     /// The set that every machine has.
     pub const SCALAR: Self = Self(Isa::Scalar);
 
-    /// The sets this machine has, the portable one first.
+    /// Returns the sets that this machine has, the portable one first.
     pub fn all() -> impl Iterator<Item = Self> {
         Isa::ALL.iter().filter_map(|isa| isa.present().ok())
     }
 
-    /// Which set.
+    /// Returns the set.
     #[must_use]
     pub const fn isa(self) -> Isa {
         self.0
     }
 }
 
-/// What [`force`] was told plus one, 0 for nothing yet: the best there is.
+/// The number of the chosen set; 0 until the first use, which chooses the best one.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// The set that lookups use where the caller names none: the one that was [forced](force), else the best one this
-/// machine has. Costs one load.
+/// Returns the set that lookups use by default: the one that was [forced](force), else the best one that this machine
+/// has. Costs one load.
 #[must_use]
 #[inline]
 pub fn chosen() -> Present {
-    // Relaxed: the number is the whole message.
+    // Relaxed: nothing else depends on the number.
     match CHOSEN.load(Ordering::Relaxed) {
         0 => choose_best(),
         number => Present(Isa::ALL[usize::from(number) - 1]),
     }
 }
 
-/// The best set this machine has, noted as the one to use unless another was forced meanwhile.
+/// Chooses the best set that this machine has, unless another thread has forced one meanwhile.
 #[cold]
 fn choose_best() -> Present {
     let best = Present::all().last().unwrap_or(Present::SCALAR);
@@ -191,20 +191,20 @@ fn choose_best() -> Present {
 /// Makes `isa` the set that lookups of the whole process use; `None` for the best there is.
 ///
 /// # Errors
-/// When this machine lacks it; the choice is then as it was.
+/// When this machine lacks it; the choice is then unchanged.
 pub fn force(isa: Option<Isa>) -> Result<(), AbsentIsa> {
     let number = isa.map_or(Ok(0), |isa| isa.present().map(number))?;
     CHOSEN.store(number, Ordering::Relaxed);
     Ok(())
 }
 
-/// How [`CHOSEN`] notes a set.
+/// Returns the number of a set in [`CHOSEN`].
 fn number(present: Present) -> u8 {
     let at = Isa::ALL.iter().position(|&isa| isa == present.0).expect("the list holds every set");
     at as u8 + 1
 }
 
-/// This machine lacks an instruction set that was asked for.
+/// The error for an instruction set that this machine lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AbsentIsa(Isa);
 
@@ -217,7 +217,7 @@ impl fmt::Display for AbsentIsa {
 
 impl core::error::Error for AbsentIsa {}
 
-/// No instruction set has this name.
+/// The error for a name that no instruction set has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownIsa(String);
 

@@ -1,4 +1,4 @@
-//! One body, one kernel for every instruction set; and the operations that bodies are written in.
+//! Macros that compile one kernel body for every instruction set, and the operations it is written in.
 
 /// Compiles one kernel body for every instruction set: makes a function that takes a [`Present`](super::Present) before
 /// its arguments and runs the body that was compiled for that set.
@@ -81,7 +81,7 @@ macro_rules! kernel {
 }
 pub(crate) use kernel;
 
-/// Declares operations: functions that are compiled for `$features` and safe to call where those are known to be there.
+/// Declares operations: functions compiled for `$features`, safe to call from code compiled for them.
 macro_rules! operations {
     ($features:literal $($(#[$meta:meta])* fn $name:ident $([$($generic:tt)*])? ($($argument:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Tables that gathers read: slices whose bounds are kept by the type.
+//! Tables that gathers read: slices with their bounds.
 
 use super::LANES;
 
@@ -6,7 +6,7 @@ use super::LANES;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'a>(&'a [u32]);
 
-/// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as somebody's upper half.
+/// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as an upper half.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Halves<'a>(&'a [u16]);
 
@@ -18,29 +18,29 @@ pub(crate) struct Bytes<'a>(&'a [u32]);
 const BYTES_MAX: usize = 1 << 31;
 
 impl<'a> Words<'a> {
-    /// The whole slice.
+    /// Takes the whole slice.
     ///
     /// # Panics
-    /// When it is empty or beyond 2 GiB.
+    /// When it is empty or larger than 2 GiB.
     #[inline]
     pub(crate) fn new(slice: &'a [u32]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
-    /// As [`new`](Self::new), none where that would panic.
+    /// Like [`new`](Self::new), but returns `None` instead of panicking.
     #[inline]
     pub(crate) fn fitting(slice: &'a [u32]) -> Option<Self> {
         (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
-    /// The elements.
+    /// Returns the elements.
     #[inline]
     pub(crate) fn slice(self) -> &'a [u32] {
         self.0
     }
 
-    /// The last index that may be read.
+    /// Returns the last index that may be read.
     #[inline]
     pub(crate) fn last(self) -> u32 {
         (self.0.len() - 1) as u32
@@ -48,29 +48,29 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Halves<'a> {
-    /// All but the last element can be asked for.
+    /// Takes the whole slice, of which all but the last element have an index.
     ///
     /// # Panics
-    /// When there are fewer than two, or they are beyond 2 GiB.
+    /// When there are fewer than two elements, or more than 2 GiB.
     #[inline]
     pub(crate) fn new(slice: &'a [u16]) -> Self {
         assert!(slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX, "a table of 2 elements to 2 GiB");
         Self(slice)
     }
 
-    /// As [`new`](Self::new), none where that would panic.
+    /// Like [`new`](Self::new), but returns `None` instead of panicking.
     #[inline]
     pub(crate) fn fitting(slice: &'a [u16]) -> Option<Self> {
         (slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
-    /// The elements, the padding included.
+    /// Returns the elements, the last one included.
     #[inline]
     pub(crate) fn slice(self) -> &'a [u16] {
         self.0
     }
 
-    /// The last index that may be read.
+    /// Returns the last index that may be read.
     #[inline]
     pub(crate) fn last(self) -> u32 {
         (self.0.len() - 2) as u32
@@ -78,45 +78,45 @@ impl<'a> Halves<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// The whole slice.
+    /// Takes the whole slice.
     ///
     /// # Panics
-    /// When it is empty or beyond 2 GiB.
+    /// When it is empty or larger than 2 GiB.
     #[inline]
     pub(crate) fn new(slice: &'a [u32]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
-    /// The words.
+    /// Returns the words.
     #[inline]
     pub(crate) fn slice(self) -> &'a [u32] {
         self.0
     }
 
-    /// The last byte offset at which 32 bits can be read.
+    /// Returns the last byte offset at which 32 bits can be read.
     #[inline]
     pub(crate) fn last(self) -> u32 {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
 }
 
-/// Vectors of lanes that are filled one after the other with what is no more than a bound.
+/// Vectors of lanes that are filled one by one with values up to a bound.
 pub(crate) struct Bounded<'a> {
-    /// What no lane of the first `filled` vectors is above.
+    /// The bound of all lanes of the first `filled` vectors.
     last: u32,
     at: &'a mut [[u32; LANES]],
     filled: usize,
 }
 
 impl Bounded<'_> {
-    /// The bound.
+    /// Returns the bound.
     #[inline]
     pub(super) fn last(&self) -> u32 {
         self.last
     }
 
-    /// The lanes of the next vector, for those who write nothing above the bound there.
+    /// Returns the lanes of the next vector. The caller must write nothing above the bound.
     ///
     /// # Panics
     /// When there is no room.
@@ -126,7 +126,7 @@ impl Bounded<'_> {
         &mut self.at[self.filled - 1]
     }
 
-    /// What stands where the next vector will.
+    /// Returns the lanes that the next vector will replace.
     ///
     /// # Panics
     /// When there is no room.
@@ -135,47 +135,47 @@ impl Bounded<'_> {
         &self.at[self.filled]
     }
 
-    /// One more vector; lanes above the bound become the bound.
+    /// Appends a vector; lanes above the bound become the bound.
     #[inline]
     pub(crate) fn push(&mut self, lanes: [u32; LANES]) {
         let last = self.last;
         *self.next() = lanes.map(|lane| lane.min(last));
     }
 
-    /// All lanes that are filled.
+    /// Returns all lanes that are filled.
     #[inline]
     fn filled(&mut self) -> &mut [u32] {
         self.at[..self.filled].as_flattened_mut()
     }
 }
 
-/// Byte offsets at which a table is read one lane after the other; where they stood are the values then.
+/// Byte offsets at which a table is read lane by lane; the values replace the offsets.
 ///
-/// A gather costs as much as so many loads and keeps others from starting: kernels that gather at one level and load
-/// lane by lane at the next are faster than those that do either at both.
+/// A gather costs as much as its loads and keeps others from starting: kernels that gather at one level and load lane
+/// by lane at the next are faster than kernels that do the same at both.
 pub(crate) struct Places<'a> {
     table: Bytes<'a>,
     at: Bounded<'a>,
 }
 
 impl<'a> Places<'a> {
-    /// No places yet, and room for them.
+    /// Returns an empty list of places that fills `at`.
     #[inline]
     pub(crate) fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
         Self { at: Bounded { last: table.last(), at, filled: 0 }, table }
     }
 
-    /// The places, to be filled.
+    /// Returns the places, to be filled.
     #[inline]
     pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
         &mut self.at
     }
 
-    /// Puts the values of 2^`WIDTH` bytes where their places stood.
+    /// Replaces each place by the value of 2^`WIDTH` bytes that it leads to.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) fn read<const WIDTH: u32>(mut self) {
-        // Whoever has the lanes might have put others in their place.
+        // A caller might have replaced the lanes.
         assert!(self.at.last <= self.table.last(), "places of this table");
         let start = self.table.slice().as_ptr().cast::<u8>();
         for lane in self.at.filled() {
@@ -184,7 +184,7 @@ impl<'a> Places<'a> {
             let value = match WIDTH {
                 // SAFETY: the place is within the table.
                 0 => u32::from(unsafe { place.read() }),
-                // SAFETY: four bytes from the place on are within the table; no alignment is asked for.
+                // SAFETY: four bytes from the place on are within the table; the read needs no alignment.
                 1 => u32::from(unsafe { place.cast::<u16>().read_unaligned() }),
                 // SAFETY: as above.
                 _ => unsafe { place.cast::<u32>().read_unaligned() },
@@ -194,7 +194,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Words of a line.
+/// Number of words of a line.
 pub(crate) const LINE_WORDS: usize = 16;
 
 /// A cache line of a tree.
@@ -204,24 +204,24 @@ pub(crate) struct Line(pub(crate) [u32; LINE_WORDS]);
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// Lines of trees, the children of each somewhere behind it; the last [`MARGIN`](Self::MARGIN) of them are padding.
+/// Lines of trees, each before its children; the last [`MARGIN`](Self::MARGIN) of them are padding.
 ///
-/// Lines are found by their *places*: a line is [`LINE`](Self::LINE) places, so that an address is one sum with a
-/// factor that processors have. The lower bits of a place are for whoever keeps it to mark it with.
+/// Lines are found by their *places*: a line is [`LINE`](Self::LINE) places, so that an address is a sum with a factor
+/// that processors have in an addressing mode. The lower bits of a place are free for marks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nodes<'a>(&'a [Line]);
 
 impl<'a> Nodes<'a> {
-    /// Lines at the end that are nobody's, so that the children of any other line are there.
+    /// Padding lines that keep every child index in bounds.
     pub(crate) const MARGIN: usize = 33;
 
-    /// Places of a line.
+    /// Number of places of a line.
     pub(crate) const LINE: u32 = 8;
 
-    /// Most lines.
+    /// Largest number of lines.
     pub(crate) const MOST: usize = 1 << 29;
 
-    /// The whole slice.
+    /// Takes the whole slice.
     ///
     /// # Panics
     /// When there is nothing but padding, or more than [`MOST`](Self::MOST).
@@ -234,56 +234,56 @@ impl<'a> Nodes<'a> {
         Self(slice)
     }
 
-    /// The last place that is not padding, with all its marks.
+    /// Returns the last place that is not padding, with all marks set.
     #[inline]
     fn last(self) -> u32 {
         (self.0.len() - Self::MARGIN) as u32 * Self::LINE - 1
     }
 
-    /// The line at a place without marks.
+    /// Returns the line at a place without marks.
     ///
     /// # Panics
-    /// When the place is behind the end.
+    /// When the place is past the end.
     #[inline]
     pub(crate) fn at(self, place: u32) -> &'a [u32; LINE_WORDS] {
         &self.0[(place / Self::LINE) as usize].0
     }
 
-    /// The words that begin so many lines behind a place, marks and all.
+    /// Returns the words that begin `after` lines after a place.
     ///
     /// # Safety
-    /// The place must be at most `(lines - behind - 1) * LINE`, padding counted.
+    /// The place must be at most `(lines - after - 1) * LINE`, padding included.
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn words(self, place: u32, behind: usize) -> &'a [u32; LINE_WORDS] {
+    unsafe fn words(self, place: u32, after: usize) -> &'a [u32; LINE_WORDS] {
         const SCALE: usize = size_of::<Line>() / Nodes::LINE as usize;
-        // Sums of addresses are free where those of places, which could wrap, are not.
-        let start = self.0.as_ptr().wrapping_add(behind).cast::<u8>();
+        // Sums of addresses are free; sums of places, which could wrap, are not.
+        let start = self.0.as_ptr().wrapping_add(after).cast::<u8>();
         // SAFETY: the words end within the slice, and every place is a multiple of eight bytes.
         unsafe { &*start.wrapping_add(place as usize * SCALE).cast() }
     }
 }
 
-/// Places of lines, one a lane, on the way down.
+/// Places of lines, one for each lane, on the way down.
 pub(crate) struct Walks<'a> {
     nodes: Nodes<'a>,
     at: Bounded<'a>,
 }
 
 impl<'a> Walks<'a> {
-    /// No places yet, and room for them.
+    /// Returns an empty list of places that fills `at`.
     #[inline]
     pub(crate) fn new(nodes: Nodes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
         Self { nodes, at: Bounded { last: nodes.last(), at, filled: 0 } }
     }
 
-    /// The places, to be filled.
+    /// Returns the places, to be filled.
     #[inline]
     pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
         &mut self.at
     }
 
-    /// The place of a lane, with its marks.
+    /// Returns the place of a lane, with its marks.
     ///
     /// # Panics
     /// When the lane has none.
@@ -292,8 +292,8 @@ impl<'a> Walks<'a> {
         self.at.filled()[lane]
     }
 
-    /// The places of these lanes become what `to` makes of the line there, their key and the place, at most the last
-    /// line's.
+    /// Replaces the places of these lanes by what `to` returns for the line there, the key and the place, clamped to the
+    /// last line.
     ///
     /// # Panics
     /// When a lane has no place, or there are fewer keys than places.
@@ -319,9 +319,9 @@ impl<'a> Walks<'a> {
         }
     }
 
-    /// Replaces all places, which have no marks, by what `value` makes of the child there whose number `rank` gives, child
-    /// 0 being the line behind. A number beyond 31 counts modulo 32. Two loops by fours, all of which are searched before
-    /// the first is stored. The second one asks for a line of what is wanted `next` with every four.
+    /// Replaces all places, which have no marks, by what `value` returns for the child with the number that `rank`
+    /// returns, modulo 32; child 0 is the next line. Two loops over groups of four lanes, which are all searched before
+    /// the first is stored. The second loop prefetches a line of `next` with every group.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) fn descend<T>(
@@ -331,7 +331,7 @@ impl<'a> Walks<'a> {
         rank: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
         value: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
     ) {
-        // Whoever has the lanes might have put others in their place.
+        // A caller might have replaced the lanes.
         assert!(self.at.last <= self.nodes.last(), "places of these nodes");
         let Self { nodes, mut at } = self;
         let keys = keys[..at.filled].as_flattened().as_chunks::<4>().0;
@@ -349,7 +349,7 @@ impl<'a> Walks<'a> {
         for (four, (places, keys)) in places.iter_mut().zip(keys).enumerate() {
             fetch_line(next, four);
             let values: [u32; 4] = core::array::from_fn(|lane| {
-                // SAFETY: the first loop has made every place one of at most 31 lines behind the last; 33 are padding.
+                // SAFETY: the first loop has made every place one at most 31 lines after the last; 33 are padding.
                 let line = unsafe { nodes.words(places[lane], 1) };
                 value(line, keys[lane])
             });
@@ -358,10 +358,10 @@ impl<'a> Walks<'a> {
     }
 }
 
-/// The byte of words at an offset, the lowest one of each word first.
+/// Returns the byte of words at an offset, the lowest one of each word first.
 ///
 /// # Panics
-/// When it is behind the end.
+/// When it is past the end.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
@@ -370,10 +370,10 @@ pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
     bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
 }
 
-/// The 16-bit half of words at an index, the lower one of each word first.
+/// Returns the 16-bit half of words at an index, the lower one of each word first.
 ///
 /// # Panics
-/// When it is behind the end.
+/// When it is past the end.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn half_of(words: &[u32], index: usize) -> u16 {
@@ -382,8 +382,8 @@ pub(crate) fn half_of(words: &[u32], index: usize) -> u16 {
     halves[if cfg!(target_endian = "big") { index ^ 1 } else { index }]
 }
 
-/// Writes a lane by a store of its own: the compiler does not collect several in a register first, which takes longer
-/// than their stores.
+/// Writes a lane by a store of its own. Otherwise the compiler collects several lanes in a register first, which takes
+/// longer than the stores.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn put(lane: &mut u32, value: u32) {
@@ -391,7 +391,7 @@ pub(crate) fn put(lane: &mut u32, value: u32) {
     unsafe { core::ptr::write_volatile(lane, value) };
 }
 
-/// Asks for the cache lines of values that are wanted soon. A hint, and nothing where the machine takes none.
+/// Prefetches the cache lines of values that are needed soon. Does nothing on machines without such a hint.
 #[inline(always)]
 pub fn fetch<T>(values: &[T]) {
     for line in 0..size_of_val(values).div_ceil(LINE_BYTES) {
@@ -399,7 +399,7 @@ pub fn fetch<T>(values: &[T]) {
     }
 }
 
-/// Asks for one of the cache lines of such values, or for the one behind them.
+/// Prefetches one cache line of the values, or the line after them.
 #[inline(always)]
 fn fetch_line<T>(values: &[T], line: usize) {
     #[cfg(target_arch = "x86_64")]

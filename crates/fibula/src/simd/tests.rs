@@ -1,4 +1,4 @@
-//! What the machine has, and that it can be named, forced and refused.
+//! Instruction sets are found, named, forced and refused.
 
 use super::*;
 

@@ -1,23 +1,23 @@
-//! Bit maps with counts: one load gives the rank of a bit.
+//! Bit maps with counts, which give the rank of a bit by one load.
 //!
-//! A word of a map covers 24 bits; its upper 8 bits count the set bits of the words before it. So the rank of a bit is
-//! that count and the set bits up to it, and needs one word.
+//! A word of a map covers 24 bits; its upper 8 bits count the set bits of the words before it. The rank of a bit is this
+//! count plus the set bits up to it.
 
 use crate::fib::CheckError;
 use crate::memory::Buffer;
 
-/// Bits that one word of a map covers.
+/// Number of bits that one word of a map covers.
 pub(crate) const MAP_BITS: u32 = 24;
 
 /// Those bits, set.
 pub(crate) const MAP_MASK: u32 = (1 << MAP_BITS) - 1;
 
-/// Words of a map of this many bits, at least one.
+/// Returns the number of words of a map of this many bits, at least one.
 pub(crate) const fn words(bits: u32) -> u32 {
     if bits <= MAP_BITS { 1 } else { bits.div_ceil(MAP_BITS) }
 }
 
-/// The word of a map that covers a bit, and its place within it.
+/// Returns the word of a map that covers a bit, and the place of the bit in it.
 #[inline]
 pub(crate) fn place(bit: u32) -> (u32, u32) {
     // 171 / 4096 is 1/24 for all that 8 bits can hold, and stays within 16 bits.
@@ -25,7 +25,7 @@ pub(crate) fn place(bit: u32) -> (u32, u32) {
     (word, bit - word * MAP_BITS)
 }
 
-/// Set bits of a map up to a bit, itself included, over the whole map.
+/// Returns the number of set bits of the whole map up to and including a bit.
 #[inline]
 pub(crate) fn rank(word: u32, bit: u32) -> u32 {
     (word >> MAP_BITS) + (word & (MAP_MASK >> (MAP_BITS - 1 - bit))).count_ones()
@@ -50,7 +50,7 @@ pub(crate) fn append(area: &mut Buffer<u32>, bits: impl Iterator<Item = bool>) {
     area.push(word);
 }
 
-/// The bits of a map that stands at `at`.
+/// Returns the bits of the map at word `at`.
 pub(crate) fn read(area: &[u32], at: usize, bits: usize) -> Result<Vec<bool>, CheckError> {
     let map = area.get(at..at.saturating_add(words(bits as u32) as usize));
     let map = map.ok_or(CheckError::new("a map is within the area", at))?;
@@ -62,7 +62,7 @@ pub(crate) fn read(area: &[u32], at: usize, bits: usize) -> Result<Vec<bool>, Ch
         count += (word & MAP_MASK).count_ones();
     }
     let rest = found.split_off(bits.min(found.len()));
-    CheckError::unless(!rest.contains(&true), "a map has no bits behind the last one", at)?;
+    CheckError::unless(!rest.contains(&true), "a map has no bits after the last one", at)?;
     Ok(found)
 }
 

@@ -1,16 +1,16 @@
-//! Ranges as intervals of the upper bits of addresses, and blocks for what changes inside one value of them.
+//! Ranges as intervals of the upper bits of addresses, with blocks for changes inside one value of the upper bits.
 //!
-//! Structures that search some leading bits of long keys start here: an upper part inside which a longer prefix begins
-//! or ends is an interval of its own that leads to a *block*, its ranges by lower part, sorted, found by binary search.
+//! For structures that search some leading bits of long keys. An upper part inside which a longer prefix begins or ends
+//! is an interval of its own and leads to a *block*: its ranges by lower part, sorted, for a binary search.
 
 use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::ranges::{self, Merge, Range};
 
-/// A lower part: as wide as what lies behind the upper bits.
+/// A lower part: an integer wide enough for the bits after the upper part.
 pub(crate) trait Lower: Copy + Ord {
-    /// The low bits of `bits`.
+    /// Returns the low bits of `bits`.
     fn truncate(bits: u128) -> Self;
 }
 
@@ -31,20 +31,20 @@ impl Lower for u128 {
 /// Where an interval leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leads {
-    /// All its addresses go there.
+    /// To one next hop for all addresses.
     To(Option<NextHop>),
-    /// It is one upper part, and this block of it says the rest.
+    /// To this block; the interval is one upper part.
     Block(u32),
 }
 
-/// The blocks, every one a run of pieces.
+/// Blocks, each a run of pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct Blocks<E> {
     /// First piece of each block.
     pub(crate) first: Vec<u32>,
     /// Last lower part of each piece; a block's last piece ends with the last lower part there is.
     pub(crate) ends: Vec<E>,
-    /// Where each piece leads, 0 for nowhere.
+    /// Next hop of each piece, 0 for no route.
     pub(crate) next_hops: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ impl<E> Default for Blocks<E> {
 }
 
 impl<E: Lower> Blocks<E> {
-    /// The pieces of block `at`, as indices.
+    /// Returns the indices of the pieces of block `at`.
     #[inline]
     #[must_use]
     pub(crate) fn pieces(&self, at: usize) -> core::ops::Range<usize> {
@@ -63,7 +63,7 @@ impl<E: Lower> Blocks<E> {
         self.first[at] as usize..end
     }
 
-    /// Where block `at` leads for a lower part, 0 for nowhere.
+    /// Returns the next hop of a lower part in block `at`, 0 for no route.
     #[inline]
     #[must_use]
     pub(crate) fn find(&self, at: usize, lower: E) -> u32 {
@@ -72,7 +72,7 @@ impl<E: Lower> Blocks<E> {
         self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
     }
 
-    /// A block of these pieces.
+    /// Appends a block of these pieces.
     ///
     /// # Errors
     /// When memory runs out.
@@ -90,7 +90,7 @@ impl<E: Lower> Blocks<E> {
         Ok(())
     }
 
-    /// Frees them.
+    /// Frees all blocks.
     pub(crate) fn free(&mut self, budget: &mut Budget) {
         let Self { first, ends, next_hops } = core::mem::take(self);
         budget.free(first);
@@ -98,35 +98,35 @@ impl<E: Lower> Blocks<E> {
         budget.free(next_hops);
     }
 
-    /// Gives spare capacity back.
+    /// Releases spare capacity.
     pub(crate) fn shrink(&mut self, budget: &mut Budget) {
         budget.shrink(&mut self.first);
         budget.shrink(&mut self.ends);
         budget.shrink(&mut self.next_hops);
     }
 
-    /// What they take.
+    /// Returns the memory of the blocks.
     #[must_use]
     pub(crate) fn memory(&self) -> Memory {
         memory::of(&self.first) + memory::of(&self.ends) + memory::of(&self.next_hops)
     }
 }
 
-/// The first `bits` bits of a key, at most 64.
+/// Returns the first `bits` bits of a key, at most 64.
 #[inline]
 #[must_use]
 pub(crate) fn upper<K: Key>(key: K, bits: u8) -> u64 {
     (key.to_bits() >> (K::BITS - bits)) as u64
 }
 
-/// What follows them.
+/// Returns the bits after the first `bits`.
 #[inline]
 #[must_use]
 pub(crate) fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
     E::truncate(key.to_bits() & lower_bits::<K>(bits))
 }
 
-/// The last lower part behind `bits` bits.
+/// Returns the last lower part after `bits` upper bits.
 #[must_use]
 pub(crate) fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
     E::truncate(lower_bits::<K>(bits))
@@ -136,8 +136,8 @@ const fn lower_bits<K: Key>(bits: u8) -> u128 {
     if bits == K::BITS { 0 } else { u128::MAX >> (128 - (K::BITS - bits) as u32) }
 }
 
-/// Calls `interval` for the intervals of the upper `bits` bits in ascending order, each with its first upper part; the
-/// first one begins at 0. Neighbours that lead to the same next hop are merged or not, as ranges are.
+/// Calls `interval` for the intervals of the upper `bits` bits in ascending order, each with its first upper part. The
+/// first one begins at 0. Neighbours with the same next hop are merged as `merge` says.
 ///
 /// # Errors
 /// When memory runs out.
@@ -160,11 +160,11 @@ pub(crate) fn split<K: Key, E: Lower>(
 struct Sweep<'a, E, F> {
     bits: u8,
     blocks: Blocks<E>,
-    /// The last interval, which is not told yet.
+    /// The last interval, not yet reported.
     last: Option<(u64, Leads)>,
     /// The upper part of the last block while ranges begin inside it.
     open: Option<u64>,
-    /// Where addresses go after all ranges so far.
+    /// Next hop after all ranges so far.
     next_hop: Option<NextHop>,
     budget: &'a mut Budget,
     interval: F,
@@ -191,7 +191,7 @@ impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Swe
         self.piece::<K>(range.next_hop)
     }
 
-    /// Begins an interval; the one before it ends right there.
+    /// Begins an interval, which ends the one before.
     fn begin(&mut self, start: u64, leads: Leads) -> Result<(), OutOfMemory> {
         self.flush()?;
         self.last = Some((start, leads));
@@ -205,7 +205,7 @@ impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Swe
         }
     }
 
-    /// Makes `start` a block of its own, which begins with what was there before.
+    /// Makes `start` a block, which begins with the next hop before it.
     fn open<K: Key>(&mut self, start: u64, before: Option<NextHop>) -> Result<(), OutOfMemory> {
         self.open = Some(start);
         let leads = Leads::Block(self.blocks.first.len() as u32);
@@ -217,13 +217,13 @@ impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Swe
         self.piece::<K>(before)
     }
 
-    /// Adds a piece to the last block; it goes on to the block's end until the next one begins.
+    /// Adds a piece to the last block. It extends to the end of the block until another piece begins.
     fn piece<K: Key>(&mut self, next_hop: Option<NextHop>) -> Result<(), OutOfMemory> {
         self.budget.push(&mut self.blocks.ends, lower_max::<K, E>(self.bits))?;
         self.budget.push(&mut self.blocks.next_hops, NextHop::word(next_hop))
     }
 
-    /// Leaves the open block: behind it, addresses go where its last piece goes.
+    /// Ends the open block. The next hop after it is that of its last piece.
     fn close<K: Key>(&mut self) -> Result<(), OutOfMemory> {
         match self.open.take() {
             Some(open) if open < upper(K::MAX, self.bits) => self.begin(open + 1, Leads::To(self.next_hop)),

@@ -1,29 +1,29 @@
-//! Batches in the form that vector kernels take: keys in lanes of 32 bits, aligned left, and results as words.
+//! Batches in the form that vector kernels take: keys left-aligned in lanes of 32 bits, results as words.
 //!
-//! IPv4 keys are read where they lie. Those of the tests' small spaces are shifted up, so that the same kernels run,
-//! with other shift counts.
+//! IPv4 keys are read in place. The narrow keys of the tests are shifted up, so that the same kernels run with other shift
+//! counts.
 
 use crate::net::{Key, NextHop};
 use crate::simd::{LANES, Present};
 
-/// Vectors of a block: 256 keys, so that what one stage of a kernel leaves to the next stays in the first-level cache.
+/// Number of vectors of a block: 256 keys, so that data between stages of a kernel stays in the first-level cache.
 pub(crate) const BLOCK: usize = 32;
 
-/// Whether a batch of `count` keys fills a vector of this set; if not, it is for portable code.
+/// Returns whether a batch of `count` keys fills a vector of this set; if not, portable code handles it.
 #[inline]
 pub(crate) fn filled(isa: Present, count: usize) -> bool {
     isa != Present::SCALAR && count >= LANES
 }
 
-/// The key's bits, aligned to the left, as lanes have them.
+/// Returns the bits of the key, aligned to the left as in lanes.
 #[inline]
 pub(crate) fn aligned<K: Key>(key: K) -> u32 {
     key.window(0, K::BITS) << (32 - u32::from(K::BITS))
 }
 
-/// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors: keys, and the words of their results. What is
-/// left behind the last whole vector is done as the last eight keys of the batch, some of them for the second time: no
-/// lane is ever without a key.
+/// Calls `kernel` for the batch in blocks of at most [`BLOCK`] vectors, with keys and the words of their results. Keys
+/// after the last whole vector are looked up as the last eight keys of the batch, some of them for the second time, so
+/// that every lane has a key.
 ///
 /// # Panics
 /// When the lengths differ, or there are fewer keys than lanes.
@@ -48,7 +48,7 @@ pub(crate) fn in_blocks<K: Key>(
 /// [`in_blocks`] for keys of at most 32 bits, whose first bit is the highest of their lane.
 ///
 /// # Panics
-/// As [`in_blocks`], and when keys have more than 32 bits.
+/// As for [`in_blocks`], and when keys have more than 32 bits.
 #[inline]
 pub(crate) fn for_each_block<K: Key>(
     keys: &[K],
@@ -137,8 +137,7 @@ impl Deferred {
     }
 }
 
-/// The numbers of the lanes of vector `at` whose bits are set, one behind the other; what follows them is of no
-/// account.
+/// Returns the numbers of the lanes of vector `at` whose bits are set, one after the other; the rest is unspecified.
 #[inline]
 fn lanes_of(bits: u32, at: usize) -> [u8; LANES] {
     let first = (at * LANES) as u64;
@@ -163,8 +162,8 @@ static LANES_OF: [[u8; LANES]; 256] = {
     table
 };
 
-/// Asserts that batches of every length up to 70 and 512, 513 and 519 keys, at any place in `keys`, get the answers of
-/// single lookups from every set that this machine has, and that nothing behind their results is written.
+/// Asserts that batches of every length up to 70 and of 512, 513 and 519 keys, anywhere in `keys`, get the answers of
+/// single lookups from every set that this machine has, and that nothing after their results is written.
 #[cfg(test)]
 pub(crate) fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
     let untouched = NextHop::new(u32::MAX);
@@ -186,7 +185,7 @@ mod tests {
     use super::*;
     use crate::net::Toy;
 
-    /// Every key is handed over with its own result, and no result is written by anybody else.
+    /// Every key is passed with its own result, and every result is written.
     fn every_key_is_done<K: Key>() {
         for count in (LANES..80).chain([255, 256, 257, 511, 512, 520, 700]) {
             let keys: Vec<K> = (0..count).map(|at| K::from_bits((at as u128 + 1) * 0x9e37_79b9)).collect();

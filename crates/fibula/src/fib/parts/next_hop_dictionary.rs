@@ -1,7 +1,7 @@
-//! Next hops to dense codes: the numbering inside a structure.
+//! The numbering of next hops by dense codes inside a structure.
 //!
-//! Structures that store next hops in a few bits number them; the dictionary that turns codes back is part of
-//! the structure. "No route" is the code 0 of every dictionary, so that it needs no bit of its own.
+//! Structures that store next hops in a few bits number them; the dictionary that turns codes back into next hops is
+//! part of the structure. "No route" is code 0 of every dictionary, so that it needs no bit of its own.
 
 use crate::memory::{Budget, OutOfMemory};
 use crate::net::NextHop;
@@ -14,21 +14,21 @@ pub(crate) const NO_ROUTE: u32 = 0;
 struct Coded {
     /// The id, 0 for no route.
     id: u32,
-    /// How often it was asked for.
+    /// How often it was used.
     uses: u32,
 }
 
 /// Next hops numbered in the order of their first use, and how often each was used.
 #[derive(Debug)]
 pub(crate) struct NextHopDictionary {
-    /// By code; 0 is no route.
+    /// Next hops by code; 0 is no route.
     coded: Vec<Coded>,
-    /// Open addressing: codes, 0 where free; a power of two long.
+    /// A hash table with open addressing: codes, 0 for a free slot; its length is a power of two.
     slots: Vec<u32>,
 }
 
 impl NextHopDictionary {
-    /// The dictionary that knows no route alone.
+    /// Returns a dictionary with nothing but "no route".
     ///
     /// # Errors
     /// When memory runs out.
@@ -38,14 +38,14 @@ impl NextHopDictionary {
         Ok(Self { coded, slots: free_slots(budget, 16)? })
     }
 
-    /// Number of codes, that of no route included.
+    /// Returns the number of codes, including that of "no route".
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "no route always has a code")]
     pub(crate) fn len(&self) -> usize {
         self.coded.len()
     }
 
-    /// The code of a next hop, a new one at its first use.
+    /// Returns the code of a next hop, which is added at its first use.
     ///
     /// # Errors
     /// When memory runs out.
@@ -71,7 +71,7 @@ impl NextHopDictionary {
         Ok(code)
     }
 
-    /// The slot that holds the code of this id, or the free one where it belongs.
+    /// Returns the slot with the code of this id, or the free slot for it.
     fn slot(&self, id: u32) -> usize {
         let mask = self.slots.len() - 1;
         // Knuth's multiplicative hash; the high half is the one that is mixed.
@@ -92,8 +92,8 @@ impl NextHopDictionary {
         Ok(())
     }
 
-    /// Numbers anew by falling number of uses (equal ones by first use); no route stays 0. Returns the new
-    /// code of each old one. No code can be asked for behind this.
+    /// Renumbers by descending number of uses, equal ones by first use; "no route" stays 0. Returns the new code of
+    /// each old one. [`code`](Self::code) must not be called afterwards.
     ///
     /// # Errors
     /// When memory runs out.
@@ -113,7 +113,7 @@ impl NextHopDictionary {
         Ok(renumbered)
     }
 
-    /// The dictionary: the id of each code, 0 first; the rest is freed.
+    /// Returns the id of each code, 0 first, and frees the rest.
     ///
     /// # Errors
     /// When memory runs out.

@@ -1,14 +1,14 @@
-//! Routes to disjoint ranges: the one-dimensional view of a table.
+//! A table as disjoint ranges of addresses.
 //!
-//! Every structure that searches addresses rather than prefixes starts here (Lampson, Srinivasan and
-//! Varghese's range view; DXR section 3.1; PlanB section 3.1). One pass over routes in order, with a stack of
-//! the routes that are open at the current address, which nest at most one a bit deep.
+//! Structures that search addresses rather than prefixes are built from these ranges (Lampson, Srinivasan and Varghese;
+//! DXR section 3.1; PlanB section 3.1). They are made in one pass over the routes in order, with a stack of the routes
+//! that contain the current address, at most one for each prefix length.
 
 use core::ops::ControlFlow;
 
 use crate::net::{Key, NextHop, Prefix, Routes};
 
-/// Whether ranges that lead to the same place become one.
+/// Whether neighbouring ranges with the same next hop are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
     /// Neighbours with equal next hops become one range.
@@ -17,27 +17,27 @@ pub enum Merge {
     Never,
 }
 
-/// From `start` to the start of the next range (or the end), addresses go to `next_hop`.
+/// The addresses from `start` to the start of the next range, or to the end of the address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range<K> {
     /// First address.
     pub start: K,
-    /// Where the addresses go, none where no route matches.
+    /// Their next hop; `None` if no route matches.
     pub next_hop: Option<NextHop>,
 }
 
-/// Most routes that contain one address: one a prefix length.
+/// Most routes that contain one address: one for each prefix length.
 const OPEN: usize = 129;
 
-/// A route whose end is still ahead.
+/// A route that contains the current address.
 #[derive(Debug, Clone, Copy)]
 struct Open<K> {
     last: K,
     next_hop: Option<NextHop>,
 }
 
-/// Calls `each` for the ranges of `within` in ascending order, until it breaks. The first range starts at the
-/// first address of `within`; there is always one. At most `2n + 1` ranges for `n` routes.
+/// Calls `each` for the ranges of `within` in ascending order, until it breaks. The first range starts at the first
+/// address of `within`; there is at least one range, and at most `2n + 1` for `n` routes.
 pub fn visit<K: Key>(
     routes: &dyn Routes<K>,
     within: Prefix<K>,
@@ -57,7 +57,7 @@ pub fn visit<K: Key>(
     sweep.finish()
 }
 
-/// [`visit`] for what can fail.
+/// Like [`visit`], for functions that can fail.
 ///
 /// # Errors
 /// The first failure of `each`.
@@ -76,13 +76,13 @@ pub fn try_for_each<K: Key, E>(
 }
 
 struct Sweep<K, F> {
-    /// Open routes from the outermost in; entry 0 is the ground they stand on.
+    /// Open routes, the outermost first; entry 0 is the route outside `within`.
     open: [Open<K>; OPEN],
     /// Index of the innermost open route.
     depth: usize,
-    /// The range being made: a later event at the same address changes its next hop.
+    /// The current range; a later event at the same address changes its next hop.
     pending: Range<K>,
-    /// Next hop of the last range that was handed out.
+    /// Next hop of the last range passed to `each`.
     emitted: Option<Option<NextHop>>,
     merge: Merge,
     each: F,
@@ -92,7 +92,7 @@ impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
     fn begin(&mut self, prefix: Prefix<K>, next_hop: NextHop) -> ControlFlow<()> {
         self.end_before(prefix.addr())?;
         let next_hop = Some(next_hop);
-        // A route for all of `within` replaces the ground; nesting then stays within one a bit.
+        // A route for all of `within` replaces entry 0, so that the stack has room for one of each length.
         if prefix.last() == self.open[self.depth].last
             && prefix.addr() == self.pending.start
             && self.depth == 0
@@ -117,14 +117,14 @@ impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
         let ended = self.open[self.depth];
         self.depth -= 1;
         let below = self.open[self.depth];
-        // Where the cover ends at the same address, its own end decides.
+        // If the covering route ends at the same address, its own end decides.
         match ended.last.next() {
             Some(start) if ended.last < below.last => self.change(start, below.next_hop),
             _ => ControlFlow::Continue(()),
         }
     }
 
-    /// From `start` on, addresses go to `next_hop`.
+    /// Begins a range at `start`.
     fn change(&mut self, start: K, next_hop: Option<NextHop>) -> ControlFlow<()> {
         if start != self.pending.start {
             self.emit()?;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_neighbours_merge_only_when_asked() {
+    fn equal_neighbours_merge_only_on_request() {
         let table = [("0/1", 1), ("64/2", 1), ("128/1", 1)];
         assert_eq!(ranges(&table, "0/0", Merge::EqualNeighbours), [(0, 1)]);
         assert_eq!(ranges(&table, "0/0", Merge::Never), [(0, 1), (64, 1), (128, 1)]);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_space_stands_on_its_cover() {
+    fn a_part_of_the_space_begins_with_its_cover() {
         let table = [("0/0", 9), ("64/2", 1), ("64/4", 2), ("96/3", 4)];
         assert_eq!(ranges(&table, "64/2", Merge::Never), [(64, 2), (80, 1), (96, 4)]);
         assert_eq!(ranges(&table, "72/5", Merge::Never), [(72, 2)]);

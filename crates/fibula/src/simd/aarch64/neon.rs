@@ -6,18 +6,18 @@ use core::arch::aarch64::*;
 
 use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
-/// Eight 32-bit lanes.
+/// A vector of eight 32-bit lanes.
 pub(crate) type V = uint32x4x2_t;
-/// One truth a lane.
+/// A mask: true or false for each lane.
 pub(crate) type M = uint32x4x2_t;
-/// A shift count that is the same for all lanes.
+/// A shift count for all lanes.
 pub(crate) type Count = int32x4_t;
 
 operations! { "neon"
-    /// The same value in every lane.
+    /// Returns the value in every lane.
     fn splat(value: u32) -> V { uint32x4x2_t(vdupq_n_u32(value), vdupq_n_u32(value)) }
 
-    /// The lanes of an array.
+    /// Loads the lanes from an array.
     fn load(from: &[u32; LANES]) -> V {
         let [low, high]: [&[u32; 4]; 2] = halves(from);
         // SAFETY: the reference covers the 16 bytes read.
@@ -27,7 +27,7 @@ operations! { "neon"
         uint32x4x2_t(low, high)
     }
 
-    /// The lanes into an array.
+    /// Stores the lanes to an array.
     fn store(to: &mut [u32; LANES], v: V) -> () {
         let (low, high) = to.split_at_mut(4);
         // SAFETY: the slice is of 4 lanes, which are the 16 bytes written.
@@ -36,62 +36,62 @@ operations! { "neon"
         unsafe { vst1q_u32(high.as_mut_ptr(), v.1) };
     }
 
-    /// The lanes as an array.
+    /// Returns the lanes as an array.
     fn array(v: V) -> [u32; LANES] {
         let mut lanes = [0; LANES];
         store(&mut lanes, v);
         lanes
     }
 
-    /// A shift count, below 32.
+    /// Returns a shift count below 32.
     fn count(bits: u32) -> Count { vdupq_n_s32(bits as i32) }
 
-    /// Sums that wrap.
+    /// Adds, wrapping.
     fn add(a: V, b: V) -> V { uint32x4x2_t(vaddq_u32(a.0, b.0), vaddq_u32(a.1, b.1)) }
-    /// Differences that wrap.
+    /// Subtracts, wrapping.
     fn sub(a: V, b: V) -> V { uint32x4x2_t(vsubq_u32(a.0, b.0), vsubq_u32(a.1, b.1)) }
-    /// Bits set in both.
+    /// Returns the bits set in both.
     fn and(a: V, b: V) -> V { uint32x4x2_t(vandq_u32(a.0, b.0), vandq_u32(a.1, b.1)) }
-    /// Bits set in either.
+    /// Returns the bits set in either.
     fn or(a: V, b: V) -> V { uint32x4x2_t(vorrq_u32(a.0, b.0), vorrq_u32(a.1, b.1)) }
-    /// Smaller of two unsigned lanes.
+    /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { uint32x4x2_t(vminq_u32(a.0, b.0), vminq_u32(a.1, b.1)) }
-    /// The bits that are set in any lane.
+    /// Returns the bits that are set in any lane.
     fn union(a: V) -> u32 {
         let both = vreinterpretq_u64_u32(vorrq_u32(a.0, a.1));
         let half = vgetq_lane_u64::<0>(both) | vgetq_lane_u64::<1>(both);
         half as u32 | (half >> 32) as u32
     }
-    /// Products of the lower 16 bits of each lane, and of the upper 16 bits apart: for factors and products below
-    /// 2^16 the plain product.
+    /// Multiplies the lower and the upper 16 bits of each lane separately. The plain product if factors and products
+    /// are below 2^16.
     fn mul16(a: V, b: V) -> V {
         let product = |a, b| {
             vreinterpretq_u32_u16(vmulq_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b)))
         };
         uint32x4x2_t(product(a.0, b.0), product(a.1, b.1))
     }
-    /// Lanes shifted left by a constant.
+    /// Shifts left by a constant.
     fn shl[const BITS: i32](a: V) -> V { shl_by(a, vdupq_n_s32(BITS)) }
-    /// Lanes shifted right by a constant, zeros follow.
+    /// Shifts right by a constant, filling with zeros.
     fn shr[const BITS: i32](a: V) -> V { shl_by(a, vdupq_n_s32(-BITS)) }
-    /// Lanes shifted left by one count.
+    /// Shifts all lanes left by one count.
     fn shl_by(a: V, by: Count) -> V { uint32x4x2_t(vshlq_u32(a.0, by), vshlq_u32(a.1, by)) }
-    /// Lanes shifted right by one count.
+    /// Shifts all lanes right by one count.
     fn shr_by(a: V, by: Count) -> V { shl_by(a, vnegq_s32(by)) }
-    /// Each lane shifted left by its own count; 32 and more give 0.
+    /// Shifts each lane left by its own count; 32 and more give 0.
     fn shlv(a: V, by: V) -> V {
-        // Of a count the lowest byte counts, with its sign.
+        // Only the lowest byte of a count matters, with its sign.
         let by = min(by, splat(32));
         let shifted = |a, by| vshlq_u32(a, vreinterpretq_s32_u32(by));
         uint32x4x2_t(shifted(a.0, by.0), shifted(a.1, by.1))
     }
-    /// Each lane shifted right by its own count; 32 and more give 0.
+    /// Shifts each lane right by its own count; 32 and more give 0.
     fn shrv(a: V, by: V) -> V {
         let by = min(by, splat(32));
         let shifted = |a, by| vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(by)));
         uint32x4x2_t(shifted(a.0, by.0), shifted(a.1, by.1))
     }
-    /// `table[index]` of eight entries held in a register; the lower 3 bits of an index count.
+    /// Returns `table[index % 8]` of eight entries in a register.
     fn pick(table: V, index: V) -> V {
         let table = uint8x16x2_t(vreinterpretq_u8_u32(table.0), vreinterpretq_u8_u32(table.1));
         let picked = |index| {
@@ -102,47 +102,47 @@ operations! { "neon"
         uint32x4x2_t(picked(index.0), picked(index.1))
     }
 
-    /// Whether two lanes are equal.
+    /// Compares for equality.
     fn eq(a: V, b: V) -> M { uint32x4x2_t(vceqq_u32(a.0, b.0), vceqq_u32(a.1, b.1)) }
-    /// Whether the first is not above the second, unsigned.
+    /// Returns whether the first is less than or equal to the second, unsigned.
     fn up_to(a: V, b: V) -> M { uint32x4x2_t(vcleq_u32(a.0, b.0), vcleq_u32(a.1, b.1)) }
-    /// Whether the highest bit is set.
+    /// Returns whether the highest bit is set.
     fn sign(a: V) -> M {
         let sign = |a| vreinterpretq_u32_s32(vshrq_n_s32::<31>(vreinterpretq_s32_u32(a)));
         uint32x4x2_t(sign(a.0), sign(a.1))
     }
-    /// Whether any bit of `bits` is set, which has one bit set a lane.
+    /// Returns whether the lane has the one bit that `bits` has there.
     fn test(a: V, bits: V) -> M { uint32x4x2_t(vtstq_u32(a.0, bits.0), vtstq_u32(a.1, bits.1)) }
-    /// True in both.
+    /// True where both are.
     fn both(a: M, b: M) -> M { and(a, b) }
-    /// True in the second alone.
+    /// True where only the second is.
     fn but(a: M, b: M) -> M { uint32x4x2_t(vbicq_u32(b.0, a.0), vbicq_u32(b.1, a.1)) }
-    /// One bit a lane, lane 0 lowest.
+    /// Returns one bit for each lane, lane 0 lowest.
     fn bits(m: M) -> u32 {
         let lanes = load(&[1, 2, 4, 8, 16, 32, 64, 128]);
         vaddvq_u32(vorrq_u32(vandq_u32(m.0, lanes.0), vandq_u32(m.1, lanes.1)))
     }
-    /// `a` where the mask is true, else `b`.
+    /// Returns `a` where the mask is true, else `b`.
     fn select(m: M, a: V, b: V) -> V { uint32x4x2_t(vbslq_u32(m.0, a.0, b.0), vbslq_u32(m.1, a.1, b.1)) }
-    /// `a` where the mask is true, else 0.
+    /// Returns `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { and(m, a) }
 
-    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    /// Moves the lanes where the mask is true to the front; the lanes after them are unspecified.
     fn compress(m: M, a: V) -> V {
         let (bits, lanes) = (bits(m), array(a));
         let (mut kept, mut count) = ([0; LANES], 0);
         for (lane, word) in lanes.into_iter().enumerate() {
-            // Written in any case, and kept where the count goes on: lane numbers are never below it.
+            // Always written, kept only if the count advances: a lane number is never below the count.
             kept[count.min(lane)] = word;
             count += (bits >> lane & 1) as usize;
         }
         load(&kept)
     }
 
-    /// One more where the mask is true.
+    /// Adds one where the mask is true.
     fn increment(m: M, a: V) -> V { sub(a, m) }
 
-    /// How many of the four bytes of a lane are below `limit`, which is at most 255.
+    /// Counts the bytes of each lane that are below `limit`, which is at most 255.
     fn bytes_below(bytes: V, limit: V) -> V {
         let below = |bytes, limit| {
             let limit = vreinterpretq_u8_u32(vmulq_n_u32(limit, 0x0101_0101));
@@ -152,19 +152,19 @@ operations! { "neon"
         sum_bytes(uint32x4x2_t(below(bytes.0, limit.0), below(bytes.1, limit.1)))
     }
 
-    /// The sum of the four bytes of each lane.
+    /// Adds the four bytes of each lane.
     fn sum_bytes(a: V) -> V {
         let sum = |a| vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(a)));
         uint32x4x2_t(sum(a.0), sum(a.1))
     }
 
-    /// Set bits of each lane.
+    /// Counts the set bits of each lane.
     fn popcount(a: V) -> V {
         let count = |a| vreinterpretq_u32_u8(vcntq_u8(vreinterpretq_u8_u32(a)));
         sum_bytes(uint32x4x2_t(count(a.0), count(a.1)))
     }
 
-    /// The elements at the lanes' indices; an index beyond the last one reads the last one.
+    /// Reads the elements at the lanes' indices; an index past the end reads the last element.
     fn gather(table: Words<'_>, index: V) -> V {
         let places = array(min(index, splat(table.last())));
         let start = table.slice().as_ptr();
@@ -176,49 +176,49 @@ operations! { "neon"
         }))
     }
 
-    /// As [`gather`] where the mask is true, else 0.
+    /// Like [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V { and(gather(table, index), m) }
 
-    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
-    /// each lane those behind them.
+    /// Reads the 16-bit elements at the lanes' indices, clamped as in [`gather`], and the next element into the upper
+    /// half of each lane.
     fn gather_pairs(table: Halves<'_>, index: V) -> V {
         let places = array(min(index, splat(table.last())));
         let start = table.slice().as_ptr();
         load(&places.map(|place| {
             // SAFETY: every index is at most that of the last but one element.
             let place = unsafe { start.add(place as usize) };
-            // SAFETY: the 32 bits read end with the last element; no alignment is asked for.
+            // SAFETY: the 32 bits read end with the last element, which needs no alignment.
             unsafe { place.cast::<u32>().read_unaligned() }
         }))
     }
 
-    /// The 16-bit elements at the lanes' indices, as [`gather_pairs`].
+    /// Reads the 16-bit elements at the lanes' indices, clamped as in [`gather_pairs`].
     fn gather_halves(table: Halves<'_>, index: V) -> V { and(gather_pairs(table, index), splat(0xffff)) }
 
-    /// As [`gather_halves`] where the mask is true, else 0.
+    /// Like [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V { and(gather_halves(table, index), m) }
 
-    /// The 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset beyond the last word reads
-    /// the last word.
+    /// Reads the 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset past the last word
+    /// reads the last word.
     fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
         let places = array(min(offset, splat(table.last())));
         let start = table.slice().as_ptr();
         let words = load(&places.map(|place| {
             // SAFETY: every offset is at most that of the last word.
             let place = unsafe { start.byte_add(place as usize) };
-            // SAFETY: as above; no alignment is asked for.
+            // SAFETY: as above, which needs no alignment.
             unsafe { place.read_unaligned() }
         }));
         and(words, m)
     }
 
-    /// The next vector of places; one beyond the last becomes the last.
+    /// Appends a vector of places; one past the last becomes the last.
     fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
 
-    /// How many of `keys` lie strictly below `key`; they ascend.
+    /// Counts the `keys`, in ascending order, that are below `key`.
     fn rank64(keys: &[u64], key: u64) -> usize {
         let (pairs, rest) = keys.as_chunks::<2>();
         let splat = vdupq_n_u64(key);
@@ -226,13 +226,13 @@ operations! { "neon"
         for pair in pairs {
             // SAFETY: the reference covers the 16 bytes read.
             let node = unsafe { vld1q_u64(pair.as_ptr()) };
-            // A truth is all ones, and less of it one more.
+            // True is all ones, -1: subtracting it adds one.
             below = vsubq_u64(below, vcltq_u64(node, splat));
         }
         vaddvq_u64(below) as usize + rank_few(rest, key)
     }
 
-    /// How many of `keys` lie strictly below `key`; they ascend.
+    /// Counts the `keys`, in ascending order, that are below `key`.
     fn rank32(keys: &[u32], key: u32) -> usize {
         let (fours, rest) = keys.as_chunks::<4>();
         let splat = vdupq_n_u32(key);
@@ -245,7 +245,7 @@ operations! { "neon"
         vaddvq_u32(below) as usize + rank_few(rest, key)
     }
 
-    /// How many of the first `COUNT` words of a line lie strictly below `key`; they ascend.
+    /// Counts those of the first `COUNT` words of a line, in ascending order, that are below `key`.
     fn rank_first[const COUNT: u32](line: &[u32; 16], key: u32) -> u32 {
         const EVERY: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
         let splat = vdupq_n_u32(key);
@@ -256,13 +256,13 @@ operations! { "neon"
             let words = unsafe { vld1q_u32(four.as_ptr()) };
             // SAFETY: as above.
             let every = unsafe { vld1q_u32(every.as_ptr()) };
-            // A truth is all ones, and less of it one more.
+            // True is all ones, -1: subtracting it adds one.
             below = vsubq_u32(below, vandq_u32(vcltq_u32(words, splat), vcltq_u32(every, count)));
         }
         vaddvq_u32(below)
     }
 
-    /// The highest 32 bits of each key, and the 32 bits behind them.
+    /// Returns the highest 32 bits of each key, and the 32 bits that follow.
     fn high_words(keys: &[u128; LANES]) -> [V; 2] {
         let four = |at: usize| {
             let four: &[u128; 4] = keys[at..].first_chunk().expect("eight are two fours");

@@ -5,99 +5,99 @@ use core::arch::x86_64::*;
 
 use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
 
-/// Eight 32-bit lanes.
+/// A vector of eight 32-bit lanes.
 pub(crate) type V = __m256i;
-/// One truth a lane.
+/// A mask: true or false for each lane.
 pub(crate) type M = __m256i;
-/// A shift count that is the same for all lanes.
+/// A shift count for all lanes.
 pub(crate) type Count = __m128i;
 
 operations! { "avx2,bmi2"
-    /// The same value in every lane.
+    /// Returns the value in every lane.
     fn splat(value: u32) -> V { _mm256_set1_epi32(value as i32) }
 
-    /// The lanes of an array.
+    /// Loads the lanes from an array.
     fn load(from: &[u32; LANES]) -> V {
-        // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+        // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
         unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
     }
 
-    /// The lanes into an array.
+    /// Stores the lanes to an array.
     fn store(to: &mut [u32; LANES], v: V) -> () {
-        // SAFETY: the reference covers the 32 bytes written; no alignment is asked for.
+        // SAFETY: the reference covers the 32 bytes written, which needs no alignment.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), v) }
     }
 
-    /// A shift count, below 32.
+    /// Returns a shift count below 32.
     fn count(bits: u32) -> Count { _mm_cvtsi32_si128(bits as i32) }
 
-    /// Sums that wrap.
+    /// Adds, wrapping.
     fn add(a: V, b: V) -> V { _mm256_add_epi32(a, b) }
-    /// Differences that wrap.
+    /// Subtracts, wrapping.
     fn sub(a: V, b: V) -> V { _mm256_sub_epi32(a, b) }
-    /// Bits set in both.
+    /// Returns the bits set in both.
     fn and(a: V, b: V) -> V { _mm256_and_si256(a, b) }
-    /// Bits set in either.
+    /// Returns the bits set in either.
     fn or(a: V, b: V) -> V { _mm256_or_si256(a, b) }
-    /// Smaller of two unsigned lanes.
+    /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { _mm256_min_epu32(a, b) }
-    /// The bits that are set in any lane.
+    /// Returns the bits that are set in any lane.
     fn union(a: V) -> u32 {
         let half = _mm_or_si128(_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a));
         let quarter = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
         (_mm_cvtsi128_si32(quarter) | _mm_extract_epi32::<1>(quarter)) as u32
     }
-    /// Products of the lower 16 bits of each lane, and of the upper 16 bits apart: for factors and products below
-    /// 2^16 the plain product.
+    /// Multiplies the lower and the upper 16 bits of each lane separately. The plain product if factors and products
+    /// are below 2^16.
     fn mul16(a: V, b: V) -> V { _mm256_mullo_epi16(a, b) }
-    /// Lanes shifted left by a constant.
+    /// Shifts left by a constant.
     fn shl[const BITS: i32](a: V) -> V { _mm256_slli_epi32::<BITS>(a) }
-    /// Lanes shifted right by a constant, zeros follow.
+    /// Shifts right by a constant, filling with zeros.
     fn shr[const BITS: i32](a: V) -> V { _mm256_srli_epi32::<BITS>(a) }
-    /// Lanes shifted left by one count.
+    /// Shifts all lanes left by one count.
     fn shl_by(a: V, by: Count) -> V {
         _mm256_sll_epi32(a, by)
     }
-    /// Lanes shifted right by one count.
+    /// Shifts all lanes right by one count.
     fn shr_by(a: V, by: Count) -> V { _mm256_srl_epi32(a, by) }
-    /// Each lane shifted left by its own count; 32 and more give 0.
+    /// Shifts each lane left by its own count; 32 and more give 0.
     fn shlv(a: V, by: V) -> V { _mm256_sllv_epi32(a, by) }
-    /// Each lane shifted right by its own count; 32 and more give 0.
+    /// Shifts each lane right by its own count; 32 and more give 0.
     fn shrv(a: V, by: V) -> V { _mm256_srlv_epi32(a, by) }
-    /// `table[index]` of eight entries held in a register; the lower 3 bits of an index count.
+    /// Returns `table[index % 8]` of eight entries in a register.
     fn pick(table: V, index: V) -> V { _mm256_permutevar8x32_epi32(table, index) }
 
-    /// Whether two lanes are equal.
+    /// Compares for equality.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32(a, b) }
-    /// Whether the first is not above the second, unsigned.
+    /// Returns whether the first is less than or equal to the second, unsigned.
     fn up_to(a: V, b: V) -> M { _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a) }
-    /// Whether the highest bit is set.
+    /// Returns whether the highest bit is set.
     fn sign(a: V) -> M { _mm256_srai_epi32::<31>(a) }
-    /// Whether any bit of `bits` is set, which has one bit set a lane.
+    /// Returns whether the lane has the one bit that `bits` has there.
     fn test(a: V, bits: V) -> M { _mm256_cmpeq_epi32(_mm256_and_si256(a, bits), bits) }
-    /// True in both.
+    /// True where both are.
     fn both(a: M, b: M) -> M { _mm256_and_si256(a, b) }
-    /// True in the second alone.
+    /// True where only the second is.
     fn but(a: M, b: M) -> M { _mm256_andnot_si256(a, b) }
-    /// One bit a lane, lane 0 lowest.
+    /// Returns one bit for each lane, lane 0 lowest.
     fn bits(m: M) -> u32 { _mm256_movemask_ps(_mm256_castsi256_ps(m)) as u32 }
-    /// `a` where the mask is true, else `b`.
+    /// Returns `a` where the mask is true, else `b`.
     fn select(m: M, a: V, b: V) -> V { _mm256_blendv_epi8(b, a, m) }
-    /// `a` where the mask is true, else 0.
+    /// Returns `a` where the mask is true, else 0.
     fn keep(m: M, a: V) -> V { _mm256_and_si256(m, a) }
 
-    /// The lanes where the mask is true, moved together from lane 0 on; the lanes behind them mean nothing.
+    /// Moves the lanes where the mask is true to the front; the lanes after them are unspecified.
     fn compress(m: M, a: V) -> V {
-        // A byte a lane of the mask, all ones or zeros; by it the numbers of those lanes are packed.
+        // One byte of ones or zeros for each lane of the mask selects the lane numbers to pack.
         let lanes = _pdep_u64(bits(m).into(), 0x0101_0101_0101_0101) * 0xff;
         let from = _pext_u64(0x0706_0504_0302_0100, lanes);
         pick(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(from as i64)))
     }
 
-    /// One more where the mask is true.
+    /// Adds one where the mask is true.
     fn increment(m: M, a: V) -> V { _mm256_sub_epi32(a, m) }
 
-    /// How many of the four bytes of a lane are below `limit`, which is at most 255.
+    /// Counts the bytes of each lane that are below `limit`, which is at most 255.
     fn bytes_below(bytes: V, limit: V) -> V {
         let spread = _mm256_setr_epi8(
             0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
@@ -106,12 +106,12 @@ operations! { "avx2,bmi2"
         sum_bytes(_mm256_min_epu8(above, _mm256_set1_epi8(1)))
     }
 
-    /// The sum of the four bytes of each lane, at most 127 each.
+    /// Adds the four bytes of each lane, each at most 127.
     fn sum_bytes(a: V) -> V {
         _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
     }
 
-    /// Set bits of each lane: each half byte looked up in a register.
+    /// Counts the set bits of each lane, by looking up each half byte in a register.
     fn popcount(a: V) -> V {
         let counts = _mm256_setr_epi8(
             0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
@@ -122,14 +122,14 @@ operations! { "avx2,bmi2"
         sum_bytes(_mm256_add_epi8(low, high))
     }
 
-    /// The elements at the lanes' indices; an index beyond the last one reads the last one.
+    /// Reads the elements at the lanes' indices; an index past the end reads the last element.
     fn gather(table: Words<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         // SAFETY: every index is at most that of the last element, and byte offsets stay below 2^31.
         unsafe { _mm256_i32gather_epi32::<4>(table.slice().as_ptr().cast(), index) }
     }
 
-    /// As [`gather`] where the mask is true, else 0.
+    /// Like [`gather`] where the mask is true, else 0.
     fn gather_where(m: M, table: Words<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         let none = splat(0);
@@ -137,18 +137,18 @@ operations! { "avx2,bmi2"
         unsafe { _mm256_mask_i32gather_epi32::<4>(none, table.slice().as_ptr().cast(), index, m) }
     }
 
-    /// The 16-bit elements at the lanes' indices, which as in [`gather`] stay within the table, and in the upper half of
-    /// each lane those behind them.
+    /// Reads the 16-bit elements at the lanes' indices, clamped as in [`gather`], and the next element into the upper
+    /// half of each lane.
     fn gather_pairs(table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         // SAFETY: every index is at most that of the last but one element, so that the 32 bits read end with the last.
         unsafe { _mm256_i32gather_epi32::<2>(table.slice().as_ptr().cast(), index) }
     }
 
-    /// The 16-bit elements at the lanes' indices, as [`gather_pairs`].
+    /// Reads the 16-bit elements at the lanes' indices, clamped as in [`gather_pairs`].
     fn gather_halves(table: Halves<'_>, index: V) -> V { and(gather_pairs(table, index), splat(0xffff)) }
 
-    /// As [`gather_halves`] where the mask is true, else 0.
+    /// Like [`gather_halves`] where the mask is true, else 0.
     fn gather_halves_where(m: M, table: Halves<'_>, index: V) -> V {
         let index = min(index, splat(table.last()));
         let none = splat(0);
@@ -158,8 +158,8 @@ operations! { "avx2,bmi2"
         and(pairs, splat(0xffff))
     }
 
-    /// The 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset beyond the last word reads
-    /// the last word.
+    /// Reads the 32 bits at the lanes' byte offsets where the mask is true, else 0; an offset past the last word
+    /// reads the last word.
     fn gather_bytes_where(m: M, table: Bytes<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last()));
         let none = splat(0);
@@ -167,13 +167,13 @@ operations! { "avx2,bmi2"
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
     }
 
-    /// The next vector of places; one beyond the last becomes the last.
+    /// Appends a vector of places; one past the last becomes the last.
     fn place(places: &mut Bounded<'_>, offset: V) -> () {
         let offset = min(offset, splat(places.last()));
         store(places.next(), offset);
     }
 
-    /// How many of `keys` lie strictly below `key`; they ascend.
+    /// Counts the `keys`, in ascending order, that are below `key`.
     fn rank64(keys: &[u64], key: u64) -> usize {
         let (eights, rest) = keys.as_chunks::<8>();
         let mut rank = rank_few(rest, key);
@@ -182,11 +182,11 @@ operations! { "avx2,bmi2"
         for eight in eights {
             let [low, high] = [0, 4].map(|at| {
                 let four: &[u64; 4] = eight[at..].first_chunk().expect("eight are two fours");
-                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
                 let node = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
                 _mm256_xor_si256(node, flip)
             });
-            // The truths of four keys fill 32-bit lanes twice: one of each pair is enough.
+            // The results for four keys fill eight 32-bit lanes in pairs: one of each pair is enough.
             let both = _mm256_blend_epi32::<0b1010_1010>(
                 _mm256_cmpgt_epi64(splat, low),
                 _mm256_cmpgt_epi64(splat, high),
@@ -196,7 +196,7 @@ operations! { "avx2,bmi2"
         rank
     }
 
-    /// How many of `keys` lie strictly below `key`; they ascend.
+    /// Counts the `keys`, in ascending order, that are below `key`.
     fn rank32(keys: &[u32], key: u32) -> usize {
         let (sixteens, rest) = keys.as_chunks::<16>();
         let mut rank = rank_few(rest, key);
@@ -205,11 +205,11 @@ operations! { "avx2,bmi2"
         for sixteen in sixteens {
             let [low, high] = [0, 8].map(|at| {
                 let eight: &[u32; 8] = sixteen[at..].first_chunk().expect("sixteen are two eights");
-                // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+                // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
                 let node = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
                 _mm256_xor_si256(node, flip)
             });
-            // Two bytes a key.
+            // Two bytes for each key.
             let both = _mm256_blend_epi16::<0b1010_1010>(
                 _mm256_cmpgt_epi32(splat, low),
                 _mm256_cmpgt_epi32(splat, high),
@@ -219,7 +219,7 @@ operations! { "avx2,bmi2"
         rank
     }
 
-    /// How many of the first `COUNT` words of a line lie strictly below `key`; they ascend.
+    /// Counts those of the first `COUNT` words of a line, in ascending order, that are below `key`.
     fn rank_first[const COUNT: u32](line: &[u32; 16], key: u32) -> u32 {
         let flip = _mm256_set1_epi32(i32::MIN);
         let splat = _mm256_xor_si256(_mm256_set1_epi32(key as i32), flip);
@@ -227,7 +227,7 @@ operations! { "avx2,bmi2"
             let eight: &[u32; 8] = line[at..].first_chunk().expect("sixteen are two eights");
             _mm256_cmpgt_epi32(splat, _mm256_xor_si256(load(eight), flip))
         });
-        // Eight truths of 16 bits from either, in the order 0 to 3, 8 to 11, 4 to 7, 12 to 15; two bits each.
+        // Sixteen results of 16 bits, in the order 0 to 3, 8 to 11, 4 to 7, 12 to 15; two bits each.
         let both = _mm256_movemask_epi8(_mm256_packs_epi32(low, high)) as u32;
         let counted = const {
             let mut mask = 0;
@@ -241,11 +241,11 @@ operations! { "avx2,bmi2"
         (both & counted).count_ones()
     }
 
-    /// The highest 32 bits of each key, and the 32 bits behind them.
+    /// Returns the highest 32 bits of each key, and the 32 bits that follow.
     fn high_words(keys: &[u128; LANES]) -> [V; 2] {
         let pair = |at: usize| {
             let two: &[u128; 2] = keys[at..].first_chunk().expect("eight are four twos");
-            // SAFETY: the reference covers the 32 bytes read; no alignment is asked for.
+            // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
             unsafe { _mm256_loadu_si256(two.as_ptr().cast()) }
         };
         // The upper halves of keys 0, 2, 1, 3 and of keys 4, 6, 5, 7.
@@ -260,7 +260,7 @@ operations! { "avx2,bmi2"
     }
 }
 
-/// How many of `keys` lie strictly below `key`, one by one: for nodes narrower than a register.
+/// Counts the `keys` that are below `key` one by one, for nodes narrower than a register.
 #[inline]
 pub(super) fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
     keys.iter().filter(|&at| *at < key).count()

@@ -6,6 +6,6 @@ pub(crate) use super::avx512::*;
 use crate::simd::operations;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512vpopcntdq"
-    /// Set bits of each lane.
+    /// Counts the set bits of each lane.
     fn popcount(a: V) -> V { _mm256_popcnt_epi32(a) }
 }

@@ -1,4 +1,4 @@
-//! The fsck of what lies below slots.
+//! The check of the overflow area.
 
 use crate::fib::CheckError;
 use crate::fib::parts::bitmap;
@@ -6,8 +6,8 @@ use crate::fib::parts::bitmap;
 use super::record::{Entry, Record, values_at, width_of};
 use super::{PADDING, Windows};
 
-/// Chunks stand in the order of the addresses, the wide ones of a chunk before its records and map: what was read is
-/// what is before `done`.
+/// A walk over the area. Chunks are in the order of their addresses, the wide records of a chunk before its records and
+/// map, so that everything before `done` has been read.
 pub(crate) struct Walk<'a> {
     windows: Windows,
     area: &'a [u32],
@@ -19,8 +19,8 @@ impl<'a> Walk<'a> {
         Self { windows, area, done: 0 }
     }
 
-    /// What lies below a chunk whose map stands at word `map`: it belongs to the slots that say so. For each
-    /// of them the place of its record, and the next hop where it is one for all addresses.
+    /// Checks the overflow of a chunk whose map is at word `map` and that has these deeper slots. Returns for each slot the
+    /// place of its record, and the next hop if all addresses have the same.
     pub(crate) fn chunk(
         &mut self,
         map: usize,
@@ -30,7 +30,7 @@ impl<'a> Walk<'a> {
         let found = bitmap::read(self.area, map, self.windows.slots())?;
         holds(found == deeper, "the map has the slots that are deeper", map)?;
         let count = found.iter().filter(|&&bit| bit).count();
-        holds(count > 0 && map >= 2 * count, "the records stand before the map", map)?;
+        holds(count > 0 && map >= 2 * count, "the records are before the map", map)?;
         let mut last = None;
         let mut answers = Vec::with_capacity(count);
         for rank in 1..=count {
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
     fn wide(&mut self, entry: Entry) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let start = entry.offset();
-        holds(self.done == start, "wide chunks stand one behind the other", start)?;
+        holds(self.done == start, "wide chunks follow one another", start)?;
         let (values, first) = if entry.shift() == Entry::SPARSE {
             let word = *self.area.get(start).ok_or(CheckError::new("a chunk is within the area", start))?;
             let changes = word.to_le_bytes();

@@ -1,4 +1,4 @@
-//! Lanes whose slots are deeper, in full vectors and in stages.
+//! The lookup of deferred lanes, in full vectors and in stages.
 
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
 use crate::simd::{Bytes, LANES, Words, kernel};
@@ -11,7 +11,7 @@ pub(crate) const WIDTH_MASKS: [u32; LANES] =
     [width_mask(0), width_mask(1), width_mask(2), 0, width_mask(0), width_mask(1), width_mask(2), 0];
 
 kernel! {
-    /// Next hops of keys in deeper slots; `words` holds the places of their maps before, and the answers after.
+    /// Looks up keys in deeper slots; `words` holds the places of their maps before, and the next hops afterwards.
     pub(super) fn answer(below: Overflow<'_>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
     vector op {
         let windows = below.windows;
@@ -58,7 +58,7 @@ kernel! {
             let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
             let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
             let offset = op::and(most, op::splat(Entry::OFFSET));
-            // A sparse chunk's only word is the one that place 0 names: its slot is at most 1 after the shift.
+            // A sparse chunk has one word only, at place 0: its slot is at most 1 after the shift.
             let map = op::gather_where(wide, area, op::add(offset, place));
             let up_to = op::shrv(op::splat(MAP_MASK), op::sub(op::splat(MAP_BITS - 1), bit));
             let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));

@@ -1,4 +1,4 @@
-//! Lookups below slots: the lanes that a kernel has deferred, or one key.
+//! Lookups in the overflow: of the lanes that a kernel has deferred, or of one key.
 
 use crate::fib::parts::bitmap;
 use crate::fib::parts::lanes::{BLOCK, Deferred};
@@ -7,7 +7,7 @@ use crate::simd::{LANES, Present, byte_of};
 use super::record::{Entry, Record, width_mask};
 use super::{Windows, kernel};
 
-/// An area of deeper slots, as lookups see it.
+/// The overflow area, as lookups see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Overflow<'a> {
     pub(crate) windows: Windows,
@@ -15,7 +15,7 @@ pub(crate) struct Overflow<'a> {
 }
 
 impl Overflow<'_> {
-    /// Answers the deferred lanes of a block. `map_of` gives the place of the map for a key.
+    /// Answers the deferred lanes of a block. `map_of` returns the place of the map of a key.
     #[inline]
     pub(crate) fn answer(
         self,
@@ -30,7 +30,7 @@ impl Overflow<'_> {
         }
         let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
         let lanes = deferred.lanes();
-        // Few lanes do not fill a vector, and wait for one another in it.
+        // A few lanes would not fill a vector, and would wait for one another in it.
         if isa == Present::SCALAR || lanes.len() < LANES {
             for &lane in lanes {
                 let key = keys[usize::from(lane)];
@@ -38,7 +38,7 @@ impl Overflow<'_> {
             }
             return;
         }
-        // Those that fill the last vector up do what the first lane does.
+        // Lanes that pad the last vector repeat the first lane.
         let lanes = deferred.filled();
         let vectors = lanes.len() / LANES;
         let mut asked = [[0; LANES]; BLOCK];
@@ -53,7 +53,7 @@ impl Overflow<'_> {
         }
     }
 
-    /// Next hop of a key in a deeper slot, by the place of its chunk's map.
+    /// Returns the next hop of a key in a deeper slot, whose chunk has its map at `map`.
     #[inline]
     pub(crate) fn find(self, map: u32, key: u32) -> u32 {
         let map = map as usize;
@@ -77,7 +77,7 @@ impl Overflow<'_> {
     }
 }
 
-/// Byte at which the value of one of so many slots of a chunk stands, by the rank of the slot in its map.
+/// Returns the byte offset of the value of a slot, by its rank in the map of the chunk.
 #[inline(always)]
 pub(crate) fn ranked(area: &[u32], entry: Entry, slot: u32, slots: usize) -> usize {
     let (word, bit) = bitmap::place(slot);
@@ -86,18 +86,18 @@ pub(crate) fn ranked(area: &[u32], entry: Entry, slot: u32, slots: usize) -> usi
     4 * values + ((rank as usize) << entry.width())
 }
 
-/// The value at a byte of an area.
+/// Returns the value at a byte offset of an area.
 #[inline(always)]
 pub(crate) fn value(area: &[u32], at: usize, width: u32) -> u32 {
-    // Most chunks hold bytes: a branch that is predicted, where shifts would be counted for all.
+    // Most chunks hold bytes: a branch that is predicted costs less than shifts for all.
     if width == 0 {
         return u32::from(byte_of(area, at));
     }
-    // A value lies within one word: chunks begin at words, and widths divide them.
+    // A value is within one word: chunks begin at words, and widths divide them.
     (area[at / 4] >> (8 * (at % 4))) & width_mask(width)
 }
 
-/// How many of the four bytes are below the limit.
+/// Counts the bytes that are below the limit.
 #[inline]
 fn bytes_below(bytes: u32, limit: u32) -> u32 {
     bytes.to_ne_bytes().into_iter().map(|byte| u32::from(u32::from(byte) < limit)).sum()

@@ -1,7 +1,7 @@
-//! What lies below the slots of a direct engine: routes longer than /24, and next hops that no slot can hold.
+//! The overflow of a direct table: routes longer than /24, and next hops that do not fit into a slot.
 //!
-//! An engine's direct table and chunks answer for *slots*, the /24s of IPv4. A slot whose addresses do not all go one
-//! way, or whose next hop its chunk cannot hold, is *deeper*; its answer is here, in an area of words:
+//! An engine's direct table and chunks answer for *slots*, the /24s of IPv4. A slot whose addresses have several next
+//! hops, or whose next hop does not fit into its chunk, is *deeper*. Its answer is here, in an area of words:
 //!
 //! ```text
 //! area:    | wide ones of a chunk | record n-1 | ... | record 0 | map of the chunk's deeper slots | the next chunk's ...
@@ -13,9 +13,9 @@
 //! wide:    map of changes, or 4 changes of 8 bits (s = 7); then a value a range, of 2^w bytes
 //! ```
 //!
-//! So a host route costs 8 bytes and a bit of the map, and a lookup finds its record next to the map: the engine
-//! knows the map's place, the rank of the slot in the map gives the record. A slot needs a wide one where it has more
-//! than one stretch that differs from the rest, or next hops from 2^23 on.
+//! A host route costs 8 bytes and a bit of the map. A lookup finds its record next to the map: the engine knows the place
+//! of the map, and the rank of the slot in the map gives the record. A slot needs a wide record if more than one stretch
+//! of it differs from the rest, or for next hops from 2^23 on.
 
 mod check;
 mod kernel;
@@ -31,20 +31,20 @@ pub(crate) use lookup::{Overflow, ranked, value};
 pub(crate) use record::{Entry, Record, values_at, width_mask, width_of};
 pub(crate) use sweep::{Area, DEEP, Level, PADDING, SLOTS_MAX, append_records, append_values, sweep};
 
-/// How the bits of a key are cut into three windows, the first one leading.
+/// How a key is cut into three windows, from its first bit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Windows {
-    /// Bits that select an entry of the direct table.
+    /// Number of bits that select an entry of the direct table.
     pub(crate) direct_bits: u32,
-    /// Bits that select a slot of a chunk, at most 8.
+    /// Number of bits that select a slot of a chunk, at most 8.
     pub(crate) slot_bits: u32,
-    /// Bits that select an address of a slot, at most 8.
+    /// Number of bits that select an address of a slot, at most 8.
     pub(crate) rest_bits: u32,
 }
 
 impl Windows {
-    /// A quarter of the bits for the addresses of a slot, and for IPv4 `slot_bits` for slots; of the tests' narrow keys
-    /// a share of them.
+    /// Returns windows with a quarter of the bits for the addresses of a slot, and `slot_bits` for slots: all of them for
+    /// IPv4, in proportion for the narrow keys of the tests.
     pub(crate) const fn new(key_bits: u8, slot_bits: u32) -> Self {
         let key_bits = key_bits as u32;
         let rest_bits = at_least_one(key_bits / 4);
@@ -53,30 +53,30 @@ impl Windows {
         Self { direct_bits: key_bits - slot_bits - rest_bits, slot_bits, rest_bits }
     }
 
-    /// Index into the direct table of a key whose bits are aligned to the left.
+    /// Returns the index into the direct table of a left-aligned key.
     #[inline(always)]
     pub(crate) fn direct(self, key: u32) -> usize {
         (key >> (32 - self.direct_bits)) as usize
     }
 
-    /// Slot of the chunk.
+    /// Returns the slot of the chunk.
     #[inline(always)]
     pub(crate) fn slot(self, key: u32) -> u32 {
         (key << self.direct_bits) >> (32 - self.slot_bits)
     }
 
-    /// Address within the slot.
+    /// Returns the address within the slot.
     #[inline(always)]
     pub(crate) fn rest(self, key: u32) -> u32 {
         (key << (self.direct_bits + self.slot_bits)) >> (32 - self.rest_bits)
     }
 
-    /// Slots of a chunk.
+    /// Returns the number of slots of a chunk.
     pub(crate) const fn slots(self) -> usize {
         1 << self.slot_bits
     }
 
-    /// Addresses of a slot.
+    /// Returns the number of addresses of a slot.
     pub(crate) const fn rests(self) -> usize {
         1 << self.rest_bits
     }

@@ -15,16 +15,16 @@ pub(crate) struct Entry(pub(crate) u32);
 impl Entry {
     /// The bit that tells a chunk from a next hop.
     pub(crate) const CHUNK: u32 = 1 << 31;
-    /// The shift that stands for a sparse chunk.
+    /// The shift that marks a sparse chunk.
     pub(crate) const SPARSE: u32 = 7;
     /// Lowest bit of the shift.
     pub(crate) const SHIFT_AT: u32 = 28;
     /// Lowest bit of the width.
     pub(crate) const WIDTH_AT: u32 = 26;
-    /// The bits of the offset; its greatest value.
+    /// The bits of the offset, which are also its greatest value.
     pub(crate) const OFFSET: u32 = (1 << Self::WIDTH_AT) - 1;
 
-    /// The entry of a chunk.
+    /// Returns the entry of a chunk.
     pub(crate) fn chunk(shift: u32, width: u32, offset: u32) -> Self {
         debug_assert!(shift <= Self::SPARSE && width <= 2 && offset <= Self::OFFSET);
         Self(Self::CHUNK | shift << Self::SHIFT_AT | width << Self::WIDTH_AT | offset)
@@ -40,7 +40,7 @@ impl Entry {
         self.0 >> Self::SHIFT_AT & 7
     }
 
-    /// Binary logarithm of the bytes of a value.
+    /// Returns the binary logarithm of the bytes of a value.
     #[inline]
     pub(crate) fn width(self) -> u32 {
         self.0 >> Self::WIDTH_AT & 3
@@ -52,7 +52,7 @@ impl Entry {
     }
 }
 
-/// What a deeper slot answers; the chapter of [`below`](super) has the bits.
+/// The answer of a deeper slot; the [module](super) shows the bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record(pub(crate) [u32; 2]);
 
@@ -62,32 +62,32 @@ impl Record {
     /// The first next hop that is too large.
     pub(crate) const NEXT_HOPS: u32 = 1 << 23;
 
-    /// A record without a wide chunk, where `slots` allow it.
+    /// Returns a record without a wide chunk, if one can hold `slots`.
     pub(crate) fn narrow(slots: &[u32]) -> Option<Self> {
         let (most, last) = (slots[0], slots.len() - 1);
         let first = slots.iter().position(|&word| word != most).unwrap_or(0);
         let other = slots[first];
         let end = first + slots[first..].iter().take_while(|&&word| word == other).count() - 1;
         let alone = first == 0 || slots[end + 1..].iter().all(|&word| word == most);
-        // One next hop for all is the stretch of all.
+        // One next hop for all addresses is one stretch.
         let end = if first == 0 { last } else { end };
         let fits = most < Self::NEXT_HOPS && other < Self::NEXT_HOPS && alone;
         fits.then_some(Self([most, other].map(|word| word << Self::NEXT_HOP_AT)))
             .map(|Self([most, other])| Self([most | first as u32, other | end as u32]))
     }
 
-    /// The entry of a wide chunk.
+    /// Returns the record of a wide chunk.
     pub(crate) fn wide(entry: Entry) -> Self {
         Self([entry.0, 0])
     }
 
-    /// The wide chunk, where there is one.
+    /// Returns the entry of the wide chunk, if there is one.
     #[inline]
     pub(crate) fn entry(self) -> Option<Entry> {
         Entry(self.0[0]).is_chunk().then_some(Entry(self.0[0]))
     }
 
-    /// The answer for an address of the slot, where there is no wide chunk.
+    /// Returns the next hop of an address of the slot. The record must not have a wide chunk.
     #[inline]
     pub(crate) fn answer(self, rest: u32) -> u32 {
         let [most, other] = self.0;
@@ -96,7 +96,7 @@ impl Record {
     }
 }
 
-/// The bits of a value of this width, all set: in a chunk, that the slot is deeper.
+/// Returns a value of this width with all bits set, which marks a deeper slot in a chunk.
 #[inline]
 pub(crate) const fn width_mask(width: u32) -> u32 {
     match width {
@@ -106,13 +106,13 @@ pub(crate) const fn width_mask(width: u32) -> u32 {
     }
 }
 
-/// The width that values up to `greatest` need; where all ones are taken, with room for them.
+/// Returns the width that values up to `greatest` need, all ones excluded if they are taken.
 pub(crate) fn width_of(greatest: u64, ones_are_taken: bool) -> u32 {
     let fits = |width| greatest + u64::from(ones_are_taken) <= u64::from(width_mask(width));
     (0..2).find(|&width| fits(width)).unwrap_or(2)
 }
 
-/// Values of this width, read from the word `first` of an area on.
+/// Returns values of this width, read from word `first` of an area on.
 pub(crate) fn values_at(
     area: &[u32],
     first: usize,

@@ -1,4 +1,4 @@
-//! Ranges to slots, chunk by chunk, and what lies below them.
+//! Turns ranges into slots, chunk by chunk, and their overflow.
 
 use crate::fib::BuildError;
 use crate::fib::parts::bitmap;
@@ -9,13 +9,13 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::Windows;
 use super::record::{Entry, Record, width_mask, width_of};
 
-/// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on, and that it is never empty.
+/// Words of zeros at the end of an area, so that 32 bits can be read from its last byte on and it is never empty.
 pub(crate) const PADDING: usize = 1;
 
-/// Most words of an area: what the offset of an entry can name.
+/// Most words of an area: as many as the offset of an entry can address.
 const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
 
-/// A slot whose answer is below it, in an array of slots.
+/// Marks a deeper slot in an array of slots.
 pub(crate) const DEEP: u64 = 1 << 32;
 
 /// Most slots of a chunk, and most addresses of a slot.
@@ -24,22 +24,22 @@ pub(crate) const SLOTS_MAX: usize = 256;
 /// Most changes that a sparse chunk can hold: the bytes of a word.
 const SPARSE_MAX: usize = 4;
 
-/// What an engine makes of slots, told from the first address on.
+/// What an engine builds from slots, which come in the order of their addresses.
 pub(crate) trait Level {
-    /// Whether a slot of a chunk can hold this next hop; 2^32 - 1 never.
+    /// Returns whether a slot of a chunk can hold this next hop; never for 2^32 - 1.
     fn holds(&self, word: u32) -> bool;
 
-    /// Whether whole direct entries can go to this next hop.
+    /// Returns whether a direct entry can hold this next hop.
     fn holds_whole(&self, word: u32) -> bool;
 
-    /// So many direct entries whose addresses all go to `word`, which can be.
+    /// Appends direct entries whose addresses all have the next hop `word`.
     fn uniform(&mut self, entries: usize, word: u32, budget: &mut Budget) -> Result<(), OutOfMemory>;
 
-    /// A direct entry for these slots: next hops, or [`DEEP`] with the map at word `map` of the area below.
+    /// Appends a direct entry for these slots: next hops, or [`DEEP`] with the map at word `map` of the area.
     fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory>;
 }
 
-/// Tells `level` all that `routes` say; the area of what lies below its slots.
+/// Passes the slots of `routes` to `level`. Returns the overflow area.
 pub(crate) fn sweep<K: Key, L: Level>(
     routes: &dyn Routes<K>,
     windows: Windows,
@@ -70,12 +70,13 @@ pub(crate) fn sweep<K: Key, L: Level>(
 #[derive(Default)]
 pub(crate) struct Area {
     pub(crate) words: Buffer<u32>,
-    /// Words it needs, beyond the limit too.
+    /// Number of words needed, which may exceed the limit.
     pub(crate) needed: u64,
 }
 
 impl Area {
-    /// Room for so many more words and the padding; false beyond what offsets can name, where words are only counted.
+    /// Reserves room for more words and the padding. Returns false past the limit of offsets, where words are only
+    /// counted.
     pub(crate) fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
         self.needed += words as u64;
         let fits = self.needed + PADDING as u64 <= WORDS_MAX;
@@ -85,10 +86,10 @@ impl Area {
         Ok(fits)
     }
 
-    /// The words and their padding.
+    /// Returns the words with their padding. `name` is that of the structure.
     ///
     /// # Errors
-    /// When memory runs out, and when they are more than offsets can name; `name` is the structure's.
+    /// When memory runs out, or there are more words than offsets can address.
     pub(crate) fn finish(
         mut self,
         name: &'static str,
@@ -111,20 +112,20 @@ struct Filling<'a, L> {
     level: &'a mut L,
     below: Area,
     budget: &'a mut Budget,
-    /// Addresses below this one are done.
+    /// The first address that has no next hop yet.
     done: u64,
     /// Next hop of the addresses from here on.
     word: u32,
-    /// The chunk that is open: next hops, or [`DEEP`].
+    /// The open chunk: next hops, or [`DEEP`].
     slots: [u64; SLOTS_MAX],
-    /// What those answer that are deeper.
+    /// The records of its deeper slots.
     records: [Record; SLOTS_MAX],
-    /// The slot that is open where its addresses are not all of one range.
+    /// The open slot, if its addresses are not all of one range.
     rest: [u32; SLOTS_MAX],
 }
 
 impl<L: Level> Filling<'_, L> {
-    /// Gives the addresses below `end` the current next hop.
+    /// Gives the addresses before `end` the current next hop.
     fn fill(&mut self, end: u64) -> Result<(), OutOfMemory> {
         let Windows { slot_bits, rest_bits, .. } = self.windows;
         let (rests, slots) = (1u64 << rest_bits, 1u64 << slot_bits);
@@ -165,7 +166,7 @@ impl<L: Level> Filling<'_, L> {
         Ok(())
     }
 
-    /// Ends the open chunk where `slot` is behind its last one.
+    /// Ends the open chunk if `slot` is past its last one.
     fn close_if_full(&mut self, slot: u64) -> Result<(), OutOfMemory> {
         let count = self.windows.slots();
         if slot < count as u64 {
@@ -180,7 +181,7 @@ impl<L: Level> Filling<'_, L> {
         self.level.chunk(slots, map, self.budget)
     }
 
-    /// Ends the open slot: what it answers.
+    /// Ends the open slot. Returns its record.
     fn close_rest(&mut self) -> Result<Record, OutOfMemory> {
         let slots = &self.rest[..self.windows.rests()];
         if let Some(record) = Record::narrow(slots) {
@@ -210,12 +211,12 @@ impl<L: Level> Filling<'_, L> {
     }
 }
 
-/// Words of so many values.
+/// Returns the number of words of `count` values.
 fn values_words(count: usize, width: u32) -> usize {
     (count << width).div_ceil(4)
 }
 
-/// Appends `count` values of this width, cut to it.
+/// Appends `count` values, truncated to this width.
 ///
 /// # Panics
 /// When there is no room.
@@ -233,8 +234,8 @@ pub(crate) fn append_values(
     }
 }
 
-/// Appends the records of the deeper slots, last first, and the map that says which slots they belong to; the place of
-/// the map. Beyond what offsets can name they are only counted.
+/// Appends the records of the deeper slots, last first, and the map of these slots. Returns the place of the map. Past the
+/// limit of offsets, words are only counted.
 pub(crate) fn append_records(
     below: &mut Area,
     slots: &[u64],

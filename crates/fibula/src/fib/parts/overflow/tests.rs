@@ -1,5 +1,5 @@
-//! What the conformance suite cannot know, by the engines that stand on this: which forms a table reaches, and what
-//! they cost.
+//! What the conformance suite cannot know, tested through the engines that have an overflow: which forms a table takes,
+//! and what they cost.
 
 use crate::fib::{BuildError, Fib, chunks::Chunks, lines::Lines};
 use crate::memory::Limits;
@@ -23,7 +23,7 @@ fn with_routes<T>(table: &[(&str, u32)], build: impl Fn(&RouteSlice<'_, u32>) ->
     build(&RouteSlice::new(&routes).unwrap())
 }
 
-/// Every key's answer one at a time and in batches of every set, each rotated so that every lane sees it.
+/// Checks the answer of every key, alone and in batches of every set, rotated so that every lane gets it.
 fn answers(fib: &dyn Fib<u32>, expected: &[(u32, u32)]) {
     fib.check().unwrap();
     let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
