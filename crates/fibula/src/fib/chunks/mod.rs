@@ -112,11 +112,11 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then the rank of the /24 in a bit map: small",
-        paper: "of Fibula's own",
+        paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
         update: Update::Rebuild,
-        limits: Some("256 MiB of chunks, and as much below them"),
+        limits: Some("256 MiB of chunks, and as much overflow"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Chunks::build(routes, limits)?)),
     }]

@@ -42,7 +42,7 @@ struct Filling<K> {
     first: Buffer<u16>,
     segments: Buffer<u16>,
     /// The dictionary; `None` where codes are ids.
-    codes: Option<NextHopDictionary>,
+    dictionary: Option<NextHopDictionary>,
     budget: Budget,
     /// Addresses below this one are filled.
     done: u64,
@@ -58,7 +58,7 @@ impl<K: Key> Filling<K> {
         Ok(Self {
             first: budget.buffer(Dir248::<K>::ENTRIES + PAD)?,
             segments: Buffer::new(),
-            codes: if in_place { None } else { Some(NextHopDictionary::new(&mut budget)?) },
+            dictionary: if in_place { None } else { Some(NextHopDictionary::new(&mut budget)?) },
             budget,
             done: 0,
             code: 0,
@@ -70,16 +70,16 @@ impl<K: Key> Filling<K> {
     /// Fills up to the start of the range and makes its code the current one.
     fn begin(&mut self, range: Range<K>) -> Result<(), OutOfMemory> {
         self.fill(range.start.to_bits() as u64)?;
-        self.code = match &mut self.codes {
+        self.code = match &mut self.dictionary {
             None => NextHop::word(range.next_hop),
-            Some(codes) => codes.code(range.next_hop, &mut self.budget)?,
+            Some(dictionary) => dictionary.code(range.next_hop, &mut self.budget)?,
         };
         Ok(())
     }
 
     /// Returns the number of distinct next hops in the dictionary.
     fn next_hops(&self) -> u64 {
-        self.codes.as_ref().map_or(0, |codes| codes.len() as u64 - 1)
+        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len() as u64 - 1)
     }
 
     /// Returns whether the table is within both limits so far. Beyond them, the build only counts what the table needs.
@@ -127,11 +127,11 @@ impl<K: Key> Filling<K> {
         self.budget.reserve(&mut self.segments, PAD).map_err(memory)?;
         self.segments.extend([0; PAD]);
         self.budget.shrink(&mut self.segments);
-        let dictionary = self.codes.map(|codes| codes.into_next_hops(&mut self.budget));
+        let next_hops = self.dictionary.map(|dictionary| dictionary.into_next_hops(&mut self.budget));
         Ok(Dir248 {
             first: self.first,
             segments: self.segments,
-            next_hops: dictionary.transpose().map_err(memory)?,
+            next_hops: next_hops.transpose().map_err(memory)?,
             keys: PhantomData,
         })
     }

@@ -107,12 +107,12 @@ impl Compact {
         format: Format,
         budget: &mut Budget,
     ) -> Result<Self, BuildError> {
-        let (swept, codes) = Self::number(routes, budget).map_err(memory)?;
+        let (swept, dictionary) = Self::number(routes, budget).map_err(memory)?;
         let needs = needs(&swept, geometry);
         let split = needs.split(format, &geometry)?;
         // Everything is allocated at its final size, so that the second pass only writes.
         let mut compact = Self { direct: Buffer::new(), ranges: Buffer::new(), next_hops: Vec::new(), split };
-        compact.next_hops = codes.into_next_hops(budget).map_err(memory)?;
+        compact.next_hops = dictionary.into_next_hops(budget).map_err(memory)?;
         compact.direct = budget.buffer(1 << geometry.k).map_err(memory)?;
         let halves = needs.units[usize::from(split.shift)] as usize * HALVES;
         compact.ranges = budget.buffer(halves).map_err(memory)?;
@@ -129,14 +129,14 @@ impl Compact {
         routes: &dyn Routes<K>,
         budget: &mut Budget,
     ) -> Result<(Vec<Swept>, NextHopDictionary), OutOfMemory> {
-        let mut codes = NextHopDictionary::new(budget)?;
-        let mut swept = sweep(routes, budget, |next_hop, budget| codes.code(next_hop, budget))?;
-        let renumbered = codes.by_popularity(budget)?;
+        let mut dictionary = NextHopDictionary::new(budget)?;
+        let mut swept = sweep(routes, budget, |next_hop, budget| dictionary.code(next_hop, budget))?;
+        let renumbered = dictionary.by_popularity(budget)?;
         for range in &mut swept {
             range.code = renumbered[range.code as usize];
         }
         budget.free(renumbered);
-        Ok((swept, codes))
+        Ok((swept, dictionary))
     }
 
     /// Appends a chunk and its direct entry.

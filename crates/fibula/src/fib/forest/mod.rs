@@ -148,7 +148,7 @@ pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then a small B+-tree with values in its leaves: fast",
-        paper: "of Fibula's own",
+        paper: "Fibula's own",
         families: Families::Ipv6,
         role: Role::Own,
         update: Update::Rebuild,

@@ -119,11 +119,11 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "direct table, then one value a /24 in one cache line: fast",
-        paper: "of Fibula's own",
+        paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
         update: Update::Rebuild,
-        limits: Some("256 MiB below the lines"),
+        limits: Some("256 MiB of overflow"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Lines::build(routes, limits)?)),
     }]
