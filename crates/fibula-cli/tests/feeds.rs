@@ -92,12 +92,27 @@ fn records_that_are_not_read_are_named() {
         { "kind": "BGP KEEPALIVE", "count": 1, "loses_routes": false },
         { "kind": "OSPFv2", "count": 1, "loses_routes": true },
     ]);
-    assert_eq!(whole["skipped"], expected);
+    assert_eq!((&whole["skipped"], &whole["complete"]), (&expected, &false.into()));
     let stats: Value = serde_json::from_str(&run(&["table", "stats", path, "--json"]).out).unwrap();
     assert_eq!(stats["feeds"][0]["skipped"], expected);
     let strict = run(&["table", "stats", path, "--strict"]);
     assert_eq!(strict.code, 3);
     assert!(strict.err.contains(": byte 4: OSPFv2 is not read"), "{}", strict.err);
+}
+
+#[test]
+fn several_tables_say_where_they_differ() {
+    let folder = Folder::new();
+    let file = |name: &str, content: &str| folder.write(name, content).to_str().unwrap().to_owned();
+    let first = file("first.txt", "10.0.0.0/8 1\n10.1.0.0/16 1\n2001:db8::/32 1\n");
+    let second = file("second.txt", "10.0.0.0/8 1\n10.1.0.0/16 2\n10.2.0.0/16 2\n");
+    let both = run(&["table", "stats", &first, &second, "--json"]);
+    let expected = format!(
+        "note: {first}: 2 IPv4 prefixes, 1 IPv6 prefix\nnote: {second}: 3 IPv4 prefixes\nnote: {second}: 1 prefix has \
+         another next hop in the tables before it; decided by the earlier table (1)\n"
+    );
+    assert_eq!(both.err, expected);
+    assert_eq!(run(&["table", "stats", &first, "--json"]).err, "");
 }
 
 /// Updates of two peers: the first announces most and withdraws it again.

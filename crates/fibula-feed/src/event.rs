@@ -1,4 +1,4 @@
-//! What a feed says: who announces or withdraws what, and when.
+//! What a feed says: which peer announces or withdraws which route, and when.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -9,7 +9,7 @@ use fibula::net::IpPrefix;
 use crate::bgp::Attributes;
 use crate::next_hops::Label;
 
-/// A router that tells a collector its routes. Prints as `193.203.0.1 (AS 1853)`.
+/// A router that sends its routes to a collector. Prints as `193.203.0.1 (AS 1853)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer {
     /// Its address.
@@ -24,7 +24,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// A moment: seconds since 1970 and, where the feed has them, microseconds.
+/// A point in time: seconds since 1970 and, where the feed has them, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Time {
     /// Seconds since the beginning of 1970 in UTC.
@@ -38,7 +38,7 @@ pub struct Time {
 pub struct Event {
     /// When it was recorded.
     pub time: Time,
-    /// Who said it; none in tables that name nobody.
+    /// The peer that said it; none in tables that name no peers.
     pub peer: Option<Peer>,
     /// What was said.
     pub action: Action,
@@ -51,20 +51,20 @@ impl Event {
     }
 }
 
-/// What can be said.
+/// What a peer can say.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// The table has, or from now on has, this route.
     Announce(Announcement),
-    /// The peer has this route no longer.
+    /// The peer no longer has this route.
     Withdraw(Path),
-    /// The peer's session ended, and with it all that it announced (RFC 4271 section 8.2.2).
+    /// The peer's session ended, which withdraws all that it announced (RFC 4271 section 8.2.2).
     SessionEnd,
     /// Nothing that changes a table: a session that comes up, or fails to.
     Nothing,
 }
 
-/// A prefix, and which of its paths where a peer may have several (RFC 7911).
+/// A prefix, with a path identifier where a peer may have several paths (RFC 7911).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
     /// The addresses.
@@ -79,17 +79,17 @@ impl From<IpPrefix> for Path {
     }
 }
 
-/// A route as a feed tells it.
+/// A route as a feed has it.
 #[derive(Debug, Clone)]
 pub struct Announcement {
     /// The prefix.
     pub path: Path,
-    /// Where its addresses go.
+    /// The next hop.
     pub next_hop: Label,
-    /// Length of the AS path as route selection counts it (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3); none
-    /// where the feed does not tell.
+    /// The length of the AS path as route selection counts it (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3); none
+    /// where the feed does not have it.
     pub path_len: Option<u32>,
-    /// Whether this is a line of a table dump, rather than an update.
+    /// Whether this comes from a table dump, rather than an update.
     pub dumped: bool,
     /// All attributes, where the feed has them.
     pub attributes: Option<Arc<Attributes>>,

@@ -1,4 +1,4 @@
-//! What next hops stand for: labels on one side, the numbers that structures store on the other.
+//! Labels of next hops: texts and addresses on one side, the numbers that structures store on the other.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 
 use crate::ledger::{set_growth, set_room};
 
-/// What a table says a prefix leads to. Prints as tables write it, and is read back the same.
+/// A next hop as a table writes it. Prints the same, and is read back the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     /// A number: an interface, an index, an AS. 0 is a number like any other; in tables of origin ASes it
@@ -46,16 +46,16 @@ pub struct NextHops {
 }
 
 impl NextHops {
-    /// No labels, and room for as many as `limits` allow.
+    /// Returns an empty set of labels, which may grow as far as `limits` allow.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limit_bytes: limits.memory_bytes, ..Self::default() }
     }
 
-    /// The next hop of this label; a label not seen before gets the next number.
+    /// Returns the next hop of this label; a label not seen before gets the next number.
     ///
     /// # Errors
-    /// When the numbers or the memory run out; nothing has changed.
+    /// When the numbers or the memory run out; nothing has changed then.
     pub fn intern(&mut self, label: Label) -> Result<NextHop, NextHopsError> {
         if let Some(next_hop) = self.get(&label) {
             return Ok(next_hop);
@@ -94,31 +94,31 @@ impl NextHops {
         self.limit_bytes = limit_bytes;
     }
 
-    /// The next hop of this label, if it was seen.
+    /// Returns the next hop of this label, if it was seen.
     #[must_use]
     pub fn get(&self, label: &Label) -> Option<NextHop> {
         self.labels.get_index_of(label).and_then(number)
     }
 
-    /// What the next hop stands for; none for a number that was not given out here.
+    /// Returns the label of the next hop; none for a number that was not given out here.
     #[must_use]
     pub fn label(&self, next_hop: NextHop) -> Option<&Label> {
         self.labels.get_index(usize::try_from(next_hop.id()).ok()? - 1)
     }
 
-    /// Number of labels.
+    /// Returns the number of labels.
     #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// All next hops and their labels, in the order in which they were first seen.
+    /// Iterates over the next hops and their labels, in the order in which they were first seen.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (NextHop, &Label)> {
         // `intern` numbers every label before it is stored.
         self.labels.iter().enumerate().map(|(index, label)| (number(index).expect("numbered"), label))

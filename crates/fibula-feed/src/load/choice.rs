@@ -1,4 +1,4 @@
-//! Whose routes become the table.
+//! The peers whose routes become the table.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -11,7 +11,7 @@ use super::live::Live;
 use crate::event::Peer;
 use crate::ledger::{Held, Ledger, Map};
 
-/// Whose routes become the table where a feed has those of several peers.
+/// Chooses the peers whose routes become the table, where a feed has those of several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
     /// For each family, the routes of the peer that has most at the end of the feed; of several, of the one with the
@@ -68,7 +68,7 @@ impl FromStr for PeerName {
     }
 }
 
-/// A text that names no peer.
+/// The error for a text that is not the name of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerNameError;
 
@@ -80,13 +80,13 @@ impl fmt::Display for PeerNameError {
 
 impl core::error::Error for PeerNameError {}
 
-/// What a peer said in a feed.
+/// Counts what a peer said in a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCounts {
     /// The peer.
     pub peer: Peer,
-    /// Its routes and announcements, IPv4 and IPv6.
+    /// Its routes in table dumps and its announcements, IPv4 and IPv6, with every repetition.
     pub announced: [u64; 2],
     /// Its withdrawals, IPv4 and IPv6.
     pub withdrawn: [u64; 2],

@@ -112,10 +112,12 @@ impl Report {
         }
     }
 
-    /// Whether something was lost: a bad line or record, bytes without records, an end before the end.
+    /// Returns whether nothing was lost: no bad line or record, no bytes without records, nothing skipped that may hold
+    /// routes, and no stream that ends early or is damaged.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.bad_lines == 0 && self.lost_bytes == 0 && self.truncated.is_none()
+        let skipped = self.skipped.keys().any(Skipped::loses_routes);
+        self.bad_lines == 0 && self.lost_bytes == 0 && !skipped && self.truncated.is_none()
     }
 
     pub(super) fn skip(&mut self, kind: Skipped, count: u64) {

@@ -153,11 +153,11 @@ pub fn write(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
         Action::SessionEnd | Action::Nothing => return Ok(()),
     };
     // BIRD dumps its own routes as those of this peer.
-    let nobody = match path.prefix {
+    let unnamed = match path.prefix {
         IpPrefix::V4(_) => Peer { address: Ipv4Addr::UNSPECIFIED.into(), asn: 0 },
         IpPrefix::V6(_) => Peer { address: Ipv6Addr::UNSPECIFIED.into(), asn: 0 },
     };
-    let peer = event.peer.unwrap_or(nobody);
+    let peer = event.peer.unwrap_or(unnamed);
     let mut line = String::new();
     // Writing to a string does not fail.
     let _ = line.write_str(kind);
