@@ -100,6 +100,9 @@ fn more_nodes_than_indices_are_refused() {
         assert!(error.wanted_bytes > u32::MAX as usize);
     }
     assert_eq!(tree.memory(), before);
+    // With its root the largest tree of all: only the memory is missing.
+    let mut limited = RadixTree::<u32>::new(Limits::within(1_000));
+    assert_eq!(limited.reserve((1 << 31) - 1).unwrap_err().limit_bytes, Some(1_000));
 }
 
 #[test]
