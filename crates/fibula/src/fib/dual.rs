@@ -37,3 +37,24 @@ impl DualFib {
         self.v4.memory() + self.v6.memory()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::IpPrefix;
+    use crate::rib::DualRib;
+
+    #[test]
+    fn both_families_are_kept_apart() {
+        let [one, two] = [1, 2].map(|id| NextHop::new(id).unwrap());
+        let mut ribs = DualRib::default();
+        for (text, next_hop) in [("192.0.2.0/24", one), ("2001:db8::/32", two)] {
+            ribs.insert(text.parse::<IpPrefix>().unwrap(), next_hop).unwrap();
+        }
+        let fibs = DualFib::build(&ribs).unwrap();
+        let lookup = |text: &str| fibs.lookup(text.parse::<IpAddr>().unwrap());
+        assert_eq!((lookup("192.0.2.1"), lookup("2001:db8::1")), (Some(one), Some(two)));
+        assert_eq!(lookup("::ffff:192.0.2.1"), None);
+        assert_eq!(fibs.memory(), fibs.v4.memory() + fibs.v6.memory());
+    }
+}

@@ -244,7 +244,7 @@ impl<K: Key> RadixTree<K> {
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
         let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
         let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
-        if inserts > 0 && spare < NODES_PER_INSERT * inserts {
+        if spare < NODES_PER_INSERT * inserts {
             // Counting new prefixes takes a walk per change, so it is done only if the tree would have to grow. A prefix
             // that is removed and added again needs no count: every tree on the way has only prefixes that are present
             // now or new, and fewer prefixes never need more nodes.

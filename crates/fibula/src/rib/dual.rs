@@ -119,10 +119,6 @@ mod tests {
         assert_eq!((ribs.get(prefixes[0]), ribs.get(v4)), (Some(one), None));
         assert_eq!(ribs.memory(), ribs.v4.memory() + ribs.v6.memory());
 
-        let fibs = crate::fib::DualFib::build(&ribs).unwrap();
-        assert_eq!([v4, v6, mapped].map(|address| fibs.lookup(address)), [Some(one), Some(two), None]);
-        assert_eq!(fibs.memory(), fibs.v4.memory() + fibs.v6.memory());
-
         assert_eq!((ribs.remove(prefixes[0]), ribs.remove(prefixes[0])), (Some(one), None));
         assert_eq!(ribs.remove(prefixes[1]), Some(two));
         assert!(ribs.is_empty());

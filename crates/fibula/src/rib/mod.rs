@@ -4,6 +4,8 @@
 //! longest match.
 
 mod dual;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 use core::ops::ControlFlow;
