@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, made from the definitions of the command line.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

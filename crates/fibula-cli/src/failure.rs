@@ -60,7 +60,7 @@ impl Failure {
     }
 }
 
-/// Wrong options of a benchmark are told from tables that cannot be measured.
+/// Wrong options are [`Failure::WrongUse`], tables that cannot be measured [`Failure::BadInput`].
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         match error {
@@ -72,7 +72,7 @@ impl From<BenchError> for Failure {
     }
 }
 
-/// A failed write; a closed pipe is told from the rest.
+/// A failed write. A closed pipe is not an error.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::ClosedPipe } else { Self::Output(error) }

@@ -1,4 +1,4 @@
-//! The program's allocator, which counts: what the tables of other crates take, most of them do not say.
+//! An allocator that counts, because most tables of other crates do not tell their size.
 
 use std::alloc::System;
 
@@ -7,7 +7,7 @@ use cap::Cap;
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Bytes that are handed out now.
+/// Bytes that are allocated now.
 pub(crate) fn allocated() -> usize {
     HEAP.allocated()
 }

@@ -34,7 +34,7 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command, TourCli};
 use failure::{Failure, code};
 
-/// Runs the command `fibula`; `args` begin with the program's name. Errors are printed to standard error.
+/// Runs the command `fibula` and prints errors to standard error; `args` begin with the program's name.
 ///
 /// Exit codes: 0, 1 nothing found, 2 wrong use, 3 bad input, 4 not available on this machine.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -65,8 +65,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     end(outcome)
 }
 
-/// Runs the tour as a program of its own, as the workspace's `cargo run` does; `args` begin with the program's
-/// name.
+/// Runs the tour as a separate program, for the workspace's `cargo run`; `args` begin with the program's name.
 pub fn tour(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match TourCli::try_parse_from(args) {
         Ok(_) if output::stdout_is_closed() => end(Err(Failure::StdoutClosed)),

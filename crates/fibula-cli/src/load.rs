@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fibula::memory::Limits;
-use fibula::net::{Family, HostBits};
+use fibula::net::Family;
 use fibula_feed::event::Event;
 use fibula_feed::{Content, LoadError, LoadOptions, Loader, PeerCounts, Progress, Report, Source, Table};
 
@@ -25,18 +25,8 @@ pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
 }
 
 /// Loads the table at `path`, or from standard input if that is `-`, and warns of what was skipped.
-pub(crate) fn load(
-    path: &Path,
-    limits: Limits,
-    mask: bool,
-    strict: bool,
-    messages: Messages,
-) -> Result<Table, Failure> {
-    let mut options = LoadOptions::default();
-    options.strict = strict;
-    options.host_bits = if mask { HostBits::Mask } else { HostBits::Refuse };
-    options.limits = limits;
-    load_with(&[path.to_owned()], options, messages)
+pub(crate) fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
+    load_with(&[path.to_owned()], LoadOptions::default(), messages)
 }
 
 /// Loads the files into one table, and warns of what was skipped.
@@ -128,7 +118,7 @@ pub(crate) fn tell(
     if nothing_read(&report) { Err(no_route(&report)) } else { Ok(()) }
 }
 
-/// One to decompress, one to decode and one to insert are worth it even on two cores, as they wait for each other.
+/// One thread to decompress, one to decode and one to insert pay even on two cores, because they wait for each other.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// Whether this is an optimised build, whose speeds mean something.
 pub(crate) const OPTIMISED: bool = !cfg!(debug_assertions);
 
-/// The variable that does what `--isa` does; the option wins.
+/// The environment variable for `--isa`; the option takes precedence.
 const FIBULA_ISA: &str = "FIBULA_ISA";
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) fn here() -> String {
     format!("this machine has: {}", sets.join(", "))
 }
 
-/// The second-level cache of a core of this machine, where it says so.
+/// The size of a core's second-level cache, if the machine tells.
 pub(crate) fn l2_bytes() -> Option<usize> {
     let machine = Machine::this();
     let cache = machine.caches.iter().find(|cache| cache.level == 2)?;

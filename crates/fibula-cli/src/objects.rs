@@ -1,4 +1,4 @@
-//! Lists of objects in the forms that scripts read.
+//! Lists of objects in the formats that scripts read.
 
 use std::io::{self, Write};
 
@@ -9,8 +9,8 @@ use crate::options::Format;
 /// An object with its fields in order.
 pub(crate) type Object = Map<String, Value>;
 
-/// Writes records as CSV, as a JSON list, or as a JSON object a line. The text form is for people and each
-/// command's own: here it is as JSON.
+/// Writes objects as CSV, as a JSON list, or as one JSON object per line. Each command writes its own text; here
+/// [`Format::Text`] means JSON.
 pub(crate) fn write(
     out: &mut dyn Write,
     format: Format,
@@ -40,7 +40,7 @@ fn write_csv(out: &mut dyn Write, columns: &[&str], records: &[Object]) -> io::R
     Ok(())
 }
 
-/// A value without JSON's marks; the elements of a list are separated by blanks.
+/// A value without JSON's punctuation; the elements of a list are separated by spaces.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -50,7 +50,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A field of CSV, in quotes where RFC 4180 section 2 wants them.
+/// A field of CSV, in quotes if RFC 4180 section 2 requires them.
 pub(crate) fn csv_field(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()

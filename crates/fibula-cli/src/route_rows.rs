@@ -1,4 +1,4 @@
-//! Routes as rows, in every form of output.
+//! Routes as rows, in every output format.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Behind the last; how many there were.
+    /// Ends the output, and returns the number of routes.
     pub(crate) fn end(self) -> io::Result<u64> {
         if self.format == Format::Json {
             self.out.write_all(if self.count > 0 { b"\n]\n" } else { b"]\n" })?;
@@ -58,7 +58,7 @@ fn object(prefix: String, next_hop: String) -> Value {
     record.into()
 }
 
-/// All routes of a table.
+/// Writes all routes of a table.
 pub(crate) fn write_all(table: &Table, out: &mut dyn Write, format: Format) -> io::Result<()> {
     let mut rows = Rows::new(out, format)?;
     table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;

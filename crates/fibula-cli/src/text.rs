@@ -11,12 +11,12 @@ pub(crate) fn bold() -> Style {
     Style::new().bold()
 }
 
-/// What may be skipped.
+/// Details.
 pub(crate) fn dim() -> Style {
     Style::new().dimmed()
 }
 
-/// Aligned columns, two blanks apart.
+/// Aligned columns, two spaces apart.
 pub(crate) struct Grid {
     table: Table,
 }
@@ -36,7 +36,7 @@ impl Grid {
         Self { table }
     }
 
-    /// For many columns: lines are as long as they must be, up to half as long again.
+    /// Allows lines half as long again, for many columns.
     pub(crate) fn wide(mut self) -> Self {
         self.table.set_width(WIDTH + WIDTH / 2);
         self
@@ -56,7 +56,7 @@ impl Grid {
         self.table.add_row(cells);
     }
 
-    /// All lines, without the last line feed. The head is bold.
+    /// Returns all lines, without the last line feed. The header is bold.
     pub(crate) fn render(mut self) -> String {
         for column in self.table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -72,7 +72,7 @@ impl Grid {
     }
 }
 
-/// 1,234,567.
+/// A number with separators: 1,234,567.
 pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -85,7 +85,7 @@ pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
     text
 }
 
-/// 12.3 MB, in powers of ten as memory is sold.
+/// A size in powers of ten: 12.3 MB.
 pub(crate) fn bytes(number: usize) -> String {
     let number = number as f64;
     match number {

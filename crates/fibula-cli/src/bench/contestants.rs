@@ -65,7 +65,7 @@ impl Selection {
         Ok(Self { names: args.algorithm.clone(), rivals: args.rivals, reach: args.reach, tools })
     }
 
-    /// Tells which rivals would join if they were present, and how to get them.
+    /// Names the rivals that are not installed, and how to get them.
     pub(super) fn name_the_absent(&self, tables: &Tables, messages: Messages) {
         if !self.rivals {
             return;

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use fibula::memory::Limits;
 use fibula::net::{Family, Key};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
@@ -24,7 +23,7 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn new(source: &Source, messages: Messages) -> Result<Self, Failure> {
         if let Some(path) = &source.table {
-            let table = load::load(path, Limits::default(), false, false, messages)?;
+            let table = load::load(path, messages)?;
             return Ok(Self { name: name(path), ribs: table.ribs });
         }
         let mut tables = Self { name: "synth".to_owned(), ribs: DualRib::default() };

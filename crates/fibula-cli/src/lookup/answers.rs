@@ -16,7 +16,7 @@ use crate::text::thousands;
 /// Lines looked up together: enough for a structure's batches, few enough for the first-level cache.
 const BLOCK: usize = 1024;
 
-/// Bytes of output beyond which it is written although more lines are at hand.
+/// Bytes of output that are written at once, even if more lines have arrived.
 const OUTPUT_BYTES: usize = 256 << 10;
 
 /// Bad lines that are reported one by one.
@@ -30,12 +30,12 @@ pub(super) struct Answers<'a, W: Write> {
     out: Vec<u8>,
     sink: W,
     messages: Messages,
-    /// What an input is called in messages.
+    /// The word for an input in messages.
     input: &'static str,
     pub(super) tally: Tally,
 }
 
-/// What has been seen.
+/// Counts of lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) lines: usize,
@@ -76,7 +76,7 @@ impl<'a, W: Write> Answers<'a, W> {
         Self { finders, rows, block, out, sink, messages, input, tally }
     }
 
-    /// Takes a line. Its row is written by the next [`flush`](Self::flush) at the latest.
+    /// Adds a line. Its row is written by the next [`flush`](Self::flush) at the latest.
     #[inline]
     pub(super) fn push(&mut self, line: Line<'_>) -> Result<(), Failure> {
         self.tally.lines += 1;
@@ -108,7 +108,7 @@ impl<'a, W: Write> Answers<'a, W> {
         }
     }
 
-    /// Answers and writes all that was taken.
+    /// Answers all lines so far, and writes the answers.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.answer()?;
         self.write()
@@ -162,7 +162,7 @@ impl<'a, W: Write> Answers<'a, W> {
     }
 }
 
-/// Writes the row of an address, steps on, and says whether there was a route.
+/// Writes the row of an address, advances `at`, and returns whether there was a route.
 #[inline]
 fn put_row<K: Digits>(
     rows: &mut Rows,
@@ -196,7 +196,7 @@ impl Block {
             Err(error) => return Err(error),
         };
         self.text.extend_from_slice(text);
-        // No address is written with more than 45 bytes, as leading zeros are refused.
+        // An address has at most 45 bytes, because leading zeros are refused.
         self.lines.push((kind, text.len() as u8));
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Block {
     }
 }
 
-/// The beginning of a text, fit for a terminal.
+/// The beginning of a text, safe for a terminal.
 fn excerpt(text: &[u8]) -> String {
     const SHOWN: usize = 40;
     let more = if text.len() > SHOWN { "..." } else { "" };

@@ -1,4 +1,4 @@
-//! Prefixes as text, without the formatting machinery, which would take most of the time of an answer.
+//! Prefixes as text, without `core::fmt`, which would take most of the time of an answer.
 
 use fibula::net::Key;
 
@@ -96,7 +96,7 @@ const DECIMAL: [[u8; 4]; 256] = {
 fn put_hex(group: u16, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let digits: [u8; 4] = std::array::from_fn(|index| HEX[usize::from(group >> (12 - 4 * index) & 0xf)]);
-    // The last digit is written even where it is zero.
+    // The last digit is written even if it is zero.
     let zeros = (group | 1).leading_zeros() as usize / 4;
     out.extend_from_slice(&digits[zeros..]);
 }

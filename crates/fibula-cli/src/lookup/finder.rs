@@ -15,8 +15,8 @@ use crate::machine::l2_bytes;
 use crate::messages::Messages;
 use crate::text::{bytes, thousands};
 
-/// Addresses of a family that the table answers before a structure is built. On a full table the two break
-/// even there: a build takes as long as this many walks down the table.
+/// Addresses of a family that the table answers before a structure is built. Building one for a full table takes about
+/// as long as this many lookups in the table.
 const TABLE_ANSWERS: usize = 65_536;
 
 /// Finds the routes of one family.
@@ -43,7 +43,7 @@ enum Stage<K: Key> {
 }
 
 impl<'a, K: Key> Finder<'a, K> {
-    /// `algorithm` answers from the first address on, where it serves this family.
+    /// Uses `algorithm` from the first address on, if it supports this family.
     pub(super) fn new(rib: &'a Rib<K>, limits: Limits, algorithm: Option<&str>) -> Self {
         let forced = algorithm.and_then(|name| registry::find(name).ok());
         let stage = if rib.is_empty() { Stage::TableForGood } else { Stage::Table { forced } };

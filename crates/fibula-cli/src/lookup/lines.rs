@@ -1,30 +1,30 @@
-//! Lines of a stream, as many as one read brings.
+//! Lines of a stream, as many as each read returns.
 
 use std::io::{self, Read};
 
-/// Bytes read at a time. A pipe brings at most 64 KiB; a file fills it.
+/// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Bytes beyond which a line is not kept: no address is a tenth as long.
+/// Length above which a line is not kept. No address is a tenth as long.
 pub(super) const LINE_LIMIT_BYTES: usize = 4096;
 
 /// A line without its line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Text(&'a [u8]),
-    /// A line of more than [`LINE_LIMIT_BYTES`], by its beginning.
+    /// The beginning of a line of more than [`LINE_LIMIT_BYTES`].
     TooLong(&'a [u8]),
 }
 
 /// Splits a stream into lines without ever waiting for more than one read.
 pub(super) struct LineReader<R> {
     source: R,
-    /// What was read and not yet given out, from the start: the beginning of a line.
+    /// The start holds bytes of an incomplete line.
     buffer: Box<[u8]>,
     filled: usize,
-    /// Inside a line that is too long, whose beginning is the buffer's.
+    /// Whether this line is too long; its beginning is in the buffer.
     skipping: bool,
-    /// No line was given out yet.
+    /// Whether no line was returned yet.
     first: bool,
 }
 
@@ -33,9 +33,8 @@ impl<R: Read> LineReader<R> {
         Self { source, buffer: vec![0; BUFFER_BYTES].into(), filled: 0, skipping: false, first: true }
     }
 
-    /// Reads once and calls `each` for every line that is complete with it; the number of bytes read.
-    /// At the end of the stream `each` gets what follows the last line feed, if anything, and the
-    /// number is 0.
+    /// Reads once, calls `each` for every line that is then complete, and returns the number of bytes read. At the end of
+    /// the stream, calls `each` for what follows the last line feed, if anything, and returns 0.
     pub(super) fn read<E: From<io::Error>>(
         &mut self,
         mut each: impl FnMut(Line<'_>) -> Result<(), E>,
@@ -66,7 +65,7 @@ impl<R: Read> LineReader<R> {
         self.buffer.copy_within(start..end, 0);
         self.filled = end - start;
         if self.filled > LINE_LIMIT_BYTES {
-            // Enough to say which line it is; the rest of it makes room for what follows.
+            // Enough for a message; drop the rest to make room.
             self.filled = LINE_LIMIT_BYTES;
             self.skipping = true;
         }
@@ -75,7 +74,7 @@ impl<R: Read> LineReader<R> {
 }
 
 fn line(bytes: &[u8], skipped: bool, first: bool) -> Line<'_> {
-    // Editors of some systems put a byte order mark in front.
+    // Some editors write a byte order mark.
     let mark: &[u8] = if first { b"\xef\xbb\xbf" } else { b"" };
     let bytes = bytes.strip_prefix(mark).unwrap_or(bytes);
     if skipped || bytes.len() > LINE_LIMIT_BYTES {

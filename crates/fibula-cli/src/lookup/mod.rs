@@ -69,7 +69,7 @@ fn finders<'a>(args: &LookupArgs, table: &'a Table) -> Dual<Finder<'a, u32>, Fin
     Dual::new(Finder::new(&table.ribs.v4, limits, algorithm), Finder::new(&table.ribs.v6, limits, algorithm))
 }
 
-/// Refuses a name that neither family's registry has, before the table is read.
+/// Refuses a name that is in neither family's registry, before the table is read.
 fn known(name: &str) -> Result<(), Failure> {
     let names = crate::algorithms::names();
     if names.contains(&name) {

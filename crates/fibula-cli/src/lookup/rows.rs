@@ -1,4 +1,4 @@
-//! One row an input, in each form.
+//! One row for each input, in every format.
 
 use fibula::fib::Match;
 use fibula::net::NextHop;
@@ -8,21 +8,21 @@ use super::digits::{Digits, put_prefix};
 use crate::objects::csv_field;
 use crate::options::Format;
 
-/// Writes rows. The parts of a row that repeat are made once, the ends with the next hops included, so that
-/// a row is four copies and a prefix.
+/// Writes rows. The parts that repeat are made once, including the ends with the next hops: a row is then four copies and
+/// a prefix.
 pub(super) struct Rows {
     form: &'static Form,
-    /// Ends of rows by next hop id - 1: where they end in `ends`.
+    /// Where the end of a row for next hop id - 1 ends in `ends`.
     bounds: Vec<usize>,
     ends: Vec<u8>,
     any: bool,
 }
 
-/// The constant parts of a form.
+/// The constant parts of a format.
 struct Form {
     /// Before all rows.
     start: &'static str,
-    /// Behind all rows: where there are some, where there are none.
+    /// After all rows, if there are any, and if there are none.
     end: (&'static str, &'static str),
     /// Between rows.
     between: &'static str,
@@ -30,11 +30,11 @@ struct Form {
     head: &'static str,
     /// Between address and prefix, and between prefix and next hop.
     middle: (&'static str, &'static str),
-    /// Behind the next hop.
+    /// After the next hop.
     tail: &'static str,
-    /// Behind the address where nothing matches.
+    /// After the address, if nothing matches.
     miss: &'static str,
-    /// In place of a row where there is no address.
+    /// Instead of a row, if the line is not an address.
     bad: &'static str,
 }
 
@@ -133,7 +133,7 @@ impl Rows {
         put(out, self.form.bad);
     }
 
-    /// An address that was read as one needs no quotes in any form: digits, letters, dots and colons.
+    /// An address that was parsed needs no quotes in any format: digits, letters, dots and colons.
     #[inline]
     fn head(&mut self, out: &mut Vec<u8>, address: &[u8]) {
         self.separate(out);

@@ -1,4 +1,4 @@
-//! `fibula table convert`: a table in another form.
+//! `fibula table convert`: a table in another format.
 
 use std::io::Write;
 

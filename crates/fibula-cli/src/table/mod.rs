@@ -1,4 +1,4 @@
-//! Tables: what a command works on, and `fibula table`, which looks into them.
+//! `fibula table`: describes, converts, compares and generates tables.
 
 mod args;
 mod convert;

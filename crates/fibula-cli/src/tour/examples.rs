@@ -1,4 +1,4 @@
-//! A few lookups to show.
+//! A few lookups as examples.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl<K: Key> From<Route<K>> for Found {
     }
 }
 
-/// Addresses set aside for documents (RFC 5737, RFC 3849), and the loopback addresses: no table has them.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849) and loopback addresses: no table has them.
 const NOWHERE_V4: [u32; 2] = [0xc000_0201, 0x7f00_0001];
 const NOWHERE_V6: [u128; 2] = [0x2001_0db8_u128 << 96 | 1, 1];
 
@@ -43,7 +43,7 @@ fn candidates<K: Key>(rib: &Rib<K>) -> Vec<K> {
     traffic::find::<K>("match").and_then(|pattern| (pattern.generate)(rib, 1_000, 7).ok()).unwrap_or_default()
 }
 
-/// The candidate whose prefixes lead to most next hops, or of those the one with most prefixes, and these.
+/// The candidate whose prefixes have the most next hops (then the most prefixes), and these prefixes.
 fn most_covered<K: Key>(rib: &Rib<K>, keys: &[K]) -> (String, Vec<Found>) {
     let covers = |key: K| rib.covers(Prefix::host(key));
     let interest = |key: K| {

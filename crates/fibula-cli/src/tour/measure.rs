@@ -14,16 +14,16 @@ use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 
-/// The structure whose answers the others are held against.
+/// The structure that judges the answers of the others.
 pub(super) const ORACLE: &str = "binary-trie";
 
-/// Keys a pattern: more than caches hold answers for, few enough that the slowest structure is done soon.
+/// Keys of each pattern: more than caches hold answers for, few enough for the slowest structure.
 const KEYS: usize = 1 << 18;
 
-/// Keys a pattern for an oracle that is too slow for more.
+/// Keys of each pattern for an oracle that is too slow for more.
 const KEYS_OF_SAMPLES: usize = 1 << 13;
 
-/// A made-up table of one family, and what it took to fill.
+/// A generated table of one family, and how long it took to fill.
 pub(super) struct SynthTable<K> {
     pub(super) rib: Rib<K>,
     pub(super) next_hops: u32,
@@ -43,11 +43,11 @@ impl<K: Key> SynthTable<K> {
     }
 }
 
-/// What a structure did.
+/// The result of one structure.
 pub(super) struct Row {
     pub(super) algorithm: &'static str,
     pub(super) family: Family,
-    /// Routes it was built from.
+    /// Number of routes it was built from.
     pub(super) routes: usize,
     /// Whether those are a sample of the table.
     pub(super) sample: bool,
@@ -132,11 +132,11 @@ fn row<K: Key>(
 
 /// The keys a structure is tested with.
 struct TestKeys<K> {
-    /// Addresses below prefixes drawn from the table.
+    /// Random addresses of random prefixes.
     matching: KeySet<K>,
-    /// Addresses drawn from the whole of the space in use.
+    /// Random addresses of the whole space in use.
     random: KeySet<K>,
-    /// The first and last addresses of prefixes and those beside them, where structures err if they err.
+    /// The first and last addresses of prefixes and their neighbours, where errors are most likely.
     edges: KeySet<K>,
 }
 
@@ -184,7 +184,7 @@ impl<K: Key> KeySet<K> {
         Self { keys, expected }
     }
 
-    /// Number of keys that `fib` answers otherwise than expected.
+    /// Returns the number of keys for which `fib` gives another answer than expected.
     fn wrong(&self, fib: &dyn Fib<K>) -> usize {
         let mut answers = vec![None; self.keys.len()];
         fib.lookup_batch(&self.keys, &mut answers);

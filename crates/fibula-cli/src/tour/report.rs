@@ -226,7 +226,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "error",
 ];
 
-/// What a structure did, for scripts; null where it could not be built.
+/// The result of a structure, for scripts; fields are null if it could not be built.
 pub(super) fn record(row: &Row) -> Object {
     let figures = row.figures.as_ref().ok();
     let value = json!({
@@ -290,7 +290,7 @@ fn table_json<K: Key>(table: &SynthTable<K>) -> Value {
     })
 }
 
-/// Three decimals are more than a measurement holds.
+/// Rounds to three decimals, more than a measurement is worth.
 fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
