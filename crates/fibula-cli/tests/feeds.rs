@@ -312,7 +312,8 @@ fn tables_are_described_and_made_up() {
         "routes",
         "500",
         "of the address space",
-        "after merging equal neighbours",
+        "levels deep",
+        " after merging equal neighbours)",
         "█",
         "Next hops",
     ] {

@@ -96,7 +96,7 @@ impl<'a, K: Key> Finder<'a, K> {
         for choice in chosen.into_iter().chain(others) {
             match self.build_one(choice.algorithm) {
                 Ok(Stage::Structure { name, structure, build_time, .. }) => {
-                    let why = Some(choice.to_string());
+                    let why = Some(choice.reason.to_string());
                     return Ok(Stage::Structure { name, structure, build_time, why });
                 }
                 Ok(stage) => return Ok(stage),
@@ -143,12 +143,12 @@ impl<'a, K: Key> Finder<'a, K> {
         }
         if let Stage::Structure { name, structure, build_time, why } = &self.stage {
             parts.push(format!(
-                "{} by {name} ({}, built in {:.0} ms)",
+                "{} by {name} ({}{}, built in {:.0} ms)",
                 thousands(self.answered_by_structure),
+                why.as_ref().map(|why| format!("{why}; ")).unwrap_or_default(),
                 bytes(structure.memory().lookup_bytes),
                 build_time.as_secs_f64() * 1e3,
             ));
-            parts.extend(why.clone());
         }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
     }

@@ -151,17 +151,20 @@ fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
         ("nested", nested_text(percent(nested, shape.routes), shape.depths.len().max(1) - 1)),
         (
             "same next hop",
-            format!("{} of nested routes, as the route around them", percent(shape.same_as_cover, nested)),
+            format!(
+                "{} of nested routes have that of the route around them",
+                percent(shape.same_as_cover, nested)
+            ),
         ),
         (
             "ranges",
             format!(
-                "{}, {} after merging equal neighbours",
+                "{} ({} after merging equal neighbours)",
                 thousands(shape.ranges),
                 thousands(shape.merged)
             ),
         ),
-        ("memory", format!("{} in memory (RIB)", bytes(*memory_bytes))),
+        ("memory", format!("{} as a RIB", bytes(*memory_bytes))),
     ] {
         facts.row([name.to_owned(), value]);
     }
