@@ -144,7 +144,11 @@ fn of_updates_the_routes_at_the_end_are_listed() {
     );
     let lookup = run(&["lookup", "-t", path, "10.1.2.3"]);
     assert_eq!(lookup.out, "10.1.2.3 10.1.0.0/16 via 192.0.2.2\n");
-    assert!(lookup.err.contains("those of peer 192.0.2.2 (AS 64502), one of 2: 2"), "{}", lookup.err);
+    assert!(
+        lookup.err.contains("using the 2 IPv4 routes of peer 192.0.2.2 (AS 64502), one of 2 peers"),
+        "{}",
+        lookup.err
+    );
 }
 
 #[test]
