@@ -37,13 +37,13 @@ fn main() -> ExitCode {
 }
 
 const TESTS: &[(&str, fn())] = &[
-    ("who_is_right_has_figures", who_is_right_has_figures),
-    ("wrong_answers_are_counted_and_fail_nobody", wrong_answers_are_counted_and_fail_nobody),
-    ("who_fails_gives_rows_with_the_reason", who_fails_gives_rows_with_the_reason),
-    ("who_fails_on_the_way_has_figures_until_then", who_fails_on_the_way_has_figures_until_then),
+    ("a_right_rival_has_figures", a_right_rival_has_figures),
+    ("wrong_answers_are_counted_and_do_not_fail", wrong_answers_are_counted_and_do_not_fail),
+    ("a_failure_gives_rows_with_the_reason", a_failure_gives_rows_with_the_reason),
+    ("a_late_failure_leaves_the_figures_before_it", a_late_failure_leaves_the_figures_before_it),
 ];
 
-/// A program that speaks the protocol for IPv4 and stands on a structure of ours.
+/// A program that speaks the protocol for IPv4 and uses one of our structures.
 fn program(fault: &str) {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut fib: Option<Box<dyn Fib<u32>>> = None;
@@ -102,7 +102,7 @@ fn program(fault: &str) {
                 let time = 1_000 * number(4) * number(5);
                 writeln!(output, "time {} {time}", 2 * time).unwrap();
             }
-            _ => panic!("no request: {line}"),
+            _ => panic!("not a request: {line}"),
         }
         output.flush().unwrap();
     }
@@ -147,7 +147,7 @@ fn rows(external: External) -> Vec<Row> {
     bench::run(&plan(), &RouteSlice::new(&routes).unwrap(), &contestants, Vec::new(), &mut |_| ()).unwrap()
 }
 
-fn who_is_right_has_figures() {
+fn a_right_rival_has_figures() {
     let rows = rows(rival(""));
     // On one thread, whatever the plan says.
     assert_eq!(rows.len(), 3);
@@ -160,7 +160,7 @@ fn who_is_right_has_figures() {
     }
 }
 
-fn wrong_answers_are_counted_and_fail_nobody() {
+fn wrong_answers_are_counted_and_do_not_fail() {
     for row in rows(rival("wrong")) {
         // One among the ends of prefixes, one among the keys.
         assert_eq!((row.wrong, row.error.as_deref()), (2, None), "{row:?}");
@@ -168,15 +168,15 @@ fn wrong_answers_are_counted_and_fail_nobody() {
     }
 }
 
-fn who_fails_gives_rows_with_the_reason() {
+fn a_failure_gives_rows_with_the_reason() {
     let absent: External =
         External { start: Arc::new(|| Ok(Command::new("/nowhere/program"))), ..rival("absent") };
     let impatient = External { limit: Duration::from_millis(200), ..rival("stalls") };
     for (rival, reason) in [
         (rival("refuses"), "fake: it is too large"),
         (rival("dies"), "fake: the program ended: and another"),
-        (rival("babbles"), "fake: 'good morning' is no answer"),
-        (rival("short"), "fake: 'answers 0' and 0 answers are no answer to "),
+        (rival("babbles"), "fake: 'good morning' is not an answer"),
+        (rival("short"), "fake: 'answers 0' and 0 answers do not answer "),
         (impatient, "fake: no answer for 0 s"),
         (absent, "fake: /nowhere/program does not start: "),
     ] {
@@ -188,8 +188,8 @@ fn who_fails_gives_rows_with_the_reason() {
     }
 }
 
-/// The first cell takes ten turns, warming up included.
-fn who_fails_on_the_way_has_figures_until_then() {
+/// The first cell takes ten requests, with those to warm up.
+fn a_late_failure_leaves_the_figures_before_it() {
     let rows = rows(rival("dies-late"));
     assert!(rows[0].error.is_none() && rows[0].rates().is_some(), "{:?}", rows[0]);
     for row in &rows[1..] {

@@ -73,7 +73,7 @@ fn has_avx512() -> bool {
     false
 }
 
-/// Routes of the Internet's shape with everything that is at an end: a default route, host routes, the last address.
+/// Routes of the Internet's shape with all extremes: a default route, host routes, the last address.
 fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
     let spec = TableSpec { routes, next_hops: 100, seed: 7 };
     let mut routes = generate::<K>(&spec, &Profile::of::<K>()).unwrap();
@@ -109,7 +109,7 @@ fn keys<K: Key>(routes: &RouteSlice<'_, K>) -> Vec<K> {
     keys
 }
 
-/// Wrong answers of a structure asked one by one and in batches of many lengths.
+/// The wrong answers of a structure, one key a call and in batches of many lengths.
 fn wrong<K: Key>(fib: &dyn Fib<K>, oracle: &dyn Fib<K>, keys: &[K]) -> usize {
     let expected: Vec<_> = keys.iter().map(|&key| oracle.lookup(key)).collect();
     let singles = keys.iter().zip(&expected).filter(|&(&key, &expected)| fib.lookup(key) != expected).count();

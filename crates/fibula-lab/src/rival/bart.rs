@@ -13,7 +13,7 @@ use super::{Source, Tools};
 
 const RIVALS: [&str; 2] = ["bart-table", "bart-fast"];
 
-/// Our program, and the one version of bart that it takes.
+/// The files of the program, with the version of bart that it needs.
 const FILES: [(&str, &str); 4] = [
     ("main.go", include_str!("../../rivals/bart/main.go")),
     ("protocol.go", include_str!("../../rivals/bart/protocol.go")),
@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 4] = [
     ("go.sum", include_str!("../../rivals/bart/go.sum")),
 ];
 
-/// What compiling may take, fetching bart included.
+/// The longest that compiling may take, with fetching bart.
 const COMPILING: Duration = Duration::from_secs(600);
 
 pub(super) fn source<K: Key>(tools: &Tools) -> Source<K> {
@@ -39,19 +39,19 @@ pub(super) fn source<K: Key>(tools: &Tools) -> Source<K> {
             Ok(_) => "name a folder for compiled programs by FIBULA_RIVALS".to_owned(),
             Err(error) => format!(
                 "install Go, https://go.dev/dl ({error}; FIBULA_GO names another); bart is fetched and compiled when it is \
-                 first asked"
+                 first used"
             ),
         },
         contestants: present.then(|| RIVALS.into_iter().map(contestant).collect()),
     }
 }
 
-/// The compiled program; compiles it where it is not there yet.
+/// The path of the compiled program, which is compiled if it is not there yet.
 fn program(tools: &Tools) -> Result<PathBuf, String> {
     let folder = tools.folder.as_deref().ok_or("there is no folder for compiled programs")?;
     let mut hasher = DefaultHasher::new();
     (FILES, tools.go_version()?).hash(&mut hasher);
-    // Another program, or another compiler, is another folder.
+    // The folder depends on the program's source and on the compiler.
     let folder = folder.join(format!("bart-{:016x}", hasher.finish()));
     let program = folder.join("bart");
     if !program.exists() {
@@ -65,11 +65,11 @@ fn compile(tools: &Tools, folder: &Path, program: &Path) -> Result<(), String> {
     let written = std::fs::create_dir_all(folder)
         .and_then(|()| FILES.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
     written.map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
-    // Half a program must not pass for one.
+    // Renamed once it is complete, so that a half-written program is never run.
     let half = folder.join(format!("bart-{}", std::process::id()));
     let mut command = Command::new(&tools.go);
     command.current_dir(folder).args(["build", "-trimpath", "-o"]).arg(&half).arg(".");
-    // The compiler that is there: another one would be fetched without a word.
+    // Use the installed compiler: Go would fetch another one without asking.
     command.env("GOTOOLCHAIN", "local").env("GOWORK", "off").env("CGO_ENABLED", "0");
     finished(command, COMPILING)?;
     std::fs::rename(&half, program).map_err(|error| format!("cannot write {}: {error}", program.display()))

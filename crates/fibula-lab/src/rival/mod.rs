@@ -1,16 +1,16 @@
-//! What others have made, as contestants of the benchmark.
+//! Other libraries, as contestants of the benchmark.
 //!
-//! A rival is somebody else's structure in one of its forms. It comes with its source: a library or program that may be
-//! absent, and then says how to get it. [`sources`] is the list; a source is a file or folder here and a line there. Those of
-//! other languages stand in programs of their own ([`external`]).
+//! A rival is one form of a structure of another library. It comes from a source: a library or program, which may be
+//! absent and then says how to get it. [`sources`] is the list; a source is a file or folder here and an entry there.
+//! Rivals in other languages run in programs of their own ([`external`]).
 //!
-//! What makes a rival more than a straw man:
+//! How rivals are measured fairly:
 //!
-//! - It is built by its own functions, with the options its own documentation gives for speed.
-//! - It is timed on keys and answers of its own forms ([`Native`](crate::bench::Native)), converted before and read after.
+//! - A rival is built by its own functions, with the options that its documentation recommends for speed.
+//! - It is timed on its own forms of keys and answers ([`Native`](crate::bench::Native)); conversions are not timed.
 //! - Its memory is what its format says that lookups touch, and what its own allocator says it handed out.
-//! - It lies in pages of the same kind as our structures.
-//! - A table that it cannot hold is refused with the reason. Wrong answers are counted as anybody's.
+//! - It is placed in the same kind of memory pages as our structures.
+//! - A table that it cannot hold is refused with the reason. Its wrong answers are counted, as for every contestant.
 
 mod bart;
 mod crates;
@@ -24,19 +24,19 @@ use fibula::net::Key;
 use crate::bench::Contestant;
 pub use tools::Tools;
 
-/// Where rivals come from.
+/// A library or program that rivals come from.
 pub struct Source<K: Key> {
     /// The library or program.
     pub name: &'static str,
-    /// Names of the contestants of this family, whether they are present or not.
+    /// Names of its contestants for this family, present or not.
     pub rivals: Vec<&'static str>,
-    /// What to do where it is absent.
+    /// How to get it if it is absent.
     pub get: String,
-    /// The contestants, where it is present.
+    /// The contestants, if it is present.
     pub contestants: Option<Vec<Contestant<K>>>,
 }
 
-/// All sources that have rivals of this family, present or not.
+/// Returns all sources that have rivals for this family, present or not.
 #[must_use]
 pub fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
     let mut all = vec![dpdk::source::<K>()];
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_rivals_are_nobody_elses() {
+    fn names_of_rivals_are_unique() {
         unique::<u32>();
         unique::<u128>();
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_present_has_the_contestants_it_names() {
+    fn a_present_source_has_the_contestants_it_names() {
         for source in sources::<u32>(&Tools::default()) {
             assert!(!source.get.is_empty());
             let Some(contestants) = source.contestants else { continue };

@@ -1,4 +1,4 @@
-//! What Python programs use: pytricia, py-radix, pyasn, and two structures of NumPy arrays. The program is
+//! Rivals in Python: pytricia, py-radix, pyasn, and two structures of NumPy arrays. The program is
 //! `rivals/python/rivals.py`.
 
 use std::process::Command;
@@ -11,10 +11,10 @@ use super::{Source, Tools};
 
 const PROGRAM: &str = include_str!("../../rivals/python/rivals.py");
 
-/// A package.
+/// A Python package.
 struct Package {
     name: &'static str,
-    /// What is imported.
+    /// The name of its module.
     module: &'static str,
     rivals: &'static [Rival],
 }
@@ -26,17 +26,17 @@ struct Rival {
     keys: usize,
 }
 
-/// About a second a pass for whoever does hundreds of thousands of lookups a second.
+/// Less than a second a pass at some hundred thousand lookups a second.
 const INTERPRETED: usize = 1 << 16;
 
-/// One key a call takes a microsecond or more, large batches far less.
+/// One key a call takes a microsecond or more; large batches are much faster a key.
 const ARRAYS: usize = 1 << 18;
 
 const fn interpreted(name: &'static str) -> Rival {
     Rival { name, ipv6: true, isa: "scalar", keys: INTERPRETED }
 }
 
-/// NumPy chooses its loops by the machine.
+/// NumPy chooses its loops for the machine.
 const fn arrays(name: &'static str, ipv6: bool) -> Rival {
     Rival { name, ipv6, isa: "dispatched", keys: ARRAYS }
 }
@@ -83,7 +83,7 @@ fn external(tools: &Tools, rival: &Rival) -> External {
     let start = move || {
         let mut command = Command::new(&python);
         command.args(["-c", PROGRAM]);
-        // One thread is timed: libraries beneath NumPy start as many as there are cores.
+        // One thread is timed, but the libraries that NumPy uses start one for each core.
         command.env("OMP_NUM_THREADS", "1").env("OPENBLAS_NUM_THREADS", "1");
         Ok(command)
     };

@@ -1,4 +1,4 @@
-//! What rivals are looked for and built with.
+//! The tools that rivals are found and built with.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use super::external::finished;
 
-/// What rivals are looked for and built with. Nothing is started before somebody asks who is present.
+/// The tools that rivals are found and built with. No program is started before [`sources`](super::sources) is
+/// called.
 #[derive(Clone)]
 pub struct Tools {
     /// The Python interpreter.
     pub python: PathBuf,
     /// The command `go`.
     pub go: PathBuf,
-    /// Where programs are kept that have to be compiled. Where there is no such place, they are absent.
+    /// The folder for programs that have to be compiled. Without it those rivals are absent.
     pub folder: Option<PathBuf>,
-    /// Bytes that this program's allocator has handed out, where it counts them.
+    /// Returns the bytes that this program's allocator has handed out, if it counts them.
     pub heap: Option<fn() -> usize>,
-    /// Told what takes long.
+    /// Called with a message before something that takes long.
     pub say: Arc<dyn Fn(&str)>,
     found: Arc<Found>,
 }
 
-/// What was found, once it was looked for.
+/// The results of looking, kept for later calls.
 #[derive(Default)]
 struct Found {
     modules: OnceLock<Result<Vec<String>, String>>,
@@ -31,7 +32,7 @@ struct Found {
 }
 
 impl Default for Tools {
-    /// Those of the search path, and no place for programs.
+    /// The tools on the search path, and no folder for programs.
     fn default() -> Self {
         Self {
             python: "python3".into(),
@@ -44,15 +45,15 @@ impl Default for Tools {
     }
 }
 
-/// What tools may take to say that they are there.
+/// The longest that a tool may take to answer.
 const LOOK: Duration = Duration::from_secs(30);
 
 impl Tools {
-    /// Which of these modules the interpreter has. The error says why it has none at all.
+    /// Returns which of these modules the interpreter has. The error says why it has none.
     pub(super) fn modules(&self, names: &[&str]) -> Result<Vec<String>, String> {
         let found = self.found.modules.get_or_init(|| {
             let mut command = Command::new(&self.python);
-            // Found, not imported: NumPy alone would take longer than a small benchmark.
+            // Modules are found, not imported: importing NumPy takes longer than a small benchmark.
             command
                 .args(["-c", "import importlib.util as u, sys\nprint(*filter(u.find_spec, sys.argv[1:]))"]);
             command.args(names);
@@ -62,7 +63,7 @@ impl Tools {
         found.clone()
     }
 
-    /// The version of `go`. The error says why there is none.
+    /// Returns the version of `go`. The error says why there is none.
     pub(super) fn go_version(&self) -> Result<String, String> {
         let look = || {
             let mut command = Command::new(&self.go);

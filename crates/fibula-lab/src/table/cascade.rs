@@ -1,4 +1,4 @@
-//! From numbers to prefixes: down the binary trie, parting them between the halves of each node.
+//! From counts to prefixes: a walk down the binary trie that divides the counts between the halves of each node.
 
 use crate::random::Random;
 
@@ -7,7 +7,8 @@ use super::share::apportion;
 use super::space::{Segment, room, segments};
 use super::{TableError, TableSpec};
 
-/// Nodes with more leaves are never sorted: whole regions of one length would differ much from seed to seed.
+/// Nodes with more leaves are never sorted by length: tables would differ too much from seed to seed if a whole
+/// region had one length.
 const SORTED_BELOW: u64 = 1 << 10;
 
 /// A prefix without its next hop.
@@ -24,11 +25,11 @@ struct Count {
     len: u8,
     /// All of them.
     count: u64,
-    /// Those of them that are to have no other inside.
+    /// Those that are to contain no other prefix.
     leaves: u64,
 }
 
-/// The table's prefixes, in order.
+/// Generates the prefixes of the table, in order.
 pub(super) fn places(
     spec: &TableSpec,
     profile: &Profile,
@@ -64,8 +65,8 @@ pub(super) fn places(
     Ok(cascade.places)
 }
 
-/// Leaves are apart: where they would take nearly all the `room` for prefixes of the `longest` length, the
-/// shortest are not to be leaves.
+/// Leaves do not overlap. Where they would take nearly all the `room` for prefixes of the `longest` length, the
+/// shortest ones become covers.
 fn spread_leaves(counts: &mut [Count], longest: u8, room: u128) {
     let mut left = room / 10 * 9;
     for line in counts.iter_mut().rev() {
@@ -75,13 +76,13 @@ fn spread_leaves(counts: &mut [Count], longest: u8, room: u128) {
     }
 }
 
-/// The last line that is not for deeper nodes only; the first for those above.
+/// The line for a depth: the last one that begins at or above it, or else the first.
 fn row(partings: &[Parting], depth: u8) -> &Parting {
     let at = partings.partition_point(|line| line.depth <= depth);
     &partings[at.saturating_sub(1)]
 }
 
-/// The line with more one-sided nodes, where a table of so many routes has fewer nodes below.
+/// The line with more one-sided nodes, where a table of this many routes has fewer nodes below.
 fn thinned(mut line: Parting, depth: u8, routes: usize, profile: &Profile) -> Parting {
     /// Beyond this a small table would shrink to a point.
     const MOST_PERCENT: u64 = 60;
@@ -89,13 +90,13 @@ fn thinned(mut line: Parting, depth: u8, routes: usize, profile: &Profile) -> Pa
     if routes >= all || !(from..to).contains(&depth) {
         return line;
     }
-    // What is left at every depth, in a thousand, comes to the part of all routes over the depths together.
+    // The share that is left at each depth, in a thousand, multiplied over all depths is the share of the routes.
     let levels = u32::from(to - from);
     let part = |left: u64| u128::from(left).pow(levels) * all as u128;
     let goal = routes as u128 * 1000u128.pow(levels);
     let left = (1..1000).rev().find(|&left| part(left) <= goal).unwrap_or(1);
     for share in &mut line.one_sided_percent {
-        // A node has two children less the share of one-sided nodes.
+        // A node has two children, less the share of one-sided nodes.
         let children = (200 - u64::from(*share)) * left / 1000;
         let thinned = 200u64.saturating_sub(children).min(MOST_PERCENT) as u8;
         *share = thinned.max(*share);
@@ -112,14 +113,14 @@ struct Cascade<'a> {
     /// The longest length.
     longest: u8,
     random: &'a mut Random,
-    /// Counts of the nodes on the way from the root to the one at work, ascending by length in each.
+    /// Counts of the nodes on the path from the root to the current one; each node's are ascending by length.
     counts: Vec<Count>,
     places: Vec<Place>,
 }
 
 impl Cascade<'_> {
-    /// Makes the prefixes of a node, whose counts are `counts[start..end]`. `whole` says that the node is known to
-    /// lie in a segment wholly. Every count is at most the node's room for it.
+    /// Generates the prefixes of a node, whose counts are `counts[start..end]`. `whole` means that the node is known
+    /// to lie in one segment. Every count is at most the node's room for it.
     fn fill(&mut self, node: Block, whole: bool, mut start: usize, end: usize) {
         if start < end && self.counts[start].len == node.len {
             self.places.push(Place { addr: node.addr, len: node.len });
@@ -140,8 +141,8 @@ impl Cascade<'_> {
         let addr = node.addr | 1u128 << (self.bits - len);
         let halves = [Block { addr: node.addr, len }, Block { addr, len }];
         self.part(node, halves, whole, start, end);
-        // The high half's counts are packed at `end`, the low half's behind them, so that they can go once they are
-        // used up.
+        // The high half's counts are packed at `end` and the low half's after them, so that each can be truncated
+        // once it is used up.
         let lines = end - start;
         let highs = self.pack(end, end + lines);
         self.counts.copy_within(end + lines..end + 2 * lines, highs);
@@ -153,7 +154,7 @@ impl Cascade<'_> {
         self.counts.truncate(end);
     }
 
-    /// Moves the counts above zero to the front; their end.
+    /// Moves the counts above zero to the front, and returns their end.
     fn pack(&mut self, start: usize, end: usize) -> usize {
         let mut to = start;
         for from in start..end {
@@ -165,7 +166,7 @@ impl Cascade<'_> {
         to
     }
 
-    /// A single prefix of `len` bits, anywhere in a node that is in a segment wholly.
+    /// Places a single prefix of `len` bits anywhere in a node that lies in one segment.
     fn alone(&mut self, node: Block, len: u8) {
         let mut addr = node.addr;
         for depth in node.len..len {
@@ -177,7 +178,7 @@ impl Cascade<'_> {
         self.places.push(Place { addr, len });
     }
 
-    /// How many of a node's `total` leaves the low half is to get.
+    /// Draws how many of a node's `total` leaves the low half is to get.
     fn wanted(&mut self, node: Block, whole: bool, total: u64) -> u64 {
         if !whole && let Some((low, both)) = self.zone_weights(node) {
             let exact = u128::from(total) * u128::from(low);
@@ -205,7 +206,7 @@ impl Cascade<'_> {
         if self.random.percent(row.low_percent) { total - small } else { small }
     }
 
-    /// Weight of the zones in the low half and in both; none where the node is in one zone.
+    /// Weight of the zones in the low half and in both; none if the node lies in one zone.
     fn zone_weights(&self, node: Block) -> Option<(u64, u64)> {
         let (first, last) = node.range(self.bits);
         let middle = node.addr | 1u128 << (self.bits - node.len - 1);
@@ -218,7 +219,7 @@ impl Cascade<'_> {
         zones().nth(1)?;
         let weight = |low: bool| -> u64 {
             let side = zones().filter(|zone| (zone.block.addr < middle) == low);
-            // A zone of weight 0 is for what the others cannot hold: as good as never, not never.
+            // A zone of weight 0 is for what the others cannot hold: it is used almost never, but not never.
             side.map(|zone| u64::from(zone.weight).max(1)).sum()
         };
         Some((weight(true), weight(true) + weight(false)))
@@ -230,7 +231,7 @@ impl Cascade<'_> {
         self.counts.extend_from_within(start..end);
         self.counts.extend_from_within(start..end);
         self.part_leaves(node, halves, whole, start, end);
-        // Leaves longer than the line at work, for which there may be covers.
+        // Leaves longer than the current line, which it may cover.
         let mut longer = [0u64; 2];
         for index in (0..lines).rev() {
             let line = self.counts[start + index];
@@ -254,14 +255,15 @@ impl Cascade<'_> {
         let wanted = self.wanted(node, whole, total);
         let mut halves =
             Halves { wanted, given: 0, free: blocks.map(|half| self.room(half, whole, self.longest)) };
-        // A leaf as large as a half has it for itself.
+        // A leaf as large as a half has that half to itself.
         let first = self.counts[start];
         let filled = first.len == blocks[0].len && first.leaves == 1 && total > 1;
         let in_low = if wanted * 2 == total { self.random.percent(50) } else { wanted * 2 < total };
         if filled {
             halves.wanted = if in_low { 1 } else { total - 1 };
         }
-        // Either every length goes by the same share, or one half gets the shortest and the other the longest.
+        // Either every length divides in the same ratio, or one half gets the shortest prefixes and the other the
+        // longest.
         let sorted = (total < SORTED_BELOW && self.random.percent(self.profile.sorted_percent))
             .then(|| self.random.percent(50));
         let mut shortest = if sorted == Some(true) { halves.wanted } else { total - halves.wanted };
@@ -284,7 +286,7 @@ impl Cascade<'_> {
             halves.given += low;
             self.counts[end + lines + index].leaves = low;
         }
-        // What the longest length could not make good goes to the others.
+        // What the longest length could not make up for goes to the others.
         for index in (0..lines).rev() {
             if halves.given == halves.wanted {
                 break;
@@ -302,14 +304,14 @@ impl Cascade<'_> {
         }
     }
 
-    /// How many of the covers of a length, `bits` longer than the halves, go to the low half, given the leaves that
-    /// they may cover: in proportion to the nodes of that length with leaves, as far as that can be told.
+    /// How many covers of a length, `bits` longer than the halves, go to the low half, given the leaves that they may
+    /// cover: in proportion to the estimated number of nodes of that length that have leaves.
     fn covers_low(&mut self, covers: u64, bits: u8, [low, high]: [u64; 2]) -> u64 {
         if low == 0 && high == 0 {
             return self.share(covers, 1, 2);
         }
         let octaves = u32::from(bits) * u32::from(self.profile.cover_spread_sixteenths);
-        // 2^(octaves / 16) in sixteenths, straight between the powers of two.
+        // 2^(octaves / 16) in sixteenths, linear between the powers of two.
         let most = u128::from(16 + octaves % 16) << (octaves / 16).min(40);
         let nodes = |leaves: u64| ((u128::from(leaves) * most) << 8) / (u128::from(leaves) * 16 + most);
         let (part, whole) = (nodes(low), nodes(low) + nodes(high));
@@ -317,7 +319,7 @@ impl Cascade<'_> {
         low_covers.max(covers.saturating_sub(high)).min(low)
     }
 
-    /// About `count` times `part` of `whole`.
+    /// `count * part / whole`, rounded at random.
     fn share(&mut self, count: u64, part: u64, whole: u64) -> u64 {
         if count == 0 || part == 0 {
             return 0;
@@ -330,7 +332,7 @@ impl Cascade<'_> {
         (exact / u128::from(whole)) as u64 + u64::from(up)
     }
 
-    /// Room of a leaf, in prefixes of the longest length.
+    /// The size of a leaf, in prefixes of the longest length.
     fn size(&self, len: u8) -> u128 {
         1u128 << (self.longest - len).min(127)
     }
@@ -343,8 +345,8 @@ impl Cascade<'_> {
         halves.map(|half| u64::try_from(self.room(half, whole, len)).unwrap_or(u64::MAX))
     }
 
-    /// The fewest and the most of a line's leaves that the low half can take: apart from others as far as that is
-    /// possible, different from others in any case.
+    /// The fewest and the most of a line's leaves that the low half can take, without overlap as far as possible, and
+    /// without equal prefixes in any case.
     fn bounds(&self, halves: &Halves, blocks: [Block; 2], whole: bool, line: Count) -> [u64; 2] {
         let [room_low, room_high] = self.rooms(blocks, whole, line.len);
         let [fit_low, fit_high] = halves.fit(self.size(line.len));
@@ -357,18 +359,18 @@ impl Cascade<'_> {
     }
 }
 
-/// The halves of a node while its leaves are parted.
+/// The halves of a node while its leaves are divided.
 struct Halves {
-    /// How many the low half is to get.
+    /// How many leaves the low half is to get.
     wanted: u64,
-    /// How many it has.
+    /// How many it has so far.
     given: u64,
-    /// What leaves leave free in each, in prefixes of the longest length.
+    /// Free room in each half, in prefixes of the longest length.
     free: [u128; 2],
 }
 
 impl Halves {
-    /// How many leaves of a size either half can take.
+    /// How many leaves of a size each half can take.
     fn fit(&self, size: u128) -> [u64; 2] {
         self.free.map(|free| u64::try_from(free / size).unwrap_or(u64::MAX))
     }

@@ -1,4 +1,4 @@
-//! Who holds a prefix, and by which next hop it is reached.
+//! The holders of prefixes, and the next hops that reach them.
 
 use crate::random::{Random, Weighted};
 
@@ -9,16 +9,16 @@ use super::profile::NextHops;
 pub(super) struct Holders<'a> {
     line: &'a NextHops,
     popularity: Weighted,
-    /// Next hop by rank. Shuffled, so that an id says nothing about its popularity.
+    /// Next hop by rank, shuffled so that an id says nothing about its popularity.
     ids: Vec<u32>,
     bits: u8,
-    /// The covers of the prefix at work, from the outermost in.
+    /// The covers of the current prefix, the outermost first.
     open: Vec<Open>,
-    /// The last prefix that no other covers.
+    /// The last prefix that has no cover.
     before: Option<Held>,
 }
 
-/// A prefix, and the last one right inside it.
+/// A cover, and the last prefix directly inside it.
 struct Open {
     this: Held,
     before: Option<Held>,
@@ -31,7 +31,7 @@ struct Held {
 }
 
 impl<'a> Holders<'a> {
-    /// `count` next hops, at least one.
+    /// `count` is at least 1.
     pub(super) fn new(line: &'a NextHops, count: u32, bits: u8, random: &mut Random) -> Self {
         let weights = (1..=count).map(|rank| match line.head.get(rank as usize - 1) {
             Some(&weight) => u64::from(weight) << 24,
@@ -45,7 +45,7 @@ impl<'a> Holders<'a> {
         Self { line, popularity, ids, bits, open: Vec::new(), before: None }
     }
 
-    /// The next hop of the next prefix.
+    /// Draws the next hop of the next prefix.
     pub(super) fn next_hop(&mut self, random: &mut Random, place: Place) -> u32 {
         while self.open.last().is_some_and(|cover| cover.this.last < place.addr) {
             self.open.pop();
@@ -60,14 +60,14 @@ impl<'a> Holders<'a> {
         if random.permille(self.line.own_permille) { self.any(random) } else { holder }
     }
 
-    /// Two holders may have the same next hop: a holder is known by it.
+    /// Draws the holder of a prefix. A holder is known by its next hop, so two holders may be the same.
     fn holder(&self, random: &mut Random, place: Place, before: Option<Held>, cover: Option<u32>) -> u32 {
         let shares = if cover.is_some() { &self.line.nested_permille } else { &self.line.top_permille };
         if let Some(before) = before {
             let distance =
                 (place.addr - before.last).checked_shr(u32::from(self.bits - place.len)).unwrap_or(0);
             let octave = distance.max(1).ilog2() as usize;
-            // The last share serves all that are farther apart.
+            // The last share is for all greater distances.
             let share = shares.get(octave).or(shares.last()).copied().unwrap_or(0);
             let away = cover.is_some_and(|holder| holder != before.holder);
             let share = if away { share * self.line.away_permille / 1000 } else { share };
@@ -87,9 +87,9 @@ impl<'a> Holders<'a> {
     }
 }
 
-/// 2^40 over `rank` to the power of `fifths` fifths, at least 1, in integers.
+/// 2^40 divided by `rank` to the power of `fifths` / 5, at least 1, in integers.
 fn popularity(rank: u32, fifths: u32) -> u64 {
-    /// Bits behind the point of the root.
+    /// Fractional bits of the root.
     const POINT: u32 = 12;
     let root = fifth_root(u128::from(rank) << (5 * POINT));
     let weight = (0..fifths).fold(1u128 << 40, |weight, _| (weight << POINT) / root);

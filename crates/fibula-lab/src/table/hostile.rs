@@ -1,6 +1,6 @@
-//! Tables that no network has: what a structure must bear, and where its worst case lies.
+//! Hostile tables, which no network has: they show the worst case of a structure.
 //!
-//! A table is a function and a line of [`tables`]. All are the same for a spec everywhere.
+//! A table is a function and an entry of [`tables`]. A spec gives the same table on every platform.
 
 use core::fmt;
 
@@ -14,13 +14,13 @@ use crate::random::Random;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Hostile<K> {
-    /// The name by which command and records know it. Lower case, hyphens.
+    /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// What it is, in half a line.
+    /// A description of half a line.
     pub summary: &'static str,
-    /// Its full size, and with how many next hops. Smaller tables of the kind can be made too.
+    /// Its full size. Smaller tables of the kind can be generated too.
     pub spec: TableSpec,
-    /// Makes it: routes in order. It takes 12 bytes a route for IPv4 and 48 for IPv6.
+    /// Generates it: routes in order, which take 12 bytes each for IPv4 and 48 for IPv6.
     pub generate: fn(&TableSpec) -> Result<Vec<Route<K>>, TableError>,
 }
 
@@ -30,61 +30,61 @@ impl<K> fmt::Debug for Hostile<K> {
     }
 }
 
-/// Number of routes of the large ones: the multibit-trie paper's (section VI), which it does not list. Its "most
-/// reads per packet" is met by the host routes of one block.
+/// Number of routes of the large tables: that of the multibit-trie paper (section VI), which does not list its
+/// tables. Its "most reads per packet" is what the host routes of one block give.
 const LARGE: usize = 1 << 24;
 
-/// All hostile tables.
+/// Returns all hostile tables.
 #[must_use]
 pub fn tables<K: Key>() -> Vec<Hostile<K>> {
     let spec = |routes, next_hops| TableSpec { routes, next_hops, seed: 1 };
     vec![
         Hostile {
             name: "host-routes",
-            summary: "random addresses, each with a route of its own (/32, /128)",
+            summary: "host routes of random addresses (/32, /128)",
             spec: spec(1_000_000, 256),
             generate: host_routes,
         },
         Hostile {
             name: "chains",
-            summary: "a route of every length on the way to random addresses, no two neighbours alike",
+            summary: "for random addresses, a route of every length; consecutive lengths have different next hops",
             spec: spec(500_000, 256),
             generate: chains,
         },
         Hostile {
             name: "one-block",
-            summary: "every route within one block of half the leading bits (/16, /48), of all lengths behind it",
+            summary: "all routes in one block (/16, /48), of every longer length",
             spec: spec(100_000, 256),
             generate: one_block,
         },
         Hostile {
             name: "block-of-hosts",
-            summary: "all host routes of one block of 2^24 addresses (/8, /104), to one next hop: the longest paths",
+            summary: "all host routes of a block of 2^24 addresses (/8, /104), one next hop: the longest paths",
             spec: spec(LARGE, 1),
             generate: block_of_hosts,
         },
         Hostile {
             name: "all-sites",
-            summary: "all 2^24 prefixes of a site's length (/24; /48 of one /24), to one next hop",
+            summary: "all 2^24 prefixes of a site (/24; /48 in one /24), one next hop",
             spec: spec(LARGE, 1),
             generate: all_sites,
         },
         Hostile {
             name: "alternating-sites",
-            summary: "the same to two next hops in turn: no two neighbours merge",
+            summary: "the same with two next hops in turn, so that no neighbours merge",
             spec: spec(LARGE, 2),
             generate: all_sites,
         },
     ]
 }
 
-/// The hostile table of this name.
+/// Finds the hostile table of this name.
 #[must_use]
 pub fn find<K: Key>(name: &str) -> Option<Hostile<K>> {
     tables().into_iter().find(|table| table.name == name)
 }
 
-/// Refuses what does not fit.
+/// Refuses a spec that does not fit.
 fn check(spec: &TableSpec, limit: u128) -> Result<(), TableError> {
     match spec.routes {
         0 => Ok(()),
@@ -94,19 +94,19 @@ fn check(spec: &TableSpec, limit: u128) -> Result<(), TableError> {
     }
 }
 
-/// Number of prefixes of `len` bits.
+/// The number of prefixes of `len` bits.
 fn prefixes(len: u8) -> u128 {
     1u128.checked_shl(len.into()).unwrap_or(u128::MAX)
 }
 
-/// One of the next hops, in turn.
+/// The next hops in turn.
 fn next_hop(spec: &TableSpec, index: u64) -> NextHop {
     let id = (index % u64::from(spec.next_hops)) as u32 + 1;
     NextHop::new(id).expect("ids count from 1")
 }
 
 fn host_routes<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
-    // Beyond half of the space draws would meet too often.
+    // Beyond half of the space, too many draws would hit the same address.
     check(spec, prefixes(K::BITS) / 2)?;
     let mut random = Random::new(spec.seed);
     let mut addresses: Vec<K> = Vec::with_capacity(spec.routes);
@@ -121,7 +121,7 @@ fn host_routes<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
 }
 
 fn chains<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
-    // Half of the prefixes there are: chains share their beginnings, and the last would be hard to find.
+    // Half of all prefixes: chains share their beginnings, and the last ones would be hard to find.
     check(spec, prefixes(K::BITS))?;
     let mut random = Random::new(spec.seed);
     let mut found: Vec<Prefix<K>> = Vec::with_capacity(spec.routes);
@@ -161,7 +161,7 @@ fn one_block<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
     generate(spec, &profile)
 }
 
-/// `spec.routes` prefixes of `len` bits one after the other, from `first` on.
+/// Generates `spec.routes` consecutive prefixes of `len` bits, from `first` on.
 fn consecutive<K: Key>(
     spec: &TableSpec,
     first: u128,

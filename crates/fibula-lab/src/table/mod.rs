@@ -1,13 +1,14 @@
-//! Tables shaped like the Internet's: any number of routes, both families, the same for a seed everywhere.
+//! Generated tables shaped like the Internet's: any number of routes, both families, determined by a seed on every
+//! platform.
 //!
-//! The routes are divided among the profile's lengths first, exactly; a share of each length are leaves, which have
-//! no other prefix inside. Then one walk down the binary trie parts them between the halves of each node, until
-//! every node has its own: how evenly the leaves part, and how often one half gets all, depends on the depth and on
-//! how many there are, as it was found in real tables; covers go where there are leaves. So clusters and empty
-//! space come out alike at every scale, and with them what lookup structures take: a chunk of a direct table
-//! holds longer prefixes where a node of the trie does. No half is given more than it has room for, so every count is
-//! met exactly, without a draw in vain, up to the last free slot of the space. Next hops follow in a second walk, in
-//! order.
+//! First the routes are divided among the prefix lengths of the profile, exactly. A share of each length are leaves:
+//! prefixes that contain no other. Then one walk down the binary trie divides them between the two halves of each
+//! node, until every prefix has its place. How evenly the leaves divide, and how often one half gets all of them,
+//! depends on the depth and on their number, as measured in real tables. Covers go where there are leaves. So
+//! clusters and empty space look alike at every scale, and lookup structures take as much memory as with real tables,
+//! because a chunk of a direct table holds longer prefixes where a node of the trie does. No half gets more than it
+//! has room for, so every count is met exactly, up to the last free prefix of the space. A second walk, in order,
+//! assigns next hops.
 
 mod cascade;
 mod holders;
@@ -32,14 +33,14 @@ pub use presets::{PRESETS, Preset, preset};
 pub use profile::{Block, Length, NextHops, Parting, Profile, SIZES, Thinning, Zone};
 pub use shape::{Chunks, Shape, shape};
 
-/// How large a table to make, and which one of those.
+/// The size of a table, and which table of that size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableSpec {
-    /// Number of routes, met exactly.
+    /// Exact number of routes.
     pub routes: usize,
-    /// Number of next hops, with ids 1 to this. Small tables may not use them all.
+    /// Number of next hops, with ids from 1 on. Small tables may not use all of them.
     pub next_hops: u32,
-    /// Which of the tables of this size and shape.
+    /// Selects one of the tables of this size and shape.
     pub seed: u64,
 }
 
@@ -50,21 +51,21 @@ impl TableSpec {
         Self { routes: 900_000, next_hops: 256, seed: 1 }
     }
 
-    /// The size of a default-free IPv6 table. Its few large allocations make IPv6 tables differ from seed to seed; this
-    /// seed's is close to the mean, and to a real one.
+    /// The size of a default-free IPv6 table. IPv6 tables differ from seed to seed, because they have few large
+    /// allocations; the table of this seed is close to the mean and to a real one.
     #[must_use]
     pub const fn ipv6() -> Self {
         Self { routes: 230_000, next_hops: 256, seed: 2 }
     }
 }
 
-/// Makes the table: routes sorted by (address, length), every prefix once.
+/// Generates a table: routes sorted by (address, length), every prefix once.
 ///
-/// A route takes under a microsecond, and 32 bytes of scratch space meanwhile.
+/// Takes less than a microsecond and 32 bytes of scratch space a route.
 ///
 /// # Errors
-/// When the profile's lengths and zones cannot hold that many routes, there are no next hops, or the profile
-/// does not fit the family.
+/// If the profile's lengths and zones cannot hold that many routes, there are no next hops, or the profile does not
+/// fit the family.
 pub fn generate<K: Key>(spec: &TableSpec, profile: &Profile) -> Result<Vec<Route<K>>, TableError> {
     profile.check::<K>()?;
     if spec.next_hops == 0 && spec.routes > 0 {
@@ -82,19 +83,19 @@ pub fn generate<K: Key>(spec: &TableSpec, profile: &Profile) -> Result<Vec<Route
     Ok(places.iter().map(route).collect())
 }
 
-/// Why a table could not be made.
+/// Why a table could not be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableError {
     /// More routes than the profile's lengths and zones have room for.
     Full {
         /// The room, in routes.
         limit: u128,
-        /// The routes asked for.
+        /// The routes of the spec.
         need: usize,
     },
-    /// Routes were asked for, and no next hop for them.
+    /// The spec has routes but no next hops.
     NoNextHops,
-    /// The profile contradicts itself or does not fit the family: what is wrong with it.
+    /// The profile is inconsistent or does not fit the family; the text says why.
     Profile(&'static str),
 }
 
@@ -102,10 +103,10 @@ impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { limit, need } => {
-                write!(f, "the profile has room for {limit} routes, {need} were asked for")
+                write!(f, "cannot generate {need} routes: the profile has room for {limit}")
             }
-            Self::NoNextHops => f.write_str("a table with routes needs a next hop at least"),
-            Self::Profile(fault) => write!(f, "the profile is unusable: {fault}"),
+            Self::NoNextHops => f.write_str("a table with routes needs at least one next hop"),
+            Self::Profile(fault) => write!(f, "invalid profile: {fault}"),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Sizes with names, so that a command line and a record can say which table is meant.
+//! Named sizes of tables, for command lines and benchmark records.
 
 use fibula::net::Family;
 
 use super::TableSpec;
 
-/// A size of table with a name.
+/// A named size of table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preset {
-    /// The name. Lower case, hyphens.
+    /// The name, in lower case with hyphens.
     pub name: &'static str,
     /// The family.
     pub family: Family,
@@ -25,7 +25,7 @@ impl Preset {
         Self { name, family: Family::Ipv6, routes }
     }
 
-    /// The table of this size, with the next hops and the seed that its family has by default.
+    /// The spec of this size, with the default next hops and seed of the family.
     #[must_use]
     pub const fn spec(&self) -> TableSpec {
         let family = if matches!(self.family, Family::Ipv6) { TableSpec::ipv6() } else { TableSpec::ipv4() };
@@ -33,7 +33,7 @@ impl Preset {
     }
 }
 
-/// The preset of this name.
+/// Finds the preset of this name.
 #[must_use]
 pub fn preset(name: &str) -> Option<Preset> {
     PRESETS.iter().find(|preset| preset.name == name).copied()
@@ -41,8 +41,9 @@ pub fn preset(name: &str) -> Option<Preset> {
 
 /// All presets.
 ///
-/// Those of IPv4 by year are about as large as the default-free table was at the beginning of it, to a few percent; those of IPv6 by year are the tables of the PlanB paper (section 4). Sizes without a year are synthetic, as
-/// the same paper has them.
+/// IPv4 presets with a year have about the size of the default-free table at the beginning of that year, to a few
+/// percent. IPv6 presets with a year have the sizes of the PlanB paper's tables (section 4). The other sizes are
+/// synthetic, as in that paper.
 pub const PRESETS: &[Preset] = &[
     Preset::ipv4("ipv4", TableSpec::ipv4().routes),
     Preset::ipv6("ipv6", TableSpec::ipv6().routes),

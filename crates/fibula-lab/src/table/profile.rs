@@ -1,4 +1,4 @@
-//! What a table looks like, as data.
+//! The shape of a table, as data.
 //!
 //! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] describe full default-free tables of 2023 and 2024; they hold no
 //! prefix of any real table. Lengths and partings come from the example `fit`, rounded, with a correction that `partings.rs`
@@ -20,17 +20,18 @@ pub struct Profile {
     pub zones: Vec<Zone>,
     /// Blocks that no prefix may touch, in ascending order.
     pub reserved: Vec<Block>,
-    /// How the leaves below a node of the binary trie part between its halves, ascending by depth. A line
-    /// serves its depth and those below it up to the next line's.
+    /// How the leaves below a node of the binary trie divide between its halves, ascending by depth. A line is for
+    /// its depth and the deeper ones up to the next line's.
     pub partings: Vec<Parting>,
-    /// What tables that are smaller than the one the partings are of leave empty.
+    /// What tables smaller than the one that the partings describe leave empty.
     pub thinning: Thinning,
-    /// How often in a hundred a node parts its leaves by length, the shortest to one half, instead of mixed.
+    /// How often in a hundred a node divides its leaves by length, with the shortest in one half, instead of mixing
+    /// them.
     pub sorted_percent: u8,
-    /// How many nodes of a length have leaves, for the covers of that length to choose from: doubles with every bit
-    /// times this many sixteenths, up to the number of leaves.
+    /// How fast the number of nodes with leaves grows with the length, up to the number of leaves: it doubles with
+    /// every 16 / this many bits. Covers are divided in proportion to it.
     pub cover_spread_sixteenths: u8,
-    /// Who uses which next hop.
+    /// How next hops are assigned.
     pub next_hops: NextHops,
 }
 
@@ -39,18 +40,18 @@ pub struct Profile {
 pub struct Length {
     /// The length.
     pub len: u8,
-    /// How many of the routes have it, in proportion to the other lines.
+    /// The share of the routes that have it, relative to the other lines.
     pub weight: u32,
-    /// How many in a thousand of these have no other prefix inside, as far as there is room.
+    /// How many in a thousand of these contain no other prefix, as far as there is room.
     pub leaf_permille: u32,
 }
 
-/// A block of the address space, `len` bits from `addr` on.
+/// A block of the address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// First address, right-aligned in the family's width.
     pub addr: u128,
-    /// Length.
+    /// Length in bits.
     pub len: u8,
 }
 
@@ -59,27 +60,28 @@ pub struct Block {
 pub struct Zone {
     /// The block. Zones do not overlap and are listed in ascending order.
     pub block: Block,
-    /// Its share, in proportion to the other zones.
+    /// Its share, relative to the other zones.
     pub weight: u32,
 }
 
-/// A smaller table is no sparser where it is, it is in fewer places: at some depths of the trie more of its nodes are
+/// Smaller tables are as dense as large ones, but in fewer places: at some depths of the trie more nodes are
 /// one-sided, so that the number of nodes below falls with that of the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thinning {
-    /// Number of routes from which on nothing is left empty for this reason.
+    /// Number of routes from which on there is no thinning.
     pub routes: usize,
     /// The first of the depths.
     pub from: u8,
-    /// The depth behind the last, at most eight after the first.
+    /// The end of the depths, at most eight after the first.
     pub to: u8,
 }
 
-/// Number of size classes of nodes: those with 2 or 3 leaves below them, 4 to 7, and so on. The last is open.
+/// Number of size classes of nodes: those with 2 or 3 leaves below them, 4 to 7, and so on. The last class has no
+/// upper end.
 pub const SIZES: usize = 10;
 
-/// How the leaves below a node, prefixes that cover no other, part between its halves, by their number. This is
-/// what makes clusters and empty space, at every scale.
+/// How the leaves below a node (prefixes that contain no other) divide between its halves. This makes clusters and
+/// empty space at every scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parting {
     /// Depth of the node.
@@ -90,33 +92,33 @@ pub struct Parting {
     pub alone_low_percent: u8,
     /// How often in a hundred one half gets all, by size class.
     pub one_sided_percent: [u8; SIZES],
-    /// Where both get some, the smaller part is a quarter or more of all; it is half of that, and half of that
-    /// again, each time with this probability in a hundred, by size class.
+    /// Where both halves get some, the smaller one gets at least a quarter. That is halved again and again, each time
+    /// with this probability in a hundred, by size class.
     pub skew_percent: [u8; SIZES],
 }
 
-/// Who uses which next hop. A prefix has a holder, the holder a next hop; neighbours often have one holder.
+/// How next hops are assigned. A prefix has a holder, and a holder has a next hop; neighbours often have the same
+/// holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextHops {
     /// Weights of the most popular next hops.
     pub head: Vec<u32>,
-    /// Weight that the most popular one would have if the law of the others held for it.
+    /// Weight that the most popular next hop would have if it followed the law of the others.
     pub tail: u32,
-    /// Behind the head, popularity falls with the rank to the power of this many fifths (5 is Zipf's law with
-    /// s = 1).
+    /// After the head, popularity falls with the rank to the power of this many fifths (5 is Zipf's law with s = 1).
     pub exponent_fifths: u32,
-    /// How many prefixes in a thousand have a next hop of their own, whoever holds them.
+    /// How many prefixes in a thousand have a next hop of their own, independent of their holder.
     pub own_permille: u32,
-    /// How many prefixes in a thousand have the holder of the one before them, where no other covers the two: by
-    /// the distance in units of the prefix, 1, 2-3, 4-7, and so on. The last serves all beyond it.
+    /// How many prefixes without a cover in a thousand have the holder of the prefix before them, by the distance in
+    /// units of the prefix: 1, 2-3, 4-7, and so on. The last is for all greater distances.
     pub top_permille: Vec<u32>,
-    /// The same inside a cover.
+    /// The same for prefixes inside a cover.
     pub nested_permille: Vec<u32>,
-    /// What is left of that, in a thousand, where the one before does not have the holder of the cover.
+    /// The factor in a thousand for those shares where the prefix before has another holder than the cover.
     pub away_permille: u32,
-    /// How many in a thousand of those that come first in their cover have its holder.
+    /// How many in a thousand of the first prefixes in a cover have the cover's holder.
     pub first_permille: u32,
-    /// How many in a thousand of the others, unless they have that of the one before them.
+    /// The same for the other prefixes, unless they have the holder of the one before them.
     pub inherit_permille: u32,
 }
 
@@ -192,8 +194,8 @@ impl Profile {
         }
     }
 
-    /// The IPv4 profile squeezed into `bits` bits, over the whole space, with a few host routes, for tests that
-    /// ask every address.
+    /// The IPv4 profile scaled to `bits` bits, with the whole space and a few host routes, for tests of every
+    /// address.
     #[must_use]
     pub fn toy(bits: u8) -> Self {
         let mut scaled: Vec<Length> = Vec::new();
@@ -217,9 +219,8 @@ impl Profile {
         }
     }
 
-    /// Adds host routes and other prefixes longer than those a default-free table has: `weight` of them,
-    /// in proportion to the lines of [`lengths`](Self::lengths), 90 % of them of full width, where the table is
-    /// dense.
+    /// Adds host routes and other prefixes longer than those of a default-free table, where the table is dense. Their
+    /// `weight` is relative to the lines of [`lengths`](Self::lengths); 90 % of them are host routes.
     #[must_use]
     pub fn with_long_prefixes<K: Key>(mut self, weight: u32) -> Self {
         let Some(longest) = self.lengths.last().map(|line| line.len) else { return self };
@@ -274,7 +275,7 @@ const IPV4_LENGTHS: [(u8, u32, u32); 17] = [
     (24, 596_000, 1000),
 ];
 
-/// Special-purpose IPv4 blocks (RFC 6890) inside the zones.
+/// Special-purpose IPv4 blocks (RFC 6890) in the zones.
 const IPV4_RESERVED: [(u128, u8); 13] = [
     (0x0000_0000, 8),
     (0x0a00_0000, 8),
@@ -328,12 +329,12 @@ const IPV6_LENGTHS: [(u8, u32, u32); 32] = [
 ];
 
 impl Block {
-    /// First and last address in a space of `bits` bits.
+    /// The first and the last address in a space of `bits` bits.
     pub(super) fn range(self, bits: u8) -> (u128, u128) {
         (self.addr, self.addr | self.host_mask(bits))
     }
 
-    /// The bits behind the prefix.
+    /// The bits after the prefix.
     fn host_mask(self, bits: u8) -> u128 {
         u128::MAX.checked_shr(128 - u32::from(bits - self.len)).unwrap_or(0)
     }
@@ -345,7 +346,7 @@ impl Block {
 }
 
 impl Profile {
-    /// What the generator relies on.
+    /// Checks everything that the generator relies on.
     pub(super) fn check<K: Key>(&self) -> Result<(), TableError> {
         let demand = |holds: bool, fault| if holds { Ok(()) } else { Err(TableError::Profile(fault)) };
         let ascending = self.lengths.windows(2).all(|pair| pair[0].len < pair[1].len);

@@ -1,4 +1,4 @@
-//! What a table looks like in figures, made or real: what its structures' bytes depend on.
+//! The shape of a table in figures, which decide how much memory structures take.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -6,51 +6,51 @@ use std::ops::ControlFlow;
 use fibula::fib::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
-/// The figures of a table.
+/// The shape of a table.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Shape {
     /// Number of routes.
     pub routes: usize,
-    /// By length: routes, and those of them that another covers.
+    /// Number of routes and of nested routes, by prefix length.
     pub lengths: Vec<(usize, usize)>,
-    /// By number of covers: routes.
+    /// Number of routes, by the number of their covers.
     pub depths: Vec<usize>,
-    /// Nested routes with the next hop of the longest that covers them.
+    /// Number of nested routes with the next hop of their longest cover.
     pub same_as_cover: usize,
-    /// Share of the address space that any route matches.
+    /// Share of the address space that matches a route.
     pub announced: f64,
-    /// Routes by next hop, the most popular first.
+    /// Number of routes of each next hop, the most popular first.
     pub popularity: Vec<usize>,
-    /// Ranges between the addresses at which a route begins or ends.
+    /// Number of ranges between the addresses at which a route begins or ends.
     pub ranges: usize,
-    /// Ranges once neighbours with equal next hops are one.
+    /// Number of ranges after merging neighbours with the same next hop.
     pub merged: usize,
-    /// The space in chunks of equal size, for each of the sizes asked for.
+    /// The chunks of each of the given sizes.
     pub chunks: Vec<Chunks>,
 }
 
-/// The space cut into chunks by the leading bits of the address.
+/// The address space cut into chunks by leading bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunks {
-    /// Leading bits that number the chunks.
+    /// Number of leading bits.
     pub bits: u8,
-    /// Chunks with routes longer than these bits: segments of a direct table, inner nodes of a trie at that depth.
+    /// Chunks that contain longer routes: segments of a direct table, or inner nodes of a trie at that depth.
     pub divided: usize,
     /// Chunks with more than one merged range.
     pub mixed: usize,
-    /// Merged ranges in mixed chunks; each chunk begins one.
+    /// Merged ranges in mixed chunks. Each chunk begins a new range.
     pub ranges: usize,
-    /// Those in mixed chunks where a range begins within a block of 2^8 addresses, or leads to a next hop with an id
-    /// above 255.
+    /// Those in mixed chunks where a range begins within a block of 2^8 addresses, or has a next hop with an id above
+    /// 255.
     pub long_ranges: usize,
 }
 
 /// Measures a table, cut into chunks of each of the given numbers of leading bits.
 ///
 /// # Panics
-/// When a number of leading bits exceeds the width of the family.
+/// If a number of leading bits exceeds the width of the family.
 pub fn shape<K: Key>(routes: &dyn Routes<K>, chunk_bits: &[u8]) -> Shape {
     assert!(chunk_bits.iter().all(|&bits| bits <= K::BITS), "chunks have no more bits than addresses");
     let mut shape = Shape {
@@ -104,7 +104,7 @@ pub fn shape<K: Key>(routes: &dyn Routes<K>, chunk_bits: &[u8]) -> Shape {
 
 struct Nesting<'a, K: Key> {
     shape: &'a mut Shape,
-    /// The routes that cover the one at work.
+    /// The covers of the current route.
     open: Vec<Route<K>>,
     next_hops: HashMap<u32, usize>,
 }
@@ -133,7 +133,7 @@ impl<K: Key> Nesting<'_, K> {
     }
 }
 
-/// The chunk at work, and the sums of those before it.
+/// The current chunk, and the sums of those before it.
 struct Mixed<K> {
     chunks: Chunks,
     /// First address of the chunk.
@@ -179,14 +179,14 @@ impl<K: Key> Mixed<K> {
 }
 
 impl Shape {
-    /// Share of the routes that another covers.
+    /// Returns the share of nested routes.
     #[must_use]
     pub fn nested(&self) -> f64 {
         let nested: usize = self.depths.iter().skip(1).sum();
         nested as f64 / self.routes.max(1) as f64
     }
 
-    /// Share of the routes that have one of the `count` most popular next hops.
+    /// Returns the share of the routes that have one of the `count` most popular next hops.
     #[must_use]
     pub fn top(&self, count: usize) -> f64 {
         self.popularity.iter().take(count).sum::<usize>() as f64 / self.routes.max(1) as f64

@@ -1,7 +1,7 @@
-//! Dividing a number of routes by weights, exactly and within limits.
+//! Divides a number of routes by weights, exactly and within limits.
 
-/// Divides `total` in proportion to the weights; no part exceeds its room, and what a full part cannot take goes
-/// to the others. `None` when all of them together cannot hold the total.
+/// Divides `total` in proportion to the weights. No part exceeds its room, and what a full part cannot take goes to
+/// the others. `None` if all parts together cannot hold the total.
 pub(super) fn apportion(total: usize, parts: &[(u64, u128)]) -> Option<Vec<usize>> {
     let mut counts = vec![0usize; parts.len()];
     let mut left = total;
@@ -12,14 +12,14 @@ pub(super) fn apportion(total: usize, parts: &[(u64, u128)]) -> Option<Vec<usize
         if sum == 0 {
             return None;
         }
-        // Rounding the running sum keeps every part within one of its share, and the whole exact.
+        // Rounding the running sum keeps every part within one of its share, and the total exact.
         let goal = left as u128;
         let (mut running, mut given) = (0, 0);
         for at in 0..parts.len() {
             running += weight(at, &counts);
             let upto = (goal * running + sum / 2) / sum;
             let room = parts[at].1 - counts[at] as u128;
-            // At most `left`, which came as a usize.
+            // At most `left`, which is a usize.
             let share = (upto - given).min(room) as usize;
             given = upto;
             counts[at] += share;

@@ -1,8 +1,8 @@
-//! Where prefixes may lie: the zones without the reserved blocks.
+//! Where prefixes may be: the zones without the reserved blocks.
 
 use super::profile::{Block, Profile};
 
-/// A stretch of a zone that holds no reserved address.
+/// A stretch of a zone without reserved addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
     /// Index of the zone.
@@ -38,8 +38,8 @@ pub(super) fn segments(profile: &Profile, bits: u8) -> Vec<Segment> {
     segments
 }
 
-/// Number of prefixes of `len` bits inside `block` that lie in the segments wholly: what a length can hold
-/// at most. The very last of a space of 2^128 is lost to the width of the numbers.
+/// The number of prefixes of `len` bits in `block` that lie in one segment each: the most that a length can hold. Of
+/// a space of 2^128 addresses the last one is not counted, because the number would not fit.
 pub(super) fn room(segments: &[Segment], bits: u8, block: Block, len: u8) -> u128 {
     let (from, to) = block.range(bits);
     let shift = u32::from(bits - len);

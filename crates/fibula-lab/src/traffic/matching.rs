@@ -1,4 +1,4 @@
-//! MATCH: a random prefix of the table, then a random address below it (PlanB section 4's traces).
+//! MATCH: a random address in a random prefix of the table, as in the traces of PlanB, section 4.
 
 use core::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use crate::random::Random;
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "match",
-        summary: "a random address below a random prefix of the table: every lookup has an answer",
+        summary: "a random address in a random prefix of the table: every lookup has an answer",
         dependent: false,
         generate: keys,
     }
@@ -20,7 +20,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("match", routes, count, seed)
 }
 
-/// The same for a pattern that is made of them.
+/// The keys of MATCH, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,
@@ -51,6 +51,6 @@ pub(super) fn prefixes<K: Key>(routes: &dyn Routes<K>) -> Vec<Prefix<K>> {
 
 /// A random address of the prefix.
 pub(super) fn below<K: Key>(prefix: Prefix<K>, random: &mut Random) -> K {
-    // Bits behind the prefix only, so that the address stays below it.
+    // Only bits after the prefix are random, so that the address stays in it.
     prefix.addr().or(K::from_bits(random.wide()).and(K::mask(prefix.len()).not()))
 }

@@ -1,8 +1,7 @@
 //! MISS: addresses that no route matches.
 //!
-//! For IPv4 and toy widths uniform over the routable space that the table leaves out. For IPv6 a random gap
-//! between routes first, then a random address in it: of the whole space nearly all lies far from every route, where
-//! the first bits tell.
+//! For IPv4 and toy widths, uniform over the routable space that the table leaves out. For IPv6, a random address in
+//! a random gap between routes: nearly the whole space is far from every route, where the first bits decide.
 
 use fibula::net::{Family, Key, Routes};
 
@@ -13,7 +12,7 @@ use crate::random::Random;
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "miss",
-        summary: "a random address that no route matches, near routes where the space is wide",
+        summary: "a random address that no route matches; for IPv6, in a gap between routes",
         dependent: false,
         generate: keys,
     }
@@ -23,7 +22,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("miss", routes, count, seed)
 }
 
-/// The same for a pattern that is made of them.
+/// The keys of MISS, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,

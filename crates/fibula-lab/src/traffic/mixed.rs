@@ -1,5 +1,5 @@
-//! Mixes of MATCH and MISS: `mix:70` has seventy keys in a hundred that match (the Bloomfwd paper's matching
-//! ratio), in random order.
+//! Mixes of MATCH and MISS in random order: of `mix:70`, 70 % of the keys match (the matching ratio of the Bloomfwd
+//! paper).
 
 use fibula::net::{Key, Routes};
 
@@ -11,14 +11,15 @@ macro_rules! mixes {
     ($($percent:literal)*) => {
         [$(Pattern {
             name: concat!("mix:", $percent),
-            summary: concat!($percent, " % keys of match, the others of miss"),
+            summary: concat!($percent, " % match keys, the rest miss keys"),
             dependent: false,
             generate: |routes, count, seed| keys(concat!("mix:", $percent), $percent, routes, count, seed),
         }),*]
     };
 }
 
-/// The mix of this name. A name is a pattern's for good, and so is its function: hence one of each for every percent.
+/// Finds the mix of this name. A pattern has a static name and a plain function, so there is one of each for every
+/// percentage.
 pub(super) fn find<K: Key>(name: &str) -> Option<Pattern<K>> {
     let all: [Pattern<K>; 101] = mixes!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38

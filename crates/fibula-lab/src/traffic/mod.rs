@@ -1,7 +1,7 @@
-//! Keys to measure lookups with: seeded, and made before the clock runs.
+//! Keys to measure lookups with, determined by a seed and made before the clock starts.
 //!
-//! A pattern is a file of this folder and a line of [`patterns`]; command and benchmarks follow. Keys that were
-//! recorded elsewhere become traffic by [`recorded`].
+//! A pattern is a file in this folder and an entry of [`patterns`]; the command and the benchmarks pick it up.
+//! [`recorded`] makes traffic of a recorded list of addresses.
 
 mod matching;
 mod missing;
@@ -22,17 +22,17 @@ pub use space::{RESERVED_IPV4, reserved};
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Pattern<K: Key> {
-    /// The name by which command and records know it. Lower case.
+    /// The name, in lower case.
     pub name: &'static str,
-    /// What it is, in half a line.
+    /// A description of half a line.
     pub summary: &'static str,
-    /// Whether each key is to wait for the answer before it, as the [benchmark](crate::bench) has it.
+    /// Whether the [benchmark](crate::bench) makes each key wait for the answer before it.
     pub dependent: bool,
-    /// Makes keys for a table.
+    /// Generates keys for a table.
     pub generate: Generate<K>,
 }
 
-/// Makes `count` keys for a table; the seed decides which.
+/// Generates `count` keys for a table from a seed.
 pub type Generate<K> = fn(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K>, TrafficError>;
 
 impl<K: Key> fmt::Debug for Pattern<K> {
@@ -41,7 +41,7 @@ impl<K: Key> fmt::Debug for Pattern<K> {
     }
 }
 
-/// All patterns but the mixes, of which there is one for every percent.
+/// Returns all patterns except the mixes, of which there is one for every percentage.
 #[must_use]
 pub fn patterns<K: Key>() -> Vec<Pattern<K>> {
     vec![
@@ -54,18 +54,18 @@ pub fn patterns<K: Key>() -> Vec<Pattern<K>> {
     ]
 }
 
-/// The pattern of this name. Beside those of [`patterns`] there are `mix:0` to `mix:100`: so many keys in a hundred
-/// of `match`, the others of `miss`.
+/// Finds the pattern of this name: one of [`patterns`], or `mix:0` to `mix:100`, with that percentage of `match` keys
+/// and the rest `miss` keys.
 #[must_use]
 pub fn find<K: Key>(name: &str) -> Option<Pattern<K>> {
     patterns().into_iter().find(|pattern| pattern.name == name).or_else(|| mixed::find(name))
 }
 
-/// `count` keys of a recorded list of addresses, in its order and from its beginning again where it ends. The order
-/// is what a record is about: it holds the locality of real traffic.
+/// Takes `count` keys from a recorded list of addresses, in its order, and from the beginning again after its end.
+/// The order is kept because it holds the locality of real traffic.
 ///
 /// # Errors
-/// When there are no addresses to take keys from.
+/// If the list is empty and `count` is not 0.
 pub fn recorded<K: Key>(addresses: &[K], count: usize) -> Result<Vec<K>, TrafficError> {
     if addresses.is_empty() && count > 0 {
         return Err(TrafficError::NoAddresses);
@@ -77,17 +77,17 @@ pub fn recorded<K: Key>(addresses: &[K], count: usize) -> Result<Vec<K>, Traffic
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrafficError {
-    /// The keys come from the table, and the table is empty.
+    /// The pattern takes its keys from the table, and the table is empty.
     NoRoutes {
         /// The pattern.
         pattern: &'static str,
     },
-    /// The keys are to miss every route, and none can: there is a default route, or the routes fill the space.
+    /// The keys must miss every route, and none can: there is a default route, or the routes fill the space.
     NothingMissed {
         /// The pattern.
         pattern: &'static str,
     },
-    /// A recorded list holds no address.
+    /// A recorded list of addresses is empty.
     NoAddresses,
 }
 
@@ -95,12 +95,12 @@ impl fmt::Display for TrafficError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoutes { pattern } => {
-                write!(f, "the keys of pattern '{pattern}' come from a table with routes, this one is empty")
+                write!(f, "traffic '{pattern}' takes its keys from the routes, and the table is empty")
             }
             Self::NothingMissed { pattern } => write!(
                 f,
-                "pattern '{pattern}' asks for addresses that no route matches, and this table matches all: it has a \
-                 default route or fills the space"
+                "traffic '{pattern}' needs addresses that no route matches, and this table matches all of them: it has \
+                 a default route or fills the space"
             ),
             Self::NoAddresses => f.write_str("the recorded list of addresses is empty"),
         }

@@ -4,13 +4,13 @@ use fibula::net::{Key, Routes};
 
 use super::{Pattern, TrafficError, uniform};
 
-/// How often a key comes in a row.
+/// How often each key is repeated.
 const TIMES: usize = 16;
 
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "rep",
-        summary: "each key of rnd 16 times in a row: the second one finds everything in the cache",
+        summary: "each rnd key 16 times in a row: all but the first lookup find everything in the cache",
         dependent: false,
         generate: keys,
     }

@@ -1,6 +1,6 @@
-//! SEQ: the keys of RND, each asked only once the answer before it is known (DXR section 4.1).
+//! SEQ: the keys of RND, each looked up only once the answer before it is known (DXR section 4.1).
 //!
-//! The keys alone do not make it so: the benchmark asks dependent traffic so that each key waits for an answer.
+//! The keys alone do not do that: the benchmark makes each key of dependent traffic wait.
 
 use fibula::net::{Key, Routes};
 
@@ -9,7 +9,7 @@ use super::{Pattern, TrafficError, uniform};
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "seq",
-        summary: "the keys of rnd, each waiting for the answer before it: latency rather than throughput",
+        summary: "the rnd keys, each waiting for the answer before it: latency instead of throughput",
         dependent: true,
         generate: keys,
     }

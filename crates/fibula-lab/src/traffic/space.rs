@@ -1,4 +1,4 @@
-//! Stretches of the address space: what a table announces, and what it leaves out.
+//! Stretches of the address space that a table announces or leaves out.
 
 use core::ops::ControlFlow;
 
@@ -6,12 +6,12 @@ use fibula::net::{Family, Key, Prefix, Routes};
 
 use crate::random::Random;
 
-/// What patterns over the IPv4 space leave out: "this network", private 10/8, loopback, and multicast with all above
-/// it. The DXR paper excludes "multicast and other reserved ranges" without listing them.
+/// The IPv4 blocks that RND and MISS leave out: "this network", private 10/8, loopback, and multicast with everything
+/// above it. The DXR paper excludes "multicast and other reserved ranges" without listing them.
 pub const RESERVED_IPV4: [(u32, u8); 4] =
     [(0x0000_0000, 8), (0x0a00_0000, 8), (0x7f00_0000, 8), (0xe000_0000, 3)];
 
-/// The prefixes that patterns over the space leave out; none but for IPv4.
+/// Returns the prefixes that RND and MISS leave out. There are some for IPv4 only.
 #[must_use]
 pub fn reserved<K: Key>() -> Vec<Prefix<K>> {
     if K::FAMILY != Family::Ipv4 {
@@ -21,14 +21,14 @@ pub fn reserved<K: Key>() -> Vec<Prefix<K>> {
     RESERVED_IPV4.into_iter().map(|block| prefix(block).expect("the list is aligned")).collect()
 }
 
-/// Stretches of addresses, ascending and apart.
+/// Stretches of addresses, ascending and without overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stretches {
     /// First and last address of each.
     pub(super) ends: Vec<(u128, u128)>,
     /// Number of addresses before each.
     before: Vec<u128>,
-    /// Number of all addresses less one, which fits even when they are the whole space.
+    /// Number of all addresses minus one, which fits even if they are the whole space.
     last: u128,
 }
 
@@ -57,21 +57,21 @@ impl Stretches {
         Self::new(ends)
     }
 
-    /// What no prefix of the table matches, reserved space left out.
+    /// The addresses that no prefix of the table matches, without the reserved blocks.
     pub(super) fn missed<K: Key>(routes: &dyn Routes<K>) -> Self {
         let mut taken = Self::announced(routes).ends;
         taken.extend(reserved::<K>().iter().map(|prefix| (prefix.addr().to_bits(), prefix.last().to_bits())));
         taken.sort_unstable();
         let mut ends = Vec::new();
-        // The next address that may be free, none behind the end of the space.
+        // The next address that may be free; none after the end of the space.
         let mut next = Some(0u128);
         for (first, last) in taken {
             let Some(start) = next else { break };
             if first > start {
                 ends.push((start, first - 1));
             }
-            let behind = if last == K::MAX.to_bits() { None } else { Some(last + 1) };
-            next = behind.map(|behind| behind.max(start));
+            let next_free = if last == K::MAX.to_bits() { None } else { Some(last + 1) };
+            next = next_free.map(|next| next.max(start));
         }
         if let Some(start) = next {
             ends.push((start, K::MAX.to_bits()));
@@ -83,14 +83,14 @@ impl Stretches {
         self.ends.is_empty()
     }
 
-    /// An address, all equally likely.
+    /// Draws an address, all equally likely.
     pub(super) fn uniform<K: Key>(&self, random: &mut Random) -> K {
         let at = random.up_to(self.last);
         let index = self.before.partition_point(|&before| before <= at) - 1;
         K::from_bits(self.ends[index].0 + (at - self.before[index]))
     }
 
-    /// An address of a stretch, all stretches equally likely.
+    /// Draws an address of a stretch, all stretches equally likely.
     pub(super) fn of_any<K: Key>(&self, random: &mut Random) -> K {
         let (first, last) = self.ends[random.below(self.ends.len() as u64) as usize];
         K::from_bits(first + random.up_to(last - first))

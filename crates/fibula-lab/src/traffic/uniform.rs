@@ -1,8 +1,7 @@
-//! RND: independent keys, uniform over the space a router is asked about.
+//! RND: independent keys, uniform over the address space.
 //!
-//! For IPv4 that is the routable space, announced or not. For IPv6 it is the announced space: of all of
-//! 2000::/3 a full table announces so little that nearly every key would miss. For toy widths it is the whole
-//! space.
+//! For IPv4 that is the routable space, announced or not. For IPv6 it is the announced space, because a full table
+//! announces so little of 2000::/3 that nearly every key would miss. For toy widths it is the whole space.
 
 use fibula::net::{Family, Key, Routes};
 
@@ -13,7 +12,7 @@ use crate::random::Random;
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "rnd",
-        summary: "uniform over routable IPv4 space, over announced IPv6 space: lookups share nothing",
+        summary: "uniform over the routable IPv4 or the announced IPv6 space: no locality",
         dependent: false,
         generate: keys,
     }
@@ -23,7 +22,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("rnd", routes, count, seed)
 }
 
-/// The same for a pattern that is made of them.
+/// The keys of RND, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,

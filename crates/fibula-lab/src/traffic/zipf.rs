@@ -1,5 +1,5 @@
 //! ZIPF: a few prefixes get most of the traffic. The prefix of rank r is drawn in proportion to 1 / r (Zipf's law
-//! with s = 1.0), then a random address below it; who has which rank is shuffled.
+//! with s = 1.0), then a random address in it. Ranks are shuffled.
 
 use fibula::net::{Key, Routes};
 
@@ -9,7 +9,7 @@ use crate::random::{Random, Weighted};
 pub(super) fn pattern<K: Key>() -> Pattern<K> {
     Pattern {
         name: "zipf",
-        summary: "a random address below a prefix drawn by Zipf's law, s = 1.0, ranks shuffled: caches help",
+        summary: "a random address in a prefix drawn by Zipf's law, s = 1.0, ranks shuffled: caches help",
         dependent: false,
         generate: keys,
     }

@@ -1,5 +1,5 @@
-//! `iptrie`: a Patricia trie that is filled, then compressed to a level-compressed trie, which its authors give for
-//! lookups. Its root always matches: without a default route, the root's value stands for no route.
+//! `iptrie`: a Patricia trie that is filled, then compressed to a level-compressed trie, which its authors recommend
+//! for lookups. Its root always matches: without a default route, the root's value means no route.
 
 use core::error::Error;
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -1,11 +1,12 @@
-//! Crates that Rust programs use: `prefix-trie`, `ip_network_table` (a tree bitmap) and `iptrie` (a level-compressed trie).
+//! Rivals in Rust: the crates `prefix-trie` and `ip_network_table` (tree bitmaps), and `iptrie` (a level-compressed
+//! trie).
 //!
-//! Linked with the feature `crates` only. Each is asked by its own function for the longest match, one key a call, in a loop
-//! that the compiler sees through: a batch is so many calls. Keys and prefixes have the crates' own types; keys are
-//! converted before the clock runs, routes while it does, as any program that has them from elsewhere would have to.
+//! Linked with the feature `crates` only. A batch is a loop over the crate's own function for the longest match,
+//! which the compiler can inline. Keys and prefixes have the crate's own types. Keys are converted before the clock
+//! starts; routes are converted while the build is timed, as in a program that reads them from elsewhere.
 //!
-//! Memory. Lookup bytes: what the crate's own count says, and where it has none, what was asked of the program's allocator
-//! for the table, where the program counts that; 0 where neither is known.
+//! Lookup bytes are the crate's own count. If it has none, they are what the program's allocator handed out for the
+//! table, if the program counts that, or else 0.
 
 #[cfg(feature = "crates")]
 mod ip_network_table;
@@ -23,7 +24,7 @@ use crate::bench::Contestant;
 
 const GET: &str = "build with '--features crates'";
 
-/// The crates, present or not.
+/// The sources of all crates, present or not.
 pub(super) fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
     CRATES
         .iter()
@@ -36,7 +37,7 @@ pub(super) fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
         .collect()
 }
 
-/// Crates and what their tables are called here.
+/// The crates, and the names of their tables here.
 const CRATES: &[(&str, &str)] =
     &[("prefix-trie", "prefix-trie"), ("ip_network_table", "ip-network-table"), ("iptrie", "iptrie")];
 

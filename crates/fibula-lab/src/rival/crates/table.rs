@@ -14,21 +14,21 @@ use fibula::simd::Present;
 use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
 use crate::rival::Tools;
 
-/// What a crate has for one family.
+/// A crate's table for one family.
 pub(super) trait Table: Send + Sync + Sized + 'static {
-    /// What it is filled as.
+    /// The type that routes are inserted into.
     type Filling;
-    /// What it is asked for.
+    /// The type of its keys.
     type Key: Copy + Send + Sync;
 
     fn new() -> Self::Filling;
-    /// Adds a route to the prefix of the first `len` of right-aligned bits.
+    /// Adds a route to the prefix of the first `len` bits of a right-aligned address.
     fn insert(table: &mut Self::Filling, bits: u128, len: u8, next_hop: u32) -> Result<(), Box<dyn Error>>;
     fn finish(table: Self::Filling) -> Self;
     fn key(bits: u128) -> Self::Key;
     /// The next hop of the longest match, 0 where there is none.
     fn longest(&self, key: &Self::Key) -> u32;
-    /// What it takes, by its own count.
+    /// Its size by its own count.
     fn bytes(&self) -> Option<usize> {
         None
     }
@@ -43,7 +43,7 @@ pub(super) fn contestant<K: Key, T: Table>(name: &'static str, tools: &Tools) ->
         role: Role::Published,
         bounds: Bounds::NONE,
         build: Box::new(move |routes| {
-            // A crate that gives up on a table refuses it; the others go on.
+            // A crate that panics refuses the table; the others go on.
             let built = catch_unwind(AssertUnwindSafe(|| Rival::<T>::build(routes, heap)));
             let rival = built.unwrap_or_else(|_| Err("it panicked while it was built".into()));
             Ok(Structure::Native(Box::new(rival.map_err(|error| format!("{name}: {error}"))?)))
@@ -51,7 +51,7 @@ pub(super) fn contestant<K: Key, T: Table>(name: &'static str, tools: &Tools) ->
     }
 }
 
-/// A table with what it takes.
+/// A table with its size.
 struct Rival<T> {
     table: T,
     memory: Memory,
@@ -81,7 +81,7 @@ impl<K: Key, T: Table> Fib<K> for Rival<T> {
         NextHop::new(self.table.longest(&T::key(key.to_bits())))
     }
 
-    /// Its instruction set is what the compiler made of it.
+    /// Ignores the instruction set: there is only what the compiler made.
     fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
@@ -93,7 +93,7 @@ impl<K: Key, T: Table> Fib<K> for Rival<T> {
         self.memory
     }
 
-    /// Its owners know what should hold.
+    /// There are no invariants that could be checked from outside.
     fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<K: Key, T: Table> Fib<K> for Rival<T> {
 impl<K: Key, T: Table> Native<K> for Rival<T> {
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {
         let keys = keys.iter().map(|key| T::key(key.to_bits())).collect();
-        Box::new(Asked { table: &self.table, keys, answers: vec![SPOILT; room] })
+        Box::new(NativeKeys { table: &self.table, keys, answers: vec![SPOILT; room] })
     }
 }
 
@@ -110,13 +110,13 @@ impl<K: Key, T: Table> Native<K> for Rival<T> {
 const SPOILT: u32 = u32::MAX;
 
 /// Keys in the crate's own form.
-struct Asked<'a, T: Table> {
+struct NativeKeys<'a, T: Table> {
     table: &'a T,
     keys: Vec<T::Key>,
     answers: Vec<u32>,
 }
 
-impl<T: Table> Prepared for Asked<'_, T> {
+impl<T: Table> Prepared for NativeKeys<'_, T> {
     fn lookup(&mut self, shape: Shape, keys: Range<usize>) {
         let room = self.answers.len().max(1);
         match shape {
@@ -129,8 +129,8 @@ impl<T: Table> Prepared for Asked<'_, T> {
                 }
             }
             Shape::Dependent => {
-                // Always 0, which neither compiler nor processor can know: where the next key lies is known when the
-                // answer before it is.
+                // Always 0, which neither compiler nor processor can know. So the place of the next key depends on
+                // the answer before it.
                 let nothing = black_box(0_u32);
                 let mut last = 0;
                 let keys = &self.keys[keys];

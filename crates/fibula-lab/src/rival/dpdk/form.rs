@@ -1,4 +1,4 @@
-//! Who competes.
+//! The forms of DPDK's tables that compete.
 // Without the library there are only names.
 #![cfg_attr(not(feature = "dpdk"), allow(dead_code))]
 
@@ -49,7 +49,7 @@ const fn fib6(name: &'static str, entry: u32, lookup: u32, isa: &'static str) ->
 /// RTE_LPM: 24 bits of next hop in an entry of 4 bytes.
 const LPM: Form = Form { kind: Kind::Lpm, bits: 24, ..fib("rte-lpm", 2, 0, "scalar") };
 
-/// Next hops of 1 byte hold too few, those of 8 bytes more than anybody has.
+/// Entries of 1 byte hold too few next hops, and entries of 8 bytes more than any table has.
 const FORMS: &[Form] = &[
     fib("rte-fib-2b-macro", 1, 1, "scalar"),
     fib("rte-fib-2b-inline", 1, 2, "scalar"),

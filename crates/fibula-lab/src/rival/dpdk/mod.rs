@@ -2,24 +2,24 @@
 //!
 //! Written for DPDK 22.11 to 24.07 and linked with the feature `dpdk` only.
 //!
-//! - The environment (EAL) starts once, in a thread of its own because it pins that to a core, without huge pages of the
-//!   system, devices, telemetry and files, and with vectors of 512 bits allowed.
-//! - Every table has a heap of its own over anonymous memory, for which huge pages are asked, as for our structures.
-//!   It goes with the table.
-//! - `rte_fib` and `rte_fib6` have no single lookup: one key a call is a batch of one. `rte_lpm` and `rte_lpm6` have
-//!   one.
-//! - Loops over batches and over single lookups stand in C, where the lookups of `rte_lpm` are inlined: what a program in
-//!   C does.
-//! - `rte_lpm` takes the better part of a minute for a full table: each route is searched for among all others of its
-//!   length. Its two forms therefore share one table.
-//! - `rte_lpm` and `rte_lpm6` know no default route. They are given two routes of length 1 instead.
-//! - Next hops are the ids of the table; those that an entry has no bits for are refused. No route is next hop 0 in
-//!   `rte_fib` and `rte_fib6`.
+//! - The environment (EAL) starts once, in a thread of its own because it pins that thread to a core. It runs without
+//!   the system's huge pages, devices, telemetry and files, and with 512-bit vectors allowed.
+//! - Every table has a heap of its own in anonymous memory, for which huge pages are requested, as for our
+//!   structures. The heap is freed with the table.
+//! - `rte_fib` and `rte_fib6` have no function for single lookups, so one key a call is a batch of one. `rte_lpm` and
+//!   `rte_lpm6` have such a function.
+//! - The loops over batches and single lookups are written in C, where the lookups of `rte_lpm` are inlined, as in a
+//!   C program.
+//! - `rte_lpm` takes most of a minute to build a full table, because it searches for each route among all others of
+//!   its length. Its two forms therefore share one table.
+//! - `rte_lpm` and `rte_lpm6` do not take a default route. They get two routes of length 1 instead.
+//! - Next hops are the ids of the table. A table with ids too large for an entry is refused. In `rte_fib` and
+//!   `rte_fib6`, next hop 0 means no route.
 //!
-//! Memory. Lookup bytes: 2^24 entries, and 256 for each group (tbl8) that the table's prefixes need; neighbours with
-//! equal answers may need fewer, which the library does not tell. Mapped bytes: what the library's allocator has
-//! handed out for the table, which holds the routes themselves and all groups that were provided for. Nothing is asked
-//! of this program's allocator.
+//! Lookup bytes are those of 2^24 entries, and of 256 entries for each group (tbl8) that the table's prefixes need.
+//! Neighbours with equal answers may need fewer groups, but the library does not tell. Mapped bytes are what the
+//! library's allocator has handed out for the table, with the routes themselves and all reserved groups. Nothing
+//! comes from this program's allocator.
 
 mod form;
 #[cfg(feature = "dpdk")]

@@ -1,4 +1,4 @@
-//! What a table will need, found in one walk over its routes.
+//! Finds what a table will need in one walk over its routes.
 
 use core::convert::Infallible;
 use core::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use fibula::net::{Key, Prefix, Routes};
 const FIRST_BITS: u8 = 24;
 const LEVEL_BITS: u8 = 8;
 
-/// What there is in a table.
+/// What a table will need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
     pub(super) routes: usize,
@@ -18,7 +18,7 @@ pub(super) struct Survey {
     pub(super) next_hop_max: u32,
     /// Groups of 256 entries (tbl8): one for each stretch of 24, 32, 40 .. bits that a longer prefix begins with.
     pub(super) groups: u64,
-    /// Groups that `rte_fib6` sets aside while the routes come in order: see [`Reserved`].
+    /// Groups that `rte_fib6` reserves while routes are added in order: see [`Reserved`].
     pub(super) groups_reserved: u64,
     /// Tells tables apart.
     pub(super) hash: u64,
@@ -50,8 +50,8 @@ fn levels(len: u8) -> u64 {
     u64::from(len.saturating_sub(FIRST_BITS).div_ceil(LEVEL_BITS))
 }
 
-/// Levels below the first that two prefixes have in common. In a sorted table nobody shares more with a prefix than the one
-/// before it, or one that goes through as many levels as that one does in common.
+/// Levels below the first that two prefixes have in common. In a sorted table no earlier prefix shares more levels
+/// with a prefix than the one just before it.
 fn shared<K: Key>(before: Prefix<K>, prefix: Prefix<K>) -> u64 {
     let common = before.addr().common_len(prefix.addr());
     if common < FIRST_BITS {
@@ -61,8 +61,8 @@ fn shared<K: Key>(before: Prefix<K>, prefix: Prefix<K>) -> u64 {
     both.min(levels(before.len())).min(levels(prefix.len()))
 }
 
-/// How `rte_fib6` (`trie_modify`) counts groups before it takes a route: those between the route and the longest one that
-/// covers it, unless another route ends in the same group. That is more than it then needs.
+/// How `rte_fib6` (`trie_modify`) counts groups before it adds a route: those between the route and its longest
+/// cover, unless another route ends in the same group. This is more than it needs in the end.
 struct Reserved<K> {
     covers: Vec<Prefix<K>>,
 }
@@ -116,7 +116,7 @@ mod tests {
         let of = |prefixes: &[&str]| survey::<u128>(prefixes).groups;
         assert_eq!(of(&["2001:db8::/32"]), 1);
         assert_eq!(of(&["2001:db8::/128"]), 13);
-        // The second shares the group behind 24 bits, and has its own behind 32 and 40.
+        // The second shares the group after 24 bits, and has its own after 32 and 40.
         assert_eq!(of(&["2001:db8::/48", "2001:db9::/48"]), 5);
         assert_eq!(of(&["2001:db8::/48", "2001:db8:0:1::/64", "2001:db8:1::/48"]), 5);
         // A short prefix between two long ones does not hide what they share.

@@ -24,7 +24,7 @@ pub(super) struct Config {
 /// `enum fibula_dpdk_shape`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Asking {
+pub(super) enum Call {
     Batch = 0,
     BatchX4 = 1,
     Single = 2,
@@ -70,12 +70,12 @@ unsafe extern "C" {
     fn fibula_dpdk_error(error: c_int) -> *const c_char;
 }
 
-/// Starts DPDK's environment at the first call; what became of it at all.
+/// Starts DPDK's environment at the first call, and returns how that went at every call.
 pub(super) fn start() -> Result<(), String> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
-    // The thread that starts the environment is pinned to a core: it must not be one of ours.
+    // DPDK pins the thread that starts the environment to a core, so it must not be one of ours.
     let started = STARTED.get_or_init(|| {
-        // SAFETY: it takes nothing; `OnceLock` sees that it is called once, as DPDK demands.
+        // SAFETY: it takes nothing; `OnceLock` makes sure that it is called once, as DPDK demands.
         let start = || unsafe { fibula_dpdk_start() };
         let error = std::thread::spawn(start).join().map_err(|_| "the starting thread died".to_owned())?;
         if error == 0 { Ok(()) } else { Err(message(error)) }
@@ -85,7 +85,7 @@ pub(super) fn start() -> Result<(), String> {
 
 /// DPDK's words for an error number of its own.
 fn message(error: c_int) -> String {
-    // SAFETY: any number is answered.
+    // SAFETY: it takes any number.
     let text = unsafe { fibula_dpdk_error(error.abs()) };
     // SAFETY: `rte_strerror` returns a string that ends and stays until this thread's next call of it.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
@@ -99,7 +99,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// A heap of its own, erased: all of its pages are there.
+    /// Creates a heap, which DPDK erases, so that all of its pages are present.
     pub(super) fn new(config: Config) -> Result<Self, String> {
         start()?;
         let mut error = 0;
@@ -110,7 +110,7 @@ impl Room {
         Ok(Self { table, config })
     }
 
-    /// The empty table in it.
+    /// Creates the empty table in it.
     pub(super) fn make(self) -> Result<Handle, String> {
         // SAFETY: the room lives, and holds no table before, for it is consumed here.
         match unsafe { fibula_dpdk_make(self.table.as_ptr(), &raw const self.config) } {
@@ -122,7 +122,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // SAFETY: the room lives until here, with a table or without, and nobody has it any more.
+        // SAFETY: the room lives until here, with a table or without, and nothing refers to it any more.
         unsafe { fibula_dpdk_free(self.table.as_ptr()) }
     }
 }
@@ -145,30 +145,30 @@ impl Handle {
     pub(super) fn add(&mut self, key: Keys<'_>, len: u8, next_hop: u32) -> Result<(), String> {
         let (keys, count) = self.raw(key);
         assert_eq!(count, 1, "a route has one prefix");
-        // SAFETY: the table lives; `raw` saw that the key is of its family; nobody else has the table, for it is borrowed
-        // mutably. Lengths and next hops that the library does not take are refused by it.
+        // SAFETY: the table lives; `raw` checked that the key is of its family; the mutable borrow makes this the
+        // only use of the table. The library refuses lengths and next hops that it does not take.
         match unsafe { fibula_dpdk_add(self.room.table.as_ptr(), keys, len, next_hop) } {
             0 => Ok(()),
             error => Err(message(error)),
         }
     }
 
-    /// Looks `keys` up in blocks of as many as `answers` has room for. The answers of a block, in the library's
-    /// form, take the place of those before it.
-    pub(super) fn lookup(&self, asking: Asking, keys: Keys<'_>, answers: &mut [u64]) {
+    /// Looks `keys` up in blocks of as many as `answers` has room for. The answers of a block, in the library's form,
+    /// overwrite those of the one before.
+    pub(super) fn lookup(&self, call: Call, keys: Keys<'_>, answers: &mut [u64]) {
         let (keys, count) = self.raw(keys);
         let room = u32::try_from(answers.len()).expect("a batch has fewer than 2^32 keys");
         assert!(room > 0 || count == 0, "answers need room");
         assert!(
-            asking != Asking::BatchX4 || self.room.config.kind == Kind::Lpm,
+            call != Call::BatchX4 || self.room.config.kind == Kind::Lpm,
             "rte_lpm alone has lookups of four"
         );
-        // SAFETY: the table lives and is not changed while it is shared; `raw` saw that there are `count` keys of its
-        // family; an answer takes 64 bits at most and there is room for `room` of them, which is not 0.
+        // SAFETY: the table lives and is not changed while it is shared; `raw` checked that there are `count` keys of
+        // its family; an answer takes at most 64 bits and there is room for `room` of them, which is not 0.
         unsafe {
             fibula_dpdk_lookup(
                 self.room.table.as_ptr(),
-                asking as u32,
+                call as u32,
                 keys,
                 count,
                 room,
@@ -177,8 +177,8 @@ impl Handle {
         }
     }
 
-    /// Reads the answers to `next_hops.len()` keys that were looked up in this way. 0 is no route.
-    pub(super) fn next_hops(&self, asking: Asking, answers: &[u64], next_hops: &mut [u32]) {
+    /// Converts the answers to `next_hops.len()` keys that were looked up by this kind of call. 0 is no route.
+    pub(super) fn next_hops(&self, call: Call, answers: &[u64], next_hops: &mut [u32]) {
         assert!(next_hops.len() <= answers.len(), "more answers than there were");
         let count = u32::try_from(next_hops.len()).expect("a batch has fewer than 2^32 keys");
         // SAFETY: there are at least `count` words of answers and exactly `count` next hops; any bits are read as some
@@ -186,7 +186,7 @@ impl Handle {
         unsafe {
             fibula_dpdk_next_hops(
                 self.room.table.as_ptr(),
-                asking as u32,
+                call as u32,
                 answers.as_ptr(),
                 count,
                 next_hops.as_mut_ptr(),
@@ -200,7 +200,7 @@ impl Handle {
         unsafe { fibula_dpdk_allocated(self.room.table.as_ptr()) }
     }
 
-    /// Where keys of the table's family begin, and how many there are.
+    /// The pointer to the keys, which must be of the table's family, and their number.
     #[inline]
     fn raw(&self, keys: Keys<'_>) -> (*const c_void, u32) {
         let (pointer, count, kinds) = match keys {

@@ -16,17 +16,17 @@ use fibula::simd::Present;
 
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
-use super::sys::{Asking, Config, Handle, Keys, Room};
+use super::sys::{Call, Config, Handle, Keys, Room};
 use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
 
-/// Whether to ask for huge pages: as our structures do.
+/// Whether to request huge pages, as our structures do.
 const HUGE_PAGES: bool = true;
 
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
 
-/// What a library keeps beside its table for a route: two nodes of a tree in a pool, with their places in the pool's
-/// ring; a rule; an entry of a hash table with its place in a ring.
+/// The bytes that a library keeps for a route besides its table: two tree nodes in a pool, with their places in the
+/// pool's ring; a rule; a hash table entry with its place in a ring.
 const fn route_bytes(kind: Kind) -> u64 {
     match kind {
         Kind::Fib | Kind::Fib6 => 2 * 192 + 2 * 2 * 8,
@@ -59,7 +59,7 @@ pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
         .collect()
 }
 
-/// The table of `rte_lpm`, while somebody has it.
+/// The table of `rte_lpm`, while it is in use.
 #[derive(Default)]
 struct Shared {
     lpm: RefCell<Weak<Table>>,
@@ -82,7 +82,7 @@ impl Shared {
     }
 }
 
-/// A table with what is known of it.
+/// A table with its survey, size and build time.
 struct Table {
     handle: Handle,
     survey: Survey,
@@ -92,14 +92,14 @@ struct Table {
 
 impl Table {
     fn build<K: Key>(form: Form, survey: Survey, routes: &dyn Routes<K>) -> Result<Self, Box<dyn Error>> {
-        let groups = provide(form, &survey)?;
+        let groups = reserve(form, &survey)?;
         let (first, group) = (FIRST_ENTRIES << form.entry, GROUP_ENTRIES << form.entry);
         let beside = survey.routes as u64 * route_bytes(form.kind) + REST_BYTES;
         let config = Config {
             kind: form.kind,
             lookup: form.lookup,
             entry: form.entry,
-            // A default route is two in rte_lpm and rte_lpm6; no library takes a table for none.
+            // A default route is two routes in rte_lpm and rte_lpm6, and no library creates a table for no routes.
             routes: u32::try_from(survey.routes + 2)?,
             groups: groups as u32,
             huge_pages: u32::from(HUGE_PAGES),
@@ -108,7 +108,7 @@ impl Table {
         memory_for(form, config.heap_bytes)?;
         let refused =
             |error| format!("{}: DPDK makes no table with lookups for {} here: {error}", form.name, form.isa);
-        // Memory is had before the clock runs, as it is in programs that stand on DPDK.
+        // The memory is obtained before the clock starts, as in programs that use DPDK.
         let room = Room::new(config).map_err(refused)?;
         let begin = Instant::now();
         let mut handle = room.make().map_err(refused)?;
@@ -132,8 +132,8 @@ impl Table {
     }
 }
 
-/// The groups to provide for, where next hops and groups fit into the entries.
-fn provide(form: Form, survey: &Survey) -> Result<u64, BuildError> {
+/// Returns the number of groups to reserve, if next hops and groups fit into the entries.
+fn reserve(form: Form, survey: &Survey) -> Result<u64, BuildError> {
     let next_hops = (1_u64 << form.bits) - 1;
     if u64::from(survey.next_hop_max) > next_hops {
         let need = u64::from(survey.next_hop_max);
@@ -149,11 +149,11 @@ fn provide(form: Form, survey: &Survey) -> Result<u64, BuildError> {
         return Err(BuildError::limit(form.name, "groups of 256 entries (tbl8)", limit, survey.groups));
     }
     let wanted = if form.kind == Kind::Fib6 { survey.groups_reserved } else { survey.groups };
-    // None at all is refused.
+    // The libraries refuse 0.
     Ok(wanted.clamp(1, limit))
 }
 
-/// Whether the machine has so much memory left: the program would be killed for what is promised and not there.
+/// Refuses a table that takes more memory than the machine has left, because the system would kill the program.
 fn memory_for(form: Form, bytes: u64) -> Result<(), String> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -169,7 +169,7 @@ fn memory_for(form: Form, bytes: u64) -> Result<(), String> {
     }
 }
 
-/// Adds a route in the words of the library.
+/// Adds a route in the library's form.
 fn add<K: Key>(handle: &mut Handle, form: Form, prefix: Prefix<K>, next_hop: NextHop) -> Result<(), String> {
     let mut add = |prefix: Prefix<K>| {
         let key = NativeKeys::new(&[prefix.addr()]);
@@ -212,12 +212,12 @@ struct Rival<K> {
 }
 
 impl<K: Key> Rival<K> {
-    fn asking(&self, shape: Shape) -> Asking {
+    fn call(&self, shape: Shape) -> Call {
         match shape {
-            Shape::Single => Asking::Single,
-            Shape::Dependent => Asking::Dependent,
-            Shape::Batch(_) if self.form.x4 => Asking::BatchX4,
-            Shape::Batch(_) => Asking::Batch,
+            Shape::Single => Call::Single,
+            Shape::Dependent => Call::Dependent,
+            Shape::Batch(_) if self.form.x4 => Call::BatchX4,
+            Shape::Batch(_) => Call::Batch,
         }
     }
 }
@@ -231,7 +231,7 @@ impl<K: Key> Fib<K> for Rival<K> {
         answer[0]
     }
 
-    /// Its instruction set is that of its form.
+    /// Ignores the instruction set: its form decides that.
     fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut prepared = self.prepare(keys, keys.len());
@@ -243,7 +243,7 @@ impl<K: Key> Fib<K> for Rival<K> {
         self.table.memory
     }
 
-    /// Its owners know what should hold.
+    /// There are no invariants that could be checked from outside.
     fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
@@ -252,7 +252,7 @@ impl<K: Key> Fib<K> for Rival<K> {
 impl<K: Key> Native<K> for Rival<K> {
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {
         let keys = NativeKeys::new(keys);
-        Box::new(Questions { rival: self, keys, answers: vec![SPOILT; room], last: Asking::Batch })
+        Box::new(NativeLookup { rival: self, keys, answers: vec![SPOILT; room], last: Call::Batch })
     }
 
     fn build_time(&self) -> Option<Duration> {
@@ -260,20 +260,20 @@ impl<K: Key> Native<K> for Rival<K> {
     }
 }
 
-/// No library leaves this: read as an answer, it is a next hop in each of the forms, and one that no table has.
+/// No library gives this answer: in each of the forms it is a next hop that no table has.
 const SPOILT: u64 = 0xdddd_dddd_dddd_dddd;
 
-struct Questions<'a, K> {
+struct NativeLookup<'a, K> {
     rival: &'a Rival<K>,
     keys: NativeKeys,
     answers: Vec<u64>,
-    /// How they were last asked.
-    last: Asking,
+    /// The kind of call that gave the answers.
+    last: Call,
 }
 
-impl<K: Key> Prepared for Questions<'_, K> {
+impl<K: Key> Prepared for NativeLookup<'_, K> {
     fn lookup(&mut self, shape: Shape, keys: Range<usize>) {
-        self.last = self.rival.asking(shape);
+        self.last = self.rival.call(shape);
         self.rival.table.handle.lookup(self.last, self.keys.part(keys), &mut self.answers);
     }
 

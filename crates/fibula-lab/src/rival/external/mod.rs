@@ -1,9 +1,10 @@
-//! Rivals that stand in a program of their own, in whatever language: a program is started for each table, is told the
-//! routes and the keys, and times its lookups itself.
+//! Rivals in programs of their own, in any language. A program is started for each table, gets the routes and the
+//! keys, and times its lookups itself.
 //!
-//! **The protocol.** The program reads requests from its standard input and answers each on its standard output before
-//! it reads the next one. Requests and answers are lines of words with a space between; bytes follow some of them at
-//! once. Addresses are in network order (4 or 16 bytes), other numbers in bytes are 32 bits long and little-endian.
+//! **The protocol.** The program reads requests from its standard input and answers each on its standard output
+//! before it reads the next one. Requests and answers are lines of words with a space between; bytes follow some of
+//! them directly. Addresses are in network order (4 or 16 bytes); other binary numbers have 32 bits and are
+//! little-endian.
 //!
 //! | request | bytes that follow | answer |
 //! |---|---|---|
@@ -12,19 +13,19 @@
 //! | `answer SHAPE BATCH` | | `answers COUNT`, and that many next hops |
 //! | `time SHAPE BATCH FIRST COUNT PASSES` | | `time WALL THREAD`, in nanoseconds |
 //!
-//! - `NAME` is the rival's, `FAMILY` is `ipv4` or `ipv6`; routes are in order, each prefix before those within it. They
-//!   are put into the forms that the structure takes before the clock of the build runs.
-//! - Keys are put into the structure's own form, which is not timed, and take the place of those before them.
-//! - `answer` asks for all keys in the way that `time` does. No route is next hop 0.
-//! - `SHAPE` is `single`, `batch` (`BATCH` keys a call where there is such a call, else one by one) or `dependent`: where the
-//!   next key lies depends on the answer before it.
-//! - `time` looks up `COUNT` keys from number `FIRST` on, all of them `PASSES` times. `THREAD` is the time that the one
-//!   thread had its core, or `-` where there is no such clock.
+//! - `NAME` is the rival's, `FAMILY` is `ipv4` or `ipv6`. Routes are in order, each prefix before those within it.
+//!   The program converts them to the structure's form before the clock of the build starts.
+//! - Keys are converted to the structure's own form, which is not timed, and replace those before them.
+//! - `answer` looks up all keys with the same calls as `time`. Next hop 0 means no route.
+//! - `SHAPE` is `single`, `batch` (`BATCH` keys a call if there is such a call, else one by one) or `dependent`: the
+//!   place of the next key depends on the answer before it.
+//! - `time` looks up `COUNT` keys from number `FIRST` on, all of them `PASSES` times. `THREAD` is the processor time
+//!   of the one thread, or `-` if there is no such clock.
 //! - Any request can be answered by `refused REASON`: the structure cannot do that.
-//! - The program ends where its input ends. What it says last on its standard error is the reason where it ends before.
+//! - The program ends when its input ends. If it ends before, the last line of its standard error is the reason.
 //!
-//! A program that ends, that says something else, or that takes longer than its limit for an answer is stopped, and gives a
-//! row with the reason. Only one thread asks it.
+//! A program that ends, gives another answer, or takes longer than its limit is stopped, and gets rows with the
+//! reason. Only one thread uses it.
 
 mod program;
 mod structure;
@@ -38,29 +39,29 @@ use fibula::net::Key;
 use crate::bench::{Bounds, Contestant, Kernel, Structure};
 pub(super) use program::finished;
 
-/// How a program is started: a new one for each table.
+/// Returns the command that starts a program. Each table gets a new one.
 pub type Start = Arc<dyn Fn() -> Result<std::process::Command, String>>;
 
 /// A rival in a program.
 #[derive(Clone)]
 pub struct External {
-    /// What it is called, here and by the program.
+    /// Its name, here and in the program.
     pub name: &'static str,
     /// The instruction set that its lookups are written for.
     pub isa: &'static str,
-    /// Most keys it is asked.
+    /// The most keys it is measured with.
     pub keys: usize,
     /// The longest that it may take for an answer.
     pub limit: Duration,
-    /// How its program is started.
+    /// Starts its program.
     pub start: Start,
 }
 
-/// What programs may take for an answer where nothing else is said: far more than the slowest build that was seen.
+/// The default limit for an answer, far more than the slowest build known.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
 impl External {
-    /// The rival as a contestant.
+    /// Makes the rival a contestant.
     #[must_use]
     pub fn contestant<K: Key>(self) -> Contestant<K> {
         Contestant {

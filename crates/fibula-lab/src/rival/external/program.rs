@@ -1,18 +1,19 @@
-//! A program that is asked: it answers in time, or is stopped.
+//! A program that answers requests in time, or is stopped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// What a program answers: a line, and the bytes behind it.
+/// The answer of a program: a line, and the bytes after it.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) line: String,
     pub(super) bytes: Vec<u8>,
 }
 
-/// A program that runs, with a thread for each of its three streams: neither a full pipe nor an empty one keeps us waiting.
+/// A running program, with a thread for each of its three streams, so that neither a full pipe nor an empty one
+/// blocks the caller.
 pub(super) struct Program {
     child: Child,
     requests: Sender<Vec<u8>>,
@@ -21,10 +22,10 @@ pub(super) struct Program {
     limit: Duration,
 }
 
-/// Longest line that is read: what is longer is no answer.
+/// The longest line that is read; no answer is longer.
 const LINE_MAX: u64 = 4096;
 
-/// How long a program that has ended may take to close its standard error.
+/// The longest that a program may take to close its standard error after it has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Program {
@@ -36,7 +37,7 @@ impl Program {
         let (Some(mut input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("a program without streams".to_owned());
+            return Err("the program has no standard streams".to_owned());
         };
         let (requests, to_write) = channel::<Vec<u8>>();
         std::thread::spawn(move || {
@@ -60,9 +61,9 @@ impl Program {
         Ok(Self { child, requests, answers, last_words, limit })
     }
 
-    /// Asks, and waits for the answer. After an error the program is no more.
+    /// Sends a request and waits for the answer. After an error the program has been stopped.
     pub(super) fn ask(&mut self, request: Vec<u8>) -> Result<Answer, String> {
-        // A program that is gone is seen by its answer.
+        // If the program has ended, the missing answer shows it.
         let _ = self.requests.send(request);
         match self.answers.recv_timeout(self.limit) {
             Ok(answer) => Ok(answer),
@@ -83,7 +84,7 @@ impl Program {
     }
 
     fn stop(&mut self) {
-        // Who is gone already cannot be stopped, and need not be.
+        // Fails if the program has ended already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -95,7 +96,7 @@ impl Drop for Program {
     }
 }
 
-/// The next answer; none at the end.
+/// Reads the next answer; none at the end.
 fn read(output: &mut impl BufRead) -> Option<Answer> {
     let mut line = Vec::new();
     output.take(LINE_MAX).read_until(b'\n', &mut line).ok()?;
@@ -109,7 +110,7 @@ fn read(output: &mut impl BufRead) -> Option<Answer> {
     Some(Answer { line, bytes })
 }
 
-/// The last line that says something, cut where it says too much.
+/// Returns the last line that is not empty, cut if it is too long.
 fn last_line(stream: impl Read) -> String {
     let mut last = String::new();
     let mut stream = BufReader::new(stream);
@@ -124,7 +125,8 @@ fn last_line(stream: impl Read) -> String {
     last
 }
 
-/// Runs a command to its end, which may take so long; what it printed. The error is the last line of what it said.
+/// Runs a command, which may take until `limit`, and returns what it printed. The error has the last line of its
+/// standard error.
 pub(in crate::rival) fn finished(mut command: Command, limit: Duration) -> Result<String, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
@@ -134,7 +136,7 @@ pub(in crate::rival) fn finished(mut command: Command, limit: Duration) -> Resul
     let (said, words) = channel();
     std::thread::spawn(move || {
         let mut text = Vec::new();
-        // What cannot be read was not printed.
+        // Output that cannot be read counts as none.
         let _ = output.as_mut().map(|output| output.read_to_end(&mut text));
         printed.send(String::from_utf8_lossy(&text).into_owned())
     });

@@ -15,32 +15,32 @@ use super::program::{Answer, Program};
 use crate::bench::{Native, Prepared, Shape, Spent};
 
 /// A structure in another program.
-pub(super) struct Elsewhere<K> {
-    line: Mutex<Line<K>>,
+pub(super) struct Remote<K> {
+    line: Mutex<Connection<K>>,
     memory: Memory,
     build_time: Duration,
 }
 
-/// The line to the program.
-struct Line<K> {
+/// The connection to the program.
+struct Connection<K> {
     name: &'static str,
     program: Program,
-    /// The keys it has.
+    /// The keys that the program has.
     keys: Vec<K>,
-    /// Why it answers no longer.
+    /// Why it no longer answers, if it has failed.
     failure: Option<String>,
 }
 
-/// Starts the program and has it build the table.
+/// Starts the program and makes it build the table.
 pub(super) fn build<K: Key>(
     external: &External,
     routes: &dyn Routes<K>,
-) -> Result<Elsewhere<K>, Box<dyn Error>> {
+) -> Result<Remote<K>, Box<dyn Error>> {
     let name = external.name;
     let named = |error: String| format!("{name}: {error}");
     let command = (external.start)().map_err(named)?;
     let program = Program::start(command, external.limit).map_err(named)?;
-    let mut line = Line { name, program, keys: Vec::new(), failure: None };
+    let mut line = Connection { name, program, keys: Vec::new(), failure: None };
     let mut request = format!("table {name} {} {}\n", K::FAMILY.name(), routes.len()).into_bytes();
     routes.try_for_each(Prefix::ALL, |route| {
         request.extend_from_slice(route.prefix.addr().to_network().as_ref());
@@ -59,11 +59,11 @@ pub(super) fn build<K: Key>(
         mapped_bytes: 0,
         huge_bytes: 0,
     };
-    Ok(Elsewhere { line: Mutex::new(line), memory, build_time: Duration::from_nanos(time) })
+    Ok(Remote { line: Mutex::new(line), memory, build_time: Duration::from_nanos(time) })
 }
 
-impl<K: Key> Line<K> {
-    /// Asks, where nothing failed before.
+impl<K: Key> Connection<K> {
+    /// Sends a request, unless one has failed before.
     fn ask(&mut self, request: Vec<u8>) -> Result<Answer, String> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -82,7 +82,7 @@ impl<K: Key> Line<K> {
         failure
     }
 
-    /// Asks for a line of this word and so many numbers, of which some may be absent.
+    /// Sends a request whose answer is this word and `N` numbers, some of which may be absent.
     fn numbers<const N: usize>(&mut self, request: Vec<u8>, word: &str) -> Result<[Option<u64>; N], String> {
         let answer = self.ask(request)?;
         let mut words = answer.line.split(' ');
@@ -95,12 +95,12 @@ impl<K: Key> Line<K> {
             .collect();
         match numbers.and_then(|numbers| numbers.try_into().ok()) {
             Some(numbers) if known => Ok(numbers),
-            _ => Err(self.fail(&format!("'{}' is no answer", answer.line))),
+            _ => Err(self.fail(&format!("'{}' is not an answer", answer.line))),
         }
     }
 
-    /// Sees that the program has these keys; the number of the first. Runs are over parts of the keys that were
-    /// checked: those it has.
+    /// Makes sure that the program has these keys, and returns the number of the first. Timed runs use some of the
+    /// keys that were checked, which the program has already.
     fn load(&mut self, keys: &[K]) -> Result<usize, String> {
         if let Some(first) = self.keys.windows(keys.len().max(1)).position(|window| window == keys) {
             return Ok(first);
@@ -114,7 +114,7 @@ impl<K: Key> Line<K> {
         Ok(0)
     }
 
-    /// The answers to all keys that the program has.
+    /// Gets the answers to all keys that the program has.
     fn answers(&mut self, shape: Shape) -> Result<Vec<u32>, String> {
         let (shape, batch) = words(shape);
         let answer = self.ask(format!("answer {shape} {batch}\n").into_bytes())?;
@@ -122,14 +122,14 @@ impl<K: Key> Line<K> {
         if answer.line != format!("answers {}", self.keys.len()) || words.len() != self.keys.len() {
             let (line, found) = (answer.line, words.len());
             return Err(
-                self.fail(&format!("'{line}' and {found} answers are no answer to {} keys", self.keys.len()))
+                self.fail(&format!("'{line}' and {found} answers do not answer {} keys", self.keys.len()))
             );
         }
         Ok(words.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect())
     }
 }
 
-/// The words for a shape.
+/// The words of the protocol for a shape.
 fn words(shape: Shape) -> (&'static str, usize) {
     match shape {
         Shape::Single => ("single", 1),
@@ -138,14 +138,14 @@ fn words(shape: Shape) -> (&'static str, usize) {
     }
 }
 
-impl<K: Key> Elsewhere<K> {
-    /// What a thread that panicked left half done is seen as the wrong answer it is.
-    fn line(&self) -> MutexGuard<'_, Line<K>> {
+impl<K: Key> Remote<K> {
+    /// If a thread panicked halfway, the wrong answer shows it.
+    fn line(&self) -> MutexGuard<'_, Connection<K>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Key> Fib<K> for Elsewhere<K> {
+impl<K: Key> Fib<K> for Remote<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         let mut answer = [None];
         let mut asked = self.prepare(&[key], 1);
@@ -154,7 +154,7 @@ impl<K: Key> Fib<K> for Elsewhere<K> {
         answer[0]
     }
 
-    /// Its instruction set is its own.
+    /// Ignores the instruction set: the program chooses its own.
     fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut asked = self.prepare(keys, keys.len());
@@ -166,15 +166,15 @@ impl<K: Key> Fib<K> for Elsewhere<K> {
         self.memory
     }
 
-    /// Its owners know what should hold.
+    /// There are no invariants that could be checked from outside.
     fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
 }
 
-impl<K: Key> Native<K> for Elsewhere<K> {
+impl<K: Key> Native<K> for Remote<K> {
     fn prepare(&self, keys: &[K], _room: usize) -> Box<dyn Prepared + '_> {
-        Box::new(Asked { of: self, keys: keys.to_vec(), answers: None, taken: 0..0 })
+        Box::new(RemoteKeys { of: self, keys: keys.to_vec(), answers: None, taken: 0..0 })
     }
 
     fn build_time(&self) -> Option<Duration> {
@@ -186,16 +186,16 @@ impl<K: Key> Native<K> for Elsewhere<K> {
     }
 }
 
-/// Keys that are asked. Once anything fails, nothing more is asked, and the row tells.
-struct Asked<'a, K: Key> {
-    of: &'a Elsewhere<K>,
+/// Keys to look up. Once a request fails, no more are sent, and the row has the error.
+struct RemoteKeys<'a, K: Key> {
+    of: &'a Remote<K>,
     keys: Vec<K>,
-    /// All of them, in one shape: to ask block by block would take a turn to the other program and back for each.
+    /// All answers, in one shape: one request for each block would be slow.
     answers: Option<(Shape, Vec<u32>)>,
     taken: Range<usize>,
 }
 
-impl<K: Key> Asked<'_, K> {
+impl<K: Key> RemoteKeys<'_, K> {
     fn ask(&mut self, shape: Shape) -> Result<(), String> {
         if self.answers.as_ref().is_none_or(|(asked, _)| *asked != shape) {
             let mut line = self.of.line();
@@ -207,7 +207,7 @@ impl<K: Key> Asked<'_, K> {
     }
 }
 
-impl<K: Key> Prepared for Asked<'_, K> {
+impl<K: Key> Prepared for RemoteKeys<'_, K> {
     fn lookup(&mut self, shape: Shape, keys: Range<usize>) {
         self.taken = keys;
         if self.ask(shape).is_err() {
@@ -234,7 +234,7 @@ impl<K: Key> Prepared for Asked<'_, K> {
     }
 
     fn take(&mut self, results: &mut [Option<NextHop>]) {
-        // Of the last block only, as anybody.
+        // Only the answers of the last block, as for every structure.
         let first = self.taken.end.saturating_sub(results.len());
         let answers = self.answers.as_ref().map_or(&[][..], |(_, answers)| &answers[first..]);
         for (at, result) in results.iter_mut().enumerate() {
