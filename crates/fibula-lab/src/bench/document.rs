@@ -65,8 +65,9 @@ of the same table and machine.
 RND keys are uniform over the routable (IPv4) or announced (IPv6) address space. A MATCH key is a random address in a
 random prefix of the table. In SEQ each lookup waits for the one before. [Generated tables](tables.md#traffic) describes
 all kinds of traffic; *recorded* keys come from a list of real addresses. Keys are integers in host order unless a table
-says otherwise. Before each batch, the keys of the next one are prefetched, up to 4 KiB. Before each timed run, the same
-keys are looked up untimed. One thread is timed by its own processor time, several threads by wall-clock time.
+says otherwise. Before each batch of our structures and DPDK's, up to 4 KiB of the keys of the next one are prefetched.
+Before each timed run, the same keys are looked up untimed. One thread is timed by its own processor time, several threads
+by wall-clock time.
 ";
 
 fn title(family: &str) -> &str {

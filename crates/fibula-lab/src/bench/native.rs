@@ -39,6 +39,11 @@ pub trait Native<K: Key>: Fib<K> {
     /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
+    /// Whether [`Prepared::lookup`] prefetches the keys of the next batch.
+    fn prefetches_keys(&self) -> bool {
+        false
+    }
+
     /// Its build time, if it knows that better than the caller: because it shares its table, or because it is built
     /// elsewhere.
     fn build_time(&self) -> Option<core::time::Duration> {
@@ -83,6 +88,14 @@ impl<K: Key> Structure<K> {
         match self {
             Self::Fib(fib) => fib.as_ref(),
             Self::Native(native) => native.as_ref(),
+        }
+    }
+
+    /// Whether the keys of the next batch are prefetched.
+    pub(super) fn prefetches_keys(&self) -> bool {
+        match self {
+            Self::Fib(_) => true,
+            Self::Native(native) => native.prefetches_keys(),
         }
     }
 

@@ -302,6 +302,7 @@ impl<K: Key> Bench<'_, K> {
         let mlps_wall = lane.as_ref().map(|lane| sorted(&lane.mlps_wall)).unwrap_or_default();
         let keys = lane.as_ref().map_or(0, |lane| lane.keys.len());
         let prefixes = self.routes.len().max(1) as f64;
+        let prefetched = cell.batch > 1 && built.is_some_and(|built| built.structure.prefetches_keys());
         Row {
             algorithm: contestant.name.clone(),
             rival: contestant.rival,
@@ -331,7 +332,7 @@ impl<K: Key> Bench<'_, K> {
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
             huge_pages: memory.is_some_and(|memory| memory.huge_bytes > 0),
-            key_prefetch: if cell.batch > 1 { "next batch" } else { "none" }.to_owned(),
+            key_prefetch: if prefetched { "next batch" } else { "none" }.to_owned(),
             order: cell.order.name().to_owned(),
             clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),
             mlps_wall: median(&mlps_wall),

@@ -233,6 +233,7 @@ fn a_native_form_is_timed_and_checked() {
     };
     for row in rows(false) {
         assert_eq!((row.wrong, row.build_time_ms), (0, Some(9_000.0)), "{row:?}");
+        assert_eq!(row.key_prefetch, "none", "its own loop does not prefetch");
         assert!(row.rates().is_some_and(|[min, ..]| min > 0.0) && row.checked > row.keys, "{row:?}");
     }
     // Of 2,002 addresses at the ends of prefixes 7 blocks are full, of 3,000 keys 11; of 1,000 a thread 3.
@@ -289,6 +290,7 @@ fn a_structure_is_built_once_and_timed_with_every_set() {
     assert_eq!((builds.load(Ordering::Relaxed), of(256)), (1, present.clone()));
     assert_eq!(of(1).len(), present.len().min(2));
     assert!(rows.iter().all(|row| row.wrong == 0 && row.runs == 5));
+    assert!(rows.iter().all(|row| (row.key_prefetch == "next batch") == (row.batch > 1)));
     assert!(rows.iter().all(|row| row.clock == if cfg!(unix) { "thread" } else { "wall" }));
 }
 

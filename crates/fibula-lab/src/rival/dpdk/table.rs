@@ -255,6 +255,10 @@ impl<K: Key> Native<K> for Rival<K> {
         Box::new(NativeLookup { rival: self, keys, answers: vec![SPOILT; room], last: Call::Batch })
     }
 
+    fn prefetches_keys(&self) -> bool {
+        true
+    }
+
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
     }
