@@ -90,6 +90,32 @@ fn batches_know_their_length() {
 }
 
 #[test]
+fn a_batch_of_other_length_than_its_results_is_an_error() {
+    assert_eq!(BatchError::check(3, 3), Ok(()));
+    let error = BatchError::check(3, 2).unwrap_err();
+    assert_eq!((error.keys(), error.results()), (3, 2));
+    assert!(error.to_string().ends_with("3 keys, 2 results"), "{error}");
+}
+
+#[test]
+fn network_order_and_addresses_are_keys() {
+    assert_eq!(Keys::<u32>::from(&[[0; 4]; 3][..]).len(), 3);
+    assert_eq!(Keys::<u128>::from(&[[0; 16]; 2][..]).len(), 2);
+    assert_eq!(IntoKey::<u32>::into_key(Ipv4Addr::new(192, 0, 2, 1)), 0xc000_0201);
+    assert_eq!(IntoKey::<u128>::into_key(Ipv6Addr::LOCALHOST), 1);
+    assert_eq!(IntoKey::<u32>::into_key(7_u32), 7);
+}
+
+#[test]
+fn a_pair_gives_references_to_both() {
+    let mut pair = Dual::new(1, "x");
+    assert_eq!((*pair.as_ref().v4, *pair.as_ref().v6), (1, "x"));
+    *pair.as_mut().v4 = 2;
+    *pair.as_mut().v6 = "y";
+    assert_eq!(pair, Dual { v4: 2, v6: "y" });
+}
+
+#[test]
 fn kernels_of_a_family_get_the_keys_themselves() {
     let (v4, v6, toy) = ([1, 2, 3_u32], [1, 2, 3_u128], [Toy::<8>::MAX]);
     assert_eq!(Key::as_ipv4(&v4).map(<[u32]>::as_ptr), Some(v4.as_ptr()));

@@ -108,6 +108,7 @@ mod tests {
         let mut ribs = DualRib::default();
         let prefixes: [IpPrefix; 2] = ["192.0.2.0/24", "2001:db8::/32"].map(|text| text.parse().unwrap());
         assert_eq!(ribs.insert(prefixes[0], one).unwrap(), None);
+        assert!(!ribs.is_empty());
         assert_eq!(ribs.insert(prefixes[1], one).unwrap(), None);
         assert_eq!(ribs.insert(prefixes[1], two).unwrap(), Some(one));
         assert_eq!((ribs.len(), ribs.v4.len(), ribs.v6.len()), (2, 1, 1));
@@ -120,6 +121,7 @@ mod tests {
         assert_eq!(ribs.memory(), ribs.v4.memory() + ribs.v6.memory());
 
         assert_eq!((ribs.remove(prefixes[0]), ribs.remove(prefixes[0])), (Some(one), None));
+        assert!(!ribs.is_empty());
         assert_eq!(ribs.remove(prefixes[1]), Some(two));
         assert!(ribs.is_empty());
         assert!(DualRib::within(Limits::within(0)).insert(prefixes[0], one).is_err());

@@ -40,7 +40,6 @@ impl NextHopDictionary {
 
     /// Returns the number of codes, including that of "no route".
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "no route always has a code")]
     pub(crate) fn len(&self) -> usize {
         self.coded.len()
     }
