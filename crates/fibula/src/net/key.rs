@@ -19,7 +19,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the name for output that scripts read: `ipv4`, `ipv6`, `toy`.
+    /// Returns the name for output that scripts read: `ipv4` or `ipv6`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
