@@ -7,7 +7,7 @@ mod support;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -127,13 +127,25 @@ fn modes_and_links_are_kept() {
 }
 
 #[test]
-#[ignore = "needs a user who is not root, whom permissions stop"]
-fn files_without_write_permission_are_not_replaced() {
+fn a_file_without_write_permission_is_not_replaced() {
+    const NOBODY: u32 = 65_534;
     let folder = Folder::new();
-    let (table, out) = (folder.write("table.txt", TABLE), folder.write("out", OLD));
-    fs::set_permissions(&out, fs::Permissions::from_mode(0o400)).unwrap();
-    assert_eq!(convert(&table, "text", &out).code, 3);
-    assert_eq!(fs::read_to_string(&out).unwrap(), OLD);
+    folder.write("table.txt", TABLE);
+    let out = folder.write("out", OLD);
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o444)).unwrap();
+    // The folder would let anyone replace it.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.path().join("fibula");
+    fs::copy(env!("CARGO_BIN_EXE_fibula"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.current_dir(folder.path()).args("table convert -q table.txt --to text -o out".split(' '));
+    if File::options().write(true).open(&out).is_ok() {
+        // The superuser may write it, so another user tries.
+        command.uid(NOBODY);
+    }
+    let run = support::Run::from(command.output().unwrap());
+    assert_eq!((run.code, fs::read_to_string(&out).unwrap().as_str()), (3, OLD), "{}", run.err);
+    assert!(run.err.contains("ermission denied"), "{}", run.err);
 }
 
 #[test]
