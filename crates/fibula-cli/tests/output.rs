@@ -136,14 +136,16 @@ fn a_file_without_write_permission_is_not_replaced() {
     // The folder would let anyone replace it.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.path().join("fibula");
-    fs::copy(env!("CARGO_BIN_EXE_fibula"), &program).unwrap();
+    // Not `fs::copy`: a program that another thread starts meanwhile would hold it open for writing for a moment.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_fibula")).arg(&program).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&program);
     command.current_dir(folder.path()).args("table convert -q table.txt --to text -o out".split(' '));
     if File::options().write(true).open(&out).is_ok() {
         // The superuser may write it, so another user tries.
         command.uid(NOBODY);
     }
-    let run = support::Run::from(command.output().unwrap());
+    let run = Run::from(command.output().unwrap());
     assert_eq!((run.code, fs::read_to_string(&out).unwrap().as_str()), (3, OLD), "{}", run.err);
     assert!(run.err.contains("ermission denied"), "{}", run.err);
 }
