@@ -45,6 +45,14 @@ pub struct Event {
 }
 
 impl Event {
+    /// The path attributes of an announcement, where the feed has them.
+    pub(crate) fn attributes(&self) -> Option<&Arc<Attributes>> {
+        match &self.action {
+            Action::Announce(route) => route.attributes.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether the session of the peer ended.
     pub(crate) fn ends_session(&self) -> bool {
         matches!(self.action, Action::SessionEnd)

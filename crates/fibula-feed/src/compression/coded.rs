@@ -1,7 +1,7 @@
 //! A decoder over a reader.
 //!
 //! The libraries have readers of their own, but those drop what a step decoded when it ends with an error, and take zeros
-//! behind a stream for damage. Here the decoders are run over buffers, so that all they gave comes before the error.
+//! after a stream for damage. Here the decoders are run over buffers, so that all they gave comes before the error.
 
 use std::io::{self, BufRead, Read};
 

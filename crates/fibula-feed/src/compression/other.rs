@@ -5,7 +5,7 @@
 pub(crate) struct OtherForm {
     /// With its article.
     pub(crate) name: &'static str,
-    /// What makes something of it that can be read, where there is a usual way: `{}` stands for the file.
+    /// The usual command that unpacks it, with `{}` in place of the file.
     pub(crate) remedy: Option<&'static str>,
 }
 

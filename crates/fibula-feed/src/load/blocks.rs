@@ -250,7 +250,11 @@ impl Sink for Gatherer<'_> {
         if let Action::Announce(route) = &mut event.action {
             match &route.attributes {
                 Some(attributes) if self.decoder.attributes => {
-                    self.attribute_bytes += attributes.encoded_bytes();
+                    // All routes of a message share theirs.
+                    let last = self.batch.events.last().and_then(Event::attributes);
+                    if last.is_none_or(|last| !Arc::ptr_eq(last, attributes)) {
+                        self.attribute_bytes += attributes.encoded_bytes();
+                    }
                 }
                 _ => route.attributes = None,
             }

@@ -237,7 +237,12 @@ impl fmt::Display for LoadError {
                 write!(f, "{name}: no route in the first {} MiB", bytes >> 20)
             }
             LoadErrorKind::NoRoutes { bad, lines, first } => {
-                write!(f, "{name}: not a routing table: {bad} of the first {lines} lines are not routes")?;
+                write!(f, "{name}: not a routing table: ")?;
+                match lines {
+                    1 => f.write_str("its only line is not a route")?,
+                    _ if bad == lines => write!(f, "none of its first {lines} lines is a route")?,
+                    _ => write!(f, "{bad} of its first {lines} lines are not routes")?,
+                }
                 if let Some(first) = first {
                     write!(f, "; line {}, column {}: ", first.line(), first.error().column())?;
                     write!(f, "{}: '{}'", first.error().reason(), first.excerpt())?;

@@ -47,7 +47,7 @@ pub struct Report {
     pub repeated: u64,
     /// Those among the `repeated` whose next hop differs from the one before.
     pub repeated_changed: u64,
-    /// Good lines of a family that was not asked for.
+    /// Good lines of a family that was not requested.
     pub left_out: u64,
     /// Lines that could not be read; of MRT, records and routes.
     pub bad_lines: u64,
@@ -68,7 +68,7 @@ pub struct Report {
     ///
     /// [`LoadOptions::strict`]: crate::LoadOptions::strict
     pub skipped: BTreeMap<Skipped, u64>,
-    /// Prefixes of MRT with bits set behind their length: read, the bits cleared.
+    /// Prefixes of MRT with bits set after their length: read, the bits cleared.
     pub trailing_bits: u64,
     /// Other oddities that cost nothing: malformed attributes, bytes too many.
     pub warnings: u64,
@@ -262,10 +262,10 @@ impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, compression, bytes, content, lines, damage } = self;
         let unit = if *content == Content::Mrt { "record" } else { "line" };
-        let what = if damage.is_some() { "is damaged, noticed" } else { "ends early," };
+        let what = if damage.is_some() { "is damaged, noticed" } else { "ends early" };
         write!(
             f,
-            "{name}: the {compression} stream {what} at byte {bytes} of the file, behind {unit} {lines}"
+            "{name}: the {compression} stream {what} at byte {bytes} of the file, after {unit} {lines}"
         )?;
         damage.as_ref().map_or(Ok(()), |damage| write!(f, ": {damage}"))
     }

@@ -230,7 +230,7 @@ fn a_cut_is_told_with_its_place() {
     assert_eq!(
         table.report().truncated.clone().unwrap().to_string(),
         format!(
-            "tables/x.txt: the gzip stream ends early, at byte {} of the file, behind line 6",
+            "tables/x.txt: the gzip stream ends early at byte {} of the file, after line 6",
             bytes.len() - 1
         )
     );
@@ -252,7 +252,7 @@ fn of_a_damaged_stream_what_came_before_is_used() {
         assert_eq!(
             truncation.to_string(),
             format!(
-                "tables/x.txt: the {compression} stream is damaged, noticed at byte {at} of the file, behind line 6: \
+                "tables/x.txt: the {compression} stream is damaged, noticed at byte {at} of the file, after line 6: \
                  {reason}"
             )
         );
@@ -265,7 +265,7 @@ fn of_a_damaged_stream_what_came_before_is_used() {
 }
 
 #[test]
-fn damage_inside_a_stream_costs_what_is_behind_it() {
+fn damage_inside_a_stream_costs_what_follows_it() {
     let line = |index: u32| format!("10.{}.{}.0/24 {}\n", index >> 8 & 255, index & 255, index % 7);
     let text: String = (0..60_000).map(line).collect();
     let record = |index: u32| {

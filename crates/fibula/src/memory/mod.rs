@@ -177,8 +177,14 @@ impl Budget {
         if array.capacity() - array.len() >= additional {
             return Ok(());
         }
-        let generous = additional.max(array.len() / 8).max(16);
-        self.reserve_exact(array, generous).or_else(|_| self.reserve_exact(array, additional))
+        let mut elements = additional.max(array.len() / 8).max(16);
+        loop {
+            match self.reserve_exact(array, elements) {
+                // Near the limit by less and less, so that elements move a few times and not at every call.
+                Err(_) if elements > additional => elements = (elements / 2).max(additional),
+                result => return result,
+            }
+        }
     }
 
     /// Makes room for exactly `additional` more elements.
@@ -259,6 +265,22 @@ pub fn allocated<S: Storage>(array: &S) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arrays_that_fill_their_limit_move_a_few_times() {
+        let mut budget = Budget::new(Limits::within(1 << 20));
+        let mut numbers: Vec<u64> = Vec::new();
+        let mut moves = 0;
+        let mut capacity = 0;
+        while budget.reserve(&mut numbers, 1).is_ok() {
+            moves += u32::from(numbers.capacity() != capacity);
+            capacity = numbers.capacity();
+            numbers.push(0);
+        }
+        // Half of the limit: the old block exists until the numbers have moved.
+        assert!(numbers.len() > (1 << 20) / 8 / 2 - 64, "{}", numbers.len());
+        assert!(moves < 120, "{moves}");
+    }
 
     #[test]
     fn budgets_count_what_vectors_hold_and_refuse_beyond_the_limit() {
