@@ -1,6 +1,7 @@
 //! An allocator for tests: counts what a thread allocates, and refuses beyond a limit.
 //!
-//! Counts are kept by thread, so that tests which run side by side do not disturb each other.
+//! Counts are kept by thread, so that tests which run side by side do not disturb each other, and for the whole process,
+//! for tests that run alone.
 
 #![allow(
     unsafe_code,
@@ -9,6 +10,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 /// Install with `#[global_allocator]`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +46,18 @@ pub fn measure<R>(limit_bytes: Option<usize>, work: impl FnOnce() -> R) -> (R, U
     (result, USAGE.get())
 }
 
+static PROCESS_LIVE: AtomicIsize = AtomicIsize::new(0);
+static PROCESS_PEAK: AtomicIsize = AtomicIsize::new(0);
+
+/// Runs `work` and says what all threads of the process allocated meanwhile.
+pub fn measure_process<R>(work: impl FnOnce() -> R) -> (R, Usage) {
+    PROCESS_LIVE.store(0, Ordering::SeqCst);
+    PROCESS_PEAK.store(0, Ordering::SeqCst);
+    let result = work();
+    let live_bytes = PROCESS_LIVE.load(Ordering::SeqCst);
+    (result, Usage { live_bytes, peak_bytes: PROCESS_PEAK.load(Ordering::SeqCst) })
+}
+
 /// Counts a change of `bytes`, unless it must be refused.
 fn grant(bytes: isize, request: usize) -> bool {
     let limit = LIMIT_BYTES.try_with(Cell::get).unwrap_or(isize::MAX);
@@ -57,7 +71,12 @@ fn grant(bytes: isize, request: usize) -> bool {
         true
     };
     // A thread that is ending has no counters left; what it frees is not counted.
-    USAGE.try_with(note).unwrap_or(true)
+    let granted = USAGE.try_with(note).unwrap_or(true);
+    if granted {
+        let live = PROCESS_LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        PROCESS_PEAK.fetch_max(live, Ordering::Relaxed);
+    }
+    granted
 }
 
 // SAFETY: every block comes from and goes back to `System` with the layout it was requested with; refusing by a
