@@ -1,8 +1,9 @@
-//! What huge pages gain: `cargo run --release -p fibula-lab --example huge_pages -- FILE|ipv4|ipv6 [ALGORITHM...]`.
+//! Measures what huge pages gain: `cargo run --release -p fibula-lab --example huge_pages -- FILE|ipv4|ipv6
+//! [ALGORITHM...]`.
 //!
-//! Builds each structure over a table with huge pages and without, in turn, has both answer the same MATCH keys in
-//! batches of 256, in turn as well, and prints the ratio of their rates. Time is that of the thread's own work on a processor,
-//! so that others who share it disturb less; the ratio is the median over the pairs of runs.
+//! Builds each structure for a table with and without huge pages, in turn. Then both look up the same MATCH keys in
+//! batches of 256, again in turn, and the ratio of their rates is printed: the median over the pairs of runs. Times
+//! are processor times of the thread, so that other programs disturb less.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -21,7 +22,7 @@ const KEYS: usize = 1 << 20;
 const BATCH: usize = 256;
 const PAIRS: usize = 15;
 const BUILDS: usize = 5;
-/// Nanoseconds that a run takes at least.
+/// The fewest nanoseconds of a run.
 const RUN_TIME_MIN: f64 = 60e6;
 
 fn main() -> Outcome {
@@ -58,7 +59,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
             let fib = algorithm.build(&routes, limits)?;
             Ok((fib, now() - start))
         };
-        // The first builds get memory that nobody had yet.
+        // The first builds get memory that was never used before.
         let (mut huge, mut small) = (build(Limits::default())?, build(forbidden)?);
         let mut builds = Vec::new();
         for _ in 0..BUILDS {
@@ -77,7 +78,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
         let rate = |fib| (0..passes).map(|_| pass(fib, &keys)).sum::<f64>() / (passes * KEYS) as f64;
         let mut pairs: Vec<(f64, f64)> = (0..PAIRS)
             .map(|turn| {
-                // Who goes first changes.
+                // They take turns to be first.
                 if turn % 2 == 0 {
                     let huge = rate(&*huge);
                     (huge, rate(&*small))
@@ -105,7 +106,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Nanoseconds of this thread for one pass over the keys.
+/// Returns the nanoseconds that one pass over the keys takes in this thread.
 fn pass<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> f64 {
     let mut results = [None; BATCH];
     let start = now();
@@ -116,13 +117,13 @@ fn pass<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> f64 {
     now() - start
 }
 
-/// Nanoseconds that this thread had a processor.
+/// Returns the processor time of this thread in nanoseconds.
 fn now() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// What the system says this process has in huge pages.
+/// Returns how much memory this process has in huge pages.
 fn in_huge_pages() -> String {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));

@@ -8,7 +8,7 @@
 //! instructions record FILE < COUNTS
 //! ```
 //!
-//! A count is the same line with the instructions a lookup behind it.
+//! A count is such a line followed by the instructions a lookup.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -62,7 +62,7 @@ fn main() -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Oracles that walk all routes are left out: their count is that of a loop over the table.
+/// Oracles without an index are left out: they only loop over the table.
 fn list<K: Key>() {
     for algorithm in fibula::fib::algorithms::<K>() {
         if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
@@ -74,9 +74,10 @@ fn list<K: Key>() {
     }
 }
 
-/// All work but the passes is the same for every number of passes, and cancels in the difference of two counts.
+/// All work except the passes is the same for every number of passes, and cancels out in the difference of two
+/// counts.
 fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcome {
-    // What single lookups use is forced too: valgrind finds other sets than the machine has.
+    // The set of single lookups is forced too, because valgrind reports other sets than the machine has.
     simd::force(Some(isa))?;
     let isa = isa.present()?;
     let spec = TableSpec { routes: ROUTES, next_hops: 256, seed: 1 };

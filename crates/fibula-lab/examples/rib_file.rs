@@ -1,5 +1,5 @@
 //! Writes a table dump the size of a route collector's: `TABLE_DUMP_V2`, every peer with every prefix, compressed by
-//! gzip. The routes are made up; the file is not to be kept with the sources.
+//! gzip. The routes are generated; do not commit the file.
 //!
 //! ```text
 //! rib_file FILE.gz [PEERS [PREFIXES]]      40 and 1,000,000 where not said
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         body.push(prefix.len());
         body.extend(&prefix.addr().to_be_bytes()[..usize::from(prefix.len().div_ceil(8))]);
         body.extend(peers.to_be_bytes());
-        // One origin and its upstream; what lies before differs from peer to peer.
+        // One origin and its upstream; the rest of the path differs from peer to peer.
         let tail =
             [route.next_hop.id() + 2_000, route.next_hop.id() % 97 + 60_000, sequence as u32 % 70_000 + 1];
         let hops = random.word();
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A record of `TABLE_DUMP_V2` (RFC 6396 section 4.3).
+/// An MRT record of type `TABLE_DUMP_V2` (RFC 6396 section 4.3).
 fn record(subtype: u16, body: &[u8]) -> Vec<u8> {
     let mut record = Vec::with_capacity(12 + body.len());
     record.extend(1_700_000_000u32.to_be_bytes());

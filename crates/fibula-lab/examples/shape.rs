@@ -1,4 +1,4 @@
-//! Prints the shape of a table, made or read, so that the two can be held against each other.
+//! Prints the shape of a generated table or of one in a file, to compare them.
 //!
 //! ```text
 //! shape ipv4 [routes [seed]]    a generated table
@@ -55,13 +55,13 @@ fn show<K: Key>(mut spec: TableSpec, arguments: &[&str], of: fn(&Table) -> Vec<R
 
 fn print(shape: &Shape) {
     let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
-    println!("routes: {}, announced share of the space: {:.3e}", shape.routes, shape.announced);
+    println!("routes: {}, announced share of the space: {:.6} %", shape.routes, 100.0 * shape.announced);
     for (len, &(count, nested)) in shape.lengths.iter().enumerate().filter(|(_, line)| line.0 > 0) {
         println!("/{len}: {:.3} %, nested {:.0} %", share(count, shape.routes), share(nested, count));
     }
     let nested: usize = shape.depths.iter().skip(1).sum();
     println!(
-        "nested: {:.1} %, to the same next hop as the cover: {:.1} %",
+        "nested: {:.1} %, with the next hop of the cover: {:.1} %",
         share(nested, shape.routes),
         share(shape.same_as_cover, nested)
     );
@@ -70,7 +70,7 @@ fn print(shape: &Shape) {
     }
     let [one, eight, many] = [1, 8, 64].map(|count| 100.0 * shape.top(count));
     println!("next hops: {}, top 1 / 8 / 64: {one:.1} / {eight:.1} / {many:.1} %", shape.popularity.len());
-    println!("ranges: {}, merged {}", shape.ranges, shape.merged);
+    println!("ranges: {}, {} after merging equal neighbours", shape.ranges, shape.merged);
     for chunks in &shape.chunks {
         println!(
             "chunks of /{}: {} divided, {} mixed with {} ranges, {} of them long",

@@ -1,4 +1,4 @@
-// bart's tables, asked over the protocol of rival/external/mod.rs. The loops are written once for each type of table:
+// bart's tables, served over the protocol of rival/external/mod.rs. The loops are written once for each type of table:
 // through an interface or a type parameter each lookup would be called through a table of functions.
 package main
 

@@ -23,7 +23,7 @@ type route struct {
 	nextHop uint32
 }
 
-// table is what is asked. Loops stand behind it, so that a loop calls one table's lookup and nothing else.
+// table is one of bart's tables. Its methods hold the loops, so that a loop calls one table's lookup directly.
 type table interface {
 	insert(routes []route)
 	// answer looks up all keys and keeps every answer.

@@ -1,4 +1,4 @@
-"""What Python programs look addresses up with, asked over the protocol of rival/external/mod.rs.
+"""Lookup tables of Python packages, served over the protocol of rival/external/mod.rs.
 
 Each class is one rival. It gets the routes as (address, length, next hop), with addresses as bytes in network order and
 each prefix before those within it. Its methods:
@@ -27,7 +27,7 @@ def text(address):
 
 
 class Pytricia:
-    """pytricia: frozen once it is built, as its authors advise; asked with bytes, which it need not parse."""
+    """pytricia: frozen once it is built, as its authors advise. Keys are bytes, which it need not parse."""
 
     def __init__(self, width):
         module = importlib.import_module("pytricia")
@@ -58,7 +58,7 @@ class Pytricia:
 
 
 class PyRadix:
-    """py-radix: the next hop stands in the node's dictionary, where its users put it. Finding the node is timed."""
+    """py-radix: the next hop is in the node's dictionary, where its users put it. Finding the node is timed."""
 
     def __init__(self, width):
         self.tree = importlib.import_module("radix").Radix()
@@ -88,7 +88,7 @@ class PyRadix:
 
 
 class Pyasn:
-    """pyasn: reads its own text format, and takes addresses as text. It refuses a default route: two halves stand in."""
+    """pyasn: reads its own text format, and takes addresses as text. It refuses a default route: it gets the two halves instead."""
 
     def __init__(self, width):
         self.module = importlib.import_module("pyasn")
@@ -188,7 +188,7 @@ class NumpySearchsorted(Arrays):
             self.next_hops = numpy.array([0] + [next_hop for _, next_hop in found], "<u4")
             return
         half = (1 << 64) - 1
-        # By upper half: the answer behind all that changes within it, and whether anything does.
+        # By upper half: the answer after all changes within it, and whether there are any.
         above, inner = {}, {}
         for start, next_hop in found:
             above[start >> 64] = next_hop

@@ -532,6 +532,7 @@ fn documents_hold_all_that_records_do() {
 
 #[test]
 fn the_summary_has_eight_bars_by_colour() {
+    let any = some_rows().swap_remove(0);
     let row = |family: &str, algorithm: &str, rival, role: &str, mlps| Row {
         family: family.into(),
         algorithm: algorithm.into(),
@@ -540,7 +541,7 @@ fn the_summary_has_eight_bars_by_colour() {
         traffic: "match".into(),
         mlps_median: Some(mlps),
         wrong: 0,
-        ..some_rows().swap_remove(0)
+        ..any.clone()
     };
     let mut rows = vec![
         row("ipv4", "lines", false, "own", 9.0),

@@ -85,8 +85,8 @@ int fibula_dpdk_start(void)
 	return 0;
 }
 
-/* A heap of DPDK's over memory of our own: pages of the same kind as everybody else's, and all of them go when the
- * table goes. */
+/* A heap of DPDK's over memory of our own: the same kind of pages as our structures have, freed with the
+ * table. */
 static int make_heap(struct fibula_dpdk *table, const struct fibula_dpdk_config *config)
 {
 	static atomic_uint tables;
@@ -332,7 +332,7 @@ void fibula_dpdk_lookup(const struct fibula_dpdk *table, uint32_t shape, const v
 	const uint8_t *const end = (const uint8_t *)keys + count * size;
 
 	for (uint32_t i = 0; i < count; i += RTE_MIN(count - i, room)) {
-		/* As for everybody: the first keys of the next batch are asked for before this one is looked up. */
+		/* As for our structures: the first keys of the next batch are prefetched before this one is looked up. */
 		const uint8_t *next = (const uint8_t *)keys + (i + RTE_MIN(count - i, room)) * size;
 		const size_t ahead = RTE_MIN(room * size, PREFETCH_BYTES);
 		const uint8_t *next_end = next + RTE_MIN((size_t)(end - next), ahead);

@@ -197,7 +197,7 @@ struct RemoteKeys<'a, K: Key> {
 
 impl<K: Key> RemoteKeys<'_, K> {
     fn ask(&mut self, shape: Shape) -> Result<(), String> {
-        if self.answers.as_ref().is_none_or(|(asked, _)| *asked != shape) {
+        if self.answers.as_ref().is_none_or(|(answered, _)| *answered != shape) {
             let mut line = self.of.line();
             let first = line.load(&self.keys)?;
             let answers = line.answers(shape)?;
