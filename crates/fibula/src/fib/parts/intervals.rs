@@ -8,6 +8,9 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 
 use super::ranges::{self, Merge, Range};
 
+#[cfg(test)]
+mod tests;
+
 /// A lower part: an integer wide enough for the bits after the upper part.
 pub(crate) trait Lower: Copy + Ord {
     /// Returns the low bits of `bits`.

@@ -203,6 +203,54 @@ mod tests {
     }
 
     #[test]
+    fn batches_shorter_than_a_vector_are_for_portable_code() {
+        for isa in Present::all() {
+            assert!(!filled(isa, 0) && !filled(isa, LANES - 1));
+            assert_eq!(filled(isa, LANES), isa != Present::SCALAR);
+        }
+    }
+
+    #[test]
+    fn deferred_lanes_are_those_whose_bits_are_set() {
+        let set = |bits: u32, at: usize| {
+            (0..LANES).filter(move |lane| bits >> lane & 1 == 1).map(move |lane| at * LANES + lane)
+        };
+        for at in [0, 1, BLOCK - 1] {
+            for bits in 0..256 {
+                let mut deferred = Deferred::new();
+                deferred.lane(3);
+                deferred.vector(at, bits);
+                deferred.vector(0, 0b101);
+                let expected: Vec<u8> =
+                    [3].into_iter().chain(set(bits, at)).chain([0, 2]).map(|lane| lane as u8).collect();
+                assert_eq!(deferred.lanes(), expected);
+                // The same with the count kept by the caller.
+                let mut counted = Deferred::new();
+                let mut count = counted.lane_after(0, 7, false);
+                count = counted.lane_after(count, 3, true);
+                count = counted.vector_after(count, at, bits);
+                count = counted.vector_after(count, 0, 0b101);
+                counted.set_count(count);
+                assert_eq!(counted.lanes(), expected);
+                // Padded to whole vectors with the first lane.
+                let padded = deferred.filled();
+                assert!(padded.len().is_multiple_of(LANES) && padded.len() - expected.len() < LANES);
+                assert_eq!(padded[..expected.len()], expected);
+                assert!(padded[expected.len()..].iter().all(|&lane| lane == 3));
+                deferred.clear();
+                assert!(deferred.lanes().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_left_aligned() {
+        assert_eq!(aligned(0xc000_0201_u32), 0xc000_0201);
+        assert_eq!(aligned(Toy::<3>::MAX), 0xe000_0000);
+        assert_eq!(aligned(Toy::<16>::from_bits(0x1234)), 0x1234_0000);
+    }
+
+    #[test]
     fn every_key_is_done_at_every_width() {
         every_key_is_done::<u32>();
         every_key_is_done::<Toy<16>>();

@@ -136,6 +136,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn half_of_the_slots_stay_free() {
+        let mut budget = Budget::default();
+        let mut codes = NextHopDictionary::new(&mut budget).unwrap();
+        for id in 1..500 {
+            assert_eq!(codes.code(NextHop::new(id), &mut budget).unwrap(), id);
+            assert_eq!(codes.len(), id as usize + 1);
+            assert!(codes.slots.len().is_power_of_two() && codes.slots.len() >= 2 * codes.len());
+            assert!(codes.slots.len() <= (4 * codes.len()).max(16));
+        }
+    }
+
+    #[test]
     fn codes_follow_first_use_and_then_popularity() {
         let mut budget = Budget::default();
         let mut codes = NextHopDictionary::new(&mut budget).unwrap();
