@@ -106,7 +106,7 @@ impl Record {
         serde_json::from_str(&text).map_err(|error| failed(error.into()))
     }
 
-    /// Reads all benchmark records of a folder, sorted by machine and table.
+    /// Reads all benchmark records of a folder, sorted by machine and table. `mutants` is not a machine.
     ///
     /// # Errors
     /// When the folder or a file cannot be read, or a JSON file in a machine's folder is not a benchmark record.
@@ -116,7 +116,8 @@ impl Record {
             fs::read_dir(folder).map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
         };
         let mut records = Vec::new();
-        for machine in list(folder)?.iter().filter(|path| path.is_dir()) {
+        let is_machine = |path: &&PathBuf| path.is_dir() && !path.ends_with(MUTANTS);
+        for machine in list(folder)?.iter().filter(is_machine) {
             for path in list(machine)?.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
                 records.push(Self::read(path)?);
             }
@@ -124,6 +125,9 @@ impl Record {
         Ok(records)
     }
 }
+
+/// The folder beside those of machines that holds records of mutation tests.
+const MUTANTS: &str = "mutants";
 
 /// A benchmark record that could not be read or written.
 #[derive(Debug)]

@@ -473,6 +473,8 @@ fn records_come_back_as_they_were_written() {
     let later = Record { date: "2026-02-01".into(), ..record };
     later.write(folder.path()).unwrap();
     std::fs::write(folder.path().join("instructions.json"), "not a record").unwrap();
+    std::fs::create_dir(folder.path().join("mutants")).unwrap();
+    std::fs::write(folder.path().join("mutants/net.json"), "{}").unwrap();
     assert_eq!(Record::read_all(folder.path()).unwrap(), [later]);
     std::fs::write(&path, "{}").unwrap();
     let error = Record::read_all(folder.path()).unwrap_err().to_string();
