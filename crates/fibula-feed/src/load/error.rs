@@ -18,7 +18,8 @@ use crate::text;
 #[derive(Debug)]
 pub struct LoadError {
     name: Arc<str>,
-    kind: LoadErrorKind,
+    /// Results are as large as their errors, and most calls succeed.
+    kind: Box<LoadErrorKind>,
 }
 
 #[derive(Debug)]
@@ -114,7 +115,7 @@ impl Refusal {
 
 impl LoadError {
     pub(super) fn new(name: &Arc<str>, kind: LoadErrorKind) -> Self {
-        Self { name: Arc::clone(name), kind }
+        Self { name: Arc::clone(name), kind: Box::new(kind) }
     }
 
     /// The name of the file.
@@ -126,7 +127,7 @@ impl LoadError {
     /// The line at which loading stopped, from 1; none when it was no line's fault.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Line(bad) => Some(bad.line()),
             LoadErrorKind::Memory { place: Place::Line(line), .. }
             | LoadErrorKind::Counting { place: Place::Line(line), .. }
@@ -138,7 +139,7 @@ impl LoadError {
     /// The bad line at which a strict load stopped, or the first of those that most lines are.
     #[must_use]
     pub fn bad_line(&self) -> Option<&BadLine> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Line(bad) => Some(bad),
             LoadErrorKind::NoRoutes { first, .. } => first.as_ref(),
             _ => None,
@@ -148,7 +149,7 @@ impl LoadError {
     /// The cut in the compressed stream at which a strict load stopped.
     #[must_use]
     pub fn truncation(&self) -> Option<&Truncation> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Truncated(truncation) => Some(truncation),
             _ => None,
         }
@@ -157,7 +158,7 @@ impl LoadError {
     /// The memory that a table needed and could not have.
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Memory { error, .. } | LoadErrorKind::Counting { error, .. } => Some(*error),
             _ => None,
         }
@@ -166,7 +167,7 @@ impl LoadError {
     /// What the system said when the file could not be opened or read.
     #[must_use]
     pub fn io_error(&self) -> Option<&io::Error> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Open(error) | LoadErrorKind::Read { error, .. } => Some(error),
             _ => None,
         }
@@ -175,7 +176,7 @@ impl LoadError {
     /// The damage of an MRT file at which a strict load stopped.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Fault(fault) => Some(fault),
             _ => None,
         }
@@ -186,16 +187,16 @@ impl LoadError {
     /// # Errors
     /// This error, where it is another.
     pub fn stopped(self) -> Result<io::Error, Self> {
-        match self.kind {
+        match *self.kind {
             LoadErrorKind::Stopped(error) => Ok(error),
-            _ => Err(self),
+            kind => Err(Self { name: self.name, kind: Box::new(kind) }),
         }
     }
 
     /// The names given for peers, where no peer of the file has one of them.
     #[must_use]
     pub fn unknown_peers(&self) -> Option<&[PeerName]> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::NoPeer { names, .. } => Some(names),
             _ => None,
         }
@@ -205,7 +206,7 @@ impl LoadError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         matches!(
-            self.kind,
+            *self.kind,
             LoadErrorKind::Line(_)
                 | LoadErrorKind::Truncated(_)
                 | LoadErrorKind::Damaged { .. }
@@ -220,7 +221,7 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Open(error) => write!(f, "{name}: cannot be opened: {error}"),
             LoadErrorKind::Read { bytes, error } => {
                 write!(f, "{name}: cannot be read after byte {bytes}: {error}")
@@ -313,7 +314,7 @@ fn other_form(
 
 impl core::error::Error for LoadError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.kind {
+        match &*self.kind {
             LoadErrorKind::Open(error)
             | LoadErrorKind::Read { error, .. }
             | LoadErrorKind::Damaged { error, .. } => Some(error),
