@@ -6,7 +6,7 @@ use super::layout::{LANES, RangeSearch};
 
 impl<K: Key> RangeSearch<K> {
     /// Returns the range of each key. All searches run in step, because each takes the same number of steps.
-    #[inline]
+    #[inline(always)]
     fn search<const COUNT: usize>(&self, keys: &[K; COUNT]) -> [usize; COUNT] {
         let mut low = [0; COUNT];
         let mut size = self.starts.len();
