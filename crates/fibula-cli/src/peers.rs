@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula_feed::mrt::Skipped;
 use fibula_feed::{PeerCounts, PeerName, Report};
 use serde_json::{Value, json};
 
@@ -75,10 +74,6 @@ pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => write_text(&mut out, &report)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &whole(&report)).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
         format => {
             let records: Vec<Object> = report.peers.iter().filter_map(record).collect();
             objects::write(&mut out, format, COLUMNS, &records)?;
@@ -102,24 +97,6 @@ fn record(counts: &PeerCounts) -> Option<Object> {
         "ipv6_default": counts.chosen[1],
     });
     if let Value::Object(record) = value { Some(record) } else { None }
-}
-
-fn whole(report: &Report) -> Value {
-    json!({
-        "name": &*report.name,
-        "lines": report.lines,
-        "bad": report.bad_lines,
-        "lost_bytes": report.lost_bytes,
-        "complete": report.is_complete(),
-        "skipped": skipped(report),
-        "peers": report.peers.iter().filter_map(record).collect::<Vec<_>>(),
-    })
-}
-
-/// What a feed held that was recognised and left out, by kind.
-pub(crate) fn skipped(report: &Report) -> Vec<Value> {
-    let kind = |(kind, &count): (&Skipped, &u64)| json!({ "kind": kind.name(), "count": count, "loses_routes": kind.loses_routes() });
-    report.skipped.iter().map(kind).collect()
 }
 
 fn write_text(out: &mut dyn Write, report: &Report) -> io::Result<()> {

@@ -85,7 +85,7 @@ def reader(folder, name):
 def ours(path):
     out = subprocess.run([fibula, "peers", path, "--json", "--quiet"], capture_output=True, text=True).stdout
     counts = collections.Counter()
-    for peer in json.loads(out or '{"peers": []}')["peers"]:
+    for peer in json.loads(out or "[]"):
         for key, field in zip(KEYS, ("ipv4", "ipv6", "ipv4_withdrawn", "ipv6_withdrawn")):
             counts[key] += peer[field]
     return counts

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use fibula::net::{Family, Key, NextHop};
 use fibula::rib::Rib;
-use fibula_feed::{NextHops, Table};
+use fibula_feed::mrt::Skipped;
+use fibula_feed::{NextHops, Report, Table};
 use fibula_lab::table::{Shape, shape};
 use serde_json::{Value, json};
 
@@ -92,7 +93,7 @@ fn feeds(table: &Table) -> Vec<Value> {
             "bad": report.bad_lines,
             "lost_bytes": report.lost_bytes,
             "complete": report.is_complete(),
-            "skipped": crate::peers::skipped(report),
+            "skipped": skipped(report),
             "truncated": report.truncated.as_ref().map(ToString::to_string),
             "peers": report.peers.len(),
             "ipv4_peers": chosen(0).collect::<Vec<_>>(),
@@ -100,6 +101,12 @@ fn feeds(table: &Table) -> Vec<Value> {
         })
     };
     table.reports.iter().map(feed).collect()
+}
+
+/// What a feed held that was recognised and left out, by kind.
+fn skipped(report: &Report) -> Vec<Value> {
+    let kind = |(kind, &count): (&Skipped, &u64)| json!({ "kind": kind.name(), "count": count, "loses_routes": kind.loses_routes() });
+    report.skipped.iter().map(kind).collect()
 }
 
 fn lengths(figures: &Figures) -> impl Iterator<Item = Object> {
