@@ -79,7 +79,7 @@ fn figures<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> Figures {
 }
 
 fn feeds(table: &Table) -> Vec<Value> {
-    let feed = |report: &fibula_feed::Report| {
+    let feed = |report: &Report| {
         let chosen = |slot: usize| {
             let chosen = report.peers.iter().filter(move |counts| counts.chosen[slot]);
             chosen
