@@ -3,7 +3,7 @@
 //! - [`table`]: tables shaped like the Internet's, of any size and either family, determined by a seed.
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`measure`]: quick measurements of lookups and builds; every answer is checked in the same run.
-//! - [`bench`]: the benchmark, its records, charts and document.
+//! - [`mod@bench`]: the benchmark, its records, charts and document.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 //! - [`random`]: random numbers that a seed determines, the same on every platform and with every dependency.
 //!

@@ -78,7 +78,7 @@ pub fn measure_lookups<K: Key>(
     timed(keys.len(), settings.budget, wrong, pass)
 }
 
-/// Measures [`Fib::lookup`], one key a call; calls may overlap in the processor. The warm-up compares every answer
+/// Measures [`Fib::lookup_key`], one key a call; calls may overlap in the processor. The warm-up compares every answer
 /// with `expected`. The batch of the settings is ignored.
 ///
 /// # Panics

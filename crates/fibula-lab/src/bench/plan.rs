@@ -19,7 +19,7 @@ pub struct Plan {
     /// None means no restriction.
     #[serde(default)]
     pub isa: Option<String>,
-    /// Keys a call. 1 means one key a call by [`Fib::lookup`](fibula::fib::Fib::lookup).
+    /// Keys a call. 1 means one key a call by [`Fib::lookup_key`](fibula::fib::Fib::lookup_key).
     pub batches: Vec<usize>,
     /// Forms of keys. Keys in network order are only looked up in batches.
     #[serde(default = "host_order")]
