@@ -33,19 +33,19 @@ pub struct Time {
     pub micros: Option<u32>,
 }
 
-/// What a record or a line of a feed says.
+/// An event: what a record or a line of a feed reports.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// When it was recorded.
     pub time: Time,
-    /// The peer that said it; none in tables that name no peers.
+    /// The peer that reports it; `None` in tables that name no peers.
     pub peer: Option<Peer>,
-    /// What was said.
+    /// What happened.
     pub action: Action,
 }
 
 impl Event {
-    /// The path attributes of an announcement, where the feed has them.
+    /// Returns the path attributes of an announcement, if the feed has them.
     pub(crate) fn attributes(&self) -> Option<&Arc<Attributes>> {
         match &self.action {
             Action::Announce(route) => route.attributes.as_ref(),
@@ -53,29 +53,29 @@ impl Event {
         }
     }
 
-    /// Whether the session of the peer ended.
+    /// Returns whether the session of the peer ended.
     pub(crate) fn ends_session(&self) -> bool {
         matches!(self.action, Action::SessionEnd)
     }
 }
 
-/// What a peer can say.
+/// What a peer can report.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// The table has, or from now on has, this route.
+    /// The peer has this route: listed in a table dump, or announced.
     Announce(Announcement),
     /// The peer no longer has this route.
     Withdraw(Path),
     /// The peer's session ended, which withdraws all that it announced (RFC 4271 section 8.2.2).
     SessionEnd,
-    /// Nothing that changes a table: a session that comes up, or fails to.
+    /// A session comes up, or fails to: the table stays as it is.
     Nothing,
 }
 
 /// A prefix, with a path identifier where a peer may have several paths (RFC 7911).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
-    /// The addresses.
+    /// The prefix.
     pub prefix: IpPrefix,
     /// The path identifier.
     pub id: Option<u32>,
@@ -87,18 +87,18 @@ impl From<IpPrefix> for Path {
     }
 }
 
-/// A route as a feed has it.
+/// A route as a feed reports it.
 #[derive(Debug, Clone)]
 pub struct Announcement {
     /// The prefix.
     pub path: Path,
     /// The next hop.
     pub next_hop: Label,
-    /// The length of the AS path as route selection counts it (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3); none
-    /// where the feed does not have it.
+    /// The length of the AS path as route selection counts it (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3); `None`
+    /// if the feed does not have it.
     pub path_len: Option<u32>,
     /// Whether this comes from a table dump, rather than an update.
     pub dumped: bool,
-    /// All attributes, where the feed has them.
+    /// All attributes, if the feed has them.
     pub attributes: Option<Arc<Attributes>>,
 }

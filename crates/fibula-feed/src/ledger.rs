@@ -1,7 +1,7 @@
-//! What a load holds that grows with its input, counted against one limit.
+//! Accounts for all memory of a load that grows with its input, against one limit.
 //!
-//! Everything that grows is charged before it is allocated, an old block and the new one that replaces it side by side,
-//! so that the limit holds at every moment.
+//! Memory is charged before it is allocated. When a larger block replaces an old one, both count until the old one is
+//! freed, so the limit holds at every moment.
 
 use core::hash::Hash;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ impl Ledger {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that can still be charged; none where there is no limit.
+    /// Returns the bytes that can still be charged; `None` if there is no limit.
     pub(crate) fn free_bytes(&self) -> Option<usize> {
         self.0.limit_bytes.map(|limit| limit.saturating_sub(self.used_bytes()))
     }
@@ -60,7 +60,7 @@ impl Ledger {
     }
 }
 
-/// Charged bytes, given back when this is dropped.
+/// Charged bytes, released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     ledger: Ledger,
@@ -109,12 +109,13 @@ impl Drop for Held {
     }
 }
 
-/// Bytes of a hash table of so many buckets: a control byte for each, and one more group of them.
+/// Returns the bytes of a hash table with this many buckets: each has a control byte, and there is one more group of
+/// those.
 const fn table_bytes(buckets: usize, entry_bytes: usize) -> usize {
     if buckets == 0 { 0 } else { buckets * (entry_bytes + 1) + 32 }
 }
 
-/// The buckets of a table with room for `capacity` entries: seven eighths of a power of two.
+/// Returns the buckets of a table with room for `capacity` entries, which may fill seven eighths of a power of two.
 const fn buckets(capacity: usize) -> usize {
     match capacity {
         0 => 0,
@@ -123,7 +124,7 @@ const fn buckets(capacity: usize) -> usize {
     }
 }
 
-/// Entries that fit into twice the buckets of a table that is full.
+/// Returns the number of entries that fit once a full table has doubled its buckets.
 const fn doubled(capacity: usize) -> usize {
     match capacity {
         0 => 3,
@@ -133,11 +134,11 @@ const fn doubled(capacity: usize) -> usize {
     }
 }
 
-/// A hash map that is charged.
+/// A hash map whose memory is charged.
 #[derive(Debug)]
 pub(crate) struct Map<K, V> {
     map: HashMap<K, V>,
-    /// Entries that the table has room for where none were removed.
+    /// Number of entries that the table has room for if none were removed.
     room: usize,
     held: Held,
 }
@@ -170,7 +171,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         Ok(())
     }
 
-    /// As [`HashMap::insert`].
+    /// Inserts like [`HashMap::insert`], and charges the memory.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Result<Option<V>, OutOfMemory> {
         self.reserve()?;
         Ok(self.map.insert(key, value))
@@ -213,13 +214,13 @@ impl<K: Hash + Eq, V> Map<K, V> {
         self.map.values()
     }
 
-    /// The entries, and the charge for the table that they come from.
+    /// Returns the entries, and the charge for the table that they come from.
     pub(crate) fn into_entries(self) -> (IntoIter<K, V>, Held) {
         (self.map.into_iter(), self.held)
     }
 }
 
-/// A set that is charged, and numbers its members in the order of their insertion.
+/// A set whose memory is charged, and which numbers its members in the order of insertion.
 #[derive(Debug)]
 pub(crate) struct Set<T> {
     set: IndexSet<T>,
@@ -231,7 +232,7 @@ impl<T: Hash + Eq> Set<T> {
         Self { set: IndexSet::new(), held: Held::new(ledger) }
     }
 
-    /// The number of the member.
+    /// Adds the member if it is new, and returns its number.
     pub(crate) fn insert(&mut self, member: T) -> Result<usize, OutOfMemory> {
         if let Some(index) = self.set.get_index_of(&member) {
             return Ok(index);
@@ -254,14 +255,14 @@ impl<T: Hash + Eq> Set<T> {
     }
 }
 
-/// Bytes of the block that an [`IndexSet`] of `len` members needs for one more; none where it has room.
+/// Returns the bytes of the block that an [`IndexSet`] of `len` members needs for one more; `None` if it has room.
 pub(crate) fn set_growth<T>(len: usize, capacity: usize) -> Option<usize> {
     let grown = doubled(len);
     let entries = grown * (size_of::<T>() + size_of::<u64>()).next_multiple_of(8.max(align_of::<T>()));
     (len >= capacity).then(|| table_bytes(buckets(grown), size_of::<usize>()) + entries)
 }
 
-/// Members for which an [`IndexSet`] that is full makes room at a time.
+/// Returns the number of members for which a full [`IndexSet`] makes room at a time.
 pub(crate) fn set_room(len: usize) -> usize {
     doubled(len) - len
 }

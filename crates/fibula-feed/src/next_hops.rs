@@ -65,7 +65,7 @@ impl NextHops {
         let labels = self.labels.len();
         let text = if let Label::Origins(text) = &label { text.len() } else { 0 };
         let grown = set_growth::<Label>(labels, self.labels.capacity());
-        // The old table and the new one are there at once.
+        // The old table and the new one exist at the same time.
         let peak_bytes = self.used_bytes + text + grown.unwrap_or(0);
         if let Some(limit_bytes) = self.limit_bytes
             && peak_bytes > limit_bytes
@@ -84,12 +84,12 @@ impl NextHops {
         Ok(next_hop)
     }
 
-    /// What the labels take.
+    /// Returns the memory that the labels take.
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes
     }
 
-    /// Changes what the labels may take from now on.
+    /// Changes the memory limit of the labels, from now on.
     pub(crate) fn set_limit(&mut self, limit_bytes: Option<usize>) {
         self.limit_bytes = limit_bytes;
     }
@@ -100,7 +100,7 @@ impl NextHops {
         self.labels.get_index_of(label).and_then(number)
     }
 
-    /// Returns the label of the next hop; none for a number that was not given out here.
+    /// Returns the label of the next hop; `None` for a number that was not assigned here.
     #[must_use]
     pub fn label(&self, next_hop: NextHop) -> Option<&Label> {
         self.labels.get_index(usize::try_from(next_hop.id()).ok()? - 1)
@@ -125,7 +125,7 @@ impl NextHops {
     }
 }
 
-/// The next hop of the label at `index`.
+/// Returns the next hop of the label at `index`.
 fn number(index: usize) -> Option<NextHop> {
     u32::try_from(index).ok()?.checked_add(1).and_then(NextHop::new)
 }
@@ -160,7 +160,7 @@ impl fmt::Display for NextHopsError {
 impl core::error::Error for NextHopsError {}
 
 impl NextHopsError {
-    /// The same with another limit: that of all that a load holds.
+    /// Returns the error with another limit: that of the whole load.
     pub(crate) fn with_limit(self, limit_bytes: Option<usize>) -> Self {
         match (self.kind, limit_bytes) {
             (NextHopsErrorKind::Limit { labels, .. }, Some(limit_bytes)) => {

@@ -1,4 +1,4 @@
-//! Path attributes: taken apart by `bgpkit-parser`, except the two that hold prefixes.
+//! Path attributes: decoded by `bgpkit-parser`, except the two that hold prefixes.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -44,7 +44,8 @@ pub(crate) struct Multiprotocol {
     pub(crate) end: usize,
 }
 
-/// Of a table dump, whose MP_REACH_NLRI holds the next hop alone (RFC 6396 section 4.3.4); none in messages.
+/// The family of a table dump, whose MP_REACH_NLRI holds the next hop alone (RFC 6396 section 4.3.4); `None` in
+/// messages.
 pub(crate) type RibFamily = Option<Family>;
 
 const MP_REACH: u8 = 14;
@@ -75,7 +76,7 @@ impl Attributes {
                 _ => at.u16("attribute length")?.into(),
             };
             let value = at.take(len, "attribute")?;
-            // Of a repeated attribute the first counts (RFC 7606 section 3): no list of them is endless.
+            // The first of repeated attributes counts (RFC 7606 section 3), so no list of them is endless.
             let repeated = &mut seen[usize::from(kind)];
             *repeated = repeated.saturating_add(1);
             let repeated = *repeated;
@@ -108,36 +109,37 @@ impl Attributes {
         Ok(Decoded { attributes, reach, unreach })
     }
 
-    /// Bytes that they were decoded from, to which what they take is in proportion.
+    /// Returns the number of bytes that they were decoded from; the memory they take is proportional to it.
     pub(crate) fn encoded_bytes(&self) -> usize {
         self.encoded_bytes
     }
 
-    /// Where addresses of the route go; MP_REACH_NLRI's, where there is one.
+    /// Returns the next hop: that of MP_REACH_NLRI if there is one, otherwise NEXT_HOP.
     #[must_use]
     pub fn next_hop(&self) -> Option<IpAddr> {
         self.next_hop
     }
 
-    /// NEXT_HOP, whatever MP_REACH_NLRI says.
+    /// Returns NEXT_HOP, whatever MP_REACH_NLRI says.
     pub(crate) fn ipv4_next_hop(&self) -> Option<IpAddr> {
         self.parsed.next_hop()
     }
 
-    /// Length of the AS path as route selection counts it: a set is one AS, and a confederation's own are none.
+    /// Returns the length of the AS path as route selection counts it: a set counts as one AS, segments of a
+    /// confederation do not count.
     #[must_use]
     pub fn path_len(&self) -> Option<u32> {
         self.parsed.as_path().map(|path| path.route_len() as u32)
     }
 
-    /// Mandatory attributes that are absent, the next hop apart (RFC 4271 section 5).
+    /// Returns the mandatory attributes that are absent, apart from the next hop (RFC 4271 section 5).
     pub(crate) fn missing(&self) -> impl Iterator<Item = FaultKind> + use<> {
         let mandatory = [(AttrType::ORIGIN, "ORIGIN"), (AttrType::AS_PATH, "AS_PATH")];
         let absent = mandatory.map(|(kind, name)| (!self.parsed.has_attr(kind)).then_some(name));
         absent.into_iter().flatten().map(FaultKind::Missing)
     }
 
-    /// IGP, EGP or INCOMPLETE.
+    /// Returns the ORIGIN: IGP, EGP or INCOMPLETE.
     #[must_use]
     pub fn origin(&self) -> &'static str {
         match self.parsed.origin() {
@@ -147,25 +149,25 @@ impl Attributes {
         }
     }
 
-    /// The AS path: sets in braces, confederations in parentheses and brackets, with AS4_PATH taken in.
+    /// Returns the AS path as text, merged with AS4_PATH: sets in braces, confederations in parentheses and brackets.
     #[must_use]
     pub fn as_path(&self) -> impl fmt::Display + use<> {
         Shown(self.parsed.effective_as_path())
     }
 
-    /// LOCAL_PREF.
+    /// Returns LOCAL_PREF.
     #[must_use]
     pub fn local_preference(&self) -> Option<u32> {
         self.parsed.local_preference()
     }
 
-    /// MULTI_EXIT_DISC.
+    /// Returns MULTI_EXIT_DISC.
     #[must_use]
     pub fn multi_exit_discriminator(&self) -> Option<u32> {
         self.parsed.multi_exit_discriminator()
     }
 
-    /// COMMUNITIES in order, separated by blanks; large and extended ones are not among them.
+    /// Returns COMMUNITIES in order, separated by blanks, without large and extended communities.
     #[must_use]
     pub fn communities(&self) -> String {
         let shown = self.parsed.iter_communities().filter_map(|community| match community {
@@ -175,20 +177,20 @@ impl Attributes {
         shown.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether ATOMIC_AGGREGATE is there.
+    /// Returns whether ATOMIC_AGGREGATE is present.
     #[must_use]
     pub fn atomic_aggregate(&self) -> bool {
         self.parsed.atomic_aggregate()
     }
 
-    /// AGGREGATOR: its AS and its address.
+    /// Returns the AS and the address of AGGREGATOR.
     #[must_use]
     pub fn aggregator(&self) -> Option<(u32, Ipv4Addr)> {
         self.parsed.aggregator().map(|(asn, address)| (asn.into(), address))
     }
 }
 
-/// The library's part.
+/// Decodes the attributes that the library handles.
 fn parse(
     section: Bytes,
     width: AsWidth,
@@ -212,8 +214,8 @@ fn multiprotocol(
     reach: bool,
     rib: RibFamily,
 ) -> Reading<(Multiprotocol, Option<IpAddr>)> {
-    // Many write the whole attribute into table dumps all the same; a next hop is never 0 bytes long, and every
-    // family's number begins with 0.
+    // Many daemons write the whole attribute into table dumps all the same. The first byte tells: a next hop is never 0
+    // bytes long, and every family's number begins with 0.
     let family = match rib {
         Some(family) if value.peek() != Some(0) => Ok(family),
         _ => family(value.u16("address family")?, value.u8("subsequent address family")?),
@@ -234,7 +236,7 @@ fn multiprotocol(
     Ok((Multiprotocol { family, start, end: start + value.remaining() }, found))
 }
 
-/// The family of unicast routes; the error is any other.
+/// Returns the family of unicast routes; any other family is an error.
 pub(crate) fn family(afi: u16, safi: u8) -> Result<Family, Skipped> {
     match (afi, safi) {
         (1, 1) => Ok(Family::Ipv4),
@@ -243,9 +245,9 @@ pub(crate) fn family(afi: u16, safi: u8) -> Result<Family, Skipped> {
     }
 }
 
-/// The next hop of MP_REACH_NLRI: an address; or a global and a link-local one (RFC 2545 section 3), of which the
-/// global one counts where there is one; or the same after route distinguishers (RFC 8950 section 3). The outer `None`
-/// is any other length.
+/// Returns the next hop of MP_REACH_NLRI. The field holds an address, or a global and a link-local address (RFC 2545
+/// section 3), of which the global one counts if there is one; route distinguishers may come before them (RFC 8950
+/// section 3). The outer `None` means any other length.
 pub(crate) fn next_hop(bytes: &[u8]) -> Option<Option<IpAddr>> {
     let v6 = |bytes: &[u8]| {
         let octets: [u8; 16] = bytes.try_into().ok()?;

@@ -1,7 +1,7 @@
 //! BGP-4 messages (RFC 4271), as collectors record them. Does no I/O.
 //!
 //! - [`Attributes`]: the path attributes of a route, decoded by `bgpkit-parser`.
-//! - `nlri`: prefixes as BGP writes them; decoded here, as the library guesses where it meets a prefix of length 0.
+//! - `nlri`: prefixes as BGP writes them; decoded here, because the library may misread a prefix of length 0.
 //! - `update`: the UPDATE message.
 
 mod attributes;

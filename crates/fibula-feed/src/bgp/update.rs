@@ -69,7 +69,7 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut d
     let decoded = Attributes::decode(&section, base + start, session.width, None, &mut update.faults);
     let result = match decoded {
         Ok(decoded) => update.routes(bytes, base, at, decoded),
-        // Without attributes there is no next hop: what is announced is as good as withdrawn (RFC 7606 section 2).
+        // Without attributes there is no next hop: announcements count as withdrawals (RFC 7606 section 2).
         Err(fault) => {
             if announces {
                 update.withdraw(at, Family::Ipv4)?;

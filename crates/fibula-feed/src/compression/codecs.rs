@@ -7,7 +7,7 @@ use lzma_rust2::{Action, Status, XzStream};
 use super::coded::Codec;
 use super::window::Window;
 
-/// Members of gzip, their headers and checksums included.
+/// Decodes gzip members, with their headers and checksums.
 pub(super) struct Gzip(flate2::Decompress);
 
 impl Codec for Gzip {
@@ -26,7 +26,7 @@ impl Codec for Gzip {
     }
 }
 
-/// Streams of bzip2.
+/// Decodes bzip2 streams.
 pub(super) struct Bzip2(bzip2::Decompress);
 
 /// Bytes of bzip2's block array for each of the nine sizes in its header.
@@ -58,11 +58,11 @@ impl Codec for Bzip2 {
     }
 }
 
-/// All streams of xz, and what may be between them.
+/// Decodes xz streams, and the padding between them.
 pub(super) struct Xz(XzStream);
 
 impl Codec for Xz {
-    /// A step decodes all its input before it gives anything.
+    /// A step decodes all its input before it returns any output.
     const STEP_BYTES: usize = 512;
     /// `xz -9` needs 64 MiB, and a header can claim 4 GiB.
     const MOST_BYTES: u64 = 512 << 20;
@@ -93,7 +93,7 @@ impl Codec for Xz {
     }
 }
 
-/// What the decoder counts beside the dictionary.
+/// Bytes that the decoder counts in addition to the dictionary.
 const XZ_STATE_BYTES: u64 = 40 << 10;
 
 fn invalid(error: impl core::error::Error + Send + Sync + 'static) -> io::Error {

@@ -1,7 +1,7 @@
 //! A decoder over a reader.
 //!
-//! The libraries have readers of their own, but those drop what a step decoded when it ends with an error, and take zeros
-//! after a stream for damage. Here the decoders are run over buffers, so that all they gave comes before the error.
+//! The libraries have readers of their own, but those drop what a step has decoded if it ends with an error, and report
+//! zeros after a stream as damage. Here the decoders run over buffers, so that all their output comes before the error.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,35 +9,36 @@ use super::source::Source;
 use super::window::Window;
 use crate::ledger::Ledger;
 
-/// What decodes buffers.
+/// A decoder that works on buffers.
 pub(super) trait Codec {
     /// Largest window that is accepted where there is no memory limit.
     const MOST_BYTES: u64 = u64::MAX;
 
-    /// Most bytes of a step: what a step that fails may lose where the decoder keeps it to itself.
+    /// Most input bytes of a step: if the step fails, the decoder may lose their output.
     const STEP_BYTES: usize = usize::MAX;
 
-    /// Before a stream.
+    /// Returns a decoder at the beginning of a stream.
     fn new() -> Self;
 
-    /// Charges what a stream needs that begins with `head`, at least [`HEAD_BYTES`] where there are so many.
+    /// Charges the memory that a stream beginning with `head` needs. `head` has at least [`HEAD_BYTES`] unless the
+    /// input ends before.
     fn begin(_head: &[u8], _window: &mut Window) -> io::Result<()> {
         Ok(())
     }
 
-    /// Charges what a step needed that ran out of memory; true where the step is to be tried again.
+    /// Charges what a step that ran out of memory needed; returns whether to try the step again.
     fn allow(&mut self, _window: &mut Window) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Bytes taken and given so far, the last step included if it failed.
+    /// Returns the number of bytes consumed and produced so far, including those of a last step that failed.
     fn totals(&self) -> (u64, u64);
 
-    /// Decodes; true when the stream has ended. `last` says that there is no input, nor will there be.
+    /// Decodes a step; returns whether the stream has ended. `last` means that `input` is empty and no more will come.
     fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> io::Result<bool>;
 }
 
-/// Bytes of a stream that tell what it needs.
+/// Bytes at the beginning of a stream that tell how much memory it needs.
 const HEAD_BYTES: usize = 4;
 
 /// Reads streams one after another.
@@ -49,7 +50,7 @@ pub(super) struct Coded<R, C> {
     begins: bool,
     /// After a stream.
     between: bool,
-    /// The error that comes after what the failing step gave, and then again and again.
+    /// The error to return once the output of the failing step has been read, and at every read after that.
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -67,15 +68,15 @@ impl<R, C: Codec> Coded<R, C> {
         &mut self.input
     }
 
-    /// Whether what the stream needs is not allowed.
+    /// Returns whether the stream was refused because it needs too much memory.
     pub(super) fn is_refused(&self) -> bool {
         self.window.is_refused()
     }
 }
 
 impl<R: Read, C: Codec> Coded<R, C> {
-    /// Begins the next stream; false at the end of the input. Zeros up to there fill a tape or a disk block, and gzip(1)
-    /// takes them for no stream either.
+    /// Begins the next stream; returns false at the end of the input. Zeros up to the end only fill a tape or a disk
+    /// block; gzip(1) ignores them too.
     fn begin(&mut self) -> io::Result<bool> {
         let mut zeros = false;
         loop {
@@ -99,7 +100,7 @@ impl<R: Read, C: Codec> Coded<R, C> {
         }
     }
 
-    /// Decodes a step; how many bytes that gave.
+    /// Decodes a step and returns the number of bytes that it produced.
     fn advance(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if core::mem::take(&mut self.begins)
             && let Err(error) = C::begin(self.input.head(HEAD_BYTES)?, &mut self.window)

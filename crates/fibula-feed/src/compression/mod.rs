@@ -1,11 +1,11 @@
 //! Compressed streams, told apart by their first bytes and never by a file name.
 //!
-//! Members, streams and frames that follow each other are read as one, as the usual tools write and read
-//! them, and zeros after the last are no part of it; anything else is damage. All decoders are Rust. What was decoded
-//! before a stream was cut off or damaged is handed out before the error.
+//! Members, streams and frames that follow each other are read as one, as the usual tools write and read them, and
+//! zeros after the last one are ignored; anything else is damage. All decoders are Rust. What was decoded before a
+//! stream was cut off or damaged is returned before the error.
 //!
-//! What a stream makes its decoder keep (xz's dictionary, the window of zstd, the block of bzip2) is counted against the
-//! memory limit; a stream that needs more is refused by name.
+//! The memory that a stream makes its decoder keep (the dictionary of xz, the window of zstd, the block of bzip2)
+//! counts against the memory limit; a stream that needs more is refused.
 
 mod codecs;
 mod coded;
@@ -48,7 +48,7 @@ impl Compression {
     /// Bytes that [`recognise`](Self::recognise) looks at.
     pub const MAGIC_BYTES: usize = 6;
 
-    /// What begins with these bytes.
+    /// Returns the compression of a stream that begins with these bytes.
     #[must_use]
     pub fn recognise(head: &[u8]) -> Self {
         match head {
@@ -75,9 +75,9 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Reads what a stream holds, compressed or not.
+/// A reader of the content of a stream, compressed or not.
 ///
-/// After an error, [`fault`](Self::fault) tells whose it was.
+/// After an error, [`fault`](Self::fault) returns the cause.
 pub struct Decompressor<R> {
     decoder: Decoder<R>,
     compression: Compression,
@@ -96,11 +96,11 @@ enum Decoder<R> {
 pub enum Fault {
     /// The input could not be read.
     Input,
-    /// The compressed stream ends before its end. What was read before holds, as far as can be told without
-    /// the checksum that was cut off.
+    /// The compressed stream is cut off. What was read before is good, as far as can be told without the checksum that
+    /// was cut off.
     EndsEarly,
-    /// The compressed stream is none, or was altered. What was read before may be altered too, as checksums come after
-    /// what they sum up.
+    /// The compressed stream is damaged. What was read before may be damaged too, because checksums follow the data
+    /// they cover.
     Damaged,
     /// The compressed stream needs more memory than it may take.
     TooLarge,
@@ -115,7 +115,7 @@ impl<R: Read> Decompressor<R> {
         Self::within(input, Limits::default())
     }
 
-    /// As [`new`](Self::new); the window of the stream may take as much as `limits` allow.
+    /// Like [`new`](Self::new), with `limits` on the memory that the stream's window takes.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -123,7 +123,7 @@ impl<R: Read> Decompressor<R> {
         Self::charged(input, &Ledger::new(limits.memory_bytes))
     }
 
-    /// As [`within`](Self::within), with one limit for this and all else that is charged to `ledger`.
+    /// Like [`within`](Self::within), with one limit for this and everything else that is charged to `ledger`.
     pub(crate) fn charged(input: R, ledger: &Ledger) -> io::Result<Self> {
         let mut source = Source::new(input);
         let compression = match source.peek(Compression::MAGIC_BYTES) {
@@ -148,13 +148,14 @@ impl<R> Decompressor<R> {
         self.compression
     }
 
-    /// Bytes taken from the input, compressed.
+    /// Returns the number of compressed bytes read from the input.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.source().bytes_read()
     }
 
-    /// Bytes of the input that were used, compressed: after an error, where it was noticed.
+    /// Returns the number of compressed bytes that the decoder has consumed; after an error, the place where it was
+    /// noticed.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.source().position()
@@ -220,7 +221,7 @@ impl<R: Read> Read for Decompressor<R> {
             Decoder::Xz(decoder) => decoder.read(buf),
             Decoder::Zstd(decoder) => decoder.read(buf),
         };
-        // Decoders wrap or replace the input's error; people want the original.
+        // Decoders wrap or replace the input's error; callers need the original.
         result.map_err(|error| self.source_mut().take_failure().unwrap_or(error))
     }
 }

@@ -3,13 +3,13 @@
 /// A form of files that is not read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OtherForm {
-    /// With its article.
+    /// The name, with its article.
     pub(crate) name: &'static str,
     /// The usual command that unpacks it, with `{}` in place of the file.
     pub(crate) remedy: Option<&'static str>,
 }
 
-/// A pattern, where in the file it is, and what it says.
+/// A pattern, its offset in the file, the name of the form, and the command that unpacks it.
 type Magic = (usize, &'static [u8], &'static str, Option<&'static str>);
 
 /// Where `ustar` is in the header of a tar archive.
@@ -45,18 +45,19 @@ const MAGICS: &[Magic] = &[
     (0, b"\x7fELF", "a program", None),
     (0, b"\xff\xfe", "text in UTF-16", Some("iconv -f UTF-16 -t UTF-8 {}")),
     (0, b"\xfe\xff", "text in UTF-16", Some("iconv -f UTF-16 -t UTF-8 {}")),
-    // What a compressed stream holds: compressed twice.
+    // A compressed stream inside another one: compressed twice.
     (0, b"\x1f\x8b\x08", "a gzip stream", Some("gzip -dc {}")),
     (0, b"BZh91AY&SY", "a bzip2 stream", Some("bzip2 -dc {}")),
     (0, b"\xfd7zXZ\0", "an xz stream", Some("xz -dc {}")),
     (0, b"\x28\xb5\x2f\xfd", "a zstd stream", Some("zstd -dc {}")),
 ];
 
-/// What ends the data of a MaxMind database, and begins its description.
+/// The marker between the data and the description of a MaxMind database.
 const MMDB_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 
 impl OtherForm {
-    /// The form that a file with this beginning has, decompressed; none where it may be one that is read.
+    /// Returns the form of a file whose decompressed content begins with `head`; `None` if it may be a form that is
+    /// read.
     pub(crate) fn recognise(head: &[u8]) -> Option<Self> {
         let is = |magic: &&Magic| head.get(magic.0..).is_some_and(|rest| rest.starts_with(magic.1));
         if let Some(&(_, _, name, remedy)) = MAGICS.iter().find(is) {
@@ -66,9 +67,9 @@ impl OtherForm {
     }
 }
 
-/// A MaxMind database has no mark at its beginning: it is a binary tree whose nodes are written in the order of a walk
-/// down to the lowest address, so that the left child of each of the first nodes is the next. Records have 24, 28 or 32
-/// bits.
+/// Returns whether the file is a MaxMind database. It has no mark at its beginning: it is a binary tree whose nodes are
+/// written in the order of a walk down to the lowest address, so that the left child of each of the first nodes is the
+/// next. Records have 24, 28 or 32 bits.
 fn is_mmdb(head: &[u8]) -> bool {
     const NODES: u32 = 6;
     let is_walk = |node_bytes: usize, record_bytes: usize| {

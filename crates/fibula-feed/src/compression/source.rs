@@ -1,4 +1,4 @@
-//! The input under a decoder: a buffer that can be looked into, counts, and remembers how it ended.
+//! The input of a decoder: a buffered reader that can look ahead, counts bytes, and remembers how the input ended.
 
 use std::io::{self, BufRead, Read};
 
@@ -30,42 +30,42 @@ impl<R> Source<R> {
         }
     }
 
-    /// Bytes taken from the input so far.
+    /// Returns the number of bytes read from the input so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Those of them that were taken from here.
+    /// Returns how many of them were consumed.
     pub(super) fn position(&self) -> u64 {
         self.bytes_read - (self.end - self.start) as u64
     }
 
-    /// Whether more bytes were requested than there are.
+    /// Returns whether more bytes were requested than there are.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether the input itself could not be read.
+    /// Returns whether the input itself could not be read.
     pub(super) fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// The input's own error, once.
+    /// Takes the input's own error, if there was one.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }
 }
 
 impl<R: Read> Source<R> {
-    /// The first `count` bytes, fewer where the input has fewer. Comes before any other reading.
+    /// Returns the first `count` bytes, or fewer if the input has fewer. Must be called before any other read.
     pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end < count && self.more()? > 0 {}
-        // Only reading on tells a decoder that there is no more; looking ahead must not.
+        // Looking ahead must not tell a decoder that the input has ended; only reading on does.
         self.ended = false;
         Ok(&self.buffer[..self.end.min(count)])
     }
 
-    /// What comes next, at least `count` bytes where the input has so many.
+    /// Returns the next bytes, at least `count` unless the input ends before.
     pub(super) fn head(&mut self, count: usize) -> io::Result<&[u8]> {
         if self.end - self.start < count {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -77,7 +77,7 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Appends what one read gives.
+    /// Appends the bytes of one read.
     fn more(&mut self) -> io::Result<usize> {
         loop {
             match self.input.read(&mut self.buffer[self.end..]) {

@@ -1,4 +1,4 @@
-//! What a decoder keeps of what it has decoded, and whether that is allowed.
+//! The window of a decoder (the output that it keeps), charged against the memory limit.
 
 use core::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use crate::ledger::{Held, Ledger};
 /// The charge for the window of a decoder.
 pub(super) struct Window {
     held: Held,
-    /// Largest window that is accepted where there is no memory limit.
+    /// Largest window that is accepted if there is no memory limit.
     most_bytes: u64,
     refused: bool,
 }
@@ -18,7 +18,7 @@ impl Window {
         Self { held: Held::new(ledger), most_bytes, refused: false }
     }
 
-    /// Whether a window was refused.
+    /// Returns whether a window was refused.
     pub(super) fn is_refused(&self) -> bool {
         self.refused
     }

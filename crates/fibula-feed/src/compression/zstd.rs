@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 18;
 /// Largest block, decoded (RFC 8878 section 3.1.1.2.4).
 const BLOCK_BYTES: u64 = 128 << 10;
 
-/// The window that the header of a frame claims; none where it is no such header.
+/// Returns the window that the header of a frame claims; `None` if this is not such a header.
 fn window_bytes(header: &[u8]) -> Option<u64> {
     let [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] = header else { return None };
     if descriptor & 0x20 == 0 {
@@ -41,16 +41,16 @@ fn window_bytes(header: &[u8]) -> Option<u64> {
     }
 }
 
-/// What the decoder may take for a window beyond what small ones take: its ring grows by powers of two and some slack,
-/// and the old one is there until it has grown.
+/// Returns the memory that the decoder may take for a window, beyond what small windows take: its ring grows by powers
+/// of two and some slack, and the old ring exists until the new one is filled.
 fn needed_bytes(window: u64) -> u64 {
     const SLACK: u64 = 2 * BLOCK_BYTES + 1;
-    /// What the smallest window takes, which is among the bytes of a thread.
+    /// Bytes that the smallest window takes, which `THREAD_BYTES` includes.
     const SMALLEST: u64 = 8 * BLOCK_BYTES;
     let ring =
         |bytes: u64| bytes.saturating_sub(SLACK).max(1).checked_next_power_of_two().map(|ring| ring + SLACK);
     let settled = ring(window.saturating_add(BLOCK_BYTES));
-    // As far as a block that breaks the rules gets before it is refused.
+    // A block that breaks the rules gets this far before it is refused.
     let most = ring(window.saturating_add(4 * BLOCK_BYTES));
     let needed = match (settled, most) {
         (Some(settled), Some(most)) if settled == most => settled,
@@ -60,8 +60,8 @@ fn needed_bytes(window: u64) -> u64 {
     needed.saturating_sub(SMALLEST).max(window)
 }
 
-/// Whether the block at the beginning of `head` claims more literals than a block may hold. The decoder would make room
-/// for them before it refuses the block.
+/// Returns whether the block at the beginning of `head` claims more literals than a block may hold. The decoder would
+/// make room for them before it refuses the block.
 fn has_too_many_literals(head: &[u8]) -> bool {
     let [low, _, _, literals @ ..] = head else { return false };
     let is_compressed = low >> 1 & 3 == 2;
@@ -90,20 +90,20 @@ pub(super) struct ZstdDecoder<R> {
     decoder: FrameDecoder,
     window: Window,
     in_frame: bool,
-    /// The error that comes after the bytes still in the decoder.
+    /// The error to return after the bytes still in the decoder.
     pending: Option<io::Error>,
 }
 
 impl<R> ZstdDecoder<R> {
     pub(super) fn new(input: Source<R>, ledger: &Ledger) -> Self {
         let mut decoder = FrameDecoder::new();
-        // What is accepted is decided here, before the decoder sees a header.
+        // This reader decides what is accepted, before the decoder sees a header.
         decoder.set_max_window_size(u64::MAX);
         let window = Window::new(ledger, LIMIT_BYTES);
         Self { input, decoder, window, in_frame: false, pending: None }
     }
 
-    /// Whether what a frame needs is not allowed.
+    /// Returns whether a frame was refused because it needs too much memory.
     pub(super) fn is_refused(&self) -> bool {
         self.window.is_refused()
     }
@@ -118,7 +118,7 @@ impl<R> ZstdDecoder<R> {
 }
 
 impl<R: Read> ZstdDecoder<R> {
-    /// Begins the next frame; false at the end of the input.
+    /// Begins the next frame; returns false at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             if let Some(bytes) = window_bytes(self.input.head(HEADER_BYTES)?) {
@@ -154,15 +154,15 @@ impl<R: Read> ZstdDecoder<R> {
             self.decoder.decode_blocks(&mut self.input, one).map_err(invalid)
         };
         let Err(error) = decoded else { return Ok(()) };
-        // Until its frame ends the decoder holds back a whole window, often all it has; a frame that cannot be read on
-        // is ended for it.
+        // The decoder holds back a whole window until the frame ends, often all it has. So a frame that cannot be read
+        // further is ended by an empty last block.
         let ended = self.decoder.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::UptoBlocks(1));
         debug_assert!(ended.is_ok(), "a valid block");
         self.pending = Some(error);
         Ok(())
     }
 
-    /// The decoder computes the frame's checksum and leaves the comparison to us.
+    /// Compares the frame's checksum, which the decoder only computes.
     fn verify(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if Some(sum) != self.decoder.get_calculated_checksum() => {

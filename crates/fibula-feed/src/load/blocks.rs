@@ -1,7 +1,7 @@
 //! Blocks of MRT records, decoded by several threads where they are allowed.
 //!
-//! One thread reads, decompresses and finds the records; others decode; one takes the events in their order. What a block
-//! says comes in batches. The blocks and the batches under way are bounded, so that memory is bounded too.
+//! One thread reads, decompresses and finds the records; others decode them; one consumes the events in order. The
+//! events of a block come in batches. The number of blocks and batches in flight is bounded, and so is their memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use super::live::Change;
 use crate::event::{Action, Event, Path, Peer};
 use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerTable, Record, Sink, Skipped};
 
-/// Some of what a block says, in order.
+/// Some of the events of a block, in order.
 #[derive(Default)]
 pub(super) struct Batch {
     /// Where the block begins.
@@ -26,13 +26,13 @@ pub(super) struct Batch {
     pub(super) events: Vec<Event>,
     pub(super) faults: Vec<Fault>,
     pub(super) skipped: BTreeMap<Skipped, u64>,
-    /// What updates change, where the routes of all peers are counted.
+    /// The changes made by updates, if the routes of all peers are counted.
     pub(super) changes: Vec<(Peer, Change)>,
-    /// What the peers said that spoke in it.
+    /// Counts for the peers that occur in it.
     pub(super) counts: Vec<PeerCounts>,
-    /// A list of peers that the block begins with.
+    /// The list of peers, if the block begins with one.
     pub(super) listed: Option<Arc<PeerTable>>,
-    /// Records, routes and peers that were looked at.
+    /// Number of records, routes and peers examined.
     pub(super) steps: u64,
 }
 
@@ -41,7 +41,7 @@ const BATCH: usize = 4096;
 /// Most bytes of path attributes that the events of a batch keep, as they were encoded.
 const BATCH_ATTRIBUTE_BYTES: usize = 256 << 10;
 
-/// What to take out of blocks.
+/// What to decode of blocks.
 pub(super) struct Decoder<'a> {
     pub(super) wanted: &'a Wanted,
     /// This family only.
@@ -52,16 +52,17 @@ pub(super) struct Decoder<'a> {
     pub(super) attributes: bool,
 }
 
-/// What a thread keeps from block to block, so that a block costs what is in it, however many peers are listed.
+/// Scratch space that a thread keeps between blocks, so that the cost of a block depends on its content, not on the
+/// number of listed peers.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// By place in the list of peers: the batch in which the peer spoke last, and its place in the counts of that.
+    /// For each listed peer, the last batch in which it occurs, and its index in the counts of that batch.
     listed: Vec<(u32, usize)>,
     batch: u32,
 }
 
 impl Decoder<'_> {
-    /// Decodes a block and hands over what it says, until `emit` wants no more.
+    /// Decodes a block and passes its batches to `emit`, until that returns false.
     pub(super) fn decode(&self, block: Block, scratch: &mut Scratch, emit: &mut dyn FnMut(Batch) -> bool) {
         let Block { offset, bytes, peers, begins_with_peers, faults, gaps } = block;
         let mut gatherer = Gatherer::new(self, scratch, emit, offset);
@@ -88,7 +89,7 @@ impl Decoder<'_> {
         gatherer.flush();
     }
 
-    /// Whether routes of the peer are wanted, of IPv4 and of IPv6.
+    /// Returns whether routes of the peer are wanted, of IPv4 and of IPv6.
     fn wants(&self, peer: &Peer) -> [bool; 2] {
         [Family::Ipv4, Family::Ipv6]
             .map(|of| self.family.is_none_or(|only| only == of) && self.wanted.includes(peer, of))
@@ -102,14 +103,14 @@ struct Gatherer<'a> {
     batch: Batch,
     /// Whether the peers of `batch.counts` are wanted, of IPv4 and of IPv6.
     wanted: Vec<[bool; 2]>,
-    /// The places in `batch.counts` of peers that name themselves in their records.
+    /// Indices in `batch.counts` of the peers that are named in their records.
     named: HashMap<Peer, usize>,
-    /// The place of the one of them that spoke last.
+    /// Index of the one that occurred last.
     last: Option<usize>,
     attribute_bytes: usize,
     goes_on: bool,
     block_offset: u64,
-    /// Of the present record.
+    /// Offset of the current record.
     offset: u64,
 }
 
@@ -145,13 +146,13 @@ impl<'a> Gatherer<'a> {
         self.attribute_bytes = 0;
         self.scratch.batch = self.scratch.batch.wrapping_add(1);
         if self.scratch.batch == 0 {
-            // The numbers begin again: those of long ago must not look like new ones.
+            // The batch numbers start over: old ones must not look like new ones.
             self.scratch.listed.clear();
             self.scratch.batch = 1;
         }
     }
 
-    /// Hands the batch over and begins another.
+    /// Passes the batch on and begins another.
     fn flush(&mut self) {
         let batch = core::mem::take(&mut self.batch);
         self.goes_on = self.goes_on && (self.emit)(batch);
@@ -174,7 +175,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// Where in the counts the peer is that has this place in the list.
+    /// Returns the index in the counts of the peer with this index in the list.
     fn listed(&mut self, peer: &Peer, index: u16) -> usize {
         let index = usize::from(index);
         if index >= self.scratch.listed.len() {
@@ -190,7 +191,7 @@ impl<'a> Gatherer<'a> {
         place
     }
 
-    /// Where in the counts the peer is that names itself. Mostly it is the one that spoke before.
+    /// Returns the index in the counts of a peer that is named in its record. Usually it is the same peer as before.
     fn named(&mut self, peer: &Peer) -> usize {
         if let Some(last) = self.last.filter(|&last| self.batch.counts[last].peer == *peer) {
             return last;
@@ -250,7 +251,7 @@ impl Sink for Gatherer<'_> {
         if let Action::Announce(route) = &mut event.action {
             match &route.attributes {
                 Some(attributes) if self.decoder.attributes => {
-                    // All routes of a message share theirs.
+                    // All routes of a message share their attributes.
                     let last = self.batch.events.last().and_then(Event::attributes);
                     if last.is_none_or(|last| !Arc::ptr_eq(last, attributes)) {
                         self.attribute_bytes += attributes.encoded_bytes();
@@ -311,13 +312,13 @@ impl Gate {
     }
 }
 
-/// A block on its way to a thread that decodes it, and where to send what it says.
+/// A block on its way to a thread that decodes it, and the channel for its batches.
 type Task = (Block, SyncSender<thread::Result<Batch>>);
 
-/// Decodes all blocks with up to `threads` threads and hands what they say to `consume`, in order. `between` is called
+/// Decodes all blocks with up to `threads` threads and passes their batches to `consume`, in order. `between` is called
 /// on this thread for every block that was read.
 ///
-/// The outer error is that threads could not be started.
+/// The outer error means that threads could not be started.
 pub(super) fn run<R: Read, E: Send>(
     framer: &mut Framer<R>,
     threads: usize,

@@ -11,16 +11,16 @@ use super::live::Live;
 use crate::event::Peer;
 use crate::ledger::{Held, Ledger, Map};
 
-/// Chooses the peers whose routes become the table, where a feed has those of several.
+/// Selects the peers whose routes become the table, if a feed has several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// For each family, the routes of the peer that has most at the end of the feed; of several, of the one with the
-    /// lowest address. The feed is read twice.
+    /// For each family, the routes of the peer that has the most at the end of the feed; if several have as many, of
+    /// the one with the lowest address. The feed is read twice.
     ///
-    /// Of updates, the first reading keeps the paths of all peers, within the limits.
+    /// For updates, the first reading keeps the paths of all peers, within the limits.
     #[default]
     MostRoutes,
-    /// The routes of the peers with these names; where several have a prefix, the [best path](crate::select).
+    /// The routes of the peers with these names; if several have a prefix, the [best path](crate::select).
     Peers(Vec<PeerName>),
     /// The [best path](crate::select) over all peers.
     Best,
@@ -80,7 +80,7 @@ impl fmt::Display for PeerNameError {
 
 impl core::error::Error for PeerNameError {}
 
-/// Counts what a peer said in a feed.
+/// Counts of the routes that a peer announced and withdrew in a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCounts {
@@ -90,8 +90,8 @@ pub struct PeerCounts {
     pub announced: [u64; 2],
     /// Its withdrawals, IPv4 and IPv6.
     pub withdrawn: [u64; 2],
-    /// Its routes at the end of the feed, IPv4 and IPv6; none where [`Selection`] named the peers, as nothing is counted
-    /// then.
+    /// Its routes at the end of the feed, IPv4 and IPv6; `None` if [`Selection`] named the peers, because nothing is
+    /// counted then.
     pub routes: Option<[u64; 2]>,
     /// Those of its routes that a table dump lists.
     pub(super) listed: [u64; 2],
@@ -111,7 +111,7 @@ pub(super) fn slot(family: Family) -> usize {
     usize::from(family == Family::Ipv6)
 }
 
-/// The peers of a feed and what they said.
+/// The peers of a feed and their counts.
 #[derive(Debug)]
 pub(super) struct Tally {
     peers: Map<Peer, PeerCounts>,
@@ -140,19 +140,20 @@ impl Tally {
         self.peers.is_empty()
     }
 
-    /// Notes the routes that the peers have at the end.
+    /// Records how many routes the peers have at the end.
     pub(super) fn settle(&mut self, live: &Live) {
         self.peers.values_mut().for_each(|counts| counts.routes = Some(live.routes(counts)));
     }
 
-    /// Keeps the peers and their routes, and forgets what they said: it is counted again.
+    /// Prepares for the second reading: keeps the peers and their routes, and resets what is counted again.
     pub(super) fn restart(&mut self) {
         for counts in self.peers.values_mut() {
             *counts = PeerCounts { routes: counts.routes, ..PeerCounts::new(counts.peer) };
         }
     }
 
-    /// The peer of each family that has most routes at the end; of several, the one with the lowest address.
+    /// Returns the peer of each family that has the most routes at the end; if several have as many, the one with the
+    /// lowest address.
     pub(super) fn most(&self) -> Wanted {
         let most = |slot: usize| {
             let routes = |counts: &PeerCounts| counts.routes.map_or(0, |routes| routes[slot]);
@@ -163,7 +164,8 @@ impl Tally {
         Wanted::Chosen([most(0), most(1)])
     }
 
-    /// The counts in the order of the peers' addresses, with what was wanted marked; `held` takes the charge for them.
+    /// Returns the counts in the order of the peers' addresses, with the wanted ones marked; `held` takes the charge
+    /// for them.
     pub(super) fn finish(self, wanted: &Wanted, held: &mut Held) -> Result<Vec<PeerCounts>, OutOfMemory> {
         held.add(self.peers.len() * size_of::<PeerCounts>())?;
         let mut peers = Vec::with_capacity(self.peers.len());
@@ -176,12 +178,12 @@ impl Tally {
     }
 }
 
-/// A selection that is settled.
+/// A selection whose peers are known.
 #[derive(Debug, Clone)]
 pub(super) enum Wanted {
     /// No routes: the peers are only counted.
     None,
-    /// These, of IPv4 and of IPv6.
+    /// These peers, for IPv4 and for IPv6.
     Chosen([Option<Peer>; 2]),
     Named(Vec<PeerName>),
     All,
@@ -206,7 +208,7 @@ mod tests {
         Peer { address: address.parse().unwrap(), asn }
     }
 
-    /// The peers of IPv4 and IPv6 that have most.
+    /// Returns the peers with the most IPv4 and IPv6 routes.
     fn most(routes: &[(Peer, [u64; 2])]) -> [Option<Peer>; 2] {
         let mut tally = Tally::new(&Ledger::new(None));
         for &(peer, routes) in routes {

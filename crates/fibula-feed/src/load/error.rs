@@ -14,11 +14,11 @@ use crate::mrt::Fault;
 use crate::next_hops::NextHopsError;
 use crate::text;
 
-/// Why a file was not loaded. Prints with the file's name, and the line where there is one.
+/// Why a file was not loaded. Prints with the file's name, and the line if there is one.
 #[derive(Debug)]
 pub struct LoadError {
     name: Arc<str>,
-    /// Results are as large as their errors, and most calls succeed.
+    /// Boxed, because results are as large as their errors and most calls succeed.
     kind: Box<LoadErrorKind>,
 }
 
@@ -41,11 +41,11 @@ pub(super) enum LoadErrorKind {
         compression: Compression,
         form: OtherForm,
     },
-    /// Neither a route nor a record came for so long.
+    /// There was neither a route nor a record in this many bytes.
     Unsettled {
         bytes: u64,
     },
-    /// Most lines are no routes: so many of so many, and the first.
+    /// Most lines are not routes: how many of how many, and the first one.
     NoRoutes {
         bad: u64,
         lines: u64,
@@ -58,7 +58,7 @@ pub(super) enum LoadErrorKind {
         place: Place,
         error: OutOfMemory,
     },
-    /// The routes of all peers, which are counted to choose one, take too much.
+    /// The routes of all peers, which are counted to choose one, take too much memory.
     Counting {
         place: Place,
         error: OutOfMemory,
@@ -87,7 +87,7 @@ pub(super) enum LoadErrorKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Line(u64),
-    /// Of the decompressed file; somewhere near it.
+    /// A byte of the decompressed file, approximately.
     Byte(u64),
     End,
 }
@@ -118,13 +118,13 @@ impl LoadError {
         Self { name: Arc::clone(name), kind: Box::new(kind) }
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The line at which loading stopped, from 1; none when it was no line's fault.
+    /// Returns the line at which loading stopped, counted from 1; `None` if no line was at fault.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         match &*self.kind {
@@ -136,7 +136,7 @@ impl LoadError {
         }
     }
 
-    /// The bad line at which a strict load stopped, or the first of those that most lines are.
+    /// Returns the bad line at which a strict load stopped, or the first bad line if most lines are bad.
     #[must_use]
     pub fn bad_line(&self) -> Option<&BadLine> {
         match &*self.kind {
@@ -146,7 +146,7 @@ impl LoadError {
         }
     }
 
-    /// The cut in the compressed stream at which a strict load stopped.
+    /// Returns the cut in the compressed stream at which a strict load stopped.
     #[must_use]
     pub fn truncation(&self) -> Option<&Truncation> {
         match &*self.kind {
@@ -155,7 +155,7 @@ impl LoadError {
         }
     }
 
-    /// The memory that a table needed and could not have.
+    /// Returns the memory that the load needed and could not get.
     #[must_use]
     pub fn out_of_memory(&self) -> Option<OutOfMemory> {
         match &*self.kind {
@@ -164,7 +164,7 @@ impl LoadError {
         }
     }
 
-    /// What the system said when the file could not be opened or read.
+    /// Returns the system's error if the file could not be opened or read.
     #[must_use]
     pub fn io_error(&self) -> Option<&io::Error> {
         match &*self.kind {
@@ -173,7 +173,7 @@ impl LoadError {
         }
     }
 
-    /// The damage of an MRT file at which a strict load stopped.
+    /// Returns the damage of an MRT file at which a strict load stopped.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match &*self.kind {
@@ -182,10 +182,10 @@ impl LoadError {
         }
     }
 
-    /// What the event callback returned.
+    /// Returns the error that the event callback returned.
     ///
     /// # Errors
-    /// This error, where it is another.
+    /// This error, if it has another cause.
     pub fn stopped(self) -> Result<io::Error, Self> {
         match *self.kind {
             LoadErrorKind::Stopped(error) => Ok(error),
@@ -193,7 +193,7 @@ impl LoadError {
         }
     }
 
-    /// The names given for peers, where no peer of the file has one of them.
+    /// Returns the names given for peers, if no peer of the file has any of them.
     #[must_use]
     pub fn unknown_peers(&self) -> Option<&[PeerName]> {
         match &*self.kind {
@@ -202,7 +202,7 @@ impl LoadError {
         }
     }
 
-    /// Whether the content is at fault, rather than the system or a limit.
+    /// Returns whether the content is at fault, rather than the system or a limit.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         matches!(
@@ -288,7 +288,7 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// Tells what the file is and, where there is a usual way, how to read it.
+/// Writes what the file is and, if there is a usual way, how to read it.
 fn other_form(
     f: &mut fmt::Formatter<'_>,
     name: &str,

@@ -13,25 +13,25 @@ pub(super) struct Block {
     /// Where the first begins in the decompressed file.
     pub(super) offset: u64,
     pub(super) bytes: Bytes,
-    /// The list of peers that counts for all of them.
+    /// The list of peers that applies to all of them.
     pub(super) peers: Option<Arc<PeerTable>>,
     /// Whether that list is the first record of this block.
     pub(super) begins_with_peers: bool,
-    /// Of the places between this block and the one before.
+    /// Faults between this block and the one before.
     pub(super) faults: Vec<Fault>,
     /// Runs of bytes that belong to no record, in order: where in the block, and how many.
     pub(super) gaps: Vec<(usize, usize)>,
 }
 
 impl Block {
-    /// What it takes while it waits to be decoded.
+    /// Returns the bytes that it takes while it waits to be decoded.
     pub(super) fn held_bytes(&self) -> usize {
         let table = self.peers.as_ref().filter(|_| self.begins_with_peers);
         self.bytes.len() + table.map_or(0, |peers| size_of_val(peers.peers()))
     }
 }
 
-/// Finds records in what a reader gives.
+/// Finds the records in the bytes of a reader.
 pub(super) struct Framer<R> {
     input: R,
     buffer: Vec<u8>,
@@ -44,15 +44,15 @@ pub(super) struct Framer<R> {
     records: u64,
     /// Whether a record with a body was found.
     settled: bool,
-    /// Bytes passed over just before `start`.
+    /// Bytes skipped just before `start`.
     lost_bytes: u64,
     steps: u64,
 }
 
 impl<R: Read> Framer<R> {
-    /// Bytes of a block, or a record more.
+    /// Bytes of a block, which may exceed this by one record.
     pub(super) const BLOCK_BYTES: usize = 256 << 10;
-    /// Damaged places of a block.
+    /// Most damaged places of a block.
     const GAPS: usize = 1024;
     /// Longer runs of lost bytes are not copied into a block.
     const GAP_BYTES: usize = 4 << 10;
@@ -77,27 +77,27 @@ impl<R: Read> Framer<R> {
         &self.input
     }
 
-    /// Records found so far.
+    /// Returns the number of records found so far.
     pub(super) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Places looked at and bytes moved so far: what finding the records costs.
+    /// Returns the number of places examined and bytes moved so far: the cost of finding the records.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// What ended the input, if it was an error. All records that were complete have been handed out.
+    /// Takes the error that ended the input, if there was one. All complete records have been returned before.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }
 
-    /// Whether reading was given up because the beginning holds no record.
+    /// Returns whether reading was given up because the beginning holds no record.
     pub(super) fn is_unsettled(&self) -> bool {
         !self.settled && self.offset >= MAX_UNSETTLED_BYTES
     }
 
-    /// The next block; none after the last.
+    /// Returns the next block; `None` after the last.
     pub(super) fn next(&mut self) -> Option<Block> {
         let mut found = Found::default();
         while !self.is_unsettled() {
@@ -132,15 +132,15 @@ impl<R: Read> Framer<R> {
         Block { offset, bytes, peers: self.peers.clone(), begins_with_peers, faults, gaps }
     }
 
-    /// Length of the records at the beginning of the buffer, with short damage between them. Damage before them is
-    /// passed over.
+    /// Returns the length of the records at the beginning of the buffer, with short damage between them. Skips damage
+    /// before them.
     fn frame(&mut self, found: &mut Found) -> usize {
         let mut len = 0;
         while len < Self::BLOCK_BYTES {
             let bytes = &self.buffer[self.start + len..];
             match Frame::counted(bytes, self.ended, &mut self.steps) {
                 Frame::Record(header) => {
-                    // Another list of peers counts from here on: for the next block.
+                    // Another list of peers applies from here on, so this is where the next block begins.
                     if is_peer_table(&header) && len > 0 {
                         break;
                     }
@@ -180,7 +180,7 @@ impl<R: Read> Framer<R> {
         let record = &self.buffer[self.start..self.start + header.record_bytes()];
         self.steps += record.len() as u64;
         let record = Record { header, body: Bytes::copy_from_slice(&record[Header::BYTES..]) };
-        // The old list first: both need not be there at once.
+        // The old list is freed first, so that both do not exist at the same time.
         self.peers = None;
         match PeerTable::read(&record) {
             Some(Ok(peers)) => {
@@ -192,13 +192,13 @@ impl<R: Read> Framer<R> {
         }
     }
 
-    /// Bytes that belong to no record. Damage that does not fit into the buffer comes in several pieces.
+    /// Skips bytes that belong to no record. Damage that does not fit into the buffer comes in several pieces.
     fn pass_over(&mut self, count: usize) {
         self.lost_bytes += count as u64;
         self.skip(count);
     }
 
-    /// Tells of the damage that ends here, as one.
+    /// Reports the damage that ends here, as one fault.
     fn report_lost(&mut self, found: &mut Found) {
         let bytes = core::mem::take(&mut self.lost_bytes);
         if bytes > 0 {
@@ -211,8 +211,8 @@ impl<R: Read> Framer<R> {
         self.offset += count as u64;
     }
 
-    /// Reads at least as much as is there, so that bytes are looked at and moved a few times at most, however long a
-    /// record or a damaged place is.
+    /// Reads at least as many bytes as the buffer holds, so that each byte is examined and moved a few times at most,
+    /// however long a record or a damaged place is.
     fn fill(&mut self) {
         let rest = self.buffer.len() - self.start;
         self.steps += rest as u64;
@@ -242,7 +242,7 @@ impl<R: Read> Framer<R> {
     }
 }
 
-/// What was met while a block was put together.
+/// What was found while a block was assembled.
 #[derive(Default)]
 struct Found {
     faults: Vec<Fault>,

@@ -1,5 +1,5 @@
-//! Inputs made to cost much: the work for them is bounded by their length, what never settles ends, what is something
-//! else is refused by name.
+//! Inputs made to be expensive: the work for them is bounded by their length, input without routes is given up, other
+//! formats are refused by name.
 
 use std::io::{self, Read};
 

@@ -11,7 +11,7 @@ use crate::ledger::{Held, Ledger};
 /// Most bytes of a stream that are kept for a second reading where no limit is set.
 const KEPT_BYTES: usize = 2 << 30;
 
-/// Whether a stream is to be read again, which shows after its first bytes.
+/// Whether a stream is to be read twice, which is known after its first bytes.
 #[derive(Debug, Default)]
 pub(super) struct Readings(AtomicU8);
 
@@ -49,18 +49,19 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A stream of which all is kept, as far as the ledger has room, unless it is to be read once.
+    /// Returns a stream that is kept for a second reading, as far as the ledger has room, unless one reading is enough.
     pub(super) fn stream(input: impl Read + 'a, ledger: &Ledger) -> Self {
         let kept = Kept::new(ledger);
         Self::Stream(Stream { input: Box::new(input), kept, readings: Arc::default(), overflowed: false })
     }
 
-    /// What a file holds: one that is no regular file, such as a FIFO, cannot be read twice from its beginning.
+    /// Returns the input of a file. One that is not a regular file, such as a FIFO, cannot be read again from its
+    /// beginning.
     pub(super) fn file(file: File, ledger: &Ledger) -> io::Result<Self> {
         Ok(if file.metadata()?.is_file() { Self::File(file) } else { Self::stream(file, ledger) })
     }
 
-    /// To be told whether a stream needs a second reading.
+    /// Returns the place to store whether a stream needs a second reading.
     pub(super) fn readings(&self) -> Option<Arc<Readings>> {
         match self {
             Self::Stream(stream) => Some(Arc::clone(&stream.readings)),
@@ -68,7 +69,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes of a file; none where that cannot be known.
+    /// Returns the length of a file in bytes; `None` if that cannot be known.
     pub(super) fn bytes_total(&self) -> Option<u64> {
         match self {
             Self::File(file) => file.metadata().ok().map(|metadata| metadata.len()),
@@ -76,7 +77,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Most bytes that can be kept, where that was too few.
+    /// Returns the most bytes that can be kept, if that was too few.
     pub(super) fn overflow(&self) -> Option<usize> {
         match self {
             Self::Stream(Stream { overflowed: true, kept, .. }) => Some(kept.limit_bytes()),
@@ -84,7 +85,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The same from its beginning. A stream has been read to its end.
+    /// Returns the input from its beginning again. A stream must have been read to its end.
     pub(super) fn again(self) -> io::Result<Self> {
         Ok(match self {
             Self::File(mut file) => {
@@ -125,7 +126,7 @@ impl Stream<'_> {
     }
 }
 
-/// Bytes in the order in which they came, in pieces that are given back as they are read again.
+/// Bytes in the order in which they came, in pieces that are freed as they are read again.
 pub(super) struct Kept {
     pieces: VecDeque<Vec<u8>>,
     len: usize,
@@ -146,7 +147,7 @@ impl Kept {
         self.held.ledger().limit_bytes().unwrap_or(KEPT_BYTES)
     }
 
-    /// Whether there was room for the bytes.
+    /// Appends the bytes; returns whether there was room for them.
     fn append(&mut self, mut bytes: &[u8]) -> bool {
         if self.len + bytes.len() > self.limit_bytes() {
             return false;

@@ -13,7 +13,7 @@ pub(super) enum Line<'a> {
     TooLong(&'a [u8]),
 }
 
-/// Splits what a reader gives into lines.
+/// Splits the bytes of a reader into lines.
 pub(super) struct Lines<R> {
     input: R,
     buffer: Box<[u8]>,
@@ -22,7 +22,7 @@ pub(super) struct Lines<R> {
     bytes_read: u64,
     /// Bytes after which no more are read.
     most_bytes: u64,
-    /// Inside a line that was too long.
+    /// Whether the current line is too long.
     skipping: bool,
     ended: bool,
 }
@@ -48,24 +48,24 @@ impl<R: Read> Lines<R> {
         &self.input
     }
 
-    /// Bytes of text read so far.
+    /// Returns the number of bytes of text read so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Ends the text once so many bytes were read of it.
+    /// Ends the text once this many bytes of it were read.
     pub(super) fn give_up_at(&mut self, most_bytes: u64) {
         self.most_bytes = most_bytes;
     }
 
-    /// Whether the text was ended before its end.
+    /// Returns whether the text was cut off by [`give_up_at`](Self::give_up_at).
     pub(super) fn gave_up(&self) -> bool {
         self.bytes_read >= self.most_bytes
     }
 
-    /// The next line; none after the last. The last needs no line feed.
+    /// Returns the next line; `None` after the last, which needs no line feed.
     ///
-    /// After an error all lines that were complete have been returned, and the one that was not is dropped.
+    /// All complete lines are returned before an error; an incomplete one is dropped.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         // Bytes from `start` on known to hold no line feed.
         let mut searched = 0;

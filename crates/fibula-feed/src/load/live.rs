@@ -15,7 +15,8 @@ pub(super) enum Change {
     SessionEnd,
 }
 
-/// The paths that peers have announced in updates and not withdrawn. Those of table dumps are numbers in the tally.
+/// The paths that peers have announced in updates and not withdrawn. Those of table dumps are only counted, in the
+/// tally.
 #[derive(Debug)]
 pub(super) struct Live {
     ledger: Ledger,
@@ -44,7 +45,7 @@ impl Paths {
         }
     }
 
-    /// Whether it was there.
+    /// Removes the path; returns whether it was present.
     fn remove(&mut self, Path { prefix, id }: Path) -> bool {
         match prefix {
             IpPrefix::V4(prefix) => self.v4.remove(&(prefix.addr(), prefix.len(), id)).is_some(),
@@ -53,7 +54,7 @@ impl Paths {
     }
 }
 
-/// An address whose alignment does not double the size of a path.
+/// Returns an address whose alignment does not double the size of a path.
 fn halves(addr: u128) -> [u64; 2] {
     [(addr >> 64) as u64, addr as u64]
 }
@@ -63,8 +64,8 @@ impl Live {
         Self { ledger: ledger.clone(), peers: Map::new(ledger) }
     }
 
-    /// Follows an update of the peer. Where updates follow a table dump in one feed, its routes are numbers only: a
-    /// withdrawal of a path that no update announced takes one away.
+    /// Follows an update of the peer. If updates follow a table dump in one feed, the routes of the dump are only
+    /// counted: withdrawing a path that no update announced decreases that count.
     pub(super) fn follow(
         &mut self,
         peer: Peer,
@@ -91,7 +92,7 @@ impl Live {
         }
     }
 
-    /// The routes that the peer has now.
+    /// Returns the number of routes that the peer has now.
     pub(super) fn routes(&self, counts: &PeerCounts) -> [u64; 2] {
         let paths = self.peers.get(&counts.peer);
         let announced = paths.map_or([0; 2], |paths| [paths.v4.len(), paths.v6.len()]);

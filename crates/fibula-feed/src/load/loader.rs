@@ -18,9 +18,9 @@ use super::{LoadOptions, Progress, Table};
 use crate::event::Event;
 use crate::ledger::{Held, Ledger};
 
-/// Loads routes: whole files and streams to a [`Table`], to counts, or to the events that they hold.
+/// Loads routes from whole files and streams: into a [`Table`], as counts, or as single events.
 ///
-/// What is loaded may be compressed (see [`compression`](crate::compression)), and is MRT or text in any of the forms of
+/// The input may be compressed (see [`compression`](crate::compression)), and is MRT or text in any of the forms of
 /// [`text::FORMS`](crate::text::FORMS). Both are recognised by the first bytes.
 pub struct Loader<'a> {
     options: LoadOptions,
@@ -46,23 +46,25 @@ impl<'a> Loader<'a> {
         Self { progress: Some(Box::new(progress)), ..self }
     }
 
-    /// Loads the source into one table. Which route stays where several have a prefix, see [`select`](crate::select).
+    /// Loads the source into one table. If several routes have the same prefix, [`select`](crate::select) says which
+    /// one stays.
     ///
-    /// With [`Selection::MostRoutes`] a feed of several peers is read twice: what a reader gives is kept for that,
-    /// compressed as it is, up to the memory limit, or 2 GiB where there is none.
+    /// With [`Selection::MostRoutes`] a feed of several peers is read twice. The input of a reader is kept for that,
+    /// still compressed, up to the memory limit, or 2 GiB if there is none.
     ///
     /// # Errors
-    /// When a file cannot be read, its compressed stream is damaged from the beginning on, most of its lines are no
-    /// routes, a table would exceed its limits, or a named peer is not there. With [`LoadOptions::strict`] also at the
-    /// first bad line or record, at the first thing left out that may hold routes, and when the file ends early or its
-    /// compressed stream is damaged.
+    /// When a file cannot be read, its compressed stream is damaged from the beginning on, most of its lines are not
+    /// routes, a table would exceed its limits, or none of the named peers exists. With [`LoadOptions::strict`] also at
+    /// the first bad line or record, at the first thing left out that may hold routes, and when the file ends early or
+    /// its compressed stream is damaged.
     pub fn load<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<Table, LoadError> {
         let mut session = Session::new(&self.options, None);
         session.feeds(source.into(), &mut tell(&mut self.progress))?;
         session.finish()
     }
 
-    /// Counts what the peers of each feed said, without making a table. Returns a report a feed.
+    /// Counts the routes and changes of the peers of each feed, without making a table. Returns one report for each
+    /// feed.
     ///
     /// # Errors
     /// As those of [`load`](Self::load).
@@ -83,9 +85,9 @@ impl<'a> Loader<'a> {
         feeds.into_iter().map(survey).collect()
     }
 
-    /// Calls `each` for what the feeds say, in their order, instead of making a table: for the peers that
-    /// [`LoadOptions::selection`] names, where [`Selection::Best`] means all. Lines of plain tables come as announcements
-    /// without a peer. Returns a report a feed.
+    /// Calls `each` for the events of the feeds, in order, instead of making a table: for the peers that
+    /// [`LoadOptions::selection`] names; [`Selection::Best`] means all of them. Lines of plain tables come as
+    /// announcements without a peer. Returns one report for each feed.
     ///
     /// # Errors
     /// As those of [`load`](Self::load), and what `each` returns: [`LoadError::stopped`].
@@ -101,7 +103,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The progress function, or one that does nothing.
+/// Returns the progress function, or one that does nothing.
 fn tell<'p>(progress: &'p mut Option<Box<dyn FnMut(Progress) + '_>>) -> impl FnMut(Progress) + 'p {
     move |at| {
         if let Some(progress) = progress {
@@ -110,7 +112,7 @@ fn tell<'p>(progress: &'p mut Option<Box<dyn FnMut(Progress) + '_>>) -> impl FnM
     }
 }
 
-/// The feeds of the source, at least one.
+/// Returns the feeds of the source, at least one.
 fn feeds(source: Source<'_>) -> Result<Vec<Feed<'_>>, LoadError> {
     let feeds = source.into_feeds();
     if feeds.is_empty() {
@@ -135,7 +137,7 @@ fn open(path: &Path, ledger: &Ledger) -> Result<(Arc<str>, Input<'static>), Load
 /// One load of all feeds of a source.
 pub(super) struct Session<'a> {
     options: &'a LoadOptions,
-    /// All that is held while loading.
+    /// Accounts for all memory that is held while loading.
     pub(super) ledger: Ledger,
     routes: Routes,
     reports: Vec<Report>,
@@ -229,7 +231,7 @@ impl<'a> Session<'a> {
         outcome.finish(&mut self.reports_held)
     }
 
-    /// A reading; one that only counts where it is not settled whose routes are wanted.
+    /// Reads a feed once; only counts routes if it is not known yet whose routes are wanted.
     pub(super) fn pass(
         &mut self,
         name: &Arc<str>,
@@ -253,7 +255,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether a peer that was named is there.
+    /// Returns an error if peers were named and none of them exists.
     fn check_names(&self) -> Result<(), LoadError> {
         if let Selection::Peers(names) = &self.options.selection {
             let peers = || self.reports.iter().flat_map(|report| &report.peers);

@@ -1,4 +1,4 @@
-//! Whole files to a table.
+//! Loads whole files into a table.
 
 mod blocks;
 mod choice;
@@ -44,15 +44,15 @@ pub use report::{BadLine, Content, Report, Truncation};
 pub(crate) use short::*;
 pub use source::Source;
 
-/// Most bytes of a file, decompressed, without a route or a record. What is longer is refused: a device, endless
-/// comments.
+/// Most decompressed bytes of a file that may come before its first route or record. Longer input is refused: a device,
+/// endless comments.
 pub const MAX_UNSETTLED_BYTES: u64 = 16 << 20;
 
-/// What a load takes at most beside [`LoadOptions::limits`], for each thread that it may use, and for one where it starts
-/// none: buffers, and what is decoded of a few records.
+/// Most bytes that a load takes in addition to [`LoadOptions::limits`], for each thread that it may use (one if it
+/// starts none): buffers, and a few decoded records.
 pub const THREAD_BYTES: usize = 16 << 20;
 
-/// How to load.
+/// Options of a load.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
@@ -62,13 +62,13 @@ pub struct LoadOptions {
     /// What to do with bits set after a prefix length in text. Refusing them makes the line a bad one. In MRT they are
     /// cleared and counted, as RFC 4271 calls them irrelevant.
     pub host_bits: HostBits,
-    /// What the load may take: the tables of both families, the labels of the next hops, the counts of the peers, what is
-    /// kept of routes and of a stream meanwhile, and what a compressed stream needs to be decompressed. [`THREAD_BYTES`]
-    /// come on top for each thread.
+    /// Memory limits of the load: for the tables of both families, the labels of the next hops, the counts of the
+    /// peers, the routes and the stream that are kept meanwhile, and the window of a compressed stream.
+    /// [`THREAD_BYTES`] for each thread come on top.
     pub limits: Limits,
     /// Keep this family only.
     pub family: Option<Family>,
-    /// Whose routes to take where there are several peers.
+    /// Whose routes to take if there are several peers.
     pub selection: Selection,
     /// How many threads may work on MRT files; 0 and 1 start none. The table is the same.
     pub threads: usize,
@@ -80,7 +80,7 @@ pub struct LoadOptions {
 pub struct Progress {
     /// Bytes read of the file, compressed.
     pub bytes_read: u64,
-    /// Bytes of the file, compressed; none where that cannot be known (a pipe).
+    /// Bytes of the file, compressed; `None` if that cannot be known (a pipe).
     pub bytes_total: Option<u64>,
     /// Lines or records read.
     pub lines: u64,
@@ -88,20 +88,20 @@ pub struct Progress {
     pub counting: bool,
 }
 
-/// What the feeds held.
+/// A loaded table: the routes of the feeds, the labels of their next hops, and the reports.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Table {
     /// The routes.
     pub ribs: DualRib,
-    /// What the next hops of both stand for.
+    /// The labels of the next hops of both families.
     pub next_hops: NextHops,
-    /// What was met on the way, a report a feed.
+    /// The reports, one for each feed.
     pub reports: Vec<Report>,
 }
 
 impl Table {
-    /// The report of the first feed, which mostly is the only one.
+    /// Returns the report of the first feed, which is usually the only one.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.reports[0]

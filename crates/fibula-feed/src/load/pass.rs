@@ -23,7 +23,8 @@ use crate::text::{self, Entry, LineError, LineErrorKind};
 /// Text between two calls of the progress function.
 const PROGRESS_BYTES: u64 = 256 << 10;
 
-/// Lines, blank ones and comments apart, by which a text is judged: where more than half are no routes it is refused.
+/// Number of lines, apart from blank ones and comments, by which a text is judged: it is refused if more than half of
+/// them are not routes.
 const JUDGED_LINES: u64 = 1000;
 
 type Source<'a> = Peeked<&'a mut dyn Read>;
@@ -36,20 +37,20 @@ pub(super) struct Pass<'a, 'b> {
     pub(super) each: Option<Each<'b>>,
     pub(super) report: Report,
     pub(super) wanted: Wanted,
-    /// Whether nothing is taken, as the peers are only counted.
+    /// Whether the peers are only counted and no routes are taken.
     pub(super) counting: bool,
     pub(super) tally: Tally,
     /// The routes of all peers, while they are counted.
     pub(super) live: Live,
-    /// Whether the lines of a text have peers; none before the first that says something.
+    /// Whether the lines of a text have peers; `None` before the first line with content.
     pub(super) peers: Option<bool>,
     pub(super) readings: Option<Arc<Readings>>,
     pub(super) bytes_total: Option<u64>,
-    /// What finding and counting took so far: places, bytes and peers that were looked at.
+    /// The cost of finding and counting so far: places, bytes and peers examined.
     pub(super) steps: u64,
 }
 
-/// What a reading gave.
+/// The result of a reading.
 pub(super) struct Outcome {
     pub(super) report: Report,
     pub(super) tally: Tally,
@@ -62,7 +63,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The report, with what the peers said; `held` takes the charge for that.
+    /// Returns the report, with the counts of the peers; `held` takes the charge for those.
     pub(super) fn finish(self, held: &mut Held) -> Result<Report, LoadError> {
         let Self { mut report, tally, wanted, .. } = self;
         let peers = tally.finish(&wanted, held);
@@ -95,7 +96,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// What the reading gave.
+    /// Returns the result of the reading.
     pub(super) fn outcome(self) -> Outcome {
         let Self { report, mut tally, live, wanted, counting, steps, .. } = self;
         if counting {
@@ -130,7 +131,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Some of what a block of an MRT file says.
+    /// Takes some of the events of a block of an MRT file.
     fn take(&mut self, batch: Batch) -> Result<(), LoadError> {
         let Batch { offset, events, faults, skipped, changes, counts, listed, steps } = batch;
         let listed = listed.iter().flat_map(|table| table.peers());
@@ -189,12 +190,12 @@ impl Pass<'_, '_> {
         if self.judged_lines() < JUDGED_LINES { self.judge() } else { Ok(()) }
     }
 
-    /// Lines so far, blank ones and comments apart.
+    /// Returns the number of lines so far, apart from blank ones and comments.
     fn judged_lines(&self) -> u64 {
         self.report.lines - self.report.comments
     }
 
-    /// Refuses a text most of whose lines are no routes.
+    /// Refuses a text most of whose lines are not routes.
     fn judge(&self) -> Result<(), LoadError> {
         let (bad, lines) = (self.report.bad_lines, self.judged_lines());
         if bad <= lines / 2 {
@@ -240,7 +241,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Whether the line is of the kind that the first line was of.
+    /// Refuses a line of another kind than the first line.
     fn is_of_kind(&mut self, peers: bool) -> Result<(), LineError> {
         if self.peers.is_none() {
             self.settle(peers && self.counting);
@@ -330,7 +331,7 @@ impl Pass<'_, '_> {
         followed.map_err(|error| self.error(LoadErrorKind::Counting { place, error }))
     }
 
-    /// Takes what was said into the routes, or tells it.
+    /// Takes the event into the routes, or passes it to the callback.
     fn said(&mut self, event: Event, place: Place) -> Result<(), LoadError> {
         let taken = match &mut self.each {
             Some(each) => each(event).map_err(Refusal::Stopped),
@@ -352,7 +353,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// Decides what an error of the input means: an end that is reported, or the end of the matter.
+    /// Decides what an error of the input means: an early end that is reported, or the failure of the load.
     fn fault(&mut self, input: &Decompressor<&mut dyn Read>, error: io::Error) -> Result<(), LoadError> {
         let compression = input.compression();
         let bytes = input.bytes_read();
@@ -363,7 +364,7 @@ impl Pass<'_, '_> {
             Fault::Damaged => Some(error),
         };
         let report = &mut self.report;
-        // What is damaged from the beginning on has nothing that could be used.
+        // A stream that is damaged from the beginning has nothing that could be used.
         let fatal = self.options.strict || (damage.is_some() && report.lines == 0);
         let bytes = if damage.is_some() { input.position() } else { bytes };
         let Report { content, lines, .. } = *report;

@@ -1,4 +1,4 @@
-//! A look at the beginning of what a file holds, before it is read.
+//! Looks at the beginning of a file's content before it is read.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ pub(super) struct Peeked<R> {
     head: Vec<u8>,
     /// Bytes of the head that were read.
     read: usize,
-    /// What ended the look ahead, if it was an error: it comes after the head.
+    /// The error that ended the look-ahead, if there was one; it is returned after the head.
     pending: Option<io::Error>,
     inner: Decompressor<R>,
 }
@@ -37,7 +37,7 @@ impl<R: Read> Peeked<R> {
         Self { head, read: 0, pending, inner }
     }
 
-    /// The first bytes; fewer than 64 KiB only where there are no more.
+    /// Returns the first bytes; fewer than 64 KiB only if there are no more.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }

@@ -271,7 +271,8 @@ fn several_feeds_meet_by_the_rule() {
         assert_eq!(table.reports.len(), paths.len());
         print(&table)
     };
-    // The shorter path, whichever comes first; a known one before an unknown one; a peer before nobody; then the first.
+    // The shorter path, whichever comes first; a known one before an unknown one; a peer before no peer; then the
+    // first.
     let tail = "11.0.0.0/8 7\n12.0.0.0/8 8\n";
     for paths in [[&long, &short, &plain, &other], [&plain, &short, &other, &long]] {
         assert_eq!(load(&paths), format!("10.0.0.0/8 192.0.2.12\n{tail}"));

@@ -11,7 +11,8 @@ use super::*;
 use crate::compression::{Compression, Decompressor};
 use crate::mrt;
 
-/// What other readers counted, by `tests/readers.py`. Read when it is asked for: the published crate goes without.
+/// What other readers counted, by `tests/readers.py`. Read only when a test needs it, because the published crate does
+/// not contain it.
 static COUNTS: LazyLock<String> = LazyLock::new(|| {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/feeds.tsv");
     std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -161,7 +162,7 @@ impl Damage {
             Self::FlipInside(at) => {
                 let from = at.saturating_sub(Self::AROUND_BYTES);
                 let around = altered(from, bytes.len().min(at + Self::AROUND_BYTES), at);
-                // The peers stand at the beginning.
+                // The peers are at the beginning.
                 [&bytes[..from.min(Self::AROUND_BYTES)], &around].concat()
             }
         }

@@ -1,4 +1,4 @@
-//! What was met while loading.
+//! Reports of what a load found.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub enum Content {
 
 /// What a file held, and what was wrong with it.
 ///
-/// Of a plain table, `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
+/// For a plain table, `lines` = `routes_v4` + `routes_v6` + `repeated` + `comments` + `left_out` + `bad_lines`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -37,13 +37,13 @@ pub struct Report {
     pub prefixes: [u64; 2],
     /// Of those, the ones that have another next hop in the feeds before this one, by the rule that decided.
     pub differing: BTreeMap<Rule, u64>,
-    /// IPv4 prefixes of the table: of all feeds together, where there are several.
+    /// IPv4 prefixes of the table: of all feeds together, if there are several.
     pub routes_v4: u64,
     /// IPv6 prefixes of the table.
     pub routes_v6: u64,
     /// Lines that are blank or a comment.
     pub comments: u64,
-    /// Routes whose prefix (and peer, and path) was there before; the last counts.
+    /// Routes whose prefix (and peer, and path) was present before; the last one counts.
     pub repeated: u64,
     /// Those among the `repeated` whose next hop differs from the one before.
     pub repeated_changed: u64,
@@ -59,7 +59,7 @@ pub struct Report {
     pub peers: Vec<PeerCounts>,
     /// Routes that gave way to a better one of another peer, path or feed.
     pub outrivalled: u64,
-    /// Withdrawals of what was not there.
+    /// Withdrawals of routes that were not present.
     pub withdrawn_absent: u64,
     /// Sessions that ended; all that their peers had announced was withdrawn.
     pub sessions_ended: u64,
@@ -70,7 +70,7 @@ pub struct Report {
     pub skipped: BTreeMap<Skipped, u64>,
     /// Prefixes of MRT with bits set after their length: read, the bits cleared.
     pub trailing_bits: u64,
-    /// Other oddities that cost nothing: malformed attributes, bytes too many.
+    /// Other oddities that lose nothing: malformed attributes, surplus bytes.
     pub warnings: u64,
     /// Bytes, decompressed, that belong to no record that could be found.
     pub lost_bytes: u64,
@@ -80,7 +80,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bad lines that are kept.
+    /// Most bad lines that are kept.
     pub const MOST_BAD: usize = 5;
 
     pub(super) fn new(name: Arc<str>) -> Self {
@@ -124,7 +124,7 @@ impl Report {
         *self.skipped.entry(kind).or_default() += count;
     }
 
-    /// Counts a fault of MRT, and keeps it where few of its sort came before.
+    /// Counts a fault of MRT, and keeps it if few of its sort came before.
     pub(super) fn fault(&mut self, fault: Fault) {
         // Counted by its kind.
         if fault.skipped().is_some() {
@@ -165,25 +165,25 @@ impl BadLine {
         Self { name: Arc::clone(name), line, error, excerpt: excerpt(text).into() }
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The number of the line, from 1.
+    /// Returns the number of the line, counted from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// What is wrong, and in which column.
+    /// Returns what is wrong, and in which column.
     #[must_use]
     pub fn error(&self) -> LineError {
         self.error
     }
 
-    /// The beginning of the line, at most 80 bytes: printable ASCII as it is, anything else escaped, `...` at
+    /// Returns the beginning of the line, at most 80 bytes: printable ASCII as it is, anything else escaped, `...` at
     /// the end where more follows. Safe to show on a terminal.
     #[must_use]
     pub fn excerpt(&self) -> &str {
@@ -220,7 +220,7 @@ fn excerpt(text: &[u8]) -> String {
     excerpt
 }
 
-/// Where a compressed stream ends before its end, or can be read no further.
+/// The place where a compressed stream is cut off or cannot be read further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncation {
     pub(super) name: Arc<str>,
@@ -238,19 +238,19 @@ impl Truncation {
         self.compression
     }
 
-    /// Length of the file, in compressed bytes; of a damaged one, up to where the damage was noticed.
+    /// Returns the length of the file in compressed bytes; for a damaged file, the place where the damage was noticed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Complete lines or records before the cut.
+    /// Returns the number of complete lines or records before the cut.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// What the decoder met, where it is damage that stopped it and not the end of the file. Damage shows late, at
+    /// Returns the decoder's error, if it was stopped by damage and not by the end of the file. Damage shows late, at
     /// the latest by a checksum: some of what was loaded may be altered.
     #[must_use]
     pub fn damage(&self) -> Option<&str> {

@@ -1,8 +1,9 @@
-//! Makes one table of what feeds say.
+//! Merges the routes of feeds into one table.
 //!
-//! Routes of table dumps meet in one table of candidates, where the [better](crate::select) of two for a prefix stays. Announcements and
-//! withdrawals are kept by peer and path, as a withdrawal brings back the second best, and join the candidates when the
-//! feed has ended. Plain tables, which name no peers, are taken as they are, the last of repeated lines counting.
+//! Routes of table dumps go into one table of candidates, which keeps the [better](crate::select) of two for a prefix.
+//! Announcements and withdrawals are kept by peer and path, because a withdrawal brings back the second best route;
+//! they join the candidates when the feed has ended. Plain tables, which name no peers, are taken as they are; the last
+//! of repeated lines counts.
 
 use std::io;
 
@@ -21,9 +22,9 @@ use crate::select::{Candidate, Candidates};
 pub(super) enum Refusal {
     Memory(OutOfMemory),
     NextHops(NextHopsError),
-    /// Updates to a table dump of several paths a prefix, of which only the best is known.
+    /// Updates follow a table dump with several paths for a prefix, of which only the best was kept.
     Mixed,
-    /// The callback that was told of events stopped.
+    /// The event callback returned an error.
     Stopped(io::Error),
 }
 
@@ -69,14 +70,14 @@ impl Ribs {
         self.ribs.v6.map_next_hops(|route| label(route.next_hop));
     }
 
-    /// As tables with the user's limits.
+    /// Returns the tables with the user's limits.
     fn finish(mut self) -> DualRib {
         self.ribs.v4.set_limits(self.limits);
         self.ribs.v6.set_limits(self.limits);
         self.ribs
     }
 
-    /// Prefixes of IPv4 and of IPv6.
+    /// Returns the number of IPv4 and of IPv6 prefixes.
     fn lens(&self) -> [u64; 2] {
         [self.ribs.v4.len() as u64, self.ribs.v6.len() as u64]
     }
@@ -90,7 +91,7 @@ impl Ribs {
     }
 }
 
-/// Inserts the route; the table may grow into what the ledger has left.
+/// Inserts the route; the table may take what the ledger has left.
 fn insert<K: Key>(
     rib: &mut Rib<K>,
     route: Route<K>,
@@ -126,11 +127,11 @@ pub(super) struct Routes {
     merged: Ribs,
     /// By prefix, the best candidate among the table dumps of the present feed.
     dumped: Ribs,
-    /// Whether two of those met for a prefix.
+    /// Whether two of those had the same prefix.
     contested: bool,
-    /// Plain tables: labels.
+    /// The routes of plain tables, with labels as next hops.
     plain: Ribs,
-    /// Announced and not withdrawn, by source.
+    /// Paths announced and not withdrawn, by source.
     announced: Map<u32, Announced>,
     feed: u32,
 }
@@ -155,7 +156,7 @@ impl Routes {
         }
     }
 
-    /// A line of a plain table; the last of a prefix counts.
+    /// Takes a line of a plain table; the last one for a prefix counts.
     pub(super) fn plain(
         &mut self,
         prefix: IpPrefix,
@@ -170,7 +171,7 @@ impl Routes {
         Ok(())
     }
 
-    /// What a peer said.
+    /// Takes an event of a peer.
     pub(super) fn event(&mut self, event: Event, report: &mut Report) -> Result<(), Refusal> {
         let source = self.candidates.source(event.peer)?;
         match event.action {
@@ -208,7 +209,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Notes what the source has announced; what it had announced of the path before.
+    /// Records what the source has announced; returns what it had announced for the path before.
     fn hold(&mut self, source: u32, path: Path, candidate: u32) -> Result<Option<u32>, OutOfMemory> {
         let ledger = &self.ledger;
         let announced = self.announced.get_or_insert_with(source, || Announced::new(ledger))?;
@@ -225,7 +226,7 @@ impl Routes {
         Ok(self.candidates.insert(Candidate { label, path_len, source, feed, path_id: path.id })?)
     }
 
-    /// The number of the label, which may take what the ledger has left.
+    /// Returns the number of the label, which may take what the ledger has left.
     fn label(&mut self, label: Label) -> Result<NextHop, Refusal> {
         let used_bytes = self.next_hops.used_bytes();
         self.next_hops.set_limit(self.ledger.free_bytes().map(|free| used_bytes + free));
@@ -239,8 +240,8 @@ impl Routes {
         self.candidates.get(candidate).label
     }
 
-    /// Puts the candidate in for the prefix, unless a better one is there. One of the same peer and path takes the
-    /// place of the other.
+    /// Enters the candidate for the prefix, unless a better one is present. A candidate of the same peer and path
+    /// replaces the old one.
     fn compete(&mut self, prefix: IpPrefix, candidate: u32, report: &mut Report) -> Result<(), Refusal> {
         let Some(before) = self.dumped.insert(prefix, id(candidate))? else { return Ok(()) };
         let [old, new] = [index(before), candidate].map(|number| *self.candidates.get(number));
@@ -257,7 +258,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Before the first update: what a table dump before it has is as good as announced.
+    /// Called before the first update: treats the routes of a preceding table dump as announced.
     fn seed(&mut self) -> Result<(), Refusal> {
         if self.dumped.is_empty() {
             return Ok(());
@@ -273,7 +274,7 @@ impl Routes {
         Ok(())
     }
 
-    /// The feed has ended: what is still announced joins the candidates.
+    /// Ends the feed: the routes still announced join the candidates.
     pub(super) fn end_feed(&mut self, more: bool, report: &mut Report) -> Result<(), Refusal> {
         let announced = core::mem::replace(&mut self.announced, Map::new(&self.ledger));
         let (sources, _held) = announced.into_entries();
@@ -304,13 +305,13 @@ impl Routes {
         Ok(())
     }
 
-    /// What was in one of the tables, which is empty then.
+    /// Takes the content of one of the tables, and leaves it empty.
     fn take(&mut self, of: impl Fn(&mut Self) -> &mut Ribs) -> Ribs {
         let empty = Ribs::new(self.limits, &self.ledger);
         core::mem::replace(of(self), empty)
     }
 
-    /// The candidates of the present feed meet those of the feeds before it.
+    /// Merges the candidates of the current feed with those of the feeds before it.
     fn join(&mut self, report: &mut Report) -> Result<(), Refusal> {
         let dumped = self.take(|routes| &mut routes.dumped);
         if self.merged.is_empty() {
@@ -331,7 +332,7 @@ impl Routes {
         Ok(())
     }
 
-    /// The tables, with labels in place of candidates.
+    /// Returns the tables, with labels in place of candidates.
     pub(super) fn finish(self) -> (DualRib, NextHops) {
         let Self { plain, mut merged, candidates, limits, mut next_hops, .. } = self;
         next_hops.set_limit(limits.memory_bytes);
@@ -345,7 +346,7 @@ impl Routes {
     }
 }
 
-/// Tables hold candidates in place of next hops, whose ids count from 1.
+/// Returns the next hop that represents a candidate in the tables; ids count from 1.
 fn id(candidate: u32) -> NextHop {
     NextHop::new(candidate + 1).expect("not the last of 32 bits")
 }

@@ -1,4 +1,4 @@
-//! What is loaded: files, or a reader.
+//! What to load: files, or a reader.
 
 use std::fmt;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// What to load: a file, several files, or a named reader.
 ///
-/// Paths become sources by themselves: `&str`, `&Path`, `PathBuf`, and slices, arrays and vectors of them.
+/// Paths convert into sources: `&str`, `&Path`, `PathBuf`, and slices, arrays and vectors of them.
 pub struct Source<'a>(Vec<Feed<'a>>);
 
 /// One input of a source.
@@ -17,13 +17,13 @@ pub(super) enum Feed<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns what `input` gives as a source; `name` is used in reports and errors.
+    /// Returns a source that reads from `input`; `name` is used in reports and errors.
     pub fn reader(name: &str, input: impl Read + 'a) -> Self {
         Self(vec![Feed::Reader { name: name.into(), input: Box::new(input) }])
     }
 
-    /// Returns the files as one source. Which routes make the table where several files have a prefix, see
-    /// [`select`](crate::select).
+    /// Returns the files as one source. If several files have the same prefix, [`select`](crate::select) says which
+    /// route is used.
     pub fn files(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self(paths.into_iter().map(|path| Feed::File(path.into())).collect())
     }

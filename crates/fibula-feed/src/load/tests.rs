@@ -41,7 +41,7 @@ fn check_sums(table: &Table) {
     assert_eq!(report.routes_v6, table.ribs.v6.len() as u64);
 }
 
-/// The table as the text it stands for.
+/// The table as the text that it represents.
 fn print(table: &Table) -> String {
     fn rows<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> String {
         rib.iter()

@@ -57,7 +57,7 @@ fn state_change(time: Time, mut at: Cursor<'_>, four: bool, sink: &mut dyn Sink)
     state(time, peer, at, sink)
 }
 
-/// The old and the new state of a session.
+/// Reads the old and the new state of a session.
 pub(super) fn state(time: Time, peer: Peer, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
     let start = at.position();
     let before = at.u16("old state")?;
@@ -85,7 +85,7 @@ fn message(
     bgp::message(&record.body.slice(base - Header::BYTES..), base, &session, sink)
 }
 
-/// BGP4MP_ENTRY (RFC 6396 appendix B.2), which OpenBGPD still writes: a route of a table.
+/// Reads a BGP4MP_ENTRY (RFC 6396 appendix B.2), which OpenBGPD still writes: a route of a table.
 fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
     let peer = peer(&mut at, false)?;
     at.take(2 + 2 + 4, "view, status and time")?;

@@ -43,7 +43,7 @@ fn update(record: &Record, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<(
     bgp::update(&record.body.slice(base - Header::BYTES..), base, &session, sink)
 }
 
-/// Unlike an UPDATE it has the peer's end only.
+/// Reads a state change. Unlike an UPDATE, it has the peer's end only.
 fn state_change(record: &Record, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
     let peer = peer(&mut at)?;
     state(record.header.time, peer, at, sink)

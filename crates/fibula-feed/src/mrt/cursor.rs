@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::fault::{Fault, FaultKind};
 
-/// What reading gives: a value, or what is wrong and where.
+/// The result of reading: a value, or what is wrong and where.
 pub(crate) type Reading<T> = Result<T, Fault>;
 
 /// A place in a run of bytes.
@@ -16,7 +16,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The beginning of `bytes`, whose first byte is at `position` of the record.
+    /// Returns a cursor at the beginning of `bytes`, whose first byte is at `position` of the record.
     pub(crate) fn new(bytes: &'a [u8], position: usize) -> Self {
         Self { bytes, position }
     }
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         self.bytes.first().copied()
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     #[inline]
     pub(crate) fn take(&mut self, count: usize, what: &'static str) -> Reading<&'a [u8]> {
         match self.bytes.split_at_checked(count) {
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `count` bytes, to be read on their own.
+    /// Returns a cursor over the next `count` bytes.
     pub(crate) fn part(&mut self, count: usize, what: &'static str) -> Reading<Self> {
         let position = self.position;
         self.take(count, what).map(|bytes| Self { bytes, position })
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         self.array(what).map(u32::from_be_bytes)
     }
 
-    /// An AS number of two or four bytes.
+    /// Reads an AS number of two or four bytes.
     pub(crate) fn asn(&mut self, four: bool) -> Reading<u32> {
         if four { self.u32("AS number") } else { self.u16("AS number").map(u32::from) }
     }

@@ -54,19 +54,20 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// What is wrong.
+    /// Returns what is wrong.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 
-    /// At which byte: of the record as [`decode`](super::decode) reports it, of the decompressed file in reports.
+    /// Returns the byte at which it is: of the record as [`decode`](super::decode) reports it, of the decompressed file
+    /// in reports.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether nothing is lost by it: the route is read all the same.
+    /// Returns whether nothing is lost by it: the route is read all the same.
     #[must_use]
     pub fn is_warning(&self) -> bool {
         matches!(
@@ -83,19 +84,19 @@ impl Fault {
         )
     }
 
-    /// Whether it is a prefix with bits set after its length.
+    /// Returns whether it is a prefix with bits set after its length.
     #[must_use]
     pub fn is_trailing_bits(&self) -> bool {
         matches!(self.reason.0, FaultKind::TrailingBits(_))
     }
 
-    /// Whether the input ends here, inside a record.
+    /// Returns whether the input ends here, inside a record.
     #[must_use]
     pub fn is_end(&self) -> bool {
         matches!(self.reason.0, FaultKind::EndsEarly { .. })
     }
 
-    /// The kind of what was recognised and left out, where it is that and no damage.
+    /// Returns the kind of what was recognised and left out, if the fault is that and not damage.
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match self.reason.0 {
@@ -104,7 +105,7 @@ impl Fault {
         }
     }
 
-    /// Bytes that belong to no record that could be found.
+    /// Returns the number of bytes that belong to no record that could be found.
     pub(crate) fn lost_bytes(&self) -> Option<u64> {
         match self.reason.0 {
             FaultKind::Lost { bytes } | FaultKind::EndsEarly { bytes } => Some(bytes),

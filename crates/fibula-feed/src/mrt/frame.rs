@@ -3,7 +3,7 @@
 use super::{KINDS, Skipped};
 use crate::event::Time;
 
-/// The largest record that is believed. The largest messages are 65,535 bytes (RFC 8654); a prefix with the routes of
+/// The largest record that is accepted. The largest messages are 65,535 bytes (RFC 8654); a prefix with the routes of
 /// many peers may take more.
 pub const MAX_RECORD_BYTES: usize = 4 << 20;
 
@@ -14,7 +14,7 @@ pub struct Header {
     pub time: Time,
     /// The kind of the record.
     pub kind: u16,
-    /// What it is among its kind.
+    /// The subtype within its kind.
     pub subtype: u16,
     /// Bytes after the header.
     pub len: u32,
@@ -24,7 +24,7 @@ impl Header {
     /// Length of the header itself.
     pub const BYTES: usize = 12;
 
-    /// The header that `bytes` begin with; none where they are fewer.
+    /// Returns the header at the beginning of `bytes`; `None` if there are too few.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (header, _) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
@@ -35,14 +35,14 @@ impl Header {
         Some(Self { time, kind: u16_at(4), subtype: u16_at(6), len: u32_at(8) })
     }
 
-    /// Length of the record, its header included; `usize::MAX` where that exceeds an address space of 32 bits.
+    /// Returns the length of the record, its header included; `usize::MAX` if that exceeds an address space of 32 bits.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         Self::BYTES.saturating_add(self.len as usize)
     }
 
-    /// Whether it looks like a header and not like other bytes: a kind that exists, of a length that can be. Twelve
-    /// zeros, which fill files and devices, are no header.
+    /// Returns whether it looks like a header: it has a kind that exists and a possible length. Twelve zeros, which
+    /// fill files and devices, do not.
     #[must_use]
     pub fn is_plausible(&self) -> bool {
         if self.kind == 0 && self.len == 0 && self.time.seconds == 0 {
@@ -55,7 +55,7 @@ impl Header {
         known && self.record_bytes() <= MAX_RECORD_BYTES
     }
 
-    /// Whether it is a header of a kind that is read here.
+    /// Returns whether it is a header of a kind that is read here.
     fn is_read(&self) -> bool {
         self.is_plausible() && KINDS.iter().any(|kind| kind.number == self.kind)
     }
@@ -68,23 +68,23 @@ pub enum Frame {
     Record(Header),
     /// The beginning of a record, or nothing: more bytes are needed to tell.
     More,
-    /// Bytes that are no record, up to the next.
+    /// This many bytes that are not a record, up to the next one.
     Lost(usize),
-    /// Fewer bytes than the last record takes, and no more to come.
+    /// An incomplete last record: no more bytes follow.
     Cut,
 }
 
 impl Frame {
-    /// What `bytes` begin with. `last` says that no more bytes follow them.
+    /// Returns what `bytes` begin with. `last` means that no more bytes follow them.
     ///
-    /// A record is believed when another record or the end of the file follows it. Where that is not so, the next place
-    /// is looked for at which two records follow each other.
+    /// A record is accepted if another record or the end of the file follows it. Otherwise the next place is searched
+    /// for at which two records follow each other.
     #[must_use]
     pub fn next(bytes: &[u8], last: bool) -> Self {
         Self::counted(bytes, last, &mut 0)
     }
 
-    /// As [`next`](Self::next); adds the places that were looked at to `steps`.
+    /// Like [`next`](Self::next); adds the number of places examined to `steps`.
     pub(crate) fn counted(bytes: &[u8], last: bool, steps: &mut u64) -> Self {
         *steps += 1;
         let mut resume = |cut: bool| resume(bytes, last, cut, steps);
@@ -110,7 +110,7 @@ enum Belief {
     Yes(Header),
     /// Depends on what follows.
     Unsure,
-    /// With the header where it looks like one and what follows the record does not.
+    /// Not a record; with the header if that looks like one but what follows the record does not.
     No(Option<Header>),
 }
 
@@ -129,8 +129,8 @@ fn believed(bytes: &[u8], last: bool) -> Belief {
     }
 }
 
-/// The first place after the beginning at which a record of a kind that is read here is followed by another. At the
-/// end of the file one record that ends with it is enough, unless the bytes may be the rest of one long record
+/// Returns the first place after the beginning at which a record of a kind that is read here is followed by another. At
+/// the end of the file one record that ends with it is enough, unless the bytes may be the rest of one long record
 /// (`cut`): then two are required.
 fn resume(bytes: &[u8], last: bool, cut: bool, steps: &mut u64) -> Option<usize> {
     let end = bytes.len().saturating_sub(Header::BYTES);
@@ -146,12 +146,12 @@ fn resume(bytes: &[u8], last: bool, cut: bool, steps: &mut u64) -> Option<usize>
     found
 }
 
-/// Whether the bytes begin with what looks like the header of a record.
+/// Returns whether the bytes begin with what looks like the header of a record.
 pub(crate) fn begins_with_header(head: &[u8]) -> bool {
     Header::read(head).is_some_and(|header| header.is_plausible())
 }
 
-/// Whether a file that begins with these bytes is an MRT file; text never is.
+/// Returns whether a file that begins with these bytes is an MRT file; text never is.
 pub(crate) fn is_mrt(head: &[u8]) -> bool {
     if begins_with_header(head) {
         return true;

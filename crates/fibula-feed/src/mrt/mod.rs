@@ -68,7 +68,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The whole body, as the decoders read it.
+    /// Returns a cursor over the whole body.
     fn cursor(&self) -> Cursor<'_> {
         Cursor::new(&self.body, Header::BYTES)
     }
@@ -108,7 +108,7 @@ pub fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -
     match KINDS.iter().find(|kind| kind.number == record.header.kind) {
         Some(kind) => (kind.decode)(record, peers, sink),
         None => {
-            // Framing believes no other numbers.
+            // Framing accepts no other numbers.
             let kind = Skipped::record(record.header.kind);
             sink.skipped(kind.unwrap_or(Skipped::with_routes("other MRT records")), 4);
             Ok(())

@@ -15,17 +15,17 @@ impl Skipped {
     /// A change of a session's state that leaves the routes as they are.
     pub(crate) const STATE_CHANGE: Self = Self::without_routes("session state changes");
 
-    /// A kind that may hold routes of a peer.
+    /// Returns a kind that may hold routes of a peer.
     pub(super) const fn with_routes(name: &'static str) -> Self {
         Self { name, loses_routes: true }
     }
 
-    /// A kind that holds no route of a peer.
+    /// Returns a kind that holds no route of a peer.
     pub(super) const fn without_routes(name: &'static str) -> Self {
         Self { name, loses_routes: false }
     }
 
-    /// The MRT record type of this number; none for types that RFC 6396 does not name.
+    /// Returns the MRT record type of this number; `None` for types that RFC 6396 does not name.
     pub(super) fn record(number: u16) -> Option<Self> {
         RECORDS.iter().find(|record| record.0 == number).map(|record| record.1)
     }
@@ -36,7 +36,7 @@ impl Skipped {
         Self::with_routes(family.map_or("other address families", |family| family.2))
     }
 
-    /// The BGP message of this type; none for UPDATE and for numbers that are no type.
+    /// Returns the BGP message of this type; `None` for UPDATE and for numbers that are not a type.
     pub(crate) fn message(number: u8) -> Option<Self> {
         let name = match number {
             1 => "BGP OPEN",
@@ -54,7 +54,7 @@ impl Skipped {
         self.name
     }
 
-    /// Whether routes of a peer may be lost with it. The rest belongs to sessions: it never changes a table.
+    /// Returns whether routes of a peer may be lost with it. The rest belongs to sessions: it never changes a table.
     #[must_use]
     pub fn loses_routes(&self) -> bool {
         self.loses_routes

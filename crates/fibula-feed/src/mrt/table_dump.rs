@@ -62,7 +62,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
     route.tell(record, from, len, sink)
 }
 
-/// An address and after it a length.
+/// Reads an address and the length after it.
 fn prefix<K: Key>(at: &mut Cursor<'_>) -> Reading<(IpPrefix, bool)>
 where
     IpPrefix: From<Prefix<K>>,

@@ -19,23 +19,23 @@ pub struct PeerTable {
 }
 
 impl PeerTable {
-    /// Reads the list; none where the record is of another kind.
+    /// Reads the list; `None` if the record is of another kind.
     ///
     /// # Errors
-    /// When it is damaged; none of it can be used then, as peers are numbered from its beginning.
+    /// When it is damaged: none of it can be used, because peers are numbered from its beginning.
     pub fn read(record: &Record) -> Option<Result<Self, super::Fault>> {
         let Header { kind, subtype, .. } = record.header;
         (kind == KIND.number && subtype == PEER_INDEX_TABLE).then(|| peers(record.cursor()))
     }
 
-    /// The peers.
+    /// Returns the peers.
     #[must_use]
     pub fn peers(&self) -> &[Peer] {
         &self.peers
     }
 }
 
-/// RFC 6396 section 4.3.1.
+/// Reads the list of peers (RFC 6396 section 4.3.1).
 fn peers(mut at: Cursor<'_>) -> Reading<PeerTable> {
     at.take(4, "collector")?;
     let len = at.u16("length of the view's name")?;
@@ -76,7 +76,7 @@ fn decode(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Re
     entries(record, at, family, add_path, peers, sink)
 }
 
-/// RIB_GENERIC (RFC 6396 section 4.3.3): any family, of which unicast is read.
+/// Reads a RIB_GENERIC record (RFC 6396 section 4.3.3), which may be of any family; unicast is read.
 fn generic(record: &Record, peers: Option<&PeerTable>, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = record.cursor();
     at.take(4, "sequence number")?;

@@ -440,7 +440,7 @@ fn headers_are_believed_by_type_subtype_and_length() {
 fn faults_of_updates() {
     let announced = attributes(2, 4, "192.0.2.9");
     let peer = "192.0.2.1";
-    // Bits behind the length are cleared and told.
+    // Bits after the length are cleared and reported.
     let bits = message(peer, 4, &update(&[], &announced, &[13, 11, 13]));
     assert_eq!(
         told(&bits),

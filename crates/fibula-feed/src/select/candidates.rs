@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
 /// Candidates and their peers, numbered from 0.
 #[derive(Debug)]
 pub(crate) struct Candidates {
-    /// None for tables that name no peers.
+    /// `None` for tables that name no peers.
     sources: Set<Option<Peer>>,
     candidates: Set<Candidate>,
     ledger: Ledger,

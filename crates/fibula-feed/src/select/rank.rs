@@ -8,9 +8,9 @@ use crate::event::Peer;
 /// What decides between routes for one prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
-    /// The length of the AS path; none where the feed does not have it.
+    /// The length of the AS path; `None` if the feed does not have it.
     pub path_len: Option<u32>,
-    /// The peer that announces the route; none where the feed names no peers.
+    /// The peer that announces the route; `None` if the feed names no peers.
     pub peer: Option<Peer>,
     /// The number of the feed, in the order in which feeds were given.
     pub feed: u32,
@@ -65,7 +65,7 @@ impl Rank {
     }
 }
 
-/// The order of two values of which a missing one comes last.
+/// Returns the order of two values of which a missing one comes last.
 fn none_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
     match (one, other) {
         (Some(one), Some(other)) => one.cmp(&other),

@@ -119,8 +119,8 @@ fn number(field: Field<'_>) -> Result<u32, LineError> {
         .ok_or(LineError::new(LineErrorKind::NotAWord { wanted: "a number" }, field.offset))
 }
 
-/// Length of the AS path as route selection counts it: a set in braces is one AS, a confederation in parentheses or
-/// brackets none.
+/// Returns the length of the AS path as route selection counts it: a set in braces counts as one AS, a confederation in
+/// parentheses or brackets does not count.
 fn path_len(field: Field<'_>) -> Result<u32, LineError> {
     let mut len = 0;
     let mut inside = None;

@@ -40,25 +40,25 @@ impl LineError {
         Self { reason: Reason(kind), offset }
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     #[must_use]
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// Where in the line, in bytes from its start.
+    /// Returns the place in the line, in bytes from its start.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Where in the line as editors count, in bytes from 1.
+    /// Returns the place in the line as editors count, in bytes from 1.
     #[must_use]
     pub fn column(&self) -> usize {
         self.offset + 1
     }
 
-    /// Whether the only fault was bits set after the prefix length, which
+    /// Returns whether the only fault was bits set after the prefix length, which
     /// [`HostBits::Mask`](fibula::net::HostBits::Mask) accepts.
     #[must_use]
     pub fn is_host_bits(&self) -> bool {

@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// The whole line, for forms that separate their fields in another way.
+    /// Returns the whole line, for forms that separate their fields in another way.
     pub(super) fn line(&self) -> &'a [u8] {
         self.line
     }
@@ -58,12 +58,12 @@ impl<'a> Fields<'a> {
         self.words[0].bytes.starts_with(b"#")
     }
 
-    /// The first [`KEPT`] words of the line.
+    /// Returns the first [`KEPT`] words of the line.
     pub(super) fn words(&self) -> &[Field<'a>] {
         &self.words[..self.count]
     }
 
-    /// The error of a line that ends where another word is needed.
+    /// Returns the error of a line that ends where another word is needed.
     pub(super) fn ends(&self, kind: LineErrorKind) -> LineError {
         LineError::new(kind, self.end)
     }

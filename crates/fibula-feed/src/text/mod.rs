@@ -33,15 +33,15 @@ pub use error::{LineError, Reason};
 /// To add a form: a file that defines its `FORM`, and a line here.
 pub const FORMS: &[Form] = &[bgpdump::FORM, updates::FORM, pfx2as::FORM, prefix::FORM];
 
-/// A form that lines come in.
+/// A form of lines.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Form {
-    /// Its name. Lower case, hyphens.
+    /// Its name, in lower case with hyphens.
     pub name: &'static str,
     /// What it looks like.
     pub syntax: &'static str,
-    /// A line in it.
+    /// A line in this form.
     pub example: &'static str,
     recognises: fn(&Fields<'_>) -> bool,
     decode: fn(&Fields<'_>, HostBits) -> Result<Line, LineError>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Form {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone)]
 pub enum Line {
     /// A route of a table that names no peers.
@@ -65,9 +65,9 @@ pub enum Line {
 /// A prefix and its next hop. Prints as a line that is read back as the same entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The addresses.
+    /// The prefix.
     pub prefix: IpPrefix,
-    /// Where they go.
+    /// The next hop.
     pub next_hop: Label,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Reads one line, without its line feed; none where it is blank or a comment.
+/// Reads one line, without its line feed; `None` if it is blank or a comment.
 ///
 /// # Errors
 /// Says what is wrong and in which column.

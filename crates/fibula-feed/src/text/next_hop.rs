@@ -50,13 +50,13 @@ pub(super) fn parse_origins(field: Field<'_>) -> Result<Label, LineError> {
     }
 }
 
-/// Reads a number; none where it is not one of 32 bits.
+/// Reads a number; `None` if it is not one of 32 bits.
 pub(super) fn parse_digits(text: &[u8]) -> Option<u32> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     if digits { parse_number(text) } else { None }
 }
 
-/// Reads a number of digits only; none when it exceeds 32 bits.
+/// Reads a number of digits only; `None` if it exceeds 32 bits.
 fn parse_number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0u32, |number, &digit| {
         number.checked_mul(10)?.checked_add(u32::from(digit.wrapping_sub(b'0')))

@@ -15,7 +15,8 @@ pub(super) const FORM: Form = Form {
     decode,
 };
 
-/// Three fields at least, no length on the first and a length, not an address, as the second.
+/// Returns whether the line has at least three fields, the first without a length and the second a length, not an
+/// address.
 fn recognises(fields: &Fields<'_>) -> bool {
     let [address, length, _, ..] = fields.words() else {
         return false;
@@ -35,7 +36,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     Ok(Line::Route(Entry { prefix, next_hop }))
 }
 
-/// Joined by a slash, the two fields are what the prefix parser reads.
+/// Reads a prefix: joined by a slash, the two fields are what the prefix parser takes.
 fn parse(address: Field<'_>, length: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {
     // No valid pair of fields is longer: 45 bytes of IPv6 with dotted decimal, 3 of length.
     let mut room = [0; 64];

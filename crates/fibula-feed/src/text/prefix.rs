@@ -14,7 +14,7 @@ pub(super) const FORM: Form = Form {
     decode,
 };
 
-/// An address without a length is a prefix of that address alone.
+/// Reads a route. An address without a length is a prefix of that address alone.
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let (first, rest) = fields.words().split_first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
@@ -40,7 +40,7 @@ pub(super) fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, L
     Ok(prefix)
 }
 
-/// `/010` is 8 to tools that read octal, and 10 to others.
+/// Refuses a leading zero: `/010` is 8 to tools that read octal, and 10 to others.
 pub(super) fn refuse_leading_zero(length: &[u8], offset: usize) -> Result<(), LineError> {
     match length {
         [b'0', _, ..] => Err(LineError::new(LineErrorKind::LeadingZero, offset)),

@@ -15,7 +15,7 @@ pub(super) const FORM: Form = Form {
     decode,
 };
 
-/// A number and `a` or `w`: no other form begins with a number alone.
+/// Returns whether the line begins with a number and `a` or `w`. No other form begins with a number alone.
 fn recognises(fields: &Fields<'_>) -> bool {
     let [time, action, _, ..] = fields.words() else { return false };
     matches!(action.bytes, b"a" | b"w") && time.bytes[0].is_ascii_digit()
@@ -48,7 +48,7 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     Ok(Line::Event(Event { time, peer: Some(peer), action }))
 }
 
-/// Seconds, and up to six digits after a point.
+/// Reads seconds, and up to six digits after a point.
 pub(super) fn time(field: Field<'_>) -> Result<Time, LineError> {
     let wrong = LineError::new(LineErrorKind::NotATime, field.offset);
     let point = field.bytes.iter().position(|&byte| byte == b'.');
