@@ -30,7 +30,7 @@ pub(super) struct Point {
 }
 
 impl Curve {
-    /// Whether this was measured for such a workload.
+    /// Returns whether this was measured for such a workload.
     pub(super) fn serves<K: Key>(&self, wanted: &Workload) -> bool {
         self.family == K::FAMILY.name()
             && self.hosts == wanted.is_mostly_hosts()
@@ -38,12 +38,12 @@ impl Curve {
             && self.batch <= wanted.batch.max(1)
     }
 
-    /// Million lookups a second over this many routes.
+    /// Returns the million lookups a second over this many routes.
     pub(super) fn mlps(&self, routes: f64) -> f64 {
         self.between(routes, |point| point.mlps)
     }
 
-    /// Lookup bytes of this many routes; proportional above the largest measured table.
+    /// Returns the lookup bytes of this many routes; they are proportional above the largest measured table.
     pub(super) fn bytes(&self, routes: f64) -> f64 {
         let last = self.points[self.points.len() - 1];
         self.between(routes, |point| point.bytes) * (routes / last.routes).max(1.0)
@@ -62,12 +62,12 @@ impl Curve {
     }
 }
 
-/// All curves.
+/// Returns all curves.
 pub(super) fn curves() -> &'static [Curve] {
     &MEASURED.curves
 }
 
-/// Second-level cache of a core of the measured machine.
+/// Returns the size of a core's second-level cache on the measured machine.
 pub(super) fn l2_bytes() -> usize {
     MEASURED.l2_bytes
 }

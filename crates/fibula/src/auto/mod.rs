@@ -26,8 +26,8 @@
 //! - **Tables** with mostly host routes are compared with measured tables of that kind.
 //! - **Batch**: the largest measured one that is not larger. **Instruction set**: a structure's best kernels within the
 //!   given set.
-//! - **Cache**: on a machine whose second-level cache is k times that of the measured machine, a table counts as one of
-//!   a k-th of its routes.
+//! - **Cache**: on a machine whose second-level cache is k times that of the measured machine, a table counts as one
+//!   with 1/k of its routes.
 //! - **Ties**: of the structures within 5 % of the best, the one that takes the fewest bytes.
 //! - **Hysteresis**: the structure in use stays unless another is expected to be more than 10 % faster.
 
@@ -160,7 +160,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns all structures that were measured for such a workload and take few enough bytes, the fastest first.
+/// Returns all structures that were measured for such a workload and fit its limit on bytes, the fastest first.
 #[must_use]
 pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
     let scale = wanted.l2_bytes.map_or(1.0, |bytes| bytes.max(1) as f64 / l2_bytes() as f64);
@@ -175,7 +175,7 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
         let Curve { isa, batch, .. } = *curve;
         let choice =
             Choice { algorithm, mlps: curve.mlps(routes), bytes, isa, batch, reason: Reason::Fastest };
-        // Of one structure the largest batch that fits, and of those the best set.
+        // Keeps one curve for each structure: the largest batch that fits, and the best set for that batch.
         match all.iter_mut().find(|other| other.algorithm.name == algorithm.name) {
             Some(other) if (other.batch, other.mlps) < (batch, choice.mlps) => *other = choice,
             Some(_) => {}
@@ -215,7 +215,7 @@ pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<
 /// which holds any table, at the end.
 ///
 /// # Errors
-/// The first refusal, when every structure refuses the table or takes more than [`Workload::max_bytes`].
+/// The first refusal, if every structure refuses the table or takes more than [`Workload::max_bytes`].
 pub fn build<K: Key>(
     routes: &dyn Routes<K>,
     workload: Workload,

@@ -24,7 +24,7 @@ pub trait Fib<K: Key>: Send + Sync {
         self.lookup_batch_on(simd::chosen(), keys, results);
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) for callers that must not panic.
+    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
     ///
     /// # Errors
     /// When the two differ in length; `results` is then unchanged.
@@ -34,7 +34,7 @@ pub trait Fib<K: Key>: Send + Sync {
         Ok(())
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) with the best kernel that `isa` can run.
+    /// Like [`lookup_batch`](Self::lookup_batch), with the best kernel that `isa` can run.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -45,7 +45,7 @@ pub trait Fib<K: Key>: Send + Sync {
         }
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) for keys in any of the shapes that callers have.
+    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -53,7 +53,7 @@ pub trait Fib<K: Key>: Send + Sync {
         self.lookup_keys_on(simd::chosen(), keys, results);
     }
 
-    /// [`lookup_keys`](Self::lookup_keys) for callers that must not panic.
+    /// Like [`lookup_keys`](Self::lookup_keys), but returns an error instead of panicking.
     ///
     /// # Errors
     /// When the two differ in length; `results` is then unchanged.
@@ -63,7 +63,7 @@ pub trait Fib<K: Key>: Send + Sync {
         Ok(())
     }
 
-    /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.
+    /// Like [`lookup_keys`](Self::lookup_keys), with the best kernel that `isa` can run.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -167,7 +167,8 @@ impl BuildError {
         matches!(self.kind, BuildErrorKind::Limit { .. })
     }
 
-    /// Returns what the format holds too little of, the most it holds, and what the table needs, if that was the reason.
+    /// Returns which limit of the format the table exceeds, its value, and what the table needs, if that was the
+    /// reason.
     #[must_use]
     pub fn exceeded(&self) -> Option<(&'static str, u64, u64)> {
         match self.kind {

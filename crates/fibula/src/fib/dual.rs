@@ -11,8 +11,8 @@ use super::{BuildError, Fib, build};
 pub type DualFib = Dual<Box<dyn Fib<u32>>, Box<dyn Fib<u128>>>;
 
 impl DualFib {
-    /// Builds the structure that [`build`] chooses for either table, such as those of a
-    /// [`DualRib`](crate::rib::DualRib).
+    /// Builds, for each of the two tables, the structure that [`build`] chooses. A [`DualRib`](crate::rib::DualRib) is
+    /// such a pair of tables.
     ///
     /// # Errors
     /// When memory runs out.

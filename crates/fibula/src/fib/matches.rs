@@ -69,7 +69,7 @@ impl<K: Key> WithLength<K> {
         self.lookup_keys_on(simd::chosen(), keys, results);
     }
 
-    /// [`lookup_keys`](Self::lookup_keys) for callers that must not panic.
+    /// Like [`lookup_keys`](Self::lookup_keys), but returns an error instead of panicking.
     ///
     /// # Errors
     /// When the two differ in length; `results` is then unchanged.
@@ -83,7 +83,7 @@ impl<K: Key> WithLength<K> {
         Ok(())
     }
 
-    /// [`lookup_keys`](Self::lookup_keys) with the best kernel that `isa` can run.
+    /// Like [`lookup_keys`](Self::lookup_keys), with the best kernel that `isa` can run.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -101,7 +101,7 @@ impl<K: Key> WithLength<K> {
         });
     }
 
-    /// The memory of the structure and of the table of matches.
+    /// Returns the memory of the structure and of the table of matches.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
@@ -142,7 +142,7 @@ impl MatchIds {
         Ok(())
     }
 
-    /// Makes room for one more number, old and new table side by side.
+    /// Makes room for one more match id; the old and the new table both count while entries move.
     fn reserve(&mut self) -> Result<(), OutOfMemory> {
         let held = self.numbers.capacity();
         if self.numbers.len() < held {
@@ -160,8 +160,8 @@ impl MatchIds {
     }
 }
 
-/// Bytes that the standard library's hash table takes for this many entries: a power of two of slots, an eighth of
-/// them free, each an entry and a control byte, and one more group of control bytes.
+/// Returns the bytes that the standard library's hash table takes for this many entries: a power of two of slots, an
+/// eighth of them free, each an entry and a control byte, and one more group of control bytes.
 fn table_bytes(entries: usize) -> usize {
     const GROUP: usize = 16;
     if entries == 0 {

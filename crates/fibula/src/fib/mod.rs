@@ -29,7 +29,7 @@
 //! # Dxr::build(&routes, options, Default::default());
 //! ```
 
-// A structure that the list below lacks is dead code.
+// A structure that is missing from the list below is dead code.
 #![cfg_attr(
     any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
     deny(dead_code)

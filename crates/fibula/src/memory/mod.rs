@@ -58,8 +58,8 @@ pub fn of<S: Storage>(array: &S) -> Memory {
 /// Limits on the memory of a build. Name only what differs: `Limits { memory_bytes: Some(n), ..Limits::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes that may be allocated or mapped at any moment, including the scratch space of a build; none means no
-    /// limit.
+    /// Most bytes that may be allocated or mapped at any moment, including the scratch space of a build; `None` means
+    /// no limit.
     pub memory_bytes: Option<usize>,
     /// Whether huge pages are requested for large arrays (the default). If not, all memory comes from the allocator.
     pub huge_pages: bool,
@@ -79,14 +79,14 @@ impl Limits {
     }
 }
 
-/// There was not enough memory, because of a limit or because the system has no more.
+/// The error for running out of memory: a limit is reached, or the system has no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// Bytes that were needed in one block.
     pub wanted_bytes: usize,
     /// Bytes in use under the same budget at that moment.
     pub used_bytes: usize,
-    /// The limit; none if the allocator failed.
+    /// The limit; `None` if the allocator failed.
     pub limit_bytes: Option<usize>,
 }
 
@@ -180,7 +180,7 @@ impl Budget {
         let mut elements = additional.max(array.len() / 8).max(16);
         loop {
             match self.reserve_exact(array, elements) {
-                // Near the limit by less and less, so that elements move a few times and not at every call.
+                // Near the limit, grow by less and less, so that elements move a few times and not at every call.
                 Err(_) if elements > additional => elements = (elements / 2).max(additional),
                 result => return result,
             }
@@ -212,8 +212,8 @@ impl Budget {
         }
     }
 
-    /// Frees spare capacity if there is room for the elements to move. Not with `Vec::shrink_to_fit`, which aborts if the
-    /// allocator has no memory for the smaller block.
+    /// Frees spare capacity if there is room for the elements to move. Does not use `Vec::shrink_to_fit`, which aborts
+    /// if the allocator has no memory for the smaller block.
     pub fn shrink<S: Storage>(&mut self, array: &mut S) {
         let before = array.held().held_bytes();
         array.shrink(self.allowance());

@@ -39,7 +39,7 @@ impl Allowance {
 mod sealed {
     use super::{Allowance, Memory, Refusal};
 
-    /// Seals [`Storage`](super::Storage), and has its methods.
+    /// The methods of [`Storage`](super::Storage), in a trait that seals it.
     pub trait Grow {
         /// The element type.
         type Item;

@@ -1,4 +1,4 @@
-//! Batches of keys in the layouts that callers have them in.
+//! Batches of keys, in the layouts in which callers hold them.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -119,7 +119,7 @@ impl<'a> From<&'a [[u8; 16]]> for Keys<'a, u128> {
     }
 }
 
-/// A batch in which the number of results is not the number of keys.
+/// The error for a batch whose number of results differs from its number of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchError {
     keys: usize,

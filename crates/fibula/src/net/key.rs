@@ -88,7 +88,7 @@ pub trait Key:
     fn not(self) -> Self;
     /// Returns the mask whose first `len` bits are set. `len` is at most [`Self::BITS`].
     fn mask(len: u8) -> Self;
-    /// Returns the number of zero bits before the first one; [`Self::BITS`] for zero.
+    /// Returns the number of zero bits before the first set bit; [`Self::BITS`] for zero.
     fn leading_zeros(self) -> u8;
 
     /// Returns bit `index`, counted from the most significant. `index` is below [`Self::BITS`].

@@ -192,7 +192,7 @@ enum PrefixErrorKind {
         limit: u8,
         family: Family,
     },
-    /// The prefix meant, perhaps, is that of `len` bits of `addr`.
+    /// The prefix that was probably meant is the first `len` bits of `addr`.
     HostBits {
         addr: u128,
         len: u8,

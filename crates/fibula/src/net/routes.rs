@@ -95,7 +95,7 @@ impl<K: Key> Routes<K> for RouteSlice<'_, K> {
     }
 }
 
-/// A slice of routes that is not in order.
+/// The error for a slice of routes that is not in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderError {
     index: usize,

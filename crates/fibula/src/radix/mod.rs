@@ -352,7 +352,7 @@ impl<K: Key> RadixTree<K> {
             if node.next_hop != 0 {
                 best = Some(node);
             }
-            // Here, before `side` would read past the last bit.
+            // Checked before `side` would read past the last bit.
             if node.len >= longest {
                 return best;
             }

@@ -194,7 +194,7 @@ impl<'a, K: Key> IntoIterator for &'a Rib<K> {
     }
 }
 
-/// A change failed because there was not enough memory.
+/// The error for a change that failed for lack of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RibError(OutOfMemory);
 

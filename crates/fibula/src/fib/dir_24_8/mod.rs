@@ -19,7 +19,7 @@
 //! The published form stores the next hop itself in the 15 bits. This one does so too where the id of every route is at
 //! most 32,767. Otherwise all entries hold codes of a dictionary, so that any 32-bit id can be an answer, and the limit
 //! counts the *distinct* next hops that lookups can reach. The dictionary costs a load. On tables of a few hundred next
-//! hops it hits the first-level cache and takes a fifth of the portable rate on random keys.
+//! hops it hits the first-level cache and costs a fifth of the portable rate on random keys.
 //!
 //! The tables are indexed by 3/4 and 1/4 of the key's bits, so that the tests' small spaces run the same code.
 //!

@@ -1,4 +1,4 @@
-//! What a structure is built as.
+//! The options of a build.
 
 /// The form in which DXR is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub(crate) fn in_blocks<K: Key>(
     }
 }
 
-/// [`in_blocks`] for keys of at most 32 bits, whose first bit is the highest of their lane.
+/// Like [`in_blocks`], for keys of at most 32 bits, whose first bit is the highest of their lane.
 ///
 /// # Panics
 /// As for [`in_blocks`], and when keys have more than 32 bits.
@@ -74,7 +74,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// No lanes.
+    /// Returns an empty list of lanes.
     #[inline]
     pub(crate) fn new() -> Self {
         Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
@@ -93,13 +93,13 @@ impl Deferred {
         self.count = 0;
     }
 
-    /// The deferred lanes.
+    /// Returns the deferred lanes.
     #[inline]
     pub(crate) fn lanes(&self) -> &[u8] {
         &self.lanes[..self.count]
     }
 
-    /// The deferred lanes, of which there must be one, padded with the first one to full vectors.
+    /// Returns the deferred lanes, padded to full vectors with the first one; there must be at least one.
     #[inline]
     pub(crate) fn filled(&mut self) -> &[u8] {
         let count = self.count.next_multiple_of(LANES);
@@ -123,7 +123,7 @@ impl Deferred {
         count + bits.count_ones() as usize
     }
 
-    /// As [`vector_after`](Self::vector_after) for one lane, if it is `deferred`.
+    /// Like [`vector_after`](Self::vector_after), for one lane if it is `deferred`.
     #[inline(always)]
     pub(crate) fn lane_after(&mut self, count: usize, lane: usize, deferred: bool) -> usize {
         self.lanes[count] = lane as u8;

@@ -30,7 +30,7 @@
 //!
 //! A batch walks level by level, 128 keys side by side. The keys that are still walking are in a list, which is kept
 //! without a branch. With vector instruction sets, a population count is one instruction. The counts themselves are
-//! made for one key at a time, because gathering a node of 24 bytes costs more than it saves.
+//! computed for one key at a time, because gathering a node of 24 bytes costs more than it saves.
 //!
 //! # Invariants
 //!

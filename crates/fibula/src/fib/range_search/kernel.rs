@@ -2,8 +2,8 @@
 
 use crate::simd::{LANES, Words, kernel};
 
-/// Most ranges whose starts are all compared with the keys. Comparing all lanes with one start costs a third of a
-/// gather.
+/// The largest number of ranges for which every start is compared with the keys. Comparing all lanes with one start
+/// costs a third of a gather.
 const FEW: usize = 64;
 
 /// Parts into which pivots cut a larger table.

@@ -90,8 +90,8 @@ fn nothing_is_appended_without_room() {
     assert!(Budget::default().buffer::<u64>(usize::MAX).is_err());
 }
 
-/// The bounds and flags of the mapping that holds an address, by the system. None where it does not tell. An emulator of
-/// another processor makes the flags up, and says then that no huge page can be had.
+/// The bounds and flags of the mapping that holds an address, by the system. `None` if it does not tell. An emulator of
+/// another processor makes the flags up, and says that there are no huge pages.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn mapping_of(address: usize) -> Option<(Range<usize>, String)> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;

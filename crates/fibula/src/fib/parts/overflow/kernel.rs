@@ -11,7 +11,7 @@ pub(crate) const WIDTH_MASKS: [u32; LANES] =
     [width_mask(0), width_mask(1), width_mask(2), 0, width_mask(0), width_mask(1), width_mask(2), 0];
 
 kernel! {
-    /// Looks up keys in deeper slots; `words` holds the places of their maps before, and the next hops afterwards.
+    /// Looks up keys in deeper slots; `words` holds the places of their maps at first, and the next hops afterwards.
     pub(super) fn answer(below: Overflow<'_>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
     vector op {
         let windows = below.windows;
