@@ -49,7 +49,7 @@ pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The names of all structures, both families together.
+/// Returns the names of all structures, both families together.
 pub(crate) fn names() -> Vec<&'static str> {
     entries().iter().map(|entry| entry.name).collect()
 }
@@ -83,7 +83,7 @@ impl Entry {
     }
 }
 
-/// The registry, a structure that is listed for both families once.
+/// Returns the registry, with one entry for a structure of both families.
 fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
     add::<u32>(&mut entries);

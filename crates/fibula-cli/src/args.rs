@@ -79,7 +79,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command writes to standard output, which is of no use where it writes a file.
+    /// Returns whether the command writes to standard output rather than to a file.
     pub(crate) fn prints(&self) -> bool {
         match self {
             Self::Table(args) => args.prints(),

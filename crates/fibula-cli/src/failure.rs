@@ -35,17 +35,17 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A read that failed.
+    /// Returns the failure of a read.
     pub(crate) fn reading(what: &str, error: &io::Error) -> Self {
         Self::BadInput(format!("cannot read {what}: {error}"))
     }
 
-    /// An input that cannot be opened.
+    /// Returns the failure to open an input.
     pub(crate) fn opening(path: &Path, error: &io::Error) -> Self {
         Self::BadInput(format!("{}: cannot be opened: {error}", path.display()))
     }
 
-    /// The message, if any, and the exit code.
+    /// Returns the message, if any, and the exit code.
     pub(crate) fn report(self) -> (Option<String>, ExitCode) {
         match self {
             Self::ClosedPipe => (None, ExitCode::SUCCESS),

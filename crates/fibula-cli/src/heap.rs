@@ -7,7 +7,7 @@ use cap::Cap;
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Bytes that are allocated now.
+/// Returns the number of bytes that are allocated now.
 pub(crate) fn allocated() -> usize {
     HEAP.allocated()
 }

@@ -84,7 +84,7 @@ fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
     })
 }
 
-/// The help without a command.
+/// Prints the help, if there is no command.
 fn help() -> Result<ExitCode, Failure> {
     Cli::command().print_help()?;
     Ok(ExitCode::SUCCESS)

@@ -15,7 +15,7 @@ use crate::text::{bytes, plural, thousands};
 
 const STDIN_NAME: &str = "standard input";
 
-/// Whether the path means standard input.
+/// Returns whether the path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
@@ -60,7 +60,7 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) ->
     Ok(table)
 }
 
-/// The files, or standard input where that is the only one.
+/// Returns the files, or standard input if that is the only one.
 fn source(paths: &[PathBuf]) -> Source<'static> {
     match paths {
         [path] if is_stdin(path) => Source::reader(STDIN_NAME, io::stdin().lock()),
@@ -78,7 +78,7 @@ fn no_route(report: &Report) -> Failure {
     })
 }
 
-/// Whether there was something to read, and none of it was a route.
+/// Returns whether there was something to read, and none of it was a route.
 fn nothing_read(report: &Report) -> bool {
     report.bad_lines > 0 && report.lines <= report.comments + report.bad_lines
 }
@@ -118,7 +118,8 @@ pub(crate) fn tell(
     if nothing_read(&report) { Err(no_route(&report)) } else { Ok(()) }
 }
 
-/// One thread to decompress, one to decode and one to insert pay even on two cores, because they wait for each other.
+/// Returns the number of threads for loading. One thread to decompress, one to decode and one to insert pay even on two
+/// cores, because they wait for each other.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -281,7 +282,7 @@ fn chosen(report: &Report, messages: Messages) {
     }
 }
 
-/// The routes of a peer, or its announcements if the routes were not counted.
+/// Returns the routes of a peer, or its announcements if the routes were not counted.
 fn routes(counts: &PeerCounts, slot: usize) -> u64 {
     counts.routes.unwrap_or(counts.announced)[slot]
 }

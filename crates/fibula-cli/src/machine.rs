@@ -35,18 +35,18 @@ impl IsaArgs {
     }
 }
 
-/// The set of this name.
+/// Returns the set of this name.
 fn parse(name: &str) -> Result<Isa, String> {
     name.parse().map_err(|_| format!("no instruction set '{name}'; {}", here()))
 }
 
-/// The instruction sets of this machine.
+/// Returns the instruction sets of this machine.
 pub(crate) fn here() -> String {
     let sets: Vec<&str> = Present::all().map(|present| present.isa().name()).collect();
     format!("this machine has: {}", sets.join(", "))
 }
 
-/// The size of a core's second-level cache, if the machine tells.
+/// Returns the size of a core's second-level cache, if the machine tells.
 pub(crate) fn l2_bytes() -> Option<usize> {
     let machine = Machine::this();
     let cache = machine.caches.iter().find(|cache| cache.level == 2)?;

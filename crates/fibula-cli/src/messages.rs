@@ -36,12 +36,12 @@ impl Messages {
         }
     }
 
-    /// A progress bar of `count` steps; only on a terminal.
+    /// Returns a progress bar of `count` steps; only on a terminal.
     pub(crate) fn steps(self, count: u64) -> ProgressBar {
         self.bar(Some(count), "{spinner} {wide_msg} {pos}/{len} [{bar:30}]")
     }
 
-    /// A progress bar of bytes, or a counter if the total is unknown; only on a terminal.
+    /// Returns a progress bar of bytes, or a counter if the total is unknown; only on a terminal.
     pub(crate) fn bytes(self, total: Option<u64>) -> ProgressBar {
         let shape = match total {
             Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",

@@ -40,7 +40,7 @@ fn write_csv(out: &mut dyn Write, columns: &[&str], records: &[Object]) -> io::R
     Ok(())
 }
 
-/// A value without JSON's punctuation; the elements of a list are separated by spaces.
+/// Returns a value without JSON's punctuation; the elements of a list are separated by spaces.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -50,7 +50,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A field of CSV, in quotes if RFC 4180 section 2 requires them.
+/// Returns a field of CSV, in quotes if RFC 4180 section 2 requires them.
 pub(crate) fn csv_field(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()

@@ -23,8 +23,8 @@ pub(crate) struct SourceArgs {
 }
 
 /// Which routes of a feed to use, and how to read it.
-// Neither MRT nor text names a VRF; a feed that does brings `--vrf NAME` here, and a field to `LoadOptions`, which is
-// non-exhaustive.
+// Neither MRT nor text names a VRF. A format that does would add `--vrf NAME` here, and a field to `LoadOptions`, which
+// is non-exhaustive.
 #[derive(Debug, Args)]
 pub(crate) struct FeedArgs {
     /// Use the routes of this peer, an address or an AS (AS64500); if repeated, the best path of these peers [default: for

@@ -72,7 +72,7 @@ impl Grid {
     }
 }
 
-/// A number with separators: 1,234,567.
+/// Returns a number with separators: 1,234,567.
 pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -85,7 +85,7 @@ pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
     text
 }
 
-/// A size in powers of ten: 12.3 MB.
+/// Returns a size in powers of ten: 12.3 MB.
 pub(crate) fn bytes(number: usize) -> String {
     let number = number as f64;
     match number {
@@ -96,7 +96,7 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// The singular or the plural.
+/// Returns the singular or the plural.
 pub(crate) fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
     if number == 1 { one } else { many }
 }

@@ -145,7 +145,7 @@ fn timed(keys: usize, budget: Duration, wrong: usize, mut pass: impl FnMut()) ->
     }
 }
 
-/// The median of sorted numbers; 0 if there are none.
+/// Returns the median of sorted numbers; 0 if there are none.
 fn median(sorted: &[f64]) -> f64 {
     match sorted.len() {
         0 => 0.0,

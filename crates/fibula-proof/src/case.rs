@@ -35,7 +35,7 @@ pub struct Case {
     pub answers_after: Vec<String>,
 }
 
-/// The name of a family in the files.
+/// Returns the name of a family in the files.
 #[must_use]
 pub fn family_name<K: Key>() -> String {
     match K::FAMILY {
@@ -45,7 +45,7 @@ pub fn family_name<K: Key>() -> String {
     }
 }
 
-/// All cases under `testdata/cases/`, with the name of their file.
+/// Returns all cases under `testdata/cases/`, with the name of their file.
 ///
 /// # Errors
 /// When a file cannot be read or is not a file of cases.
@@ -76,7 +76,7 @@ fn route<K: Key>(line: &str) -> Result<Route<K>, Failure> {
 }
 
 impl Case {
-    /// The routes, in the order of the file.
+    /// Returns the routes, in the order of the file.
     ///
     /// # Errors
     /// Names the line that cannot be read; likewise below.
@@ -84,7 +84,7 @@ impl Case {
         self.routes.iter().map(|line| route(line)).collect()
     }
 
-    /// The changes.
+    /// Returns the changes, in the order of the file.
     ///
     /// # Errors
     /// As [`routes`](Self::routes).

@@ -1,4 +1,4 @@
-//! Planted faults: the tests are tested.
+//! Planted faults, which test the tests.
 //!
 //! `faults.toml` lists changes of one expression each, and the test that must fail when it is planted. The
 //! program `faults` plants them one by one in a copy of the sources and runs that test.
@@ -34,7 +34,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The source of the file with the fault in it.
+    /// Returns the source of the file with the fault in it.
     ///
     /// # Errors
     /// When the file cannot be read, or the text to replace is not there exactly once.
@@ -48,18 +48,18 @@ impl Fault {
         }
     }
 
-    /// The test that must catch it: its target and its name.
+    /// Returns the test that must catch it: its target and its name.
     fn target_and_name(&self) -> (&str, &str) {
         self.test.split_once(' ').unwrap_or(("machine", &self.test))
     }
 
-    /// The target whose test must catch it.
+    /// Returns the target whose test must catch it.
     #[must_use]
     pub fn target(&self) -> &str {
         self.target_and_name().0
     }
 
-    /// The arguments for cargo that run the test which must fail.
+    /// Returns the arguments for cargo that run the test which must fail.
     #[must_use]
     pub fn cargo_arguments(&self) -> Vec<&str> {
         let (target, name) = self.target_and_name();
@@ -74,7 +74,7 @@ impl Fault {
     }
 }
 
-/// The list as committed.
+/// Returns the list as committed.
 ///
 /// # Errors
 /// When it is not TOML of the right form.

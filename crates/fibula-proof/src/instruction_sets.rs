@@ -11,8 +11,8 @@ use crate::verdict::Failure;
 /// The variable that names the one set to use.
 pub const FIBULA_ISA: &str = "FIBULA_ISA";
 
-/// The sets to query a structure with: those that it has kernels for and this machine has, and the machine's best one,
-/// which lookups use by default. Where a set is forced, that one alone.
+/// Returns the sets to query a structure with: those that it has kernels for and this machine has, and the machine's
+/// best one, which lookups use by default. Where a set is forced, that one alone.
 pub fn of<K: Key>(algorithm: &Algorithm<K>) -> impl Iterator<Item = Present> {
     let listed = algorithm.isas;
     let (forced, best) = (forced().ok().flatten(), Present::all().last());
@@ -23,7 +23,7 @@ pub fn of<K: Key>(algorithm: &Algorithm<K>) -> impl Iterator<Item = Present> {
     Present::all().filter(used)
 }
 
-/// The set that [`FIBULA_ISA`] forces.
+/// Returns the set that [`FIBULA_ISA`] forces.
 ///
 /// # Errors
 /// When it does not name a set, or names one that this machine lacks.
@@ -39,7 +39,7 @@ pub fn forced() -> Result<Option<Present>, Failure> {
     FORCED.get_or_init(read).clone().map_err(Failure::from)
 }
 
-/// The last lines of a run: the sets that were used, and a line for each that was not, with the reason.
+/// Returns the last lines of a run: the sets that were used, and a line for each that was not, with the reason.
 #[must_use]
 pub fn summary() -> String {
     let forced = forced().ok().flatten();

@@ -11,7 +11,7 @@ use crate::toy::hop;
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -20,22 +20,22 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
-    /// An address of the whole space.
+    /// Returns an address of the whole space.
     pub fn key<K: Key>(&mut self) -> K {
         K::from_bits(u128::from(self.bits()) << 64 | u128::from(self.bits()))
     }
 
-    /// An address inside `prefix`.
+    /// Returns an address inside `prefix`.
     pub fn inside<K: Key>(&mut self, prefix: Prefix<K>) -> K {
         prefix.addr().or(self.key::<K>().and(K::mask(prefix.len()).not()))
     }
 
-    /// A prefix that is likely to nest: its bits come in runs and its start is often one of `anchors`.
+    /// Returns a prefix that is likely to nest: its bits come in runs and its start is often one of `anchors`.
     pub fn prefix<K: Key>(&mut self, anchors: &[Prefix<K>]) -> Prefix<K> {
         let len = self.below(usize::from(K::BITS) + 1) as u8;
         let addr = match self.below(4) {
@@ -61,7 +61,7 @@ impl Random {
 pub struct Model<K: Key>(pub BTreeMap<Prefix<K>, NextHop>);
 
 impl<K: Key> Model<K> {
-    /// A random table of about `count` routes and at most `hops` next hops.
+    /// Returns a random table of about `count` routes and at most `hops` next hops.
     pub fn random(random: &mut Random, count: usize, hops: u32) -> Self {
         let mut model = Self(BTreeMap::new());
         let mut anchors: Vec<Prefix<K>> = Vec::new();
@@ -73,7 +73,7 @@ impl<K: Key> Model<K> {
         model
     }
 
-    /// The routes in order.
+    /// Returns the routes in order.
     #[must_use]
     pub fn routes(&self) -> Vec<Route<K>> {
         self.0.iter().map(|(&prefix, &next_hop)| Route::new(prefix, next_hop)).collect()
@@ -87,7 +87,7 @@ impl<K: Key> Model<K> {
         };
     }
 
-    /// A change, often of a prefix that is present.
+    /// Returns a change, often of a prefix that is present.
     pub fn change(&self, random: &mut Random, hops: u32) -> Change<K> {
         let present: Option<Prefix<K>> = (!self.0.is_empty() && random.below(3) > 0)
             .then(|| self.0.keys().nth(random.below(self.0.len())).copied())
@@ -104,7 +104,7 @@ impl<K: Key> Model<K> {
         }
     }
 
-    /// The longest match, by trying every length: nothing but exact look-ups in the model.
+    /// Returns the longest match, by trying every length: nothing but exact look-ups in the model.
     #[must_use]
     pub fn lookup(&self, key: K) -> Option<Route<K>> {
         (0..=K::BITS).rev().find_map(|len| {

@@ -2,7 +2,7 @@
 
 use fibula::net::{Key, NextHop, Prefix, Route};
 
-/// All prefixes of the space, in order: 15 of 3 bits, 511 of 8.
+/// Returns all prefixes of the space, in order: 15 of 3 bits, 511 of 8.
 #[must_use]
 pub fn prefixes<K: Key>() -> Vec<Prefix<K>> {
     let of_len = |len: u8| (0..1u128 << len).map(move |bits| (bits << (K::BITS - len), len));
@@ -14,7 +14,7 @@ pub fn prefixes<K: Key>() -> Vec<Prefix<K>> {
     all
 }
 
-/// All addresses of the space.
+/// Returns all addresses of the space.
 #[must_use]
 pub fn keys<K: Key>() -> Vec<K> {
     (0..=K::MAX.to_bits()).map(K::from_bits).collect()
@@ -31,7 +31,7 @@ pub fn paint<K: Key>(routes: &[Route<K>], canvas: &mut [Option<NextHop>]) {
     }
 }
 
-/// The next hop of this id.
+/// Returns the next hop of this id.
 ///
 /// # Panics
 /// For 0.

@@ -123,7 +123,7 @@ fn wrong<K: Key>(
 /// Most routes of a table that is printed whole.
 const PRINTED_ROUTES: usize = 24;
 
-/// The table and the answer as a case for `testdata/`, which every found fault should become.
+/// Returns the table and the answer as a case for `testdata/`, which every found fault should become.
 fn as_case<K: Key>(routes: &[Route<K>], answer: &str) -> String {
     if routes.len() > PRINTED_ROUTES {
         return format!("({} routes, too many to print)", routes.len());
@@ -137,8 +137,8 @@ fn as_case<K: Key>(routes: &[Route<K>], answer: &str) -> String {
     )
 }
 
-/// The keys that reveal most about `prefixes`: the first and last address of each with their neighbours, and both ends of
-/// the space.
+/// Returns the keys that reveal most about `prefixes`: the first and last address of each with their neighbours, and
+/// both ends of the space.
 #[must_use]
 pub fn edges<K: Key>(prefixes: impl Iterator<Item = Prefix<K>>) -> Vec<K> {
     let mut keys = vec![K::ZERO, K::MAX];

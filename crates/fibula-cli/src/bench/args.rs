@@ -148,7 +148,7 @@ pub(super) struct Synth {
     pub(super) routes: Option<usize>,
 }
 
-/// All names that can be made up.
+/// Returns all names that can be made up.
 fn synth_names() -> Vec<String> {
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
     let ipv4 = hostile::tables::<u32>().into_iter().map(|table| format!("ipv4-{}", table.name));

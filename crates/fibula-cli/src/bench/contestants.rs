@@ -27,7 +27,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Names must be known in one family at least: what a family does not have is left out there.
+    /// Returns the selection of these options. Each name must be known in at least one family, and is left out in a
+    /// family that lacks it.
     pub(super) fn new(args: &BenchArgs, messages: Messages) -> Result<Self, Failure> {
         let ours = crate::algorithms::names();
         let tools = tools(messages);
@@ -87,7 +88,7 @@ impl Selection {
         }
     }
 
-    /// The contestants of one family.
+    /// Returns the contestants of one family.
     pub(super) fn contestants<K: Key>(&self) -> Vec<Contestant<K>> {
         let mut all = Contestant::all(Limits::default());
         let ours: Vec<_> = all.iter().map(|contestant| contestant.name.clone()).collect();

@@ -191,14 +191,14 @@ fn write_record(record: &Record, folder: &Path) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The date in UTC, as 2026-01-31.
+/// Returns the date in UTC, as 2026-01-31.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     date((seconds / 86_400) as i64)
 }
 
-/// The day so many days after 1970-01-01, in years of 400-year eras that begin in March (Hinnant, "chrono-compatible
-/// low-level date algorithms").
+/// Returns the date of the day this many days after 1970-01-01, by 400-year eras that begin in March (Hinnant,
+/// "chrono-compatible low-level date algorithms").
 fn date(days: i64) -> String {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -142,7 +142,7 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     )
 }
 
-/// What the structures of a family reach together, if there are several.
+/// Writes what the structures of a family reach together, if there are several.
 fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
     let mut works: Vec<&str> = outcomes.iter().map(|outcome| outcome.work).collect();
@@ -226,7 +226,7 @@ fn grid(outcomes: &[&Outcome]) -> Grid {
     grid
 }
 
-/// As many decimals as small numbers need.
+/// Returns the number with as many decimals as small numbers need.
 fn number(number: f64) -> String {
     match number {
         number if number < 10.0 => format!("{number:.3}"),

@@ -46,7 +46,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     }
 }
 
-/// The contestants that use huge pages.
+/// Returns the contestants that use huge pages.
 fn pages(rows: &[Row]) -> String {
     let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.algorithm).collect();
     huge.dedup();
@@ -55,7 +55,7 @@ fn pages(rows: &[Row]) -> String {
     if huge.is_empty() { "no huge pages".to_owned() } else { format!("huge pages: {}", huge.join(", ")) }
 }
 
-/// What does not depend on the traffic.
+/// Returns the table of what does not depend on the traffic.
 fn structures(rows: &[&Row]) -> Grid {
     let mut grid = Grid::new(&["algorithm", "isa", "lookup memory", "bytes/prefix", "build (ms)", "wrong"])
         .right(&[2, 3, 4, 5]);
@@ -80,7 +80,7 @@ fn structures(rows: &[&Row]) -> Grid {
     grid
 }
 
-/// The rates of one traffic: by threads and batch, the fastest first.
+/// Returns the table of the rates of one traffic: by threads and batch, the fastest first.
 fn rates(rows: &[&Row]) -> Grid {
     let mut rows: Vec<&Row> = rows.iter().copied().filter(|row| row.error.is_none()).collect();
     rows.sort_by(|a, b| {
@@ -126,7 +126,7 @@ fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
-/// Two decimals, four where they would be 0.
+/// Returns the rate with two decimals, or four if they would be 0.
 fn number(rate: f64) -> String {
     if rate < 0.1 { format!("{rate:.4}") } else { format!("{rate:.2}") }
 }
@@ -153,7 +153,7 @@ pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
     names
 }
 
-/// The rows as objects.
+/// Returns the rows as objects.
 pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Object>> {
     let record = |row| match serde_json::to_value(row)? {
         Value::Object(record) => Ok(record),
@@ -162,7 +162,7 @@ pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Object>> {
     rows.iter().map(record).collect()
 }
 
-/// A chart for each family and traffic that has rates, with the two for the name of its file.
+/// Returns a chart for each family and traffic that has rates, with the two for the name of its file.
 pub(super) fn charts(table: &str, rows: &[Row]) -> Vec<(String, String)> {
     let mut charts = Vec::new();
     for family in distinct(rows, |row| &row.family) {
@@ -180,7 +180,7 @@ pub(super) fn charts(table: &str, rows: &[Row]) -> Vec<(String, String)> {
     charts
 }
 
-/// The values of a field, in the order of their first row.
+/// Returns the values of a field, in the order of their first row.
 fn distinct<'a>(rows: impl IntoIterator<Item = &'a Row>, field: fn(&Row) -> &String) -> Vec<&'a str> {
     let mut values: Vec<&str> = Vec::new();
     for row in rows {

@@ -54,7 +54,7 @@ fn fill<K: Key>(rib: &mut Rib<K>, synth: &Synth) -> Result<usize, Failure> {
     Ok(routes.len())
 }
 
-/// The name of a file without its folder and extensions.
+/// Returns the name of a file without its folder and extensions.
 pub(super) fn name(path: &Path) -> String {
     if load::is_stdin(path) {
         return "stdin".to_owned();

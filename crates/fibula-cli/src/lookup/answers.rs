@@ -127,7 +127,7 @@ impl<'a, W: Write> Answers<'a, W> {
         Ok(())
     }
 
-    /// What answered how many addresses, as text.
+    /// Returns what answered how many addresses, as text.
     pub(super) fn stats(&self) -> impl Iterator<Item = String> {
         [self.finders.v4.stats(), self.finders.v6.stats()].into_iter().flatten()
     }
@@ -211,7 +211,7 @@ impl Block {
     }
 }
 
-/// The beginning of a text, safe for a terminal.
+/// Returns the beginning of a text, safe for a terminal.
 fn excerpt(text: &[u8]) -> String {
     const SHOWN: usize = 40;
     let more = if text.len() > SHOWN { "..." } else { "" };

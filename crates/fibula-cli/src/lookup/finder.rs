@@ -117,8 +117,8 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
     }
 
-    /// Why a structure could not be built, counted in next hops of the table: the structure counts each next hop once for
-    /// every prefix length it occurs with.
+    /// Returns why a structure could not be built, counted in next hops of the table: the structure counts each next
+    /// hop once for every prefix length it occurs with.
     fn reason(&self, error: &BuildError) -> String {
         let Some((_, limit, _)) = error.exceeded().filter(|(what, ..)| what.starts_with("next hops")) else {
             return error.to_string();
@@ -135,7 +135,7 @@ impl<'a, K: Key> Finder<'a, K> {
         }
     }
 
-    /// What answered how many addresses, as text; `None` if there were none.
+    /// Returns what answered how many addresses, as text; `None` if there were none.
     pub(super) fn stats(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.answered_by_table > 0 {

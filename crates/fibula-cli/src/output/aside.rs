@@ -1,4 +1,4 @@
-//! The new file, aside until it is whole.
+//! The new file, kept aside under a temporary name until it is complete.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -35,7 +35,7 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// A file beside `path`, which has the metadata `old` if it exists.
+    /// Returns a file beside `path`, which has the metadata `old` if it exists.
     pub(super) fn create(path: &Path, old: Option<&Metadata>) -> io::Result<Self> {
         #[cfg(unix)]
         super::signals::handle()?;
@@ -84,7 +84,7 @@ impl Drop for Aside {
     }
 }
 
-/// The folder's error, with a way out: a file may be writable where its folder is not.
+/// Returns the folder's error, with a way out: a file may be writable where its folder is not.
 fn beside(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),

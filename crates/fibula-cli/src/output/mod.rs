@@ -1,8 +1,8 @@
 //! Where a command writes: standard output, a device, or a file that is replaced whole or not at all.
 //!
-//! A file is written aside in its folder, synced, and renamed over the old one once all of it is there. Whatever ends the
-//! command earlier (an error, a full disk, a size limit, Ctrl-C) leaves the old file as it was and removes the new one;
-//! only after SIGKILL the new one stays behind, as `.fibula-*.part`.
+//! A file is written under a temporary name in its folder, synced, and renamed over the old one once it is complete.
+//! Whatever ends the command earlier (an error, a full disk, a size limit, Ctrl-C) leaves the old file as it was and
+//! removes the new one; only after SIGKILL the new one stays behind, as `.fibula-*.part`.
 
 mod aside;
 #[cfg(unix)]
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use aside::Aside;
 use target::Target;
 
-/// Whether standard output was closed when the command started.
+/// Returns whether standard output was closed when the command started.
 pub(crate) fn stdout_is_closed() -> bool {
     #[cfg(unix)]
     return stdio::stdout_is_closed();

@@ -35,8 +35,8 @@ pub(super) fn handle() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that are ignored, a bit each: `nohup` and background jobs start commands that way, and it is to stay so.
-/// Known on Linux only.
+/// Returns the signals that are ignored, one bit each. `nohup` and background jobs start commands with ignored signals,
+/// which must stay ignored. Known on Linux only.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

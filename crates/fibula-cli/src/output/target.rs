@@ -26,7 +26,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// What `path` is. A file that may not be written, and a folder that does not exist, are errors.
+    /// Returns what `path` is. A file that may not be written, and a folder that does not exist, are errors.
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
@@ -94,7 +94,7 @@ impl Target {
     }
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

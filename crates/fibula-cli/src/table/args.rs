@@ -20,7 +20,7 @@ pub(crate) struct TableArgs {
 }
 
 impl TableArgs {
-    /// Whether the command writes to standard output.
+    /// Returns whether the command writes to standard output.
     pub(crate) fn prints(&self) -> bool {
         match &self.command {
             TableCommand::Convert(ConvertArgs { output, .. })

@@ -103,7 +103,7 @@ fn feeds(table: &Table) -> Vec<Value> {
     table.reports.iter().map(feed).collect()
 }
 
-/// What a feed held that was recognised and left out, by kind.
+/// Returns what a feed held that was recognised and left out, by kind.
 fn skipped(report: &Report) -> Vec<Value> {
     let kind = |(kind, &count): (&Skipped, &u64)| json!({ "kind": kind.name(), "count": count, "loses_routes": kind.loses_routes() });
     report.skipped.iter().map(kind).collect()
@@ -202,7 +202,7 @@ fn nested_text(share: String, levels: usize) -> String {
     format!("{share} of routes, up to {levels} {} deep", plural(levels as u64, "level", "levels"))
 }
 
-/// A percentage with two decimals, or with one significant digit if it is smaller than that.
+/// Returns a percentage with two decimals, or with one significant digit if it is smaller than that.
 fn significant(percent: f64) -> String {
     let decimals = if percent > 0.0 && percent < 0.01 { -percent.log10().floor() as usize } else { 2 };
     format!("{percent:.decimals$}")

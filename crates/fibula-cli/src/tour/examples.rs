@@ -43,7 +43,7 @@ fn candidates<K: Key>(rib: &Rib<K>) -> Vec<K> {
     traffic::find::<K>("match").and_then(|pattern| (pattern.generate)(rib, 1_000, 7).ok()).unwrap_or_default()
 }
 
-/// The candidate whose prefixes have the most next hops (then the most prefixes), and these prefixes.
+/// Returns the candidate whose prefixes have the most next hops (then the most prefixes), and these prefixes.
 fn most_covered<K: Key>(rib: &Rib<K>, keys: &[K]) -> (String, Vec<Found>) {
     let covers = |key: K| rib.covers(Prefix::host(key));
     let interest = |key: K| {
@@ -54,7 +54,7 @@ fn most_covered<K: Key>(rib: &Rib<K>, keys: &[K]) -> (String, Vec<Found>) {
     (key.address().to_string(), covers(key).map(Found::from).collect())
 }
 
-/// Two addresses with routes of different lengths, and one without a route.
+/// Returns two addresses with routes of different lengths, and one without a route.
 fn lookups<K: Key>(rib: &Rib<K>, keys: &[K], nowhere: &[K]) -> Vec<(String, Option<Found>)> {
     let len = |key: K| rib.lookup_prefix(key).map(|route| route.prefix.len());
     let longest = keys.iter().copied().max_by_key(|&key| len(key));

@@ -65,7 +65,7 @@ pub(super) struct Figures {
     pub(super) wrong: usize,
 }
 
-/// Number of structures, both families together: the steps of [`measure`].
+/// Returns the number of structures, both families together: the steps of [`measure`].
 pub(super) fn count() -> usize {
     fibula::fib::algorithms::<u32>().len() + fibula::fib::algorithms::<u128>().len()
 }
@@ -101,7 +101,7 @@ pub(super) fn measure<K: Key>(
     Ok(rows)
 }
 
-/// About `count` routes, evenly spaced.
+/// Returns about `count` routes, evenly spaced.
 fn sample<K: Key>(rib: &Rib<K>, count: usize) -> Vec<Route<K>> {
     rib.iter().step_by(rib.len().div_ceil(count.max(1))).collect()
 }
@@ -167,7 +167,7 @@ impl<K: Key> TestKeys<K> {
         self.matching.keys.len() + self.random.keys.len() + self.edges.keys.len()
     }
 
-    /// The same keys with the answers of the RIB: the oracle does not judge itself.
+    /// Returns the same keys with the answers of the RIB: the oracle does not judge itself.
     fn judged_by_rib(&self, rib: &Rib<K>) -> Self {
         let judge = |set: &KeySet<K>| KeySet {
             keys: set.keys.clone(),
@@ -192,7 +192,7 @@ impl<K: Key> KeySet<K> {
     }
 }
 
-/// About `count` addresses at and beside the ends of evenly spaced prefixes.
+/// Returns about `count` addresses at and beside the ends of evenly spaced prefixes.
 fn edges<K: Key>(routes: &dyn Routes<K>, count: usize) -> Vec<K> {
     let step = (4 * routes.len()).div_ceil(count).max(1);
     let mut keys = Vec::with_capacity(count);

@@ -114,7 +114,7 @@ fn cells(row: &Row, figures: &Figures) -> [String; 6] {
     ]
 }
 
-/// A time with as many decimals as small numbers need.
+/// Returns a time with as many decimals as small numbers need.
 fn short(number: f64) -> String {
     if number < 1.0 { format!("{number:.3}") } else { format!("{number:.1}") }
 }
@@ -226,7 +226,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "error",
 ];
 
-/// The result of a structure, for scripts; fields are null if it could not be built.
+/// Returns the result of a structure, for scripts; fields are null if it could not be built.
 pub(super) fn record(row: &Row) -> Object {
     let figures = row.figures.as_ref().ok();
     let value = json!({

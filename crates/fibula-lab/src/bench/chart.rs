@@ -56,7 +56,7 @@ fn way(row: &Row) -> Way {
     (row.batch > 1, row.threads)
 }
 
-/// The fastest row of each structure for each colour.
+/// Returns the fastest row of each structure for each colour.
 pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut best: Vec<&Row> = Vec::new();
     let oracles_alone = rows.iter().all(|row| row.role == "oracle");
@@ -181,7 +181,7 @@ impl<'a> Bars<'a> {
     }
 }
 
-/// The line below a name.
+/// Returns the line below a name.
 fn notes(row: &Row) -> String {
     let mut notes = Vec::new();
     if let Some(bytes) = row.bytes_per_prefix {
@@ -204,7 +204,7 @@ pub(super) fn number(rate: f64) -> String {
     }
 }
 
-/// The height of a structure's bars, in bars.
+/// Returns the height of a structure's bars, in bars.
 fn places(group: &[&Row]) -> f64 {
     (group.len() as f64).max(PLACES_MIN)
 }

@@ -18,7 +18,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The time that rates are computed from.
+    /// Returns the time that rates are computed from.
     pub(super) fn counted(self) -> Duration {
         self.thread.unwrap_or(self.wall)
     }
@@ -32,7 +32,7 @@ impl Spent {
     }
 }
 
-/// The processor time of the calling thread so far.
+/// Returns the processor time of the calling thread so far.
 #[cfg(unix)]
 fn thread_time() -> Option<Duration> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -51,27 +51,27 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel of a registry entry.
+    /// Returns the kernel of a registry entry.
     #[must_use]
     pub fn ours(present: Present) -> Self {
         Self { isa: present.isa().name().to_owned(), present }
     }
 
-    /// The kernel of a rival, by the name of the instruction set that it is written for.
+    /// Returns the kernel of a rival, by the name of the instruction set that it is written for.
     #[must_use]
     pub fn of_rival(isa: &str) -> Self {
         Self { isa: isa.to_owned(), present: Present::SCALAR }
     }
 
-    /// The smallest of our instruction sets that contains this one.
+    /// Returns the smallest of our instruction sets that contains this one.
     #[must_use]
     pub fn within(&self) -> Isa {
         least_with(&self.isa)
     }
 }
 
-/// The smallest of our instruction sets that contains the one of this name. An unknown name of the SSE family is
-/// older than AVX2; any other unknown name may be anything.
+/// Returns the smallest of our instruction sets that contains the one of this name. An unknown name of the SSE family
+/// is older than AVX2; any other unknown name may be anything.
 pub(super) fn least_with(isa: &str) -> Isa {
     match isa.parse() {
         Ok(isa) => isa,
@@ -84,7 +84,7 @@ pub(super) fn least_with(isa: &str) -> Isa {
 pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Structure<K>, Box<dyn Error>>>;
 
 impl<K: Key> Contestant<K> {
-    /// The contestant of a registry entry, which is built within `limits`.
+    /// Returns the contestant of a registry entry, which is built within `limits`.
     #[must_use]
     pub fn new(algorithm: Algorithm<K>, limits: Limits) -> Self {
         Self {
@@ -97,13 +97,13 @@ impl<K: Key> Contestant<K> {
         }
     }
 
-    /// The contestants of all registry entries for this family.
+    /// Returns the contestants of all registry entries for this family.
     #[must_use]
     pub fn all(limits: Limits) -> Vec<Self> {
         fibula::fib::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
     }
 
-    /// The number of keys it can look up in reasonable time in a table of this size.
+    /// Returns the number of keys it can look up in reasonable time in a table of this size.
     pub(super) fn keys_limit(&self, routes: usize) -> usize {
         match self.role {
             Role::Oracle { routes_limit } if routes_limit < usize::MAX => {

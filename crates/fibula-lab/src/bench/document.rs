@@ -78,7 +78,7 @@ fn title(family: &str) -> &str {
     }
 }
 
-/// The families and kinds of traffic of a benchmark record, in the order of its rows.
+/// Returns the families and kinds of traffic of a benchmark record, in the order of its rows.
 fn cells(record: &Record) -> Vec<(&String, &String)> {
     let mut cells = Vec::new();
     for row in &record.rows {
@@ -161,7 +161,8 @@ fn structures(text: &mut String, record: &Record) {
     text.push('\n');
 }
 
-/// The instruction sets of these rows: first ours, the most portable one first, then those that only rivals name.
+/// Returns the instruction sets of these rows: first ours, the most portable one first, then those that only rivals
+/// name.
 fn isas<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
     let mut isas: Vec<&str> = rows.map(|row| row.isa.as_str()).collect();
     isas.sort_unstable_by_key(|&isa| (isa.parse::<Isa>().map_or(usize::MAX, |isa| isa as usize), isa));

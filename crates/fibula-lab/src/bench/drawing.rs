@@ -1,5 +1,5 @@
-//! Charts as SVG text. Everything is coloured by class, so that one file suits light and dark pages; both have a ground of
-//! their own, so that a chart can be read where a page and its reader's settings disagree.
+//! Charts as SVG text. Everything is coloured by class, so that one file suits light and dark pages; both have a
+//! background of their own, so that a chart can be read where a page and its reader's settings disagree.
 
 use core::fmt::Write as _;
 
@@ -96,7 +96,7 @@ impl Drawing {
         }
     }
 
-    /// The whole file. The title is what a screen reader says.
+    /// Returns the whole file. The title is what a screen reader says.
     pub(super) fn finish(self, height: f64, title: &str) -> String {
         let (width, body, title) = (self.width, self.body, escape(title));
         format!(
@@ -121,13 +121,13 @@ impl Scale {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is not below the number.
+/// Returns the least of 1, 2 and 5 times a power of ten that is not below the number.
 fn round_step(least: f64) -> f64 {
     let unit = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * unit).find(|step| *step >= least).unwrap_or(10.0 * unit)
 }
 
-/// A round number without zeros at its end.
+/// Returns a round number without zeros at its end.
 fn tick(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -22,7 +22,7 @@ pub struct Traffic<K> {
     pub keys: Vec<K>,
 }
 
-/// Names of all patterns.
+/// Returns the names of all patterns.
 #[must_use]
 pub fn traffic_names<K: Key>() -> Vec<&'static str> {
     traffic::patterns::<K>().iter().map(|pattern| pattern.name).collect()
@@ -87,14 +87,14 @@ impl<K: Key> Judges<K> {
         Ok(Self { first: build(oracle)?, second: build(other)? })
     }
 
-    /// The judge of a contestant, which is never itself.
+    /// Returns the judge of a contestant, which is never itself.
     pub(super) fn of(&self, contestant: &str) -> (&'static str, &dyn Fib<K>) {
         let (name, fib) = if contestant == self.first.0 { &self.second } else { &self.first };
         (name, fib.as_ref())
     }
 }
 
-/// The answers of `fib` to `keys`.
+/// Returns the answers of `fib` to `keys`.
 pub(super) fn answers<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> Vec<Option<NextHop>> {
     let mut answers = vec![None; keys.len()];
     for (keys, answers) in keys.chunks(256).zip(answers.chunks_mut(256)) {
@@ -103,7 +103,8 @@ pub(super) fn answers<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> Vec<Option<NextHo
     answers
 }
 
-/// About `count` addresses at the ends of evenly spaced prefixes and next to them, where errors are most likely.
+/// Returns about `count` addresses at the ends of evenly spaced prefixes and next to them, where errors are most
+/// likely.
 pub(super) fn edges<K: Key>(routes: &dyn Routes<K>, count: usize) -> Vec<K> {
     let step = (4 * routes.len()).div_ceil(count.max(1)).max(1);
     let mut keys = vec![K::ZERO, K::MAX];

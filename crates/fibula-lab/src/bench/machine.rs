@@ -59,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// The name of the machine's folder: that of the processor in lower case, with hyphens.
+    /// Returns the name of the machine's folder: that of the processor in lower case, with hyphens.
     #[must_use]
     pub fn slug(&self) -> String {
         // "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz": trademarks and the clock rate do not matter.
@@ -76,7 +76,7 @@ pub(super) fn slug(name: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// The first `name : value` line.
+/// Returns the first `name : value` line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -84,7 +84,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The word in brackets, which is the chosen one of several.
+/// Returns the word in brackets, which is the chosen one of several.
 fn chosen(text: &str) -> Option<String> {
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }

@@ -39,7 +39,7 @@ pub trait Native<K: Key>: Fib<K> {
     /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
-    /// Whether [`Prepared::lookup`] prefetches the keys of the next batch.
+    /// Returns whether [`Prepared::lookup`] prefetches the keys of the next batch.
     fn prefetches_keys(&self) -> bool {
         false
     }
@@ -50,7 +50,8 @@ pub trait Native<K: Key>: Fib<K> {
         None
     }
 
-    /// Why it no longer answers, if it runs in another program and that has failed. Its figures are then discarded.
+    /// Returns why it no longer answers, if it runs in another program and that has failed. Its figures are then
+    /// discarded.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -82,7 +83,7 @@ pub enum Structure<K: Key> {
 }
 
 impl<K: Key> Structure<K> {
-    /// The structure through the common trait.
+    /// Returns the structure through the common trait.
     #[must_use]
     pub fn fib(&self) -> &dyn Fib<K> {
         match self {
@@ -91,7 +92,7 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Whether the keys of the next batch are prefetched.
+    /// Returns whether the keys of the next batch are prefetched.
     pub(super) fn prefetches_keys(&self) -> bool {
         match self {
             Self::Fib(_) => true,
@@ -99,7 +100,7 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Why it no longer answers, if it has failed.
+    /// Returns why it no longer answers, if it has failed.
     pub(super) fn failure(&self) -> Option<String> {
         match self {
             Self::Fib(_) => None,

@@ -147,7 +147,7 @@ impl<'a, K: Key> Pass<'a, K> {
     }
 }
 
-/// The number of keys whose answers are kept at once.
+/// Returns the number of keys whose answers are kept at once.
 fn step(shape: Shape) -> usize {
     match shape {
         Shape::Batch(batch) => batch,
@@ -215,7 +215,7 @@ pub(super) fn check<K: Key>(
     (wrong, start.elapsed())
 }
 
-/// The number of keys whose answer is not the expected one.
+/// Returns the number of keys whose answer is not the expected one.
 pub(super) fn wrong<K: Key>(
     structure: &Structure<K>,
     way: Way,

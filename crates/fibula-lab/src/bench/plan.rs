@@ -72,7 +72,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The name that outputs use.
+    /// Returns the name that outputs use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ pub const RUNS_MIN: usize = 5;
 const THREADS_MAX: usize = 4096;
 
 impl Plan {
-    /// Whether the plan can be carried out.
+    /// Returns an error unless the plan can be carried out.
     ///
     /// # Errors
     /// Names what is wrong with it.
@@ -115,7 +115,8 @@ impl Plan {
         }
     }
 
-    /// What the plan takes for this many structures to build and lanes to time; a lane is one kernel in one cell.
+    /// Returns what the plan takes for this many structures to build and lanes to time; a lane is one kernel in one
+    /// cell.
     #[must_use]
     pub fn estimate(&self, structures: usize, lanes: usize, key_bytes: usize) -> Estimate {
         let timed = lanes * self.runs;
@@ -154,8 +155,8 @@ pub(super) struct Cell {
     pub(super) order: Order,
 }
 
-/// The cells of a plan, by kind of traffic. In dependent traffic each lookup waits for the one before, so it has no
-/// batches.
+/// Returns the cells of a plan, by kind of traffic. In dependent traffic each lookup waits for the one before, so it
+/// has no batches.
 pub(super) fn cells(plan: &Plan, dependent: &[bool]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (traffic, &dependent) in dependent.iter().enumerate() {

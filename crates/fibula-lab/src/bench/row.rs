@@ -100,7 +100,7 @@ fn wall() -> String {
 }
 
 impl Row {
-    /// Whether the structure is Fibula's own: not published by others, not an oracle, not a rival.
+    /// Returns whether the structure is Fibula's own: not published by others, not an oracle, not a rival.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         !self.rival && self.role == "own"
@@ -149,7 +149,7 @@ impl Row {
         Some([self.mlps_min?, self.mlps_median?, self.mlps_max?])
     }
 
-    /// The spread of the runs, in percent of the median.
+    /// Returns the spread of the runs, in percent of the median.
     #[must_use]
     pub fn spread_percent(&self) -> Option<f64> {
         let [min, median, max] = self.rates()?;

@@ -98,7 +98,7 @@ pub fn run<K: Key>(
     Ok(rows)
 }
 
-/// Whether a contestant takes part in a cell. Rivals have their own form of keys, and no other.
+/// Returns whether a contestant takes part in a cell. Rivals have their own form of keys, and no other.
 fn joins<K: Key>(contestant: &Contestant<K>, cell: &Cell) -> bool {
     (cell.order == Order::Host || !contestant.rival) && cell.threads <= contestant.bounds.threads
 }
@@ -141,7 +141,7 @@ fn next_hops<K: Key>(routes: &dyn Routes<K>) -> usize {
     ids.len()
 }
 
-/// The name of a family in outputs.
+/// Returns the name of a family in outputs.
 #[must_use]
 pub fn family_name(family: Family) -> &'static str {
     match family {
@@ -373,8 +373,8 @@ const WARM_UP_PARTS: usize = 4;
 /// The fewest lookups of a run, however short its time, if there are as many keys.
 const LOOKUPS_MIN: usize = 4096;
 
-/// About `wanted` lookups: whole passes over all keys, or some of the keys. In the same run, all contestants begin at
-/// the same key.
+/// Returns about `wanted` lookups: whole passes over all keys, or some of the keys. In the same run, all contestants
+/// begin at the same key.
 fn load<K>(keys: &[K], wanted: usize, run: usize, runs: usize) -> Load<'_, K> {
     if wanted >= keys.len() {
         return Load { keys, passes: wanted.div_ceil(keys.len().max(1)) };
@@ -395,7 +395,7 @@ fn sorted(rates: &[f64]) -> Vec<f64> {
     rates
 }
 
-/// The median of sorted rates; of an even number, the slower of the two in the middle.
+/// Returns the median of sorted rates; of an even number, the slower of the two in the middle.
 fn median(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }

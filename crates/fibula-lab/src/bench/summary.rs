@@ -48,7 +48,7 @@ const FILL: f64 = 18.0;
 /// For the name of a family, above its bars.
 const HEADING: f64 = 28.0;
 
-/// Draws the summary. None where the records lack one of the bars.
+/// Draws the summary. Returns `None` if the records lack one of the bars.
 pub(super) fn svg(records: &[Record]) -> Option<String> {
     let (cpu, ipv4) = group(records, "ipv4", &IPV4)?;
     let (_, ipv6) = group(records, "ipv6", &IPV6)?;
@@ -87,7 +87,8 @@ fn rate(row: &Row) -> f64 {
     row.mlps_median.unwrap_or(0.0)
 }
 
-/// The machine and the captioned row of each bar, the fastest first, from the first record that has a row for every bar.
+/// Returns the machine and the captioned row of each bar, the fastest first, from the first record that has a row for
+/// every bar.
 fn group<'a>(
     records: &'a [Record],
     family: &str,

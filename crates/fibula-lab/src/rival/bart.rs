@@ -46,7 +46,7 @@ pub(super) fn source<K: Key>(tools: &Tools) -> Source<K> {
     }
 }
 
-/// The path of the compiled program, which is compiled if it is not there yet.
+/// Returns the path of the compiled program, which is compiled if it is not there yet.
 fn program(tools: &Tools) -> Result<PathBuf, String> {
     let folder = tools.folder.as_deref().ok_or("there is no folder for compiled programs")?;
     let mut hasher = DefaultHasher::new();

@@ -32,7 +32,7 @@ struct Found {
 }
 
 impl Default for Tools {
-    /// The tools on the search path, and no folder for programs.
+    /// Returns the tools on the search path, and no folder for programs.
     fn default() -> Self {
         Self {
             python: "python3".into(),

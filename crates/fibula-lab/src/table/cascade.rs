@@ -76,13 +76,13 @@ fn spread_leaves(counts: &mut [Count], longest: u8, room: u128) {
     }
 }
 
-/// The line for a depth: the last one that begins at or above it, or else the first.
+/// Returns the line for a depth: the last one that begins at or above it, or else the first.
 fn row(partings: &[Parting], depth: u8) -> &Parting {
     let at = partings.partition_point(|line| line.depth <= depth);
     &partings[at.saturating_sub(1)]
 }
 
-/// The line with more one-sided nodes, where a table of this many routes has fewer nodes below.
+/// Returns the line with more one-sided nodes, where a table of this many routes has fewer nodes below.
 fn thinned(mut line: Parting, depth: u8, routes: usize, profile: &Profile) -> Parting {
     /// Beyond this a small table would shrink to a point.
     const MOST_PERCENT: u64 = 60;
@@ -332,7 +332,7 @@ impl Cascade<'_> {
         (exact / u128::from(whole)) as u64 + u64::from(up)
     }
 
-    /// The size of a leaf, in prefixes of the longest length.
+    /// Returns the size of a leaf, in prefixes of the longest length.
     fn size(&self, len: u8) -> u128 {
         1u128 << (self.longest - len).min(127)
     }

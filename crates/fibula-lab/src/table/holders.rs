@@ -31,7 +31,7 @@ struct Held {
 }
 
 impl<'a> Holders<'a> {
-    /// `count` is at least 1.
+    /// Returns the holders of a table with `count` next hops, at least 1.
     pub(super) fn new(line: &'a NextHops, count: u32, bits: u8, random: &mut Random) -> Self {
         let weights = (1..=count).map(|rank| match line.head.get(rank as usize - 1) {
             Some(&weight) => u64::from(weight) << 24,
@@ -96,7 +96,7 @@ fn popularity(rank: u32, fifths: u32) -> u64 {
     weight.max(1) as u64
 }
 
-/// The largest number whose fifth power is at most `number`, which is below 2^100.
+/// Returns the largest number whose fifth power is at most `number`, which is below 2^100.
 fn fifth_root(number: u128) -> u128 {
     (0..20).rev().fold(0u128, |root, bit| {
         let more = root | 1 << bit;

@@ -94,12 +94,12 @@ fn check(spec: &TableSpec, limit: u128) -> Result<(), TableError> {
     }
 }
 
-/// The number of prefixes of `len` bits.
+/// Returns the number of prefixes of `len` bits.
 fn prefixes(len: u8) -> u128 {
     1u128.checked_shl(len.into()).unwrap_or(u128::MAX)
 }
 
-/// The next hops in turn.
+/// Returns the next hop of a route; routes get the next hops in turn.
 fn next_hop(spec: &TableSpec, index: u64) -> NextHop {
     let id = (index % u64::from(spec.next_hops)) as u32 + 1;
     NextHop::new(id).expect("ids count from 1")

@@ -45,13 +45,13 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
-    /// The size of a default-free IPv4 table.
+    /// Returns the size of a default-free IPv4 table.
     #[must_use]
     pub const fn ipv4() -> Self {
         Self { routes: 900_000, next_hops: 256, seed: 1 }
     }
 
-    /// The size of a default-free IPv6 table. IPv6 tables differ from seed to seed, because they have few large
+    /// Returns the size of a default-free IPv6 table. IPv6 tables differ from seed to seed, because they have few large
     /// allocations; the table of this seed is close to the mean and to a real one.
     #[must_use]
     pub const fn ipv6() -> Self {

@@ -25,7 +25,7 @@ impl Preset {
         Self { name, family: Family::Ipv6, routes }
     }
 
-    /// The spec of this size, with the default next hops and seed of the family.
+    /// Returns the spec of this size, with the default next hops and seed of the family.
     #[must_use]
     pub const fn spec(&self) -> TableSpec {
         let family = if matches!(self.family, Family::Ipv6) { TableSpec::ipv6() } else { TableSpec::ipv4() };

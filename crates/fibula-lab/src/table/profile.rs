@@ -1,10 +1,10 @@
 //! The shape of a table, as data.
 //!
-//! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] describe full default-free tables of 2023 and 2024; they hold no
-//! prefix of any real table. Lengths and partings come from the example `fit`, rounded, with a correction that `partings.rs`
-//! describes. The shares of [`NextHops`] were measured by `fit` and then set by hand, until the rows on next hops in
-//! `docs/tables.md` came close; after a change of these numbers, run the example `tables` and look there. Zones and reserved
-//! space are those of the IANA registries.
+//! The numbers of [`Profile::ipv4`] and [`Profile::ipv6`] describe full default-free tables of 2023 and 2024; they hold
+//! no prefix of any real table. Lengths and partings come from the example `fit`, rounded, with a correction that
+//! `partings.rs` describes. The shares of [`NextHops`] were measured by `fit` and then set by hand, until the rows on
+//! next hops in `docs/tables.md` came close; after a change of these numbers, run the example `tables` and check those
+//! rows. Zones and reserved space are those of the IANA registries.
 
 use fibula::net::{Family, Key};
 
@@ -123,7 +123,7 @@ pub struct NextHops {
 }
 
 impl Profile {
-    /// The profile of the key's family.
+    /// Returns the profile of the key's family.
     #[must_use]
     pub fn of<K: Key>() -> Self {
         match K::FAMILY {
@@ -133,7 +133,7 @@ impl Profile {
         }
     }
 
-    /// A default-free IPv4 table.
+    /// Returns a default-free IPv4 table.
     #[must_use]
     pub fn ipv4() -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Profile {
         }
     }
 
-    /// A default-free IPv6 table.
+    /// Returns a default-free IPv6 table.
     #[must_use]
     pub fn ipv6() -> Self {
         Self {
@@ -194,7 +194,7 @@ impl Profile {
         }
     }
 
-    /// The IPv4 profile scaled to `bits` bits, with the whole space and a few host routes, for tests of every
+    /// Returns the IPv4 profile scaled to `bits` bits, with the whole space and a few host routes, for tests of every
     /// address.
     #[must_use]
     pub fn toy(bits: u8) -> Self {
@@ -329,12 +329,12 @@ const IPV6_LENGTHS: [(u8, u32, u32); 32] = [
 ];
 
 impl Block {
-    /// The first and the last address in a space of `bits` bits.
+    /// Returns the first and the last address in a space of `bits` bits.
     pub(super) fn range(self, bits: u8) -> (u128, u128) {
         (self.addr, self.addr | self.host_mask(bits))
     }
 
-    /// The bits after the prefix.
+    /// Returns the bits after the prefix.
     fn host_mask(self, bits: u8) -> u128 {
         u128::MAX.checked_shr(128 - u32::from(bits - self.len)).unwrap_or(0)
     }

@@ -11,7 +11,7 @@ pub(super) struct Segment {
     pub(super) last: u128,
 }
 
-/// The zones without the reserved blocks, in order.
+/// Returns the zones without the reserved blocks, in order.
 pub(super) fn segments(profile: &Profile, bits: u8) -> Vec<Segment> {
     let mut segments = Vec::new();
     for (zone, line) in profile.zones.iter().enumerate() {
@@ -38,8 +38,8 @@ pub(super) fn segments(profile: &Profile, bits: u8) -> Vec<Segment> {
     segments
 }
 
-/// The number of prefixes of `len` bits in `block` that lie in one segment each: the most that a length can hold. Of
-/// a space of 2^128 addresses the last one is not counted, because the number would not fit.
+/// Returns the number of prefixes of `len` bits in `block` that lie in one segment each: the most that a length can
+/// hold. Of a space of 2^128 addresses the last one is not counted, because the number would not fit.
 pub(super) fn room(segments: &[Segment], bits: u8, block: Block, len: u8) -> u128 {
     let (from, to) = block.range(bits);
     let shift = u32::from(bits - len);

@@ -20,7 +20,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("match", routes, count, seed)
 }
 
-/// The keys of MATCH, also for other patterns that use them.
+/// Returns the keys of MATCH, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,
@@ -39,7 +39,7 @@ pub(super) fn of<K: Key>(
     Ok((0..count).map(key).collect())
 }
 
-/// The prefixes of a table, in order.
+/// Returns the prefixes of a table, in order.
 pub(super) fn prefixes<K: Key>(routes: &dyn Routes<K>) -> Vec<Prefix<K>> {
     let mut prefixes = Vec::with_capacity(routes.len());
     let _ = routes.visit(Prefix::ALL, &mut |route| {
@@ -49,7 +49,7 @@ pub(super) fn prefixes<K: Key>(routes: &dyn Routes<K>) -> Vec<Prefix<K>> {
     prefixes
 }
 
-/// A random address of the prefix.
+/// Returns a random address of the prefix.
 pub(super) fn below<K: Key>(prefix: Prefix<K>, random: &mut Random) -> K {
     // Only bits after the prefix are random, so that the address stays in it.
     prefix.addr().or(K::from_bits(random.wide()).and(K::mask(prefix.len()).not()))

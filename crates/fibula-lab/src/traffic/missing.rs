@@ -22,7 +22,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("miss", routes, count, seed)
 }
 
-/// The keys of MISS, also for other patterns that use them.
+/// Returns the keys of MISS, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,

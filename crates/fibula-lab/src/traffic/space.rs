@@ -44,7 +44,7 @@ impl Stretches {
         Self { ends, before, last }
     }
 
-    /// The union of a table's prefixes.
+    /// Returns the union of a table's prefixes.
     pub(super) fn announced<K: Key>(routes: &dyn Routes<K>) -> Self {
         let mut ends: Vec<(u128, u128)> = Vec::new();
         let _ = routes.visit(Prefix::ALL, &mut |route| {
@@ -57,7 +57,7 @@ impl Stretches {
         Self::new(ends)
     }
 
-    /// The addresses that no prefix of the table matches, without the reserved blocks.
+    /// Returns the addresses that no prefix of the table matches, without the reserved blocks.
     pub(super) fn missed<K: Key>(routes: &dyn Routes<K>) -> Self {
         let mut taken = Self::announced(routes).ends;
         taken.extend(reserved::<K>().iter().map(|prefix| (prefix.addr().to_bits(), prefix.last().to_bits())));

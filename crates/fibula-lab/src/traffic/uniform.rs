@@ -22,7 +22,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize, seed: u64) -> Result<Vec<K
     of("rnd", routes, count, seed)
 }
 
-/// The keys of RND, also for other patterns that use them.
+/// Returns the keys of RND, also for other patterns that use them.
 pub(super) fn of<K: Key>(
     pattern: &'static str,
     routes: &dyn Routes<K>,
@@ -43,7 +43,7 @@ pub(super) fn of<K: Key>(
     }
 }
 
-/// An IPv4 address outside the reserved ranges.
+/// Returns an IPv4 address outside the reserved ranges.
 fn routable<K: Key>(random: &mut Random) -> K {
     loop {
         let addr = (random.word() >> 32) as u32;

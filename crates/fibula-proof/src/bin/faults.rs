@@ -78,8 +78,8 @@ struct Target<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// The faults by target, the target of most faults first; those of a file together, because removing a fault
-    /// compiles the same crate as planting the next.
+    /// Groups the faults by target, the target with the most faults first, and those of a file together, because
+    /// removing a fault compiles the same crate as planting the next.
     fn new(faults: &'a [Fault]) -> Self {
         let mut targets: Vec<Target<'a>> = Vec::new();
         for fault in faults.iter().rev() {
@@ -94,14 +94,14 @@ impl<'a> Queue<'a> {
         Self(Mutex::new(targets))
     }
 
-    /// The number of copies that have work from the start.
+    /// Returns the number of copies that have work from the start.
     fn builds(&self) -> usize {
         let targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         targets.iter().map(|target| target.left.len().div_ceil(FAULTS_A_BUILD)).sum()
     }
 
-    /// The next fault for a copy whose last one was of the target `at`: of the same, else of a target that no copy has
-    /// built, else of one with much left.
+    /// Returns the next fault for a copy whose last one was of the target `at`: of the same, else of a target that no
+    /// copy has built, else of one with much left.
     fn next(&self, at: Option<&'a str>) -> Option<&'a Fault> {
         let mut targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |fits: &dyn Fn(&Target<'a>) -> bool| {

@@ -77,7 +77,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The name in outputs.
+    /// Returns the name in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -211,7 +211,7 @@ fn judge<'a>(bound: Bound, figure: Figure, own: Value<'_>, measured: &'a Measure
     Judged { verdict, bound: Some(bound), peer, missing }
 }
 
-/// The peers without a figure, in words, and whether one of them was not measured.
+/// Returns the peers without a figure, in words, and whether one of them was not measured.
 fn missing(peers: Peers, figure: Figure, measured: &Measured) -> (Vec<String>, bool) {
     let there =
         |is: fn(&Row) -> bool| value(figure, measured, &|row: &Row| peers.contain(row) && is(row)).is_some();
@@ -223,7 +223,7 @@ fn missing(peers: Peers, figure: Figure, measured: &Measured) -> (Vec<String>, b
     (notes, vital)
 }
 
-/// The best figure of these rows.
+/// Returns the best figure of these rows.
 fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
     let best_rate = |rows: &'a [Row], traffic: &str| rate(rows, is, &|row| row.traffic == traffic);
     let least = |rows: &'a [Row], of: fn(&Row) -> Option<f64>| {
@@ -266,14 +266,14 @@ fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) 
     }
 }
 
-/// The greatest rate of one thread.
+/// Returns the greatest rate of one thread.
 fn rate<'a>(rows: &'a [Row], is: &dyn Fn(&Row) -> bool, filter: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
     let rows = rows.iter().filter(|row| row.threads == 1 && is(row) && filter(row));
     let values = rows.filter_map(|row| Some(Value { value: row.mlps_median?, row }));
     values.max_by(|a, b| a.value.total_cmp(&b.value))
 }
 
-/// Why a structure has no figure.
+/// Returns why a structure has no figure.
 fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     let every =
         measured.plain.iter().chain(&measured.hosts).chain(measured.small.iter().flat_map(|(.., rows)| rows));
@@ -286,7 +286,7 @@ fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     }
 }
 
-/// Whether less is better.
+/// Returns whether less is better.
 fn less_is_better(figure: Figure) -> bool {
     matches!(figure, Figure::Bytes | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_))
 }

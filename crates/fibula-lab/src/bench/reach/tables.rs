@@ -25,8 +25,8 @@ pub(super) fn all<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
     all
 }
 
-/// The table with `hosts` additional host routes, each at a random address in a random prefix and with a next hop of
-/// the table. For IPv6, a tenth as many /126 and /127 are added too.
+/// Returns the table with `hosts` additional host routes, each at a random address in a random prefix and with a next
+/// hop of the table. For IPv6, a tenth as many /126 and /127 are added too.
 pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result<Vec<Route<K>>, BenchError> {
     let mut all = all(routes);
     let links = if K::BITS == 128 { hosts / HOSTS_A_LINK } else { 0 };
@@ -45,7 +45,7 @@ pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result
     Ok(all)
 }
 
-/// The routes no longer than /64, if there are longer ones.
+/// Returns the routes no longer than /64, if there are longer ones.
 pub(super) fn to_64<K: Key>(routes: &dyn Routes<K>) -> Option<Vec<Route<K>>> {
     let mut all = all(routes);
     let before = all.len();
@@ -53,14 +53,14 @@ pub(super) fn to_64<K: Key>(routes: &dyn Routes<K>) -> Option<Vec<Route<K>>> {
     (all.len() < before).then_some(all)
 }
 
-/// A small table of the Internet's shape.
+/// Returns a small table of the Internet's shape.
 pub(super) fn small<K: Key>(routes: usize) -> Vec<Route<K>> {
     let spec = TableSpec { routes, next_hops: (routes as u32 / 4).clamp(2, 256), seed: 1 };
     generate::<K>(&spec, &Profile::of::<K>()).expect("a small table can always be made")
 }
 
-/// Bytes of the sorted array of ranges: first address and next hop of each, 8 bytes for IPv4 and 20 for IPv6.
-/// Neighbours with the same next hop are one range.
+/// Returns the bytes of the sorted array of ranges: first address and next hop of each, 8 bytes for IPv4 and 20 for
+/// IPv6. Neighbours with the same next hop are one range.
 pub(super) fn sorted_array_bytes<K: Key>(routes: &dyn Routes<K>) -> usize {
     let mut ranges = 0;
     let _ = ranges::visit(routes, Prefix::ALL, Merge::EqualNeighbours, |_| {

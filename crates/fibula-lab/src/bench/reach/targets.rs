@@ -89,12 +89,12 @@ pub(super) type Member = (&'static str, fn(&Row) -> bool, &'static str);
 const NEEDS_DPDK: &str = "not measured: needs --rivals with feature dpdk";
 
 impl Peers {
-    /// Whether the row is that of a peer.
+    /// Returns whether the row is that of a peer.
     pub(super) fn contain(self, row: &Row) -> bool {
         !row.is_ours() && row.role != "oracle" && self.members().iter().any(|(_, is, _)| is(row))
     }
 
-    /// The members of the group.
+    /// Returns the members of the group.
     pub(super) fn members(self) -> &'static [Member] {
         const FIB: Member = ("rte_fib", |row| row.algorithm.starts_with("rte-fib-"), NEEDS_DPDK);
         const FIB6: Member = ("rte_fib6", |row| row.algorithm.starts_with("rte-fib6-"), NEEDS_DPDK);

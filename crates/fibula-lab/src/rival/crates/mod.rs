@@ -24,7 +24,7 @@ use crate::bench::Contestant;
 
 const GET: &str = "build with '--features crates'";
 
-/// The sources of all crates, present or not.
+/// Returns the sources of all crates, present or not.
 pub(super) fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
     CRATES
         .iter()

@@ -26,7 +26,7 @@ pub(super) trait Table: Send + Sync + Sized + 'static {
     fn insert(table: &mut Self::Filling, bits: u128, len: u8, next_hop: u32) -> Result<(), Box<dyn Error>>;
     fn finish(table: Self::Filling) -> Self;
     fn key(bits: u128) -> Self::Key;
-    /// The next hop of the longest match, 0 where there is none.
+    /// Returns the next hop of the longest match, 0 if there is none.
     fn longest(&self, key: &Self::Key) -> u32;
     /// Its size by its own count.
     fn bytes(&self) -> Option<usize> {

@@ -1,5 +1,5 @@
 //! The forms of DPDK's tables that compete.
-// Without the library there are only names.
+// Without the library only the names are used.
 #![cfg_attr(not(feature = "dpdk"), allow(dead_code))]
 
 use fibula::net::{Family, Key};
@@ -32,7 +32,7 @@ pub(super) struct Form {
     pub(super) isa: &'static str,
 }
 
-/// The forms of one family.
+/// Returns the forms of one family.
 pub(super) fn of<K: Key>() -> impl Iterator<Item = &'static Form> {
     FORMS.iter().filter(|form| form.family == K::FAMILY)
 }

@@ -33,7 +33,7 @@ use fibula::net::Key;
 
 use super::Source;
 
-/// The forms of one family, present or not.
+/// Returns the forms of one family, present or not.
 pub(super) fn source<K: Key>() -> Source<K> {
     Source {
         name: "DPDK",

@@ -194,13 +194,13 @@ impl Handle {
         }
     }
 
-    /// Bytes that the library's allocator has handed out for the table.
+    /// Returns the number of bytes that the library's allocator has handed out for the table.
     pub(super) fn allocated(&self) -> u64 {
         // SAFETY: the table lives.
         unsafe { fibula_dpdk_allocated(self.room.table.as_ptr()) }
     }
 
-    /// The pointer to the keys, which must be of the table's family, and their number.
+    /// Returns the pointer to the keys, which must be of the table's family, and their number.
     #[inline]
     fn raw(&self, keys: Keys<'_>) -> (*const c_void, u32) {
         let (pointer, count, kinds) = match keys {

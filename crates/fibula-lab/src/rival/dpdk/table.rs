@@ -25,8 +25,8 @@ const HUGE_PAGES: bool = true;
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
 
-/// The bytes that a library keeps for a route besides its table: two tree nodes in a pool, with their places in the
-/// pool's ring; a rule; a hash table entry with its place in a ring.
+/// Returns the bytes that a library keeps for a route besides its table: two tree nodes in a pool, with their places in
+/// the pool's ring; a rule; a hash table entry with its place in a ring.
 const fn route_bytes(kind: Kind) -> u64 {
     match kind {
         Kind::Fib | Kind::Fib6 => 2 * 192 + 2 * 2 * 8,
@@ -38,7 +38,7 @@ const fn route_bytes(kind: Kind) -> u64 {
 /// And for everything else.
 const REST_BYTES: u64 = 16 << 20;
 
-/// All forms of one family.
+/// Returns all forms of one family.
 pub(super) fn contestants<K: Key>() -> Vec<Contestant<K>> {
     let shared = Rc::new(Shared::default());
     form::of::<K>()

@@ -129,7 +129,7 @@ impl<K: Key> Connection<K> {
     }
 }
 
-/// The words of the protocol for a shape.
+/// Returns the words of the protocol for a shape.
 fn words(shape: Shape) -> (&'static str, usize) {
     match shape {
         Shape::Single => ("single", 1),
