@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 
 /// A decoder that works on buffers.
 pub(super) trait Codec {
-    /// Largest window that is accepted where there is no memory limit.
+    /// Largest window that is accepted if there is no memory limit.
     const MOST_BYTES: u64 = u64::MAX;
 
     /// Most input bytes of a step: if the step fails, the decoder may lose their output.
@@ -46,9 +46,9 @@ pub(super) struct Coded<R, C> {
     input: Source<R>,
     codec: C,
     window: Window,
-    /// Before the first step of a stream.
+    /// Whether the next step is the first of a stream.
     begins: bool,
-    /// After a stream.
+    /// Whether the last step ended a stream.
     between: bool,
     /// The error to return once the output of the failing step has been read, and at every read after that.
     failed: Option<(io::ErrorKind, String)>,

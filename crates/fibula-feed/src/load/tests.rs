@@ -192,7 +192,7 @@ fn a_cut_stream_keeps_its_complete_lines() {
         let first = compress(compression, MIXED.as_bytes());
         let bytes = [&first[..], &second[..]].concat();
         for cut in 0..bytes.len() {
-            // Too short to be recognised: a text that is no route.
+            // Too short to be recognised: read as text that is not a route.
             if (1..Compression::MAGIC_BYTES).contains(&cut)
                 && Compression::recognise(&bytes[..cut]) == Compression::Plain
             {

@@ -530,7 +530,7 @@ fn records_are_found_again_behind_damage() {
         short,
         [&whole[..], &format!("record {}", len - 5), "lost 5", &whole, &whole, &whole, "cut 0"]
     );
-    // A cut is where it is, and nothing is whole of what is no record at all.
+    // A cut is reported at its place, and bytes that are not a record give no whole record.
     assert_eq!(frames(&five[..3 * len + 7]), [&whole[..], &whole, &whole, "cut 7"]);
     assert_eq!(frames(&[0xee; 100]), ["lost 100", "cut 0"]);
     assert_eq!(frames(&[0xee; 11]), ["cut 11"]);

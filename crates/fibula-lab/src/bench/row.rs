@@ -143,7 +143,7 @@ impl Row {
         "scaling",
     ];
 
-    /// Slowest, median and fastest run, in million lookups a second; none where there are no figures.
+    /// Returns the slowest, median and fastest run, in million lookups a second; `None` if there are no figures.
     #[must_use]
     pub fn rates(&self) -> Option<[f64; 3]> {
         Some([self.mlps_min?, self.mlps_median?, self.mlps_max?])

@@ -215,7 +215,7 @@ impl PrefixError {
         Self { kind, offset: Some(offset) }
     }
 
-    /// Returns the position of the fault, in bytes from the start of the text; none when the prefix was not text.
+    /// Returns the position of the fault, in bytes from the start of the text; `None` if the prefix was not text.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset

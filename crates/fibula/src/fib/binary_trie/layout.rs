@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::memory::Budget;
 
-/// Index of the root. The root is no child of any node, so as a child this index means "none".
+/// Index of the root. The root is not a child of any node, so as a child this index means "none".
 pub(super) const ROOT: u32 = 0;
 
 /// The node of one prefix.
