@@ -6,6 +6,8 @@
 
 mod attributes;
 mod nlri;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use attributes::{AsWidth, Attributes};

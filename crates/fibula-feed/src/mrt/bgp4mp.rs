@@ -88,7 +88,7 @@ fn message(
 /// Reads a BGP4MP_ENTRY (RFC 6396 appendix B.2), which OpenBGPD still writes: a route of a table.
 fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
     let peer = peer(&mut at, false)?;
-    at.take(2 + 2 + 4, "view, status and time")?;
+    at.take(8, "view, status and time")?;
     let family_at = at.position();
     let family = match bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) {
         Ok(family) => family,
@@ -114,4 +114,72 @@ fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -
     }
     let route = Dumped { time, peer, path: prefix.into(), width: AsWidth::Two, family, next_hop };
     route.tell(record, from, len, sink)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mrt::tests::{attributes, nlri, octets, record, told};
+
+    /// `BGP4MP_ENTRY` of the peer 192.0.2.1 in the AS 7.
+    fn entry(family: [u8; 3], next_hop: &[u8], prefix: &[u8], attributes: &[u8]) -> Vec<u8> {
+        let ends = [&[0, 7, 0, 8, 0, 0, 0, 1][..], &octets("192.0.2.1"), &octets("192.0.2.255")].concat();
+        let table =
+            [&[0, 1, 0, 1, 1, 2, 3, 4][..], &family, &[next_hop.len() as u8], next_hop, prefix].concat();
+        let len = (attributes.len() as u16).to_be_bytes();
+        record(16, 2, &[&ends[..], &table, &len, attributes].concat())
+    }
+
+    #[test]
+    fn entries_are_routes_of_a_table() {
+        let (v4, v6) = ([0, 1, 1], [0, 2, 1]);
+        let path = attributes(2, 2, "192.0.2.9");
+        // NEXT_HOP counts where both are there.
+        let next_hop = octets("192.0.2.8");
+        assert_eq!(
+            told(&entry(v4, &next_hop, &nlri("10.0.0.0/8"), &path)),
+            ["192.0.2.1 + 10.0.0.0/8 via 192.0.2.9 (2)"]
+        );
+        let without = &path[..path.len() - 7];
+        assert_eq!(
+            told(&entry(v4, &next_hop, &nlri("10.0.0.0/8"), without)),
+            ["192.0.2.1 + 10.0.0.0/8 via 192.0.2.8 (2)"]
+        );
+        assert_eq!(
+            told(&entry(v6, &octets("2001:db8::9"), &nlri("2001:db8::/32"), without)),
+            ["192.0.2.1 + 2001:db8::/32 via 2001:db8::9 (2)"]
+        );
+        // An empty next hop is none.
+        assert_eq!(
+            told(&entry(v4, &[], &nlri("10.0.0.0/8"), without)),
+            [
+                "byte 44: route without a next hop; the peer's address is used instead",
+                "192.0.2.1 + 10.0.0.0/8 via 192.0.2.1 (2)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_placed() {
+        let path = attributes(2, 2, "192.0.2.9");
+        let next_hop = octets("192.0.2.8");
+        assert_eq!(
+            told(&entry([0, 1, 2], &next_hop, &nlri("10.0.0.0/8"), &path)),
+            ["byte 36: IPv4 multicast"]
+        );
+        assert_eq!(
+            told(&entry([0, 1, 1], &next_hop[1..], &nlri("10.0.0.0/8"), &path)),
+            ["byte 40: a next hop cannot have 3 bytes"]
+        );
+        assert_eq!(
+            told(&entry([0, 1, 1], &next_hop, &[33, 10, 0, 0, 0, 0], &path)),
+            ["byte 44: prefix length 33 is above the 32 bits of the family"]
+        );
+        assert_eq!(
+            told(&entry([0, 1, 1], &next_hop, &[7, 11], &path)),
+            [
+                "byte 44: bits set after the prefix length; read as 10.0.0.0/7",
+                "192.0.2.1 + 10.0.0.0/7 via 192.0.2.9 (2)",
+            ]
+        );
+    }
 }

@@ -174,3 +174,54 @@ impl fmt::Display for Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_know_their_place_and_what_they_cost() {
+        let prefix: IpPrefix = "10.0.0.0/8".parse().unwrap();
+        let left_out = Skipped::family(1, 2);
+        let (lost, cut) = (FaultKind::Lost { bytes: 5 }, FaultKind::EndsEarly { bytes: 7 });
+        // Whether it is a warning, and the lost bytes.
+        let cases = [
+            (FaultKind::Short { what: "prefix", need: 2, have: 1 }, false, None),
+            (lost.clone(), false, Some(5)),
+            (cut.clone(), false, Some(7)),
+            (FaultKind::PrefixLength { len: 33, bits: 32 }, false, None),
+            (FaultKind::TrailingBits(prefix), true, None),
+            (FaultKind::AddressFamily(3), false, None),
+            (FaultKind::Status(0), true, None),
+            (FaultKind::NoPeerTable, false, None),
+            (FaultKind::PeerIndex { index: 1, peers: 1 }, false, None),
+            (FaultKind::NoNextHop, false, None),
+            (FaultKind::PeerForNextHop, true, None),
+            (FaultKind::PathIdentifiers { declared: true }, true, None),
+            (FaultKind::NextHopLength(3), false, None),
+            (FaultKind::Repeated(1), true, None),
+            (FaultKind::Missing("ORIGIN"), true, None),
+            (FaultKind::Attributes("flags".into()), true, None),
+            (FaultKind::Marker, true, None),
+            (FaultKind::MessageType(9), false, None),
+            (FaultKind::MessageLength { len: 1, have: 2 }, false, None),
+            (FaultKind::Surplus(3), true, None),
+            (FaultKind::LeftOut(left_out), false, None),
+            (FaultKind::Subtype { kind: "BGP", subtype: 9 }, false, None),
+        ];
+        for (kind, warning, bytes) in cases {
+            let fault = kind.clone().at(40);
+            assert_eq!((fault.is_warning(), fault.lost_bytes()), (warning, bytes), "{fault}");
+            assert_eq!(fault.is_end(), kind == cut, "{fault}");
+            assert_eq!(fault.is_trailing_bits(), kind == FaultKind::TrailingBits(prefix), "{fault}");
+            assert_eq!(
+                fault.skipped(),
+                (kind == FaultKind::LeftOut(left_out)).then_some(left_out),
+                "{fault}"
+            );
+            let moved = fault.clone().shifted(100);
+            assert_eq!((fault.offset(), moved.offset()), (40, 140));
+            assert_eq!(moved.reason(), fault.reason());
+        }
+    }
+}

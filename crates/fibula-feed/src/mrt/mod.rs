@@ -24,6 +24,8 @@ mod bgp_legacy;
 mod cursor;
 mod fault;
 mod frame;
+#[cfg(test)]
+mod frame_tests;
 mod skipped;
 mod table_dump;
 mod table_dump_v2;

@@ -130,6 +130,18 @@ mod tests {
     }
 
     #[test]
+    fn messages_without_routes_have_names() {
+        let names =
+            [(1, "BGP OPEN"), (3, "BGP NOTIFICATION"), (4, "BGP KEEPALIVE"), (5, "BGP ROUTE-REFRESH")];
+        for number in 0..=255 {
+            let name = names.iter().find(|name| name.0 == number).map(|name| name.1);
+            let message = Skipped::message(number);
+            assert_eq!(message.map(|message| message.name()), name, "{number}");
+            assert!(message.is_none_or(|message| !message.loses_routes()), "{number}");
+        }
+    }
+
+    #[test]
     fn families_have_their_own_names() {
         for (index, family) in FAMILIES.iter().enumerate() {
             assert_eq!(Skipped::family(family.0, family.1).name(), family.2);

@@ -132,3 +132,21 @@ fn entries(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::mrt::tests::{attributes, nlri, peer_table, record, told};
+
+    #[test]
+    fn generic_records_hold_any_family() {
+        let path = attributes(2, 4, "192.0.2.9");
+        let generic = |subtype: u16, family: [u8; 3], id: &[u8]| {
+            let route = [&[0, 0, 1, 2, 3, 4][..], id, &(path.len() as u16).to_be_bytes(), &path].concat();
+            let body = [&[0, 0, 0, 1][..], &family, &nlri("10.0.0.0/8"), &[0, 1], &route].concat();
+            told(&[peer_table(&["192.0.2.1"]), record(13, subtype, &body)].concat())
+        };
+        assert_eq!(generic(6, [0, 1, 1], &[]), ["192.0.2.1 + 10.0.0.0/8 via 192.0.2.9 (2)"]);
+        assert_eq!(generic(12, [0, 1, 1], &[0, 0, 0, 9]), ["192.0.2.1 + 10.0.0.0/8 #9 via 192.0.2.9 (2)"]);
+        assert_eq!(generic(6, [0, 1, 128], &[]), ["byte 16: IPv4 VPN"]);
+    }
+}

@@ -30,14 +30,14 @@ pub(crate) fn nlri(prefix: &str) -> Vec<u8> {
     nlri
 }
 
-pub(super) fn octets(address: &str) -> Vec<u8> {
+pub(crate) fn octets(address: &str) -> Vec<u8> {
     match address.parse().unwrap() {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
 }
 
-pub(super) fn attribute(flags: u8, kind: u8, value: &[u8]) -> Vec<u8> {
+pub(crate) fn attribute(flags: u8, kind: u8, value: &[u8]) -> Vec<u8> {
     let mut attribute = vec![flags, kind, value.len() as u8];
     attribute.extend(value);
     attribute
@@ -188,7 +188,7 @@ impl Sink for Told {
 }
 
 /// What the records say.
-pub(super) fn told(bytes: &[u8]) -> Vec<String> {
+pub(crate) fn told(bytes: &[u8]) -> Vec<String> {
     let mut told = Told::default();
     let mut peers = None;
     let mut rest = bytes;
