@@ -208,3 +208,21 @@ fn messages_end_where_their_length_says() {
     (header[16], header[17], header[18]) = (0, 19, 2);
     assert!(told(&message("192.0.2.1", 4, &header))[0].contains("length of the withdrawn routes"));
 }
+
+#[test]
+fn missing_attributes_count_where_something_is_announced() {
+    let next_hop = attribute(0x40, 3, &octets("192.0.2.9"));
+    let reach = |prefixes: &[u8]| {
+        attribute(0x80, 14, &[&[0, 1, 1, 4][..], &octets("192.0.2.9"), &[0], prefixes].concat())
+    };
+    let faults = |section: &[u8], prefixes: &[u8]| {
+        let lines = told(&message("192.0.2.1", 4, &update(&[], section, prefixes)));
+        lines.iter().filter(|line| line.contains("mandatory")).count()
+    };
+    let prefix = nlri("10.0.0.0/8");
+    assert_eq!(faults(&next_hop, &prefix), 2);
+    assert_eq!(faults(&reach(&prefix), &[]), 2);
+    assert_eq!(faults(&[next_hop.clone(), reach(&prefix)].concat(), &prefix), 2);
+    // The end of the first table is an update without prefixes (RFC 4724).
+    assert_eq!((faults(&reach(&[]), &[]), faults(&next_hop, &[]), faults(&[], &[])), (0, 0, 0));
+}
