@@ -44,10 +44,8 @@ pub(super) fn parse_origins(field: Field<'_>) -> Result<Label, LineError> {
     if count == 1 {
         return Ok(Label::Number(last));
     }
-    match str::from_utf8(field.bytes) {
-        Ok(text) => Ok(Label::Origins(text.into())),
-        Err(error) => Err(LineError::new(LineErrorKind::NotAnOrigin, field.offset + error.valid_up_to())),
-    }
+    // Digits and separators only, as was just seen.
+    Ok(Label::Origins(String::from_utf8_lossy(field.bytes).into()))
 }
 
 /// Reads a number; `None` if it is not one of 32 bits.
