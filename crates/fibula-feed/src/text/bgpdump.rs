@@ -61,7 +61,7 @@ impl<'a> Bars<'a> {
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     let line = fields.line();
     let mut bars = Bars { rest: Some(Field { bytes: line, offset: 0 }), end: line.len() };
-    let add_path = bars.next("type")?.bytes.trim_ascii_end().ends_with(b"_AP");
+    let add_path = bars.next("type")?.bytes.ends_with(b"_AP");
     let when = bars.next("time")?;
     // The date of -M; nothing here depends on it.
     let time = if when.bytes.contains(&b'/') { Time::default() } else { time(when)? };

@@ -7,6 +7,8 @@
 //! Numbers that other tools may read as octal are refused: a leading zero in an octet or in a prefix length.
 
 mod bgpdump;
+#[cfg(test)]
+mod bgpdump_tests;
 mod error;
 mod fields;
 mod next_hop;

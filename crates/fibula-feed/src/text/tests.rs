@@ -28,7 +28,7 @@ fn entry(line: &str) -> String {
     read(line).unwrap().unwrap()
 }
 
-fn error(line: &str) -> String {
+pub(super) fn error(line: &str) -> String {
     read(line).unwrap_err()
 }
 
@@ -42,6 +42,7 @@ fn every_form_recognises_its_example_first() {
         let fields = Fields::split(form.example.as_bytes());
         let first = FORMS.iter().find(|form| (form.recognises)(&fields)).unwrap();
         assert_eq!(first.name, form.name);
+        assert_eq!(format!("{form:?}"), format!("Form {{ name: {:?}, .. }}", form.name));
         assert!((form.decode)(&fields, HostBits::Refuse).is_ok(), "{form:?}");
     }
     let last = FORMS.last().unwrap();
@@ -77,7 +78,7 @@ fn addresses_with_a_length_and_origins() {
 }
 
 /// What a line of bgpdump says, in short.
-fn said(line: &str) -> String {
+pub(super) fn said(line: &str) -> String {
     let event = match decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap() {
         Line::Event(event) => event,
         Line::Route(entry) => panic!("{entry}"),
@@ -232,6 +233,9 @@ fn columns_host_bits_and_limits_can_be_asked_for() {
     let error = decode(line, HostBits::Refuse).unwrap_err();
     assert!(error.is_host_bits());
     assert_eq!((error.offset(), error.column()), (8, 9));
+    for line in [&b"10.0.0.0/33 1"[..], b"10.0.0.0/8 x", b"10.0.0.0/08 1"] {
+        assert!(!decode(line, HostBits::Refuse).unwrap_err().is_host_bits());
+    }
     assert_eq!(decode_route(line, HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
     assert_eq!(decode_route(b"10.0.0.1 8 1", HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
     let error = LineError::new(LineErrorKind::LineTooLong { limit_bytes: 65_536 }, 65_536);
