@@ -102,3 +102,33 @@ pub struct Announcement {
     /// All attributes, if the feed has them.
     pub attributes: Option<Arc<Attributes>>,
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::bgp::AsWidth;
+
+    #[test]
+    fn only_announcements_have_attributes_and_only_ends_end() {
+        let decoded = Attributes::decode(&Bytes::new(), 0, AsWidth::Four, None, &mut Vec::new()).unwrap();
+        let attributes = Arc::new(decoded.attributes);
+        let path = Path::from("10.0.0.0/8".parse::<IpPrefix>().unwrap());
+        let announce = |attributes: Option<&Arc<Attributes>>| {
+            let (next_hop, attributes) = (Label::Number(1), attributes.cloned());
+            Action::Announce(Announcement { path, next_hop, path_len: None, dumped: false, attributes })
+        };
+        for (action, with, ends) in [
+            (announce(Some(&attributes)), true, false),
+            (announce(None), false, false),
+            (Action::Withdraw(path), false, false),
+            (Action::SessionEnd, false, true),
+            (Action::Nothing, false, false),
+        ] {
+            let event = Event { time: Time::default(), peer: None, action };
+            let found = event.attributes().is_some_and(|found| Arc::ptr_eq(found, &attributes));
+            assert_eq!((found, event.ends_session()), (with, ends), "{:?}", event.action);
+        }
+    }
+}
