@@ -109,13 +109,19 @@ pub(crate) fn tell(
     options.threads = threads();
     let mut bar = Bar::new(std::slice::from_ref(path), messages);
     let source = source(std::slice::from_ref(path));
-    let reports = Loader::new(options).on_progress(|at| bar.show(at)).events(source, each);
+    let mut told = 0_u64;
+    let mut count = |event| {
+        told += 1;
+        each(event)
+    };
+    let reports = Loader::new(options).on_progress(|at| bar.show(at)).events(source, &mut count);
     bar.bar.finish_and_clear();
     let report = reports
         .map_err(|error| error.stopped().map_or_else(|error| failure(&error), Failure::from))?
         .remove(0);
     warn(&report, messages);
-    if nothing_read(&report) { Err(no_route(&report)) } else { Ok(()) }
+    // One MRT record can hold several faults, and routes as well: only the events say whether anything was read.
+    if told == 0 && report.bad_lines > 0 { Err(no_route(&report)) } else { Ok(()) }
 }
 
 /// Returns the number of threads for loading. One thread to decompress, one to decode and one to insert pay even on two

@@ -59,17 +59,49 @@ fn peers_are_listed_with_what_they_announce() {
     assert!(noise.err.contains("noise is a program, which is not read here"), "{}", noise.err);
 }
 
-/// MRT: an OSPFv2 record, a KEEPALIVE of the early format, and a route of `BGP4MP`.
-fn mixed_records() -> Vec<u8> {
-    let record = |kind: u8, subtype: u8, body: &[u8]| {
-        let len = u8::try_from(body.len()).unwrap();
-        [&[0x65, 0, 0, 0, 0, kind, 0, subtype, 0, 0, 0, len], body].concat()
-    };
+fn mrt_record(kind: u8, subtype: u8, body: &[u8]) -> Vec<u8> {
+    let len = u8::try_from(body.len()).unwrap();
+    [&[0x65, 0, 0, 0, 0, kind, 0, subtype, 0, 0, 0, len], body].concat()
+}
+
+/// A record of `BGP4MP` that announces 10.0.0.0/8.
+fn update() -> Vec<u8> {
     let ends = [0xfb, 0xf5, 0xfb, 0xf4, 0, 0, 0, 1, 192, 0, 2, 1, 192, 0, 2, 2];
     let attributes = [0x40, 1, 1, 0, 0x40, 2, 0, 0x40, 3, 4, 192, 0, 2, 9];
     let update = [&[0xff; 16][..], &[0, 39, 2, 0, 0, 0, 14], &attributes, &[8, 10]].concat();
-    let update = record(16, 1, &[&ends[..], &update].concat());
-    [record(11, 0, &[1]), record(5, 7, &[]), update].concat()
+    mrt_record(16, 1, &[&ends[..], &update].concat())
+}
+
+/// MRT: an OSPFv2 record, a KEEPALIVE of the early format, and a route of `BGP4MP`.
+fn mixed_records() -> Vec<u8> {
+    [mrt_record(11, 0, &[1]), mrt_record(5, 7, &[]), update()].concat()
+}
+
+#[test]
+fn good_routes_are_written_whatever_follows() {
+    let folder = Folder::new();
+    let convert = |name: &str, content: Vec<u8>| {
+        run(&["table", "convert", "--to", "bgpdump", folder.write(name, content).to_str().unwrap()])
+    };
+    let whole = convert("whole.mrt", update());
+    assert_eq!((whole.code, whole.err.as_str()), (0, ""));
+    assert!(whole.out.contains("|10.0.0.0/8|"), "{}", whole.out);
+    let junk = convert("junk.mrt", [update(), vec![0xee; 40]].concat());
+    assert_eq!((junk.code, &junk.out), (0, &whole.out), "{}", junk.err);
+    assert!(junk.err.contains("warning: "), "{}", junk.err);
+    // Of three routes to a prefix, two name peers that are not in the list of one peer.
+    let peers = [192, 0, 2, 1, 0, 0, 0, 1, 0, 192, 0, 2, 2, 192, 0, 2, 2, 0xfb, 0xf5];
+    let route = |peer: u8| {
+        [&[0, peer, 0x65, 0, 0, 0, 0, 14][..], &[0x40, 1, 1, 0, 0x40, 2, 0, 0x40, 3, 4, 192, 0, 2, 9]]
+            .concat()
+    };
+    let routes = [&[0, 0, 0, 0, 8, 10, 0, 3][..], &route(0), &route(7), &route(8)].concat();
+    let rib = convert("rib.mrt", [mrt_record(13, 1, &peers), mrt_record(13, 2, &routes)].concat());
+    assert_eq!((rib.code, rib.out.lines().count()), (0, 1), "{}", rib.err);
+    assert!(rib.err.contains("2 bad MRT records or routes were skipped"), "{}", rib.err);
+    let none = convert("none.mrt", mrt_record(16, 1, &[1]));
+    assert_eq!((none.code, none.out.as_str()), (3, ""));
+    assert!(none.err.contains("none of its MRT records is a route"), "{}", none.err);
 }
 
 #[test]
