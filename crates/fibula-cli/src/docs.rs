@@ -70,7 +70,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    output::write_file(&folder.join(man.get_filename()), &page)
+    output::write_file(&folder.join(man.get_filename()), [], &page)
 }
 
 fn print(bytes: &[u8]) -> Result<(), Failure> {

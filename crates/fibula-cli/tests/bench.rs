@@ -173,6 +173,16 @@ fn recorded_addresses_charts_and_records() {
     assert_eq!(record["rows"], Value::from(rows));
     assert_eq!(record["date"].as_str().unwrap().len(), 10);
     assert!(record["machine"]["cpu"].is_string() && record["program"]["rustc"].is_string());
+    // A chart whose file is the addresses is refused.
+    let taken = folder.write("rates-ipv4-rnd.svg", "192.0.2.1\n");
+    let outputs = ["--addresses".to_owned(), at("rates-ipv4-rnd.svg"), "--svg".to_owned(), at("rates.svg")];
+    let run = bench(&[&options[..], &outputs.each_ref().map(String::as_str)].concat());
+    assert_eq!(
+        (run.code, std::fs::read_to_string(taken).unwrap().as_str()),
+        (2, "192.0.2.1\n"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

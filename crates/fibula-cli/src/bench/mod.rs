@@ -84,7 +84,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         return Ok(code::NOTHING_FOUND.into());
     }
     if let Some(path) = &args.svg {
-        draw(path, &tables.name, &rows, messages)?;
+        draw(path, args, &tables.name, &rows, messages)?;
     }
     if let Some(folder) = &args.record {
         let mut record = Record::new(&today(), &tables.name, plan, rows);
@@ -165,7 +165,7 @@ impl Bar<'_> {
     }
 }
 
-fn draw(path: &Path, table: &str, rows: &[Row], messages: Messages) -> Result<(), Failure> {
+fn draw(path: &Path, args: &BenchArgs, table: &str, rows: &[Row], messages: Messages) -> Result<(), Failure> {
     let charts = report::charts(table, rows);
     let single = charts.len() == 1;
     for (suffix, svg) in charts {
@@ -173,7 +173,7 @@ fn draw(path: &Path, table: &str, rows: &[Row], messages: Messages) -> Result<()
             (false, Some(stem)) => path.with_file_name(format!("{}-{suffix}.svg", stem.to_string_lossy())),
             _ => path.to_owned(),
         };
-        output::write_file(&path, svg.as_bytes())?;
+        output::write_file(&path, args.source.table.iter().chain(&args.addresses), svg.as_bytes())?;
         messages.note(format_args!("chart written to {}", path.display()));
     }
     Ok(())
@@ -187,7 +187,7 @@ fn write_record(record: &Record, folder: &Path) -> Result<PathBuf, Failure> {
     }
     let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::from)?;
     text.push('\n');
-    output::write_file(&path, text.as_bytes())?;
+    output::write_file(&path, [], text.as_bytes())?;
     Ok(path)
 }
 

@@ -69,9 +69,13 @@ pub(crate) fn refuse_inputs<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -
     Output::new(None, inputs).map(|_| ())
 }
 
-/// Writes a whole file.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    Output::new(Some(path), [])?.write(|out| Ok(out.write_all(content)?))
+/// Writes a whole file, which must be none of the inputs.
+pub(crate) fn write_file<'a>(
+    path: &Path,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    content: &[u8],
+) -> Result<(), Failure> {
+    Output::new(Some(path), inputs)?.write(|out| Ok(out.write_all(content)?))
 }
 
 /// Makes a folder and those it is in, where they do not exist.
