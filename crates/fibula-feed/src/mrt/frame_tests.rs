@@ -110,3 +110,16 @@ fn bytes_that_hold_no_record_are_given_up_past_the_longest() {
     // The end may be the beginning of a header.
     assert_eq!(frame(&noise, false), (Frame::Lost(noise.len() - 12), places(noise.len())));
 }
+
+#[test]
+fn text_is_not_searched_for_records() {
+    let records = one().repeat(3);
+    assert_eq!(records.iter().position(|&byte| byte == 0), Some(3));
+    let after = |head: &[u8]| is_mrt(&[head, &records].concat());
+    // Zeros among the first 64 bytes tell records from text.
+    assert!(after(&[]) && after(&[0xfe; 60]));
+    assert!(!after(&[0xfe; 61]) && !after(&[b'#'; 64]));
+    let mut damage = [b'#'; 64];
+    damage[63] = 0;
+    assert!(after(&damage));
+}
