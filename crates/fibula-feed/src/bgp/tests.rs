@@ -56,7 +56,6 @@ fn every_attribute_is_read_back() {
     assert_eq!((most.communities(), most.encoded_bytes()), ("64501:7 1:2".to_owned(), more.len()));
     assert_eq!(most.missing().count(), 0);
 
-    // The third byte after the flags and the type is the value.
     for (value, name) in [(0, "IGP"), (1, "EGP"), (2, "INCOMPLETE")] {
         let origin = [attribute(0x40, 1, &[value]), mandatory[4..].to_vec()].concat();
         assert_eq!(clean(&origin).origin(), name);
