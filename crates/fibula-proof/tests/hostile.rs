@@ -197,6 +197,14 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
             "bits after each length",
             many(6, |index| update(index, &[], &attributes(7), &[1, 0xff].repeat(30_000))),
         ),
+        ("bits after each length of a message without a bound", {
+            // The early type BGP: a body without the length of a BGP message, as long as its record.
+            let ends = [0xfb, 0xf5, 192, 0, 2, 2, 0xfb, 0xf4, 192, 0, 2, 1];
+            let attributes = [0x40, 1, 1, 0, 0x40, 2, 4, 2, 1, 0xfb, 0xf4, 0x40, 3, 4, 192, 0, 2, 1];
+            let lengths = [0, 0, 0, attributes.len() as u8];
+            let body = [&ends[..], &lengths, &attributes, &[1, 0xff].repeat(2 * MIB - 1_000)].concat();
+            record(5, 1, &body)
+        }),
         ("an update a peer", many(100_000, |index| update(index, &[], &attributes(7), &[8, 10]))),
         (
             "sessions that end",

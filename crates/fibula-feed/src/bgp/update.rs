@@ -8,7 +8,7 @@ use fibula::net::Family;
 use super::attributes::{AsWidth, Attributes, Decoded};
 use super::nlri;
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
-use crate::mrt::{Cursor, Fault, FaultKind, Mention, Reading, Sink, Skipped};
+use crate::mrt::{Cursor, FaultKind, Mention, Reading, Sink, Skipped};
 use crate::next_hops::Label;
 
 /// The peer that sent a message, and how the message is written.
@@ -61,13 +61,16 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut d
     let len = at.u16("length of the attributes")?;
     let start = at.position() - base;
     at.take(len.into(), "attributes")?;
-    let mut update = Update { session, sink, faults: Vec::new() };
+    // Reported as they are found: a message of the early format may hold millions.
+    let mut update = Update { session, sink };
     update.withdraw(withdrawn, Family::Ipv4)?;
 
     let section = bytes.slice(start..start + usize::from(len));
     let announces = !at.is_empty();
-    let decoded = Attributes::decode(&section, base + start, session.width, None, &mut update.faults);
-    let result = match decoded {
+    let mut faults = Vec::new();
+    let decoded = Attributes::decode(&section, base + start, session.width, None, &mut faults);
+    faults.into_iter().for_each(|fault| update.sink.fault(fault));
+    match decoded {
         Ok(decoded) => update.routes(bytes, base, at, decoded),
         // Without attributes there is no next hop: announcements count as withdrawals (RFC 7606 section 2).
         Err(fault) => {
@@ -76,16 +79,12 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut d
             }
             Err(fault)
         }
-    };
-    let Update { sink, faults, .. } = update;
-    faults.into_iter().for_each(|fault| sink.fault(fault));
-    result
+    }
 }
 
 struct Update<'a> {
     session: &'a Session,
     sink: &'a mut dyn Sink,
-    faults: Vec<Fault>,
 }
 
 impl Update<'_> {
@@ -101,7 +100,7 @@ impl Update<'_> {
         let attributes = Arc::new(attributes);
         let announces = !nlri.is_empty() || reach.is_some_and(|reach| reach.start < reach.end);
         if announces {
-            self.faults.extend(attributes.missing().map(|fault| fault.at(base)));
+            attributes.missing().for_each(|fault| self.sink.fault(fault.at(base)));
         }
         if !nlri.is_empty() {
             // NEXT_HOP belongs to these prefixes, whatever MP_REACH_NLRI holds for others.
@@ -120,14 +119,14 @@ impl Update<'_> {
     }
 
     fn withdraw(&mut self, mut at: Cursor<'_>, family: Family) -> Reading<()> {
-        let Self { session, sink, faults } = self;
+        let Self { session, sink } = self;
         let fault = nlri::paths(&mut at, family, session.add_path, &mut |path, fault| {
-            faults.extend(fault);
+            fault.into_iter().for_each(|fault| sink.fault(fault));
             if sink.wants(&session.peer, None, &path, Mention::Withdrawn) {
                 sink.event(event(session, Action::Withdraw(path)));
             }
         })?;
-        self.faults.extend(fault);
+        fault.into_iter().for_each(|fault| self.sink.fault(fault));
         Ok(())
     }
 
@@ -147,9 +146,9 @@ impl Update<'_> {
             return Err(FaultKind::NoNextHop.at(start));
         };
         let path_len = attributes.path_len();
-        let Self { session, sink, faults } = self;
+        let Self { session, sink } = self;
         let fault = nlri::paths(&mut at, family, session.add_path, &mut |path: Path, fault| {
-            faults.extend(fault);
+            fault.into_iter().for_each(|fault| sink.fault(fault));
             if sink.wants(&session.peer, None, &path, Mention::Announced) {
                 let attributes = Some(Arc::clone(attributes));
                 let next_hop = Label::Address(next_hop);
@@ -157,7 +156,7 @@ impl Update<'_> {
                 sink.event(event(session, Action::Announce(route)));
             }
         })?;
-        self.faults.extend(fault);
+        fault.into_iter().for_each(|fault| self.sink.fault(fault));
         Ok(())
     }
 }

@@ -56,9 +56,18 @@ pub(super) struct Decoder<'a> {
 /// number of listed peers.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// For each listed peer, the last batch in which it occurs, and its index in the counts of that batch.
-    listed: Vec<(u32, usize)>,
+    listed: Vec<ListedPeer>,
     batch: u32,
+}
+
+/// A peer of the list: where it occurred last.
+#[derive(Clone, Copy, Default)]
+struct ListedPeer {
+    batch: u32,
+    /// Its index in the counts of that batch.
+    place: usize,
+    /// One more than the offset of the record.
+    record: u64,
 }
 
 impl Decoder<'_> {
@@ -175,20 +184,19 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// Returns the index in the counts of the peer with this index in the list.
-    fn listed(&mut self, peer: &Peer, index: u16) -> usize {
+    /// Returns the index in the counts of the peer with this index in the list, and whether it is its first route of
+    /// the record: with path identifiers there may be several, all of one prefix.
+    fn listed(&mut self, peer: &Peer, index: u16) -> (usize, bool) {
         let index = usize::from(index);
         if index >= self.scratch.listed.len() {
             self.batch.steps += (index + 1 - self.scratch.listed.len()) as u64;
-            self.scratch.listed.resize(index + 1, (0, 0));
+            self.scratch.listed.resize(index + 1, ListedPeer::default());
         }
-        let (batch, place) = self.scratch.listed[index];
-        if batch == self.scratch.batch {
-            return place;
-        }
-        let place = self.add(peer);
-        self.scratch.listed[index] = (self.scratch.batch, place);
-        place
+        let before = self.scratch.listed[index];
+        let (batch, record) = (self.scratch.batch, self.offset + 1);
+        let place = if before.batch == batch { before.place } else { self.add(peer) };
+        self.scratch.listed[index] = ListedPeer { batch, place, record };
+        (place, before.record != record)
     }
 
     /// Returns the index in the counts of a peer that is named in its record. Usually it is the same peer as before.
@@ -218,9 +226,9 @@ impl Sink for Gatherer<'_> {
             self.flush();
         }
         self.batch.steps += 1;
-        let place = match index {
+        let (place, first) = match index {
             Some(index) => self.listed(peer, index),
-            None => self.named(peer),
+            None => (self.named(peer), true),
         };
         let counts = &mut self.batch.counts[place];
         let slot = slot(path.prefix.family());
@@ -228,7 +236,7 @@ impl Sink for Gatherer<'_> {
             Mention::Listed | Mention::Announced => counts.announced[slot] += 1,
             Mention::Withdrawn => counts.withdrawn[slot] += 1,
         }
-        counts.listed[slot] += u64::from(mention == Mention::Listed);
+        counts.listed[slot] += u64::from(mention == Mention::Listed && first);
         let wanted = self.wanted[place][slot];
         match mention {
             Mention::Listed => {}

@@ -23,8 +23,8 @@ use crate::text::{self, Entry, LineError, LineErrorKind};
 /// Text between two calls of the progress function.
 const PROGRESS_BYTES: u64 = 256 << 10;
 
-/// Number of lines, apart from blank ones and comments, by which a text is judged: it is refused if more than half of
-/// them are not routes.
+/// Number of lines, apart from blank ones and comments, after which a text is judged for the first time, and again at
+/// its end: it is refused if more than half of its lines are not routes.
 const JUDGED_LINES: u64 = 1000;
 
 type Source<'a> = Peeked<&'a mut dyn Read>;
@@ -187,7 +187,7 @@ impl Pass<'_, '_> {
         if self.peers.is_none() && lines.gave_up() {
             return Err(self.error(LoadErrorKind::Unsettled { bytes: MAX_UNSETTLED_BYTES }));
         }
-        if self.judged_lines() < JUDGED_LINES { self.judge() } else { Ok(()) }
+        self.judge()
     }
 
     /// Returns the number of lines so far, apart from blank ones and comments.

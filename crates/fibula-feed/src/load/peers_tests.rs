@@ -184,6 +184,22 @@ fn routes_of_a_dump_are_counted_as_they_are_listed() {
     assert_eq!((of(ONE), of(TWO)), (3, 3));
 }
 
+/// A peer that announces several paths of a prefix has one route for it.
+#[test]
+fn paths_of_one_prefix_are_one_route_of_a_dump() {
+    let paths = |index, ids: &[u32]| -> Vec<_> {
+        ids.iter().map(|&id| (index, Some(id), attributes(2, 4, "192.0.2.9"))).collect()
+    };
+    let bytes = [
+        peer_table(&[ONE, TWO]),
+        rib("10.0.0.0/8", &[paths(0, &[1, 2, 3]), paths(1, &[1])].concat()),
+        rib("10.1.0.0/16", &paths(1, &[1])),
+    ];
+    let table = load_bytes(&bytes.concat(), &LoadOptions::default()).unwrap();
+    let routes: Vec<_> = table.report().peers.iter().map(|counts| counts.routes.unwrap()[0]).collect();
+    assert_eq!((routes, table.ribs.v4.len()), (vec![1, 2], 2));
+}
+
 #[test]
 fn counting_routes_stays_within_the_limit() {
     let announce = |index: u32| {

@@ -445,8 +445,8 @@ fn faults_of_updates() {
     assert_eq!(
         told(&bits),
         [
-            "192.0.2.1 + 11.8.0.0/13 via 192.0.2.9 (2)",
             "byte 79: bits set after the prefix length; read as 11.8.0.0/13",
+            "192.0.2.1 + 11.8.0.0/13 via 192.0.2.9 (2)",
         ]
     );
     // Path identifiers of a session that does not declare them; a default route is none.
