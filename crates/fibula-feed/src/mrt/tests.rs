@@ -484,7 +484,7 @@ fn faults_of_updates() {
     // Flags and lengths that the library finds wrong.
     let odd = [attribute(0xc0, 1, &[0]), announced[4..].to_vec()].concat();
     let odd = told(&message(peer, 4, &update(&[], &odd, &nlri("10.0.0.0/8"))));
-    assert!(odd[1].starts_with("byte 55: attributes: Attribute flags error"), "{odd:?}");
+    assert!(odd[0].starts_with("byte 55: attributes: Attribute flags error"), "{odd:?}");
 }
 
 #[test]
