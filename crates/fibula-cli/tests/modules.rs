@@ -26,7 +26,7 @@ fn module(source: &Path, file: &Path) -> Module {
     parts
 }
 
-/// Every path that a tree such as `a::{b, c::{self, d}}` names, `self` as what it stands for.
+/// Returns every path named by a tree such as `a::{b, c::{self, d}}`; `self` is replaced by the path it means.
 fn paths(tree: &str) -> Vec<Vec<String>> {
     let Some((head, rest)) = tree.split_once('{') else {
         let parts = tree.split("::").map(|part| part.split(" as ").next().unwrap().trim().to_owned());

@@ -2,7 +2,7 @@
 //!
 //! A file is written under a temporary name in its folder, synced, and renamed over the old one once it is complete.
 //! Whatever ends the command earlier (an error, a full disk, a size limit, Ctrl-C) leaves the old file as it was and
-//! removes the new one; only after SIGKILL the new one stays behind, as `.fibula-*.part`.
+//! removes the new one; only SIGKILL leaves the new one in the folder, as `.fibula-*.part`.
 
 mod aside;
 #[cfg(unix)]

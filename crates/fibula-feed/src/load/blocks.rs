@@ -382,7 +382,7 @@ pub(super) fn run<R: Read, E: Send>(
     })
 }
 
-/// Decodes blocks until there are no more.
+/// Decodes all remaining blocks.
 fn work_through(tasks: &Mutex<Receiver<Task>>, gate: &Gate, decoder: &Decoder<'_>) {
     let mut scratch = Scratch::default();
     loop {

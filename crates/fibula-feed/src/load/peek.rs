@@ -37,7 +37,7 @@ impl<R: Read> Peeked<R> {
         Self { head, read: 0, pending, inner }
     }
 
-    /// Returns the first bytes; fewer than 64 KiB only if there are no more.
+    /// Returns the first 64 KiB, or the whole content if it is shorter.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }

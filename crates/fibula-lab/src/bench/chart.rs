@@ -49,7 +49,7 @@ impl fmt::Display for ChartError {
 
 impl core::error::Error for ChartError {}
 
-/// What a colour stands for: whether a call has one key or more, and the number of threads.
+/// What a colour means: whether a call has one key or more, and the number of threads.
 type Way = (bool, usize);
 
 fn way(row: &Row) -> Way {
