@@ -111,6 +111,19 @@ impl<T: Copy> Buffer<T> {
         self.mapped_bytes > 0
     }
 
+    /// Returns the address of the first element, dangling if there is no room. It is not taken from a reference, so that
+    /// what is written through it is not forbidden by one.
+    #[inline]
+    pub(super) fn start(&self) -> *const T {
+        self.start.as_ptr()
+    }
+
+    /// Returns the number of elements.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.len
+    }
+
     /// Returns the room after the last element.
     #[inline]
     fn spare(&mut self) -> &mut [MaybeUninit<T>] {

@@ -8,9 +8,11 @@ use core::fmt;
 use core::ops::Add;
 
 mod buffer;
+mod shared;
 mod storage;
 
 pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
+pub(crate) use shared::{Cell, Shared};
 pub use storage::Storage;
 use storage::{Allowance, Refusal};
 

@@ -16,8 +16,11 @@
 //! | `icelake` | 256 bits of AVX-512VL | population counts of lanes |
 //! | `neon` | two of 128 bits | as `avx2`, without gathers: lanes are loaded one by one |
 //!
-//! AVX-512 uses 256-bit registers too: a gather costs one load for each lane whatever the width, and the processor
-//! overlaps gathers of eight lanes better; `docs/adr/0006-instruction-sets.md` has the figures.
+//! The submodule `wide` of each has vectors `W` of sixteen lanes: one register of 512 bits, or two vectors of eight. It
+//! reads tables whose elements a writer may change: by gathers that are as good as relaxed loads, one of the element's size
+//! for each lane.
+//!
+//! Which width is faster depends on the processor and on the kernel; `docs/adr/0006-instruction-sets.md` has figures.
 
 use core::fmt;
 use core::str::FromStr;
@@ -26,6 +29,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64;
 mod multiversion;
+mod pairs;
 mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -35,13 +39,16 @@ pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Halves, LINE_WORDS, Line, Nodes, Places, Walks, Words, byte_of, half_of, put,
+    Bounded, Bytes, Halves, LINE_WORDS, Line, Longs, Nodes, Places, Walks, Words, byte_of, half_of, put,
 };
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 
 /// Number of lanes of a vector, for every set.
 pub(crate) const LANES: usize = 8;
+
+/// Number of lanes of a wide vector, for every set.
+pub(crate) const WIDE: usize = 16;
 
 /// An instruction set that a batch kernel can be compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,32 @@
 //! Tables that gathers read: slices with their bounds.
 
-use super::LANES;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// 32-bit elements; never empty, at most 2^29, so that every index is a positive lane.
+use super::LANES;
+use crate::memory::Cell;
+
+/// 32-bit elements, plain or atomic; never empty, at most 2^29, so that every index is a positive lane.
+#[derive(Debug)]
+pub(crate) struct Words<'a, C = u32>(&'a [C]);
+
+/// 64-bit elements that a writer may change, also read 32 bits at a time at any byte offset; never empty, at most 2 GiB.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a>(&'a [u32]);
+pub(crate) struct Longs<'a>(&'a [AtomicU64]);
+
+impl<C> Clone for Words<'_, C> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Words<'_, C> {}
+
+/// An element of 32 bits.
+pub(crate) trait Cell32: Cell<Value = u32> {}
+
+impl Cell32 for u32 {}
+impl Cell32 for AtomicU32 {}
 
 /// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as an upper half.
 #[derive(Debug, Clone, Copy)]
@@ -17,26 +39,26 @@ pub(crate) struct Bytes<'a>(&'a [u32]);
 /// Most bytes a table may have.
 const BYTES_MAX: usize = 1 << 31;
 
-impl<'a> Words<'a> {
+impl<'a, C: Cell32> Words<'a, C> {
     /// Takes the whole slice.
     ///
     /// # Panics
     /// When it is empty or larger than 2 GiB.
     #[inline]
-    pub(crate) fn new(slice: &'a [u32]) -> Self {
+    pub(crate) fn new(slice: &'a [C]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
     /// Like [`new`](Self::new), but returns `None` instead of panicking.
     #[inline]
-    pub(crate) fn fitting(slice: &'a [u32]) -> Option<Self> {
+    pub(crate) fn fitting(slice: &'a [C]) -> Option<Self> {
         (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
     /// Returns the elements.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [u32] {
+    pub(crate) fn slice(self) -> &'a [C] {
         self.0
     }
 
@@ -44,6 +66,48 @@ impl<'a> Words<'a> {
     #[inline]
     pub(crate) fn last(self) -> u32 {
         (self.0.len() - 1) as u32
+    }
+}
+
+impl<'a> Longs<'a> {
+    /// Takes the whole slice.
+    ///
+    /// # Panics
+    /// When it is empty or larger than 2 GiB.
+    #[inline]
+    pub(crate) fn new(slice: &'a [AtomicU64]) -> Self {
+        assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
+        Self(slice)
+    }
+
+    /// Returns the elements.
+    #[inline]
+    pub(crate) fn slice(self) -> &'a [AtomicU64] {
+        self.0
+    }
+
+    /// Returns the last index that may be read.
+    #[inline]
+    pub(crate) fn last(self) -> u32 {
+        (self.0.len() - 1) as u32
+    }
+
+    /// Returns the last byte offset at which 32 bits can be read.
+    #[inline]
+    pub(crate) fn last_byte(self) -> u32 {
+        (size_of_val(self.0) - size_of::<u32>()) as u32
+    }
+
+    /// Returns the 32 bits at a byte offset, the lowest byte first.
+    ///
+    /// # Panics
+    /// When they end past the table.
+    #[inline]
+    pub(crate) fn at_byte(self, offset: u32) -> u32 {
+        let (word, bits) = (offset as usize / 8, 8 * (offset % 8));
+        let low = self.0[word].read() >> bits;
+        // A word's upper half may need the next one.
+        if bits <= 32 { low as u32 } else { (low | self.0[word + 1].read() << (64 - bits)) as u32 }
     }
 }
 

@@ -4,7 +4,11 @@
 
 use core::arch::aarch64::*;
 
-use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
+use crate::memory::Cell;
+use crate::simd::table::Cell32;
+use crate::simd::{Bounded, Bytes, Halves, LANES, Longs, Words, operations};
+
+pub(crate) mod wide;
 
 /// A vector of eight 32-bit lanes.
 pub(crate) type V = uint32x4x2_t;
@@ -210,6 +214,29 @@ operations! { "neon"
             unsafe { place.read_unaligned() }
         }));
         and(words, m)
+    }
+
+    /// Like [`gather`], from elements that a writer may change.
+    fn gather_cells[C: Cell32](table: Words<'_, C>, index: V) -> V {
+        let places = array(min(index, splat(table.last())));
+        load(&places.map(|place| table.slice()[place as usize].read()))
+    }
+
+    /// Reads the 32 bits at the lanes' byte offsets; one past the last reads the last.
+    fn at_bytes(table: Longs<'_>, offset: V) -> V {
+        let places = array(min(offset, splat(table.last_byte())));
+        load(&places.map(|place| table.at_byte(place)))
+    }
+
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// counts the bits that are set then.
+    fn ranks(table: Longs<'_>, index: V, by: V) -> V {
+        let (places, by) = (array(min(index, splat(table.last()))), array(by));
+        let mut ranks = [0; LANES];
+        for ((rank, place), by) in ranks.iter_mut().zip(places).zip(by) {
+            *rank = table.slice()[place as usize].read().checked_shl(by).unwrap_or(0).count_ones();
+        }
+        load(&ranks)
     }
 
     /// Appends a vector of places; one past the last becomes the last.

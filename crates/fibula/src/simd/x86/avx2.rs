@@ -1,9 +1,13 @@
 //! Eight lanes of 32 bits in AVX2 registers; a mask is a vector of all ones or all zeros a lane.
 #![allow(unsafe_code)]
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
-use crate::simd::{Bounded, Bytes, Halves, LANES, Words, operations};
+use crate::simd::table::Cell32;
+use crate::simd::{Bounded, Bytes, Halves, LANES, Longs, Words, operations};
+
+pub(crate) mod wide;
 
 /// A vector of eight 32-bit lanes.
 pub(crate) type V = __m256i;
@@ -111,15 +115,18 @@ operations! { "avx2,bmi2"
         _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
     }
 
-    /// Counts the set bits of each lane, by looking up each half byte in a register.
-    fn popcount(a: V) -> V {
+    /// Counts the set bits of each lane.
+    fn popcount(a: V) -> V { sum_bytes(byte_counts(a)) }
+
+    /// Counts the set bits of each byte, by looking up each half byte in a register.
+    fn byte_counts(a: V) -> V {
         let counts = _mm256_setr_epi8(
             0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
         );
         let half = _mm256_set1_epi8(15);
         let low = _mm256_shuffle_epi8(counts, _mm256_and_si256(a, half));
         let high = _mm256_shuffle_epi8(counts, _mm256_and_si256(_mm256_srli_epi16::<4>(a), half));
-        sum_bytes(_mm256_add_epi8(low, high))
+        _mm256_add_epi8(low, high)
     }
 
     /// Reads the elements at the lanes' indices; an index past the end reads the last element.
@@ -165,6 +172,79 @@ operations! { "avx2,bmi2"
         let none = splat(0);
         // SAFETY: every offset is at most that of the last word, and they stay below 2^31.
         unsafe { _mm256_mask_i32gather_epi32::<1>(none, table.slice().as_ptr().cast(), offset, m) }
+    }
+
+    /// Like [`gather`], from elements that a writer may change.
+    fn gather_cells[C: Cell32](table: Words<'_, C>, index: V) -> V {
+        let index = min(index, splat(table.last()));
+        let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+        // SAFETY: every index is at most that of the last element, so the loads are within the table; byte offsets stay
+        // below 2^31. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that a writer's
+        // atomic stores do not race with them.
+        unsafe {
+            asm!(
+                "vpgatherdd {found}, [{table} + {index} * 4], {all}",
+                found = inout(ymm_reg) found,
+                all = inout(ymm_reg) all,
+                table = in(reg) table.slice().as_ptr(),
+                index = in(ymm_reg) index,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the 32 bits at the lanes' byte offsets; one past the last reads the last.
+    fn at_bytes(table: Longs<'_>, offset: V) -> V {
+        let offset = min(offset, splat(table.last_byte()));
+        let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+        // SAFETY: every offset is at most that of the last 32 bits, and they stay below 2^31. What is read of memory that a
+        // writer may change is published before it is reached and not changed while it can be.
+        unsafe {
+            asm!(
+                "vpgatherdd {found}, [{table} + {offset}], {all}",
+                found = inout(ymm_reg) found,
+                all = inout(ymm_reg) all,
+                table = in(reg) table.slice().as_ptr(),
+                offset = in(ymm_reg) offset,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the elements at the lower 32 bits of four lanes of 64, which are in bounds.
+    fn longs(table: Longs<'_>, index: __m256i) -> __m256i {
+        let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+        // SAFETY: the caller has clamped the indices to that of the last element. Aligned loads, as in `gather_cells`.
+        unsafe {
+            asm!(
+                "vpgatherqq {found}, [{table} + {index} * 8], {all}",
+                found = inout(ymm_reg) found,
+                all = inout(ymm_reg) all,
+                table = in(reg) table.slice().as_ptr(),
+                index = in(ymm_reg) index,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// counts the bits that are set then.
+    fn ranks(table: Longs<'_>, index: V, by: V) -> V {
+        let index = min(index, splat(table.last()));
+        let low = _mm256_set1_epi64x(0xffff_ffff);
+        let counted = |index, by| {
+            let long = _mm256_sllv_epi64(longs(table, index), by);
+            _mm256_sad_epu8(byte_counts(long), _mm256_setzero_si256())
+        };
+        let even = counted(_mm256_and_si256(index, low), _mm256_and_si256(by, low));
+        let odd = counted(_mm256_srli_epi64::<32>(index), _mm256_srli_epi64::<32>(by));
+        _mm256_or_si256(even, _mm256_slli_epi64::<32>(odd))
     }
 
     /// Appends a vector of places; one past the last becomes the last.

@@ -3,6 +3,8 @@
 
 use core::arch::x86_64::*;
 
+pub(crate) mod wide;
+
 use super::avx2::rank_few;
 pub(crate) use super::avx2::*;
 use crate::simd::{Bytes, Halves, LANES, Words, operations};

@@ -2,6 +2,8 @@
 
 use core::arch::x86_64::*;
 
+pub(crate) mod wide;
+
 pub(crate) use super::avx512::*;
 use crate::simd::operations;
 

@@ -1,0 +1,3 @@
+//! Sixteen lanes as four NEON registers.
+
+crate::simd::pairs::sixteen_by_pairs! { "neon" }

@@ -1,0 +1,161 @@
+//! Sixteen lanes of 32 bits in 512-bit registers.
+#![allow(unsafe_code)]
+
+use core::arch::asm;
+use core::arch::x86_64::*;
+
+use crate::simd::table::Cell32;
+use crate::simd::{Longs, WIDE, Words, operations};
+
+/// A vector of sixteen 32-bit lanes.
+pub(crate) type W = __m512i;
+/// A mask: true or false for each lane.
+pub(crate) type M = __mmask16;
+/// A shift count for all lanes.
+pub(crate) type Count = __m128i;
+/// Eight entries to pick from, twice.
+pub(crate) type Eight = __m512i;
+
+operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
+    /// Returns the value in every lane.
+    fn splat(value: u32) -> W { _mm512_set1_epi32(value as i32) }
+    /// Loads the lanes from an array.
+    fn load(from: &[u32; WIDE]) -> W {
+        // SAFETY: the reference covers the 64 bytes read, which needs no alignment.
+        unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+    }
+    /// Stores the lanes to an array.
+    fn store(to: &mut [u32; WIDE], a: W) -> () {
+        // SAFETY: the reference covers the 64 bytes written, which needs no alignment.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), a) }
+    }
+    /// Loads the entries of [`pick`].
+    fn eight(from: &[u32; WIDE / 2]) -> Eight {
+        // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
+        _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(from.as_ptr().cast()) })
+    }
+    /// Returns a shift count below 32.
+    fn count(bits: u32) -> Count { _mm_cvtsi32_si128(bits as i32) }
+    /// Adds, wrapping.
+    fn add(a: W, b: W) -> W { _mm512_add_epi32(a, b) }
+    /// Subtracts, wrapping.
+    fn sub(a: W, b: W) -> W { _mm512_sub_epi32(a, b) }
+    /// Returns the bits set in both.
+    fn and(a: W, b: W) -> W { _mm512_and_si512(a, b) }
+    /// Returns the bits set in either.
+    fn or(a: W, b: W) -> W { _mm512_or_si512(a, b) }
+    /// Shifts left by a constant.
+    fn shl[const BITS: i32](a: W) -> W { _mm512_sll_epi32(a, const_count::<BITS>()) }
+    /// Shifts right by a constant, filling with zeros.
+    fn shr[const BITS: i32](a: W) -> W { _mm512_srl_epi32(a, const_count::<BITS>()) }
+    /// Shifts all lanes left by one count.
+    fn shl_by(a: W, by: Count) -> W { _mm512_sll_epi32(a, by) }
+    /// Shifts all lanes right by one count.
+    fn shr_by(a: W, by: Count) -> W { _mm512_srl_epi32(a, by) }
+    /// Shifts each lane left by its own count; 32 and more give 0.
+    fn shlv(a: W, by: W) -> W { _mm512_sllv_epi32(a, by) }
+    /// Shifts each lane right by its own count; 32 and more give 0.
+    fn shrv(a: W, by: W) -> W { _mm512_srlv_epi32(a, by) }
+    /// Returns `table[index % 8]`.
+    fn pick(table: Eight, index: W) -> W { _mm512_permutexvar_epi32(index, table) }
+    /// Returns whether the lane has the one bit that `bits` has there.
+    fn test(a: W, bits: W) -> M { _mm512_test_epi32_mask(a, bits) }
+    /// Compares for equality.
+    fn eq(a: W, b: W) -> M { _mm512_cmpeq_epi32_mask(a, b) }
+    /// Returns whether the first is less than or equal to the second, unsigned.
+    fn up_to(a: W, b: W) -> M { _mm512_cmple_epu32_mask(a, b) }
+    /// True where both are.
+    fn both(a: M, b: M) -> M { a & b }
+    /// Returns one bit for each lane, lane 0 lowest.
+    fn bits(m: M) -> u32 { u32::from(m) }
+    /// Returns `a` where the mask is true, else `b`.
+    fn select(m: M, a: W, b: W) -> W { _mm512_mask_mov_epi32(b, m, a) }
+    /// Returns `a` where the mask is true, else 0.
+    fn keep(m: M, a: W) -> W { _mm512_maskz_mov_epi32(m, a) }
+
+    /// The count of a shift by a constant, which becomes part of the instruction.
+    fn const_count[const BITS: i32]() -> Count { _mm_cvtsi32_si128(BITS) }
+
+    /// Reads the elements at the lanes' indices; an index past the end reads the last element.
+    fn gather[C: Cell32](table: Words<'_, C>, index: W) -> W {
+        let index = _mm512_min_epu32(index, splat(table.last()));
+        let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
+        // SAFETY: every index is at most that of the last element, so the loads are within the table; byte offsets stay
+        // below 2^31. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that a writer's
+        // atomic stores do not race with them.
+        unsafe {
+            asm!(
+                "vpgatherdd {found:z}{{{all}}}, [{table} + {index:z} * 4]",
+                found = inout(zmm_reg) found,
+                all = inout(kreg) all,
+                table = in(reg) table.slice().as_ptr(),
+                index = in(zmm_reg) index,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the 32 bits at the lanes' byte offsets, clamped.
+    fn at_bytes(table: Longs<'_>, offset: W) -> W {
+        let offset = _mm512_min_epu32(offset, splat(table.last_byte()));
+        let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
+        // SAFETY: every offset is at most that of the last 32 bits, and they stay below 2^31. What is read of memory that a
+        // writer may change is published before it is reached and not changed while it can be.
+        unsafe {
+            asm!(
+                "vpgatherdd {found:z}{{{all}}}, [{table} + {offset:z}]",
+                found = inout(zmm_reg) found,
+                all = inout(kreg) all,
+                table = in(reg) table.slice().as_ptr(),
+                offset = in(zmm_reg) offset,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the elements at the lower 32 bits of eight lanes of 64, which are in bounds.
+    fn longs(table: Longs<'_>, index: __m512i) -> __m512i {
+        let (mut found, mut all) = (_mm512_setzero_si512(), u8::MAX);
+        // SAFETY: the caller has clamped the indices to that of the last element. Aligned loads, as in `gather`.
+        unsafe {
+            asm!(
+                "vpgatherqq {found:z}{{{all}}}, [{table} + {index:z} * 8]",
+                found = inout(zmm_reg) found,
+                all = inout(kreg) all,
+                table = in(reg) table.slice().as_ptr(),
+                index = in(zmm_reg) index,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        let _ = all;
+        found
+    }
+
+    /// Reads the elements at the lanes' indices, clamped, and shifts each left by its count, of which 64 and more give 0:
+    /// those of the even lanes, and those of the odd lanes.
+    fn shifted(table: Longs<'_>, index: W, by: W) -> [__m512i; 2] {
+        let index = _mm512_min_epu32(index, splat(table.last()));
+        let low = _mm512_set1_epi64(0xffff_ffff);
+        [
+            _mm512_sllv_epi64(longs(table, _mm512_and_si512(index, low)), _mm512_and_si512(by, low)),
+            _mm512_sllv_epi64(longs(table, _mm512_srli_epi64::<32>(index)), _mm512_srli_epi64::<32>(by)),
+        ]
+    }
+
+    /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give 0, and
+    /// counts the bits that are set then.
+    fn ranks(table: Longs<'_>, index: W, by: W) -> W {
+        let counts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+        let half = _mm512_set1_epi8(15);
+        let [even, odd] = shifted(table, index, by).map(|long| {
+            let low = _mm512_shuffle_epi8(counts, _mm512_and_si512(long, half));
+            let high = _mm512_shuffle_epi8(counts, _mm512_and_si512(_mm512_srli_epi16::<4>(long), half));
+            _mm512_sad_epu8(_mm512_add_epi8(low, high), _mm512_setzero_si512())
+        });
+        _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
+    }
+}
