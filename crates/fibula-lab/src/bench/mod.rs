@@ -16,10 +16,12 @@
 //! - Each timed run follows an untimed one over the same keys, which fills the caches. A structure that looks up all
 //!   keys within 20 ms looks them all up, timed and untimed.
 //! - One thread is timed by its processor time, several by wall-clock time.
-//! - Before each batch, the first 4 KiB of the keys of the next batch are prefetched, for our structures and DPDK's:
-//!   a program has usually just read its keys from packets or a file. Rivals with a loop of their own read their keys
-//!   in order. Single keys are not prefetched. Kernels may prefetch the memory that a key leads to, and later keys of
-//!   their batch. Rows say what was prefetched, and whether huge pages were requested.
+//! - Keys are prefetched once ([`KeyPrefetch`]), because a program has usually just read its keys from packets or a
+//!   file: by the loop over the batches, before each batch up to 4 KiB of the keys of the next one, for our structures
+//!   and DPDK's; or by the structure's own kernel, if it [says so](fibula::fib::Fib::prefetches_keys), and then not by
+//!   the loop. Rivals in other programs read their keys in order. Single keys are not prefetched. Kernels may prefetch
+//!   the memory that a key leads to, and later keys of their batch. Rows say what prefetched the keys, and whether huge
+//!   pages were requested.
 //! - A structure that is too slow for all keys looks up a sample of them, and its rows say so.
 //! - A structure that takes its own form of keys, or gives its own form of answers, is timed and checked on those
 //!   ([`Native`]). If it runs in another program, that program times it.
@@ -60,7 +62,7 @@ pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document};
 pub use key_sets::{Traffic, traffic_names};
 pub use machine::{Cache, Machine, Program};
-pub use native::{Native, Prepared, Shape, Structure};
+pub use native::{KeyPrefetch, Native, Prepared, Shape, Structure};
 pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS_MIN};
 pub use record::{FamilyInfo, Record, RecordError, TableInfo};
 pub use row::Row;

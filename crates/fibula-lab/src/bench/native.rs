@@ -10,6 +10,7 @@ use core::ops::Range;
 
 use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
+use fibula::simd::Present;
 
 use super::clock::Spent;
 
@@ -34,14 +35,37 @@ impl Shape {
     }
 }
 
+/// What prefetches the keys of the batches that follow. It is one of these, never two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPrefetch {
+    /// Nothing.
+    None,
+    /// The loop over the batches: before each batch, up to 4 KiB of the keys of the next one.
+    Loop,
+    /// The structure's own kernel.
+    Kernel,
+}
+
+impl KeyPrefetch {
+    /// Returns the name that rows have.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Loop => "next batch",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
 /// A structure with its own forms of keys and answers.
 pub trait Native<K: Key>: Fib<K> {
     /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
-    /// Returns whether [`Prepared::lookup`] prefetches the keys of the next batch.
-    fn prefetches_keys(&self) -> bool {
-        false
+    /// Returns what prefetches the keys of the batches that follow.
+    fn key_prefetch(&self) -> KeyPrefetch {
+        KeyPrefetch::None
     }
 
     /// Its build time, if it knows that better than the caller: because it shares its table, or because it is built
@@ -92,11 +116,12 @@ impl<K: Key> Structure<K> {
         }
     }
 
-    /// Returns whether the keys of the next batch are prefetched.
-    pub(super) fn prefetches_keys(&self) -> bool {
+    /// Returns what prefetches the keys of the batches that follow.
+    pub(super) fn key_prefetch(&self, isa: Present) -> KeyPrefetch {
         match self {
-            Self::Fib(_) => true,
-            Self::Native(native) => native.prefetches_keys(),
+            Self::Fib(fib) if fib.prefetches_keys(isa) => KeyPrefetch::Kernel,
+            Self::Fib(_) => KeyPrefetch::Loop,
+            Self::Native(native) => native.key_prefetch(),
         }
     }
 

@@ -9,7 +9,7 @@ use fibula::net::{Key, Keys, NextHop};
 use fibula::simd::{Present, fetch};
 
 use super::clock::Spent;
-use super::native::{Prepared, Shape, Structure};
+use super::native::{KeyPrefetch, Prepared, Shape, Structure};
 use super::plan::Order;
 
 /// How a structure is called.
@@ -66,6 +66,8 @@ fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
 /// A structure with its keys, in the form it takes, and room for its answers.
 struct Pass<'a, K: Key> {
     way: Way,
+    /// Bytes of the next batch to prefetch before each batch.
+    ahead: usize,
     input: Input<'a, K>,
 }
 
@@ -93,7 +95,8 @@ impl<'a, K: Key> Pass<'a, K> {
                 Input::Native { prepared: native.prepare(keys, batch), keys: keys.len() }
             }
         };
-        Self { way, input }
+        let by_loop = structure.key_prefetch(way.isa) == KeyPrefetch::Loop;
+        Self { way, ahead: if by_loop { PREFETCH_BYTES } else { 0 }, input }
     }
 
     fn run(&mut self, passes: usize) {
@@ -102,13 +105,13 @@ impl<'a, K: Key> Pass<'a, K> {
             match &mut self.input {
                 Input::Fib { fib, keys, results } => match shape {
                     Shape::Single => single(*fib, black_box(keys)),
-                    Shape::Batch(batch) => batches(keys, batch, results, |keys, results| {
+                    Shape::Batch(batch) => batches(keys, batch, self.ahead, results, |keys, results| {
                         fib.lookup_batch_on(isa, keys, results);
                     }),
                     Shape::Dependent => dependent(*fib, black_box(keys)),
                 },
                 Input::Network { fib, keys, results } => {
-                    batches(keys, step(shape), results, |keys, results| {
+                    batches(keys, step(shape), self.ahead, results, |keys, results| {
                         fib.lookup_keys_on(isa, Keys::Network(keys), results);
                     });
                 }
@@ -168,14 +171,15 @@ const PREFETCH_BYTES: usize = 4096;
 fn batches<T>(
     keys: &[T],
     batch: usize,
+    ahead_bytes: usize,
     results: &mut [Option<NextHop>],
     lookup: impl Fn(&[T], &mut [Option<NextHop>]),
 ) {
     let mut done = 0;
     for batch_keys in keys.chunks(batch) {
         done += batch_keys.len();
-        // The first keys of the next batch are prefetched before this one is looked up, for all contestants.
-        let ahead = batch.min(PREFETCH_BYTES / size_of::<T>());
+        // The first keys of the next batch are prefetched before this one is looked up, unless the kernel does it.
+        let ahead = batch.min(ahead_bytes / size_of::<T>());
         fetch(&keys[done..keys.len().min(done + ahead)]);
         let results = &mut results[..batch_keys.len()];
         lookup(black_box(batch_keys), results);

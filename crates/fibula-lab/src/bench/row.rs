@@ -68,7 +68,8 @@ pub struct Row {
     /// Whether huge pages were requested for the structure or a part of it. The system decides whether to give them;
     /// its setting is kept with the machine.
     pub huge_pages: bool,
-    /// How keys were prefetched: `next batch` for batches of our structures and DPDK's, otherwise `none`.
+    /// What prefetched the keys of the batches that follow: `next batch`, the loop over the batches; `kernel`, the
+    /// structure itself; or `none`.
     pub key_prefetch: String,
     /// The form of the keys: `host` for integers in the machine's byte order, `network` for bytes as in packets.
     #[serde(default = "host")]

@@ -10,7 +10,7 @@ use fibula::simd::{self, Isa};
 use super::clock::Spent;
 use super::contestant::{self, Built, Contestant, Kernel};
 use super::key_sets::{Judges, Traffic, answers, edges};
-use super::native::{Shape, Structure};
+use super::native::{KeyPrefetch, Shape, Structure};
 use super::pass::{self, Load, Way};
 use super::plan::{Cell, Estimate, Order, Plan, PlanError, cells};
 use super::row::Row;
@@ -302,7 +302,8 @@ impl<K: Key> Bench<'_, K> {
         let mlps_wall = lane.as_ref().map(|lane| sorted(&lane.mlps_wall)).unwrap_or_default();
         let keys = lane.as_ref().map_or(0, |lane| lane.keys.len());
         let prefixes = self.routes.len().max(1) as f64;
-        let prefetched = cell.batch > 1 && built.is_some_and(|built| built.structure.prefetches_keys());
+        let isa = racer.kernels[start.kernel].present;
+        let prefetch = built.filter(|_| cell.batch > 1).map(|built| built.structure.key_prefetch(isa));
         Row {
             algorithm: contestant.name.clone(),
             rival: contestant.rival,
@@ -332,7 +333,7 @@ impl<K: Key> Bench<'_, K> {
             runs: mlps.len(),
             builds: built.map_or(0, |built| built.builds),
             huge_pages: memory.is_some_and(|memory| memory.huge_bytes > 0),
-            key_prefetch: if prefetched { "next batch" } else { "none" }.to_owned(),
+            key_prefetch: prefetch.unwrap_or(KeyPrefetch::None).name().to_owned(),
             order: cell.order.name().to_owned(),
             clock: lane.as_ref().map_or("wall", |lane| lane.clock).to_owned(),
             mlps_wall: median(&mlps_wall),

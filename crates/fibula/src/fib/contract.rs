@@ -74,6 +74,12 @@ pub trait Fib<K: Key>: Send + Sync {
         });
     }
 
+    /// Returns whether batches with `isa` prefetch the keys that follow theirs in memory, past the end of the batch too.
+    /// A caller with an array of keys need not prefetch the next batch then.
+    fn prefetches_keys(&self, _isa: Present) -> bool {
+        false
+    }
+
     /// Returns the memory that the structure takes. Cheap: adds up a few lengths.
     fn memory(&self) -> Memory;
 

@@ -17,7 +17,7 @@ use fibula::simd::Present;
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
 use super::sys::{Call, Config, Handle, Keys, Room};
-use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
+use crate::bench::{Bounds, Contestant, Kernel, KeyPrefetch, Native, Prepared, Shape, Structure};
 
 /// Whether to request huge pages, as our structures do.
 const HUGE_PAGES: bool = true;
@@ -255,8 +255,8 @@ impl<K: Key> Native<K> for Rival<K> {
         Box::new(NativeLookup { rival: self, keys, answers: vec![SPOILT; room], last: Call::Batch })
     }
 
-    fn prefetches_keys(&self) -> bool {
-        true
+    fn key_prefetch(&self) -> KeyPrefetch {
+        KeyPrefetch::Loop
     }
 
     fn build_time(&self) -> Option<Duration> {

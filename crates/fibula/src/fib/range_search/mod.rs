@@ -71,8 +71,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         summary: "disjoint ranges, equal neighbours merged, binary search",
         paper: "DXR paper, section 2 (Lampson-Varghese); PlanB, Fig. 14",
         families: Families::Both,
-        // The kernels are Fibula's own: with them this is its structure for small IPv4 tables.
-        role: if K::FAMILY == Family::Ipv4 { Role::Own } else { Role::Published },
+        role: Role::Published,
         update: Update::Rebuild,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
