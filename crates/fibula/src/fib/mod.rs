@@ -53,6 +53,7 @@ pub mod lines;
 pub mod planb;
 pub mod poptrie;
 pub mod radix;
+pub mod range_btree;
 pub mod range_search;
 
 pub use crate::check::CheckError;
@@ -76,6 +77,7 @@ registry::algorithms! {
     dir_24_8: Ipv4Key,
     dxr: Ipv4Key,
     poptrie: Key,
+    range_btree: Ipv4Key,
     chunks: Ipv4Key,
     lines: Ipv4Key,
     forest: Ipv6Key,

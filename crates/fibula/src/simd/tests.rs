@@ -144,3 +144,34 @@ fn bytes_of_longs_are_read_lowest_first() {
         assert_eq!(longs.at_byte(offset), u32::from_le_bytes(bytes));
     }
 }
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+kernel! {
+    /// Picks of two registers, and the columns of eight rows.
+    fn registers(tables: &[[u32; LANES]; 2], index: &[u32; LANES], rows: &[[u32; LANES]; LANES], out: &mut [[u32; LANES]; 9])
+    vector op {
+        let picked = op::pick_of_two(op::load(&tables[0]), op::load(&tables[1]), op::load(index));
+        op::store(&mut out[8], picked);
+        for (out, column) in out.iter_mut().zip(op::columns(rows.each_ref())) {
+            op::store(out, column);
+        }
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[test]
+fn registers_are_picked_from_and_transposed_on_every_set() {
+    let tables = [[100, 101, 102, 103, 104, 105, 106, 107], [108, 109, 110, 111, 112, 113, 114, 115]];
+    let rows = core::array::from_fn(|row| core::array::from_fn(|column| (8 * row + column) as u32));
+    for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
+        for first in 0..16 {
+            let index = core::array::from_fn(|lane| first + 5 * lane as u32);
+            let mut out = [[0; LANES]; 9];
+            registers(isa, &tables, &index, &rows, &mut out);
+            assert_eq!(out[8], index.map(|index| 100 + index % 16), "{}", isa.isa());
+            for (column, out) in out[..8].iter().enumerate() {
+                assert_eq!(*out, rows.map(|row| row[column]), "{} {column}", isa.isa());
+            }
+        }
+    }
+}

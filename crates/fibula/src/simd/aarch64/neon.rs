@@ -105,6 +105,21 @@ operations! { "neon"
         };
         uint32x4x2_t(picked(index.0), picked(index.1))
     }
+    /// Returns `table[index % 16]` of sixteen entries in two registers.
+    fn pick_of_two(low: V, high: V, index: V) -> V {
+        let bytes = |half| vreinterpretq_u8_u32(half);
+        let table = uint8x16x4_t(bytes(low.0), bytes(low.1), bytes(high.0), bytes(high.1));
+        let picked = |index| {
+            let first = vmulq_n_u32(vandq_u32(index, vdupq_n_u32(15)), 0x0404_0404);
+            let bytes = vaddq_u32(first, vdupq_n_u32(0x0302_0100));
+            vreinterpretq_u32_u8(vqtbl4q_u8(table, vreinterpretq_u8_u32(bytes)))
+        };
+        uint32x4x2_t(picked(index.0), picked(index.1))
+    }
+    /// Transposes eight rows of eight words: vector `c` has word `c` of every row.
+    fn columns(rows: [&[u32; LANES]; LANES]) -> [V; LANES] {
+        core::array::from_fn(|column| load(&rows.map(|row| row[column])))
+    }
 
     /// Compares for equality.
     fn eq(a: V, b: V) -> M { uint32x4x2_t(vceqq_u32(a.0, b.0), vceqq_u32(a.1, b.1)) }

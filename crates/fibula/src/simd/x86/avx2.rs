@@ -70,6 +70,37 @@ operations! { "avx2,bmi2"
     fn shrv(a: V, by: V) -> V { _mm256_srlv_epi32(a, by) }
     /// Returns `table[index % 8]` of eight entries in a register.
     fn pick(table: V, index: V) -> V { _mm256_permutevar8x32_epi32(table, index) }
+    /// Returns `table[index % 16]` of sixteen entries in two registers.
+    fn pick_of_two(low: V, high: V, index: V) -> V {
+        let (low, high) = (pick(low, index), pick(high, index));
+        // The fourth bit of an index selects the register: as the sign of a lane.
+        let upper = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
+        _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), upper))
+    }
+    /// Transposes eight rows of eight words: vector `c` has word `c` of every row.
+    fn columns(rows: [&[u32; LANES]; LANES]) -> [V; LANES] {
+        let [low, high] = [0, 4].map(|half| {
+            // A row and the fourth after it, four words of each, in the two halves of a register.
+            let pair = |row: usize| {
+                let four = |row: usize| {
+                    let four: &[u32; 4] = rows[row][half..].first_chunk().expect("eight are two fours");
+                    // SAFETY: the reference covers the 16 bytes read, which needs no alignment.
+                    unsafe { _mm_loadu_si128(four.as_ptr().cast()) }
+                };
+                _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four(row)), four(row + 4))
+            };
+            let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
+            let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+            [
+                _mm256_unpacklo_epi64(ab, cd),
+                _mm256_unpackhi_epi64(ab, cd),
+                _mm256_unpacklo_epi64(ab_high, cd_high),
+                _mm256_unpackhi_epi64(ab_high, cd_high),
+            ]
+        });
+        [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]
+    }
 
     /// Compares for equality.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32(a, b) }

@@ -13,6 +13,8 @@ use crate::simd::{Bytes, Halves, LANES, Words, operations};
 pub(crate) type M = __mmask8;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
+    /// Returns `table[index % 16]` of sixteen entries in two registers.
+    fn pick_of_two(low: V, high: V, index: V) -> V { _mm256_permutex2var_epi32(low, index, high) }
     /// Compares for equality.
     fn eq(a: V, b: V) -> M { _mm256_cmpeq_epi32_mask(a, b) }
     /// Returns whether the first is less than or equal to the second, unsigned.
