@@ -52,7 +52,7 @@ impl Grid {
         self
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.table.add_row(cells);
     }
 

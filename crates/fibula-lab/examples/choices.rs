@@ -43,6 +43,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
                 && row.role != "oracle"
                 && row.threads == 1
                 && row.order == "host"
+                && !row.many_keys
                 && row.wrong == 0
                 && TRAFFICS.contains(&row.traffic.as_str());
             let (Some(mlps), Some(bytes)) = (row.mlps_median, row.lookup_bytes) else { continue };

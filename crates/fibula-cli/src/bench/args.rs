@@ -14,12 +14,19 @@ use crate::options::{OutputArgs, QuietArgs};
 /// Builds every structure from the table, checks its answers, and times all of them in turn with the same addresses:
 /// at least five runs each, reported as median, slowest and fastest. Compare rates only within one run.
 ///
-/// A structure is timed once for each instruction set that it supports and this machine has. --isa limits all contestants,
-/// rivals included, to one set and those below it: '--isa avx2' shows a machine without AVX-512, '--isa scalar' one
-/// without vector instructions.
+/// Not everything is timed in every way, so that a full record of one family takes at most half an hour on two cores. A
+/// structure is timed with each instruction set that it supports and this machine has in batches of 256, and in other
+/// batches with the set that was the fastest there. Further orders of keys and larger key sets are timed in batches of 32
+/// and 256, further numbers of threads in batches of 256. Oracles, and rivals other than DPDK and PlanB, are timed with
+/// single keys and in batches of 256 only. Larger key sets are for our structures and those that they are compared with:
+/// DPDK's, DIR-24-8, DXR as published, PlanB and Poptrie. Without batches of 256, the largest ones are taken. An estimate
+/// of the time is printed first.
+///
+/// --isa limits all contestants, rivals included, to one set and those below it: '--isa avx2' shows a machine without
+/// AVX-512, '--isa scalar' one without vector instructions.
 ///
 /// Each timed run follows an untimed one over the same keys. One thread is timed by its own CPU time, several by wall
-/// time. The keys of the next batch are prefetched for every contestant.
+/// time. The keys of the next batch are prefetched for our structures and DPDK's, by their own kernels if these do so.
 ///
 /// Structures that cannot hold the table are listed with the reason. Wrong answers of a rival are counted and reported;
 /// they do not change the exit code.
@@ -71,7 +78,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) addresses: Option<PathBuf>,
 
-    /// Addresses in each call; 1 for single lookups; may be repeated [default: 1, 16, 64, 256 and 1024]
+    /// Addresses in each call; 1 for single lookups; may be repeated [default: 1, 8, 16, 32, 64, 256
+    /// and 1024]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Vec<u32>,
 
@@ -89,16 +97,20 @@ pub(crate) struct BenchArgs {
 
     /// Measure the project's performance targets on this table, and say which are met; with --algorithm, only for these
     /// structures
-    #[arg(long, conflicts_with_all = ["traffic", "addresses", "threads", "order", "svg", "record"])]
+    #[arg(long, conflicts_with_all = ["traffic", "addresses", "threads", "order", "many_keys", "svg", "record"])]
     pub(super) reach: bool,
 
     /// Timed runs of each structure
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(5..=1000))]
     pub(super) runs: u32,
 
     /// Number of keys in each traffic [default: 1048576, or 16384 in a debug build]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(super) keys: Option<u32>,
+
+    /// Also look up this many keys, a set too large for caches, in RND, MATCH and ZIPF and in batches of 32 and 256
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1 << 28))]
+    pub(super) many_keys: Option<u32>,
 
     /// Total seconds for timed runs, shared by all contestants; building and checking are extra
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=86400))]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fibula::net::Key;
+use fibula::net::{Family, Key};
 use fibula::rib::Rib;
 use fibula::simd::Isa;
 use fibula_lab::bench::{self, Order, Plan, Record, Row};
@@ -57,13 +57,19 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
 
     let mut bar = Bar { bar: messages.steps(0), before: 0, families, plan: &plan };
-    let mut rows =
-        measure(&tables.ribs.v4, addresses.as_ref().map(|addresses| &addresses.v4), &selection, &mut bar)?;
+    let mut rows = measure(
+        &tables.ribs.v4,
+        addresses.as_ref().map(|addresses| &addresses.v4),
+        &selection,
+        &mut bar,
+        messages,
+    )?;
     rows.extend(measure(
         &tables.ribs.v6,
         addresses.as_ref().map(|addresses| &addresses.v6),
         &selection,
         &mut bar,
+        messages,
     )?);
     bar.bar.finish_and_clear();
     for (name, reason) in report::refusals(&rows) {
@@ -108,6 +114,7 @@ fn plan(args: &BenchArgs, isa: Option<Isa>, families: u32) -> Plan {
         orders: orders(&args.order),
         threads: or(&args.threads, &[1]),
         keys: args.keys.unwrap_or(KEYS) as usize,
+        many_keys: args.many_keys.map(|keys| keys as usize),
         runs: args.runs as usize,
         seconds: f64::from(args.seconds) / f64::from(families),
         ..Plan::default()
@@ -127,6 +134,7 @@ fn measure<K: Key>(
     addresses: Option<&Vec<K>>,
     selection: &Selection,
     bar: &mut Bar<'_>,
+    messages: Messages,
 ) -> Result<Vec<Row>, Failure> {
     let contestants = selection.contestants::<K>();
     if rib.is_empty() || contestants.is_empty() {
@@ -139,8 +147,9 @@ fn measure<K: Key>(
         dependent: false,
         keys: keys.clone(),
     });
-    let rows =
-        bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| bar.show(step));
+    let rows = bench::run(&plan, rib, &contestants, recorded.into_iter().collect(), &mut |step| {
+        bar.show(step, messages, K::FAMILY);
+    });
     bar.before += 1;
     Ok(rows?)
 }
@@ -155,13 +164,24 @@ struct Bar<'a> {
 }
 
 impl Bar<'_> {
-    fn show(&self, step: bench::Progress<'_>) {
+    fn show(&self, step: bench::Progress<'_>, messages: Messages, family: Family) {
         let (done, total) = (step.done as u64, step.total as u64);
+        if done == 0 {
+            messages.note(format_args!("{family}: {total} steps, about {}", about(step.left)));
+        }
         self.bar.set_length(total * u64::from(self.families));
         self.bar.set_position(total * u64::from(self.before) + done);
         let later = self.families.saturating_sub(self.before + 1);
         let left = step.left + Duration::from_secs_f64(self.plan.seconds) * later;
-        self.bar.set_message(format!("{}, {} s left", step.step, left.as_secs() + 1));
+        self.bar.set_message(format!("{}, {} left", step.step, about(left)));
+    }
+}
+
+/// Returns a time in words.
+fn about(time: Duration) -> String {
+    match time.as_secs() + 1 {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds => format!("{} minutes", seconds.div_ceil(60)),
     }
 }
 
@@ -185,9 +205,7 @@ fn write_record(record: &Record, folder: &Path) -> Result<PathBuf, Failure> {
     if let Some(machine) = path.parent() {
         output::create_folder(machine)?;
     }
-    let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::from)?;
-    text.push('\n');
-    output::write_file(&path, [], text.as_bytes())?;
+    output::write_file(&path, [], record.json()?.as_bytes())?;
     Ok(path)
 }
 

@@ -32,6 +32,8 @@ const COLUMNS: &[&str] = &[
     "batch",
     "unit",
     "measured",
+    "measured_low",
+    "measured_high",
     "target",
     "target_value",
     "verdict",
@@ -41,6 +43,8 @@ const COLUMNS: &[&str] = &[
     "goal_verdict",
     "peer",
     "ratio",
+    "ratio_low",
+    "ratio_high",
     "notes",
 ];
 
@@ -83,11 +87,15 @@ fn measure<K: Key>(
         return Ok(Reach::default());
     }
     let bar = messages.steps(0);
-    // One run after another, each with steps of its own.
+    let mut said = false;
+    // One part after another, each with steps of its own.
     let mut show = |step: Progress<'_>| {
+        if !std::mem::replace(&mut said, true) {
+            messages.note(format_args!("{}: about {}", K::FAMILY, super::about(step.left)));
+        }
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
-        bar.set_message(step.step.to_owned());
+        bar.set_message(format!("{}, {} left", step.step, super::about(step.left)));
     };
     let reach = reach::run(plan, rib, &selection.contestants::<K>(), HOSTS, &mut show);
     bar.finish_and_clear();
@@ -114,15 +122,9 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     for (family, line) in sections {
         let is = |outcome: &&Outcome| (outcome.family, outcome.algorithm.as_deref()) == (family, line);
         let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(is).collect();
-        let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
-        let (met, missed, open) = (count(Verdict::Met), count(Verdict::Missed), count(Verdict::NotMeasured));
         let title = report::title(family);
         let name = line.unwrap_or("no structure yet");
-        writeln!(
-            out,
-            "{bold}{}, {title}, {name}: {met} met, {missed} missed, {open} not measured{bold:#}\n",
-            tables.name
-        )?;
+        writeln!(out, "{bold}{}, {title}, {name}: {}{bold:#}\n", tables.name, counts(&outcomes))?;
         writeln!(out, "{}\n", grid(&outcomes).render())?;
         for (note, works) in notes(&outcomes) {
             match works.len() == outcomes.len() {
@@ -133,55 +135,65 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
         writeln!(out)?;
     }
     for family in ["ipv4", "ipv6"] {
-        together(out, tables, reach, family)?;
+        by_engine(out, tables, reach, family)?;
     }
     writeln!(
         out,
-        "{dim}Each structure is judged by its own figures. 'Best other' is another structure at its best instruction set and\n\
-         batch. Goals lie beyond the targets.{dim:#}"
+        "{dim}Each structure is judged by its own figures. 'Best other' is the best peer, at its best instruction set and batch;\n\
+         the ratio to it is the median of the runs, in each of which all took turns over the same keys. In brackets are 95 %\n\
+         intervals: a target is met if the whole interval reaches it, missed if no part of it does, and undecided otherwise.\n\
+         Contestants are DPDK's tables, DIR-24-8, DXR as published, PlanB and Poptrie. Goals lie beyond the targets.{dim:#}"
     )
 }
 
-/// Writes what the structures of a family reach together, if there are several.
-fn together(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
+/// Returns how many targets have which verdict; those with a goal only are left out.
+fn counts(outcomes: &[&Outcome]) -> String {
+    let count = |verdict| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
+    let of = outcomes.len() - count(Verdict::GoalOnly);
+    let mut text = format!("{} of {of} rows met", count(Verdict::Met));
+    for verdict in [Verdict::Missed, Verdict::Undecided, Verdict::NotMeasured] {
+        if count(verdict) > 0 {
+            text.push_str(&format!(", {} {}", count(verdict), verdict.name()));
+        }
+    }
+    text
+}
+
+/// Writes which rows each structure of a family meets by itself.
+fn by_engine(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
-    let mut works: Vec<&str> = outcomes.iter().map(|outcome| outcome.work).collect();
-    works.dedup();
-    if works.is_empty() || outcomes.len() < 2 * works.len() {
+    let (mut works, mut engines): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for outcome in &outcomes {
+        let Some(engine) = outcome.algorithm.as_deref() else { continue };
+        if !works.contains(&outcome.work) {
+            works.push(outcome.work);
+        }
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    if engines.is_empty() {
         return Ok(());
     }
-    let mut grid = Grid::new(&["target", "met by", "nearest", "share reached"]).right(&[3]).wide();
-    let mut met = 0;
+    let mut grid = Grid::new(&[&["row"], &engines[..]].concat()).wide();
     for work in &works {
-        let of = || outcomes.iter().filter(|outcome| outcome.work == *work);
-        let by: Vec<_> = of()
-            .filter(|outcome| outcome.verdict == Verdict::Met)
-            .filter_map(|outcome| outcome.algorithm.as_deref())
-            .collect();
-        met += usize::from(!by.is_empty());
-        let share = |outcome: &Outcome| outcome.reached.unwrap_or(0.0);
-        let nearest = of().max_by(|a, b| share(a).total_cmp(&share(b)));
-        grid.row([
-            (*work).to_owned(),
-            match by.is_empty() {
-                true if of().all(|outcome| outcome.verdict == Verdict::NotMeasured) => {
-                    "not measured".to_owned()
-                }
-                true => "none".to_owned(),
-                false => by.join(", "),
-            },
-            nearest.and_then(|outcome| outcome.algorithm.clone()).unwrap_or_default(),
-            nearest.and_then(|outcome| outcome.reached).map_or("-".to_owned(), number),
-        ]);
+        let cell = |engine: &&str| {
+            let is =
+                |outcome: &&&Outcome| outcome.work == *work && outcome.algorithm.as_deref() == Some(*engine);
+            let Some(outcome) = outcomes.iter().find(is) else { return String::new() };
+            let share = outcome.reached.map_or(String::new(), |share| format!(" ({share:.2} of it)"));
+            format!("{}{share}", outcome.verdict.name())
+        };
+        grid.row([&[(*work).to_owned()], &engines.iter().map(cell).collect::<Vec<_>>()[..]].concat());
     }
     let (bold, title) = (bold(), report::title(family));
-    writeln!(
-        out,
-        "{bold}{}, {title}, all structures: {met} of {} met by one or more{bold:#}\n",
-        tables.name,
-        works.len()
-    )?;
-    writeln!(out, "{}\n", grid.render())
+    writeln!(out, "{bold}{}, {title}, rows met by engine{bold:#}\n", tables.name)?;
+    for engine in engines {
+        let own: Vec<&Outcome> =
+            outcomes.iter().copied().filter(|outcome| outcome.algorithm.as_deref() == Some(engine)).collect();
+        writeln!(out, "{engine}: {}", counts(&own))?;
+    }
+    writeln!(out, "\n{}\n", grid.render())
 }
 
 /// Each note once, with its targets.
@@ -200,9 +212,13 @@ fn notes<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'static str>)> {
 
 fn grid(outcomes: &[&Outcome]) -> Grid {
     let mut grid =
-        Grid::new(&["target", "required", "measured", "limit", "with", "best other", "verdict", "goal"])
-            .right(&[2, 3])
+        Grid::new(&["row", "required", "measured", "with", "best other", "ratio", "verdict", "goal"])
+            .right(&[2])
             .wide();
+    let range = |low: Option<f64>, high: Option<f64>| match (low, high) {
+        (Some(low), Some(high)) if low < high => format!(" ({}-{})", number(low), number(high)),
+        _ => String::new(),
+    };
     for outcome in outcomes {
         let with = match (&outcome.isa, outcome.batch) {
             (Some(isa), Some(batch)) => format!("{isa} {batch}"),
@@ -212,13 +228,24 @@ fn grid(outcomes: &[&Outcome]) -> Grid {
             format!("{} {} {}: {}", peer.algorithm, peer.isa, peer.batch, number(peer.measured))
         });
         let goal = outcome.goal_verdict.map_or(String::new(), |verdict| verdict.name().to_owned());
+        let measured = outcome.measured.map_or("-".to_owned(), |measured| {
+            // The interval of the ratio says more than that of the figure.
+            let range = match outcome.ratio {
+                None => range(outcome.measured_low, outcome.measured_high),
+                Some(_) => String::new(),
+            };
+            format!("{} {}{range}", number(measured), outcome.unit)
+        });
+        let ratio = outcome.ratio.map_or(String::new(), |ratio| {
+            format!("{}{}", number(ratio), range(outcome.ratio_low, outcome.ratio_high))
+        });
         grid.row([
             outcome.work.to_owned(),
             outcome.target.clone(),
-            outcome.measured.map_or("-".to_owned(), number),
-            outcome.target_value.map_or("-".to_owned(), number),
+            measured,
             with,
             peer,
+            ratio,
             outcome.verdict.name().to_owned(),
             goal,
         ]);

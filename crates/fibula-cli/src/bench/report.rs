@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fibula_lab::bench::{Row, svg};
+use fibula_lab::bench::{Row, duration, svg};
 use serde_json::Value;
 
 use crate::objects::Object;
@@ -17,7 +17,10 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         writeln!(out, "{}\n", structures(&rows).render())?;
         for traffic in distinct(rows.iter().copied(), |row| &row.traffic) {
             let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.traffic == traffic).collect();
-            let (name, keys) = (traffic.to_uppercase(), rows.iter().map(|row| row.keys).max().unwrap_or(0));
+            let (name, keys) = (
+                traffic.to_uppercase(),
+                rows.iter().filter(|row| !row.many_keys).map(|row| row.keys).max().unwrap_or(0),
+            );
             writeln!(out, "{bold}{} {name}{bold:#}, {} keys\n", title(family), thousands(keys))?;
             writeln!(out, "{}\n", rates(&rows).render())?;
         }
@@ -26,7 +29,8 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         out,
         "{dim}M/s: million lookups a second, the median of {} runs, with the slowest and the fastest run.\n\
          Batch 1 is one key in each call; in SEQ each lookup waits for the one before. One thread is timed by its\n\
-         CPU time, several by wall time. The keys of the next batch are prefetched; {}.{dim:#}",
+         CPU time, several by wall time. The keys of the next batch are prefetched; {}.\n\
+         ~ marks a median whose 95 % interval is wider than a fifth of it: too noisy to be compared.{dim:#}",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
         pages(rows),
     )?;
@@ -57,7 +61,7 @@ fn pages(rows: &[Row]) -> String {
 
 /// Returns the table of what does not depend on the traffic.
 fn structures(rows: &[&Row]) -> Grid {
-    let mut grid = Grid::new(&["algorithm", "isa", "lookup memory", "bytes/prefix", "build (ms)", "wrong"])
+    let mut grid = Grid::new(&["algorithm", "isa", "lookup memory", "bytes/prefix", "build", "wrong"])
         .right(&[2, 3, 4, 5]);
     let mut seen = Vec::new();
     for row in rows {
@@ -73,7 +77,7 @@ fn structures(rows: &[&Row]) -> Grid {
             row.isa.clone(),
             or_dash(row.lookup_bytes.map(bytes)),
             or_dash(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
-            or_dash(row.build_time_ms.map(|time| format!("{time:.2}"))),
+            or_dash(row.build_time_ms.map(duration)),
             if row.error.is_some() { "-".to_owned() } else { thousands(wrong) },
         ]);
     }
@@ -84,7 +88,7 @@ fn structures(rows: &[&Row]) -> Grid {
 fn rates(rows: &[&Row]) -> Grid {
     let mut rows: Vec<&Row> = rows.iter().copied().filter(|row| row.error.is_none()).collect();
     rows.sort_by(|a, b| {
-        let way = |row: &Row| (row.threads, row.order.clone(), row.batch);
+        let way = |row: &Row| (row.many_keys, row.threads, row.order.clone(), row.batch);
         let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
         way(a).cmp(&way(b)).then(rate(b).total_cmp(&rate(a)))
     });
@@ -104,11 +108,14 @@ fn rates(rows: &[&Row]) -> Grid {
         let rate = |rate: Option<f64>| or_dash(rate.map(number));
         grid.row([
             row.threads.to_string(),
-            row.order.clone(),
+            match row.many_keys {
+                true => format!("{}, {}", row.order, thousands(row.key_set)),
+                false => row.order.clone(),
+            },
             row.batch.to_string(),
             name(row),
             row.isa.clone(),
-            rate(row.mlps_median),
+            format!("{}{}", if row.noisy { "~" } else { "" }, rate(row.mlps_median)),
             rate(row.mlps_min),
             rate(row.mlps_max),
             row.scaling.map_or(String::new(), |scaling| format!("{scaling:.2}")),

@@ -25,7 +25,7 @@ const PLACES_MIN: f64 = 1.6;
 const FILL: f64 = 0.82;
 
 /// Draws a chart of these rows, which are of one table, family and traffic, with the fastest structure first. A structure
-/// that refused the table is named without a bar. Keys in network order are left out, and oracles unless they are alone.
+/// that refused the table is named without a bar. Keys in network order and larger key sets are left out, and oracles unless they are alone.
 ///
 /// # Errors
 /// When there is nothing to draw.
@@ -60,7 +60,8 @@ fn way(row: &Row) -> Way {
 pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut best: Vec<&Row> = Vec::new();
     let oracles_alone = rows.iter().all(|row| row.role == "oracle");
-    let drawn = |row: &&&Row| (oracles_alone || row.role != "oracle") && row.order == "host";
+    let drawn =
+        |row: &&&Row| (oracles_alone || row.role != "oracle") && row.order == "host" && !row.many_keys;
     for &row in rows.iter().filter(drawn) {
         let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
         match best.iter_mut().find(|other| other.algorithm == row.algorithm && way(other) == way(row)) {

@@ -9,6 +9,7 @@ use fibula::net::{Key, Routes};
 use fibula::simd::{Isa, Present};
 
 use super::native::Structure;
+use super::peers;
 
 /// A structure that is measured: a registry entry or a rival.
 pub struct Contestant<K: Key> {
@@ -25,6 +26,17 @@ pub struct Contestant<K: Key> {
     pub bounds: Bounds,
     /// Builds it.
     pub build: Build<K>,
+}
+
+/// In how much of a plan a contestant is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// In all of it: our own, and those that our own are compared with.
+    Full,
+    /// In all but the larger key sets: the registry's other structures.
+    Listed,
+    /// In a few cells: oracles, and all other rivals.
+    Few,
 }
 
 /// The most that a contestant is measured with.
@@ -103,6 +115,17 @@ impl<K: Key> Contestant<K> {
         fibula::fib::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
     }
 
+    /// Returns in how much of a plan it is measured.
+    pub(super) fn standing(&self) -> Standing {
+        match self.role {
+            Role::Oracle { .. } => Standing::Few,
+            Role::Own if !self.rival => Standing::Full,
+            _ if peers::is_peer(&self.name) => Standing::Full,
+            _ if self.rival => Standing::Few,
+            Role::Own | Role::Published => Standing::Listed,
+        }
+    }
+
     /// Returns the number of keys it can look up in reasonable time in a table of this size.
     pub(super) fn keys_limit(&self, routes: usize) -> usize {
         match self.role {
@@ -121,18 +144,26 @@ const WORK_MAX: usize = 1 << 25;
 /// Fewest keys of a sample.
 const KEYS_MIN: usize = 64;
 
-/// A structure with the time that building it took.
+/// A structure with the times that building it took.
 pub(super) struct Built<K: Key> {
     pub(super) structure: Structure<K>,
-    /// Median.
-    pub(super) time: Duration,
-    pub(super) builds: usize,
+    /// Of each build, the shortest first.
+    pub(super) times: Vec<Duration>,
+}
+
+impl<K: Key> Built<K> {
+    /// Returns the median time: of an even number, the slower of the two in the middle, never a flattering choice.
+    pub(super) fn time(&self) -> Duration {
+        self.times[self.times.len() / 2]
+    }
 }
 
 /// Most builds of one structure, and the time they may take together: cheap builds are repeated, because a
-/// single short time is mostly noise.
+/// single short time is mostly noise. The shortest ones, of microseconds, are repeated most.
 const BUILDS_MAX: usize = 5;
 const BUILDS_TIME: Duration = Duration::from_millis(300);
+const SHORT_BUILDS_MAX: usize = 101;
+const SHORT_BUILDS_TIME: Duration = Duration::from_millis(10);
 
 /// Builds a contestant, several times if that is cheap. The error is text because it becomes part of a row.
 pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) -> Result<Built<K>, String> {
@@ -146,10 +177,11 @@ pub(super) fn build<K: Key>(contestant: &Contestant<K>, routes: &dyn Routes<K>) 
             Structure::Native(native) => native.build_time().unwrap_or(elapsed),
             Structure::Fib(_) => elapsed,
         });
-        if times.len() == BUILDS_MAX || begin.elapsed() + times[times.len() - 1] > BUILDS_TIME {
+        let spent = begin.elapsed() + elapsed;
+        let enough = times.len() >= BUILDS_MAX && spent > SHORT_BUILDS_TIME || spent > BUILDS_TIME;
+        if enough || times.len() == SHORT_BUILDS_MAX {
             times.sort_unstable();
-            // Of an even number, the slower of the two in the middle: never a flattering choice.
-            return Ok(Built { structure, time: times[times.len() / 2], builds: times.len() });
+            return Ok(Built { structure, times });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The document and the charts that are generated from benchmark records.
 
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,7 +9,10 @@ use std::path::Path;
 use fibula::simd::Isa;
 
 use super::chart;
+use super::interval::Interval;
 use super::machine::slug;
+use super::native::KeyPrefetch;
+use super::peers;
 use super::record::Record;
 use super::row::Row;
 use super::summary;
@@ -58,16 +62,20 @@ pub fn document(records: &[Record], command: &str, folder: &str) -> Document {
 
 const INTRODUCTION: &str = "\
 Rates are in million lookups a second: the median of the runs. In each run the structures took turns over the same keys.
-In brackets are the instruction set or the batch that was fastest, and the spread: the difference between the fastest and
-the slowest run in percent of the median. Every answer was compared with an oracle's in the same run. Compare only figures
-of the same table and machine.
+In brackets are the instruction set or the batch that was fastest, and the width of the median's 95 % interval in percent
+of it; `~` marks a median with an interval wider than 20 %, too noisy to be compared. *Ratios* are compared run by run,
+which noise that slows everything does not change; they have their 95 % intervals. Every answer was compared with an
+oracle's in the same run. Compare only figures of the same table and machine.
+
+Each instruction set was measured in batches of 256, and in other batches the one that was the fastest there. Oracles and
+rivals other than DPDK were measured with single keys and in batches of 256 only.
 
 RND keys are uniform over the routable (IPv4) or announced (IPv6) address space. A MATCH key is a random address in a
 random prefix of the table. In SEQ each lookup waits for the one before. [Generated tables](tables.md#traffic) describes
 all kinds of traffic; *recorded* keys come from a list of real addresses. Keys are integers in host order unless a table
-says otherwise. Before each batch of our structures and DPDK's, up to 4 KiB of the keys of the next one are prefetched.
-Before each timed run, the same keys are looked up untimed. One thread is timed by its own processor time, several threads
-by wall-clock time.
+says otherwise. Before each batch of our structures and DPDK's, up to 4 KiB of the keys of the next one are prefetched,
+unless the structure's own kernel does that. Before each timed run, the same keys are looked up untimed. One thread is
+timed by its own processor time, several threads by wall-clock time.
 ";
 
 fn title(family: &str) -> &str {
@@ -110,7 +118,21 @@ fn section(text: &mut String, record: &Record) {
         line("Transparent huge pages", setting.clone());
     }
     line("Program", format!("{}, {}, {}, {}", program.rustc, program.target, program.profile, program.os));
-    line("Runs", format!("{} of {} keys each, {date}", plan.runs, grouped(plan.keys)));
+    line("Commit", program.commit.clone().unwrap_or_else(|| "unknown: not run from a checkout".to_owned()));
+    let many = plan.many_keys.map_or(String::new(), |many| format!(", some of {}", grouped(many)));
+    line("Runs", format!("{} of {} keys each{many}, {date}", plan.runs, grouped(plan.keys)));
+    let threads: Vec<_> = plan.threads.iter().map(usize::to_string).collect();
+    line("Threads", threads.join(", "));
+    let kernels: BTreeSet<&str> = record
+        .rows
+        .iter()
+        .filter(|row| row.key_prefetch == KeyPrefetch::Kernel.name())
+        .map(|row| row.algorithm.as_str())
+        .collect();
+    if !kernels.is_empty() {
+        let kernels: Vec<_> = kernels.iter().map(|name| format!("`{name}`")).collect();
+        line("Kernels that prefetch the keys of the next batch themselves", kernels.join(", "));
+    }
     if let Some(name) = &record.recorded {
         line("Recorded addresses", name.clone());
     }
@@ -129,11 +151,25 @@ pub(super) fn grouped(number: usize) -> String {
     parts.join(",")
 }
 
+/// Formats a time: microseconds below a millisecond, then milliseconds, then seconds, to three digits or more.
+#[must_use]
+pub fn duration(ms: f64) -> String {
+    match ms {
+        ms if ms < 0.01 => format!("{:.2} us", ms * 1e3),
+        ms if ms < 0.1 => format!("{:.1} us", ms * 1e3),
+        ms if ms < 1.0 => format!("{:.0} us", ms * 1e3),
+        ms if ms < 10.0 => format!("{ms:.2} ms"),
+        ms if ms < 100.0 => format!("{ms:.1} ms"),
+        ms if ms < 10_000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1e3),
+    }
+}
+
 /// Writes the table of what does not depend on the traffic.
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
-        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | build ms | wrong answers | remarks |\n\
+        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | build | wrong answers | remarks |\n\
          |---|---|---|--:|--:|--:|--:|---|"
     );
     let mut seen = Vec::new();
@@ -154,7 +190,7 @@ fn structures(text: &mut String, record: &Record) {
             isas(record.rows.iter().filter(same)).join(", "),
             or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
-            or_none(row.build_time_ms.map(|time| format!("{time:.2}"))),
+            or_none(row.build_time_ms.map(duration)),
             remark(row),
         );
     }
@@ -180,12 +216,16 @@ fn remark(row: &Row) -> String {
     }
 }
 
-/// Writes the tables of one kind of traffic: by batch at the fastest instruction set; by instruction set at the fastest batch;
-/// keys in network order.
+/// Writes the tables of one kind of traffic: by batch at the fastest instruction set; our structures against others; by
+/// instruction set at the fastest batch; the larger key set; keys in network order.
 fn rates(text: &mut String, rows: &[&Row]) {
-    let host: Vec<&Row> = rows.iter().copied().filter(|row| row.order == "host").collect();
-    let network: Vec<&Row> = rows.iter().copied().filter(|row| row.order != "host").collect();
-    table(text, &host, |row| (row.threads, row.batch), way_title, |row| row.isa.clone());
+    let of = |order: &str, many: bool| -> Vec<&Row> {
+        rows.iter().copied().filter(|row| (row.order == order) && row.many_keys == many).collect()
+    };
+    let (host, network, many) = (of("host", false), of("network", false), of("host", true));
+    let isa = |row: &Row| row.isa.clone();
+    table(text, &host, |row| (row.threads, row.batch), way_title, isa);
+    ratios(text, &host);
     let one: Vec<&Row> = host.into_iter().filter(|row| row.threads == 1 && row.batch > 1).collect();
     let sets = isas(one.iter().copied());
     if sets.len() > 1 {
@@ -194,10 +234,51 @@ fn rates(text: &mut String, rows: &[&Row]) {
         text.push_str("By instruction set, each at its fastest batch:\n\n");
         table(text, &one, at, name, |row| row.batch.to_string());
     }
+    if let Some(row) = many.first() {
+        let _ = write!(text, "With {} keys:\n\n", grouped(row.key_set));
+        table(text, &many, |row| (row.threads, row.batch), way_title, isa);
+        ratios(text, &many);
+    }
     if !network.is_empty() {
         text.push_str("Keys in network order:\n\n");
-        table(text, &network, |row| (row.threads, row.batch), way_title, |row| row.isa.clone());
+        table(text, &network, |row| (row.threads, row.batch), way_title, isa);
     }
+}
+
+/// Writes the ratios of our structures to the best of DPDK's tables and of the published structures in the same batch.
+fn ratios(text: &mut String, rows: &[&Row]) {
+    let rows: Vec<&Row> =
+        rows.iter().copied().filter(|row| row.threads == 1 && !row.mlps_runs.is_empty()).collect();
+    let rate = |row: &&&Row| row.mlps_median.unwrap_or(0.0);
+    let fastest = |is: &dyn Fn(&Row) -> bool| {
+        rows.iter().filter(|row| is(row)).max_by(|a, b| rate(a).total_cmp(&rate(b))).copied()
+    };
+    let batches: BTreeSet<usize> = rows.iter().map(|row| row.batch).collect();
+    let mut ours: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| row.is_ours()) {
+        if !ours.contains(&&*row.algorithm) {
+            ours.push(&row.algorithm);
+        }
+    }
+    let cell = |name: &str, batch: usize| {
+        let own = fastest(&|row| row.is_ours() && row.algorithm == name && row.batch == batch)?;
+        let peer = fastest(&|row| !row.is_ours() && peers::is_peer(&row.algorithm) && row.batch == batch)?;
+        let Interval { low, median, high } = Interval::of_ratios(&own.mlps_runs, &peer.mlps_runs)?;
+        Some(format!(" {median:.2} ({low:.2}-{high:.2}) `{}` |", peer.algorithm))
+    };
+    let lines: Vec<(&str, Vec<Option<String>>)> =
+        ours.iter().map(|&name| (name, batches.iter().map(|&batch| cell(name, batch)).collect())).collect();
+    if lines.iter().all(|(_, cells)| cells.iter().all(Option::is_none)) {
+        return;
+    }
+    text.push_str("Ratios to the best of DPDK's tables and the published structures in the same batch:\n\n");
+    let heads: String = batches.iter().map(|batch| format!(" batch {batch} |")).collect();
+    let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(batches.len()));
+    for (name, cells) in lines {
+        let cells: String = cells.into_iter().map(|cell| cell.unwrap_or_else(|| " - |".to_owned())).collect();
+        let _ = writeln!(text, "| `{name}` |{cells}");
+    }
+    text.push('\n');
 }
 
 fn way_title((threads, batch): &(usize, usize)) -> String {
@@ -207,8 +288,8 @@ fn way_title((threads, batch): &(usize, usize)) -> String {
     }
 }
 
-/// Writes a table with a row for each structure and a column for each value of `column`. A cell has the greatest rate, its
-/// spread and what `note` says of its row.
+/// Writes a table with a row for each structure and a column for each value of `column`. A cell has the greatest rate, the
+/// width of its interval and what `note` says of its row.
 fn table<C: Ord>(
     text: &mut String,
     rows: &[&Row],
@@ -231,11 +312,12 @@ fn table<C: Ord>(
             let same = |other: &&&Row| other.algorithm == row.algorithm && column(other) == *at;
             let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
             let best = rows.iter().filter(same).max_by(|a, b| rate(a).total_cmp(&rate(b)));
-            let figures = best.and_then(|row| Some((row, row.mlps_median?, row.spread_percent()?)));
-            figures.map_or(" - |".to_owned(), |(row, rate, spread)| {
+            let figures = best.and_then(|row| Some((row, row.mlps_median?, row.width_percent()?)));
+            figures.map_or(" - |".to_owned(), |(row, rate, width)| {
+                let noisy = if row.noisy { "~" } else { "" };
                 let scaling =
                     row.scaling.map_or(String::new(), |share| format!(", scaling efficiency {share:.2}"));
-                format!(" {} ({}, {spread:.0} %{scaling}) |", chart::number(rate), note(row))
+                format!(" {noisy}{} ({}, {width:.0} %{scaling}) |", chart::number(rate), note(row))
             })
         };
         let _ = writeln!(text, "| `{}` |{}", row.algorithm, columns.iter().map(cell).collect::<String>());

@@ -38,7 +38,7 @@ impl<K: Key> Traffic<K> {
         if plan.traffic.is_empty() {
             let (mut all, mut impossible) = (Vec::new(), None);
             for name in traffic_names::<K>() {
-                match Self::new(name, plan, routes) {
+                match Self::new(name, plan.keys, plan.seed, routes) {
                     Err(BenchError::Traffic(error)) => impossible = impossible.or(Some(error)),
                     result => all.push(result?),
                 }
@@ -48,15 +48,25 @@ impl<K: Key> Traffic<K> {
                 _ => Ok(all),
             };
         }
-        plan.traffic.iter().map(|name| Self::new(name, plan, routes)).collect()
+        plan.traffic.iter().map(|name| Self::new(name, plan.keys, plan.seed, routes)).collect()
     }
 
-    fn new(name: &str, plan: &Plan, routes: &dyn Routes<K>) -> Result<Self, BenchError> {
+    /// Makes the larger set of keys of the same traffic; the same set if the plan has none.
+    pub(super) fn of_size(&self, plan: &Plan, routes: &dyn Routes<K>) -> Result<Self, BenchError> {
+        Self::new(&self.name, plan.many_keys.unwrap_or(plan.keys), plan.seed, routes)
+    }
+
+    pub(super) fn new(
+        name: &str,
+        keys: usize,
+        seed: u64,
+        routes: &dyn Routes<K>,
+    ) -> Result<Self, BenchError> {
         let pattern = traffic::find::<K>(name).ok_or_else(|| BenchError::UnknownTraffic {
             name: name.to_owned(),
             known: traffic_names::<K>(),
         })?;
-        let keys = (pattern.generate)(routes, plan.keys, plan.seed)?;
+        let keys = (pattern.generate)(routes, keys, seed)?;
         Ok(Self { name: name.to_owned(), dependent: pattern.dependent, keys })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,12 @@ impl Machine {
                 .ok()
                 .and_then(|text| chosen(&text)),
         }
+    }
+
+    /// Returns whether the processor is AMD's.
+    #[must_use]
+    pub fn is_amd(&self) -> bool {
+        self.cpu_signature.as_ref().is_some_and(|signature| signature.contains("AuthenticAMD"))
     }
 
     /// Returns the name of the machine's folder: that of the processor in lower case, with hyphens.
@@ -117,6 +124,9 @@ pub struct Program {
     pub target: String,
     /// `release` or `debug`.
     pub profile: String,
+    /// The commit of the checkout that it was built in, as the checkout is when the program runs: `-dirty` if files
+    /// differ. None outside of a checkout.
+    pub commit: Option<String>,
     /// The level of optimisation.
     pub opt_level: String,
     /// Target features that the whole program was compiled with.
@@ -133,10 +143,25 @@ impl Program {
             rustc: env!("FIBULA_RUSTC").to_owned(),
             target: env!("FIBULA_TARGET").to_owned(),
             profile: env!("FIBULA_PROFILE").to_owned(),
+            commit: commit(),
             opt_level: env!("FIBULA_OPT_LEVEL").to_owned(),
             target_features: env!("FIBULA_TARGET_FEATURES").to_owned(),
         }
     }
+}
+
+/// Describes the commit of the checkout. It is looked up when the program runs: a build that depended on the commit would
+/// be repeated after each one.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-C", env!("CARGO_MANIFEST_DIR")]).args(arguments).stdin(Stdio::null());
+        let output = git.output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // A copy of the sources might lie in somebody else's checkout.
+    git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
+    git(&["describe", "--always", "--dirty", "--abbrev=12"])
 }
 
 #[cfg(test)]

@@ -10,9 +10,11 @@
 //!   structure. Addresses at the ends of prefixes, and next to them, are checked too. A wrong answer of one of our
 //!   structures fails the benchmark.
 //! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
-//!   medians; the slowest and the fastest run are kept with them.
+//!   medians; all runs are kept with them, so that two contestants can be compared by their [ratios](Interval) in the
+//!   same run. A median with a wide interval is marked as noisy.
 //! - A structure is built once and timed with every instruction set that it has a kernel for and the machine
-//!   supports. A plan can restrict all contestants, rivals too, to what one set contains.
+//!   supports in batches of 256, and elsewhere with the one that was the fastest there ([`Plan`] has the rules). A plan
+//!   can restrict all contestants, rivals too, to what one set contains.
 //! - Each timed run follows an untimed one over the same keys, which fills the caches. A structure that looks up all
 //!   keys within 20 ms looks them all up, timed and untimed.
 //! - One thread is timed by its processor time, several by wall-clock time.
@@ -45,10 +47,14 @@ mod clock;
 mod contestant;
 mod document;
 mod drawing;
+mod field;
+mod interval;
 mod key_sets;
+mod lane;
 mod machine;
 mod native;
 mod pass;
+mod peers;
 mod plan;
 pub mod reach;
 mod record;
@@ -59,12 +65,13 @@ mod summary;
 pub use chart::{ChartError, svg};
 pub use clock::Spent;
 pub use contestant::{Bounds, Build, Contestant, Kernel};
-pub use document::{Document, document};
+pub use document::{Document, document, duration};
+pub use interval::Interval;
 pub use key_sets::{Traffic, traffic_names};
 pub use machine::{Cache, Machine, Program};
 pub use native::{KeyPrefetch, Native, Prepared, Shape, Structure};
-pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS_MIN};
-pub use record::{FamilyInfo, Record, RecordError, TableInfo};
+pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS, RUNS_MIN};
+pub use record::{FamilyInfo, Record, RecordError, SCHEMA, TableInfo};
 pub use row::Row;
 pub use runner::{BenchError, Progress, family_name, run};
 

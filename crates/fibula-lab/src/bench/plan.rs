@@ -1,10 +1,27 @@
 //! What to measure, as data.
+//!
+//! Everything in every cell would take hours, so each question has the cells that answer it:
+//!
+//! | what | in which cells |
+//! |---|---|
+//! | our structures, and those they are compared with (DPDK's tables, DIR-24-8, DXR as published, PlanB, Poptrie) | all |
+//! | the registry's other structures | all but those of the larger key set |
+//! | oracles, and all other rivals | batches of 1 and 256 |
+//! | each instruction set | batches of 256; single keys with the smallest and the largest set |
+//! | the set that was the fastest there, for each structure and traffic | all other batches |
+//! | the larger key set | batches of 32 and 256, with RND, MATCH and ZIPF |
+//! | the second order of keys, and further ones | batches of 32 and 256 |
+//! | the second number of threads, and further ones | batches of 256 |
+//!
+//! A plan without batches of 256 takes its largest ones instead.
 
 use core::fmt;
 use core::time::Duration;
 
 use fibula::simd::Isa;
 use serde::{Deserialize, Serialize};
+
+use super::contestant::Standing;
 
 /// What to measure: every structure with all kinds of traffic, batch lengths and numbers of threads.
 ///
@@ -17,17 +34,17 @@ pub struct Plan {
     pub traffic: Vec<String>,
     /// The instruction set that all contestants are restricted to, rivals too; kernels for smaller sets take part.
     /// None means no restriction.
-    #[serde(default)]
     pub isa: Option<String>,
     /// Keys a call. 1 means one key a call by [`Fib::lookup_key`](fibula::fib::Fib::lookup_key).
     pub batches: Vec<usize>,
     /// Forms of keys. Keys in network order are only looked up in batches.
-    #[serde(default = "host_order")]
     pub orders: Vec<Order>,
     /// Numbers of threads, each with its own part of the keys.
     pub threads: Vec<usize>,
     /// Keys of each traffic.
     pub keys: usize,
+    /// Keys of a second, larger set of some traffics, which no cache holds.
+    pub many_keys: Option<usize>,
     /// Seed of the keys.
     pub seed: u64,
     /// Timed runs of each contestant in each cell.
@@ -43,23 +60,29 @@ impl Default for Plan {
             traffic: Vec::new(),
             isa: None,
             batches: BATCHES.to_vec(),
-            orders: host_order(),
+            orders: vec![Order::Host],
             threads: vec![1],
             keys: 1 << 20,
+            many_keys: None,
             seed: 1,
-            runs: RUNS_MIN,
+            runs: RUNS,
             seconds: 20.0,
         }
     }
 }
 
-/// The default batches: single lookups, a vector or two, a burst of packets, enough to keep many loads in flight, and
-/// a piece of a long column.
-pub const BATCHES: [usize; 5] = [1, 16, 64, 256, 1024];
+/// The default batches: single lookups, a vector or two, bursts of packets, enough to keep many loads in flight, and a
+/// piece of a long column.
+pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 
-fn host_order() -> Vec<Order> {
-    vec![Order::Host]
-}
+/// The batch that all instruction sets are compared at.
+const SETS_BATCH: usize = 256;
+
+/// The burst that larger key sets and further orders are measured with, besides [`SETS_BATCH`].
+const BURST: usize = 32;
+
+/// Traffics with a larger key set.
+const MANY_TRAFFIC: [&str; 3] = ["rnd", "match", "zipf"];
 
 /// The form of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +108,9 @@ impl Order {
 /// The fewest timed runs: the median of fewer says little.
 pub const RUNS_MIN: usize = 5;
 
+/// The default number of runs: 95 % intervals leave out the slowest and the fastest one.
+pub const RUNS: usize = 9;
+
 /// The most threads; a larger number is a typing error.
 const THREADS_MAX: usize = 4096;
 
@@ -108,6 +134,9 @@ impl Plan {
             }
             _ if self.runs < RUNS_MIN => wrong("at least 5 runs are needed for a median"),
             _ if self.keys == 0 => wrong("at least one key is needed"),
+            _ if self.many_keys.is_some_and(|many| many <= self.keys) => {
+                wrong("the larger set of keys must be larger than the other one")
+            }
             _ if !(0.0..1e7).contains(&self.seconds) => {
                 wrong("the time must be a number of seconds, 0 or more")
             }
@@ -116,20 +145,76 @@ impl Plan {
     }
 
     /// Returns what the plan takes for this many structures to build and lanes to time; a lane is one kernel in one
-    /// cell.
+    /// cell, and `many_lanes` of them are in cells of the larger key set.
     #[must_use]
-    pub fn estimate(&self, structures: usize, lanes: usize, key_bytes: usize) -> Estimate {
-        let timed = lanes * self.runs;
-        let slot = Duration::from_secs_f64(self.seconds / timed.max(1) as f64);
+    pub fn estimate(&self, structures: usize, lanes: usize, many_lanes: usize, key_bytes: usize) -> Estimate {
+        let shares = (lanes - many_lanes + many_lanes * MANY_SHARE) * self.runs;
+        let slot = Duration::from_secs_f64(self.seconds / shares.max(1) as f64);
+        let many_keys = self.many_keys.unwrap_or(0);
+        // All keys are looked up in a run, and to warm up, if that takes no longer than some 20 ms.
+        let run = slot.mul_f64(1.25).max(PER_KEY * 2 * self.keys as u32);
+        let many_run = (slot * MANY_SHARE as u32).max(PER_KEY * many_keys as u32).mul_f64(1.25);
+        let all_runs = run * (lanes - many_lanes) as u32 + many_run * many_lanes as u32;
+        let checked = self.keys * (lanes - many_lanes) + many_keys * many_lanes;
+        let checks = PER_CHECK.mul_f64(checked as f64);
+        let builds = Duration::from_millis(if self.seconds > 0.0 { 500 } else { 0 }) * structures as u32;
         Estimate {
             steps: structures + lanes * (self.runs + 1),
             slot,
-            // Warming up takes as long again at most.
-            time: slot.mul_f64(timed as f64 * 2.0),
+            time: all_runs * self.runs as u32 + checks + builds,
             // The structure's answers and the expected ones are 32-bit words.
-            key_bytes: self.keys * (key_bytes + 8),
+            key_bytes: self.keys.max(many_keys) * (key_bytes + 8),
         }
     }
+
+    /// Returns the batch that all instruction sets are compared at.
+    fn sets_batch(&self) -> usize {
+        let largest = self.batches.iter().copied().max().unwrap_or(1);
+        if self.batches.contains(&SETS_BATCH) { SETS_BATCH } else { largest }
+    }
+
+    /// Returns whether these are the first order, the first number of threads, and the smaller key set.
+    fn is_main(&self, cell: &Cell) -> bool {
+        cell.order == self.orders[0] && cell.threads == self.threads[0] && !cell.many
+    }
+
+    /// Returns whether all instruction sets are compared in this cell.
+    pub(super) fn compares_sets(&self, cell: &Cell) -> bool {
+        cell.batch > 1 && cell.batch == self.sets_batch() && self.is_main(cell)
+    }
+
+    /// Returns which kernels of a contestant take part in a cell.
+    pub(super) fn part(&self, standing: Standing, cell: &Cell) -> Part {
+        let (main, sets) = (self.is_main(cell), self.compares_sets(cell));
+        match standing {
+            Standing::Few if !main || !(cell.batch == 1 || sets) => Part::None,
+            Standing::Listed if cell.many => Part::None,
+            // Single lookups of most structures are the same for every set.
+            _ if cell.batch == 1 => Part::Ends,
+            _ if sets => Part::All,
+            _ => Part::Fastest,
+        }
+    }
+}
+
+/// How many times the slot of others a run over the larger key set gets.
+const MANY_SHARE: usize = 4;
+
+/// What a lookup takes, about, if it is timed and if it is checked: for estimates.
+const PER_KEY: Duration = Duration::from_nanos(9);
+const PER_CHECK: Duration = Duration::from_nanos(12);
+
+/// Which kernels of a contestant take part in a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// None.
+    None,
+    /// Those of the smallest and of the largest instruction set.
+    Ends,
+    /// The one that was the fastest where all were compared; before that, that of the largest set.
+    Fastest,
+    /// All.
+    All,
 }
 
 /// What a plan takes.
@@ -139,10 +224,17 @@ pub struct Estimate {
     pub steps: usize,
     /// Time of one timed run.
     pub slot: Duration,
-    /// Time of all timed runs and their warm-up.
+    /// Time of everything, about.
     pub time: Duration,
     /// Bytes of the keys and answers of one traffic.
     pub key_bytes: usize,
+}
+
+impl Estimate {
+    /// Returns the time of one timed run in a cell.
+    pub(super) fn slot_of(&self, cell: &Cell) -> Duration {
+        if cell.many { self.slot * MANY_SHARE as u32 } else { self.slot }
+    }
 }
 
 /// A cell of the plan, in which all contestants take turns.
@@ -150,23 +242,38 @@ pub struct Estimate {
 pub(super) struct Cell {
     /// Index of the traffic.
     pub(super) traffic: usize,
+    /// Whether the keys are those of the larger set.
+    pub(super) many: bool,
     pub(super) batch: usize,
     pub(super) threads: usize,
     pub(super) order: Order,
 }
 
-/// Returns the cells of a plan, by kind of traffic. In dependent traffic each lookup waits for the one before, so it
-/// has no batches.
-pub(super) fn cells(plan: &Plan, dependent: &[bool]) -> Vec<Cell> {
+/// Returns the cells of a plan with these traffics, each given by its name and whether it is dependent, in the order in
+/// which they are reported. In dependent traffic each lookup waits for the one before, so it has no batches.
+pub(super) fn cells(plan: &Plan, traffics: &[(&str, bool)]) -> Vec<Cell> {
+    let sets = plan.sets_batch();
+    let burst = |batch: usize| batch > 1 && (batch == BURST || batch == sets);
     let mut cells = Vec::new();
-    for (traffic, &dependent) in dependent.iter().enumerate() {
+    for (traffic, &(name, dependent)) in traffics.iter().enumerate() {
         let batches: &[usize] = if dependent { &[1] } else { &plan.batches };
-        for (&order, &batch) in
-            plan.orders.iter().flat_map(|order| batches.iter().map(move |batch| (order, batch)))
-        {
-            if order == Order::Host || batch > 1 {
-                cells.extend(plan.threads.iter().map(|&threads| Cell { traffic, batch, threads, order }));
-            }
+        let (order, threads) = (plan.orders[0], plan.threads[0]);
+        let main = |&batch: &usize| Cell { traffic, many: false, batch, threads, order };
+        let packets = |cell: &Cell| cell.order == Order::Host || cell.batch > 1;
+        cells.extend(batches.iter().map(main).filter(packets));
+        for &threads in &plan.threads[1..] {
+            let cell = |batch| Cell { threads, ..main(batch) };
+            cells.extend(
+                batches.iter().filter(|&&batch| dependent || batch == sets).map(cell).filter(packets),
+            );
+        }
+        for &order in &plan.orders[1..] {
+            let bursts = batches.iter().filter(|&&batch| burst(batch));
+            cells.extend(bursts.map(|batch| Cell { order, ..main(batch) }));
+        }
+        if plan.many_keys.is_some() && MANY_TRAFFIC.contains(&name) {
+            let bursts = batches.iter().filter(|&&batch| burst(batch));
+            cells.extend(bursts.map(|batch| Cell { many: true, ..main(batch) }));
         }
     }
     cells

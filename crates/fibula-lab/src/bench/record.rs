@@ -1,4 +1,10 @@
-//! Benchmark records: results in a file for each machine and table.
+//! Benchmark records: results in a file for each machine and table, `records/MACHINE/TABLE.json`.
+//!
+//! The fields of [`Record`] are the format, in its order; a line of the file is one of its [rows](Row). Rows that can be
+//! compared with each other have the same `family`, `traffic`, `batch`, `threads`, `order` and `many_keys`: they are
+//! medians over the same keys, timed in turn. Of a structure with several instruction sets, all have a row where
+//! [`Plan`] compares them (`many_keys` false, first order, first number of threads, batch 256), and elsewhere the one
+//! that was the fastest there.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -15,6 +21,8 @@ use super::row::Row;
 /// A benchmark record: the results for one table on one machine, with everything they depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// The version of the format, [`SCHEMA`].
+    pub schema: u32,
     /// The date, as the caller writes it.
     pub date: String,
     /// The table.
@@ -64,6 +72,7 @@ impl Record {
             }
         }
         Self {
+            schema: SCHEMA,
             date: date.to_owned(),
             table: TableInfo { name: table.to_owned(), families },
             recorded: None,
@@ -90,20 +99,43 @@ impl Record {
         if let Some(machine) = path.parent() {
             fs::create_dir_all(machine).map_err(failed)?;
         }
-        let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
-        text.push('\n');
-        fs::write(&path, text).map_err(failed)?;
+        fs::write(&path, self.json().map_err(failed)?).map_err(failed)?;
         Ok(path)
+    }
+
+    /// Returns its file: JSON, with a line for each row.
+    ///
+    /// # Errors
+    /// Never, as long as all keys of maps are text.
+    pub fn json(&self) -> io::Result<String> {
+        let head = Self { rows: Vec::new(), ..self.clone() };
+        let mut text = serde_json::to_string_pretty(&head)?;
+        if let Some(cut) = text.strip_suffix("[]\n}").map(str::len) {
+            text.truncate(cut);
+            for (at, row) in self.rows.iter().enumerate() {
+                text.push_str(if at == 0 { "[\n" } else { ",\n" });
+                text.push_str(&serde_json::to_string(row)?);
+            }
+            text.push_str(if self.rows.is_empty() { "[]\n}\n" } else { "\n]\n}\n" });
+        }
+        Ok(text)
     }
 
     /// Reads a benchmark record.
     ///
     /// # Errors
-    /// When the file cannot be read or is not a benchmark record.
+    /// When the file cannot be read, is not a benchmark record, or has another schema.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let failed = |error| RecordError { path: path.to_owned(), error };
         let text = fs::read_to_string(path).map_err(failed)?;
-        serde_json::from_str(&text).map_err(|error| failed(error.into()))
+        let parse_error = |error: serde_json::Error| failed(error.into());
+        let Version { schema } = serde_json::from_str(&text).map_err(parse_error)?;
+        if schema != SCHEMA {
+            return Err(failed(io::Error::other(format!(
+                "a benchmark record of schema {schema}; this program reads schema {SCHEMA}: measure it again"
+            ))));
+        }
+        serde_json::from_str(&text).map_err(parse_error)
     }
 
     /// Reads all benchmark records of a folder, sorted by machine and table. `mutants` is not a machine.
@@ -124,6 +156,20 @@ impl Record {
         }
         Ok(records)
     }
+}
+
+/// The version of the format that this program writes and reads.
+pub const SCHEMA: u32 = 2;
+
+/// The part of a record that says how to read the rest. Records of schema 1 do not say it.
+#[derive(Deserialize)]
+struct Version {
+    #[serde(default = "first")]
+    schema: u32,
+}
+
+fn first() -> u32 {
+    1
 }
 
 /// The folder beside those of machines that holds records of mutation tests.

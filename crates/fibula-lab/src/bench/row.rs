@@ -48,12 +48,15 @@ pub struct Row {
     pub next_hops: usize,
     /// `own`; `published`: made by others, or close to how others published it; or `oracle`: written to be obviously
     /// right.
-    #[serde(deserialize_with = "role")]
     pub role: String,
     /// Whether each lookup waits for the answer of the one before.
     pub dependent: bool,
     /// Number of keys that were looked up.
     pub keys: usize,
+    /// Number of keys of the traffic.
+    pub key_set: usize,
+    /// Whether the keys are those of the plan's larger set.
+    pub many_keys: bool,
     /// Whether these are a sample, because the structure is too slow for all keys.
     pub sample: bool,
     /// Number of answers that were compared: those of all keys, and of addresses at the ends of prefixes and next to
@@ -65,6 +68,10 @@ pub struct Row {
     pub runs: usize,
     /// Number of builds.
     pub builds: usize,
+    /// The lower end of the 95 % interval of `build_time_ms`.
+    pub build_low_ms: Option<f64>,
+    /// Its upper end.
+    pub build_high_ms: Option<f64>,
     /// Whether huge pages were requested for the structure or a part of it. The system decides whether to give them;
     /// its setting is kept with the machine.
     pub huge_pages: bool,
@@ -72,32 +79,23 @@ pub struct Row {
     /// structure itself; or `none`.
     pub key_prefetch: String,
     /// The form of the keys: `host` for integers in the machine's byte order, `network` for bytes as in packets.
-    #[serde(default = "host")]
     pub order: String,
     /// What the rates were timed by: `thread`, the processor time of the one thread, or `wall`.
-    #[serde(default = "wall")]
     pub clock: String,
     /// Million lookups a second by wall-clock time, median of the runs.
-    #[serde(default)]
     pub mlps_wall: Option<f64>,
     /// Scaling efficiency of several threads: `mlps_median` divided by `threads` times the rate of one thread by the
     /// same clock.
-    #[serde(default)]
     pub scaling: Option<f64>,
-}
-
-/// Older records call this project's own structures `contestant`.
-fn role<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let role = String::deserialize(deserializer)?;
-    Ok(if role == "contestant" { "own".to_owned() } else { role })
-}
-
-fn host() -> String {
-    "host".to_owned()
-}
-
-fn wall() -> String {
-    "wall".to_owned()
+    /// The lower end of the 95 % [interval](super::Interval) of `mlps_median`.
+    pub mlps_low: Option<f64>,
+    /// Its upper end.
+    pub mlps_high: Option<f64>,
+    /// Whether the interval is wider than a fifth of the median: too wide to compare the median with others.
+    pub noisy: bool,
+    /// Million lookups a second of each run, in order. Runs with the same number, of rows with the same traffic, keys,
+    /// batch, threads and order, were timed one after another: compare them by pairs.
+    pub mlps_runs: Vec<f64>,
 }
 
 impl Row {
@@ -131,17 +129,25 @@ impl Row {
         "role",
         "dependent",
         "keys",
+        "key_set",
+        "many_keys",
         "sample",
         "checked",
         "judge",
         "runs",
         "builds",
+        "build_low_ms",
+        "build_high_ms",
         "huge_pages",
         "key_prefetch",
         "order",
         "clock",
         "mlps_wall",
         "scaling",
+        "mlps_low",
+        "mlps_high",
+        "noisy",
+        "mlps_runs",
     ];
 
     /// Returns the slowest, median and fastest run, in million lookups a second; `None` if there are no figures.
@@ -150,10 +156,10 @@ impl Row {
         Some([self.mlps_min?, self.mlps_median?, self.mlps_max?])
     }
 
-    /// Returns the spread of the runs, in percent of the median.
+    /// Returns the width of the median's interval, in percent of the median.
     #[must_use]
-    pub fn spread_percent(&self) -> Option<f64> {
-        let [min, median, max] = self.rates()?;
-        (median > 0.0).then(|| 100.0 * (max - min) / median)
+    pub fn width_percent(&self) -> Option<f64> {
+        let (low, median, high) = (self.mlps_low?, self.mlps_median?, self.mlps_high?);
+        (median > 0.0).then(|| 100.0 * (high - low) / median)
     }
 }

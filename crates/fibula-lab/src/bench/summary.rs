@@ -5,6 +5,7 @@ use core::fmt::Write as _;
 use super::chart::number;
 use super::document::grouped;
 use super::drawing::{Drawing, Scale};
+use super::peers;
 use super::record::Record;
 use super::row::Row;
 
@@ -15,18 +16,19 @@ struct Bar {
 }
 
 const IPV4: [Bar; 4] = [
-    Bar { caption: "lines", rows: |row| row.algorithm == "lines" },
+    // Whichever of our own is the fastest.
+    Bar { caption: "", rows: Row::is_ours },
     Bar { caption: "DIR-24-8", rows: |row| row.algorithm == "dir-24-8" },
     Bar { caption: "Poptrie", rows: |row| row.algorithm == "poptrie" },
     Bar { caption: "DPDK rte_fib", rows: |row| row.algorithm.starts_with("rte-fib-") },
 ];
 
 const IPV6: [Bar; 4] = [
-    Bar { caption: "forest", rows: |row| row.algorithm == "forest" },
-    Bar { caption: "PlanB", rows: |row| ["planb", "planb-unmerged"].contains(&&*row.algorithm) },
+    Bar { caption: "", rows: Row::is_ours },
+    Bar { caption: "PlanB", rows: |row| peers::is_planb(&row.algorithm) },
     Bar { caption: "DPDK rte_fib6", rows: |row| row.algorithm.starts_with("rte-fib6-") },
     // Whichever is the fastest of those in Rust, Go and Python.
-    Bar { caption: "", rows: |row| row.rival && !row.algorithm.starts_with("rte-") },
+    Bar { caption: "", rows: |row| row.rival && !peers::is_peer(&row.algorithm) },
 ];
 
 const TRAFFIC: &str = "match";
@@ -99,6 +101,7 @@ fn group<'a>(
             && row.traffic == TRAFFIC
             && row.threads == 1
             && row.order == "host"
+            && !row.many_keys
             && row.role != "oracle"
             && row.wrong == 0
             && row.mlps_median.is_some()

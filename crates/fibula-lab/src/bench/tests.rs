@@ -3,7 +3,6 @@
 use core::net::Ipv4Addr;
 use core::ops::Range;
 use core::time::Duration;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,6 +14,8 @@ use fibula::simd::{Isa, Present};
 
 use super::*;
 use crate::table::{Profile, TableSpec, generate};
+
+mod reports;
 
 fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
     generate(&TableSpec { routes, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()
@@ -95,11 +96,17 @@ fn faulty(fault: Fault) -> Contestant<u32> {
     )
 }
 
-/// Rows of a cell: one a kernel, and of single lookups two at most.
-fn lanes<K: Key>(contestants: &[Contestant<K>], batch: usize) -> usize {
+/// Rows of a cell, by the rules of the plan: all kernels in the batch that compares them, of single lookups the first and
+/// the last one, elsewhere the fastest; oracles, and rivals that are no peers, with single keys and where all are compared.
+fn lanes<K: Key>(contestants: &[Contestant<K>], batch: usize, sets: usize) -> usize {
+    let few = |contestant: &Contestant<K>| {
+        let oracle = matches!(contestant.role, Role::Oracle { .. });
+        oracle || contestant.rival && !peers::is_peer(&contestant.name)
+    };
     let kernels = |contestant: &Contestant<K>| match (contestant.kernels.len(), batch) {
         (kernels, 1) => kernels.min(2),
-        (kernels, _) => kernels,
+        (kernels, batch) if batch == sets => kernels,
+        _ => usize::from(!few(contestant)),
     };
     contestants.iter().map(kernels).sum()
 }
@@ -107,12 +114,18 @@ fn lanes<K: Key>(contestants: &[Contestant<K>], batch: usize) -> usize {
 fn every_structure_in_every_cell<K: Key>() {
     let routes = table::<K>(600);
     let plan = Plan { batches: vec![1, 7, 256], threads: vec![1, 3], runs: 6, ..plan() };
+    let more_threads = |row: &&Row| row.threads == 3;
     let rows = bench(&plan, &routes, &Contestant::all(Limits::default()));
     let contestants = Contestant::<K>::all(Limits::default());
-    let lanes = |batch| lanes(&contestants, batch);
+    let lanes = |batch| lanes(&contestants, batch, 256);
     let patterns = traffic_names::<K>().len();
     assert!(patterns >= 3);
-    assert_eq!(rows.len(), 2 * ((patterns - 1) * (lanes(1) + lanes(7) + lanes(256)) + lanes(1)));
+    let one_thread = rows.iter().filter(|row| !more_threads(row)).count();
+    assert_eq!(one_thread, (patterns - 1) * (lanes(1) + lanes(7) + lanes(256)) + lanes(1));
+    // With more threads all that are no oracles, in batches of 256 and one by one where they depend on each other.
+    let full: Vec<_> = contestants.iter().filter(|c| !matches!(c.role, Role::Oracle { .. })).collect();
+    let singles: usize = full.iter().map(|c| c.kernels.len().min(2)).sum();
+    assert_eq!(rows.iter().filter(more_threads).count(), (patterns - 1) * full.len() + singles);
     for row in &rows {
         assert_eq!((row.wrong, row.runs, row.error.as_deref()), (0, 6, None), "{row:?}");
         let [min, median, max] = row.rates().unwrap();
@@ -229,7 +242,7 @@ fn a_native_form_is_timed_and_checked() {
             Ok(Structure::Native(Box::new(OwnForm { right, fault })))
         });
         let plan = Plan { traffic: vec!["match".into(), "seq".into()], threads: vec![1, 3], ..plan() };
-        bench(&plan, &routes, &[contestant("own", build)])
+        bench(&plan, &routes, &[contestant("rte-own", build)])
     };
     for row in rows(false) {
         assert_eq!((row.wrong, row.build_time_ms), (0, Some(9_000.0)), "{row:?}");
@@ -238,7 +251,7 @@ fn a_native_form_is_timed_and_checked() {
     }
     // Of 2,002 addresses at the ends of prefixes 7 blocks are full, of 3,000 keys 11; of 1,000 a thread 3.
     let wrong: Vec<_> = rows(true).iter().map(|row| row.wrong).collect();
-    assert_eq!(wrong, [7 + 11, 7 + 9, 7 + 11, 7 + 9, 7 + 11, 7 + 9]);
+    assert_eq!(wrong, [7 + 11, 7 + 11, 7 + 9, 7 + 11, 7 + 9]);
 }
 
 #[test]
@@ -252,7 +265,7 @@ fn a_refused_table_gives_rows_with_the_reason() {
     contestants.insert(1, refuse);
     let plan = Plan { traffic: vec!["rnd".into()], ..plan() };
     let rows = bench(&plan, &routes, &contestants);
-    assert_eq!(rows.len(), lanes(&contestants, 1) + lanes(&contestants, 256));
+    assert_eq!(rows.len(), lanes(&contestants, 1, 256) + lanes(&contestants, 256, 256));
     let refused: Vec<_> = rows.iter().filter(|row| row.error.is_some()).collect();
     assert_eq!(refused.len(), 2);
     for row in refused {
@@ -289,7 +302,7 @@ fn a_structure_is_built_once_and_timed_with_every_set() {
     let present: Vec<_> = Present::all().map(|present| present.isa().name()).collect();
     assert_eq!((builds.load(Ordering::Relaxed), of(256)), (1, present.clone()));
     assert_eq!(of(1).len(), present.len().min(2));
-    assert!(rows.iter().all(|row| row.wrong == 0 && row.runs == 5));
+    assert!(rows.iter().all(|row| row.wrong == 0 && row.runs == RUNS));
     assert!(rows.iter().all(|row| (row.key_prefetch == "next batch") == (row.batch > 1)));
     assert!(rows.iter().all(|row| row.clock == if cfg!(unix) { "thread" } else { "wall" }));
 }
@@ -329,10 +342,14 @@ fn keys_in_network_order_are_batches_of_ours() {
     let mut contestants = Contestant::all(Limits::default());
     contestants.push(faulty(Fault::LastAddress));
     let orders = vec![Order::Host, Order::Network];
-    let plan = Plan { traffic: vec!["rnd".into(), "seq".into()], orders, ..plan() };
+    let traffic = vec!["rnd".into(), "seq".into()];
+    let plan = Plan { traffic, orders, batches: vec![1, 32, 64, 256], ..plan() };
     let rows = bench::<u32>(&plan, &table(500), &contestants);
-    let network: Vec<_> = rows.iter().filter(|row| row.order == "network").collect();
-    assert_eq!(network.len(), lanes(&contestants, 256) - 1);
+    let network: Vec<_> = rows.iter().filter(|row| row.order == "network" && row.batch == 256).collect();
+    let listed = contestants.iter().filter(|c| !c.rival && !matches!(c.role, Role::Oracle { .. })).count();
+    assert_eq!(network.len(), listed);
+    assert_eq!(rows.iter().filter(|row| row.order == "network" && row.batch == 32).count(), listed);
+    assert!(rows.iter().all(|row| row.order == "host" || [32, 256].contains(&row.batch)));
     assert!(network.iter().all(|row| row.batch == 256 && row.traffic == "rnd" && !row.rival));
     assert!(network.iter().all(|row| row.wrong == 0 && row.rates().is_some()));
 }
@@ -342,6 +359,7 @@ fn several_threads_are_held_against_one() {
     let plan = Plan { threads: vec![1, 2], traffic: vec!["match".into()], ..plan() };
     for row in bench::<u32>(&plan, &table(500), &Contestant::all(Limits::default())) {
         assert_eq!(row.scaling.is_some(), row.threads == 2);
+        assert!(row.threads == 1 || row.batch == 256);
         assert!(row.scaling.is_none_or(|scaling| scaling > 0.0));
         assert!(row.clock == "wall" || row.threads == 1);
     }
@@ -358,12 +376,12 @@ fn recorded_addresses_are_traffic() {
     let routes = RouteSlice::new(&routes).unwrap();
     let rows = run(&plan, &routes, &contestants, vec![recorded, nothing], &mut |_| ()).unwrap();
     for row in rows.iter().filter(|row| row.traffic == "recorded") {
-        assert_eq!((row.keys, row.runs, row.wrong), (10, 5, 0));
+        assert_eq!((row.keys, row.key_set, row.runs, row.wrong), (10, 10, RUNS, 0));
     }
     assert!(rows.iter().filter(|row| row.traffic == "nothing").all(|row| row.rates().is_none()));
     assert_eq!(
         rows.iter().filter(|row| row.traffic == "recorded").count(),
-        lanes(&contestants, 1) + lanes(&contestants, 256)
+        lanes(&contestants, 1, 256) + lanes(&contestants, 256, 256)
     );
 }
 
@@ -381,10 +399,102 @@ fn progress_counts_all_steps_and_time_left_comes_to_an_end() {
     let total = seen[0].1;
     assert_eq!(seen.len(), total);
     assert!(seen.iter().enumerate().all(|(at, step)| (step.0, step.1) == (at, total)));
-    let estimate = Plan { seconds: 10.0, ..plan() }.estimate(4, 20, 4);
-    assert_eq!(estimate.slot.as_millis(), 100);
-    assert_eq!(estimate.time.as_millis(), 20_000);
+    let estimate = Plan { seconds: 9.0, ..plan() }.estimate(4, 20, 0, 4);
+    assert_eq!(estimate.slot.as_millis(), 50);
+    assert!((11..15).contains(&estimate.time.as_secs()), "timed runs, warm-up, builds: {estimate:?}");
     assert_eq!(estimate.key_bytes, 3_000 * 12);
+    let many = Plan { seconds: 9.0, many_keys: Some(10_000), ..plan() }.estimate(4, 23, 1, 4);
+    assert_eq!(
+        (many.slot.as_micros(), many.key_bytes),
+        (38_461, 10_000 * 12),
+        "one lane of 23 counts four times"
+    );
+}
+
+#[test]
+fn each_question_has_the_cells_that_answer_it() {
+    let many_keys = Some(5_000);
+    let batches = vec![1, 8, 32, 64, 256, 1024];
+    let traffic = vec!["rnd".into(), "match".into(), "miss".into()];
+    let plan = Plan { many_keys, batches: batches.clone(), traffic, ..plan() };
+    let contestants = Contestant::all(Limits::default());
+    let rows = bench::<u32>(&plan, &table(500), &contestants);
+    for contestant in &contestants {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.algorithm == contestant.name).collect();
+        let many: Vec<(&str, usize)> =
+            of.iter().filter(|row| row.many_keys).map(|row| (&*row.traffic, row.batch)).collect();
+        let full = contestant.role == Role::Own || peers::is_peer(&contestant.name);
+        let all = [("rnd", 32), ("rnd", 256), ("match", 32), ("match", 256)];
+        assert_eq!(many, if full { &all[..] } else { &[] }, "{}", contestant.name);
+        for traffic in ["rnd", "miss"] {
+            let sets = |batch| {
+                let is = |row: &&&Row| row.traffic == traffic && row.batch == batch && !row.many_keys;
+                of.iter().filter(is).collect::<Vec<_>>()
+            };
+            assert_eq!(sets(256).len(), contestant.kernels.len());
+            let rate = |row: &Row| row.mlps_median.unwrap();
+            let best = sets(256).into_iter().map(|row| rate(row)).fold(0.0, f64::max);
+            let is_best = |isa: &str| sets(256).iter().any(|row| row.isa == isa && rate(row) == best);
+            for batch in [8, 32, 64, 1024] {
+                let oracle = matches!(contestant.role, Role::Oracle { .. });
+                assert_eq!(sets(batch).len(), usize::from(!oracle));
+                assert!(sets(batch).iter().all(|row| is_best(&row.isa)));
+            }
+        }
+        for row in of {
+            assert_eq!(row.key_set, if row.many_keys { 5_000 } else { 3_000 });
+            assert_eq!((row.mlps_runs.len(), row.runs), (RUNS, RUNS));
+            let (low, median, high) =
+                (row.mlps_low.unwrap(), row.mlps_median.unwrap(), row.mlps_high.unwrap());
+            assert!(row.mlps_min.unwrap() <= low && low <= median && median <= high);
+            assert!(row.build_low_ms <= row.build_time_ms && row.build_time_ms <= row.build_high_ms);
+        }
+    }
+    // In the order of the plan, though the batch that compares sets comes first.
+    let order: Vec<usize> = rows.iter().filter(|row| row.traffic == "miss").map(|row| row.batch).collect();
+    assert!(order.is_sorted());
+}
+
+/// A structure whose kernels prefetch keys beyond the batch.
+struct Ahead(Box<dyn Fib<u32>>);
+
+impl Fib<u32> for Ahead {
+    fn lookup_key(&self, key: u32) -> Option<NextHop> {
+        self.0.lookup(key)
+    }
+
+    fn prefetches_keys(&self, isa: Present) -> bool {
+        isa.isa() > Isa::Scalar
+    }
+
+    fn memory(&self) -> Memory {
+        self.0.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_say_what_prefetches_the_keys() {
+    let mut ahead = contestant(
+        "ahead",
+        Box::new(|routes| {
+            let right = registry::find("range-search")?.build(routes, Limits::default())?;
+            Ok(Structure::Fib(Box::new(Ahead(right))))
+        }),
+    );
+    ahead.kernels = Present::all().map(Kernel::ours).collect();
+    let traffic = vec!["rnd".into()];
+    for row in bench(&Plan { traffic, ..plan() }, &table(500), &[ahead]) {
+        let by = match (row.batch, &*row.isa) {
+            (1, _) => "none",
+            (_, "scalar") => "next batch",
+            _ => "kernel",
+        };
+        assert_eq!((&*row.key_prefetch, row.wrong), (by, 0));
+    }
 }
 
 #[test]
@@ -403,6 +513,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         Plan { orders: vec![], ..plan() },
         Plan { isa: Some("sse9".into()), ..plan() },
         Plan { keys: 0, ..plan() },
+        Plan { many_keys: Some(3_000), ..plan() },
         Plan { seconds: f64::NAN, ..plan() },
         Plan { seconds: -1.0, ..plan() },
     ] {
@@ -415,161 +526,4 @@ fn plans_that_cannot_be_carried_out_are_refused() {
     let matching = Plan { traffic: vec!["match".into()], ..plan() };
     let empty = run(&matching, &RouteSlice::new(&[]).unwrap(), &contestants, Vec::new(), &mut |_| ());
     assert!(matches!(empty, Err(BenchError::Traffic(_))));
-}
-
-/// The names that scripts rely on, in the documented order.
-const DOCUMENTED: [&str; 14] = [
-    "algorithm",
-    "rival",
-    "family",
-    "traffic",
-    "batch",
-    "threads",
-    "isa",
-    "mlps_median",
-    "mlps_min",
-    "mlps_max",
-    "lookup_bytes",
-    "bytes_per_prefix",
-    "build_time_ms",
-    "wrong",
-];
-
-fn some_rows() -> Vec<Row> {
-    let mut contestants = Contestant::all(Limits::default());
-    contestants.push(contestant("refuses", Box::new(|_| Err("no room for <this> & that".into()))));
-    bench(&Plan { threads: vec![1, 2], ..plan() }, &table::<u32>(500), &contestants)
-}
-
-#[test]
-fn rows_have_the_documented_names_and_always_all_of_them() {
-    for row in some_rows() {
-        let text = serde_json::to_string(&row).unwrap();
-        let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
-        let at =
-            |name: &str| text.find(&format!("\"{name}\":")).unwrap_or_else(|| panic!("{name} in {text}"));
-        assert!(Row::COLUMNS.is_sorted_by_key(|name| at(name)));
-        assert_eq!(Row::COLUMNS.len(), value.len());
-        assert_eq!(Row::COLUMNS[..DOCUMENTED.len()], DOCUMENTED);
-        assert!(value["wrong"].is_u64() && value["rival"].is_boolean() && value["batch"].is_u64());
-    }
-}
-
-#[test]
-fn the_role_that_older_records_have_is_read() {
-    let row = some_rows().into_iter().find(Row::is_ours).unwrap();
-    let older = serde_json::to_string(&row).unwrap().replace(r#""role":"own""#, r#""role":"contestant""#);
-    assert!(older.contains("contestant") && serde_json::from_str::<Row>(&older).unwrap().is_ours());
-}
-
-#[test]
-fn records_come_back_as_they_were_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let record = Record::new("2026-01-31", "A table, 1", plan(), some_rows());
-    let path = record.write(folder.path()).unwrap();
-    assert_eq!(path, folder.path().join(record.machine.slug()).join("a-table-1.json"));
-    assert_eq!(Record::read(&path).unwrap(), record);
-    assert_eq!(record.table.families.len(), 1);
-    let later = Record { date: "2026-02-01".into(), ..record };
-    later.write(folder.path()).unwrap();
-    std::fs::write(folder.path().join("instructions.json"), "not a record").unwrap();
-    std::fs::create_dir(folder.path().join("mutants")).unwrap();
-    std::fs::write(folder.path().join("mutants/net.json"), "{}").unwrap();
-    assert_eq!(Record::read_all(folder.path()).unwrap(), [later]);
-    std::fs::write(&path, "{}").unwrap();
-    let error = Record::read_all(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("a-table-1.json: ") && error.contains("date"), "{error}");
-    assert!(Record::read_all(Path::new("/nowhere")).is_err());
-}
-
-#[test]
-fn charts_are_svg_with_a_bar_a_row() {
-    let rows = some_rows();
-    let rows: Vec<_> = rows.iter().filter(|row| row.traffic == "match").collect();
-    let chart = svg("IPv4 <MATCH>", "a & b", &rows).unwrap();
-    assert!(chart.starts_with("<svg ") && chart.trim_end().ends_with("</svg>"));
-    assert!(chart.contains("<title>IPv4 &lt;MATCH&gt;. a &amp; b</title>"));
-    assert!(!chart.contains("<MATCH>") && !chart.contains("NaN"));
-    // Every element is closed, here or by its end.
-    let count = |what: &str| chart.matches(what).count();
-    assert_eq!(count("<text"), count("</text>"));
-    assert_eq!(count("<svg") + count("<text") + count("<title") + count("<style"), count("</"));
-    // The ground, the legend of four colours, and the bars.
-    let bars = chart::best(&rows).into_iter().filter(|row| row.rates().is_some()).count();
-    assert!(rows.iter().any(|row| row.role == "oracle") && !chart.contains("binary-trie"));
-    assert_eq!(count("<rect"), 1 + 4 + bars);
-    for name in [
-        "range-search",
-        "refuses (rival)",
-        "refuses this table",
-        "fastest batch and instruction set, 2 threads",
-    ] {
-        assert!(chart.contains(name), "{name}");
-    }
-    let refused: Vec<_> = rows.iter().copied().filter(|row| row.error.is_some()).collect();
-    assert!(svg("", "", &refused).unwrap_err().to_string().contains("no row has a rate"));
-    assert!(svg("", "", &[]).is_err());
-}
-
-#[test]
-fn documents_hold_all_that_records_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = [Record::new("2026-01-31", "Toy 1", plan(), some_rows())];
-    let document = document(&records, "the command", "benchmarks");
-    let first = document.text.lines().next().unwrap();
-    assert!(first.contains("Generated by `the command`"), "{first}");
-    for traffic in traffic_names::<u32>() {
-        assert!(document.text.contains(&format!("\n### IPv4, {}\n", traffic.to_uppercase())));
-        let chart = format!("benchmarks/{}-toy-1-ipv4-{traffic}.svg", records[0].machine.slug());
-        assert!(document.text.contains(&format!("]({chart})")), "{chart}");
-        assert!(document.charts.iter().any(|(name, svg)| *name == chart && svg.starts_with("<svg ")));
-    }
-    assert!(document.text.contains("no room for <this> & that"));
-    let size = format!("500 prefixes, {} next hops", records[0].rows[0].next_hops);
-    assert!(document.text.contains(&size), "{size}");
-    document.write(folder.path(), "benchmarks.md").unwrap();
-    assert!(folder.path().join(&document.charts[0].0).is_file());
-    assert!(folder.path().join("benchmarks.md").is_file());
-}
-
-#[test]
-fn the_summary_has_eight_bars_by_colour() {
-    let any = some_rows().swap_remove(0);
-    let row = |family: &str, algorithm: &str, rival, role: &str, mlps| Row {
-        family: family.into(),
-        algorithm: algorithm.into(),
-        rival,
-        role: role.into(),
-        traffic: "match".into(),
-        mlps_median: Some(mlps),
-        wrong: 0,
-        ..any.clone()
-    };
-    let mut rows = vec![
-        row("ipv4", "lines", false, "own", 9.0),
-        row("ipv4", "dir-24-8", false, "published", 8.0),
-        row("ipv4", "poptrie", false, "published", 5.0),
-        row("ipv4", "rte-fib-2b-uni", true, "published", 3.0),
-        row("ipv4", "rte-fib-2b-avx512", true, "published", 6.0),
-        row("ipv6", "forest", false, "own", 4.0),
-        row("ipv6", "planb", false, "published", 3.0),
-        row("ipv6", "rte-fib6-2b-scalar", true, "published", 1.0),
-        row("ipv6", "iptrie", true, "published", 0.5),
-    ];
-    let summary = |rows: &[Row]| {
-        let record = Record::new("2026-01-31", "table", plan(), rows.to_vec());
-        document(&[record], "the command", "benchmarks")
-            .charts
-            .into_iter()
-            .find(|(name, _)| name.ends_with("summary.svg"))
-    };
-    let (_, svg) = summary(&rows).unwrap();
-    for (class, bars) in [("bar2", 2), ("bar0", 3), ("bar1", 3)] {
-        let count = svg.matches(&format!("<rect class=\"{class}\"")).count();
-        assert_eq!(count, 1 + bars, "{class}, its legend included");
-    }
-    assert!(svg.contains("IPv4: lines 9.00, DIR-24-8 8.00, DPDK rte_fib 6.00, Poptrie 5.00,"), "{svg}");
-    assert!(svg.contains("prefers-color-scheme: dark"));
-    rows.retain(|row| row.algorithm != "forest");
-    assert!(summary(&rows).is_none());
 }

@@ -1,14 +1,14 @@
 //! Judges whether a structure meets a target, and finds the best of its peers.
 
 use fibula::net::Key;
-use fibula::simd::Isa;
 use serde::Serialize;
 
-use super::super::contestant::least_with;
+use super::super::interval::Interval;
+use super::super::peers;
 use super::super::row::Row;
 use super::super::runner::family_name;
-use super::Measured;
-use super::targets::{Bound, Figure, Peers, TARGETS, Target};
+use super::targets::{Bound, Figure, Peers, Race, TARGETS, Target, Variant};
+use super::{Measured, Small};
 
 /// One of our own structures against one target. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +27,10 @@ pub struct Outcome {
     pub unit: &'static str,
     /// The measured figure.
     pub measured: Option<f64>,
+    /// The lower end of its 95 % interval.
+    pub measured_low: Option<f64>,
+    /// The upper end.
+    pub measured_high: Option<f64>,
     /// The target, in words.
     pub target: String,
     /// The figure that the target needs, where it is known.
@@ -43,8 +47,12 @@ pub struct Outcome {
     pub goal_verdict: Option<Verdict>,
     /// The best of the structures it is compared with.
     pub peer: Option<Peer>,
-    /// How many times better than the best peer.
+    /// How many times better than the best peer: the median of the ratios in the same run.
     pub ratio: Option<f64>,
+    /// The lower end of its 95 % interval.
+    pub ratio_low: Option<f64>,
+    /// The upper end.
+    pub ratio_high: Option<f64>,
     /// Peers that were absent, and other remarks.
     pub notes: Vec<String>,
 }
@@ -62,15 +70,21 @@ pub struct Peer {
     pub measured: f64,
 }
 
-/// Whether a target is met.
+/// Whether a target is met. The interval of the measured figure, or of its ratio to that of the best peer, decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Reached.
+    /// The whole interval reaches it.
     #[serde(rename = "met")]
     Met,
-    /// Not reached.
+    /// No part of the interval reaches it.
     #[serde(rename = "missed")]
     Missed,
+    /// A part of the interval reaches it: the measurement was too noisy to tell.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// There is only a goal.
+    #[serde(rename = "goal only")]
+    GoalOnly,
     /// Something it has to be compared with was absent.
     #[serde(rename = "not measured")]
     NotMeasured,
@@ -83,20 +97,31 @@ impl Verdict {
         match self {
             Self::Met => "met",
             Self::Missed => "missed",
+            Self::Undecided => "undecided",
+            Self::GoalOnly => "goal only",
             Self::NotMeasured => "not measured",
         }
     }
 
-    fn of(met: bool) -> Self {
-        if met { Self::Met } else { Self::Missed }
+    /// Compares an interval with a bound.
+    fn of(figure: Interval, bound: f64, less_is_better: bool) -> Self {
+        let (all, none) = match less_is_better {
+            true => (figure.high <= bound, figure.low > bound),
+            false => (figure.low >= bound, figure.high < bound),
+        };
+        match (all, none) {
+            (true, _) => Self::Met,
+            (_, true) => Self::Missed,
+            (false, false) => Self::Undecided,
+        }
     }
 }
 
-/// A figure with the row it comes from.
+/// A figure with the row it comes from, if it comes from one.
 #[derive(Debug, Clone, Copy)]
 struct Value<'a> {
-    value: f64,
-    row: &'a Row,
+    interval: Interval,
+    row: Option<&'a Row>,
 }
 
 /// Judges every target of the family for each of our own structures.
@@ -107,14 +132,15 @@ pub(super) fn all<K: Key>(measured: &Measured, ours: &[String]) -> Vec<Outcome> 
     for target in targets {
         if ours.is_empty() {
             let notes = vec![format!("there is no structure of our own for {} yet", K::FAMILY)];
-            outcomes.push(Outcome { notes, ..blank(family, target) });
+            outcomes.push(Outcome { notes, ..blank::<K>(family, target) });
         }
-        outcomes.extend(ours.iter().map(|name| outcome(family, target, measured, name)));
+        outcomes.extend(ours.iter().map(|name| outcome::<K>(family, target, measured, name)));
     }
     outcomes
 }
 
-fn blank(family: &'static str, target: &Target) -> Outcome {
+fn blank<K: Key>(family: &'static str, target: &Target) -> Outcome {
+    let in_words = |bound| words::<K>(bound, target.figure);
     Outcome {
         family,
         work: target.work,
@@ -123,197 +149,296 @@ fn blank(family: &'static str, target: &Target) -> Outcome {
         batch: None,
         unit: unit(target.figure),
         measured: None,
-        target: words(target.reach, target.figure),
+        measured_low: None,
+        measured_high: None,
+        target: target.reach.map_or(String::new(), in_words),
         target_value: None,
-        verdict: Verdict::NotMeasured,
+        verdict: if target.reach.is_some() { Verdict::NotMeasured } else { Verdict::GoalOnly },
         reached: None,
-        goal: target.goal.map(|goal| words(goal, target.figure)),
+        goal: target.goal.map(in_words),
         goal_value: None,
         goal_verdict: None,
         peer: None,
         ratio: None,
+        ratio_low: None,
+        ratio_high: None,
         notes: Vec::new(),
     }
 }
 
-fn outcome(family: &'static str, target: &Target, measured: &Measured, name: &str) -> Outcome {
+fn outcome<K: Key>(family: &'static str, target: &Target, measured: &Measured, name: &str) -> Outcome {
     let figure = target.figure;
-    let mut outcome = Outcome { algorithm: Some(name.to_owned()), ..blank(family, target) };
-    let is_line = |row: &Row| row.is_ours() && row.algorithm == name;
-    let Some(own) = value(figure, measured, &is_line) else {
-        outcome.notes.push(why_not(figure, measured, name));
-        return outcome;
+    let mut outcome = Outcome { algorithm: Some(name.to_owned()), ..blank::<K>(family, target) };
+    let own = match value(figure, measured, name) {
+        Ok(own) => own,
+        Err(why) => {
+            outcome.notes.push(why);
+            return outcome;
+        }
     };
-    outcome.measured = Some(round(own.value));
-    if !matches!(figure, Figure::Bytes | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_)) {
-        (outcome.isa, outcome.batch) = (Some(own.row.isa.clone()), Some(own.row.batch));
+    let Interval { low, median, high } = own.interval;
+    outcome.measured = Some(round(median));
+    (outcome.measured_low, outcome.measured_high) = (Some(round(low)), Some(round(high)));
+    if let Some(row) = own.row.filter(|_| !less_is_better(figure)) {
+        (outcome.isa, outcome.batch) = (Some(row.isa.clone()), Some(row.batch));
     }
-    if let Figure::Hosts { .. } = figure {
-        let bytes = own.row.bytes_per_prefix.unwrap_or(0.0);
-        outcome
-            .notes
-            .push(format!("{:.1} M/s, {bytes:.2} bytes a prefix", own.row.mlps_median.unwrap_or(0.0)));
+    outcome.notes.extend(remark(figure, measured, own));
+    // The ratio to the peer of the target, or of the goal if there is no other.
+    for bound in target.reach.iter().chain(&target.goal) {
+        if let Bound::Times(_, peers) = *bound
+            && outcome.peer.is_none()
+            && let Some((peer, ratio)) = best_peer(peers, figure, measured, own)
+        {
+            outcome.peer = peer.row.map(|row| Peer {
+                algorithm: row.algorithm.clone(),
+                isa: row.isa.clone(),
+                batch: row.batch,
+                measured: round(peer.interval.median),
+            });
+            (outcome.ratio_low, outcome.ratio_high) = (Some(round(ratio.low)), Some(round(ratio.high)));
+            outcome.ratio = Some(round(ratio.median));
+        }
     }
-    if let Figure::Build = figure {
-        outcome.notes.push(format!("{} routes", own.row.routes));
-    }
-    let judged = judge(target.reach, figure, own, measured);
-    outcome.notes.extend(judged.missing.clone());
-    (outcome.verdict, outcome.target_value) = (judged.verdict, judged.bound.map(round));
-    let better = |own: f64, other: f64| if less_is_better(figure) { other / own } else { own / other };
-    outcome.reached = judged.bound.map(|bound| round(better(own.value, bound)));
-    if let Some(peer) = judged.peer {
-        let Row { algorithm, isa, batch, .. } = peer.row.clone();
-        outcome.peer = Some(Peer { algorithm, isa, batch, measured: round(peer.value) });
-        outcome.ratio = Some(round(better(own.value, peer.value)));
+    if let Some(reach) = target.reach {
+        let judged = judge::<K>(reach, figure, own, measured);
+        outcome.notes.extend(judged.missing);
+        (outcome.verdict, outcome.target_value) = (judged.verdict, judged.bound.map(round));
+        outcome.reached = judged.reached.map(round);
     }
     if let Some(goal) = target.goal {
-        let judged = judge(goal, figure, own, measured);
+        let judged = judge::<K>(goal, figure, own, measured);
         (outcome.goal_verdict, outcome.goal_value) = (Some(judged.verdict), judged.bound.map(round));
     }
     outcome
 }
 
 /// A figure compared with a bound.
-struct Judged<'a> {
+struct Judged {
     verdict: Verdict,
     /// The figure that the bound needs.
     bound: Option<f64>,
-    peer: Option<Value<'a>>,
+    /// The part of the bound that was reached.
+    reached: Option<f64>,
     /// Peers that were absent.
     missing: Vec<String>,
 }
 
-fn judge<'a>(bound: Bound, figure: Figure, own: Value<'_>, measured: &'a Measured) -> Judged<'a> {
-    let fixed = |bound, met| Judged {
-        verdict: Verdict::of(met),
-        bound: Some(bound),
-        peer: None,
-        missing: Vec::new(),
+fn judge<K: Key>(bound: Bound, figure: Figure, own: Value<'_>, measured: &Measured) -> Judged {
+    let (factor, peers) = match bound {
+        Bound::AtLeast(bound) | Bound::AtMost(bound) => {
+            let less = less_is_better(figure);
+            let (value, verdict) = (own.interval.median, Verdict::of(own.interval, bound, less));
+            let reached = if less { bound / value } else { value / bound };
+            return Judged { verdict, bound: Some(bound), reached: Some(reached), missing: Vec::new() };
+        }
+        Bound::Times(factor, peers) => (factor.here(), peers),
     };
-    let (times, peers) = match bound {
-        Bound::AtLeast(bound) => return fixed(bound, own.value >= bound),
-        Bound::AtMost(bound) => return fixed(bound, own.value <= bound),
-        Bound::Times(times, peers) => (times, peers),
-    };
-    let peer = value(figure, measured, &|row: &Row| peers.contain(row));
-    let (missing, vital) = missing(peers, figure, measured);
-    let Some(best) = peer else {
+    let (missing, vital) = missing::<K>(peers, figure, measured);
+    let Some((peer, ratio)) = best_peer(peers, figure, measured, own) else {
         let none = "none of them has a figure".to_owned();
         let missing = if missing.is_empty() { vec![none] } else { missing };
-        return Judged { verdict: Verdict::NotMeasured, bound: None, peer, missing };
+        return Judged { verdict: Verdict::NotMeasured, bound: None, reached: None, missing };
     };
-    let bound = if less_is_better(figure) { best.value / times } else { best.value * times };
-    let met = if less_is_better(figure) { own.value <= bound } else { own.value >= bound };
+    let best = peer.interval.median;
+    let needed = if less_is_better(figure) { best / factor } else { best * factor };
     // A figure that misses against the peers that were measured has missed; one that does not might have missed
     // against the absent ones.
-    let verdict = if met && vital { Verdict::NotMeasured } else { Verdict::of(met) };
-    Judged { verdict, bound: Some(bound), peer, missing }
+    let verdict = match Verdict::of(ratio, factor, false) {
+        Verdict::Missed => Verdict::Missed,
+        _ if vital => Verdict::NotMeasured,
+        verdict => verdict,
+    };
+    Judged { verdict, bound: Some(needed), reached: Some(ratio.median / factor), missing }
+}
+
+/// Returns the peer to which our structure has the least ratio, and the ratio: greater than 1 if ours is better.
+fn best_peer<'a>(
+    peers: Peers,
+    figure: Figure,
+    measured: &'a Measured,
+    own: Value<'_>,
+) -> Option<(Value<'a>, Interval)> {
+    let rows: &[Row] = match figure {
+        Figure::Rate(race) => race_of(measured, race)?,
+        Figure::Build => &measured.survey,
+        _ => return None,
+    };
+    let ratio = |row: &'a Row| match figure {
+        Figure::Build => {
+            // Builds are not timed in turn: the least favourable ends of both.
+            let theirs = build(row)?;
+            let ratio = Interval {
+                low: theirs.low / own.interval.high,
+                median: theirs.median / own.interval.median,
+                high: theirs.high / own.interval.low,
+            };
+            Some((Value { interval: theirs, row: Some(row) }, ratio))
+        }
+        _ => {
+            let interval = Interval::of(&row.mlps_runs)?;
+            let ratio = Interval::of_ratios(&own.row?.mlps_runs, &row.mlps_runs)?;
+            Some((Value { interval, row: Some(row) }, ratio))
+        }
+    };
+    let all = rows.iter().filter(|row| peers.contain(row)).filter_map(ratio);
+    all.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
 }
 
 /// Returns the peers without a figure, in words, and whether one of them was not measured.
-fn missing(peers: Peers, figure: Figure, measured: &Measured) -> (Vec<String>, bool) {
-    let there =
-        |is: fn(&Row) -> bool| value(figure, measured, &|row: &Row| peers.contain(row) && is(row)).is_some();
-    // Where instruction sets are restricted, some peers have no figure. They are not absent if they were measured.
-    let measured_at_all = |is: fn(&Row) -> bool| measured.plain.iter().any(|row| !row.is_ours() && is(row));
-    let absent = peers.members().iter().filter(|(_, is, _)| !there(*is) && !measured_at_all(*is));
-    let notes: Vec<_> = absent.map(|(name, _, get)| format!("{name}: {get}")).collect();
-    let vital = notes.iter().any(|note| note.contains("not measured"));
+fn missing<K: Key>(peers: Peers, figure: Figure, measured: &Measured) -> (Vec<String>, bool) {
+    let small = |routes: Option<usize>| {
+        measured.small.iter().find(|small| Some(small.routes) == routes).map(|small| &small.rows)
+    };
+    let rows = match figure {
+        Figure::Rate(race) => small(race.routes).unwrap_or(&measured.survey),
+        _ => &measured.survey,
+    };
+    // A peer that was measured is there, even if it refused the table, or has no lookup for a restricted set.
+    let absent = peers.of(K::FAMILY).filter(|member| !rows.iter().any(|row| member.has(row)));
+    let notes: Vec<_> = absent.map(|member| format!("{}: {}", member.name, member.get)).collect();
+    let vital = !notes.is_empty();
     (notes, vital)
 }
 
-/// Returns the best figure of these rows.
-fn value<'a>(figure: Figure, measured: &'a Measured, is: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
-    let best_rate = |rows: &'a [Row], traffic: &str| rate(rows, is, &|row| row.traffic == traffic);
-    let least = |rows: &'a [Row], of: fn(&Row) -> Option<f64>| {
-        let values = rows.iter().filter(|row| is(row)).filter_map(|row| Some(Value { value: of(row)?, row }));
-        values.min_by(|a, b| a.value.total_cmp(&b.value))
-    };
-    let small = |routes| measured.small.iter().find(|(count, ..)| *count == routes);
-    let by = |rows: &'a [Row], traffic| {
-        let (own, plain) = (best_rate(rows, traffic)?, best_rate(&measured.plain, traffic)?);
-        Some(Value { value: own.value / plain.value, ..own })
-    };
-    match figure {
-        Figure::Rate { traffic, batch, within } => rate(&measured.plain, is, &|row| {
-            row.traffic == traffic
-                && batch.is_none_or(|batch| row.batch == batch)
-                && within.is_none_or(|isa: Isa| least_with(&row.isa) <= isa)
-        }),
-        Figure::Bytes => least(&measured.plain, |row| row.bytes_per_prefix),
-        Figure::Build => least(&measured.plain, |row| row.build_time_ms),
-        Figure::Hosts { traffic } => by(&measured.hosts, traffic),
-        Figure::Exact => {
-            let (full, short) = (best_rate(&measured.plain, "match")?, best_rate(&measured.to_64, "match")?);
-            Some(Value { value: full.value / short.value, ..full })
-        }
-        Figure::SmallBytes(routes) => {
-            let (_, array, rows) = small(routes)?;
-            let own = least(rows, |row| row.lookup_bytes.map(|bytes| bytes as f64))?;
-            Some(Value { value: own.value / *array as f64, ..own })
-        }
-        Figure::SmallBuild(routes) => least(&small(routes)?.2, |row| row.build_time_ms),
-        Figure::SmallRate(routes) => best_rate(&small(routes)?.2, "match"),
-        Figure::Cores => {
-            let many = |row: &&Row| row.threads > 1 && is(row);
-            let rows = measured.cores.iter().filter(many);
-            // The scaling of the fastest kernel and batch, not the best scaling.
-            let row =
-                rows.max_by(|a, b| a.mlps_median.unwrap_or(0.0).total_cmp(&b.mlps_median.unwrap_or(0.0)))?;
-            Some(Value { value: row.scaling?, row })
-        }
-    }
+fn race_of(measured: &Measured, race: Race) -> Option<&[Row]> {
+    measured.races.iter().find(|(of, _)| *of == race).map(|(_, rows)| rows.as_slice())
 }
 
-/// Returns the greatest rate of one thread.
-fn rate<'a>(rows: &'a [Row], is: &dyn Fn(&Row) -> bool, filter: &dyn Fn(&Row) -> bool) -> Option<Value<'a>> {
-    let rows = rows.iter().filter(|row| row.threads == 1 && is(row) && filter(row));
-    let values = rows.filter_map(|row| Some(Value { value: row.mlps_median?, row }));
-    values.max_by(|a, b| a.value.total_cmp(&b.value))
+fn build(row: &Row) -> Option<Interval> {
+    Some(Interval { low: row.build_low_ms?, median: row.build_time_ms?, high: row.build_high_ms? })
+}
+
+/// Returns the figure of one of our structures, or why it has none.
+fn value<'a>(figure: Figure, measured: &'a Measured, name: &str) -> Result<Value<'a>, String> {
+    let own = |row: &&Row| row.is_ours() && row.algorithm == name;
+    let exactly = |value: f64| Interval { low: value, median: value, high: value };
+    let small = |routes| measured.small.iter().find(|small: &&Small| small.routes == routes);
+    let found = match figure {
+        Figure::Rate(race) => race_of(measured, race).and_then(|rows| {
+            let row = rows.iter().find(own)?;
+            Some(Value { interval: Interval::of(&row.mlps_runs)?, row: Some(row) })
+        }),
+        Figure::Bytes(Variant::Plain) => measured
+            .survey
+            .iter()
+            .find(own)
+            .and_then(|row| Some(Value { interval: exactly(row.bytes_per_prefix?), row: Some(row) })),
+        Figure::Bytes(variant) => {
+            let found = measured.bytes.iter().find(|(of, own, _)| *of == variant && own == name);
+            let bytes = found.map(|(_, _, bytes)| bytes.clone()).transpose()?;
+            bytes.map(|bytes| Value { interval: exactly(bytes), row: None })
+        }
+        Figure::Build => measured
+            .survey
+            .iter()
+            .find(own)
+            .and_then(|row| Some(Value { interval: build(row)?, row: Some(row) })),
+        Figure::SmallBytes(routes) => small(routes).and_then(|small| {
+            let row = small.rows.iter().find(own)?;
+            let value = row.lookup_bytes? as f64 / small.array_bytes as f64;
+            Some(Value { interval: exactly(value), row: Some(row) })
+        }),
+        Figure::SmallBuild(routes) => small(routes).and_then(|small| {
+            let row = small.rows.iter().find(own)?;
+            let Interval { low, median, high } = build(row)?;
+            let interval = Interval { low: low * 1e3, median: median * 1e3, high: high * 1e3 };
+            Some(Value { interval, row: Some(row) })
+        }),
+        Figure::Hosts { .. } | Figure::Exact { .. } | Figure::Cores => {
+            measured.pairs.iter().find(|(of, [row, _])| *of == figure && own(&row)).and_then(
+                |(_, [row, base])| {
+                    let ratio = Interval::of_ratios(&row.mlps_runs, &base.mlps_runs)?;
+                    let by = if figure == Figure::Cores { row.threads as f64 } else { 1.0 };
+                    let Interval { low, median, high } = ratio;
+                    let interval = Interval { low: low / by, median: median / by, high: high / by };
+                    Some(Value { interval, row: Some(row) })
+                },
+            )
+        }
+    };
+    found.ok_or_else(|| why_not(figure, measured, name))
 }
 
 /// Returns why a structure has no figure.
 fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
-    let every =
-        measured.plain.iter().chain(&measured.hosts).chain(measured.small.iter().flat_map(|(.., rows)| rows));
+    let small = measured.small.iter().flat_map(|small| &small.rows);
+    let pairs = measured.pairs.iter().flat_map(|(_, rows)| rows);
+    let every = measured.survey.iter().chain(small).chain(pairs);
     let mut errors = every.filter(|row| row.algorithm == name).filter_map(|row| row.error.clone());
     match (figure, errors.next()) {
         (_, Some(error)) => error,
         (Figure::Cores, None) => "there is one core".to_owned(),
-        (Figure::Exact, None) => "no route is longer than /64".to_owned(),
+        (Figure::Rate(Race { own: Some(batch), .. }), None) => {
+            format!("batches of {batch} were not measured")
+        }
         _ => "there is no figure".to_owned(),
     }
 }
 
+/// Returns what else there is to say of a figure.
+fn remark(figure: Figure, measured: &Measured, own: Value<'_>) -> Option<String> {
+    match (figure, own.row) {
+        (Figure::Hosts { .. }, Some(row)) => {
+            let bytes = row.bytes_per_prefix.unwrap_or(0.0);
+            Some(format!("{:.1} M/s, {bytes:.2} bytes a prefix", row.mlps_median.unwrap_or(0.0)))
+        }
+        (Figure::Build, Some(row)) => Some(format!("{} routes", row.routes)),
+        (Figure::SmallBytes(routes), _) => {
+            let small = measured.small.iter().find(|small| small.routes == routes)?;
+            smallest(small)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the smallest structure that is faster than `rte_fib` or `rte_fib6`, each in its fastest way.
+fn smallest(small: &Small) -> Option<String> {
+    let rate = |is: &dyn Fn(&Row) -> bool| {
+        small.rows.iter().filter(|row| is(row)).filter_map(|row| row.mlps_median).reduce(f64::max)
+    };
+    let is_fib = |row: &Row| peers::is_rte_fib(&row.algorithm) || peers::is_rte_fib6(&row.algorithm);
+    let theirs = rate(&is_fib)?;
+    let ahead = |row: &&Row| !row.rival && row.mlps_median.is_some_and(|mlps| mlps > theirs);
+    let rows = small.rows.iter().filter(ahead);
+    let row = rows.min_by_key(|row| row.lookup_bytes.unwrap_or(usize::MAX))?;
+    let ours = rate(&|other: &Row| other.algorithm == row.algorithm)?;
+    let (name, bytes) = (&row.algorithm, row.lookup_bytes?);
+    Some(format!(
+        "{} routes: the smallest structure ahead of rte_fib is {name}, {bytes} bytes ({ours:.0} M/s, rte_fib {theirs:.0})",
+        small.routes
+    ))
+}
+
 /// Returns whether less is better.
 fn less_is_better(figure: Figure) -> bool {
-    matches!(figure, Figure::Bytes | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_))
+    matches!(figure, Figure::Bytes(_) | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_))
 }
 
 fn unit(figure: Figure) -> &'static str {
     match figure {
-        Figure::Rate { .. } | Figure::SmallRate(_) => "M/s",
-        Figure::Bytes => "bytes a prefix",
-        Figure::Build | Figure::SmallBuild(_) => "ms",
+        Figure::Rate(_) => "M/s",
+        Figure::Bytes(_) => "bytes a prefix",
+        Figure::Build => "ms",
+        Figure::SmallBuild(_) => "us",
         Figure::Hosts { .. } => "of the plain rate",
         Figure::SmallBytes(_) => "x sorted array",
-        Figure::Exact => "of the rate to /64",
+        Figure::Exact { .. } => "of the rate to /64",
         Figure::Cores => "scaling efficiency",
     }
 }
 
-fn words(bound: Bound, figure: Figure) -> String {
-    let ahead = if less_is_better(figure) { "of the time of" } else { "x" };
+fn words<K: Key>(bound: Bound, figure: Figure) -> String {
     match bound {
         Bound::AtLeast(least) => format!(">= {least}"),
         Bound::AtMost(most) => format!("<= {most}"),
-        Bound::Times(1.0, _) if !less_is_better(figure) => "ahead of all others".to_owned(),
-        Bound::Times(times, peers) => {
-            let names: Vec<_> = peers.members().iter().map(|(name, ..)| *name).collect();
+        Bound::Times(factor, peers) => {
+            let factor = factor.here();
+            let names: Vec<_> = peers.of(K::FAMILY).map(|member| member.name).collect();
+            let names = if peers == Peers::Contestants { "contestants".to_owned() } else { names.join(", ") };
             match less_is_better(figure) {
-                true => format!("1/{times} {ahead} {}", names.join(", ")),
-                false => format!("{times} {ahead} {}", names.join(", ")),
+                true => format!("1/{factor} of the time of {names}"),
+                false if factor == 1.0 => format!("ahead of {names}"),
+                false => format!("{factor} x {names}"),
             }
         }
     }

@@ -2,32 +2,47 @@
 //! of our own structures by itself.
 //!
 //! A structure is judged by its own figures only: a small structure and a fast one do not together meet a target for
-//! both. Other structures are taken at their fastest kernel and batch.
+//! both. Contestants are DPDK's tables and the published structures.
+//!
+//! Rates are compared in two steps. A survey times everything in every batch. Then each comparison is a [race](Race):
+//! our structures and the fastest of their peers, each with the batch and the instruction set that were its fastest in
+//! the survey, take turns over the same keys, [`RUNS`] times or more. A target is met if the [interval](super::Interval) of the
+//! ratios is above it, missed if it is below, and undecided otherwise.
 //!
 //! | table | structures | for |
 //! |---|---|---|
-//! | the given one | all | rates, bytes, builds |
+//! | the given one | own, contestants | rates, bytes, builds |
 //! | the same, with one thread and with one for each core | own | cores |
-//! | with additional host routes | own | the rate, relative to the given table |
-//! | without routes longer than /64, if there are any | own | exact 128-bit keys |
-//! | 10, 100 and 1000 routes | all | small tables |
+//! | with additional host routes | own | the rate, relative to the given table; exact 128-bit keys |
+//! | the same with everything cut to /64 | own | exact 128-bit keys |
+//! | with routes for exotic addresses; with wide next hops | own | bytes |
+//! | 10, 100 and 1000 routes | all of the registry, `rte_fib` | small tables |
 
 mod judge;
+mod measure;
 mod tables;
 mod targets;
 #[cfg(test)]
 mod tests;
 
+use std::time::{Duration, Instant};
+
 use fibula::fib::registry::Role;
 use fibula::net::{Key, Route, RouteSlice, Routes};
+use fibula::simd;
 
 use super::contestant::Contestant;
+use super::lane::force;
 use super::plan::{Order, Plan, PlanError};
 use super::row::Row;
-use super::runner::{self, BenchError, Progress};
+use super::runner::{BenchError, Progress};
 
 pub use judge::{Outcome, Peer, Verdict};
-pub use targets::{Bound, Figure, Peers, TARGETS, Target};
+use measure::Measure;
+pub use targets::{Bound, Factor, Figure, Peers, Race, TARGETS, Target, Variant};
+
+/// The fewest runs of a race: their interval leaves out the three slowest and the three fastest.
+pub const RUNS: usize = 15;
 
 /// The judgement, and the measurements it is based on.
 #[derive(Debug, Clone, Default)]
@@ -38,19 +53,31 @@ pub struct Reach {
     pub rows: Vec<Row>,
 }
 
-/// The rows of each table.
+/// What was measured.
 #[derive(Debug, Default)]
 struct Measured {
-    plain: Vec<Row>,
-    cores: Vec<Row>,
-    hosts: Vec<Row>,
-    to_64: Vec<Row>,
-    /// Number of routes, bytes of the sorted array, and rows.
-    small: Vec<(usize, usize, Vec<Row>)>,
+    /// The survey of the given table.
+    survey: Vec<Row>,
+    races: Vec<(Race, Vec<Row>)>,
+    /// Two rows of each structure that were timed in turn, of which the figure is the ratio.
+    pairs: Vec<(Figure, [Row; 2])>,
+    /// By structure: bytes a prefix, or why there is no such structure.
+    bytes: Vec<(Variant, String, Result<f64, String>)>,
+    small: Vec<Small>,
+}
+
+/// A table of few routes.
+#[derive(Debug)]
+struct Small {
+    routes: usize,
+    /// Bytes of its sorted array.
+    array_bytes: usize,
+    /// The survey.
+    rows: Vec<Row>,
 }
 
 /// Measures everything that the targets need, with the table `routes`, and judges it. The plan gives keys, seed,
-/// runs, seconds, batches and instruction set; `hosts` is the number of additional host routes. Oracles take no part.
+/// runs, seconds, batches and instruction set; `hosts` is the number of additional host routes.
 ///
 /// # Errors
 /// As [`bench::run`](super::run), and when the plan names structures or traffic: the targets decide those.
@@ -67,64 +94,31 @@ pub fn run<K: Key>(
         )
         .into());
     }
-    let names = |ours: bool| {
-        let takes_part = |c: &&Contestant<K>| match c.role {
-            Role::Oracle { .. } => false,
-            Role::Published => !ours,
-            Role::Own => !ours || !c.rival,
-        };
-        contestants.iter().filter(takes_part).map(|c| c.name.clone()).collect::<Vec<_>>()
-    };
-    let (names_of_all, ours) = (names(false), names(true));
+    plan.check()?;
+    let is_own = |c: &&Contestant<K>| c.role == Role::Own && !c.rival;
+    let ours: Vec<String> = contestants.iter().filter(is_own).map(|c| c.name.clone()).collect();
     let mut measured = Measured::default();
     if ours.is_empty() {
         return Ok(Reach { outcomes: judge::all::<K>(&measured, &ours), rows: Vec::new() });
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // All structures with every batch; for some tables our own ones only, with batches of more than one key.
-    let (all, own) = ((&names_of_all, plan.batches.clone()), (&ours, many(plan)));
-    let mut part = |share: f64,
-                    (algorithms, batches): &(&Vec<String>, Vec<usize>),
-                    traffic: &[&str],
-                    routes: &dyn Routes<K>,
-                    threads| {
-        let plan = Plan {
-            algorithms: (*algorithms).clone(),
-            traffic: traffic.iter().map(|&name| name.to_owned()).collect(),
-            batches: batches.clone(),
-            orders: vec![Order::Host],
-            threads,
-            seconds: plan.seconds * share,
-            ..plan.clone()
-        };
-        runner::run(&plan, routes, contestants, Vec::new(), progress)
+    let plan = Plan { orders: vec![Order::Host], threads: vec![1], many_keys: None, ..plan.clone() };
+    let chosen = simd::chosen();
+    let begin = Instant::now();
+    // Parts follow each other, each with steps of its own; what is left is everything after this part too.
+    let all = Duration::from_secs_f64(plan.seconds * 1.5);
+    let mut progress = |step: Progress<'_>| {
+        progress(Progress { left: step.left.max(all.saturating_sub(begin.elapsed())), ..step });
     };
-    measured.plain = part(0.6, &all, &["rnd", "match", "zipf", "seq"], routes, vec![1])?;
-    if cores > 1 {
-        measured.cores = part(0.1, &own, &["match"], routes, vec![1, cores])?;
-    }
-    let with_hosts = tables::with_hosts(routes, hosts)?;
-    measured.hosts = part(0.1, &own, &["rnd", "match"], &in_order(&with_hosts), vec![1])?;
-    drop(with_hosts);
-    if let Some(to_64) = tables::to_64(routes).filter(|to_64| K::BITS == 128 && !to_64.is_empty()) {
-        measured.to_64 = part(0.1, &own, &["match"], &in_order(&to_64), vec![1])?;
-    }
-    for count in targets::SMALL {
-        let routes = tables::small::<K>(count);
-        let routes = in_order(&routes);
-        let rows = part(0.1 / 3.0, &all, &["match"], &routes, vec![1])?;
-        measured.small.push((count, tables::sorted_array_bytes(&routes), rows));
-    }
+    let mut measure = Measure { plan: &plan, contestants, ours: &ours, progress: &mut progress };
+    let done = measure.everything(routes, hosts, &mut measured);
+    force(chosen.isa());
+    done?;
     let outcomes = judge::all::<K>(&measured, &ours);
-    let mut rows = [measured.plain, measured.cores, measured.hosts, measured.to_64].concat();
-    rows.extend(measured.small.into_iter().flat_map(|(_, _, rows)| rows));
+    let mut rows = measured.survey;
+    rows.extend(measured.races.into_iter().flat_map(|(_, rows)| rows));
+    rows.extend(measured.pairs.into_iter().flat_map(|(_, rows)| rows));
+    rows.extend(measured.small.into_iter().flat_map(|small| small.rows));
     Ok(Reach { outcomes, rows })
-}
-
-/// The batches of more than one key, or all if there are none.
-fn many(plan: &Plan) -> Vec<usize> {
-    let batches: Vec<usize> = plan.batches.iter().copied().filter(|&batch| batch > 1).collect();
-    if batches.is_empty() { plan.batches.clone() } else { batches }
 }
 
 fn in_order<K: Key>(routes: &[Route<K>]) -> RouteSlice<'_, K> {

@@ -45,12 +45,55 @@ pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result
     Ok(all)
 }
 
-/// Returns the routes no longer than /64, if there are longer ones.
-pub(super) fn to_64<K: Key>(routes: &dyn Routes<K>) -> Option<Vec<Route<K>>> {
+/// Returns the table with every route beyond /64 cut to /64: what a structure for keys of 64 bits would hold.
+pub(super) fn cut_to_64<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
     let mut all = all(routes);
-    let before = all.len();
-    all.retain(|route| route.prefix.len() <= 64);
-    (all.len() < before).then_some(all)
+    for route in &mut all {
+        let prefix = route.prefix;
+        route.prefix = Prefix::masked(prefix.addr(), prefix.len().min(64)).expect("a shorter length fits");
+    }
+    all.sort_by_key(|route| route.prefix);
+    all.dedup_by_key(|route| route.prefix);
+    all
+}
+
+/// Routes that real tables have beside those of 2000::/3: link-local and multicast addresses, NAT64 and a block that
+/// was never allocated. Each lies where nothing else does.
+const EXOTIC: [(u128, u8); 4] =
+    [(0xfe80 << 112, 10), (0xff00 << 112, 8), (0x0064_ff9b << 96, 96), (0x1900 << 112, 16)];
+
+/// Returns an IPv6 table with exotic routes, each with a next hop of the table.
+pub(super) fn with_exotic<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
+    let mut all = all(routes);
+    let hops: Vec<NextHop> = all.iter().take(EXOTIC.len()).map(|route| route.next_hop).collect();
+    all.extend(EXOTIC.iter().zip(hops.iter().cycle()).filter_map(|(&(addr, len), &hop)| {
+        Some(Route::new(Prefix::masked(K::from_bits(addr), len).ok()?, hop))
+    }));
+    all.sort_by_key(|route| route.prefix);
+    all.dedup_by_key(|route| route.prefix);
+    all
+}
+
+/// Number of wide next hops, at most: about as many as there are origin ASes.
+const WIDE_NEXT_HOPS: u64 = 70_000;
+
+/// The first id of a wide next hop.
+const WIDE: u32 = 1 << 17;
+
+/// Returns the table with next hops as by origin AS: most routes of a block of addresses (/18, IPv6 /36) have the same
+/// one, and there are tens of thousands in all, with ids beyond 16 bits.
+pub(super) fn with_wide_next_hops<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
+    let mut all = all(routes);
+    let block_len = if K::BITS == 128 { 36 } else { K::BITS / 2 + K::BITS / 16 };
+    for route in &mut all {
+        let block = route.prefix.addr().and(K::mask(block_len)).to_bits();
+        // One of eight has a next hop of its own.
+        let own = u64::from(route.next_hop.id()).is_multiple_of(8).then_some(route.next_hop.id());
+        let seed = (block >> 64) as u64 ^ block as u64 ^ u64::from(own.unwrap_or(0));
+        let id = WIDE + Random::new(seed).below(WIDE_NEXT_HOPS) as u32;
+        route.next_hop = NextHop::new(id).expect("ids are not 0");
+    }
+    all
 }
 
 /// Returns a small table of the Internet's shape.

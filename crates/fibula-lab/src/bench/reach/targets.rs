@@ -3,7 +3,8 @@
 use fibula::fib::registry::Families;
 use fibula::simd::Isa;
 
-use super::super::contestant::least_with;
+use super::super::machine::Machine;
+use super::super::peers;
 use super::super::row::Row;
 
 /// A target: a figure, its bound, and a further goal.
@@ -15,26 +16,19 @@ pub struct Target {
     pub families: Families,
     /// The figure.
     pub figure: Figure,
-    /// The bound that it must meet.
-    pub reach: Bound,
+    /// The bound that it must meet; none if there is only a goal.
+    pub reach: Option<Bound>,
     /// A further goal, to read benchmark records by.
     pub goal: Option<Bound>,
 }
 
-/// A figure of one of our own structures: the best of the kernels and batches that the target allows.
+/// A figure of one of our own structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// Million lookups a second.
-    Rate {
-        /// The keys.
-        traffic: &'static str,
-        /// Keys a call; any batch of the plan if none.
-        batch: Option<usize>,
-        /// The largest instruction set allowed, for all contestants; any if none.
-        within: Option<Isa>,
-    },
+    Rate(Race),
     /// Lookup bytes a prefix.
-    Bytes,
+    Bytes(Variant),
     /// Milliseconds to build from routes in order.
     Build,
     /// The rate with additional host routes, relative to the plain table's.
@@ -42,16 +36,44 @@ pub enum Figure {
         /// The keys.
         traffic: &'static str,
     },
+    /// The rate with a table of many routes beyond /64, relative to the same table with those routes cut to /64; MATCH.
+    Exact {
+        /// Whether the keys are of that table, most of them below routes beyond /64; otherwise of the plain table.
+        beyond: bool,
+    },
     /// Lookup bytes of a table of this many routes, relative to its sorted array.
     SmallBytes(usize),
-    /// Milliseconds to build a table of this many routes.
+    /// Microseconds to build a table of this many routes.
     SmallBuild(usize),
-    /// Million lookups a second in a table of this many routes, MATCH.
-    SmallRate(usize),
-    /// The rate with a table that has routes longer than /64, relative to the same table without them; MATCH.
-    Exact,
     /// The scaling efficiency of all cores; MATCH.
     Cores,
+}
+
+/// A comparison of rates: our structures and their peers take turns over the same keys, each at the fastest of the
+/// batches and instruction sets that it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Race {
+    /// The table: the given one, or one of this many routes.
+    pub routes: Option<usize>,
+    /// The keys.
+    pub traffic: &'static str,
+    /// Keys a call of our structures; any number if none.
+    pub own: Option<usize>,
+    /// Keys a call of the others; any number if none.
+    pub theirs: Option<usize>,
+    /// The largest instruction set allowed; any if none.
+    pub within: Option<Isa>,
+}
+
+/// A change of the table that bytes are counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// None.
+    Plain,
+    /// With routes for link-local and multicast addresses, NAT64 and an unallocated block, all far from the others.
+    Exotic,
+    /// With tens of thousands of next hops beyond 16 bits, a block of addresses having one, as by origin AS.
+    WideNextHops,
 }
 
 /// What a figure must be.
@@ -63,79 +85,130 @@ pub enum Bound {
     AtMost(f64),
     /// This many times as good as the best of these, measured in the same run: this many times the rate, or the time
     /// divided by it.
-    Times(f64, Peers),
+    Times(Factor, Peers),
+}
+
+/// A factor that depends on the processor's vendor: caches differ, and with them what is possible.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factor {
+    /// On AMD's processors.
+    pub amd: f64,
+    /// On all others.
+    pub others: f64,
+}
+
+impl Factor {
+    /// Returns the factor for this machine.
+    #[must_use]
+    pub fn here(self) -> f64 {
+        if self.amd == self.others || !Machine::this().is_amd() { self.others } else { self.amd }
+    }
 }
 
 /// The structures that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
-    /// All that are not our own: published structures and rivals.
-    Others,
-    /// DIR24_8 of `rte_fib` in any form, Poptrie, and DXR as published: for every k, scalar.
-    Ipv4,
-    /// PlanB as published, at its best kernel and batch.
+    /// DPDK's tables, and the published structures: DIR-24-8, DXR as published, PlanB, Poptrie.
+    Contestants,
+    /// PlanB: the registry's, and the loop in plain C++.
     PlanB,
-    /// `rte_fib6` with its AVX-512 lookup.
-    RteFib6Avx512,
-    /// Any form of `rte_fib`.
+    /// Any form of `rte_fib` or `rte_fib6`.
     RteFib,
-    /// Any form of `rte_fib6`.
-    RteFib6,
+    /// The range search of the registry.
+    RangeSearch,
 }
 
-/// A member of a group of peers: its name for people, which rows are its, and how to get it measured.
-pub(super) type Member = (&'static str, fn(&Row) -> bool, &'static str);
+/// A member of a group of peers.
+pub(super) struct Member {
+    /// Its name for people.
+    pub(super) name: &'static str,
+    families: Families,
+    /// Whether a row of a structure of this name is its; and of a rival.
+    is: fn(&str, bool) -> bool,
+    /// How to get it measured.
+    pub(super) get: &'static str,
+}
 
+impl Member {
+    pub(super) fn has(&self, row: &Row) -> bool {
+        let family = if row.family == "ipv4" { fibula::net::Family::Ipv4 } else { fibula::net::Family::Ipv6 };
+        row.role != "oracle" && self.families.contains(family) && (self.is)(&row.algorithm, row.rival)
+    }
+}
+
+const NOT: &str = "not measured";
 const NEEDS_DPDK: &str = "not measured: needs --rivals with feature dpdk";
+const NEEDS_PLAIN: &str = "not measured: needs --rivals with the loop in C++";
+
+const fn member(
+    name: &'static str,
+    families: Families,
+    is: fn(&str, bool) -> bool,
+    get: &'static str,
+) -> Member {
+    Member { name, families, is, get }
+}
+
+const PLANB: Member = member("PlanB", Both, |name, rival| !rival && peers::is_planb(name), NOT);
+const PLAIN_PLANB: Member =
+    member("PlanB in C++", Ipv6, |name, rival| rival && peers::is_planb(name), NEEDS_PLAIN);
 
 impl Peers {
     /// Returns whether the row is that of a peer.
     pub(super) fn contain(self, row: &Row) -> bool {
-        !row.is_ours() && row.role != "oracle" && self.members().iter().any(|(_, is, _)| is(row))
+        !row.is_ours() && self.members().iter().any(|member| member.has(row))
     }
 
-    /// Returns the members of the group.
-    pub(super) fn members(self) -> &'static [Member] {
-        const FIB: Member = ("rte_fib", |row| row.algorithm.starts_with("rte-fib-"), NEEDS_DPDK);
-        const FIB6: Member = ("rte_fib6", |row| row.algorithm.starts_with("rte-fib6-"), NEEDS_DPDK);
+    /// Returns the members of the group in a family.
+    pub(super) fn of(self, family: fibula::net::Family) -> impl Iterator<Item = &'static Member> {
+        self.members().iter().filter(move |member| member.families.contains(family))
+    }
+
+    fn members(self) -> &'static [Member] {
         match self {
-            Self::Others => &[
-                ("published structures", |row| !row.rival, "not measured"),
-                ("rivals", |row| row.rival, NEEDS_DPDK),
-            ],
-            Self::Ipv4 => &[
-                FIB,
-                ("Poptrie", |row| row.algorithm == "poptrie", "not measured"),
-                ("DXR as published", is_published_dxr, "not measured"),
-            ],
-            Self::PlanB => {
-                &[("PlanB", |row| ["planb", "planb-unmerged"].contains(&&*row.algorithm), "not measured")]
-            }
-            Self::RteFib6Avx512 => {
-                &[("rte_fib6 AVX-512", |row| FIB6.1(row) && least_with(&row.isa) > Isa::Avx2, NEEDS_DPDK)]
-            }
-            Self::RteFib => &[FIB],
-            Self::RteFib6 => &[FIB6],
+            Self::Contestants => CONTESTANTS,
+            Self::PlanB => PLANBS,
+            Self::RteFib => RTE_FIBS,
+            Self::RangeSearch => RANGE_SEARCH,
         }
     }
 }
 
-/// `dxr-16` to `dxr-24`. Longer names are variants that the paper does not have.
-fn is_published_dxr(row: &Row) -> bool {
-    let k = row.algorithm.strip_prefix("dxr-");
-    row.isa == "scalar" && k.is_some_and(|k| !k.is_empty() && k.bytes().all(|byte| byte.is_ascii_digit()))
-}
+const CONTESTANTS: &[Member] = &[
+    member("DPDK", Both, |name, _| peers::is_dpdk(name), NEEDS_DPDK),
+    member("DIR-24-8", Ipv4, |name, _| name == "dir-24-8", NOT),
+    member("DXR as published", Ipv4, |name, _| peers::is_published_dxr(name), NOT),
+    member("Poptrie", Both, |name, _| name == "poptrie", NOT),
+    PLANB,
+    PLAIN_PLANB,
+];
+const PLANBS: &[Member] = &[PLANB, PLAIN_PLANB];
+const RTE_FIBS: &[Member] = &[
+    member("rte_fib", Ipv4, |name, _| peers::is_rte_fib(name), NEEDS_DPDK),
+    member("rte_fib6", Ipv6, |name, _| peers::is_rte_fib6(name), NEEDS_DPDK),
+];
+const RANGE_SEARCH: &[Member] = &[member("range-search", Both, |name, _| name == "range-search", NOT)];
 
 const fn rate(traffic: &'static str) -> Figure {
-    Figure::Rate { traffic, batch: None, within: None }
+    Figure::Rate(Race { routes: None, traffic, own: None, theirs: None, within: None })
 }
 
 const fn within(traffic: &'static str, isa: Isa) -> Figure {
-    Figure::Rate { traffic, batch: None, within: Some(isa) }
+    Figure::Rate(Race { routes: None, traffic, own: None, theirs: None, within: Some(isa) })
 }
 
-const fn one_key(traffic: &'static str) -> Figure {
-    Figure::Rate { traffic, batch: Some(1), within: None }
+/// Both with this many keys a call.
+const fn burst(traffic: &'static str, batch: usize) -> Figure {
+    Figure::Rate(Race { routes: None, traffic, own: Some(batch), theirs: Some(batch), within: None })
+}
+
+/// Ours with this many keys a call, the others with any number.
+const fn at(traffic: &'static str, batch: usize) -> Figure {
+    Figure::Rate(Race { routes: None, traffic, own: Some(batch), theirs: None, within: None })
+}
+
+const fn small(routes: usize) -> Figure {
+    Figure::Rate(Race { routes: Some(routes), traffic: "match", own: None, theirs: None, within: None })
 }
 
 const fn target(
@@ -145,58 +218,93 @@ const fn target(
     reach: Bound,
     goal: Option<Bound>,
 ) -> Target {
-    Target { work, families, figure, reach, goal }
+    Target { work, families, figure, reach: Some(reach), goal }
+}
+
+/// A target that only has a goal.
+const fn goal(work: &'static str, families: Families, figure: Figure, goal: Bound) -> Target {
+    Target { work, families, figure, reach: None, goal: Some(goal) }
+}
+
+const fn times(factor: f64, peers: Peers) -> Bound {
+    Times(Factor { amd: factor, others: factor }, peers)
+}
+
+const fn by_vendor(others: f64, amd: f64, peers: Peers) -> Bound {
+    Times(Factor { amd, others }, peers)
 }
 
 use Bound::{AtLeast, AtMost, Times};
 use Families::{Both, Ipv4, Ipv6};
-use Peers::{Others, PlanB, RteFib, RteFib6, RteFib6Avx512};
+use Figure::{Bytes, Cores, Exact, Hosts, SmallBuild, SmallBytes};
+use Peers::{Contestants, PlanB, RangeSearch, RteFib};
 
-const AHEAD: Bound = Times(1.0, Others);
+const AHEAD: Bound = times(1.0, Contestants);
+const FURTHER: Option<Bound> = Some(times(1.3, Contestants));
+const HOSTS: Bound = AtLeast(0.6);
+const HOSTS_GOAL: Option<Bound> = Some(AtLeast(0.8));
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
-    target("RND", Ipv4, rate("rnd"), Times(3.0, Peers::Ipv4), Some(AtLeast(1000.0))),
-    target("MATCH", Ipv4, rate("match"), Times(1.15, Peers::Ipv4), Some(Times(1.5, Peers::Ipv4))),
-    target("ZIPF", Ipv4, rate("zipf"), Times(1.15, Peers::Ipv4), Some(Times(1.5, Peers::Ipv4))),
-    target("bytes a prefix", Ipv4, Figure::Bytes, AtMost(2.0), Some(AtMost(1.3))),
-    target("MATCH", Ipv6, rate("match"), Times(1.7, PlanB), Some(Times(2.5, PlanB))),
-    target("ZIPF", Ipv6, rate("zipf"), Times(1.7, PlanB), Some(Times(2.5, PlanB))),
-    target("MATCH", Ipv6, rate("match"), Times(3.0, RteFib6Avx512), None),
-    target("ZIPF", Ipv6, rate("zipf"), Times(3.0, RteFib6Avx512), None),
-    target("bytes a prefix", Ipv6, Figure::Bytes, AtMost(9.0), Some(AtMost(6.0))),
-    target("SEQ", Both, rate("seq"), AHEAD, Some(Times(1.3, Others))),
-    target("batch of 1, RND", Both, one_key("rnd"), AHEAD, Some(Times(1.3, Others))),
-    target("batch of 1, MATCH", Both, one_key("match"), AHEAD, Some(Times(1.3, Others))),
+    target("RND", Ipv4, rate("rnd"), by_vendor(3.0, 2.7, Contestants), Some(AtLeast(1000.0))),
+    target("MATCH", Ipv4, rate("match"), times(1.4, Contestants), Some(times(2.0, Contestants))),
+    target("ZIPF, batch 256", Ipv4, at("zipf", 256), AHEAD, FURTHER),
+    target("ZIPF, batch 1024", Ipv4, at("zipf", 1024), AHEAD, FURTHER),
+    target("RND, batch 16", Ipv4, burst("rnd", 16), times(2.0, RteFib), None),
+    target("RND, batch 32", Ipv4, burst("rnd", 32), times(2.0, RteFib), None),
+    target("MATCH, batch 16", Ipv4, burst("match", 16), times(1.3, RteFib), None),
+    target("MATCH, batch 32", Ipv4, burst("match", 32), times(1.3, RteFib), None),
+    goal("ZIPF, batch 16", Ipv4, burst("zipf", 16), times(1.0, RteFib)),
+    goal("ZIPF, batch 32", Ipv4, burst("zipf", 32), times(1.0, RteFib)),
+    target("MATCH, PlanB", Ipv6, rate("match"), by_vendor(1.4, 1.7, PlanB), Some(by_vendor(2.0, 3.0, PlanB))),
+    target("ZIPF, PlanB", Ipv6, rate("zipf"), by_vendor(1.4, 1.7, PlanB), Some(by_vendor(2.0, 3.0, PlanB))),
+    target("MATCH, rte_fib6", Ipv6, rate("match"), by_vendor(2.5, 3.0, RteFib), None),
+    target("ZIPF, rte_fib6", Ipv6, rate("zipf"), by_vendor(2.5, 3.0, RteFib), None),
+    target("MATCH, batch 16, PlanB", Ipv6, burst("match", 16), times(1.0, PlanB), None),
+    target("MATCH, batch 16, rte_fib6", Ipv6, burst("match", 16), times(1.0, RteFib), None),
+    target("MATCH, batch 32, PlanB", Ipv6, burst("match", 32), times(1.0, PlanB), None),
+    target("MATCH, batch 32, rte_fib6", Ipv6, burst("match", 32), times(1.0, RteFib), None),
+    target("ZIPF, batch 16, PlanB", Ipv6, burst("zipf", 16), times(1.0, PlanB), None),
+    target("ZIPF, batch 16, rte_fib6", Ipv6, burst("zipf", 16), times(1.0, RteFib), None),
+    target("ZIPF, batch 32, PlanB", Ipv6, burst("zipf", 32), times(1.0, PlanB), None),
+    target("ZIPF, batch 32, rte_fib6", Ipv6, burst("zipf", 32), times(1.0, RteFib), None),
+    target("SEQ", Both, burst("seq", 1), AHEAD, FURTHER),
+    target("batch of 1, RND", Both, burst("rnd", 1), AHEAD, FURTHER),
+    target("batch of 1, MATCH", Both, burst("match", 1), AHEAD, FURTHER),
     target("AVX-512 forbidden, RND", Both, within("rnd", Isa::Avx2), AHEAD, None),
     target("AVX-512 forbidden, MATCH", Both, within("match", Isa::Avx2), AHEAD, None),
     target("AVX-512 forbidden, ZIPF", Both, within("zipf", Isa::Avx2), AHEAD, None),
     target("scalar alone, RND", Both, within("rnd", Isa::Scalar), AHEAD, None),
     target("scalar alone, MATCH", Both, within("match", Isa::Scalar), AHEAD, None),
     target("scalar alone, ZIPF", Both, within("zipf", Isa::Scalar), AHEAD, None),
-    target("with host routes, RND", Both, Figure::Hosts { traffic: "rnd" }, AtLeast(0.6), Some(AtLeast(0.8))),
+    target("bytes a prefix", Ipv4, Bytes(Variant::Plain), AtMost(2.0), Some(AtMost(0.8))),
+    goal("bytes a prefix, wide next hops", Ipv4, Bytes(Variant::WideNextHops), AtMost(2.0)),
+    target("bytes a prefix", Ipv6, Bytes(Variant::Plain), AtMost(6.1), Some(AtMost(4.0))),
+    target("bytes a prefix, exotic routes", Ipv6, Bytes(Variant::Exotic), AtMost(6.1), Some(AtMost(4.0))),
     target(
-        "with host routes, MATCH",
-        Both,
-        Figure::Hosts { traffic: "match" },
-        AtLeast(0.6),
-        Some(AtLeast(0.8)),
+        "bytes a prefix, wide next hops",
+        Ipv6,
+        Bytes(Variant::WideNextHops),
+        AtMost(6.1),
+        Some(AtMost(4.0)),
     ),
-    target("10 routes, bytes", Both, Figure::SmallBytes(10), AtMost(2.0), None),
-    target("100 routes, bytes", Both, Figure::SmallBytes(100), AtMost(2.0), None),
-    target("1000 routes, bytes", Both, Figure::SmallBytes(1000), AtMost(2.0), None),
-    target("10 routes, build", Both, Figure::SmallBuild(10), AtMost(1.0), None),
-    target("100 routes, build", Both, Figure::SmallBuild(100), AtMost(1.0), None),
-    target("1000 routes, build", Both, Figure::SmallBuild(1000), AtMost(1.0), None),
-    target("10 routes, MATCH", Both, Figure::SmallRate(10), AHEAD, None),
-    target("100 routes, MATCH", Both, Figure::SmallRate(100), AHEAD, None),
-    target("1000 routes, MATCH", Both, Figure::SmallRate(1000), AHEAD, None),
-    target("keys of 128 bits, exact", Ipv6, Figure::Exact, AtLeast(0.9), Some(AtLeast(1.0))),
+    target("with host routes, RND", Both, Hosts { traffic: "rnd" }, HOSTS, HOSTS_GOAL),
+    target("with host routes, MATCH", Both, Hosts { traffic: "match" }, HOSTS, HOSTS_GOAL),
+    target("keys of 128 bits, exact", Ipv6, Exact { beyond: false }, AtLeast(0.9), Some(AtLeast(1.0))),
+    goal("the same, keys below host routes", Ipv6, Exact { beyond: true }, AtLeast(0.9)),
+    target("10 routes, MATCH", Both, small(10), times(2.0, RangeSearch), None),
+    target("100 routes, MATCH", Both, small(100), times(2.0, RangeSearch), None),
+    target("1000 routes, MATCH", Both, small(1000), times(2.0, RangeSearch), None),
+    target("10 routes, bytes", Both, SmallBytes(10), AtMost(2.0), None),
+    target("100 routes, bytes", Both, SmallBytes(100), AtMost(2.0), None),
+    target("1000 routes, bytes", Both, SmallBytes(1000), AtMost(2.0), None),
+    target("10 routes, build", Both, SmallBuild(10), AtMost(10.0), None),
+    target("100 routes, build", Both, SmallBuild(100), AtMost(50.0), None),
+    target("1000 routes, build", Both, SmallBuild(1000), AtMost(200.0), None),
     target("build in ms", Ipv4, Figure::Build, AtMost(60.0), Some(AtMost(20.0))),
     target("build in ms", Ipv6, Figure::Build, AtMost(30.0), Some(AtMost(10.0))),
-    target("build, times faster", Ipv4, Figure::Build, Times(5.0, RteFib), None),
-    target("build, times faster", Ipv6, Figure::Build, Times(5.0, RteFib6), None),
-    target("all cores, scaling efficiency", Both, Figure::Cores, AtLeast(0.95), None),
+    target("build, times faster", Both, Figure::Build, times(5.0, RteFib), None),
+    target("all cores, scaling efficiency", Both, Cores, AtLeast(0.95), None),
 ];
 
 /// Numbers of routes of the small tables.
