@@ -79,6 +79,30 @@ fn one_set_restricts_everybody() {
 }
 
 #[test]
+fn host_routes_and_larger_sets_of_keys() {
+    let folder = Folder::new();
+    let records = folder.path().join("records");
+    let options =
+        ["--synth", "ipv6/300", "--hosts", "50", "--algorithm", "planb", "--traffic", "match", "--isa"];
+    let more =
+        ["scalar", "--batch", "32", "--many-keys", "2000", "--json", "--record", records.to_str().unwrap()];
+    let run = bench(&[&options[..], &more].concat());
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    let keys = |row: &Value| (row["many_keys"].as_bool().unwrap(), row["key_set"].as_u64().unwrap());
+    assert_eq!(rows.iter().map(keys).collect::<Vec<_>>(), [(false, 1_000), (true, 2_000)], "{}", run.err);
+    // Of 50 /128 and 5 /126 or /127, none is a route already.
+    assert!(rows.iter().all(|row| row["routes"] == 355 && row["mlps_runs"].as_array().unwrap().len() == 9));
+    let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+    let record = std::fs::read_to_string(machine.join("synth-ipv6-300-hosts-50.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    assert_eq!((&record["schema"], &record["plan"]["many_keys"]), (&2.into(), &2_000.into()));
+    assert_eq!(bench(&["--synth", "ipv4/9", "--many-keys", "1000"]).code, 2);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let checkout = folder.join("../../.git").exists();
+    assert_eq!(record["program"]["commit"].is_string(), checkout);
+}
+
+#[test]
 fn keys_in_network_order() {
     let options = ["--synth", "ipv6/300", "--algorithm", "planb", "--traffic", "match", "--isa", "scalar"];
     let orders =

@@ -16,7 +16,13 @@ const COMMAND: &str = "cargo run -p fibula-lab --example benchmarks";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = page::Arguments::read()?;
-    let document = document(&Record::read_all(&page::root().join("records"))?, COMMAND, "benchmarks");
+    let mut records = Record::read_all(&page::root().join("records"))?;
+    // Tables that no engine was tuned with.
+    let held_out = page::root().join("records/held-out");
+    if held_out.is_dir() {
+        records.extend(Record::read_all(&held_out)?);
+    }
+    let document = document(&records, COMMAND, "benchmarks");
     let mut files = vec![("docs/benchmarks.md".to_owned(), format!("{}\n", document.text.trim_end()))];
     files.extend(document.charts.into_iter().map(|(name, svg)| (format!("docs/{name}"), svg)));
     // A chart of a record that is gone would stay otherwise.

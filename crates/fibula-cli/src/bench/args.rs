@@ -62,6 +62,10 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
+    /// Add this many host routes at random addresses below routes of the table, and for IPv6 a tenth as many /126 and /127
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub(super) hosts: Option<u32>,
+
     /// Measure only this structure (see 'fibula algorithms') or rival; may be repeated [default: all structures]
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,
@@ -107,6 +111,10 @@ pub(crate) struct BenchArgs {
     /// Number of keys in each traffic [default: 1048576, or 16384 in a debug build]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub(super) keys: Option<u32>,
+
+    /// Time every instruction set in all batches, not only in those of 256
+    #[arg(long)]
+    pub(super) every_isa: bool,
 
     /// Also look up this many keys, a set too large for caches, in RND, MATCH and ZIPF and in batches of 32 and 256
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1 << 28))]

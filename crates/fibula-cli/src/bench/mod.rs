@@ -41,7 +41,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         Output::new(Some(path), args.source.table.iter().chain(&args.addresses))?;
     }
     let selection = Selection::new(args, messages)?;
-    let tables = Tables::new(&args.source, messages)?;
+    let mut tables = Tables::new(&args.source, messages)?;
+    if let Some(hosts) = args.hosts {
+        tables.add_hosts(hosts as usize)?;
+    }
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
     let families = u32::from(!tables.ribs.v4.is_empty()) + u32::from(!tables.ribs.v6.is_empty());
     if families == 0 {
@@ -110,6 +113,7 @@ fn plan(args: &BenchArgs, isa: Option<Isa>, families: u32) -> Plan {
         algorithms: args.algorithm.clone(),
         traffic: args.traffic.clone(),
         isa: isa.map(|isa| isa.name().to_owned()),
+        every_isa: args.every_isa,
         batches: or(&args.batch, &bench::BATCHES.map(|batch| batch as u32)),
         orders: orders(&args.order),
         threads: or(&args.threads, &[1]),

@@ -6,6 +6,7 @@ use std::path::Path;
 use fibula::net::{Family, Key};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
+use fibula_lab::bench::reach::with_hosts;
 use fibula_lab::table::{Profile, TableSpec, generate, hostile, preset};
 
 use super::args::{Source, Synth};
@@ -36,6 +37,25 @@ impl Tables {
         }
         Ok(tables)
     }
+
+    /// Adds this many host routes to each table that has routes, and says so in the name.
+    pub(super) fn add_hosts(&mut self, hosts: usize) -> Result<(), Failure> {
+        add_hosts(&mut self.ribs.v4, hosts)?;
+        add_hosts(&mut self.ribs.v6, hosts)?;
+        self.name.push_str(&format!("-hosts-{hosts}"));
+        Ok(())
+    }
+}
+
+fn add_hosts<K: Key>(rib: &mut Rib<K>, hosts: usize) -> Result<(), Failure> {
+    if rib.is_empty() {
+        return Ok(());
+    }
+    let routes = with_hosts(rib, hosts).map_err(|error| Failure::BadInput(error.to_string()))?;
+    for route in routes {
+        rib.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Generates routes, and returns how many.

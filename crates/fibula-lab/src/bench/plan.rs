@@ -13,7 +13,8 @@
 //! | the second order of keys, and further ones | batches of 32 and 256 |
 //! | the second number of threads, and further ones | batches of 256 |
 //!
-//! A plan without batches of 256 takes its largest ones instead.
+//! A plan without batches of 256 takes its largest ones instead. [`Plan::every_isa`] measures each instruction set in all
+//! batches.
 
 use core::fmt;
 use core::time::Duration;
@@ -35,6 +36,8 @@ pub struct Plan {
     /// The instruction set that all contestants are restricted to, rivals too; kernels for smaller sets take part.
     /// None means no restriction.
     pub isa: Option<String>,
+    /// Whether every instruction set is measured in every batch.
+    pub every_isa: bool,
     /// Keys a call. 1 means one key a call by [`Fib::lookup_key`](fibula::fib::Fib::lookup_key).
     pub batches: Vec<usize>,
     /// Forms of keys. Keys in network order are only looked up in batches.
@@ -59,6 +62,7 @@ impl Default for Plan {
             algorithms: Vec::new(),
             traffic: Vec::new(),
             isa: None,
+            every_isa: false,
             batches: BATCHES.to_vec(),
             orders: vec![Order::Host],
             threads: vec![1],
@@ -191,7 +195,7 @@ impl Plan {
             Standing::Listed if cell.many => Part::None,
             // Single lookups of most structures are the same for every set.
             _ if cell.batch == 1 => Part::Ends,
-            _ if sets => Part::All,
+            _ if sets || self.every_isa => Part::All,
             _ => Part::Fastest,
         }
     }

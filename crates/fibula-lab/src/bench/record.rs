@@ -4,7 +4,7 @@
 //! compared with each other have the same `family`, `traffic`, `batch`, `threads`, `order` and `many_keys`: they are
 //! medians over the same keys, timed in turn. Of a structure with several instruction sets, all have a row where
 //! [`Plan`] compares them (`many_keys` false, first order, first number of threads, batch 256), and elsewhere the one
-//! that was the fastest there.
+//! that was the fastest there; with `every_isa` of the plan, all have a row everywhere.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -138,7 +138,8 @@ impl Record {
         serde_json::from_str(&text).map_err(parse_error)
     }
 
-    /// Reads all benchmark records of a folder, sorted by machine and table. `mutants` is not a machine.
+    /// Reads all benchmark records of a folder, sorted by machine and table. Folders of folders in it, such as
+    /// `shapes` and `held-out`, hold other sets of benchmark records, and are read by their own names.
     ///
     /// # Errors
     /// When the folder or a file cannot be read, or a JSON file in a machine's folder is not a benchmark record.

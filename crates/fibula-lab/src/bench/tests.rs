@@ -455,6 +455,22 @@ fn each_question_has_the_cells_that_answer_it() {
     assert!(order.is_sorted());
 }
 
+#[test]
+fn every_set_is_measured_in_all_batches_where_the_plan_says_so() {
+    let plan = Plan { every_isa: true, batches: vec![1, 8, 64, 256], traffic: vec!["rnd".into()], ..plan() };
+    let builds = Arc::default();
+    let rows = bench(&plan, &table(500), &[counted(builds)]);
+    let sets = Present::all().count();
+    for (batch, count) in [(1, sets.min(2)), (8, sets), (64, sets), (256, sets)] {
+        // A structure of a rival's name that is no peer is measured in few cells.
+        let few = [8, 64].contains(&batch);
+        assert_eq!(rows.iter().filter(|row| row.batch == batch).count(), if few { 0 } else { count });
+    }
+    let rows = bench::<u32>(&plan, &table(500), &Contestant::all(Limits::default()));
+    let of = |batch| rows.iter().filter(|row| row.algorithm == "planb" && row.batch == batch).count();
+    assert_eq!((of(8), of(64), of(256)), (sets, sets, sets));
+}
+
 /// A structure whose kernels prefetch keys beyond the batch.
 struct Ahead(Box<dyn Fib<u32>>);
 

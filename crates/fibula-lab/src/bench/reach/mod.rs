@@ -39,10 +39,14 @@ use super::runner::{BenchError, Progress};
 
 pub use judge::{Outcome, Peer, Verdict};
 use measure::Measure;
+pub use tables::with_hosts;
 pub use targets::{Bound, Factor, Figure, Peers, Race, TARGETS, Target, Variant};
 
 /// The fewest runs of a race: their interval leaves out the three slowest and the three fastest.
 pub const RUNS: usize = 15;
+
+/// What builds, answers and the shortest runs take, about, for each route.
+const PER_ROUTE: Duration = Duration::from_micros(400);
 
 /// The judgement, and the measurements it is based on.
 #[derive(Debug, Clone, Default)]
@@ -105,7 +109,7 @@ pub fn run<K: Key>(
     let chosen = simd::chosen();
     let begin = Instant::now();
     // Parts follow each other, each with steps of its own; what is left is everything after this part too.
-    let all = Duration::from_secs_f64(plan.seconds * 1.5);
+    let all = Duration::from_secs_f64(plan.seconds * 1.5) + PER_ROUTE * routes.len() as u32;
     let mut progress = |step: Progress<'_>| {
         progress(Progress { left: step.left.max(all.saturating_sub(begin.elapsed())), ..step });
     };

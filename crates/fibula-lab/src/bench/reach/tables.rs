@@ -5,10 +5,9 @@ use core::ops::ControlFlow;
 use fibula::fib::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
-use super::super::runner::BenchError;
 use crate::random::Random;
 use crate::table::{Profile, TableSpec, generate};
-use crate::traffic;
+use crate::traffic::{self, TrafficError};
 
 /// For IPv6, this many host routes come with one /126 or /127.
 const HOSTS_A_LINK: usize = 10;
@@ -27,7 +26,10 @@ pub(super) fn all<K: Key>(routes: &dyn Routes<K>) -> Vec<Route<K>> {
 
 /// Returns the table with `hosts` additional host routes, each at a random address in a random prefix and with a next
 /// hop of the table. For IPv6, a tenth as many /126 and /127 are added too.
-pub(super) fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result<Vec<Route<K>>, BenchError> {
+///
+/// # Errors
+/// When the table is empty and `hosts` is not 0.
+pub fn with_hosts<K: Key>(routes: &dyn Routes<K>, hosts: usize) -> Result<Vec<Route<K>>, TrafficError> {
     let mut all = all(routes);
     let links = if K::BITS == 128 { hosts / HOSTS_A_LINK } else { 0 };
     let pattern = traffic::find::<K>("match").expect("there is such traffic");

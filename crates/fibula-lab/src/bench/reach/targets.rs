@@ -138,7 +138,7 @@ impl Member {
 
 const NOT: &str = "not measured";
 const NEEDS_DPDK: &str = "not measured: needs --rivals with feature dpdk";
-const NEEDS_PLAIN: &str = "not measured: needs --rivals with the loop in C++";
+const NEEDS_PLAIN: &str = "not measured: needs --rivals with feature plain";
 
 const fn member(
     name: &'static str,

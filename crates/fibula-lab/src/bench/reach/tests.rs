@@ -208,7 +208,7 @@ fn batches_that_were_not_measured_are_named() {
 fn host_routes_lie_in_the_table<K: Key>(more: usize) {
     let routes = table::<K>(600);
     let slice = RouteSlice::new(&routes).unwrap();
-    let with = tables::with_hosts(&slice, 200).unwrap();
+    let with = with_hosts(&slice, 200).unwrap();
     RouteSlice::new(&with).unwrap();
     let made: Vec<_> = with.iter().filter(|route| !routes.contains(route)).collect();
     assert!((more * 9 / 10..=more).contains(&made.len()), "{}", made.len());
@@ -226,7 +226,7 @@ fn host_routes_are_added_below_routes() {
 #[test]
 fn routes_beyond_64_are_cut() {
     let routes = table::<u128>(600);
-    let with = tables::with_hosts(&RouteSlice::new(&routes).unwrap(), 200).unwrap();
+    let with = with_hosts(&RouteSlice::new(&routes).unwrap(), 200).unwrap();
     let cut = tables::cut_to_64(&RouteSlice::new(&with).unwrap());
     RouteSlice::new(&cut).unwrap();
     assert!(with.iter().filter(|route| route.prefix.len() > 64).count() >= 200);
