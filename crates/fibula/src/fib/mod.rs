@@ -44,12 +44,12 @@ pub mod registry;
 // One folder a structure: a `mod` line here and its name in the list below. The modules are public for their chapters;
 // nothing in them is.
 pub mod binary_trie;
-pub mod chunks;
+pub mod dir_17_bitmap;
+pub mod dir_18_lines;
 pub mod dir_24_8;
 pub mod dxr;
 pub mod forest;
 pub mod linear;
-pub mod lines;
 pub mod planb;
 pub mod poptrie;
 pub mod radix;
@@ -78,8 +78,8 @@ registry::algorithms! {
     dxr: Ipv4Key,
     poptrie: Key,
     range_btree: Ipv4Key,
-    chunks: Ipv4Key,
-    lines: Ipv4Key,
+    dir_17_bitmap: Ipv4Key,
+    dir_18_lines: Ipv4Key,
     forest: Ipv6Key,
 }
 

@@ -5,7 +5,7 @@
 //! use fibula::memory::Limits;
 //! use fibula::net::RouteSlice;
 //!
-//! let algorithm = registry::find::<u32>("lines")?;
+//! let algorithm = registry::find::<u32>("dir-17-bitmap")?;
 //! let fib = algorithm.build(&RouteSlice::new(&[])?, Limits::within(100_000_000))?;
 //! assert_eq!(fib.lookup(0), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,7 +9,7 @@ use super::scalar::{View, block as scalar};
 kernel! {
     /// What the lines have for a block of keys, in values of 2^`WIDTH` bytes; lanes whose slots are deeper are noted.
     pub(super) fn block[const WIDTH: u32](
-        view: View<'_>,
+        view: &View<'_>,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
         noted: &mut Deferred,

@@ -4,10 +4,10 @@ use crate::fib::CheckError;
 use crate::fib::parts::overflow::{PADDING, Walk, values_at, width_mask};
 use crate::net::Key;
 
-use super::Lines;
+use super::Dir18Lines;
 use super::layout::WIDTHS;
 
-impl<K: Key> Lines<K> {
+impl<K: Key> Dir18Lines<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         holds((self.width as usize) < WIDTHS, "values are of 8, 16 or 32 bits", 0)?;

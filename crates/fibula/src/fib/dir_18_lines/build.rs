@@ -10,9 +10,9 @@ use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Ipv4Key, Key, Prefix, Routes};
 
 use super::layout::{WIDTHS, holds, line_words};
-use super::{Lines, NAME};
+use super::{Dir18Lines, NAME};
 
-impl<K: Ipv4Key> Lines<K> {
+impl<K: Ipv4Key> Dir18Lines<K> {
     /// Builds the tables of the routes.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Tables {
             self.windows.slots(),
         );
         if let Some(map) = map {
-            // Lines without deeper slots have no map, but their places must be filled once a later line has one.
+            // Dir18Lines without deeper slots have no map, but their places must be filled once a later line has one.
             let missing = number + 1 - self.maps.len();
             budget.reserve(&mut self.maps, missing)?;
             self.maps.resize(number, 0);

@@ -8,9 +8,9 @@ use crate::net::{Key, NextHop};
 use crate::simd::{LANES, Present};
 
 use super::kernel;
-use super::layout::Lines;
+use super::layout::Dir18Lines;
 
-impl<K: Key> Lines<K> {
+impl<K: Key> Dir18Lines<K> {
     fn batch<const WIDTH: u32>(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         let windows = const { Self::WINDOWS[WIDTH as usize] };
         let (view, below) = (self.view(windows), self.below(windows));
@@ -22,7 +22,7 @@ impl<K: Key> Lines<K> {
     }
 }
 
-impl<K: Key> Fib<K> for Lines<K> {
+impl<K: Key> Fib<K> for Dir18Lines<K> {
     #[inline]
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         NextHop::new(self.find(key))

@@ -8,7 +8,7 @@ use crate::net::Key;
 
 /// A direct table and lines of values.
 #[derive(Debug, Clone)]
-pub(crate) struct Lines<K> {
+pub(crate) struct Dir18Lines<K> {
     /// Binary logarithm of the bytes of a value, at most 2.
     pub(super) width: u32,
     /// The byte at which the line of each value of the leading bits begins.
@@ -42,7 +42,7 @@ pub(super) const fn holds(width: u32, word: u32) -> bool {
     word < width_mask(width)
 }
 
-impl<K: Key> Lines<K> {
+impl<K: Key> Dir18Lines<K> {
     pub(super) const WINDOWS: [Windows; WIDTHS] =
         [windows(K::BITS, 0), windows(K::BITS, 1), windows(K::BITS, 2)];
 

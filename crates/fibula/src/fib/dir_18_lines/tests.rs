@@ -1,18 +1,18 @@
 //! Widths of values, and the lines that direct entries share.
 
-use super::Lines;
+use super::Dir18Lines;
 use crate::fib::Fib;
 use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
 
 /// A table of /24s in the first /8s, with these next hops in turn, and `more`.
-fn build(count: u32, id: impl Fn(u32) -> u32, more: &[(&str, u32)]) -> Lines<u32> {
+fn build(count: u32, id: impl Fn(u32) -> u32, more: &[(&str, u32)]) -> Dir18Lines<u32> {
     let host = |at: u32| Prefix::masked(at << 9, 24).unwrap();
     let mut routes: Vec<_> =
         (0..count).map(|at| Route::new(host(at), NextHop::new(id(at)).unwrap())).collect();
     routes.extend(more.iter().map(|&(p, id)| Route::new(p.parse().unwrap(), NextHop::new(id).unwrap())));
     routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
-    let lines = Lines::build(&RouteSlice::new(&routes).unwrap(), Limits::default()).unwrap();
+    let lines = Dir18Lines::build(&RouteSlice::new(&routes).unwrap(), Limits::default()).unwrap();
     lines.check().unwrap();
     for route in routes.iter().filter(|route| route.prefix.len() >= 24) {
         assert_eq!(lines.lookup_key(route.prefix.addr()), Some(route.next_hop));

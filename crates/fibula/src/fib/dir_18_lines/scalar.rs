@@ -5,7 +5,7 @@ use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
 use crate::net::Key;
 use crate::simd::LANES;
 
-use super::layout::{Lines, line_words, windows};
+use super::layout::{Dir18Lines, line_words, windows};
 
 /// A table as kernels read it.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct View<'a> {
 
 /// Looks up a block of keys. Lanes with deeper slots are deferred.
 pub(super) fn block<const WIDTH: u32>(
-    view: View<'_>,
+    view: &View<'_>,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
     noted: &mut Deferred,
@@ -25,9 +25,9 @@ pub(super) fn block<const WIDTH: u32>(
     // With windows that the compiler knows, shifts are by constants and indices need no check.
     let ipv4 = const { windows(32, WIDTH) };
     if view.windows == ipv4 {
-        stages::<WIDTH>(&view, ipv4, keys, found, noted);
+        stages::<WIDTH>(view, ipv4, keys, found, noted);
     } else {
-        stages::<WIDTH>(&view, view.windows, keys, found, noted);
+        stages::<WIDTH>(view, view.windows, keys, found, noted);
     }
 }
 
@@ -61,7 +61,7 @@ fn stages<const WIDTH: u32>(
     }
 }
 
-impl<K: Key> Lines<K> {
+impl<K: Key> Dir18Lines<K> {
     #[inline]
     pub(super) fn view(&self, windows: Windows) -> View<'_> {
         View { windows, direct: &self.direct, lines: &self.lines }

@@ -1,4 +1,4 @@
-//! Lines of values behind a direct table: the fast one of Fibula's own IPv4 engines.
+//! Dir18Lines of values behind a direct table: the fast one of Fibula's own IPv4 engines.
 //!
 //! # The idea
 //!
@@ -37,7 +37,7 @@
 //!
 //! # Invariants
 //!
-//! (1) There is a direct entry for every value of the leading bits, and it is the beginning of a line. (2) Lines of
+//! (1) There is a direct entry for every value of the leading bits, and it is the beginning of a line. (2) Dir18Lines of
 //! entries that go several ways stand first, in the order of the addresses, none of one next hop alone. (3) Shared lines
 //! follow, ascending by next hop, each with an entry. (4) A slot is deeper exactly where its value is all ones; a line
 //! has a map's place exactly where it has such a slot. (5) A word of zeros ends the lines, so that 32 bits can be read
@@ -109,22 +109,22 @@ use crate::simd::Isa;
 
 use super::registry::{Algorithm, Families, Role, Update};
 
-pub(crate) use layout::Lines;
+pub(crate) use layout::Dir18Lines;
 
-const NAME: &str = "lines";
+const NAME: &str = "dir-18-lines";
 
 /// The registry entry.
 #[must_use]
 pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
-        summary: "direct table, then one value a /24 in one cache line: fast",
+        summary: "direct table of 18 to 20 bits, then one cache line of values, one a /24",
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
         update: Update::Rebuild,
         limits: Some("256 MiB of overflow"),
         isas: Isa::ALL,
-        build: |routes, limits| Ok(Box::new(Lines::build(routes, limits)?)),
+        build: |routes, limits| Ok(Box::new(Dir18Lines::build(routes, limits)?)),
     }]
 }

@@ -1,0 +1,152 @@
+//! The fsck.
+
+use crate::fib::CheckError;
+use crate::memory::Cell;
+use crate::net::Key;
+
+use super::Dir17Bitmap;
+use super::layout::{Entry, PADDING, STEP_MAX, deeper, value_words};
+use super::record::Record;
+
+impl<K: Key> Dir17Bitmap<K> {
+    pub(super) fn walk(&self) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        let entries = 1 << Self::WINDOWS.direct_bits;
+        holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
+        holds(self.step <= STEP_MAX, "a place is at most 16 words", self.step as usize)?;
+        let mut taken = Vec::with_capacity(entries);
+        for entry in self.direct.iter().map(|entry| Entry(entry.read())) {
+            let from = entry.word(self.step);
+            if entry.0 & Entry::UNIFORM == Entry::UNIFORM {
+                holds(entry.offset() == 0, "a unit of one value has no second half", from)?;
+                let value = self.word(from + 1)?;
+                holds(value < u64::from(u32::MAX), "a unit of one value has a next hop", from)?;
+                // The word at its place may be another unit's last one.
+                taken.push(from + 1..from + 2);
+            } else {
+                taken.push(self.unit(entry)?);
+            }
+        }
+        // Every word belongs to one unit, or lies between two because places count several words. Units of one value are
+        // shared; of others, each has one entry.
+        taken.sort_by_key(|words| (words.start, words.end));
+        taken.dedup_by(|next, last| next == last && next.len() == 1);
+        let mut done = 0;
+        for words in &taken {
+            holds(words.start >= done, "units do not overlap", words.start)?;
+            holds(words.start - done < 2 << self.step, "no words are lost between units", words.start)?;
+            done = words.end;
+        }
+        holds(done + PADDING == self.units.len(), "the units fill their array", done)?;
+        holds(self.word(done)? == 0, "the padding is empty", done)
+    }
+
+    /// Returns a word of the units.
+    fn word(&self, at: usize) -> Result<u64, CheckError> {
+        let word = self.units.get(at).ok_or(CheckError::new("a unit is within its array", at))?;
+        Ok(word.read())
+    }
+
+    /// Returns the value of 2^`width` bytes with a number, counted from a word.
+    fn value(&self, from: usize, number: usize, width: u32) -> Result<u32, CheckError> {
+        let byte = number << width;
+        Ok((self.word(from + byte / 8)? >> (8 * (byte % 8))) as u32 & deeper(width))
+    }
+
+    /// Checks a unit with bitmaps, and returns its words.
+    fn unit(&self, entry: Entry) -> Result<core::ops::Range<usize>, CheckError> {
+        let holds = CheckError::unless;
+        let half = Self::WINDOWS.half();
+        let (place, width) = (entry.word(self.step), entry.width());
+        holds(width <= 2, "values are of 8, 16 or 32 bits", place)?;
+        let uniform = [0, 1].map(|half| entry.is_uniform(half));
+        let joined = uniform != [false; 2];
+        holds(!joined || entry.offset() == 0, "halves with one bitmap begin at one place", place)?;
+        let (mut slots, mut count, mut end) = (Vec::with_capacity(2 * half), 0, place);
+        for (number, uniform) in uniform.into_iter().enumerate() {
+            let from = place + if number == 1 { entry.offset() } else { 0 };
+            holds(joined || from == end, "the second half follows the first", from)?;
+            let map = self.word(from)?;
+            holds(u128::from(map) >> half == 0, "a bitmap has no bits after the last slot", from)?;
+            holds(
+                map & 1 == u64::from(joined),
+                "a change at the first slot leads past a value for all",
+                from,
+            )?;
+            let map = if uniform { 0 } else { map };
+            for slot in 0..half {
+                let rank = (map << (63 - slot)).count_ones() as usize;
+                slots.push(self.value(from + 1, rank, width)?);
+                count = count.max(rank + 1);
+            }
+            if !joined || number == 1 {
+                end = from + 1 + value_words(count, width);
+                count = 0;
+            }
+        }
+        let deep: Vec<bool> = slots.iter().map(|&value| value == deeper(width)).collect();
+        let records = deep.iter().filter(|&&deep| deep).count();
+        if records == 0 {
+            return Ok(place..end);
+        }
+        holds(place >= records + 2, "the records are before the bitmaps", place)?;
+        for (number, deep) in deep.chunks(half).enumerate() {
+            let map = self.word(place - 1 - number)?;
+            let found = (0..half).map(|slot| map >> slot & 1 == 1);
+            holds(
+                found.eq(deep.iter().copied()),
+                "the map has the slots that are deeper",
+                place - 1 - number,
+            )?;
+            holds(u128::from(map) >> half == 0, "a map has no bits after the last slot", place - 1 - number)?;
+        }
+        let mut begin = place - 2 - records;
+        for at in begin..place - 2 {
+            begin = begin.min(self.record(place, at)?);
+        }
+        Ok(begin..end)
+    }
+
+    /// Checks the record at a word of the unit at a place, and returns the first word that belongs to it.
+    fn record(&self, place: usize, at: usize) -> Result<usize, CheckError> {
+        let holds = CheckError::unless;
+        let record = Record(self.word(at)?);
+        let rests = Self::WINDOWS.rests();
+        let Some(list) = record.as_list() else {
+            let [first, end] = [record.0 & 0xff, record.0 >> 32 & 0xff];
+            holds(first <= end && end < rests as u64, "a stretch lies within its slot", at)?;
+            return Ok(at);
+        };
+        holds(Record::list(list) == record && list.width <= 2, "a list has one form", at)?;
+        holds(list.distance <= place && place - list.distance < at, "a list is before its record", at)?;
+        let begin = place - list.distance;
+        let (count, words) = if list.sparse {
+            let last = self.word(begin)?.to_le_bytes();
+            let count = last.iter().filter(|&&last| usize::from(last) < rests - 1).count();
+            let ascending = last[..count].windows(2).all(|pair| pair[0] < pair[1]);
+            let ended = last[count..].iter().all(|&byte| byte == u8::MAX);
+            holds(ascending && ended, "changes ascend", begin)?;
+            (count, 1)
+        } else {
+            let words = (rests / 64).max(1);
+            let mut count = 0;
+            for word in begin..begin + words {
+                count += self.word(word)?.count_ones() as usize;
+            }
+            holds(self.word(begin)? & 1 == 0, "nothing changes at the first address", begin)?;
+            (count, words)
+        };
+        let mut last = None;
+        for number in 0..=count {
+            let value = self.value(begin + words, number, list.width)?;
+            holds(last != Some(value), "neighbouring values differ", begin)?;
+            last = Some(value);
+        }
+        holds(
+            begin + words + value_words(count + 1, list.width) <= at,
+            "a list ends before its record",
+            begin,
+        )?;
+        Ok(begin)
+    }
+}

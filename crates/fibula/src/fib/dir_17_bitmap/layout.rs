@@ -1,0 +1,195 @@
+//! The data that lookups read: the direct table and the units.
+
+use core::marker::PhantomData;
+
+use crate::memory::Shared;
+use crate::net::Key;
+
+/// A direct table, and units of ranks and values.
+#[derive(Debug)]
+pub(crate) struct Dir17Bitmap<K> {
+    /// The [`Entry`] of each value of the leading bits.
+    pub(super) direct: Shared<u32>,
+    /// The units, then [`PADDING`].
+    pub(super) units: Shared<u64>,
+    /// Places count 2^`step` words, at most [`STEP_MAX`].
+    pub(super) step: u32,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// Words of zeros after the last unit, so that 32 bits can be read from its last byte on.
+pub(super) const PADDING: usize = 1;
+
+/// Greatest binary logarithm of the words of a place.
+pub(super) const STEP_MAX: u32 = 4;
+
+/// How a key is cut into four windows, from its first bit on: the direct table's, one bit for the half of a unit, the slot
+/// of the half, and the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Windows {
+    pub(super) direct_bits: u32,
+    /// At most 6: a half has at most 64 slots.
+    pub(super) slot_bits: u32,
+    /// At most 8: a slot has at most 256 addresses.
+    pub(super) rest_bits: u32,
+}
+
+impl Windows {
+    /// Returns how keys of so many bits are cut: 17, 1, 6 and 8 bits for IPv4, in proportion for the narrow keys of tests.
+    pub(super) const fn new(key_bits: u8) -> Self {
+        let key_bits = key_bits as u32;
+        let rest_bits = if key_bits < 4 { 1 } else { key_bits / 4 };
+        let slot_bits = key_bits / 5;
+        Self { direct_bits: key_bits - 1 - slot_bits - rest_bits, slot_bits, rest_bits }
+    }
+
+    /// Returns the index into the direct table of a left-aligned key.
+    #[inline(always)]
+    pub(super) const fn direct(self, key: u32) -> usize {
+        (key >> (32 - self.direct_bits)) as usize
+    }
+
+    /// Returns the bit of a left-aligned key that is set in the second half of a unit.
+    #[inline(always)]
+    pub(super) const fn half_bit(self) -> u32 {
+        1 << (31 - self.direct_bits)
+    }
+
+    /// Returns the bits of a left-aligned key behind its slot.
+    #[inline(always)]
+    pub(super) const fn below_slot(self) -> u32 {
+        31 - self.direct_bits - self.slot_bits
+    }
+
+    /// Returns the slot of a left-aligned key in its half.
+    #[inline(always)]
+    pub(super) const fn slot(self, key: u32) -> u32 {
+        (key >> self.below_slot()) & (self.half() as u32 - 1)
+    }
+
+    /// Returns the address of a left-aligned key in its slot.
+    #[inline(always)]
+    pub(super) const fn rest(self, key: u32) -> u32 {
+        (key >> (self.below_slot() - self.rest_bits)) & (self.rests() as u32 - 1)
+    }
+
+    /// Returns the number of slots of a half.
+    pub(super) const fn half(self) -> usize {
+        1 << self.slot_bits
+    }
+
+    /// Returns the number of slots of a unit.
+    pub(super) const fn slots(self) -> usize {
+        2 * self.half()
+    }
+
+    /// Returns the number of addresses of a slot.
+    pub(super) const fn rests(self) -> usize {
+        1 << self.rest_bits
+    }
+}
+
+/// Most slots of a unit.
+pub(super) const SLOTS_MAX: usize = 128;
+
+/// Most addresses of a slot.
+pub(super) const RESTS_MAX: usize = 256;
+
+impl<K: Key> Dir17Bitmap<K> {
+    pub(super) const WINDOWS: Windows = Windows::new(K::BITS);
+}
+
+/// A direct entry: where a unit is, and how to read it.
+///
+/// ```text
+/// oooooo pppppppppppppppppppppp ww u U
+/// ```
+///
+/// The bitmap of the first half is at place p, that of the second o words behind it. Values are of 8, 16 or 32 bits (w = 0,
+/// 1, 2). U says that the first half has one value, u that the second has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry(pub(super) u32);
+
+impl Entry {
+    /// Lowest bit of the width.
+    pub(super) const WIDTH_AT: u32 = 2;
+    /// Lowest bit of the place.
+    pub(super) const PLACE_AT: u32 = 4;
+    /// Lowest bit of the offset.
+    pub(super) const OFFSET_AT: u32 = 26;
+    /// The bits of a place.
+    pub(super) const PLACE: u32 = (1 << Self::OFFSET_AT) - (1 << Self::PLACE_AT);
+    /// Number of places.
+    pub(super) const PLACES: u64 = 1 << (Self::OFFSET_AT - Self::PLACE_AT);
+    /// The entry of a unit without bitmaps at place 0: one value of 32 bits, in the word behind the place.
+    pub(super) const UNIFORM: u32 = 2 << Self::WIDTH_AT | 0b11;
+
+    /// Returns an entry.
+    pub(super) fn new(place: u32, offset: u32, width: u32, uniform: [bool; 2]) -> Self {
+        debug_assert!(u64::from(place) < Self::PLACES && offset < 64 && width <= 2);
+        let [first, second] = uniform.map(u32::from);
+        Self(
+            offset << Self::OFFSET_AT
+                | place << Self::PLACE_AT
+                | width << Self::WIDTH_AT
+                | second << 1
+                | first,
+        )
+    }
+
+    /// Returns the word at which the bitmap of the first half is.
+    #[inline(always)]
+    pub(super) fn word(self, step: u32) -> usize {
+        (((self.0 & Self::PLACE) >> Self::PLACE_AT) as usize) << step
+    }
+
+    /// Returns the words from the first bitmap to the second one.
+    #[inline(always)]
+    pub(super) fn offset(self) -> usize {
+        (self.0 >> Self::OFFSET_AT) as usize
+    }
+
+    /// Returns the binary logarithm of the bytes of a value.
+    #[inline(always)]
+    pub(super) fn width(self) -> u32 {
+        (self.0 >> Self::WIDTH_AT) & 3
+    }
+
+    /// Returns whether all addresses of a half have one value.
+    #[inline(always)]
+    pub(super) fn is_uniform(self, half: u32) -> bool {
+        (self.0 >> half) & 1 == 1
+    }
+}
+
+/// Returns the greatest value of a width, which says that a slot is deeper.
+#[inline(always)]
+pub(super) const fn deeper(width: u32) -> u32 {
+    match width {
+        0 => 0xff,
+        1 => 0xffff,
+        _ => u32::MAX,
+    }
+}
+
+/// Returns the narrowest width that holds values up to this one beside [`deeper`].
+pub(super) const fn width_of(greatest: u32) -> u32 {
+    match greatest {
+        0..0xff => 0,
+        0xff..0xffff => 1,
+        _ => 2,
+    }
+}
+
+/// Returns the words of so many values.
+pub(super) const fn value_words(count: usize, width: u32) -> usize {
+    (count << width).div_ceil(8)
+}
+
+const _: () = {
+    let windows = Windows::new(32);
+    assert!(windows.direct_bits == 17 && windows.slot_bits == 6 && windows.rest_bits == 8);
+    assert!(windows.slots() == SLOTS_MAX && windows.rests() == RESTS_MAX);
+    // The second bitmap is behind the first one and its values.
+    assert!(1 + value_words(64, 2) < 64);
+};

@@ -1,0 +1,65 @@
+//! Lookups: the kernel of the instruction set for sixteen keys and more, one key after the other for fewer.
+
+use crate::fib::{CheckError, Fib};
+use crate::memory::Memory;
+use crate::net::{Key, NextHop};
+use crate::simd::{Present, WIDE};
+
+use super::kernel;
+use super::layout::{Dir17Bitmap, Windows};
+
+/// Keys from which on a vector is filled up with copies of the last key.
+const PADDED: usize = 4;
+
+/// Most keys that are made left-aligned at once.
+const ALIGNED: usize = 256;
+
+impl<K: Key> Dir17Bitmap<K> {
+    /// Looks up left-aligned keys.
+    #[inline]
+    fn lookup_aligned(&self, isa: Present, keys: &[u32], found: &mut [u32]) {
+        let view = self.view();
+        match keys.len() {
+            WIDE.. => kernel::batch::<K>(isa, &view, keys, found),
+            PADDED.. if isa != Present::SCALAR => {
+                let mut padded = [keys[keys.len() - 1]; WIDE];
+                padded[..keys.len()].copy_from_slice(keys);
+                let mut answers = [0; WIDE];
+                kernel::batch::<K>(isa, &view, &padded, &mut answers);
+                found.copy_from_slice(&answers[..keys.len()]);
+            }
+            _ => kernel::singles::<K>(isa, &view, keys, found),
+        }
+    }
+}
+
+impl<K: Key> Fib<K> for Dir17Bitmap<K> {
+    #[inline]
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        let key = crate::fib::parts::lanes::aligned(key);
+        NextHop::new(self.view().find(const { Windows::new(K::BITS) }, key))
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        let found = NextHop::words(results);
+        if let Some(keys) = K::as_ipv4(keys) {
+            return self.lookup_aligned(isa, keys, found);
+        }
+        for (keys, found) in keys.chunks(ALIGNED).zip(found.chunks_mut(ALIGNED)) {
+            let mut aligned = [0; ALIGNED];
+            for (aligned, &key) in aligned.iter_mut().zip(keys) {
+                *aligned = crate::fib::parts::lanes::aligned(key);
+            }
+            self.lookup_aligned(isa, &aligned[..keys.len()], found);
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        self.direct.memory() + self.units.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.walk()
+    }
+}
