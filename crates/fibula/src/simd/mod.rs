@@ -39,7 +39,8 @@ pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Halves, LINE_WORDS, Line, Longs, Nodes, Places, Walks, Words, byte_of, half_of, put,
+    Bounded, Bytes, Halves, LINE_WORDS, Leading, Line, Longs, Nodes, Places, Walks, Words, byte_of, half_of,
+    put,
 };
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};

@@ -4,7 +4,7 @@
 macro_rules! sixteen_by_pairs {
     ($features:literal) => {
         use crate::simd::table::Cell32;
-        use crate::simd::{Longs, WIDE, Words, operations};
+        use crate::simd::{Leading, Longs, WIDE, Words, operations};
 
         /// A vector of sixteen 32-bit lanes.
         #[derive(Clone, Copy)]
@@ -12,6 +12,9 @@ macro_rules! sixteen_by_pairs {
         /// A mask: true or false for each lane.
         #[derive(Clone, Copy)]
         pub(crate) struct M(super::M, super::M);
+        /// Byte offsets in bounds.
+        #[derive(Clone, Copy)]
+        pub(crate) struct Places(super::Places8, super::Places8);
         /// A shift count for all lanes.
         pub(crate) type Count = super::Count;
         /// Eight entries to pick from.
@@ -74,6 +77,22 @@ macro_rules! sixteen_by_pairs {
             /// Reads the elements at the lanes' indices; an index past the end reads the last element.
             fn gather[C: Cell32](table: Words<'_, C>, index: W) -> W {
                 W(super::gather_cells(table, index.0), super::gather_cells(table, index.1))
+            }
+            /// Reads the elements of the keys in the lanes.
+            fn gather_leading(table: Leading<'_>, key: W) -> W {
+                W(super::gather_leading(table, key.0), super::gather_leading(table, key.1))
+            }
+            /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
+            /// [`ranks`]; of a width only the lower two bits count.
+            fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
+                Places(
+                    super::ranked(table, index.0, by.0, width.0),
+                    super::ranked(table, index.1, by.1, width.1),
+                )
+            }
+            /// Reads the 32 bits at byte offsets of this table.
+            fn at_places(table: Longs<'_>, places: Places) -> W {
+                W(super::at_places(table, places.0), super::at_places(table, places.1))
             }
             /// Reads the elements at the lanes' indices, clamped, shifts each left by its count, of which 64 and more give
             /// 0, and counts the bits that are set then.

@@ -9,7 +9,15 @@ use crate::memory::Cell;
 #[derive(Debug)]
 pub(crate) struct Words<'a, C = u32>(&'a [C]);
 
-/// 64-bit elements that a writer may change, also read 32 bits at a time at any byte offset; never empty, at most 2 GiB.
+/// An element for each value of some leading bits of 32-bit keys, so that every key has an index in bounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leading<'a> {
+    slice: &'a [AtomicU32],
+    bits: u32,
+}
+
+/// 64-bit elements that a writer may change, also read 32 bits at a time at any byte offset: at most 2 GiB. The last
+/// [`MARGIN`](Self::MARGIN) of them are padding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Longs<'a>(&'a [AtomicU64]);
 
@@ -69,14 +77,43 @@ impl<'a, C: Cell32> Words<'a, C> {
     }
 }
 
+impl<'a> Leading<'a> {
+    /// Takes the whole slice, which is for this many leading bits.
+    ///
+    /// # Panics
+    /// When it has another number of elements, or there are no bits or more than 29.
+    #[inline]
+    pub(crate) fn new(slice: &'a [AtomicU32], bits: u32) -> Self {
+        assert!((1..30).contains(&bits) && slice.len() == 1 << bits, "an element for all leading bits");
+        Self { slice, bits }
+    }
+
+    /// Returns the elements.
+    #[inline]
+    pub(crate) fn slice(self) -> &'a [AtomicU32] {
+        self.slice
+    }
+
+    /// Returns the number of bits behind the leading ones, from 3 to 31.
+    #[inline]
+    pub(crate) fn behind(self) -> u32 {
+        32 - self.bits
+    }
+}
+
 impl<'a> Longs<'a> {
+    /// Number of padding elements: a value of up to 8 bytes whose number is at most 64, counted from behind an element,
+    /// lies within so many.
+    pub(crate) const MARGIN: usize = 66;
+
     /// Takes the whole slice.
     ///
     /// # Panics
-    /// When it is empty or larger than 2 GiB.
+    /// When there is nothing but padding, or more than 2 GiB.
     #[inline]
     pub(crate) fn new(slice: &'a [AtomicU64]) -> Self {
-        assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
+        let fits = slice.len() > Self::MARGIN && size_of_val(slice) <= BYTES_MAX;
+        assert!(fits, "an element and the padding, 2 GiB at most");
         Self(slice)
     }
 
@@ -86,10 +123,10 @@ impl<'a> Longs<'a> {
         self.0
     }
 
-    /// Returns the last index that may be read.
+    /// Returns the last index that is not of padding.
     #[inline]
     pub(crate) fn last(self) -> u32 {
-        (self.0.len() - 1) as u32
+        (self.0.len() - 1 - Self::MARGIN) as u32
     }
 
     /// Returns the last byte offset at which 32 bits can be read.

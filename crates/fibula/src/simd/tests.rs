@@ -77,17 +77,21 @@ fn operations_are_what_they_say_on_every_set() {
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
     /// Each operation of sixteen lanes on the lanes of `a`, of which the lowest bits are indices.
-    fn wide(a: &[u32; WIDE], words: &[AtomicU32], longs: &[AtomicU64], out: &mut [[u32; WIDE]; 9])
+    fn wide(a: &[u32; WIDE], words: &[AtomicU32], longs: &[AtomicU64], out: &mut [[u32; WIDE]; 11])
     vector op {
         use op::wide;
         let (lanes, words, longs) = (wide::load(a), Words::new(words), Longs::new(longs));
+        let leading = Leading::new(&words.slice()[..16], 4);
         let small = wide::and(lanes, wide::splat(127));
         let even = wide::eq(wide::and(lanes, wide::splat(1)), wide::splat(0));
         let table = wide::eight(&[10, 11, 12, 13, 14, 15, 16, 17]);
+        let by = wide::sub(wide::splat(80), wide::and(lanes, wide::splat(63)));
         let results = [
+            wide::gather_leading(leading, lanes),
+            wide::at_places(longs, wide::ranked(longs, small, by, lanes)),
             wide::gather(words, small),
-            wide::ranks(longs, small, wide::sub(wide::splat(80), wide::and(lanes, wide::splat(63)))),
-            wide::at_bytes(longs, small),
+            wide::ranks(longs, small, by),
+            wide::at_bytes(longs, wide::add(small, wide::splat(500))),
             wide::pick(table, lanes),
             wide::select(even, lanes, small),
             wide::keep(wide::both(even, wide::test(lanes, wide::splat(4))), lanes),
@@ -105,11 +109,11 @@ fn wide_operations_are_what_they_say_on_every_set() {
     use crate::memory::Cell;
     let long = |at: u64| at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let words: Vec<AtomicU32> = (0..20).map(|at| AtomicU32::new(long(at) as u32)).collect();
-    let longs: Vec<AtomicU64> = (0..11).map(|at| AtomicU64::new(long(at))).collect();
+    let longs: Vec<AtomicU64> = (0..11 + Longs::MARGIN as u64).map(|at| AtomicU64::new(long(at))).collect();
     for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
         for round in 0..64 {
             let a: [u32; WIDE] = core::array::from_fn(|lane| long(round * 16 + lane as u64) as u32);
-            let mut out = [[0; WIDE]; 9];
+            let mut out = [[0; WIDE]; 11];
             wide(isa, &a, &words, &longs, &mut out);
             let mut compared = 0;
             for (lane, &a) in a.iter().enumerate() {
@@ -117,10 +121,13 @@ fn wide_operations_are_what_they_say_on_every_set() {
                 let long = longs[(small as usize).min(10)].read();
                 let left = |by: u32| a.checked_shl(by).unwrap_or(0);
                 let shifted = |by: u32| left(by).wrapping_add(a.checked_shr(by).unwrap_or(0));
+                let rank = long.checked_shl(80 - (a & 63)).unwrap_or(0).count_ones();
                 let expected = [
+                    words[a as usize >> 28].read(),
+                    Longs::new(&longs).at_byte(8 * small.min(10) + 8 + (rank << (a & 3))),
                     words[(small as usize).min(19)].read(),
-                    long.checked_shl(80 - (a & 63)).unwrap_or(0).count_ones(),
-                    Longs::new(&longs).at_byte(small.min(84)),
+                    rank,
+                    Longs::new(&longs).at_byte((small + 500).min(612)),
                     10 + a % 8,
                     if a % 2 == 0 { a } else { small },
                     if a % 2 == 0 && a & 4 != 0 { a } else { 0 },
@@ -128,16 +135,18 @@ fn wide_operations_are_what_they_say_on_every_set() {
                     a << 3 | a >> 5,
                 ];
                 compared |= u32::from(a << 1 <= a >> 1) << lane;
-                assert_eq!(out.map(|lanes| lanes[lane])[..8], expected, "{} {a:x}", isa.isa());
+                assert_eq!(out.map(|lanes| lanes[lane])[..10], expected, "{} {a:x}", isa.isa());
             }
-            assert_eq!(out[8], [compared; WIDE]);
+            assert_eq!(out[10], [compared; WIDE]);
         }
     }
 }
 
 #[test]
 fn bytes_of_longs_are_read_lowest_first() {
-    let longs = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09].map(AtomicU64::new);
+    let mut longs = [0; 2 + Longs::MARGIN];
+    longs[..2].copy_from_slice(&[0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09]);
+    let longs = longs.map(AtomicU64::new);
     let longs = Longs::new(&longs);
     for offset in 0..=12 {
         let bytes = [1, 2, 3, 4].map(|at| (offset + at) as u8);

@@ -3,7 +3,7 @@
 use core::sync::atomic::{Ordering, fence};
 
 use crate::net::Key;
-use crate::simd::{Longs, WIDE, Words, kernel};
+use crate::simd::{Leading, Longs, Present, WIDE, kernel};
 
 use super::layout::{Entry, Windows, deeper};
 use super::record::Record;
@@ -31,14 +31,78 @@ fn singles_portable<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
     }
 }
 
+fn portable<K: Key>(_: Present, view: &View<'_>, keys: &[u32], found: &mut [u32]) {
+    scalar::<K>(view, keys, found);
+}
+
 kernel! {
-    /// Looks up at least sixteen keys, as many as there are words for what is found.
-    pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32])
-    scalar scalar::<K>;
+    /// Answers those of the lanes of some vectors whose slots are deeper, given their entries.
+    fn deepen<K: Key>(
+        view: &View<'_>,
+        lanes: &[u32],
+        keys: &[[u32; WIDE]],
+        entries: &[[u32; WIDE]],
+        found: &mut [[u32; WIDE]],
+    )
     vector op {
         use op::wide;
         let windows = const { Windows::new(K::BITS) };
-        let (direct, units) = (Words::new(view.direct), Longs::new(view.units));
+        let units = Longs::new(view.units);
+        let place_at = wide::count(Entry::PLACE_AT - view.step);
+        let slots = wide::splat(windows.half() as u32 - 1);
+        let one = wide::splat(1);
+        let byte = wide::splat(0xff);
+        for (((&lanes, keys), entries), found) in lanes.iter().zip(keys).zip(entries).zip(found) {
+            let mut single = lanes;
+            if lanes.count_ones() >= MANY {
+                let key = wide::load(keys);
+                let place = wide::shr_by(wide::and(wide::load(entries), wide::splat(Entry::PLACE)), place_at);
+                let second = wide::test(key, wide::splat(windows.half_bit()));
+                let slot = wide::and(wide::shr_by(key, wide::count(windows.below_slot())), slots);
+                // The rank of the slot among those that are deeper gives its record.
+                let first_map = wide::sub(place, one);
+                let map = wide::sub(first_map, wide::keep(second, one));
+                let before = wide::keep(second, wide::ranks(units, first_map, wide::splat(0)));
+                let rank = wide::add(before, wide::ranks(units, map, wide::sub(wide::splat(63), slot)));
+                let record = wide::shl::<3>(wide::sub(wide::sub(first_map, one), rank));
+                let most = wide::at_bytes(units, record);
+                let other = wide::at_bytes(units, wide::add(record, wide::splat(4)));
+                let rest_at = wide::count(windows.below_slot() - windows.rest_bits);
+                let rest = wide::and(wide::shr_by(key, rest_at), wide::splat(windows.rests() as u32 - 1));
+                let from = wide::up_to(wide::and(most, byte), rest);
+                let inside = wide::both(from, wide::up_to(rest, wide::and(other, byte)));
+                let told = wide::shr::<{ Record::NEXT_HOP_AT as i32 }>(wide::select(inside, other, most));
+                let lists = wide::test(most, wide::splat(Record::LIST));
+                let mut answers = [0; WIDE];
+                wide::store(&mut answers, told);
+                single &= wide::bits(lists);
+                for_each_lane(lanes & !single, |lane| found[lane] = answers[lane]);
+            }
+            for_each_lane(single, |lane| {
+                found[lane] = view.find_deeper(windows, Entry(entries[lane]), keys[lane]);
+            });
+        }
+    }
+}
+
+/// Calls `each` for the lanes whose bits are set.
+#[inline(always)]
+fn for_each_lane(mut lanes: u32, mut each: impl FnMut(usize)) {
+    while lanes != 0 {
+        each(lanes.trailing_zeros() as usize % WIDE);
+        lanes &= lanes - 1;
+    }
+}
+
+kernel! {
+    /// Looks up at least sixteen keys, as many as there are words for what is found. `set` is the set again.
+    pub(super) fn batch<K: Key>(set: Present, view: &View<'_>, keys: &[u32], found: &mut [u32])
+    scalar portable::<K>;
+    vector op {
+        use op::wide;
+        let windows = const { Windows::new(K::BITS) };
+        let direct = Leading::new(view.direct, windows.direct_bits);
+        let units = Longs::new(view.units);
         let place_at = wide::count(Entry::PLACE_AT - view.step);
         let places = wide::splat(Entry::PLACE);
         let half_bit = wide::splat(windows.half_bit());
@@ -57,80 +121,39 @@ kernel! {
                 let mut entry = key;
                 for at in 0..$count {
                     key[at] = wide::load(&keys[at]);
-                    let index = wide::shr_by(key[at], wide::count(32 - windows.direct_bits));
-                    entry[at] = wide::gather(direct, index);
+                    entry[at] = wide::gather_leading(direct, key[at]);
                 }
                 // A writer publishes a unit by its entry.
                 fence(Ordering::Acquire);
-                let mut value_at = key;
-                for at in 0..$count {
+                let places = core::array::from_fn::<_, $count, _>(|at| {
                     let (key, entry) = (key[at], entry[at]);
                     let second = wide::test(key, half_bit);
                     let place = wide::shr_by(wide::and(entry, places), place_at);
                     let offset = wide::keep(second, wide::shr::<{ Entry::OFFSET_AT as i32 }>(entry));
-                    let word = wide::add(place, offset);
                     let slot = wide::and(wide::shr_by(key, wide::count(windows.below_slot())), slots);
                     // 64 and more, which leave nothing of a bitmap, where a half has one value.
                     let flag = wide::select(second, wide::shr::<1>(entry), entry);
                     let uniform = wide::shl::<6>(wide::and(flag, wide::splat(1)));
-                    let rank = wide::ranks(units, word, wide::or(wide::sub(last_slot, slot), uniform));
-                    let width = wide::and(wide::shr::<{ Entry::WIDTH_AT as i32 }>(entry), three);
-                    let first = wide::add(wide::shl::<3>(word), wide::splat(8));
-                    value_at[at] = wide::add(first, wide::shlv(rank, width));
-                }
+                    let by = wide::or(wide::sub(last_slot, slot), uniform);
+                    let width = wide::shr::<{ Entry::WIDTH_AT as i32 }>(entry);
+                    wide::ranked(units, wide::add(place, offset), by, width)
+                });
                 let mut deeper_lanes = [0; $count];
                 let mut any = 0;
                 for at in 0..$count {
                     let width = wide::shr::<{ Entry::WIDTH_AT as i32 }>(entry[at]);
                     let ones = wide::pick(all_ones, wide::and(width, three));
-                    let value = wide::and(wide::at_bytes(units, value_at[at]), ones);
+                    let value = wide::and(wide::at_places(units, places[at]), ones);
                     wide::store(&mut found[at], value);
                     deeper_lanes[at] = wide::bits(wide::eq(value, ones));
                     any |= deeper_lanes[at];
                 }
                 if any != 0 {
+                    let mut entries = [[0; WIDE]; $count];
                     for at in 0..$count {
-                        let mut lanes = deeper_lanes[at];
-                        if lanes.count_ones() >= MANY {
-                            let (key, entry) = (key[at], entry[at]);
-                            let second = wide::test(key, half_bit);
-                            let place = wide::shr_by(wide::and(entry, places), place_at);
-                            let slot = wide::and(wide::shr_by(key, wide::count(windows.below_slot())), slots);
-                            let by = wide::sub(last_slot, slot);
-                            let one = wide::splat(1);
-                            let first_map = wide::sub(place, one);
-                            let map = wide::sub(first_map, wide::keep(second, one));
-                            let all = wide::keep(second, wide::ranks(units, first_map, wide::splat(0)));
-                            let rank = wide::add(all, wide::ranks(units, map, by));
-                            let record = wide::shl::<3>(wide::sub(wide::sub(place, wide::splat(2)), rank));
-                            let most = wide::at_bytes(units, record);
-                            let other = wide::at_bytes(units, wide::add(record, wide::splat(4)));
-                            let rest_at = wide::count(windows.below_slot() - windows.rest_bits);
-                            let rests = wide::splat(windows.rests() as u32 - 1);
-                            let rest = wide::and(wide::shr_by(key, rest_at), rests);
-                            let byte = wide::splat(0xff);
-                            let from = wide::up_to(wide::and(most, byte), rest);
-                            let inside = wide::both(from, wide::up_to(rest, wide::and(other, byte)));
-                            let told = wide::shr::<{ Record::NEXT_HOP_AT as i32 }>(wide::select(inside, other, most));
-                            let lists = wide::bits(wide::test(most, wide::splat(Record::LIST)));
-                            let mut answers = [0; WIDE];
-                            wide::store(&mut answers, told);
-                            let mut told = lanes & !lists;
-                            while told != 0 {
-                                let lane = told.trailing_zeros() as usize % WIDE;
-                                found[at][lane] = answers[lane];
-                                told &= told - 1;
-                            }
-                            lanes &= lists;
-                        }
-                        while lanes != 0 {
-                            let lane = lanes.trailing_zeros() as usize % WIDE;
-                            let mut entries = [0; WIDE];
-                            wide::store(&mut entries, entry[at]);
-                            found[at][lane] = view.find_deeper(windows, Entry(entries[lane]), keys[at][lane]);
-                            lanes &= lanes - 1;
-                        }
+                        wide::store(&mut entries[at], entry[at]);
                     }
+                    deepen::<K>(set, view, &deeper_lanes, keys, &entries, found);
                 }
             }};
         }

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use crate::memory::Shared;
 use crate::net::Key;
+use crate::simd::Longs;
 
 /// A direct table, and units of ranks and values.
 #[derive(Debug)]
@@ -17,8 +18,8 @@ pub(crate) struct Dir17Bitmap<K> {
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// Words of zeros after the last unit, so that 32 bits can be read from its last byte on.
-pub(super) const PADDING: usize = 1;
+/// Words of zeros after the last unit.
+pub(super) const PADDING: usize = Longs::MARGIN;
 
 /// Greatest binary logarithm of the words of a place.
 pub(super) const STEP_MAX: u32 = 4;
@@ -162,14 +163,10 @@ impl Entry {
     }
 }
 
-/// Returns the greatest value of a width, which says that a slot is deeper.
+/// Returns the greatest value of a width, which says that a slot is deeper. A width is at most 2.
 #[inline(always)]
 pub(super) const fn deeper(width: u32) -> u32 {
-    match width {
-        0 => 0xff,
-        1 => 0xffff,
-        _ => u32::MAX,
-    }
+    (u64::MAX >> (64 - (8u32 << width))) as u32
 }
 
 /// Returns the narrowest width that holds values up to this one beside [`deeper`].

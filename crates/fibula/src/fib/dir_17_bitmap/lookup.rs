@@ -20,12 +20,12 @@ impl<K: Key> Dir17Bitmap<K> {
     fn lookup_aligned(&self, isa: Present, keys: &[u32], found: &mut [u32]) {
         let view = self.view();
         match keys.len() {
-            WIDE.. => kernel::batch::<K>(isa, &view, keys, found),
+            WIDE.. => kernel::batch::<K>(isa, isa, &view, keys, found),
             PADDED.. if isa != Present::SCALAR => {
                 let mut padded = [keys[keys.len() - 1]; WIDE];
                 padded[..keys.len()].copy_from_slice(keys);
                 let mut answers = [0; WIDE];
-                kernel::batch::<K>(isa, &view, &padded, &mut answers);
+                kernel::batch::<K>(isa, isa, &view, &padded, &mut answers);
                 found.copy_from_slice(&answers[..keys.len()]);
             }
             _ => kernel::singles::<K>(isa, &view, keys, found),

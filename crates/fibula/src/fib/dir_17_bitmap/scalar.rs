@@ -26,29 +26,31 @@ impl View<'_> {
     pub(super) fn find(&self, windows: Windows, key: u32) -> u32 {
         // Everything else is read through this one entry, which publishes its unit.
         let entry = Entry(self.direct[windows.direct(key)].load(Ordering::Acquire));
-        let value = self.value(entry, self.place(windows, entry, key));
+        let word = self.word(windows, entry, key);
+        let rank = self.changes(windows, entry, key, word).count_ones() as usize;
+        let value = self.value(entry.width(), 8 * (word + 1) + (rank << entry.width()));
         if value == deeper(entry.width()) { self.find_deeper(windows, entry, key) } else { value }
     }
 
-    /// Returns the byte of the value of a key.
+    /// Returns the word of the bitmap for a key.
     #[inline(always)]
-    fn place(&self, windows: Windows, entry: Entry, key: u32) -> usize {
-        let half = u32::from(key & windows.half_bit() != 0);
-        let word = entry.word(self.step) + if half == 1 { entry.offset() } else { 0 };
-        let mask = if entry.is_uniform(half) { 0 } else { u64::MAX };
-        let changes = (self.units[word].read() & mask) << (63 - windows.slot(key));
-        8 * (word + 1) + ((changes.count_ones() as usize) << entry.width())
+    fn word(&self, windows: Windows, entry: Entry, key: u32) -> usize {
+        // All ones in the second half.
+        let second = 0usize.wrapping_sub(usize::from(key & windows.half_bit() != 0));
+        entry.word(self.step) + (entry.offset() & second)
     }
 
-    /// Returns the value at a byte.
+    /// Returns the changes up to the slot of a key, in the uppermost bits.
     #[inline(always)]
-    fn value(&self, entry: Entry, byte: usize) -> u32 {
-        self.cut(entry.width(), byte)
+    fn changes(&self, windows: Windows, entry: Entry, key: u32, word: usize) -> u64 {
+        let uniform = entry.is_uniform(u32::from(key & windows.half_bit() != 0));
+        let changes = self.units[word].read() << (63 - windows.slot(key));
+        changes & u64::from(uniform).wrapping_sub(1)
     }
 
     /// Returns the value of 2^`width` bytes at a byte, which it divides.
     #[inline(always)]
-    fn cut(&self, width: u32, byte: usize) -> u32 {
+    fn value(&self, width: u32, byte: usize) -> u32 {
         (self.units[byte / 8].read() >> (8 * (byte % 8))) as u32 & deeper(width)
     }
 
@@ -84,27 +86,37 @@ impl View<'_> {
             });
             (ranks.sum(), words)
         };
-        self.cut(list.width, 8 * (begin + words) + (rank << list.width))
+        self.value(list.width, 8 * (begin + words) + (rank << list.width))
     }
 }
 
-/// Looks up a batch in stages: all entries of a block, then the places of the values, then the values. No branch depends on
+/// Looks up a batch in stages: all entries of a block, then the bitmaps, their counts, and the values. No branch depends on
 /// a key but the one to deeper slots.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
     let windows = const { Windows::new(K::BITS) };
+    let mut changes = [0; BLOCK];
+    let mut places = [0; BLOCK];
     for (keys, found) in keys.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
+        let (changes, places) = (&mut changes[..keys.len()], &mut places[..keys.len()]);
         for (&key, found) in keys.iter().zip(&mut *found) {
             *found = view.direct[windows.direct(key)].read();
         }
         fence(Ordering::Acquire);
-        let mut places = [0u32; BLOCK];
-        for ((&key, &entry), place) in keys.iter().zip(&*found).zip(&mut places) {
-            *place = view.place(windows, Entry(entry), key) as u32;
+        for (((&key, &entry), changes), place) in
+            keys.iter().zip(&*found).zip(&mut *changes).zip(&mut *places)
+        {
+            let word = view.word(windows, Entry(entry), key);
+            *changes = view.changes(windows, Entry(entry), key, word);
+            *place = 8 * (word + 1);
         }
-        for ((&key, found), &place) in keys.iter().zip(found).zip(&places) {
+        // A loop of its own, which the compiler turns into vectors where there is no instruction for it.
+        for changes in &mut *changes {
+            *changes = u64::from(changes.count_ones());
+        }
+        for (((&key, found), &place), &rank) in keys.iter().zip(found).zip(&*places).zip(&*changes) {
             let entry = Entry(*found);
-            let value = view.value(entry, place as usize);
+            let value = view.value(entry.width(), place + ((rank as usize) << entry.width()));
             *found =
                 if value == deeper(entry.width()) { view.find_deeper(windows, entry, key) } else { value };
         }

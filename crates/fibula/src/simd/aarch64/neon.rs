@@ -6,7 +6,7 @@ use core::arch::aarch64::*;
 
 use crate::memory::Cell;
 use crate::simd::table::Cell32;
-use crate::simd::{Bounded, Bytes, Halves, LANES, Longs, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
 pub(crate) mod wide;
 
@@ -14,6 +14,9 @@ pub(crate) mod wide;
 pub(crate) type V = uint32x4x2_t;
 /// A mask: true or false for each lane.
 pub(crate) type M = uint32x4x2_t;
+/// Byte offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct Places8(V);
 /// A shift count for all lanes.
 pub(crate) type Count = int32x4_t;
 
@@ -236,6 +239,22 @@ operations! { "neon"
         let places = array(min(index, splat(table.last())));
         load(&places.map(|place| table.slice()[place as usize].read()))
     }
+
+    /// Reads the elements of the keys in the lanes.
+    fn gather_leading(table: Leading<'_>, key: V) -> V {
+        let places = array(key).map(|key| key >> table.behind());
+        load(&places.map(|place| table.slice()[place as usize].read()))
+    }
+
+    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
+    /// [`ranks`]; of a width only the lower two bits count.
+    fn ranked(table: Longs<'_>, index: V, by: V, width: V) -> Places8 {
+        let first = add(shl::<3>(min(index, splat(table.last()))), splat(8));
+        Places8(add(first, shlv(ranks(table, index, by), and(width, splat(3)))))
+    }
+
+    /// Reads the 32 bits at byte offsets of this table.
+    fn at_places(table: Longs<'_>, places: Places8) -> V { at_bytes(table, places.0) }
 
     /// Reads the 32 bits at the lanes' byte offsets; one past the last reads the last.
     fn at_bytes(table: Longs<'_>, offset: V) -> V {

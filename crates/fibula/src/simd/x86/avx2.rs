@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 use crate::simd::table::Cell32;
-use crate::simd::{Bounded, Bytes, Halves, LANES, Longs, Words, operations};
+use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
 pub(crate) mod wide;
 
@@ -13,6 +13,12 @@ pub(crate) mod wide;
 pub(crate) type V = __m256i;
 /// A mask: true or false for each lane.
 pub(crate) type M = __m256i;
+/// Byte offsets in bounds of a table whose last one is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Places8 {
+    at: V,
+    last: u32,
+}
 /// A shift count for all lanes.
 pub(crate) type Count = __m128i;
 
@@ -208,42 +214,37 @@ operations! { "avx2,bmi2"
     /// Like [`gather`], from elements that a writer may change.
     fn gather_cells[C: Cell32](table: Words<'_, C>, index: V) -> V {
         let index = min(index, splat(table.last()));
-        let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
-        // SAFETY: every index is at most that of the last element, so the loads are within the table; byte offsets stay
-        // below 2^31. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that a writer's
-        // atomic stores do not race with them.
-        unsafe {
-            asm!(
-                "vpgatherdd {found}, [{table} + {index} * 4], {all}",
-                found = inout(ymm_reg) found,
-                all = inout(ymm_reg) all,
-                table = in(reg) table.slice().as_ptr(),
-                index = in(ymm_reg) index,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        let _ = all;
-        found
+        // SAFETY: every index is at most that of the last element.
+        unsafe { words(table.slice().as_ptr().cast(), index) }
+    }
+
+    /// Reads the elements of the keys in the lanes.
+    fn gather_leading(table: Leading<'_>, key: V) -> V {
+        let index = shr_by(key, count(table.behind()));
+        // SAFETY: there is an element for every value of the leading bits.
+        unsafe { words(table.slice().as_ptr().cast(), index) }
     }
 
     /// Reads the 32 bits at the lanes' byte offsets; one past the last reads the last.
     fn at_bytes(table: Longs<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last_byte()));
-        let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
-        // SAFETY: every offset is at most that of the last 32 bits, and they stay below 2^31. What is read of memory that a
-        // writer may change is published before it is reached and not changed while it can be.
-        unsafe {
-            asm!(
-                "vpgatherdd {found}, [{table} + {offset}], {all}",
-                found = inout(ymm_reg) found,
-                all = inout(ymm_reg) all,
-                table = in(reg) table.slice().as_ptr(),
-                offset = in(ymm_reg) offset,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        let _ = all;
-        found
+        // SAFETY: every offset is at most that of the last 32 bits.
+        unsafe { bytes(table.slice().as_ptr().cast(), offset) }
+    }
+
+    /// Reads the 32 bits at byte offsets of this table.
+    fn at_places(table: Longs<'_>, places: Places8) -> V {
+        assert!(places.last <= table.last(), "places of this table");
+        // SAFETY: every offset is behind an element that is not padding by at most 8 + 64 * 8 bytes.
+        unsafe { bytes(table.slice().as_ptr().cast(), places.at) }
+    }
+
+    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
+    /// [`ranks`]; of a width only the lower two bits count.
+    fn ranked(table: Longs<'_>, index: V, by: V, width: V) -> Places8 {
+        let index = min(index, splat(table.last()));
+        let first = add(shl::<3>(index), splat(8));
+        Places8 { at: add(first, shlv(ranks(table, index, by), and(width, splat(3)))), last: table.last() }
     }
 
     /// Reads the elements at the lower 32 bits of four lanes of 64, which are in bounds.
@@ -375,4 +376,52 @@ operations! { "avx2,bmi2"
 #[inline]
 pub(super) fn rank_few<T: PartialOrd>(keys: &[T], key: T) -> usize {
     keys.iter().filter(|&at| *at < key).count()
+}
+
+/// Reads the elements of a table of words at the lanes' indices.
+///
+/// # Safety
+/// Every index is within the table, which is at most 2 GiB.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn words(table: *const u32, index: V) -> V {
+    let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+    // SAFETY: as the caller says. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that
+    // a writer's atomic stores do not race with them.
+    unsafe {
+        asm!(
+            "vpgatherdd {found}, [{table} + {index} * 4], {all}",
+            found = inout(ymm_reg) found,
+            all = inout(ymm_reg) all,
+            table = in(reg) table,
+            index = in(ymm_reg) index,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    let _ = all;
+    found
+}
+
+/// Reads the 32 bits at the lanes' byte offsets.
+///
+/// # Safety
+/// Every offset is within a table of at most 2 GiB. What a writer may change is published before it is reached, and not
+/// changed while it can be: an offset needs no alignment.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn bytes(table: *const u8, offset: V) -> V {
+    let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+    // SAFETY: as the caller says.
+    unsafe {
+        asm!(
+            "vpgatherdd {found}, [{table} + {offset}], {all}",
+            found = inout(ymm_reg) found,
+            all = inout(ymm_reg) all,
+            table = in(reg) table,
+            offset = in(ymm_reg) offset,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    let _ = all;
+    found
 }

@@ -5,12 +5,18 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 use crate::simd::table::Cell32;
-use crate::simd::{Longs, WIDE, Words, operations};
+use crate::simd::{Leading, Longs, WIDE, Words, operations};
 
 /// A vector of sixteen 32-bit lanes.
 pub(crate) type W = __m512i;
 /// A mask: true or false for each lane.
 pub(crate) type M = __mmask16;
+/// Byte offsets in bounds of a table whose last one is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    at: W,
+    last: u32,
+}
 /// A shift count for all lanes.
 pub(crate) type Count = __m128i;
 /// Eight entries to pick from, twice.
@@ -79,42 +85,37 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// Reads the elements at the lanes' indices; an index past the end reads the last element.
     fn gather[C: Cell32](table: Words<'_, C>, index: W) -> W {
         let index = _mm512_min_epu32(index, splat(table.last()));
-        let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
-        // SAFETY: every index is at most that of the last element, so the loads are within the table; byte offsets stay
-        // below 2^31. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that a writer's
-        // atomic stores do not race with them.
-        unsafe {
-            asm!(
-                "vpgatherdd {found:z}{{{all}}}, [{table} + {index:z} * 4]",
-                found = inout(zmm_reg) found,
-                all = inout(kreg) all,
-                table = in(reg) table.slice().as_ptr(),
-                index = in(zmm_reg) index,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        let _ = all;
-        found
+        // SAFETY: every index is at most that of the last element.
+        unsafe { words(table.slice().as_ptr().cast(), index) }
+    }
+
+    /// Reads the elements of the keys in the lanes.
+    fn gather_leading(table: Leading<'_>, key: W) -> W {
+        let index = shr_by(key, count(table.behind()));
+        // SAFETY: there is an element for every value of the leading bits.
+        unsafe { words(table.slice().as_ptr().cast(), index) }
     }
 
     /// Reads the 32 bits at the lanes' byte offsets, clamped.
     fn at_bytes(table: Longs<'_>, offset: W) -> W {
         let offset = _mm512_min_epu32(offset, splat(table.last_byte()));
-        let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
-        // SAFETY: every offset is at most that of the last 32 bits, and they stay below 2^31. What is read of memory that a
-        // writer may change is published before it is reached and not changed while it can be.
-        unsafe {
-            asm!(
-                "vpgatherdd {found:z}{{{all}}}, [{table} + {offset:z}]",
-                found = inout(zmm_reg) found,
-                all = inout(kreg) all,
-                table = in(reg) table.slice().as_ptr(),
-                offset = in(zmm_reg) offset,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        let _ = all;
-        found
+        // SAFETY: every offset is at most that of the last 32 bits.
+        unsafe { bytes(table.slice().as_ptr().cast(), offset) }
+    }
+
+    /// Reads the 32 bits at byte offsets of this table.
+    fn at_places(table: Longs<'_>, places: Places) -> W {
+        assert!(places.last <= table.last(), "places of this table");
+        // SAFETY: every offset is behind an element that is not padding by at most 8 + 64 * 8 bytes.
+        unsafe { bytes(table.slice().as_ptr().cast(), places.at) }
+    }
+
+    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their ranks; of
+    /// a width only the lower two bits count.
+    fn placed(table: Longs<'_>, index: W, rank: W, width: W) -> Places {
+        let index = _mm512_min_epu32(index, splat(table.last()));
+        let first = add(shl::<3>(index), splat(8));
+        Places { at: add(first, shlv(rank, and(width, splat(3)))), last: table.last() }
     }
 
     /// Reads the elements at the lower 32 bits of eight lanes of 64, which are in bounds.
@@ -140,6 +141,9 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     fn shifted(table: Longs<'_>, index: W, by: W) -> [__m512i; 2] {
         let index = _mm512_min_epu32(index, splat(table.last()));
         let low = _mm512_set1_epi64(0xffff_ffff);
+        let mut by = by;
+        // SAFETY: nothing is done. A compiler that could see which counts are 64 and more would compare each with 64.
+        unsafe { asm!("/* {0} */", inout(zmm_reg) by, options(pure, nomem, nostack, preserves_flags)) };
         [
             _mm512_sllv_epi64(longs(table, _mm512_and_si512(index, low)), _mm512_and_si512(by, low)),
             _mm512_sllv_epi64(longs(table, _mm512_srli_epi64::<32>(index)), _mm512_srli_epi64::<32>(by)),
@@ -158,4 +162,57 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         });
         _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
     }
+
+    /// The offsets of [`placed`] by [`ranks`].
+    fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
+        placed(table, index, ranks(table, index, by), width)
+    }
+}
+
+/// Reads the elements of a table of words at the lanes' indices.
+///
+/// # Safety
+/// Every index is within the table, which is at most 2 GiB.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn words(table: *const u32, index: W) -> W {
+    let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
+    // SAFETY: as the caller says. Each lane is one aligned load, which is what a relaxed atomic load is on x86-64, so that
+    // a writer's atomic stores do not race with them.
+    unsafe {
+        asm!(
+            "vpgatherdd {found:z}{{{all}}}, [{table} + {index:z} * 4]",
+            found = inout(zmm_reg) found,
+            all = inout(kreg) all,
+            table = in(reg) table,
+            index = in(zmm_reg) index,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    let _ = all;
+    found
+}
+
+/// Reads the 32 bits at the lanes' byte offsets.
+///
+/// # Safety
+/// Every offset is within a table of at most 2 GiB. What a writer may change is published before it is reached, and not
+/// changed while it can be: an offset needs no alignment.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn bytes(table: *const u8, offset: W) -> W {
+    let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
+    // SAFETY: as the caller says.
+    unsafe {
+        asm!(
+            "vpgatherdd {found:z}{{{all}}}, [{table} + {offset:z}]",
+            found = inout(zmm_reg) found,
+            all = inout(kreg) all,
+            table = in(reg) table,
+            offset = in(zmm_reg) offset,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    let _ = all;
+    found
 }

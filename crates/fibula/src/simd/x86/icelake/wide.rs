@@ -12,4 +12,9 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq,avx512vpopcntdq"
         let [even, odd] = shifted(table, index, by).map(|long| _mm512_popcnt_epi64(long));
         _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
     }
+
+    /// The offsets of [`placed`] by [`ranks`].
+    fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
+        placed(table, index, ranks(table, index, by), width)
+    }
 }
