@@ -9,7 +9,7 @@ use super::kernel;
 use super::layout::{Dir17Bitmap, Windows};
 
 /// Keys from which on a vector is filled up with copies of the last key.
-const PADDED: usize = 4;
+const PADDED: usize = 6;
 
 /// Most keys that are made left-aligned at once.
 const ALIGNED: usize = 256;
