@@ -116,7 +116,8 @@ fn keys_in_network_order() {
 #[test]
 fn what_is_reached() {
     let options = ["--synth", "ipv4/400", "--synth", "ipv6/400", "--reach", "--batch", "1", "--batch", "64"];
-    let some = ["--algorithm", "chunks", "--algorithm", "planb", "--algorithm", "radix", "--isa", "scalar"];
+    let some =
+        ["--algorithm", "dir-17-bitmap", "--algorithm", "planb", "--algorithm", "radix", "--isa", "scalar"];
     let options = [&options[..], &some].concat();
     let json = bench(&[&options[..], &["--json"]].concat());
     assert_eq!((json.code, json.err.as_str()), (0, ""));
@@ -143,12 +144,14 @@ fn what_is_reached() {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(
-        outcomes.iter().any(|outcome| outcome["algorithm"] == "chunks" && outcome["measured"].is_number())
+        outcomes
+            .iter()
+            .any(|outcome| outcome["algorithm"] == "dir-17-bitmap" && outcome["measured"].is_number())
     );
     assert_eq!(bench(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
     // Two structures of ours in one family, each by itself.
     let lines = ["--synth", "ipv4/400", "--reach", "--batch", "64", "--isa", "scalar"];
-    let some = ["--algorithm", "chunks", "--algorithm", "lines", "--algorithm", "radix"];
+    let some = ["--algorithm", "dir-17-bitmap", "--algorithm", "dir-18-lines", "--algorithm", "radix"];
     let text = bench(&[&lines[..], &some].concat()).out;
     for part in ["rows met by engine", "chunks: ", "lines: ", "of it)"] {
         assert!(text.contains(part), "{part} in {text}");

@@ -139,6 +139,7 @@ impl<'a> Longs<'a> {
     ///
     /// # Panics
     /// When they end past the table.
+    #[cfg(any(test, target_arch = "aarch64"))]
     #[inline]
     pub(crate) fn at_byte(self, offset: u32) -> u32 {
         let (word, bits) = (offset as usize / 8, 8 * (offset % 8));

@@ -102,8 +102,8 @@ impl<K: Key> Dir17Bitmap<K> {
             holds(u128::from(map) >> half == 0, "a map has no bits after the last slot", place - 1 - number)?;
         }
         let mut begin = place - 2 - records;
-        for at in begin..place - 2 {
-            begin = begin.min(self.record(place, at)?);
+        for record in (1..=records).map(|rank| place - 2 - rank) {
+            begin = begin.min(self.record(place, record)?);
         }
         Ok(begin..end)
     }

@@ -172,7 +172,7 @@ kernel! {
         if at < whole {
             group!(1, &vectors[at..at + 1], &mut found_vectors[at..at + 1]);
         }
-        if keys.len() % WIDE != 0 {
+        if !keys.len().is_multiple_of(WIDE) {
             // The last sixteen keys, some of them for the second time, so that every lane has a key.
             let last = keys.len() - WIDE;
             group!(1, keys[last..].as_chunks().0, found[last..].as_chunks_mut().0);

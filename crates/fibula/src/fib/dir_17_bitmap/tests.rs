@@ -47,7 +47,8 @@ fn entry(fib: &Dir17Bitmap<u32>, key: u32) -> Entry {
 fn every_length_of_a_batch_is_answered() {
     let host = |at: u32| Prefix::masked(at << 9 | 5, if at.is_multiple_of(3) { 32 } else { 24 }).unwrap();
     let fib = of((0..6400).map(|at| Route::new(host(at), NextHop::new(1 + at % 300).unwrap())).collect());
-    let keys: Vec<u32> = (0..1200u32).map(|at| at.wrapping_mul(0x9e37_79b9) >> 10 | (at & 3) * 5).collect();
+    let keys: Vec<u32> =
+        (0..1200u32).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 10) | ((at & 3) * 5)).collect();
     crate::fib::parts::lanes::agree(&fib, &keys);
 }
 

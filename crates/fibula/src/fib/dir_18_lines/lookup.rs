@@ -16,7 +16,7 @@ impl<K: Key> Dir18Lines<K> {
         let (view, below) = (self.view(windows), self.below(windows));
         lanes::for_each_block(keys, results, |keys, found| {
             let mut noted = Deferred::new();
-            kernel::block::<WIDTH>(isa, view, keys, found, &mut noted);
+            kernel::block::<WIDTH>(isa, &view, keys, found, &mut noted);
             below.answer(isa, &mut noted, keys, found, |key| self.map_of::<WIDTH>(key));
         });
     }

@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
         let found = values_at(self.area, first, values, entry.width())?;
         holds(found.windows(2).all(|pair| pair[0] != pair[1]), "neighbouring values differ", start)?;
         let greatest = found.iter().max().copied().unwrap_or(0);
-        let narrowest = entry.width() == width_of(greatest.into(), false);
+        let narrowest = entry.width() == width_of(greatest);
         holds(narrowest, "values are no wider than they must be", start)?;
         self.done = first + (values << entry.width()).div_ceil(4);
         Ok(())

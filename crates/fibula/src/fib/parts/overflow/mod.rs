@@ -1,7 +1,7 @@
 //! The overflow of a direct table: routes longer than /24, and next hops that do not fit into a slot.
 //!
-//! An engine's direct table and chunks answer for *slots*, the /24s of IPv4. A slot whose addresses have several next
-//! hops, or whose next hop does not fit into its chunk, is *deeper*. Its answer is here, in an area of words:
+//! An engine's direct table and lines answer for *slots*, the /24s of IPv4. A slot whose addresses have several next
+//! hops, or whose next hop does not fit into its line, is *deeper*. Its answer is here, in an area of words:
 //!
 //! ```text
 //! area:    | wide ones of a chunk | record n-1 | ... | record 0 | map of the chunk's deeper slots | the next chunk's ...
@@ -26,9 +26,8 @@ mod sweep;
 mod tests;
 
 pub(crate) use check::Walk;
-pub(crate) use kernel::WIDTH_MASKS;
-pub(crate) use lookup::{Overflow, ranked, value};
-pub(crate) use record::{Entry, Record, values_at, width_mask, width_of};
+pub(crate) use lookup::{Overflow, value};
+pub(crate) use record::{Record, values_at, width_mask};
 pub(crate) use sweep::{Area, DEEP, Level, PADDING, SLOTS_MAX, append_records, append_values, sweep};
 
 /// How a key is cut into three windows, from its first bit on.

@@ -106,10 +106,9 @@ pub(crate) const fn width_mask(width: u32) -> u32 {
     }
 }
 
-/// Returns the width that values up to `greatest` need, all ones excluded if they are taken.
-pub(crate) fn width_of(greatest: u64, ones_are_taken: bool) -> u32 {
-    let fits = |width| greatest + u64::from(ones_are_taken) <= u64::from(width_mask(width));
-    (0..2).find(|&width| fits(width)).unwrap_or(2)
+/// Returns the width that values up to `greatest` need.
+pub(crate) fn width_of(greatest: u32) -> u32 {
+    (0..2).find(|&width| greatest <= width_mask(width)).unwrap_or(2)
 }
 
 /// Returns values of this width, read from word `first` of an area on.

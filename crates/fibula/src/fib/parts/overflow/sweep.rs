@@ -193,7 +193,7 @@ impl<L: Level> Filling<'_, L> {
         let sparse = count <= SPARSE_MAX;
         let shift = if sparse { Entry::SPARSE } else { spread.min(Entry::SPARSE - 1) };
         let step = if sparse { 1 } else { 1 << shift };
-        let width = width_of(slots.iter().max().copied().unwrap_or(0).into(), false);
+        let width = width_of(slots.iter().max().copied().unwrap_or(0));
         let head_words = if sparse { 1 } else { bitmap::words((slots.len() / step) as u32) as usize };
         let offset = self.below.needed;
         if !self.below.reserve(head_words + values_words(count + 1, width), self.budget)? {
