@@ -99,7 +99,8 @@ fn host_routes_and_larger_sets_of_keys() {
     assert_eq!(bench(&["--synth", "ipv4/9", "--many-keys", "1000"]).code, 2);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let checkout = folder.join("../../.git").exists();
-    assert_eq!(record["program"]["commit"].is_string(), checkout);
+    // There is one in a checkout, if there is git too.
+    assert!(checkout || record["program"]["commit"].is_null());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::super::contestant::{Contestant, least_with};
 use super::super::field::{Entry, Field, KeySet, Start, race};
 use super::super::key_sets::Traffic;
 use super::super::peers;
-use super::super::plan::{Estimate, Order, Plan};
+use super::super::plan::{Estimate, Order, Plan, RUNS_MIN};
 use super::super::row::Row;
 use super::super::runner::{BenchError, Progress, Steps, cells_of, entries, estimate, survey};
 use super::targets::{Bound, Figure, Peers, Race, SMALL, TARGETS, Target, Variant};
@@ -67,11 +67,13 @@ impl<'a, K: Key> Measure<'a, K> {
         !contestant.rival && self.ours.contains(&contestant.name)
     }
 
-    /// Returns the plan of a part with this share of the time.
+    /// Returns the plan of a survey with this share of the time. It only has to find the fastest ways, among all.
     fn part(&self, share: f64, traffic: &[&str]) -> Plan {
         Plan {
             traffic: traffic.iter().map(|&name| name.to_owned()).collect(),
             seconds: self.plan.seconds * share,
+            every_isa: true,
+            runs: RUNS_MIN,
             ..self.plan.clone()
         }
     }

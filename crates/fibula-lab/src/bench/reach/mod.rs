@@ -4,10 +4,10 @@
 //! A structure is judged by its own figures only: a small structure and a fast one do not together meet a target for
 //! both. Contestants are DPDK's tables and the published structures.
 //!
-//! Rates are compared in two steps. A survey times everything in every batch. Then each comparison is a [race](Race):
-//! our structures and the fastest of their peers, each with the batch and the instruction set that were its fastest in
-//! the survey, take turns over the same keys, [`RUNS`] times or more. A target is met if the [interval](super::Interval) of the
-//! ratios is above it, missed if it is below, and undecided otherwise.
+//! Rates are compared in two steps. A survey times everything with every instruction set in every batch. Then each
+//! comparison is a [race](Race): our structures and the fastest of their peers, each with the batch and the instruction
+//! set that were its fastest in the survey, take turns over the same keys, [`RUNS`] times or more. A target is met if
+//! the [interval](super::Interval) of the ratios is above it, missed if it is below, and undecided otherwise.
 //!
 //! | table | structures | for |
 //! |---|---|---|
