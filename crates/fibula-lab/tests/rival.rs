@@ -148,8 +148,8 @@ fn is_measured<K: Key>(rival: &Contestant<K>) {
     let routes = table::<K>(1_000);
     let routes = RouteSlice::new(&routes).unwrap();
     let traffic = vec!["match".into(), "seq".into()];
-    let (batches, threads) = (vec![1, 7, 256, 5_000], vec![1, 2]);
-    let plan = Plan { keys: 3_000, seconds: 0.0, batches, threads, traffic, ..Plan::default() };
+    let (batches, threads, runs) = (vec![1, 7, 256, 5_000], vec![1, 2], bench::RUNS_MIN);
+    let plan = Plan { keys: 3_000, seconds: 0.0, batches, threads, traffic, runs, ..Plan::default() };
     let rows = bench::run(&plan, &routes, std::slice::from_ref(rival), Vec::new(), &mut |_| ()).unwrap();
     assert!(!rows.is_empty());
     for row in rows {
