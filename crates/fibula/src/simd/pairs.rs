@@ -46,6 +46,8 @@ macro_rules! sixteen_by_pairs {
             fn and(a: W, b: W) -> W { W(super::and(a.0, b.0), super::and(a.1, b.1)) }
             /// Returns the bits set in either.
             fn or(a: W, b: W) -> W { W(super::or(a.0, b.0), super::or(a.1, b.1)) }
+            /// Returns the bits set in the second alone.
+            fn but(a: W, b: W) -> W { W(super::only(a.0, b.0), super::only(a.1, b.1)) }
             /// Shifts left by a constant.
             fn shl[const BITS: i32](a: W) -> W { W(super::shl::<BITS>(a.0), super::shl::<BITS>(a.1)) }
             /// Shifts right by a constant, filling with zeros.
@@ -82,15 +84,15 @@ macro_rules! sixteen_by_pairs {
             fn gather_leading(table: Leading<'_>, key: W) -> W {
                 W(super::gather_leading(table, key.0), super::gather_leading(table, key.1))
             }
-            /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
-            /// [`ranks`]; of a width only the lower two bits count.
-            fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
+            /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their
+            /// [`ranks`] where the mask is true and else rank 0; of a width only the lower two bits count.
+            fn ranked(table: Longs<'_>, index: W, by: W, counts: M, width: W) -> Places {
                 Places(
-                    super::ranked(table, index.0, by.0, width.0),
-                    super::ranked(table, index.1, by.1, width.1),
+                    super::ranked(table, index.0, by.0, counts.0, width.0),
+                    super::ranked(table, index.1, by.1, counts.1, width.1),
                 )
             }
-            /// Reads the 32 bits at byte offsets of this table.
+            /// Reads the 32 bits at places of this table.
             fn at_places(table: Longs<'_>, places: Places) -> W {
                 W(super::at_places(table, places.0), super::at_places(table, places.1))
             }

@@ -107,10 +107,10 @@ kernel! {
         let places = wide::splat(Entry::PLACE);
         let half_bit = wide::splat(windows.half_bit());
         let slots = wide::splat(windows.half() as u32 - 1);
-        let last_slot = wide::splat(63);
-        // By the lowest bits of a width.
-        let all_ones = wide::eight(&core::array::from_fn(|width| deeper(width as u32 % 4)));
-        let three = wide::splat(3);
+        let beyond = wide::splat(64 - windows.half() as u32);
+        let (uniform_halves, none) = (Entry::UNIFORM_HALF.map(|bit| wide::splat(bit)), wide::splat(0));
+        // By the lowest bits of an entry, of which the width has two; there is no width of 3.
+        let all_ones = wide::eight(&core::array::from_fn(|bits| deeper((bits as u32 % 4).min(2))));
 
         // What the keys of the vectors from `$at` on find, `$count` vectors in step: every stage is a loop over them, so
         // that their loads overlap, and everything between the stages stays in registers.
@@ -130,19 +130,17 @@ kernel! {
                     let second = wide::test(key, half_bit);
                     let place = wide::shr_by(wide::and(entry, places), place_at);
                     let offset = wide::keep(second, wide::shr::<{ Entry::OFFSET_AT as i32 }>(entry));
-                    let slot = wide::and(wide::shr_by(key, wide::count(windows.below_slot())), slots);
-                    // 64 and more, which leave nothing of a bitmap, where a half has one value.
-                    let flag = wide::select(second, wide::shr::<1>(entry), entry);
-                    let uniform = wide::shl::<6>(wide::and(flag, wide::splat(1)));
-                    let by = wide::or(wide::sub(last_slot, slot), uniform);
-                    let width = wide::shr::<{ Entry::WIDTH_AT as i32 }>(entry);
-                    wide::ranked(units, wide::add(place, offset), by, width)
+                    let below = wide::shr_by(key, wide::count(windows.below_slot()));
+                    let by = wide::or(wide::but(below, slots), beyond);
+                    // The rank is 0 where a half has one value.
+                    let uniform = wide::select(second, uniform_halves[1], uniform_halves[0]);
+                    let counts = wide::eq(wide::and(entry, uniform), none);
+                    wide::ranked(units, wide::add(place, offset), by, counts, entry)
                 });
                 let mut deeper_lanes = [0; $count];
                 let mut any = 0;
                 for at in 0..$count {
-                    let width = wide::shr::<{ Entry::WIDTH_AT as i32 }>(entry[at]);
-                    let ones = wide::pick(all_ones, wide::and(width, three));
+                    let ones = wide::pick(all_ones, entry[at]);
                     let value = wide::and(wide::at_places(units, places[at]), ones);
                     wide::store(&mut found[at], value);
                     deeper_lanes[at] = wide::bits(wide::eq(value, ones));

@@ -103,7 +103,7 @@ impl<K: Key> Dir17Bitmap<K> {
 /// A direct entry: where a unit is, and how to read it.
 ///
 /// ```text
-/// oooooo pppppppppppppppppppppp ww u U
+/// oooooo pppppppppppppppppppppp u U ww
 /// ```
 ///
 /// The bitmap of the first half is at place p, that of the second o words behind it. Values are of 8, 16 or 32 bits (w = 0,
@@ -112,8 +112,10 @@ impl<K: Key> Dir17Bitmap<K> {
 pub(super) struct Entry(pub(super) u32);
 
 impl Entry {
-    /// Lowest bit of the width.
-    pub(super) const WIDTH_AT: u32 = 2;
+    /// The bits of the width, the lowest ones.
+    const WIDTH: u32 = 3;
+    /// The bit that says that a half has one value.
+    pub(super) const UNIFORM_HALF: [u32; 2] = [1 << 2, 1 << 3];
     /// Lowest bit of the place.
     pub(super) const PLACE_AT: u32 = 4;
     /// Lowest bit of the offset.
@@ -123,19 +125,13 @@ impl Entry {
     /// Number of places.
     pub(super) const PLACES: u64 = 1 << (Self::OFFSET_AT - Self::PLACE_AT);
     /// The entry of a unit without bitmaps at place 0: one value of 32 bits, in the word behind the place.
-    pub(super) const UNIFORM: u32 = 2 << Self::WIDTH_AT | 0b11;
+    pub(super) const UNIFORM: u32 = 2 | Self::UNIFORM_HALF[0] | Self::UNIFORM_HALF[1];
 
     /// Returns an entry.
     pub(super) fn new(place: u32, offset: u32, width: u32, uniform: [bool; 2]) -> Self {
         debug_assert!(u64::from(place) < Self::PLACES && offset < 64 && width <= 2);
-        let [first, second] = uniform.map(u32::from);
-        Self(
-            offset << Self::OFFSET_AT
-                | place << Self::PLACE_AT
-                | width << Self::WIDTH_AT
-                | second << 1
-                | first,
-        )
+        let [first, second] = [0, 1].map(|half| if uniform[half] { Self::UNIFORM_HALF[half] } else { 0 });
+        Self(offset << Self::OFFSET_AT | place << Self::PLACE_AT | first | second | width)
     }
 
     /// Returns the word at which the bitmap of the first half is.
@@ -153,13 +149,13 @@ impl Entry {
     /// Returns the binary logarithm of the bytes of a value.
     #[inline(always)]
     pub(super) fn width(self) -> u32 {
-        (self.0 >> Self::WIDTH_AT) & 3
+        self.0 & Self::WIDTH
     }
 
     /// Returns whether all addresses of a half have one value.
     #[inline(always)]
-    pub(super) fn is_uniform(self, half: u32) -> bool {
-        (self.0 >> half) & 1 == 1
+    pub(super) fn is_uniform(self, half: usize) -> bool {
+        self.0 & Self::UNIFORM_HALF[half] != 0
     }
 }
 

@@ -16,7 +16,7 @@
 //! unit:    ... records | map | map | bitmap | values | bitmap | values |
 //!          \_ of deeper slots, if any _/ \_ first /18 _/    \_ second /18 _/
 //!
-//! entry:   oooooo pppppppppppppppppppppp ww u U
+//! entry:   oooooo pppppppppppppppppppppp u U ww
 //!          the bitmap of the first half is at place p, that of the second o words behind it; values are of 8, 16 or 32
 //!          bits (w = 0, 1, 2); the first half has one value (U), the second has (u)
 //! ```

@@ -43,7 +43,7 @@ impl View<'_> {
     /// Returns the changes up to the slot of a key, in the uppermost bits.
     #[inline(always)]
     fn changes(&self, windows: Windows, entry: Entry, key: u32, word: usize) -> u64 {
-        let uniform = entry.is_uniform(u32::from(key & windows.half_bit() != 0));
+        let uniform = entry.is_uniform(usize::from(key & windows.half_bit() != 0));
         let changes = self.units[word].read() << (63 - windows.slot(key));
         changes & u64::from(uniform).wrapping_sub(1)
     }

@@ -61,6 +61,8 @@ operations! { "neon"
     fn and(a: V, b: V) -> V { uint32x4x2_t(vandq_u32(a.0, b.0), vandq_u32(a.1, b.1)) }
     /// Returns the bits set in either.
     fn or(a: V, b: V) -> V { uint32x4x2_t(vorrq_u32(a.0, b.0), vorrq_u32(a.1, b.1)) }
+    /// Returns the bits set in the second alone.
+    fn only(a: V, b: V) -> V { but(a, b) }
     /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { uint32x4x2_t(vminq_u32(a.0, b.0), vminq_u32(a.1, b.1)) }
     /// Returns the bits that are set in any lane.
@@ -246,14 +248,14 @@ operations! { "neon"
         load(&places.map(|place| table.slice()[place as usize].read()))
     }
 
-    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
-    /// [`ranks`]; of a width only the lower two bits count.
-    fn ranked(table: Longs<'_>, index: V, by: V, width: V) -> Places8 {
+    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their [`ranks`]
+    /// where the mask is true and else rank 0; of a width only the lower two bits count.
+    fn ranked(table: Longs<'_>, index: V, by: V, counts: M, width: V) -> Places8 {
         let first = add(shl::<3>(min(index, splat(table.last()))), splat(8));
-        Places8(add(first, shlv(ranks(table, index, by), and(width, splat(3)))))
+        Places8(add(first, shlv(keep(counts, ranks(table, index, by)), and(width, splat(3)))))
     }
 
-    /// Reads the 32 bits at byte offsets of this table.
+    /// Reads the 32 bits at places of this table.
     fn at_places(table: Longs<'_>, places: Places8) -> V { at_bytes(table, places.0) }
 
     /// Reads the 32 bits at the lanes' byte offsets; one past the last reads the last.

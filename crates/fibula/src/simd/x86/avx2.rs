@@ -13,7 +13,7 @@ pub(crate) mod wide;
 pub(crate) type V = __m256i;
 /// A mask: true or false for each lane.
 pub(crate) type M = __m256i;
-/// Byte offsets in bounds of a table whose last one is given.
+/// Byte offsets in bounds, counted from the second element, of a table whose last index is given.
 #[derive(Clone, Copy)]
 pub(crate) struct Places8 {
     at: V,
@@ -49,6 +49,8 @@ operations! { "avx2,bmi2"
     fn and(a: V, b: V) -> V { _mm256_and_si256(a, b) }
     /// Returns the bits set in either.
     fn or(a: V, b: V) -> V { _mm256_or_si256(a, b) }
+    /// Returns the bits set in the second alone.
+    fn only(a: V, b: V) -> V { _mm256_andnot_si256(a, b) }
     /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { _mm256_min_epu32(a, b) }
     /// Returns the bits that are set in any lane.
@@ -229,22 +231,22 @@ operations! { "avx2,bmi2"
     fn at_bytes(table: Longs<'_>, offset: V) -> V {
         let offset = min(offset, splat(table.last_byte()));
         // SAFETY: every offset is at most that of the last 32 bits.
-        unsafe { bytes(table.slice().as_ptr().cast(), offset) }
+        unsafe { bytes::<0>(table.slice().as_ptr().cast(), offset) }
     }
 
-    /// Reads the 32 bits at byte offsets of this table.
+    /// Reads the 32 bits at places of this table.
     fn at_places(table: Longs<'_>, places: Places8) -> V {
         assert!(places.last <= table.last(), "places of this table");
-        // SAFETY: every offset is behind an element that is not padding by at most 8 + 64 * 8 bytes.
-        unsafe { bytes(table.slice().as_ptr().cast(), places.at) }
+        // SAFETY: every offset is that of an element that is not padding, and at most 64 * 8 bytes.
+        unsafe { bytes::<8>(table.slice().as_ptr().cast(), places.at) }
     }
 
-    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their
-    /// [`ranks`]; of a width only the lower two bits count.
-    fn ranked(table: Longs<'_>, index: V, by: V, width: V) -> Places8 {
+    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their [`ranks`]
+    /// where the mask is true and else rank 0; of a width only the lower two bits count.
+    fn ranked(table: Longs<'_>, index: V, by: V, counts: M, width: V) -> Places8 {
         let index = min(index, splat(table.last()));
-        let first = add(shl::<3>(index), splat(8));
-        Places8 { at: add(first, shlv(ranks(table, index, by), and(width, splat(3)))), last: table.last() }
+        let rank = keep(counts, ranks(table, index, by));
+        Places8 { at: add(shl::<3>(index), shlv(rank, and(width, splat(3)))), last: table.last() }
     }
 
     /// Reads the elements at the lower 32 bits of four lanes of 64, which are in bounds.
@@ -402,23 +404,24 @@ unsafe fn words(table: *const u32, index: V) -> V {
     found
 }
 
-/// Reads the 32 bits at the lanes' byte offsets.
+/// Reads the 32 bits at the lanes' byte offsets, counted from byte `FROM`.
 ///
 /// # Safety
 /// Every offset is within a table of at most 2 GiB. What a writer may change is published before it is reached, and not
 /// changed while it can be: an offset needs no alignment.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn bytes(table: *const u8, offset: V) -> V {
+unsafe fn bytes<const FROM: i32>(table: *const u8, offset: V) -> V {
     let (mut found, mut all) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
     // SAFETY: as the caller says.
     unsafe {
         asm!(
-            "vpgatherdd {found}, [{table} + {offset}], {all}",
+            "vpgatherdd {found}, [{table} + {offset} + {from}], {all}",
             found = inout(ymm_reg) found,
             all = inout(ymm_reg) all,
             table = in(reg) table,
             offset = in(ymm_reg) offset,
+            from = const FROM,
             options(pure, readonly, nostack, preserves_flags)
         );
     }

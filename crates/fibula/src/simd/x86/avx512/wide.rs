@@ -11,7 +11,7 @@ use crate::simd::{Leading, Longs, WIDE, Words, operations};
 pub(crate) type W = __m512i;
 /// A mask: true or false for each lane.
 pub(crate) type M = __mmask16;
-/// Byte offsets in bounds of a table whose last one is given.
+/// Byte offsets in bounds, counted from the second element, of a table whose last index is given.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     at: W,
@@ -50,6 +50,8 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     fn and(a: W, b: W) -> W { _mm512_and_si512(a, b) }
     /// Returns the bits set in either.
     fn or(a: W, b: W) -> W { _mm512_or_si512(a, b) }
+    /// Returns the bits set in the second alone.
+    fn but(a: W, b: W) -> W { _mm512_andnot_si512(a, b) }
     /// Shifts left by a constant.
     fn shl[const BITS: i32](a: W) -> W { _mm512_sll_epi32(a, const_count::<BITS>()) }
     /// Shifts right by a constant, filling with zeros.
@@ -100,22 +102,22 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     fn at_bytes(table: Longs<'_>, offset: W) -> W {
         let offset = _mm512_min_epu32(offset, splat(table.last_byte()));
         // SAFETY: every offset is at most that of the last 32 bits.
-        unsafe { bytes(table.slice().as_ptr().cast(), offset) }
+        unsafe { bytes::<0>(table.slice().as_ptr().cast(), offset) }
     }
 
-    /// Reads the 32 bits at byte offsets of this table.
+    /// Reads the 32 bits at places of this table.
     fn at_places(table: Longs<'_>, places: Places) -> W {
         assert!(places.last <= table.last(), "places of this table");
-        // SAFETY: every offset is behind an element that is not padding by at most 8 + 64 * 8 bytes.
-        unsafe { bytes(table.slice().as_ptr().cast(), places.at) }
+        // SAFETY: every offset is that of an element that is not padding, and at most 64 * 8 bytes.
+        unsafe { bytes::<8>(table.slice().as_ptr().cast(), places.at) }
     }
 
-    /// Returns the byte offsets of values of 2^`width` bytes behind the elements at the lanes' indices, by their ranks; of
-    /// a width only the lower two bits count.
-    fn placed(table: Longs<'_>, index: W, rank: W, width: W) -> Places {
+    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their ranks where the
+    /// mask is true and else rank 0; of a width only the lower two bits count.
+    fn placed(table: Longs<'_>, index: W, rank: W, counts: M, width: W) -> Places {
         let index = _mm512_min_epu32(index, splat(table.last()));
-        let first = add(shl::<3>(index), splat(8));
-        Places { at: add(first, shlv(rank, and(width, splat(3)))), last: table.last() }
+        let after = _mm512_maskz_sllv_epi32(counts, rank, and(width, splat(3)));
+        Places { at: add(shl::<3>(index), after), last: table.last() }
     }
 
     /// Reads the elements at the lower 32 bits of eight lanes of 64, which are in bounds.
@@ -141,9 +143,6 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     fn shifted(table: Longs<'_>, index: W, by: W) -> [__m512i; 2] {
         let index = _mm512_min_epu32(index, splat(table.last()));
         let low = _mm512_set1_epi64(0xffff_ffff);
-        let mut by = by;
-        // SAFETY: nothing is done. A compiler that could see which counts are 64 and more would compare each with 64.
-        unsafe { asm!("/* {0} */", inout(zmm_reg) by, options(pure, nomem, nostack, preserves_flags)) };
         [
             _mm512_sllv_epi64(longs(table, _mm512_and_si512(index, low)), _mm512_and_si512(by, low)),
             _mm512_sllv_epi64(longs(table, _mm512_srli_epi64::<32>(index)), _mm512_srli_epi64::<32>(by)),
@@ -163,9 +162,9 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
     }
 
-    /// The offsets of [`placed`] by [`ranks`].
-    fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
-        placed(table, index, ranks(table, index, by), width)
+    /// The places of [`placed`] by [`ranks`].
+    fn ranked(table: Longs<'_>, index: W, by: W, counts: M, width: W) -> Places {
+        placed(table, index, ranks(table, index, by), counts, width)
     }
 }
 
@@ -193,23 +192,24 @@ unsafe fn words(table: *const u32, index: W) -> W {
     found
 }
 
-/// Reads the 32 bits at the lanes' byte offsets.
+/// Reads the 32 bits at the lanes' byte offsets, counted from byte `FROM`.
 ///
 /// # Safety
 /// Every offset is within a table of at most 2 GiB. What a writer may change is published before it is reached, and not
 /// changed while it can be: an offset needs no alignment.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn bytes(table: *const u8, offset: W) -> W {
+unsafe fn bytes<const FROM: i32>(table: *const u8, offset: W) -> W {
     let (mut found, mut all) = (_mm512_setzero_si512(), u16::MAX);
     // SAFETY: as the caller says.
     unsafe {
         asm!(
-            "vpgatherdd {found:z}{{{all}}}, [{table} + {offset:z}]",
+            "vpgatherdd {found:z}{{{all}}}, [{table} + {offset:z} + {from}]",
             found = inout(zmm_reg) found,
             all = inout(kreg) all,
             table = in(reg) table,
             offset = in(zmm_reg) offset,
+            from = const FROM,
             options(pure, readonly, nostack, preserves_flags)
         );
     }

@@ -13,8 +13,8 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq,avx512vpopcntdq"
         _mm512_or_si512(even, _mm512_slli_epi64::<32>(odd))
     }
 
-    /// The offsets of [`placed`] by [`ranks`].
-    fn ranked(table: Longs<'_>, index: W, by: W, width: W) -> Places {
-        placed(table, index, ranks(table, index, by), width)
+    /// The places of [`placed`] by [`ranks`].
+    fn ranked(table: Longs<'_>, index: W, by: W, counts: M, width: W) -> Places {
+        placed(table, index, ranks(table, index, by), counts, width)
     }
 }
