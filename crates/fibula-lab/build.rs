@@ -1,5 +1,6 @@
 //! Hands the compiler's version and options to the program, for the records: a benchmark must be able to say
-//! what compiled it, and only the build knows. With the feature `dpdk`, builds the shim and finds the library.
+//! what compiled it, and only the build knows. With the feature `dpdk`, builds the shim and finds the library; with the
+//! feature `plain`, builds PlanB in C++.
 
 use std::process::Command;
 
@@ -19,6 +20,48 @@ fn main() {
     }
     #[cfg(feature = "dpdk")]
     dpdk::build();
+    #[cfg(feature = "plain")]
+    plain::build();
+}
+
+#[cfg(feature = "plain")]
+mod plain {
+    const FOLDER: &str = "src/rival/plain";
+
+    /// The loops are compiled once for each set, with all that this machine has except larger vectors.
+    #[cfg(target_arch = "x86_64")]
+    const SETS: &[(&str, &[&str])] = &[
+        ("scalar", &["-mno-avx", "-mno-sse4.2"]),
+        ("avx2", &["-mavx2", "-mno-avx512f"]),
+        ("avx512", &["-mavx512f", "-mavx512dq"]),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const SETS: &[(&str, &[&str])] = &[("scalar", &[])];
+
+    pub(super) fn build() {
+        for file in ["planb.h", "build.cc", "lookup.cc"] {
+            println!("cargo::rerun-if-changed={FOLDER}/{file}");
+        }
+        let with = |file: &str, flags: &[&str]| {
+            let mut unit = cc::Build::new();
+            unit.cpp(true).std("c++17").file(format!("{FOLDER}/{file}"));
+            // Whatever the profile is: this is measured.
+            unit.opt_level(3).debug(false).extra_warnings(true).flag("-march=native");
+            // Left alone, g++ 12 gathers positions and keys of many lanes in vectors, and takes them apart again for each
+            // use: 16 keys at a time were a third slower.
+            for flag in
+                ["-mtune=generic", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"].iter().chain(flags)
+            {
+                unit.flag_if_supported(flag);
+            }
+            unit
+        };
+        for (set, flags) in SETS {
+            let mut unit = with("lookup.cc", flags);
+            unit.define("SET", *set).compile(&format!("fibula_plain_{set}"));
+        }
+        with("build.cc", &[]).compile("fibula_plain");
+    }
 }
 
 #[cfg(feature = "dpdk")]

@@ -16,6 +16,7 @@ mod bart;
 mod crates;
 mod dpdk;
 pub mod external;
+mod plain;
 mod python;
 mod tools;
 
@@ -39,7 +40,7 @@ pub struct Source<K: Key> {
 /// Returns all sources that have rivals for this family, present or not.
 #[must_use]
 pub fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
-    let mut all = vec![dpdk::source::<K>()];
+    let mut all = vec![dpdk::source::<K>(), plain::source::<K>()];
     all.extend(crates::sources(tools));
     all.push(bart::source(tools));
     all.extend(python::sources(tools));
