@@ -262,6 +262,7 @@ fn what_cannot_be_measured_is_refused() {
 /// Of each feature, and how many rows each has in one traffic of both families and two batches.
 const DPDK: [(&str, usize); 4] =
     [("rte-fib-2b-inline", 2), ("rte-lpm", 2), ("rte-fib6-4b-scalar", 2), ("rte-lpm6", 2)];
+const PLAIN: [(&str, usize); 1] = [("planb-cpp-scalar", 2)];
 const CRATES: [(&str, usize); 3] = [("prefix-trie", 4), ("ip-network-table", 4), ("iptrie", 4)];
 
 #[test]
@@ -280,6 +281,7 @@ fn rivals_join_or_are_named_as_absent() {
     let said = run(&options).err;
     let features = [
         (cfg!(feature = "dpdk"), &DPDK[..], &["DPDK", "libdpdk-dev", "--features dpdk"][..]),
+        (cfg!(feature = "plain"), &PLAIN, &["g++", "--features plain"]),
         (cfg!(feature = "crates"), &CRATES, &["--features crates"]),
     ];
     for (present, rivals, get) in features {

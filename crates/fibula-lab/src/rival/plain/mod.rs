@@ -1,17 +1,18 @@
-//! PlanB as a plain C++ loop: what a C++ programmer gets from the paper, to judge the PlanB of this project by.
+//! PlanB as a plain C++ loop: what a C++ programmer can make of the paper. The PlanB of this project is judged by it.
 //!
 //! Linked with the feature `plain` only, and for IPv6 only.
 //!
-//! - Published structure: disjoint ranges of the upper halves of addresses, in a linearized B+-tree with 8 keys of 64 bits
-//!   a node; values by position, 16 bits each where next hops and blocks fit into 15, else 32. Like our own PlanB it is exact
-//!   to 128 bits: an upper half with longer prefixes leads to a block of ranges, found by binary search.
-//! - The loop walks 32 keys side by side, or 8 without vectors, with the loop over the levels unrolled at 5 and 6 levels,
-//!   and prefetches keys 2 KiB ahead by itself, past the end of its batch: it gets its batches from an array, and the next
-//!   batch follows in memory. The benchmark prefetches nothing for it.
-//! - Compiled by the C++ compiler with `-O3 -march=native`, once for each instruction set, with the larger sets forbidden.
-//! - Keys are 16 bytes in host order or in network order; or 64 bits, the upper halves alone, with the lower halves in an
-//!   array of their own that is read for blocks only. That last form streams half the bytes a key, so compare it with
-//!   nothing that has keys of 16 bytes.
+//! - The structure is the published one: disjoint ranges of the upper halves of addresses, in a linearized B+-tree with 8
+//!   keys of 64 bits a node; values by position, of 16 bits if next hops and blocks fit into 15, or else of 32. Like our
+//!   PlanB it is exact to 128 bits: an upper half with longer prefixes leads to a block of ranges, found by binary search.
+//! - The loop walks 32 keys side by side, or 8 without vectors. The loop over the levels is unrolled for trees of 5 and 6
+//!   internal levels.
+//! - It prefetches keys 2 KiB ahead itself, past the end of its batch too: its batches come from one array.
+//! - It is compiled with `-O3 -march=native`, once for each instruction set, with the larger sets forbidden. A program
+//!   with this feature is for machines like the one that compiled it.
+//! - Keys are 16 bytes in host order or in network order. The forms with `64` have the upper halves in one array and the
+//!   lower halves in another, which is read for blocks only. They read half the bytes for a key, so compare them only
+//!   with each other.
 //! - The loop over the batches is written in C++; a batch is one call.
 
 mod form;

@@ -14,7 +14,7 @@ use fibula::simd::Present;
 
 use super::form::{Form, Layout, Set};
 use super::sys::{Call, Handle, Keys, Loop, Route};
-use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
+use crate::bench::{Bounds, Contestant, Kernel, KeyPrefetch, Native, Prepared, Shape, Structure};
 
 /// Returns the contestant of one form.
 pub(super) fn contestant<K: Key>(form: Form) -> Contestant<K> {
@@ -101,8 +101,8 @@ impl<K: Key> Native<K> for Rival<K> {
         Box::new(NativeLookup { table: &self.table, with: self.with, keys, answers: last })
     }
 
-    fn prefetches_keys(&self) -> bool {
-        true
+    fn key_prefetch(&self) -> KeyPrefetch {
+        KeyPrefetch::Kernel
     }
 
     fn build_time(&self) -> Option<Duration> {
