@@ -82,10 +82,12 @@ mod dpdk {
         "rte_telemetry",
         "rte_kvargs",
     ];
+    /// Those that only later versions have.
+    const LATER: &[&str] = &["rte_pmu", "rte_argparse", "rte_log"];
     const SYSTEM: &[&str] = &["bsd", "numa", "m", "dl", "pthread"];
 
-    /// The functions for IPv6 have other types from 24.11 on; lookups of four keys are written for x86-64.
-    const NEEDS: &str = "x86-64 and DPDK 22.11 to 24.07 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc)";
+    /// Lookups of four keys are written for x86-64.
+    const NEEDS: &str = "x86-64 and DPDK 22.11 to 25.11 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc)";
 
     pub(super) fn build() {
         const SHIM: &str = "src/rival/dpdk/shim.c";
@@ -95,7 +97,7 @@ mod dpdk {
             return;
         }
         let found =
-            pkg_config::Config::new().range_version("22.11".."24.11").cargo_metadata(false).probe("libdpdk");
+            pkg_config::Config::new().range_version("22.11".."26").cargo_metadata(false).probe("libdpdk");
         let library = match found {
             Ok(library) => library,
             Err(error) => {
@@ -118,6 +120,12 @@ mod dpdk {
             println!("cargo::rustc-link-lib=static:+whole-archive,-bundle={name}");
         }
         for name in PARTS {
+            println!("cargo::rustc-link-lib=static:-bundle={name}");
+        }
+        let folder = pkg_config::get_variable("libdpdk", "libdir").unwrap_or_default();
+        for name in
+            LATER.iter().filter(|name| std::path::Path::new(&folder).join(format!("lib{name}.a")).exists())
+        {
             println!("cargo::rustc-link-lib=static:-bundle={name}");
         }
         for name in SYSTEM {

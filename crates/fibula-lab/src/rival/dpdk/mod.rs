@@ -1,6 +1,7 @@
 //! DPDK's tables: `rte_fib` (DIR24_8) and `rte_fib6` (TRIE), `rte_lpm` and `rte_lpm6`.
 //!
-//! Written for DPDK 22.11 to 24.07 and linked with the feature `dpdk` only.
+//! Written for DPDK 22.11 to 25.11 and linked with the feature `dpdk` only. The types of IPv6 addresses changed in 24.11;
+//! the shim knows both.
 //!
 //! - The environment (EAL) starts once, in a thread of its own because it pins that thread to a core. It runs without
 //!   the system's huge pages, devices, telemetry and files, and with 512-bit vectors allowed.
@@ -38,7 +39,7 @@ pub(super) fn source<K: Key>() -> Source<K> {
     Source {
         name: "DPDK",
         rivals: form::of::<K>().map(|form| form.name).collect(),
-        get: "install DPDK 22.11 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc) and build with \
+        get: "install DPDK 22.11 to 25.11 with its headers (Debian: apt-get install libdpdk-dev pkg-config gcc) and build with \
               '--features dpdk'"
             .to_owned(),
         #[cfg(feature = "dpdk")]

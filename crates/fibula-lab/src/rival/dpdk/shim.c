@@ -18,6 +18,10 @@
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
 #include <rte_malloc.h>
+#include <rte_version.h>
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+#include <rte_ip6.h>
+#endif
 
 #define PAGE ((size_t)2 << 20)
 #define IPV6_BYTES 16
@@ -212,7 +216,13 @@ int fibula_dpdk_add(struct fibula_dpdk *table, const void *key, uint8_t len, uin
 	}
 }
 
+/* What functions for IPv6 take arrays of. */
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+typedef struct rte_ipv6_addr ipv6_t;
+#else
 typedef uint8_t ipv6_t[IPV6_BYTES];
+#endif
+_Static_assert(sizeof(ipv6_t) == IPV6_BYTES, "an IPv6 address is its bytes");
 
 /* Inlined into each case below, where the kind is known: what stays is the call a program in C would make. */
 static inline __attribute__((always_inline)) uint64_t one(uint32_t kind, void *table, const void *key)
