@@ -8,7 +8,7 @@ use super::scalar::View;
 kernel! {
     /// Looks up a block of keys. `DICTIONARY` says whether codes are translated into next hops.
     pub(super) fn block[const DICTIONARY: bool](
-        view: View<'_>,
+        view: &View<'_>,
         keys: &[[u32; LANES]],
         results: &mut [[u32; LANES]],
     )

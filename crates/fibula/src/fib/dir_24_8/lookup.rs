@@ -22,8 +22,8 @@ impl<K: Key> Fib<K> for Dir248<K> {
         }
         let view = self.view();
         lanes::for_each_block(keys, results, |keys, results| match self.next_hops {
-            None => kernel::block::<false>(isa, view, keys, results),
-            Some(_) => kernel::block::<true>(isa, view, keys, results),
+            None => kernel::block::<false>(isa, &view, keys, results),
+            Some(_) => kernel::block::<true>(isa, &view, keys, results),
         });
     }
 

@@ -28,7 +28,7 @@ const _: () = assert!(KEYS == 1 << 8, "the number of a key takes 8 bits, next to
 /// Looks up a block of keys.
 pub(super) fn block<const WIDE: bool>(
     isa: Present,
-    view: View<'_>,
+    view: &View<'_>,
     keys: &[[u32; LANES]],
     results: &mut [[u32; LANES]],
 ) {
@@ -45,7 +45,7 @@ pub(super) fn block<const WIDE: bool>(
 kernel! {
     /// Reads the direct entries, writes their answers (next hops, or codes of them) and queues the other keys.
     fn decide[const WIDE: bool](
-        view: View<'_>,
+        view: &View<'_>,
         keys: &[[u32; LANES]],
         results: &mut [[u32; LANES]],
         queue: &mut Queue,
@@ -98,7 +98,7 @@ kernel! {
 kernel! {
     /// Searches the chunks of the queued keys in vectors `first` to `end`, and writes next hops, or codes of them.
     fn search[const WIDE: bool, const GROUP: usize](
-        view: View<'_>,
+        view: &View<'_>,
         queue: &Queue,
         first: usize,
         end: usize,
@@ -173,7 +173,7 @@ kernel! {
 
 kernel! {
     /// Translates codes into next hops.
-    fn translate(view: View<'_>, results: &mut [[u32; LANES]])
+    fn translate(view: &View<'_>, results: &mut [[u32; LANES]])
     vector op {
         for codes in results {
             op::store(codes, op::gather(view.next_hops, op::load(codes)));

@@ -22,8 +22,8 @@ impl<K: Key> Fib<K> for Dxr<K> {
             && let Some(view) = self.view()
         {
             return lanes::for_each_block(keys, results, |keys, results| match self.form {
-                Form::Compact(_) => kernel::block::<false>(isa, view, keys, results),
-                Form::Wide(_) => kernel::block::<true>(isa, view, keys, results),
+                Form::Compact(_) => kernel::block::<false>(isa, &view, keys, results),
+                Form::Wide(_) => kernel::block::<true>(isa, &view, keys, results),
             });
         }
         match &self.form {
