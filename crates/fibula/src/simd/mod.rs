@@ -20,6 +20,8 @@
 //! reads tables whose elements a writer may change: by gathers that are as good as relaxed loads, one of the element's size
 //! for each lane.
 //!
+//! [`Tree`] is not of a set: it walks down trees without pointers, with the search of a node as a parameter.
+//!
 //! Which width is faster depends on the processor and on the kernel; `docs/adr/0006-instruction-sets.md` has figures.
 
 use core::fmt;
@@ -31,6 +33,7 @@ mod aarch64;
 mod multiversion;
 mod pairs;
 mod table;
+mod tree;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -38,10 +41,12 @@ mod x86;
 pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
 pub use table::fetch;
+pub(crate) use table::fetch_past;
 pub(crate) use table::{
     Bounded, Bytes, Halves, LINE_WORDS, Leading, Line, Longs, Nodes, Places, Walks, Words, byte_of, half_of,
     put,
 };
+pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{avx2, avx512, icelake};
 

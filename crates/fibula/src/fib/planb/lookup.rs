@@ -2,26 +2,44 @@
 
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
-use crate::net::{Key, NextHop};
+use crate::net::{Family, Key, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::kernel;
 use super::layout::{Codes, Node, PlanB};
+use super::scalar::{ANY, Host, Network, Order, Walk};
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
-        match &self.codes {
-            Codes::Narrow(codes) => kernel::one(simd::chosen(), self, codes, key),
-            Codes::Wide(codes) => kernel::one(simd::chosen(), self, codes, key),
+        let isa = simd::chosen();
+        match (&self.codes, self.levels) {
+            (Codes::Narrow(codes), 5) if Self::UNROLLED => {
+                kernel::one(isa, self, Walk::<Host, 5>::NEW, codes, key)
+            }
+            (Codes::Narrow(codes), _) => kernel::one(isa, self, Walk::<Host, ANY>::NEW, codes, key),
+            (Codes::Wide(codes), _) => kernel::one(isa, self, Walk::<Host, ANY>::NEW, codes, key),
         }
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        match &self.codes {
-            Codes::Narrow(codes) => kernel::batch(isa, self, codes, keys, results),
-            Codes::Wide(codes) => kernel::batch(isa, self, codes, keys, results),
+        self.batch_of::<Host>(isa, keys, results);
+    }
+
+    fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
+        match keys {
+            Keys::Host(keys) => self.batch_of::<Host>(isa, keys, results),
+            Keys::Network(keys) => self.batch_of::<Network>(isa, keys, results),
+            Keys::Strided(_) => {
+                assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+                keys.for_each_block(|first, block| {
+                    self.batch_of::<Host>(isa, block, &mut results[first..first + block.len()]);
+                });
+            }
         }
+    }
+
+    fn prefetches_keys(&self, _: Present) -> bool {
+        true
     }
 
     fn memory(&self) -> Memory {
@@ -30,5 +48,29 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+}
+
+impl<K: Key, N: Node> PlanB<K, N> {
+    /// Whether there are kernels without a loop over the levels.
+    const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
+
+    fn batch_of<O: Order<K>>(&self, isa: Present, keys: &[O::Item], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        // The tables of today have a kernel without a loop over the levels.
+        match (&self.codes, self.levels) {
+            (Codes::Narrow(codes), 5) if Self::UNROLLED => {
+                kernel::batch(isa, self, Walk::<O, 5>::NEW, codes, keys, results);
+            }
+            (Codes::Narrow(codes), 6) if Self::UNROLLED => {
+                kernel::batch(isa, self, Walk::<O, 6>::NEW, codes, keys, results);
+            }
+            (Codes::Narrow(codes), _) => {
+                kernel::batch(isa, self, Walk::<O, ANY>::NEW, codes, keys, results);
+            }
+            (Codes::Wide(codes), _) => {
+                kernel::batch(isa, self, Walk::<O, ANY>::NEW, codes, keys, results);
+            }
+        }
     }
 }

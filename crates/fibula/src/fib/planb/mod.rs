@@ -33,6 +33,15 @@
 //! special case, and the empty table is one leaf of padding. A position may be that of the first slot of the next leaf,
 //! which is right, because positions are consecutive.
 //!
+//! # Batches
+//!
+//! Kernels walk 32 keys side by side, so that many nodes are on their way from memory at once: 16 of them, 8, 4 or one at the
+//! end of a batch. For the depths of full IPv6 tables, five and six internal levels, the loop over the levels is written out.
+//! Keys are read from the batch anew at each level, as a broadcast from memory costs no more than one from a register; keys
+//! in network order are turned once and then read from the stack. Walks are steps of `simd::Tree`, which checks bounds once a
+//! level. The keys that follow are prefetched by the kernel, 2 KiB ahead, past the end of the batch too, since callers hold
+//! keys side by side (`Fib::prefetches_keys`). The feature `plain` of the laboratory has the same as a C++ loop.
+//!
 //! # Longer prefixes than the /64
 //!
 //! An upper half inside which a longer prefix begins or ends is an interval of its own, whose code names a *block*: its

@@ -3,7 +3,7 @@
 use crate::fib::Fib;
 use crate::fib::parts::ranges::Merge;
 use crate::memory::{Budget, Buffer, Limits};
-use crate::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use crate::net::{Key, Keys, NextHop, Prefix, Route, RouteSlice, Toy};
 use crate::simd::Present;
 
 use super::build::tree;
@@ -133,7 +133,56 @@ fn every_set_finds_every_rank<K: Key, N: Node>() {
                     let mut results = vec![NextHop::new(u32::MAX); keys.len()];
                     fib.lookup_batch_on(isa, keys, &mut results);
                     assert_eq!(results, want, "{isa:?}, {count} keys, batches of {length}");
+                    let network: Vec<K::Bytes> = keys.iter().map(|key| key.to_network()).collect();
+                    results.fill(NextHop::new(u32::MAX));
+                    fib.lookup_keys_on(isa, Keys::Network(&network), &mut results);
+                    assert_eq!(results, want, "{isa:?}, {count} keys in network order, batches of {length}");
                 }
+            }
+        }
+    }
+}
+
+/// Trees of five and six levels have kernels of their own.
+#[test]
+fn deep_trees_find_every_rank() {
+    for count in [52_489, 472_393] {
+        let ends: Vec<u64> = (1..=count).map(|at| u64::MAX / (count + 1) * at).collect();
+        let words = &ends;
+        let shape = Shape::of(8, words.len());
+        let mut codes = Budget::default().buffer(words.len() + 1).unwrap();
+        codes.extend((0..=words.len()).map(|at| (at % 1_000) as u16 + 1));
+        let fib = PlanB::<u128, Node8x64> {
+            nodes: tree::<Node8x64>(&mut Budget::default(), &shape, words).unwrap(),
+            leaf_first: shape.internal_nodes,
+            levels: shape.internal_levels,
+            codes: Codes::Narrow(codes),
+            next_hops: (0..=1_000).collect(),
+            blocks: Default::default(),
+            merge: Merge::Never,
+            keys: core::marker::PhantomData,
+        };
+        assert_eq!(fib.levels, if count < 472_393 { 5 } else { 6 });
+        let keys: Vec<u128> = (0..2_000)
+            .map(|at| ends[at * 7_919 % ends.len()])
+            .flat_map(|end| [u128::from(end) << 64, u128::from(end + 1) << 64])
+            .collect();
+        let rank = |key: u128| ends.partition_point(|&end| end < (key >> 64) as u64) as u32;
+        let want: Vec<_> = keys.iter().map(|&key| NextHop::new(rank(key) % 1_000 + 1)).collect();
+        assert!(keys.iter().zip(&want).all(|(&key, &want)| fib.lookup_key(key) == want));
+        let network: Vec<[u8; 16]> = keys.iter().map(|key| key.to_be_bytes()).collect();
+        for isa in Present::all() {
+            for length in [1, 7, 61, 4_000] {
+                let mut results = vec![None; keys.len()];
+                for (keys, results) in keys.chunks(length).zip(results.chunks_mut(length)) {
+                    fib.lookup_batch_on(isa, keys, results);
+                }
+                assert_eq!(results, want, "{isa:?}, {count} keys, batches of {length}");
+                results.fill(None);
+                for (keys, results) in network.chunks(length).zip(results.chunks_mut(length)) {
+                    fib.lookup_keys_on(isa, Keys::Network(keys), results);
+                }
+                assert_eq!(results, want, "{isa:?}, {count} keys in network order, batches of {length}");
             }
         }
     }
