@@ -16,7 +16,7 @@ const ALIGNED: usize = 256;
 
 impl<K: Key> Dir17Bitmap<K> {
     /// Looks up left-aligned keys.
-    #[inline]
+    #[inline(always)]
     fn lookup_aligned(&self, isa: Present, keys: &[u32], found: &mut [u32]) {
         let view = self.view();
         match keys.len() {
