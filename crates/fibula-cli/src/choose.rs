@@ -1,14 +1,21 @@
 //! `fibula choose`: the best structure for a table, and why.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula::auto::{self, Choice, Workload};
+use fibula::auto::{self, Choice, Machine, Workload};
+use fibula::fib::Fib;
+use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
+use fibula::simd;
+use fibula_lab::{choice, traffic};
 use serde_json::json;
+
+use crate::bench::Addresses;
 
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
@@ -26,9 +33,10 @@ const OTHERS: usize = 5;
 
 /// Choose the best structure for a table, and say why
 ///
-/// The choice rests on measurements that are built into the program: many tables, batch sizes and instruction sets.
-/// 'fibula lookup' chooses the same way. The rates are those of the machine that was measured: they say which structure
-/// is faster, not how fast it is here. 'fibula bench' measures this machine.
+/// The choice rests on measurements that are built into the program, over many tables, batch sizes and instruction sets,
+/// and on a calibration of this machine, which takes about 50 ms. The best few structures are built, so that their
+/// memory is exact and none of them refuses the table. With --measure the structures themselves are measured, on this
+/// table.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -41,7 +49,8 @@ Exit codes:
 Examples:
   fibula choose routes.txt
   fibula choose rib.gz --batch 1 --isa scalar
-  fibula choose rib.gz --bytes 2000000 --json")]
+  fibula choose rib.gz --bytes 2000000 --json
+  fibula choose rib.gz --measure --keys addresses.txt")]
 pub(crate) struct ChooseArgs {
     /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
     #[arg(value_name = "FILE", required = true)]
@@ -57,13 +66,27 @@ pub(crate) struct ChooseArgs {
     #[command(flatten)]
     isa: IsaArgs,
 
-    /// Size of a core's second-level cache [default: this machine's]
-    #[arg(long, value_name = "BYTES")]
+    /// Choose as on the machine that was recorded, with a second-level cache of this size for each core, instead of on
+    /// this machine
+    #[arg(long, value_name = "BYTES", conflicts_with = "calibration")]
     l2: Option<usize>,
 
-    /// Most memory that lookups of the structure may touch [default: no limit]
+    /// The calibration of this machine: read if the file exists, else measured and written
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+
+    /// Most memory that lookups of the structure may touch [default: in proportion to the table and the second-level
+    /// cache]
     #[arg(long, value_name = "BYTES")]
     bytes: Option<usize>,
+
+    /// Measure the structures on this table, instead of expecting what was recorded of others
+    #[arg(long)]
+    measure: bool,
+
+    /// Addresses to measure with, one a line [default: random ones within the table's routes]
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    keys: Option<PathBuf>,
 
     /// The structure in use now, which is kept unless another is clearly faster
     #[arg(long, value_name = "NAME")]
@@ -85,8 +108,14 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     }
     let messages = Messages::new(args.quiet.quiet);
     let table = load_feeds(&args.files, &args.feed, messages)?;
+    let machine = machine(args)?;
+    let keys =
+        args.keys.as_deref().map(|path| Addresses::read(path, messages)).transpose()?.unwrap_or_default();
     let is_empty = table.ribs.v4.is_empty() && table.ribs.v6.is_empty();
-    let mut families = vec![family(&table.ribs.v4, args), family(&table.ribs.v6, args)];
+    let mut families = vec![
+        family(&table.ribs.v4, machine, keys.v4, args)?,
+        family(&table.ribs.v6, machine, keys.v6, args)?,
+    ];
     families.retain(|family| !family.rows.is_empty());
     if families.is_empty() && !is_empty {
         messages.warning("no structure fits into --bytes");
@@ -101,6 +130,32 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
+}
+
+/// Returns the machine to choose for.
+fn machine(args: &ChooseArgs) -> Result<Machine, Failure> {
+    if let Some(bytes) = args.l2 {
+        return Ok(Machine::recorded().with_l2(bytes));
+    }
+    let Some(path) = &args.calibration else { return Ok(Machine::measure(l2_bytes())) };
+    let failed = |error| Failure::reading(&path.display().to_string(), &error);
+    match fs::read_to_string(path) {
+        Ok(text) => text.parse().map_err(|error| Failure::BadInput(format!("{}: {error}", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let machine = Machine::measure(l2_bytes());
+            write(path, &machine).map_err(failed)?;
+            Ok(machine)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Writes the whole file or none, so that a calibration is never read in part.
+fn write(path: &Path, machine: &Machine) -> io::Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    fs::write(&part, machine.to_string())?;
+    fs::rename(&part, path)
 }
 
 /// The chosen structure of a family first, then the others.
@@ -134,20 +189,67 @@ impl Row {
     }
 }
 
-fn family<K: Key>(rib: &Rib<K>, args: &ChooseArgs) -> Family {
+fn family<K: Key>(
+    rib: &Rib<K>,
+    machine: Machine,
+    keys: Vec<K>,
+    args: &ChooseArgs,
+) -> Result<Family, Failure> {
     let mut rows = Vec::new();
     if !rib.is_empty() {
-        let l2_bytes = args.l2.or_else(l2_bytes);
-        let wanted = Workload { batch: args.batch, l2_bytes, max_bytes: args.bytes, ..Workload::default() };
-        let wanted = wanted.with_table(rib);
-        if let Some(choice) = auto::choose::<K>(&wanted, args.in_use.as_deref()) {
+        let wanted = Workload { batch: args.batch, machine, max_bytes: args.bytes, ..Workload::default() };
+        let chosen = auto::choose_for::<K>(rib, &wanted, args.in_use.as_deref(), Limits::default());
+        let (mut choice, mut ranked) = match chosen {
+            Ok(chosen) => (chosen.choice, chosen.ranked),
+            // Whatever is left takes more than --bytes.
+            Err(error) if error.is_limit() => (None, Vec::new()),
+            Err(error) => return Err(Failure::BadInput(error.to_string())),
+        };
+        if args.measure && choice.is_some() {
+            ranked = measured(rib, &ranked, keys, args.batch)?;
+            choice = auto::pick(&ranked, args.in_use.as_deref());
+        }
+        if let Some(choice) = choice {
             rows.push(Row::new(&choice, true));
-            let others = auto::rank::<K>(&wanted);
-            let others = others.iter().filter(|other| other.algorithm.name != choice.algorithm.name);
+            let others = ranked.iter().filter(|other| other.algorithm.name != choice.algorithm.name);
             rows.extend(others.take(OTHERS).map(|other| Row::new(other, false)));
         }
     }
-    Family { family: K::FAMILY, routes: rib.len(), rows }
+    Ok(Family { family: K::FAMILY, routes: rib.len(), rows })
+}
+
+/// Keys to measure with, if there are none of the user's.
+const KEYS: usize = 1 << 17;
+
+/// Builds and measures the structures, and returns them with these rates, the fastest first. Those that refuse the table
+/// are left out.
+fn measured<K: Key>(
+    rib: &Rib<K>,
+    ranked: &[Choice<K>],
+    mut keys: Vec<K>,
+    batch: usize,
+) -> Result<Vec<Choice<K>>, Failure> {
+    if keys.is_empty() {
+        for name in ["match", "zipf"] {
+            let pattern = traffic::find::<K>(name).expect("there is such traffic");
+            let made = (pattern.generate)(rib, KEYS / 2, 1);
+            keys.extend(made.map_err(|error| Failure::BadInput(error.to_string()))?);
+        }
+    }
+    let mut built: Vec<(Choice<K>, Box<dyn Fib<K>>)> = Vec::new();
+    for choice in ranked {
+        if let Ok(fib) = choice.algorithm.build(rib, Limits::default()) {
+            let bytes = fib.memory().lookup_bytes;
+            built.push((Choice { bytes, is_built: true, ..*choice }, fib));
+        }
+    }
+    let fibs: Vec<&dyn Fib<K>> = built.iter().map(|(_, fib)| &**fib).collect();
+    let rates = choice::probe(&fibs, simd::chosen(), &keys, batch);
+    let rated =
+        built.iter().zip(rates).filter_map(|((choice, _), mlps)| Some(Choice { mlps: mlps?, ..*choice }));
+    let mut rated: Vec<Choice<K>> = rated.collect();
+    rated.sort_by(|a, b| b.mlps.total_cmp(&a.mlps));
+    Ok(rated)
 }
 
 impl Family {

@@ -1,92 +1,103 @@
-//! Writes `auto/measured.csv`, the measurements from which the library chooses a structure, from the committed benchmark
-//! records, or checks that it is up to date.
+//! Writes `auto/measured.csv`, the measurements from which the library chooses a structure, or checks that it is up to
+//! date; and measures anew what it is made of.
 //!
 //! ```text
-//! cargo run -p fibula-lab --example choices [-- --check]
+//! cargo run --release -p fibula-lab --example choices                          from records/choices/
+//! cargo run -p fibula-lab --example choices -- --check
+//! cargo run --release -p fibula-lab --example choices -- --record [PART ...]   measures this machine, a few minutes
+//! cargo run --release -p fibula-lab --example choices -- --judge               how good the choices are
 //! ```
 //!
-//! `records/` has the full tables, `records/shapes/` small ones and host routes. A structure that is the fastest, or within
-//! 5 % of the fastest, for some table, instruction set and batch is listed with everything that was measured of it.
+//! `--record` writes `records/choices/MACHINE.txt` after every table. With parts of names it measures only those tables and
+//! keeps what the file has of the others.
 
 mod page;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fibula::simd::Isa;
-use fibula_lab::bench::Record;
+use fibula::net::Family;
+use fibula_lab::bench::Machine;
+use fibula_lab::choice::{self, Judged, Recorded};
 
-/// Traffics whose rates count, by their geometric mean.
-const TRAFFICS: [&str; 2] = ["match", "zipf"];
+type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What share of the best rate is worth to be listed.
-const GOOD: f64 = 0.95;
+/// The record that the choices are made from. Those of other machines are judged.
+const BASE: &str = "amd-epyc";
 
-/// One structure with one set in one batch over tables of one kind: family, kind, set, batch, name.
-type Curve = (String, &'static str, Isa, usize, String);
-
-fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let arguments = page::Arguments::read()?;
-    let root = page::root();
-    let mut records = Record::read_all(&root.join("records"))?;
-    records.extend(Record::read_all(&root.join("records/shapes"))?);
-    let l2_bytes = records.iter().flat_map(|record| &record.machine.caches).find(|cache| cache.level == 2);
-    let l2_bytes = l2_bytes.ok_or("no record knows its machine's second-level cache")?.bytes;
-
-    // By curve and number of routes: bytes, and a rate for each traffic.
-    let mut curves: BTreeMap<Curve, BTreeMap<usize, (usize, Vec<f64>)>> = BTreeMap::new();
-    for record in &records {
-        let kind = if record.table.name.contains("host-routes") { "hosts" } else { "plain" };
-        for row in &record.rows {
-            let counts = !row.rival
-                && row.role != "oracle"
-                && row.threads == 1
-                && row.order == "host"
-                && !row.many_keys
-                && row.wrong == 0
-                && TRAFFICS.contains(&row.traffic.as_str());
-            let (Some(mlps), Some(bytes)) = (row.mlps_median, row.lookup_bytes) else { continue };
-            if counts {
-                let curve = (row.family.clone(), kind, row.isa.parse()?, row.batch, row.algorithm.clone());
-                let point = curves.entry(curve).or_default().entry(row.routes).or_insert((bytes, Vec::new()));
-                point.1.push(mlps);
-            }
+fn main() -> Outcome<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("--record") => record(&arguments[1..]),
+        Some("--judge") => judge(),
+        _ => {
+            let text = fs::read_to_string(folder().join(format!("{BASE}.txt")))?;
+            let fitted = choice::fit(&text.parse()?);
+            page::Arguments::read()?.finish(&[("crates/fibula/src/auto/measured.csv".to_owned(), fitted)])
         }
     }
-    for points in curves.values_mut() {
-        points.retain(|_, (_, rates)| rates.len() == TRAFFICS.len());
-    }
-    let mean = |rates: &[f64]| rates.iter().map(|rate| rate.ln()).sum::<f64>() / rates.len() as f64;
+}
 
-    let mut best: BTreeMap<(String, &str, Isa, usize, usize), f64> = BTreeMap::new();
-    for ((family, kind, isa, batch, _), points) in &curves {
-        for (&routes, (_, rates)) in points {
-            let best = best.entry((family.clone(), kind, *isa, *batch, routes)).or_insert(f64::MIN);
-            *best = best.max(mean(rates));
-        }
-    }
-    let mut good = BTreeSet::new();
-    for ((family, kind, isa, batch, algorithm), points) in &curves {
-        for (&routes, (_, rates)) in points {
-            if mean(rates) >= best[&(family.clone(), *kind, *isa, *batch, routes)] + GOOD.ln() {
-                good.insert((family.clone(), algorithm.clone()));
-            }
-        }
-    }
+fn folder() -> PathBuf {
+    page::root().join("records/choices")
+}
 
-    let mut text = String::from(
-        "# Generated by `cargo run -p fibula-lab --example choices` from records/.\n\
-         # Million lookups a second on one core: geometric means of MATCH and ZIPF.\n",
-    );
-    text += &format!("l2_bytes,{l2_bytes}\nfamily,kind,isa,batch,algorithm,routes,lookup_bytes,mlps\n");
-    for ((family, kind, isa, batch, algorithm), points) in &curves {
-        if good.contains(&(family.clone(), algorithm.clone())) {
-            for (routes, (bytes, rates)) in points {
-                let mlps = mean(rates).exp();
-                text += &format!("{family},{kind},{isa},{batch},{algorithm},{routes},{bytes},{mlps:.1}\n");
-            }
+fn record(parts: &[String]) -> Outcome<ExitCode> {
+    let machine = Machine::this();
+    let path = folder().join(format!("{}.txt", machine.slug()));
+    let l2_bytes = machine.caches.iter().find(|cache| cache.level == 2).map(|cache| cache.bytes as usize);
+    let before = fs::read_to_string(&path).ok().map(|text| text.parse::<Recorded>()).transpose()?;
+    let mut tables = before.map(|before| before.tables).unwrap_or_default();
+    let machine = fibula::auto::Machine::measure(l2_bytes);
+    fs::create_dir_all(folder())?;
+    let plans: Vec<_> = [Family::Ipv4, Family::Ipv6].into_iter().flat_map(choice::tables).collect();
+    let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(&**part));
+    for (at, plan) in plans.iter().enumerate().filter(|(_, plan)| wanted(&plan.name)) {
+        eprintln!("{} of {}: {}", at + 1, plans.len(), plan.name);
+        let table = match plan.family {
+            Family::Ipv6 => choice::measure::<u128>(plan)?,
+            _ => choice::measure::<u32>(plan)?,
+        };
+        tables.retain(|before| before.name != table.name);
+        tables.push(table);
+        let place = |name: &str| plans.iter().position(|plan| plan.name == name);
+        tables.sort_by_key(|table| place(&table.name));
+        tables.retain(|table| place(&table.name).is_some());
+        fs::write(&path, Recorded { machine, tables: tables.clone() }.to_string())?;
+    }
+    println!("{}: {} tables", path.display(), tables.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn judge() -> Outcome<ExitCode> {
+    for file in fs::read_dir(folder())? {
+        let path = file?.path();
+        let recorded: Recorded = fs::read_to_string(&path)?.parse()?;
+        let judged = choice::judge(&recorded);
+        for (is_held_out, part) in [(false, "fitted"), (true, "held out")] {
+            let part_of: Vec<&Judged> =
+                judged.iter().filter(|judged| judged.is_held_out == is_held_out).collect();
+            let share = |most: f64| {
+                let within = part_of.iter().filter(|judged| judged.loss <= most).count();
+                100.0 * within as f64 / part_of.len().max(1) as f64
+            };
+            println!(
+                "{}, {part}: {} choices, {:.1} % within 5 %, {:.1} % within 10 %",
+                path.file_stem().unwrap_or_default().display(),
+                part_of.len(),
+                share(1.05),
+                share(1.1)
+            );
+        }
+        let mut bad: Vec<&Judged> = judged.iter().filter(|judged| judged.loss > 1.1).collect();
+        bad.sort_by(|a, b| b.loss.total_cmp(&a.loss));
+        for Judged { table, is_held_out, isa, batch, is_unlimited, chosen, best, loss } in bad {
+            let part = if *is_held_out { "held out" } else { "fitted" };
+            let limit = if *is_unlimited { "any bytes" } else { "default bytes" };
+            println!("  {table} ({part}) {isa} {batch} {limit}: {chosen}, {best} is {loss:.2}x");
         }
     }
-    arguments.finish(&[("crates/fibula/src/auto/measured.csv".to_owned(), text)])
+    Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`measure`]: quick measurements of lookups and builds; every answer is checked in the same run.
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
+//! - [`choice`]: what [`fibula::auto`] chooses structures by: recorded, fitted and judged.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 //! - [`random`]: random numbers that a seed determines, the same on every platform and with every dependency.
 //!
@@ -32,6 +33,7 @@
 //! ```
 
 pub mod bench;
+pub mod choice;
 pub mod measure;
 pub mod random;
 pub mod rival;

@@ -26,7 +26,8 @@ use crate::output::{self, Output};
 pub(crate) use args::BenchArgs;
 use args::KeyOrder;
 use contestants::Selection;
-use tables::{Addresses, Tables};
+pub(crate) use tables::Addresses;
+use tables::Tables;
 
 /// Keys by default.
 const KEYS: u32 = if OPTIMISED { 1 << 20 } else { 1 << 14 };

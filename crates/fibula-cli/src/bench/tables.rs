@@ -88,14 +88,14 @@ pub(super) fn name(path: &Path) -> String {
 
 /// Recorded addresses.
 #[derive(Default)]
-pub(super) struct Addresses {
-    pub(super) v4: Vec<u32>,
-    pub(super) v6: Vec<u128>,
+pub(crate) struct Addresses {
+    pub(crate) v4: Vec<u32>,
+    pub(crate) v6: Vec<u128>,
 }
 
 impl Addresses {
     /// Reads a file of addresses, one a line. Other lines are counted and skipped.
-    pub(super) fn read(path: &Path, messages: Messages) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, messages: Messages) -> Result<Self, Failure> {
         let failed = |error| Failure::reading(&path.display().to_string(), &error);
         let file = std::fs::File::open(path).map_err(failed)?;
         let mut lines = BufReader::new(Decompressor::new(file).map_err(failed)?);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use fibula::auto::{self, Workload};
+use fibula::auto::{self, Machine, Workload};
 use fibula::fib::registry::{self, Algorithm};
 use fibula::fib::{BuildError, Match, WithLength};
 use fibula::memory::Limits;
@@ -89,7 +89,9 @@ impl<'a, K: Key> Finder<'a, K> {
         if let Some(algorithm) = forced {
             return self.build_one(algorithm).map_err(|error| Failure::BadInput(self.reason(&error)));
         }
-        let wanted = Workload { batch, l2_bytes: l2_bytes(), ..Workload::default() }.with_table(self.rib);
+        let recorded = Machine::recorded();
+        let machine = l2_bytes().map_or(recorded, |bytes| recorded.with_l2(bytes));
+        let wanted = Workload { batch, machine, ..Workload::default() }.with_table(self.rib);
         let chosen = auto::choose::<K>(&wanted, None);
         let others = auto::rank::<K>(&wanted);
         let mut refused = None;

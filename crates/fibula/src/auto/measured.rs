@@ -1,114 +1,140 @@
-//! The measurements in `measured.csv`.
+//! The measurements in `measured.csv`, and what they say of other tables and machines.
 //!
-//! `cargo run --release -p fibula-lab --example choices` makes the file from the benchmark records. It is read once.
+//! `cargo run --release -p fibula-lab --example choices` makes the file from the records of `records/choices/`. It is read
+//! once.
 
 use std::sync::LazyLock;
 
 use crate::net::Key;
 use crate::simd::Isa;
 
-use super::Workload;
+use super::{Machine, Workload};
 
-/// One structure with one instruction set and batch length, over tables of one kind.
+/// Batches that were measured.
+pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
+
+/// One structure with one instruction set, over tables of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) family: &'static str,
     pub(super) hosts: bool,
     pub(super) isa: Isa,
-    pub(super) batch: usize,
     pub(super) algorithm: &'static str,
-    /// Ascending by routes.
+    /// How many loads of the structure's size a lookup waits for, by batch: fitted.
+    loads: [f64; BATCHES.len()],
+    /// Ascending by ranges.
     pub(super) points: Vec<Point>,
 }
 
 /// One measured table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    pub(super) routes: f64,
+    pub(super) ranges: f64,
     pub(super) bytes: f64,
-    pub(super) mlps: f64,
+    /// Nanoseconds a lookup, by batch.
+    pub(super) ns: [f64; BATCHES.len()],
 }
 
 impl Curve {
-    /// Returns whether this was measured for such a workload.
+    /// Returns whether this was measured for tables of the workload's kind and can run with its instruction set.
     pub(super) fn serves<K: Key>(&self, wanted: &Workload) -> bool {
         self.family == K::FAMILY.name()
             && self.hosts == wanted.is_mostly_hosts()
             && self.isa.is_within(wanted.isa)
-            && self.batch <= wanted.batch.max(1)
     }
 
-    /// Returns the million lookups a second over this many routes.
-    pub(super) fn mlps(&self, routes: f64) -> f64 {
-        self.between(routes, |point| point.mlps)
+    /// Returns the nanoseconds of a lookup in a structure of so many bytes for so many ranges.
+    pub(super) fn ns(&self, ranges: f64, bytes: f64, batch: usize, machine: &Machine) -> f64 {
+        let (low, share) = between_batches(batch);
+        let at = |number: usize| {
+            let recorded = self.between(ranges, |point| point.ns[number]);
+            // What the recorded lookups waited for memory, at most all but a fifth of their time.
+            let loads = self.loads[number];
+            let waited = loads * RECORDED.machine.load_ns(touched(ranges, self.bytes(ranges)));
+            let waited = waited.min(0.8 * recorded);
+            let loads = if loads > 0.0 {
+                waited / RECORDED.machine.load_ns(touched(ranges, self.bytes(ranges)))
+            } else {
+                0.0
+            };
+            let steps = machine.step_ns() / RECORDED.machine.step_ns();
+            (recorded - waited) * steps + loads * machine.load_ns(touched(ranges, bytes))
+        };
+        if share == 0.0 { at(low) } else { at(low) * (1.0 - share) + at(low + 1) * share }
     }
 
-    /// Returns the lookup bytes of this many routes; they are proportional above the largest measured table.
-    pub(super) fn bytes(&self, routes: f64) -> f64 {
+    /// Returns the lookup bytes for this many ranges; they are proportional above the largest measured table.
+    pub(super) fn bytes(&self, ranges: f64) -> f64 {
         let last = self.points[self.points.len() - 1];
-        self.between(routes, |point| point.bytes) * (routes / last.routes).max(1.0)
+        self.between(ranges, |point| point.bytes) * (ranges / last.ranges).max(1.0)
     }
 
     /// Interpolates between the neighbouring tables, logarithm over logarithm.
-    fn between(&self, routes: f64, figure: impl Fn(&Point) -> f64) -> f64 {
-        let above = self.points.partition_point(|point| point.routes < routes);
+    fn between(&self, ranges: f64, figure: impl Fn(&Point) -> f64) -> f64 {
+        let above = self.points.partition_point(|point| point.ranges < ranges);
         let high = &self.points[above.min(self.points.len() - 1)];
         let low = &self.points[above.saturating_sub(1)];
-        if high.routes <= low.routes {
+        if high.ranges <= low.ranges {
             return figure(low);
         }
-        let share = (routes / low.routes).ln() / (high.routes / low.routes).ln();
+        let share = (ranges / low.ranges).ln() / (high.ranges / low.ranges).ln();
         (figure(low).ln() * (1.0 - share) + figure(high).ln() * share).exp()
     }
 }
 
+/// Returns how much of a structure lookups touch: of a direct table, a few lines for each range.
+pub(super) fn touched(ranges: f64, bytes: f64) -> f64 {
+    bytes.min(ranges * 256.0)
+}
+
+/// Returns the number of the measured batch below, and how far the batch is from there to the next one.
+fn between_batches(batch: usize) -> (usize, f64) {
+    let above = BATCHES.partition_point(|&measured| measured <= batch);
+    let low = above.saturating_sub(1);
+    if above == BATCHES.len() || BATCHES[low] >= batch {
+        return (low, 0.0);
+    }
+    let [from, to, batch] = [BATCHES[low], BATCHES[above], batch].map(|keys| (keys as f64).ln());
+    (low, (batch - from) / (to - from))
+}
+
 /// Returns all curves.
 pub(super) fn curves() -> &'static [Curve] {
-    &MEASURED.curves
+    &RECORDED.curves
 }
 
-/// Returns the size of a core's second-level cache on the measured machine.
-pub(super) fn l2_bytes() -> usize {
-    MEASURED.l2_bytes
+/// Returns the measured machine.
+pub(super) fn machine() -> Machine {
+    RECORDED.machine
 }
 
-struct Measured {
-    l2_bytes: usize,
+struct Recorded {
+    machine: Machine,
     curves: Vec<Curve>,
 }
 
-static MEASURED: LazyLock<Measured> =
+static RECORDED: LazyLock<Recorded> =
     LazyLock::new(|| read(include_str!("measured.csv")).expect("the file is generated"));
 
 /// Returns `None` for text that the generator would not write.
-fn read(text: &'static str) -> Option<Measured> {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
-    let l2_bytes = lines.next()?.strip_prefix("l2_bytes,")?.parse().ok()?;
+fn read(text: &'static str) -> Option<Recorded> {
+    let (machine, rows) = text.split_once("\n\n")?;
+    let machine = machine.parse().ok()?;
     let mut curves: Vec<Curve> = Vec::new();
-    for line in lines.skip(1) {
-        let [family, hosts, isa, batch, algorithm, routes, bytes, mlps] =
-            line.split(',').collect::<Vec<_>>().try_into().ok()?;
-        let curve = Curve {
-            family,
-            hosts: hosts == "hosts",
-            isa: isa.parse().ok()?,
-            batch: batch.parse().ok()?,
-            algorithm,
-            points: Vec::new(),
-        };
-        let point =
-            Point { routes: routes.parse().ok()?, bytes: bytes.parse().ok()?, mlps: mlps.parse().ok()? };
-        match curves.last_mut().filter(|last| last.is_of(&curve)) {
-            Some(last) => last.points.push(point),
-            None => curves.push(Curve { points: vec![point], ..curve }),
+    // The first line names the columns. Each curve begins with its loads, where the other lines have ranges and bytes.
+    for line in rows.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [family, hosts, isa, algorithm, ranges, bytes, figures @ ..] = &fields[..] else { return None };
+        let figures: Vec<f64> = figures.iter().filter_map(|figure| figure.parse().ok()).collect();
+        let figures: [f64; BATCHES.len()] = figures.try_into().ok()?;
+        if *ranges == "loads" {
+            let (hosts, isa) = (*hosts == "hosts", isa.parse().ok()?);
+            curves.push(Curve { family, hosts, isa, algorithm, loads: figures, points: Vec::new() });
+        } else {
+            let ns = figures.map(|mlps| 1e3 / mlps);
+            let point = Point { ranges: ranges.parse().ok()?, bytes: bytes.parse().ok()?, ns };
+            curves.last_mut()?.points.push(point);
         }
     }
-    Some(Measured { l2_bytes, curves })
-}
-
-impl Curve {
-    fn is_of(&self, other: &Self) -> bool {
-        (self.family, self.hosts, self.isa, self.batch, self.algorithm)
-            == (other.family, other.hosts, other.isa, other.batch, other.algorithm)
-    }
+    curves.iter().all(|curve| !curve.points.is_empty()).then_some(Recorded { machine, curves })
 }

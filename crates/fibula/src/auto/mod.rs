@@ -1,19 +1,20 @@
-//! Chooses a structure by family, table, batch, instruction set and cache, from committed measurements.
+//! Chooses a structure by family, table, batch, instruction set and machine, from committed measurements.
 //!
 //! Which structure is fastest depends on the use: the fastest over a full table loses over a hundred routes, and one that
 //! needs full vectors loses where keys come one by one. [`choose`] knows rates measured over tables from ten routes to
-//! full ones, in batches from one key up, with every instruction set (`records/`). It takes the fastest structure for a
-//! [`Workload`] and gives the reason. [`build`] builds it.
+//! full ones, in batches from one key to 1,024, with every instruction set (`records/choices/`). It takes the fastest
+//! structure for a [`Workload`] and gives the reason. [`choose_for`] builds the best few over the table itself, so that
+//! it knows which structures refuse it and how large they are; [`build`] returns its choice alone.
 //!
 //! ```
 //! use fibula::auto::{self, Workload};
 //!
-//! let router = Workload { routes: 900_000, ..Workload::default() };
+//! let router = Workload { ranges: 500_000, ..Workload::default() };
 //! let choice = auto::choose::<u32>(&router, None).expect("IPv4 was measured");
 //! println!("{choice}");
 //!
 //! // The table grows: the structure in use stays unless another is clearly better.
-//! let grown = Workload { routes: 950_000, ..router };
+//! let grown = Workload { ranges: 550_000, ..router };
 //! let later = auto::choose::<u32>(&grown, Some(choice.algorithm.name)).expect("IPv4 was measured");
 //! assert_eq!(later.algorithm.name, choice.algorithm.name);
 //! ```
@@ -21,29 +22,38 @@
 //! # How
 //!
 //! - **Rates** are geometric means of the traffic MATCH and ZIPF (a random address under a random prefix, uniform and
-//!   skewed), on one core. Between two measured tables the logarithm of the rate is interpolated over the logarithm of
-//!   the number of routes; below the smallest and above the largest the rate is constant.
+//!   skewed), on one core. Between two measured tables the logarithm of the time is interpolated over the logarithm of
+//!   the number of ranges, and between two batches the time over the logarithm of their keys.
 //! - **Tables** with mostly host routes are compared with measured tables of that kind.
-//! - **Batch**: the largest measured one that is not larger. **Instruction set**: a structure's best kernels within the
-//!   given set.
-//! - **Cache**: on a machine whose second-level cache is k times that of the measured machine, a table counts as one
-//!   with 1/k of its routes.
+//! - **Bytes** are those of the structure once it is built, and estimated before in the same way as rates.
+//! - **Machine**: of the recorded time, what loads took is replaced by what loads of the structure's bytes take on the
+//!   [`Machine`] of the workload, and the rest by what it takes at that machine's speed of arithmetic. The recorded
+//!   machine is the default; [`Machine::here`] measures this one.
+//! - **Instruction set**: a structure's best kernels within the given set.
+//! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
 //! - **Ties**: of the structures within 5 % of the best, the one that takes the fewest bytes.
 //! - **Hysteresis**: the structure in use stays unless another is expected to be more than 10 % faster.
+//!
+//! The test `choices` of `fibula-lab` compares the choices with records of tables that were left out of the fit.
 
+mod machine;
 mod measured;
 #[cfg(test)]
 mod tests;
 
+use core::cell::Cell;
 use core::fmt;
+use core::ops::ControlFlow;
 
+use crate::fib::ranges::{self, Merge};
 use crate::fib::registry::{self, Algorithm};
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
-use crate::net::{Key, Prefix, Routes};
+use crate::net::{Key, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Isa};
 
-use measured::{Curve, curves, l2_bytes};
+pub use machine::{Machine, MachineError};
+use measured::curves;
 
 /// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
@@ -51,10 +61,16 @@ const TIE: f64 = 0.95;
 /// How many times faster another structure must be to replace the one in use.
 const CHANGE: f64 = 1.1;
 
+/// Structures of at least this share of the best expected rate are built to know their bytes.
+const CLOSE: f64 = 0.85;
+
 /// What a structure is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Workload {
-    /// Number of routes of the table.
+    /// Number of disjoint ranges of addresses with one next hop that the table makes, equal neighbours merged. For
+    /// tables of the Internet's shape, half of the routes at a million, one and a half times as many at a hundred.
+    pub ranges: usize,
+    /// Number of routes, of which host routes are a part.
     pub routes: usize,
     /// Number of host routes among them, counting routes within a byte of the full length.
     pub host_routes: usize,
@@ -62,37 +78,72 @@ pub struct Workload {
     pub batch: usize,
     /// The instruction set that lookups use.
     pub isa: Isa,
-    /// Size of a core's second-level cache; `None` for that of the measured machine.
-    pub l2_bytes: Option<usize>,
-    /// Most [lookup bytes](crate::memory::Memory::lookup_bytes) that the structure may take; `None` for any number.
+    /// The machine that lookups run on.
+    pub machine: Machine,
+    /// Most [lookup bytes](crate::memory::Memory::lookup_bytes) that the structure may take; `None` for what
+    /// [`most_bytes`](Self::most_bytes) says.
     pub max_bytes: Option<usize>,
 }
 
 impl Default for Workload {
-    /// An empty table, batches of 256, the [chosen](simd::chosen) instruction set.
+    /// An empty table, batches of 256, the [chosen](simd::chosen) instruction set, the recorded machine.
     fn default() -> Self {
-        let isa = simd::chosen().isa();
-        Self { routes: 0, host_routes: 0, batch: 256, isa, l2_bytes: None, max_bytes: None }
+        let (isa, machine) = (simd::chosen().isa(), Machine::recorded());
+        Self { ranges: 1, routes: 0, host_routes: 0, batch: 256, isa, machine, max_bytes: None }
     }
 }
 
 impl Workload {
-    /// Returns this workload with the routes of a table counted.
+    /// Returns this workload with the routes and ranges of a table counted, in one pass over it.
     #[must_use]
     pub fn with_table<K: Key>(mut self, routes: &dyn Routes<K>) -> Self {
-        // Within a byte of a whole address.
-        let long = K::BITS - K::BITS / 16;
-        (self.routes, self.host_routes) = (0, 0);
-        let _ = routes.visit(Prefix::ALL, &mut |route| {
-            self.routes += 1;
-            self.host_routes += usize::from(route.prefix.len() > long);
-            core::ops::ControlFlow::Continue(())
+        let counted = Counted { routes, all: Cell::new(0), hosts: Cell::new(0) };
+        self.ranges = 0;
+        let _ = ranges::visit(&counted, Prefix::ALL, Merge::EqualNeighbours, |_| {
+            self.ranges += 1;
+            ControlFlow::Continue(())
         });
+        (self.routes, self.host_routes) = (counted.all.get(), counted.hosts.get());
         self
+    }
+
+    /// Returns the most lookup bytes that a structure may take: [`max_bytes`](Self::max_bytes), by default an eighth of
+    /// the second-level cache and 16 times what the sorted array of the ranges takes.
+    #[must_use]
+    pub fn most_bytes<K: Key>(&self) -> usize {
+        let range = usize::from(K::BITS).div_ceil(8) + size_of::<NextHop>();
+        self.max_bytes.unwrap_or(self.machine.l2_bytes() / 8 + 16 * range * self.ranges)
     }
 
     fn is_mostly_hosts(&self) -> bool {
         self.host_routes * 2 > self.routes
+    }
+}
+
+/// A table that counts the routes that are visited.
+struct Counted<'a, K: Key> {
+    routes: &'a dyn Routes<K>,
+    all: Cell<usize>,
+    hosts: Cell<usize>,
+}
+
+impl<K: Key> Routes<K> for Counted<'_, K> {
+    fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
+        // Within a byte of a whole address.
+        let long = K::BITS - K::BITS / 16;
+        self.routes.visit(within, &mut |route| {
+            self.all.update(|count| count + 1);
+            self.hosts.update(|count| count + usize::from(route.prefix.len() > long));
+            each(route)
+        })
+    }
+
+    fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
+        self.routes.parent(prefix)
     }
 }
 
@@ -101,13 +152,15 @@ impl Workload {
 pub struct Choice<K: Key> {
     /// The structure.
     pub algorithm: Algorithm<K>,
-    /// Expected rate in million lookups a second, on one core of the measured machine.
+    /// Expected rate in million lookups a second, on one core of the workload's machine.
     pub mlps: f64,
-    /// Expected lookup bytes.
+    /// Lookup bytes: expected ones, unless the structure was built.
     pub bytes: usize,
+    /// Whether it was built over the table.
+    pub is_built: bool,
     /// The instruction set that was measured.
     pub isa: Isa,
-    /// Keys a call that were measured.
+    /// Keys a call.
     pub batch: usize,
     /// Why it was chosen.
     pub reason: Reason,
@@ -136,7 +189,7 @@ pub enum Reason {
 
 impl<K: Key> fmt::Display for Choice<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { algorithm, mlps, bytes, isa, batch, reason } = self;
+        let Self { algorithm, mlps, bytes, isa, batch, reason, .. } = self;
         write!(
             f,
             "{}: {reason}, about {:.1} MB, {mlps:.0} M lookups/s expected in batches of {batch} with {isa}",
@@ -160,27 +213,46 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns all structures that were measured for such a workload and fit its limit on bytes, the fastest first.
+/// What is known of a structure over the table itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The name of the structure.
+    pub algorithm: &'static str,
+    /// Its lookup bytes; `None` if it refuses the table.
+    pub lookup_bytes: Option<usize>,
+}
+
+/// Returns all structures that were measured for such a workload and keep its limit on bytes, the fastest first.
 #[must_use]
 pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
-    let scale = wanted.l2_bytes.map_or(1.0, |bytes| bytes.max(1) as f64 / l2_bytes() as f64);
-    let routes = wanted.routes.max(1) as f64 / scale;
+    rank_knowing(wanted, &[])
+}
+
+/// Like [`rank`], with what is known of structures over the table.
+#[must_use]
+pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
+    let most = wanted.most_bytes::<K>();
+    let ranges = wanted.ranges.max(1) as f64;
     let mut all: Vec<Choice<K>> = Vec::new();
-    for curve in curves().iter().filter(|curve| curve.serves::<K>(wanted)) {
-        let Ok(algorithm) = registry::find::<K>(curve.algorithm) else { continue };
-        let bytes = curve.bytes(wanted.routes.max(1) as f64) as usize;
-        if wanted.max_bytes.is_some_and(|most| bytes > most) {
+    for algorithm in crate::fib::algorithms::<K>() {
+        let of_it = |curve: &&measured::Curve| curve.algorithm == algorithm.name && curve.serves::<K>(wanted);
+        // The largest set within the wanted one: what lookups will run.
+        let Some(curve) = curves().iter().filter(of_it).max_by_key(|curve| curve.isa) else { continue };
+        let built = known.iter().find(|known| known.algorithm == algorithm.name);
+        let bytes = match built {
+            Some(Known { lookup_bytes: None, .. }) => continue,
+            Some(Known { lookup_bytes: Some(bytes), .. }) => *bytes,
+            None => curve.bytes(ranges) as usize,
+        };
+        // What is only estimated may turn out smaller.
+        let slack = if built.is_some() { 0 } else { most / 4 };
+        if bytes > most.saturating_add(slack) {
             continue;
         }
-        let Curve { isa, batch, .. } = *curve;
-        let choice =
-            Choice { algorithm, mlps: curve.mlps(routes), bytes, isa, batch, reason: Reason::Fastest };
-        // Keeps one curve for each structure: the largest batch that fits, and the best set for that batch.
-        match all.iter_mut().find(|other| other.algorithm.name == algorithm.name) {
-            Some(other) if (other.batch, other.mlps) < (batch, choice.mlps) => *other = choice,
-            Some(_) => {}
-            None => all.push(choice),
-        }
+        let ns = curve.ns(ranges, bytes as f64, wanted.batch, &wanted.machine);
+        let (isa, batch, is_built) = (curve.isa, wanted.batch, built.is_some());
+        let reason = Reason::Fastest;
+        all.push(Choice { algorithm, mlps: 1e3 / ns, bytes, is_built, isa, batch, reason });
     }
     all.sort_by(|a, b| b.mlps.total_cmp(&a.mlps));
     all
@@ -190,7 +262,12 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
 /// structure that the table has now, if any.
 #[must_use]
 pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<K>> {
-    let ranked = rank::<K>(wanted);
+    pick(&rank::<K>(wanted), in_use)
+}
+
+/// Returns the best of ranked structures, the fastest of which is the first; `None` if there is none.
+#[must_use]
+pub fn pick<K: Key>(ranked: &[Choice<K>], in_use: Option<&str>) -> Option<Choice<K>> {
     let fastest = *ranked.first()?;
     if let Some(name) = in_use
         && let Some(choice) = ranked.iter().find(|choice| choice.algorithm.name == name)
@@ -209,34 +286,85 @@ pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<
     Some(Choice { reason, ..*smallest })
 }
 
-/// Builds the structure that [`choose`] returns for the workload, with the routes counted.
+/// A table's structure, and what else there was to choose.
+#[derive(Debug)]
+pub struct Chosen<K: Key> {
+    /// The structure.
+    pub fib: Box<dyn Fib<K>>,
+    /// What is expected of it; `None` for a structure that was not measured for such a table and holds any.
+    pub choice: Option<Choice<K>>,
+    /// All structures that would do, the fastest first.
+    pub ranked: Vec<Choice<K>>,
+}
+
+/// Chooses a structure for this table, and builds it. The routes and ranges of the workload are those of the table.
 ///
-/// Where it refuses the table (its format is too small, or `limits` are), the next fastest is built, and `range-search`,
-/// which holds any table, at the end.
+/// The structures with the best expected rates, the first and those within 15 % of it, are built to know how large they
+/// are and whether their format holds the table; only one of them exists at a time besides the best so far. If none is
+/// left, `range-search` is built, which holds any table.
 ///
 /// # Errors
-/// The first refusal, if every structure refuses the table or takes more than [`Workload::max_bytes`].
+/// The first refusal, if every structure refuses the table or takes more than [`Workload::most_bytes`].
+pub fn choose_for<K: Key>(
+    routes: &dyn Routes<K>,
+    workload: &Workload,
+    in_use: Option<&str>,
+    limits: Limits,
+) -> Result<Chosen<K>, BuildError> {
+    let wanted = workload.with_table(routes);
+    let mut known: Vec<Known> = Vec::new();
+    let mut best: Option<(&str, Box<dyn Fib<K>>)> = None;
+    let mut refusal = None;
+    loop {
+        let ranked = rank_knowing::<K>(&wanted, &known);
+        let choice = pick(&ranked, in_use);
+        let least = ranked.first().map_or(0.0, |first| first.mlps * CLOSE);
+        let chosen = choice.iter().chain(ranked.iter().take_while(|choice| choice.mlps >= least));
+        let next = chosen.copied().find(|choice| !choice.is_built);
+        let (algorithm, is_last) = match (next, &choice) {
+            (Some(next), _) => (next.algorithm, false),
+            // All that come into question are built.
+            (None, Some(choice)) => match best.take() {
+                Some((name, fib)) if name == choice.algorithm.name => {
+                    return Ok(Chosen { fib, choice: Some(*choice), ranked });
+                }
+                _ => (choice.algorithm, true),
+            },
+            (None, None) => match registry::find(LAST_RESORT) {
+                Ok(algorithm) => (algorithm, true),
+                Err(_) => return Err(refusal.expect("the registry has the last resort for every family")),
+            },
+        };
+        match build_one(&algorithm, routes, wanted.most_bytes::<K>(), limits) {
+            Ok(fib) if is_last => return Ok(Chosen { fib, choice, ranked }),
+            Ok(fib) => {
+                let lookup_bytes = Some(fib.memory().lookup_bytes);
+                known.push(Known { algorithm: algorithm.name, lookup_bytes });
+                let name =
+                    pick(&rank_knowing::<K>(&wanted, &known), in_use).map(|choice| choice.algorithm.name);
+                if best.is_none() || name == Some(algorithm.name) {
+                    best = Some((algorithm.name, fib));
+                }
+            }
+            Err(error) if is_last => return Err(refusal.unwrap_or(error)),
+            Err(error) => {
+                known.push(Known { algorithm: algorithm.name, lookup_bytes: None });
+                refusal = refusal.or(Some(error));
+            }
+        }
+    }
+}
+
+/// Builds the structure that [`choose_for`] chooses.
+///
+/// # Errors
+/// As for [`choose_for`].
 pub fn build<K: Key>(
     routes: &dyn Routes<K>,
     workload: Workload,
     limits: Limits,
 ) -> Result<Box<dyn Fib<K>>, BuildError> {
-    let workload = workload.with_table(routes);
-    let mut candidates: Vec<Algorithm<K>> =
-        choose(&workload, None).iter().map(|choice| choice.algorithm).collect();
-    candidates.extend(rank(&workload).iter().map(|choice| choice.algorithm));
-    candidates.extend(registry::find(LAST_RESORT).ok());
-    let mut refusal = None;
-    for (at, algorithm) in candidates.iter().enumerate() {
-        if candidates[..at].iter().any(|tried| tried.name == algorithm.name) {
-            continue;
-        }
-        match build_one(algorithm, routes, &workload, limits) {
-            Ok(fib) => return Ok(fib),
-            Err(error) => refusal = refusal.or(Some(error)),
-        }
-    }
-    Err(refusal.expect("the registry has the last resort for every family"))
+    choose_for(routes, &workload, None, limits).map(|chosen| chosen.fib)
 }
 
 /// The structure that has no limits but memory.
@@ -245,15 +373,13 @@ const LAST_RESORT: &str = "range-search";
 fn build_one<K: Key>(
     algorithm: &Algorithm<K>,
     routes: &dyn Routes<K>,
-    workload: &Workload,
+    most_bytes: usize,
     limits: Limits,
 ) -> Result<Box<dyn Fib<K>>, BuildError> {
     let fib = algorithm.build(routes, limits)?;
     let bytes = fib.memory().lookup_bytes;
-    match workload.max_bytes {
-        Some(most) if bytes > most => {
-            Err(BuildError::limit(algorithm.name, "lookup bytes", most as u64, bytes as u64))
-        }
-        _ => Ok(fib),
+    if bytes > most_bytes {
+        return Err(BuildError::limit(algorithm.name, "lookup bytes", most_bytes as u64, bytes as u64));
     }
+    Ok(fib)
 }

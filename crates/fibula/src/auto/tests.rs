@@ -1,23 +1,24 @@
-//! The choice against the measurements.
+//! How choices are made. How good they are is for `fibula-lab` to judge, from records.
 
 use super::measured::curves;
 use super::*;
 use crate::net::{NextHop, Route, RouteSlice};
 
-/// Every workload that was measured exactly.
+/// Every table that was measured, in two batches.
 fn measured_workloads<K: Key>() -> Vec<Workload> {
-    let mut workloads = Vec::new();
+    let mut workloads: Vec<Workload> = Vec::new();
     for curve in curves().iter().filter(|curve| curve.family == K::FAMILY.name()) {
-        for point in &curve.points {
-            let routes = point.routes as usize;
-            let host_routes = if curve.hosts { routes } else { 0 };
+        for (point, batch) in curve.points.iter().flat_map(|point| [(point, 1), (point, 256)]) {
+            let ranges = point.ranges as usize;
+            let host_routes = if curve.hosts { ranges } else { 0 };
             let wanted = Workload {
-                routes,
+                ranges,
+                routes: ranges,
                 host_routes,
-                batch: curve.batch,
+                batch,
                 isa: curve.isa,
-                l2_bytes: None,
-                max_bytes: None,
+                max_bytes: Some(usize::MAX),
+                ..Workload::default()
             };
             if !workloads.contains(&wanted) {
                 workloads.push(wanted);
@@ -27,28 +28,34 @@ fn measured_workloads<K: Key>() -> Vec<Workload> {
     workloads
 }
 
-fn the_choice_is_within_five_percent<K: Key>() {
-    let workloads = measured_workloads::<K>();
-    assert!(!workloads.is_empty());
-    for wanted in workloads {
-        let choice = choose::<K>(&wanted, None).unwrap();
-        // Every structure whose kernels for this set were measured over this table in this batch.
-        let best = curves()
-            .iter()
-            .filter(|curve| curve.serves::<K>(&wanted) && curve.batch == wanted.batch)
-            .flat_map(|curve| &curve.points)
-            .filter(|point| point.routes as usize == wanted.routes)
-            .map(|point| point.mlps)
-            .fold(0.0, f64::max);
-        assert!(choice.mlps >= TIE * best, "{wanted:?}: {choice}, where {best} was measured");
-        assert!(choice.algorithm.families.contains(K::FAMILY));
+#[test]
+fn rates_of_measured_tables_are_those_that_were_measured() {
+    let machine = Machine::recorded();
+    for curve in curves() {
+        for point in &curve.points {
+            for (number, &batch) in measured::BATCHES.iter().enumerate() {
+                let ns = curve.ns(point.ranges, point.bytes, batch, &machine);
+                assert!((ns / point.ns[number] - 1.0).abs() < 1e-6, "{} {batch}", curve.algorithm);
+            }
+            // Between two batches and above the largest.
+            let [low, high] = [32, 64].map(|batch| curve.ns(point.ranges, point.bytes, batch, &machine));
+            let between = curve.ns(point.ranges, point.bytes, 48, &machine);
+            assert!(between >= low.min(high) - 1e-9 && between <= low.max(high) + 1e-9);
+            let [most, more] = [1024, 5000].map(|batch| curve.ns(point.ranges, point.bytes, batch, &machine));
+            assert_eq!(most, more);
+        }
     }
 }
 
 #[test]
-fn every_choice_is_within_five_percent_of_the_best_measured() {
-    the_choice_is_within_five_percent::<u32>();
-    the_choice_is_within_five_percent::<u128>();
+fn the_fastest_is_chosen_unless_a_smaller_one_is_as_fast() {
+    for wanted in measured_workloads::<u32>() {
+        let ranked = rank::<u32>(&wanted);
+        assert!(ranked.windows(2).all(|pair| pair[0].mlps >= pair[1].mlps));
+        let choice = choose::<u32>(&wanted, None).unwrap();
+        assert!(choice.mlps >= TIE * ranked[0].mlps);
+        assert!(choice.bytes <= ranked[0].bytes && choice.isa.is_within(wanted.isa));
+    }
 }
 
 #[test]
@@ -74,38 +81,97 @@ fn what_is_in_use_stays_until_another_is_a_tenth_faster() {
 
 #[test]
 fn bytes_and_sets_are_limits() {
-    let wanted = Workload { routes: 900_000, batch: 256, isa: Isa::Scalar, ..Workload::default() };
+    let wanted = Workload { ranges: 500_000, routes: 900_000, isa: Isa::Scalar, ..Workload::default() };
     let choices = rank::<u32>(&wanted);
     assert!(choices.iter().all(|choice| choice.isa == Isa::Scalar));
     let most = choices.iter().map(|choice| choice.bytes).min().unwrap();
     let smallest = rank::<u32>(&Workload { max_bytes: Some(most), ..wanted });
-    assert!(!smallest.is_empty() && smallest.iter().all(|choice| choice.bytes <= most));
+    assert!(!smallest.is_empty() && smallest.iter().all(|choice| choice.bytes <= most + most / 4));
     assert!(choose::<u32>(&Workload { max_bytes: Some(1), ..wanted }, None).is_none());
+    // One route is no reason for 33 MB, nor for a megabyte.
+    let choice = choose::<u32>(&Workload { routes: 1, ..Workload::default() }, None).unwrap();
+    assert!(choice.bytes < 1 << 17, "{choice}");
 }
 
 #[test]
-fn a_larger_cache_makes_a_table_smaller() {
-    let wanted = Workload { routes: 900_000, ..Workload::default() };
-    let rate = |l2_bytes| rank::<u32>(&Workload { l2_bytes: Some(l2_bytes), ..wanted })[0].mlps;
-    let scaled = rank::<u32>(&Workload { routes: 450_000, ..wanted })[0].mlps;
-    assert!((rate(2 * l2_bytes()) - scaled).abs() < 1e-6 * scaled);
+fn what_is_known_replaces_what_is_expected() {
+    let wanted = Workload { ranges: 500_000, routes: 900_000, ..Workload::default() };
+    let first = rank::<u32>(&wanted)[0];
+    let knowing = |lookup_bytes| {
+        let known = Known { algorithm: first.algorithm.name, lookup_bytes };
+        let ranked = rank_knowing::<u32>(&wanted, &[known]);
+        ranked.into_iter().find(|choice| choice.algorithm.name == first.algorithm.name)
+    };
+    assert!(knowing(None).is_none(), "what refuses the table is not chosen");
+    assert!(knowing(Some(wanted.most_bytes::<u32>() + 1)).is_none());
+    let larger = knowing(Some(first.bytes + 1_000_000)).unwrap();
+    assert!(larger.is_built && larger.mlps <= first.mlps && larger.bytes == first.bytes + 1_000_000);
 }
 
 #[test]
-fn the_routes_of_a_table_are_counted() {
+fn a_slower_machine_is_expected_to_be_slower() {
+    let wanted = Workload { ranges: 500_000, routes: 900_000, ..Workload::default() };
+    let rate = |machine| rank::<u32>(&Workload { machine, ..wanted })[0].mlps;
+    let recorded = Machine::recorded();
+    assert_eq!(rate(recorded.with_l2(recorded.l2_bytes())), rate(recorded));
+    assert!(rate(recorded.with_l2(4 * recorded.l2_bytes())) >= rate(recorded));
+    assert!(rate(recorded.with_l2(recorded.l2_bytes() / 4)) <= rate(recorded));
+    let half = format!("l2_bytes 1000000\nstep_ns {}\n", 2.0 * recorded.step_ns());
+    let loads: Vec<String> =
+        (7..14).map(|size| format!("{}", 2.0 * recorded.load_ns(f64::exp2(2.0 * f64::from(size))))).collect();
+    let half: Machine = format!("{half}load_ns {}", loads.join(" ")).parse().unwrap();
+    assert!((rate(half) * 2.0 / rate(recorded) - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_machine_is_measured_once_and_read_back() {
+    let here = Machine::here();
+    assert_eq!(Machine::here(), here);
+    assert!(here.step_ns() > 0.0 && here.load_ns(1e9) >= here.load_ns(1e4));
+    let read: Machine = here.to_string().parse().unwrap();
+    assert!((read.step_ns() - here.step_ns()).abs() < 1e-3 && read.l2_bytes() == here.l2_bytes());
+    for text in ["", "l2_bytes 1\nstep_ns 1", "l2_bytes 1\nstep_ns -1\nload_ns 1 1 1 1 1 1 1"] {
+        let error = text.parse::<Machine>().unwrap_err();
+        assert!(error.to_string().contains("measure it again"));
+    }
+    assert!("l2_bytes 1\nstep_ns 1\nload_ns 1 1 1 1 1 1 nan".parse::<Machine>().is_err());
+}
+
+#[test]
+fn the_routes_and_ranges_of_a_table_are_counted() {
     let routes: Vec<_> = [("10.0.0.0/8", 1), ("10.1.0.0/30", 2), ("10.1.0.1/32", 3), ("10.2.0.0/31", 4)]
         .map(|(prefix, id)| Route::<u32>::new(prefix.parse().unwrap(), NextHop::new(id).unwrap()))
         .into();
     let wanted = Workload::default().with_table(&RouteSlice::new(&routes).unwrap());
-    assert_eq!((wanted.routes, wanted.host_routes), (4, 2));
+    assert_eq!((wanted.routes, wanted.host_routes, wanted.ranges), (4, 2, 9));
 }
 
 #[test]
 fn a_choice_says_why() {
-    let wanted = Workload { routes: 900_000, ..Workload::default() };
+    let wanted = Workload { ranges: 500_000, routes: 900_000, ..Workload::default() };
     let choice = choose::<u32>(&wanted, None).unwrap();
     let text = choice.to_string();
     assert!(text.starts_with(choice.algorithm.name) && text.contains("M lookups/s expected"), "{text}");
+}
+
+#[test]
+fn what_refuses_a_table_is_not_chosen() {
+    // More next hops than several formats hold.
+    let next_hop = |at: u32| NextHop::new(1 + at).unwrap();
+    let routes: Vec<Route<u32>> =
+        (0..70_000).map(|at| Route::new(Prefix::masked(at << 8, 24).unwrap(), next_hop(at))).collect();
+    let slice = RouteSlice::new(&routes).unwrap();
+    for isa in [Isa::Scalar, simd::chosen().isa()] {
+        for batch in [1, 256] {
+            let wanted = Workload { isa, batch, max_bytes: Some(usize::MAX), ..Workload::default() };
+            let chosen = choose_for(&slice, &wanted, None, Limits::default()).unwrap();
+            let choice = chosen.choice.unwrap();
+            assert!(choice.is_built);
+            assert_eq!(choice.bytes, chosen.fib.memory().lookup_bytes);
+            assert!(choice.algorithm.build(&slice, Limits::default()).is_ok(), "{choice}");
+            assert_eq!(chosen.fib.lookup(69_999 << 8), Some(next_hop(69_999)));
+        }
+    }
 }
 
 /// One host route in each of so many /24s.

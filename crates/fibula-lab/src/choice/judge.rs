@@ -1,0 +1,87 @@
+//! What `auto` chooses for recorded tables, and what that costs.
+
+use fibula::auto::{self, Known, Workload};
+use fibula::net::{Family, Key};
+use fibula::simd::Isa;
+
+use super::{BATCHES, Recorded, Table};
+
+/// One choice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The table.
+    pub table: String,
+    /// Whether it was left out of the fit.
+    pub is_held_out: bool,
+    /// The instruction set.
+    pub isa: Isa,
+    /// Keys a call.
+    pub batch: usize,
+    /// Whether any number of bytes was allowed.
+    pub is_unlimited: bool,
+    /// What was chosen.
+    pub chosen: &'static str,
+    /// What was measured to be the fastest.
+    pub best: String,
+    /// How many times the chosen structure's rate the fastest one's is; infinite where the chosen one refuses the table.
+    pub loss: f64,
+}
+
+/// Judges the choice for every table, set and batch of a record, with the default limit on bytes and with none.
+///
+/// The library is told what it would find out by building: bytes and refusals. What it expects of rates is its own.
+#[must_use]
+pub fn judge(recorded: &Recorded) -> Vec<Judged> {
+    let mut all = Vec::new();
+    for table in &recorded.tables {
+        match table.family {
+            Family::Ipv6 => judge_table::<u128>(recorded, table, &mut all),
+            _ => judge_table::<u32>(recorded, table, &mut all),
+        }
+    }
+    all
+}
+
+fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>) {
+    let mut isas: Vec<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
+    isas.sort();
+    isas.dedup();
+    let known: Vec<Known> = fibula::fib::algorithms::<K>()
+        .iter()
+        .filter(|algorithm| table.structures.iter().any(|structure| structure.algorithm == algorithm.name))
+        .map(|algorithm| Known {
+            algorithm: algorithm.name,
+            lookup_bytes: table.lookup_bytes(algorithm.name),
+        })
+        .collect();
+    for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
+        for max_bytes in [None, Some(usize::MAX)] {
+            let &Table { ranges, routes, host_routes, .. } = table;
+            let machine = recorded.machine;
+            let batch_keys = BATCHES[batch];
+            let wanted = Workload { ranges, routes, host_routes, batch: batch_keys, isa, machine, max_bytes };
+            let Some(choice) = auto::pick(&auto::rank_knowing::<K>(&wanted, &known), None) else { continue };
+            let most = wanted.most_bytes::<K>();
+            // What is no longer in the registry does not compete.
+            let fits = |name: &str| {
+                table.lookup_bytes(name).is_some_and(|bytes| bytes <= most)
+                    && known.iter().any(|known| known.algorithm == name)
+            };
+            let rate = |name: &str| table.rates_within(name, isa);
+            let rates = table.structures.iter().map(|structure| &*structure.algorithm);
+            let rates = rates.filter(|name| fits(name)).filter_map(rate);
+            let Some(best) = rates.max_by(|a, b| a.mlps[batch].total_cmp(&b.mlps[batch])) else { continue };
+            let chosen = rate(choice.algorithm.name).filter(|rates| fits(&rates.algorithm));
+            all.push(Judged {
+                table: table.name.clone(),
+                is_held_out: table.is_held_out,
+                isa,
+                batch: batch_keys,
+                is_unlimited: max_bytes.is_some(),
+                chosen: choice.algorithm.name,
+                best: best.algorithm.clone(),
+                loss: chosen.map_or(f64::INFINITY, |chosen| best.mlps[batch] / chosen.mlps[batch]),
+            });
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What [`auto`](fibula::auto) knows: rates of all structures over many tables, recorded, fitted and judged.
+//!
+//! `cargo run --release -p fibula-lab --example choices -- --record` measures the tables of [`tables`] in a few minutes and
+//! writes `records/choices/MACHINE.txt`; without `--record` it makes `crates/fibula/src/auto/measured.csv` from the tables
+//! that are for the fit. [`judge`] compares what `auto` chooses for the others with what was measured.
+
+mod fit;
+mod judge;
+mod measure;
+mod record;
+mod tables;
+
+pub use fit::fit;
+pub use judge::{Judged, judge};
+pub use measure::{measure, probe};
+pub use record::{Rates, RecordError, Recorded, Structure, Table};
+pub use tables::{Plan, tables};
+
+/// Keys a call that are measured.
+pub const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];

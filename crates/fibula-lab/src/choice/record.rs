@@ -1,0 +1,185 @@
+//! The record of one machine, as text.
+//!
+//! ```text
+//! machine l2_bytes 1048576                     the calibration, a line each
+//! table ipv4-100-25 ipv4 fit 100 0 177         name, family, fit or held, routes, host routes, ranges
+//! structure range-btree 992                    lookup bytes, or `refused`
+//! rates avx2 range-btree 188.0 302.1 ...       M lookups/s by batch
+//! ```
+
+use core::fmt::{self, Write as _};
+use core::str::FromStr;
+
+use fibula::auto::Machine;
+use fibula::net::Family;
+use fibula::simd::Isa;
+
+use super::BATCHES;
+
+/// What was measured on one machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its calibration.
+    pub machine: Machine,
+    /// The tables, in the order they were measured.
+    pub tables: Vec<Table>,
+}
+
+/// What was measured of one table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// The name.
+    pub name: String,
+    /// The family.
+    pub family: Family,
+    /// Whether it is left out of the fit.
+    pub is_held_out: bool,
+    /// Number of routes.
+    pub routes: usize,
+    /// Number of host routes among them, as [`fibula::auto`] counts them.
+    pub host_routes: usize,
+    /// Number of disjoint ranges, equal neighbours merged.
+    pub ranges: usize,
+    /// All structures that were built or refused the table.
+    pub structures: Vec<Structure>,
+    /// Their rates.
+    pub rates: Vec<Rates>,
+}
+
+/// A structure over a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Structure {
+    /// The name.
+    pub algorithm: String,
+    /// The lookup bytes; `None` if it refused the table.
+    pub lookup_bytes: Option<usize>,
+}
+
+/// The rates of a structure with one instruction set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rates {
+    /// The set.
+    pub isa: Isa,
+    /// The structure.
+    pub algorithm: String,
+    /// Million lookups a second, geometric mean of MATCH and ZIPF, by batch.
+    pub mlps: [f64; BATCHES.len()],
+}
+
+impl Table {
+    /// Returns whether it has mostly host routes.
+    #[must_use]
+    pub fn is_mostly_hosts(&self) -> bool {
+        self.host_routes * 2 > self.routes
+    }
+
+    /// Returns the rates of a structure with the largest set within this one: what lookups run.
+    #[must_use]
+    pub fn rates_within(&self, algorithm: &str, isa: Isa) -> Option<&Rates> {
+        let of_it = self.rates.iter().filter(|rates| rates.algorithm == algorithm);
+        of_it.filter(|rates| rates.isa.is_within(isa)).max_by_key(|rates| rates.isa)
+    }
+
+    /// Returns the lookup bytes of a structure, unless it refused the table.
+    #[must_use]
+    pub fn lookup_bytes(&self, algorithm: &str) -> Option<usize> {
+        self.structures.iter().find(|structure| structure.algorithm == algorithm)?.lookup_bytes
+    }
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("# Written by `cargo run --release -p fibula-lab --example choices -- --record`.\n")?;
+        for line in self.machine.to_string().lines() {
+            writeln!(f, "machine {line}")?;
+        }
+        for table in &self.tables {
+            let Table { name, routes, host_routes, ranges, .. } = table;
+            let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
+            writeln!(f, "table {name} {family} {part} {routes} {host_routes} {ranges}")?;
+            for Structure { algorithm, lookup_bytes } in &table.structures {
+                let bytes = lookup_bytes.map_or("refused".to_owned(), |bytes| bytes.to_string());
+                writeln!(f, "structure {algorithm} {bytes}")?;
+            }
+            for Rates { isa, algorithm, mlps } in &table.rates {
+                let mut row = String::new();
+                mlps.iter().try_for_each(|mlps| write!(row, " {mlps:.1}"))?;
+                writeln!(f, "rates {isa} {algorithm}{row}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Recorded {
+    type Err = RecordError;
+
+    fn from_str(text: &str) -> Result<Self, RecordError> {
+        let machine: String = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("machine "))
+            .fold(String::new(), |all, line| all + line + "\n");
+        let machine = machine.parse().map_err(|_| RecordError { line: 0 })?;
+        let mut recorded = Self { machine, tables: Vec::new() };
+        for (at, line) in text.lines().enumerate() {
+            recorded.read(line).ok_or(RecordError { line: at + 1 })?;
+        }
+        Ok(recorded)
+    }
+}
+
+impl Recorded {
+    fn read(&mut self, line: &str) -> Option<()> {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        match fields[..] {
+            ["table", name, family, part, routes, host_routes, ranges] => self.tables.push(Table {
+                name: name.to_owned(),
+                family: match family {
+                    "ipv4" => Family::Ipv4,
+                    "ipv6" => Family::Ipv6,
+                    _ => return None,
+                },
+                is_held_out: part == "held",
+                routes: routes.parse().ok()?,
+                host_routes: host_routes.parse().ok()?,
+                ranges: ranges.parse().ok()?,
+                structures: Vec::new(),
+                rates: Vec::new(),
+            }),
+            ["structure", algorithm, bytes] => {
+                let lookup_bytes = if bytes == "refused" { None } else { Some(bytes.parse().ok()?) };
+                let structure = Structure { algorithm: algorithm.to_owned(), lookup_bytes };
+                self.tables.last_mut()?.structures.push(structure);
+            }
+            ["rates", isa, algorithm, ref mlps @ ..] => {
+                let mlps: Vec<f64> = mlps.iter().filter_map(|mlps| mlps.parse().ok()).collect();
+                let rates = Rates {
+                    isa: isa.parse().ok()?,
+                    algorithm: algorithm.to_owned(),
+                    mlps: mlps.try_into().ok()?,
+                };
+                self.tables.last_mut()?.rates.push(rates);
+            }
+            _ if line.starts_with('#') || line.starts_with("machine ") || line.is_empty() => {}
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// The error for text that is not a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordError {
+    line: usize,
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str("the record has no calibration: measure it again"),
+            line => write!(f, "line {line} is not one of a record: measure it again"),
+        }
+    }
+}
+
+impl core::error::Error for RecordError {}

@@ -1,0 +1,70 @@
+//! What `auto` chooses, judged by the committed records. Nothing is timed here: the records are.
+
+use std::fs;
+use std::path::Path;
+
+use fibula_lab::choice::{self, Judged, Recorded};
+
+/// The percentage of choices that must be within 10 %. The first record has 94.4: trees of 15 and 30 routes have other levels
+/// than those of 10, 20 and 40; `choice::tables` has more sizes for the next record, which should have 95.
+const WITHIN_A_TENTH: f64 = 94.0;
+
+/// Returns all records, with the names of their machines.
+fn records() -> Vec<(String, Recorded)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/choices");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let read = |path: &Path| fs::read_to_string(path).unwrap().parse().unwrap();
+    files.map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), read(&path))).collect()
+}
+
+/// Returns the percentage of choices that cost at most this factor.
+fn within(judged: &[&Judged], most: f64) -> f64 {
+    let count = judged.iter().filter(|judged| judged.loss <= most).count();
+    100.0 * count as f64 / judged.len() as f64
+}
+
+#[test]
+fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
+    let records = records();
+    assert!(!records.is_empty());
+    for (machine, recorded) in records {
+        let judged = choice::judge(&recorded);
+        let held_out: Vec<&Judged> = judged.iter().filter(|judged| judged.is_held_out).collect();
+        let tables: std::collections::BTreeSet<&str> = held_out.iter().map(|judged| &*judged.table).collect();
+        assert!(held_out.len() >= 1_000 && tables.len() >= 20, "{machine}: {}", held_out.len());
+        let share = within(&held_out, 1.1);
+        assert!(share >= WITHIN_A_TENTH, "{machine}: {share:.1} % of {} choices within 10 %", held_out.len());
+        for judged in held_out {
+            assert!(judged.loss.is_finite(), "a structure that refuses the table was chosen: {judged:?}");
+        }
+    }
+}
+
+#[test]
+fn a_record_is_read_back() {
+    for (machine, recorded) in records() {
+        assert_eq!(recorded.to_string().parse::<Recorded>().unwrap(), recorded, "{machine}");
+    }
+    assert!("".parse::<Recorded>().is_err());
+    let (_, first) = records().swap_remove(0);
+    let damaged = first.to_string().replace("structure ", "sculpture ");
+    assert!(damaged.parse::<Recorded>().unwrap_err().to_string().contains("line"));
+}
+
+#[test]
+fn the_judge_tells_a_bad_choice() {
+    let (_, mut recorded) = records().swap_remove(0);
+    // Whatever is chosen is a tenth as fast as was recorded.
+    let chosen: Vec<(String, &str)> =
+        choice::judge(&recorded).iter().map(|judged| (judged.table.clone(), judged.chosen)).collect();
+    for table in &mut recorded.tables {
+        for rates in &mut table.rates {
+            if chosen.iter().any(|(name, chosen)| *name == table.name && *chosen == rates.algorithm) {
+                rates.mlps = rates.mlps.map(|mlps| mlps / 10.0);
+            }
+        }
+    }
+    let judged = choice::judge(&recorded);
+    let judged: Vec<&Judged> = judged.iter().collect();
+    assert!(within(&judged, 1.1) < 95.0);
+}

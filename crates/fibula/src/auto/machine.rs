@@ -1,0 +1,202 @@
+//! How fast a machine is: a step of arithmetic, and loads from tables of several sizes.
+
+use core::fmt;
+use core::hint::black_box;
+use core::str::FromStr;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::memory::{Budget, Buffer};
+
+/// Number of table sizes.
+const SIZES: usize = 7;
+
+/// Binary logarithm of the smallest size in bytes; each of the others is four times the one before. The smallest fits
+/// every first-level cache, the largest few last-level ones.
+const SMALLEST: u32 = 14;
+
+/// What rates depend on besides the program: the speed of arithmetic, and of loads by the size of the table that they go
+/// to.
+///
+/// A machine is [measured](Self::measure) in about 50 ms, or read from the text that [`Display`](fmt::Display) writes:
+///
+/// ```
+/// use fibula::auto::Machine;
+///
+/// let text = Machine::recorded().to_string();
+/// assert_eq!(text.parse::<Machine>()?, Machine::recorded());
+/// # Ok::<(), fibula::auto::MachineError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine {
+    l2_bytes: usize,
+    step_ns: f64,
+    load_ns: [f64; SIZES],
+}
+
+impl Machine {
+    /// Returns the machine that the committed measurements were made on. Costs nothing.
+    #[must_use]
+    pub fn recorded() -> Self {
+        super::measured::machine()
+    }
+
+    /// Returns this machine, measured at the first call in a process: that one takes about 50 ms, all others nothing.
+    #[must_use]
+    pub fn here() -> Self {
+        static HERE: OnceLock<Machine> = OnceLock::new();
+        *HERE.get_or_init(|| Self::measure(None))
+    }
+
+    /// Measures this machine, in about 50 ms on one core. `l2_bytes` is the size of a core's second-level cache, if it is
+    /// known; else the recorded machine's. Where there is no memory for the largest table, 64 MiB, the recorded machine is
+    /// returned.
+    #[must_use]
+    pub fn measure(l2_bytes: Option<usize>) -> Self {
+        let recorded = Self::recorded();
+        let l2_bytes = l2_bytes.unwrap_or(recorded.l2_bytes);
+        let words = 1 << (SMALLEST + 2 * (SIZES as u32 - 1) - 2);
+        let table: Result<Buffer<u32>, _> = Budget::default().buffer(words);
+        let Ok(mut table) = table else { return Self { l2_bytes, ..recorded } };
+        // Written, so that every page is there; with other words than zeros, so that no system shares them.
+        table.resize(words, 0x5bd1_e995);
+        let mut load_ns = [0.0; SIZES];
+        let mut floor = 0.0_f64;
+        for (size, ns) in load_ns.iter_mut().enumerate() {
+            let part = &table[..1 << (SMALLEST as usize + 2 * size - 2)];
+            // A larger table is not faster; what says so is noise.
+            floor = floor.max(least((0..4).map(|_| timed(LOADS, || loads(part)))));
+            *ns = floor;
+        }
+        let step_ns = least((0..4).map(|_| timed(STEPS, || steps(black_box(STEPS)))));
+        Self { l2_bytes, step_ns, load_ns }
+    }
+
+    /// Returns this machine with another second-level cache: what was fast up to the size of the old one is so up to that
+    /// of the new one.
+    #[must_use]
+    pub fn with_l2(self, l2_bytes: usize) -> Self {
+        let scale = self.l2_bytes.max(1) as f64 / l2_bytes.max(1) as f64;
+        let load_ns = core::array::from_fn(|size| self.load_ns(size_bytes(size) * scale));
+        Self { l2_bytes, load_ns, ..self }
+    }
+
+    /// Returns the size of a core's second-level cache.
+    #[must_use]
+    pub fn l2_bytes(&self) -> usize {
+        self.l2_bytes
+    }
+
+    /// Returns the nanoseconds of a shift, an exclusive or and a multiplication that wait for one another.
+    #[must_use]
+    pub fn step_ns(&self) -> f64 {
+        self.step_ns
+    }
+
+    /// Returns the nanoseconds of a load from a random place of a table of so many bytes, where loads do not wait for one
+    /// another.
+    #[must_use]
+    pub fn load_ns(&self, bytes: f64) -> f64 {
+        let at = ((bytes.max(1.0).log2() - f64::from(SMALLEST)) / 2.0).clamp(0.0, (SIZES - 1) as f64);
+        let low = (at as usize).min(SIZES - 2);
+        let share = at - low as f64;
+        self.load_ns[low] * (1.0 - share) + self.load_ns[low + 1] * share
+    }
+}
+
+/// Returns the bytes of the table of this number.
+fn size_bytes(size: usize) -> f64 {
+    (1u64 << (SMALLEST as usize + 2 * size)) as f64
+}
+
+/// Loads that are timed together.
+const LOADS: usize = 1 << 16;
+
+/// Steps that are timed together.
+const STEPS: usize = 1 << 15;
+
+/// Numbers for addresses: a multiplication and an addition.
+fn step(state: u64) -> u64 {
+    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f)
+}
+
+/// Four chains of numbers, so that the numbers are there before a load could be under way.
+fn loads(table: &[u32]) {
+    let mut states = [1, 2, 3, 4].map(|chain| black_box(chain) << 32);
+    let mut sum = 0;
+    for _ in 0..LOADS / 4 {
+        for state in &mut states {
+            *state = step(*state);
+            sum ^= table[(*state >> 38) as usize & (table.len() - 1)];
+        }
+    }
+    black_box(sum);
+}
+
+fn steps(count: usize) {
+    let mut state = black_box(1_u64);
+    for _ in 0..count {
+        // A shift and a multiplication, which a compiler cannot combine with those of other steps.
+        state = (state ^ state >> 29).wrapping_mul(0x5851_f42d_4c95_7f2d);
+    }
+    black_box(state);
+}
+
+/// Returns the nanoseconds of one of so many.
+fn timed(count: usize, work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_nanos() as f64 / count as f64
+}
+
+/// The shortest time: whatever else a machine does makes one longer.
+fn least(times: impl Iterator<Item = f64>) -> f64 {
+    times.fold(f64::INFINITY, f64::min).max(1e-3)
+}
+
+/// Writes `key value...` lines: the cache, a step, and the loads from 16 KiB up, each table four times the one before.
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "l2_bytes {}", self.l2_bytes)?;
+        writeln!(f, "step_ns {:.3}", self.step_ns)?;
+        write!(f, "load_ns")?;
+        for ns in self.load_ns {
+            write!(f, " {ns:.3}")?;
+        }
+        writeln!(f)
+    }
+}
+
+impl FromStr for Machine {
+    type Err = MachineError;
+
+    fn from_str(text: &str) -> Result<Self, MachineError> {
+        let field = |name: &'static str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.ok_or(MachineError(name))
+        };
+        let number = |name: &'static str, text: &str| match text.trim().parse::<f64>() {
+            Ok(number) if number > 0.0 && number < 1e9 => Ok(number),
+            _ => Err(MachineError(name)),
+        };
+        let l2_bytes = number("l2_bytes", field("l2_bytes")?)? as usize;
+        let step_ns = number("step_ns", field("step_ns")?)?;
+        let loads: Result<Vec<f64>, _> =
+            field("load_ns")?.split_whitespace().map(|ns| number("load_ns", ns)).collect();
+        let load_ns = loads?.try_into().map_err(|_| MachineError("load_ns"))?;
+        Ok(Self { l2_bytes, step_ns, load_ns })
+    }
+}
+
+/// The error for text that is not a [`Machine`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineError(&'static str);
+
+impl fmt::Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(field) = self;
+        write!(f, "a calibration needs a line '{field}' of positive numbers; measure it again")
+    }
+}
+
+impl core::error::Error for MachineError {}
