@@ -47,8 +47,8 @@ pub mod binary_trie;
 pub mod dir_17_bitmap;
 pub mod dir_18_lines;
 pub mod dir_24_8;
+pub mod dir_btree;
 pub mod dxr;
-pub mod forest;
 pub mod linear;
 pub mod planb;
 pub mod poptrie;
@@ -80,13 +80,14 @@ registry::algorithms! {
     range_btree: Ipv4Key,
     dir_17_bitmap: Ipv4Key,
     dir_18_lines: Ipv4Key,
-    forest: Ipv6Key,
+    dir_btree: Ipv6Key,
 }
 
-/// Structures by type, for `docs/papers.md`: it compares what DXR and PlanB consist of with the figures their papers
-/// print, which the registry does not know.
+/// Structures by type: `docs/papers.md` compares what DXR and PlanB consist of with the figures their papers print, and an
+/// example of the laboratory reports what changes of a table would rewrite; the registry knows neither.
 #[doc(hidden)]
 pub mod internals {
+    pub use super::dir_btree::layout::DirBtree;
     pub use super::dxr::geometry::Split;
     pub use super::dxr::layout::Dxr;
     pub use super::dxr::options::{Format, Options, Search};

@@ -19,6 +19,7 @@
 //! The submodule `wide` of each has vectors `W` of sixteen lanes: one register of 512 bits, or two vectors of eight. It
 //! reads tables whose elements a writer may change: by gathers that are as good as relaxed loads, one of the element's size
 //! for each lane.
+//! The submodule `lines` searches cache lines of such tables.
 //!
 //! [`Tree`] is not of a set: it walks down trees without pointers, with the search of a node as a parameter.
 //!
@@ -32,6 +33,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 mod aarch64;
 mod multiversion;
 mod pairs;
+mod shared_line;
 mod table;
 mod tree;
 #[cfg(target_arch = "x86_64")]
@@ -40,11 +42,13 @@ mod x86;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
+pub(crate) use shared_line::{
+    FLIP, LEAF_KEYS, SharedLine, fetch_after, fetch_at, half_of_shared, leaf_by_thirds, leaf_rank_by_thirds,
+    rank_by_thirds,
+};
 pub use table::fetch;
-pub(crate) use table::fetch_past;
 pub(crate) use table::{
-    Bounded, Bytes, Halves, LINE_WORDS, Leading, Line, Longs, Nodes, Places, Walks, Words, byte_of, half_of,
-    put,
+    Bounded, Bytes, Halves, LINE_WORDS, Leading, Longs, Places, Words, byte_of, fetch_past, put,
 };
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 #[cfg(target_arch = "x86_64")]

@@ -228,22 +228,6 @@ impl Bounded<'_> {
         &mut self.at[self.filled - 1]
     }
 
-    /// Returns the lanes that the next vector will replace.
-    ///
-    /// # Panics
-    /// When there is no room.
-    #[inline]
-    pub(crate) fn before(&self) -> &[u32; LANES] {
-        &self.at[self.filled]
-    }
-
-    /// Appends a vector; lanes above the bound become the bound.
-    #[inline]
-    pub(crate) fn push(&mut self, lanes: [u32; LANES]) {
-        let last = self.last;
-        *self.next() = lanes.map(|lane| lane.min(last));
-    }
-
     /// Returns all lanes that are filled.
     #[inline]
     fn filled(&mut self) -> &mut [u32] {
@@ -306,160 +290,6 @@ pub(crate) struct Line(pub(crate) [u32; LINE_WORDS]);
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// Lines of trees, each before its children; the last [`MARGIN`](Self::MARGIN) of them are padding.
-///
-/// Lines are found by their *places*: a line is [`LINE`](Self::LINE) places, so that an address is a sum with a factor
-/// that processors have in an addressing mode. The lower bits of a place are free for marks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Nodes<'a>(&'a [Line]);
-
-impl<'a> Nodes<'a> {
-    /// Padding lines that keep every child index in bounds.
-    pub(crate) const MARGIN: usize = 33;
-
-    /// Number of places of a line.
-    pub(crate) const LINE: u32 = 8;
-
-    /// Largest number of lines.
-    pub(crate) const MOST: usize = 1 << 29;
-
-    /// Takes the whole slice.
-    ///
-    /// # Panics
-    /// When there is nothing but padding, or more than [`MOST`](Self::MOST).
-    #[inline]
-    pub(crate) fn new(slice: &'a [Line]) -> Self {
-        assert!(
-            slice.len() > Self::MARGIN && slice.len() <= Self::MOST,
-            "a line and the padding, 2^29 at most"
-        );
-        Self(slice)
-    }
-
-    /// Returns the last place that is not padding, with all marks set.
-    #[inline]
-    fn last(self) -> u32 {
-        (self.0.len() - Self::MARGIN) as u32 * Self::LINE - 1
-    }
-
-    /// Returns the line at a place without marks.
-    ///
-    /// # Panics
-    /// When the place is past the end.
-    #[inline]
-    pub(crate) fn at(self, place: u32) -> &'a [u32; LINE_WORDS] {
-        &self.0[(place / Self::LINE) as usize].0
-    }
-
-    /// Returns the words that begin `after` lines after a place.
-    ///
-    /// # Safety
-    /// The place must be at most `(lines - after - 1) * LINE`, padding included.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    unsafe fn words(self, place: u32, after: usize) -> &'a [u32; LINE_WORDS] {
-        const SCALE: usize = size_of::<Line>() / Nodes::LINE as usize;
-        // Sums of addresses are free; sums of places, which could wrap, are not.
-        let start = self.0.as_ptr().wrapping_add(after).cast::<u8>();
-        // SAFETY: the words end within the slice, and every place is a multiple of eight bytes.
-        unsafe { &*start.wrapping_add(place as usize * SCALE).cast() }
-    }
-}
-
-/// Places of lines, one for each lane, on the way down.
-pub(crate) struct Walks<'a> {
-    nodes: Nodes<'a>,
-    at: Bounded<'a>,
-}
-
-impl<'a> Walks<'a> {
-    /// Returns an empty list of places that fills `at`.
-    #[inline]
-    pub(crate) fn new(nodes: Nodes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
-        Self { nodes, at: Bounded { last: nodes.last(), at, filled: 0 } }
-    }
-
-    /// Returns the places, to be filled.
-    #[inline]
-    pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
-        &mut self.at
-    }
-
-    /// Returns the place of a lane, with its marks.
-    ///
-    /// # Panics
-    /// When the lane has none.
-    #[inline]
-    pub(crate) fn place(&mut self, lane: usize) -> u32 {
-        self.at.filled()[lane]
-    }
-
-    /// Replaces the places of these lanes by what `to` returns for the line there, the key and the place, clamped to the
-    /// last line.
-    ///
-    /// # Panics
-    /// When a lane has no place, or there are fewer keys than places.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    pub(crate) fn step(
-        &mut self,
-        lanes: &[u8],
-        keys: &[[u32; LANES]],
-        to: impl Fn(&[u32; LINE_WORDS], u32, u32) -> u32,
-    ) {
-        assert!(self.at.last <= self.nodes.last(), "places of these nodes");
-        let Self { nodes, at } = self;
-        let last = at.last;
-        let keys = keys[..at.filled].as_flattened();
-        let places = at.filled();
-        for &lane in lanes {
-            let lane = usize::from(lane);
-            let place = places[lane];
-            // SAFETY: the place is at most that of the last line, with marks or without.
-            let line = unsafe { nodes.words(place & !(Nodes::LINE - 1), 0) };
-            put(&mut places[lane], to(line, keys[lane], place).min(last));
-        }
-    }
-
-    /// Replaces all places, which have no marks, by what `value` returns for the child with the number that `rank`
-    /// returns, modulo 32; child 0 is the next line. Two loops over groups of four lanes, which are all searched before
-    /// the first is stored. The second loop prefetches a line of `next` with every group.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    pub(crate) fn descend<T>(
-        self,
-        keys: &[[u32; LANES]],
-        next: &[T],
-        rank: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
-        value: impl Fn(&[u32; LINE_WORDS], u32) -> u32,
-    ) {
-        // A caller might have replaced the lanes.
-        assert!(self.at.last <= self.nodes.last(), "places of these nodes");
-        let Self { nodes, mut at } = self;
-        let keys = keys[..at.filled].as_flattened().as_chunks::<4>().0;
-        let places = at.filled().as_chunks_mut::<4>().0;
-        for (places, keys) in places.iter_mut().zip(keys) {
-            let children: [u32; 4] = core::array::from_fn(|lane| {
-                let place = places[lane];
-                // SAFETY: the place is at most that of the last line.
-                let line = unsafe { nodes.words(place, 0) };
-                // The line before the child: one operation less.
-                place + rank(line, keys[lane]) % 32 * Nodes::LINE
-            });
-            places.iter_mut().zip(children).for_each(|(place, child)| put(place, child));
-        }
-        for (four, (places, keys)) in places.iter_mut().zip(keys).enumerate() {
-            fetch_line(next, four);
-            let values: [u32; 4] = core::array::from_fn(|lane| {
-                // SAFETY: the first loop has made every place one at most 31 lines after the last; 33 are padding.
-                let line = unsafe { nodes.words(places[lane], 1) };
-                value(line, keys[lane])
-            });
-            places.iter_mut().zip(values).for_each(|(place, value)| put(place, value));
-        }
-    }
-}
-
 /// Returns the byte of words at an offset, the lowest one of each word first.
 ///
 /// # Panics
@@ -470,18 +300,6 @@ pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
     // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
     let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
     bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]
-}
-
-/// Returns the 16-bit half of words at an index, the lower one of each word first.
-///
-/// # Panics
-/// When it is past the end.
-#[inline(always)]
-#[allow(unsafe_code)]
-pub(crate) fn half_of(words: &[u32], index: usize) -> u16 {
-    // SAFETY: these are the halves of the slice's words, all of them initialised, and words are aligned for halves.
-    let halves = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u16>(), 2 * words.len()) };
-    halves[if cfg!(target_endian = "big") { index ^ 1 } else { index }]
 }
 
 /// Writes a lane by a store of its own. Otherwise the compiler collects several lanes in a register first, which takes

@@ -75,24 +75,6 @@ impl<E: Lower> Blocks<E> {
         self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
     }
 
-    /// Appends a block of these pieces.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub(crate) fn push(
-        &mut self,
-        ends: &[E],
-        next_hops: &[u32],
-        budget: &mut Budget,
-    ) -> Result<(), OutOfMemory> {
-        budget.push(&mut self.first, self.ends.len() as u32)?;
-        budget.reserve(&mut self.ends, ends.len())?;
-        self.ends.extend_from_slice(ends);
-        budget.reserve(&mut self.next_hops, ends.len())?;
-        self.next_hops.extend_from_slice(next_hops);
-        Ok(())
-    }
-
     /// Frees all blocks.
     pub(crate) fn free(&mut self, budget: &mut Budget) {
         let Self { first, ends, next_hops } = core::mem::take(self);

@@ -87,12 +87,6 @@ impl Deferred {
         self.count += 1;
     }
 
-    /// Removes all lanes.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.count = 0;
-    }
-
     /// Returns the deferred lanes.
     #[inline]
     pub(crate) fn lanes(&self) -> &[u8] {
@@ -111,29 +105,9 @@ impl Deferred {
     /// Defers the lanes of vector `at` whose bits are set.
     #[inline]
     pub(crate) fn vector(&mut self, at: usize, bits: u32) {
-        self.count = self.vector_after(self.count, at, bits);
-    }
-
-    /// Like [`vector`](Self::vector), but the caller keeps the count in a register: `count` is the number of lanes
-    /// deferred so far, the result the number afterwards. [`set_count`](Self::set_count) ends such a run.
-    #[inline(always)]
-    pub(crate) fn vector_after(&mut self, count: usize, at: usize, bits: u32) -> usize {
-        let lanes: &mut [u8; LANES] = self.lanes[count..].first_chunk_mut().expect("room for a vector");
+        let lanes: &mut [u8; LANES] = self.lanes[self.count..].first_chunk_mut().expect("room for a vector");
         *lanes = lanes_of(bits, at);
-        count + bits.count_ones() as usize
-    }
-
-    /// Like [`vector_after`](Self::vector_after), for one lane if it is `deferred`.
-    #[inline(always)]
-    pub(crate) fn lane_after(&mut self, count: usize, lane: usize, deferred: bool) -> usize {
-        self.lanes[count] = lane as u8;
-        count + usize::from(deferred)
-    }
-
-    /// Sets the number of deferred lanes, after calls for which the caller kept it.
-    #[inline]
-    pub(crate) fn set_count(&mut self, count: usize) {
-        self.count = count;
+        self.count += bits.count_ones() as usize;
     }
 }
 
@@ -224,21 +198,11 @@ mod tests {
                 let expected: Vec<u8> =
                     [3].into_iter().chain(set(bits, at)).chain([0, 2]).map(|lane| lane as u8).collect();
                 assert_eq!(deferred.lanes(), expected);
-                // The same with the count kept by the caller.
-                let mut counted = Deferred::new();
-                let mut count = counted.lane_after(0, 7, false);
-                count = counted.lane_after(count, 3, true);
-                count = counted.vector_after(count, at, bits);
-                count = counted.vector_after(count, 0, 0b101);
-                counted.set_count(count);
-                assert_eq!(counted.lanes(), expected);
                 // Padded to whole vectors with the first lane.
                 let padded = deferred.filled();
                 assert!(padded.len().is_multiple_of(LANES) && padded.len() - expected.len() < LANES);
                 assert_eq!(padded[..expected.len()], expected);
                 assert!(padded[expected.len()..].iter().all(|&lane| lane == 3));
-                deferred.clear();
-                assert!(deferred.lanes().is_empty());
             }
         }
     }

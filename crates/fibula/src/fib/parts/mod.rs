@@ -6,3 +6,4 @@ pub(crate) mod lanes;
 pub(crate) mod next_hop_dictionary;
 pub(crate) mod overflow;
 pub mod ranges;
+pub(crate) mod units;

@@ -8,6 +8,7 @@ use crate::memory::Cell;
 use crate::simd::table::Cell32;
 use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
+pub(crate) mod lines;
 pub(crate) mod wide;
 
 /// A vector of eight 32-bit lanes.
@@ -323,17 +324,6 @@ operations! { "neon"
             below = vsubq_u32(below, vandq_u32(vcltq_u32(words, splat), vcltq_u32(every, count)));
         }
         vaddvq_u32(below)
-    }
-
-    /// Returns the highest 32 bits of each key, and the 32 bits that follow.
-    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
-        let four = |at: usize| {
-            let four: &[u128; 4] = keys[at..].first_chunk().expect("eight are two fours");
-            // SAFETY: the reference covers the 64 bytes read.
-            unsafe { vld4q_u32(four.as_ptr().cast()) }
-        };
-        let (low, high) = (four(0), four(4));
-        [uint32x4x2_t(low.3, high.3), uint32x4x2_t(low.2, high.2)]
     }
 }
 

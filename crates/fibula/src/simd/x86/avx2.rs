@@ -7,6 +7,7 @@ use core::arch::x86_64::*;
 use crate::simd::table::Cell32;
 use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
+pub(crate) mod lines;
 pub(crate) mod wide;
 
 /// A vector of eight 32-bit lanes.
@@ -353,24 +354,6 @@ operations! { "avx2,bmi2"
             mask
         };
         (both & counted).count_ones()
-    }
-
-    /// Returns the highest 32 bits of each key, and the 32 bits that follow.
-    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
-        let pair = |at: usize| {
-            let two: &[u128; 2] = keys[at..].first_chunk().expect("eight are four twos");
-            // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
-            unsafe { _mm256_loadu_si256(two.as_ptr().cast()) }
-        };
-        // The upper halves of keys 0, 2, 1, 3 and of keys 4, 6, 5, 7.
-        let low = _mm256_castsi256_ps(_mm256_unpackhi_epi64(pair(0), pair(2)));
-        let high = _mm256_castsi256_ps(_mm256_unpackhi_epi64(pair(4), pair(6)));
-        let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-        let ordered = |words| _mm256_permutevar8x32_epi32(_mm256_castps_si256(words), order);
-        [
-            ordered(_mm256_shuffle_ps::<0b11_01_11_01>(low, high)),
-            ordered(_mm256_shuffle_ps::<0b10_00_10_00>(low, high)),
-        ]
     }
 }
 

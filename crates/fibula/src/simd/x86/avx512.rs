@@ -3,11 +3,12 @@
 
 use core::arch::x86_64::*;
 
+pub(crate) mod lines;
 pub(crate) mod wide;
 
 use super::avx2::rank_few;
 pub(crate) use super::avx2::*;
-use crate::simd::{Bytes, Halves, LANES, Words, operations};
+use crate::simd::{Bytes, Halves, Words, operations};
 
 /// A mask: true or false for each lane.
 pub(crate) type M = __mmask8;
@@ -100,23 +101,5 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         let line = unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
         let counted = const { ((1u32 << COUNT) - 1) as u16 };
         _mm512_mask_cmpgt_epu32_mask(counted, splat, line).count_ones()
-    }
-
-    /// Returns the highest 32 bits of each key, and the 32 bits that follow.
-    fn high_words(keys: &[u128; LANES]) -> [V; 2] {
-        let four = |at: usize| {
-            let four: &[u128; 4] = keys[at..].first_chunk().expect("eight are two fours");
-            // SAFETY: the reference covers the 64 bytes read, which needs no alignment.
-            unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
-        };
-        let (low, high) = (four(0), four(4));
-        let every_fourth = |first: i32| {
-            let order = _mm512_castsi256_si512(_mm256_add_epi32(
-                _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28),
-                _mm256_set1_epi32(first),
-            ));
-            _mm512_castsi512_si256(_mm512_permutex2var_epi32(low, order, high))
-        };
-        [every_fourth(3), every_fourth(2)]
     }
 }

@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+pub(crate) mod lines;
 pub(crate) mod wide;
 
 pub(crate) use super::avx512::*;

@@ -88,14 +88,3 @@ fn every_key_is_found_at_every_split() {
     }
     every_key_is_found::<u128, u64>(64, &keys);
 }
-
-#[test]
-fn blocks_are_appended_whole() {
-    let mut budget = Budget::default();
-    let mut blocks = Blocks::<u64>::default();
-    blocks.push(&[4, 9], &[1, 0], &mut budget).unwrap();
-    blocks.push(&[0, 7, 9], &[2, 3, 1], &mut budget).unwrap();
-    assert_eq!((blocks.pieces(0), blocks.pieces(1)), (0..2, 2..5));
-    assert_eq!([0, 4, 5, 9].map(|lower| blocks.find(0, lower)), [1, 1, 0, 0]);
-    assert_eq!([0, 1, 7, 8, 9].map(|lower| blocks.find(1, lower)), [2, 3, 3, 1, 1]);
-}

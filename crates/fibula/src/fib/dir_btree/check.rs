@@ -1,0 +1,218 @@
+//! The fsck: walks everything that a lookup can reach, and compares it with what is allocated.
+
+use std::collections::BTreeMap;
+
+use crate::fib::CheckError;
+use crate::fib::parts::intervals;
+use crate::memory::Cell;
+use crate::net::Key;
+use crate::simd::{FLIP, LEAF_KEYS, LINE_WORDS, half_of_shared};
+
+use super::layout::{
+    ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAVES, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of,
+    table_words, window,
+};
+use super::object::{PART_UNITS, PREFIXES, end_of};
+
+/// Upper parts with the same leading bits, to which a word belongs.
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    upper: u64,
+    depth: u32,
+}
+
+/// Levels of tables below the first one.
+const LEVELS: u32 = 3;
+
+/// What has been reached.
+struct Walk<'a, K> {
+    fib: &'a DirBtree<K>,
+    /// Whether a lookup can read a word of the tables.
+    words: Vec<bool>,
+    /// Lines of trees, by the first one.
+    trees: BTreeMap<u32, u32>,
+    /// Units of objects, and of pieces, by the first one.
+    objects: BTreeMap<u32, u32>,
+}
+
+impl<K: Key> DirBtree<K> {
+    pub(super) fn walk(&self) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        let first = 1usize << self.first_bits;
+        let words = [(&self.tables, 1), (&self.lines, LINE_WORDS), (&self.objects, OBJECT_WORDS)];
+        let units = [&self.table_units, &self.line_units, &self.object_units];
+        for ((words, each), units) in words.into_iter().zip(units) {
+            holds(words.len() == units.end() as usize * each, "(1) units end where arrays do", words.len())?;
+        }
+        holds((1..=cut::<K>().upper).contains(&self.first_bits), "(2) leading bits are upper bits", 0)?;
+        holds(self.tables.len() >= first, "(2) an entry for all leading bits", self.tables.len())?;
+        let mut words = vec![false; self.tables.len()];
+        words[..first].fill(true);
+        let mut walk = Walk { fib: self, words, trees: BTreeMap::new(), objects: BTreeMap::new() };
+        for at in 0..first {
+            let upper = (at as u64) << (cut::<K>().upper - self.first_bits);
+            let region = Region { upper, depth: self.first_bits };
+            walk.entry(self.tables[at].read(), region, LEVELS, at)?;
+        }
+        let Walk { words, trees, objects, .. } = walk;
+        let used = words.iter().enumerate().filter(|&(_, &used)| used).map(|(at, _)| (at as u32, 1));
+        self.table_units.check(used.collect(), table_words)?;
+        self.line_units.check(trees.into_iter().collect(), |class| class as u32)?;
+        self.object_units.check(objects.into_iter().collect(), |class| class as u32)
+    }
+}
+
+impl<K: Key> Walk<'_, K> {
+    /// Checks what an entry leads to, from which so many levels of tables are left.
+    fn entry(&mut self, entry: u32, region: Region, levels: u32, at: usize) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        let Region { upper, depth } = region;
+        // The first level is indexed by heads.
+        let (bits, of) = if levels == LEVELS {
+            (32u32.min(cut::<K>().upper), head::<K>(upper))
+        } else {
+            (cut::<K>().upper, window(upper))
+        };
+        let shift = entry & SHIFT;
+        let below = if shift == ALONE {
+            let words = self.fib.tables.get(entry as usize..).and_then(|words| words.get(..2));
+            let words = words.ok_or(CheckError::new("(3) an entry leads to a table", at))?;
+            holds(
+                words[0].read() == words[1].read(),
+                "(3) entries for one interval lead to equal words",
+                at,
+            )?;
+            self.words[entry as usize..][..2].fill(true);
+            0
+        } else {
+            holds(levels == LEVELS || depth >= cut::<K>().before, "(3) windows tell upper parts apart", at)?;
+            // Heads of toys are aligned to the left.
+            let shift = if levels == LEVELS { (shift + bits).saturating_sub(32) } else { shift };
+            (bits - depth.min(bits)).saturating_sub(shift)
+        };
+        for word in 0..1u64 << below {
+            let depth = depth + below;
+            let inside =
+                Region { upper: upper | word << (cut::<K>().upper - depth.min(cut::<K>().upper)), depth };
+            let of = if below == 0 {
+                of
+            } else if levels == LEVELS {
+                head::<K>(inside.upper)
+            } else {
+                window(inside.upper)
+            };
+            let place = if shift == ALONE { entry } else { entry.wrapping_add(of >> shift) };
+            let value = self.fib.tables.get(place as usize).map(Cell::read);
+            let value = value.ok_or(CheckError::new("(3) an entry leads to a table", at))?;
+            self.words[place as usize] = true;
+            if levels > 1 {
+                self.entry(value, inside, levels - 1, place as usize)?;
+            } else {
+                self.tree(value, place as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, tree: u32, at: usize) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        if self.trees.contains_key(&tree) {
+            return Ok(());
+        }
+        let lines = lines_of(&self.fib.lines);
+        let node = lines.get(tree as usize).ok_or(CheckError::new("(4) a slot leads to a tree", at))?;
+        let keys: Vec<u32> = node.iter().map(|key| key.read() ^ FLIP).collect();
+        let count = Self::ascending(&keys, tree as usize)?;
+        debug_assert!(count < LEAVES);
+        self.trees.insert(tree, 2 + count as u32);
+        for leaf in 0..=count {
+            let line = tree as usize + 1 + leaf;
+            holds(line < lines.len(), "(4) leaves follow their node", line)?;
+            let low = leaf.checked_sub(1).map(|before| keys[before]);
+            self.leaf(line, low, keys.get(leaf).copied().filter(|_| leaf < count))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that keys ascend, followed by padding, and returns their number.
+    fn ascending(keys: &[u32], line: usize) -> Result<usize, CheckError> {
+        let holds = CheckError::unless;
+        let count = keys.iter().filter(|&&key| key != u32::MAX).count();
+        holds(keys[count..].iter().all(|&key| key == u32::MAX), "(5) keys come before the padding", line)?;
+        holds(keys[..count].windows(2).all(|pair| pair[0] < pair[1]), "(5) keys ascend", line)?;
+        Ok(count)
+    }
+
+    /// Checks a leaf for the windows after `low` up to `high`.
+    fn leaf(&mut self, at: usize, low: Option<u32>, high: Option<u32>) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        let line = &lines_of(&self.fib.lines)[at];
+        let keys: Vec<u32> = line[..LEAF_KEYS].iter().map(|key| key.read() ^ FLIP).collect();
+        let count = Self::ascending(&keys, at)?;
+        let used = &keys[..count];
+        holds(
+            used.first().is_none_or(|&key| low.is_none_or(|low| key > low)),
+            "(5) keys are within the leaf",
+            at,
+        )?;
+        holds(
+            used.last().is_none_or(|&key| high.is_none_or(|high| key < high)),
+            "(5) keys are within the leaf",
+            at,
+        )?;
+        let values: Vec<u32> = (2 * LEAF_KEYS..BASE).map(|half| half_of_shared(line, half)).collect();
+        holds(
+            values[count..].iter().all(|&value| value == values[count]),
+            "(6) the last value fills up",
+            at,
+        )?;
+        let base = half_of_shared(line, BASE) << BASE_BITS;
+        for &value in &values[..=count] {
+            if value & BELOW != 0 {
+                self.object(base + (value & (BELOW - 1)), at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, unit: u32, at: usize) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        if self.objects.contains_key(&unit) {
+            return Ok(());
+        }
+        let objects = &self.fib.objects;
+        let words =
+            objects.get(unit as usize * OBJECT_WORDS..).and_then(|words| words.first_chunk::<OBJECT_WORDS>());
+        let [head, second] = words.ok_or(CheckError::new("(7) a value leads to an object", at))?;
+        let (count, second) = (head.read() >> kind::BITS, second.read());
+        let units = match head.read() % (1 << kind::BITS) {
+            kind::RECORD => {
+                holds(count <= PREFIXES as u32, "(7) a record has few prefixes", unit as usize)?;
+                1 + count * PART_UNITS as u32
+            }
+            kind::BLOCK => {
+                self.pieces(second, count)?;
+                1
+            }
+            _ => return Err(CheckError::new("(7) objects are records or blocks", unit as usize)),
+        };
+        self.objects.insert(unit, units);
+        Ok(())
+    }
+
+    fn pieces(&mut self, first: u32, count: u32) -> Result<(), CheckError> {
+        let holds = CheckError::unless;
+        let at = first as usize;
+        let words = self.fib.objects.get(at * OBJECT_WORDS..).map(|words| words.as_chunks::<4>().0);
+        let pieces = words.and_then(|pieces| pieces.get(..count as usize));
+        let pieces = pieces.ok_or(CheckError::new("(8) a block leads to its pieces", at))?;
+        let ends: Vec<u128> = pieces.iter().map(end_of).collect();
+        holds(ends.windows(2).all(|pair| pair[0] < pair[1]), "(8) pieces ascend", at)?;
+        let last = intervals::lower_max::<K, u128>(cut::<K>().upper as u8);
+        holds(ends.last() == Some(&last), "(8) the last piece ends the block", at)?;
+        let differ = pieces.windows(2).all(|pair| pair[0][3].read() != pair[1][3].read());
+        holds(differ, "(8) neighbours differ", at)?;
+        self.objects.insert(first, count * PART_UNITS as u32);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! The data that lookups read: tables, lines and objects, and which of their units are in use.
+
+use core::marker::PhantomData;
+
+use crate::fib::parts::units::Units;
+use crate::memory::Shared;
+use crate::net::{Family, Key};
+use crate::simd::{LEAF_KEYS, LINE_WORDS, SharedLine};
+
+/// Bits of an entry that are its shift. A table is placed so that they are its place's too.
+pub(super) const SHIFT_BITS: u32 = 5;
+
+/// Mask of these bits.
+pub(super) const SHIFT: u32 = (1 << SHIFT_BITS) - 1;
+
+/// The shift of entries to two equal words, which lead on alike whatever the window.
+pub(super) const ALONE: u32 = SHIFT;
+
+/// Most bits that an entry to different words removes from a window.
+pub(super) const SHIFT_MOST: u32 = ALONE - 1;
+
+/// Leaves of an inner node, with a key between any two.
+pub(super) const LEAVES: usize = LINE_WORDS + 1;
+
+/// Intervals of a leaf.
+pub(super) const LEAF_INTERVALS: usize = LEAF_KEYS + 1;
+
+/// Most intervals of a tree.
+pub(super) const TREE_INTERVALS: usize = LEAVES * LEAF_INTERVALS;
+
+/// In a value: set unless it is a next hop.
+pub(super) const BELOW: u32 = 1 << 15;
+
+/// The value of a leaf that lies after the last interval's: the base of the leaf's objects.
+pub(super) const BASE: usize = 2 * LINE_WORDS - 1;
+
+/// Bits of a base's step: the objects of a leaf begin within twice as many units from its base on.
+pub(super) const BASE_BITS: u32 = 14;
+
+/// Words of a unit of objects.
+pub(super) const OBJECT_WORDS: usize = 2;
+
+/// Most units of objects: 8 GiB.
+pub(super) const OBJECT_UNITS: u64 = 1 << (16 + BASE_BITS);
+
+/// How a key is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Leading bits that tables and trees search: all but those of objects.
+    pub(super) upper: u32,
+    /// Fewest leading bits after which the window tells upper parts apart.
+    pub(super) before: u32,
+}
+
+/// Returns how a key is cut. IPv6: the /48, of which the last 32 bits are the window. Toys have objects too.
+pub(super) const fn cut<K: Key>() -> Cut {
+    let upper = match K::FAMILY {
+        Family::Toy => (K::BITS - K::BITS / 4) as u32,
+        _ => 48,
+    };
+    Cut { upper, before: upper.saturating_sub(32) }
+}
+
+/// Returns the first 32 of the upper bits, aligned to the left.
+#[inline(always)]
+pub(super) fn head<K: Key>(upper: u64) -> u32 {
+    let bits = cut::<K>().upper;
+    if bits > 32 { (upper >> (bits - 32)) as u32 } else { (upper << (32 - bits)) as u32 }
+}
+
+/// Returns the last 32 of the upper bits, which tables index and trees compare.
+#[inline(always)]
+pub(super) fn window(upper: u64) -> u32 {
+    upper as u32
+}
+
+/// What an object is: the lowest bits of its first word. The bits above them are a count.
+pub(super) mod kind {
+    /// A next hop, and so many prefixes with next hops of their own.
+    pub(crate) const RECORD: u32 = 0;
+    /// So many sorted ranges, elsewhere.
+    pub(crate) const BLOCK: u32 = 1;
+    /// Bits of the kind.
+    pub(crate) const BITS: u32 = 2;
+}
+
+/// Tables over leading bits, and trees of two levels below them.
+#[derive(Debug)]
+pub struct DirBtree<K> {
+    /// Leading bits that index the first table.
+    pub(super) first_bits: u32,
+    /// The first table, then the others: entries, and in tables of slots the first lines of trees.
+    pub(super) tables: Shared<u32>,
+    /// The trees: an inner node, and its leaves in the lines after it.
+    pub(super) lines: Shared<u32>,
+    /// What values lead to that are not next hops.
+    pub(super) objects: Shared<u32>,
+    /// Units of the tables by [`table_class`], of lines by their number, of objects by their number of units.
+    pub(super) table_units: Units,
+    pub(super) line_units: Units,
+    pub(super) object_units: Units,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// Returns the class of a table of 2^`bits` words whose place has this remainder modulo 32.
+pub(super) fn table_class(bits: u32, place: u32) -> usize {
+    (bits << SHIFT_BITS | place & SHIFT) as usize
+}
+
+/// Returns the number of words of the tables of a class.
+pub(super) fn table_words(class: usize) -> u32 {
+    1 << (class >> SHIFT_BITS)
+}
+
+/// Returns words as lines.
+#[inline(always)]
+pub(super) fn lines_of(words: &[core::sync::atomic::AtomicU32]) -> &[SharedLine] {
+    words.as_chunks().0
+}

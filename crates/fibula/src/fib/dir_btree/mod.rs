@@ -1,0 +1,111 @@
+//! Direct tables and then a small B+-tree, of which a lookup reads one inner node and one leaf: Fibula's own IPv6 engine.
+//!
+//! # The idea
+//!
+//! Nearly all IPv6 routes end within the /48. Four tables, each cut as finely as routes are close, narrow an address down to
+//! at most 187 neighbouring intervals; one comparison of sixteen keys in a cache line finds the leaf, one of ten keys the
+//! value in it. Every lookup takes the same six steps, so a batch needs no branch and no lists.
+//!
+//! A direct table of the leading 16 or 18 bits would spend its words on the parts of the space where nothing is announced. So
+//! the first table has 12 bits or so, and what it leads to is cut anew for each part: link-local or multicast routes cost
+//! next to nothing, and an unused /12 costs nothing but its word.
+//!
+//! # Memory
+//!
+//! ```text
+//! tables:  | first table, 2^f entries | tables of entries and slots ... |
+//!             entry --> mid --> sub --> slots --> first line of a tree
+//!
+//!          an entry is the place of its table less the first window that the table has, and its lowest five bits are the
+//!          shift of windows: the table is placed so that they are
+//!
+//! lines:   | k k k ... k | leaf 0 | leaf 1 | ... | leaf 16 |          16 keys; child c is the line 1 + c after them
+//!                          k ... k v v ... v b                        10 keys, 11 values of 16 bits, the objects' base
+//! objects: records, which have a next hop and a few longer prefixes; blocks of sorted ranges
+//! ```
+//!
+//! The *upper part* of an address is its first 48 bits, its *window* the last 32 of those, its *head* the first 32. The first
+//! two tables are indexed by heads, the others by windows. Neighbours in a table that lead to the same share an entry whose
+//! shift does not tell them apart. Slots share a tree while their intervals fit one. Keys are the last windows of all
+//! intervals but the last, so that counting the keys below a window gives the child or the value. They are stored with the
+//! highest bit flipped, for instruction sets without unsigned comparisons.
+//!
+//! A value is a next hop below 2^15, or the number of an object: a larger next hop, or what is told apart by bits beyond the
+//! /48. Objects of a leaf are near each other, and the leaf has their base, so that no table makes values wider.
+//!
+//! # Lookup
+//!
+//! ```text
+//! stage 1   e = first[head >> 32 - f]; e = table[e + (head >> e)]
+//!           e = table[e + (window >> e)]; tree = table[e + (window >> e)]       only the lowest five bits of e shift
+//! stage 2   leaf = tree + 1 + keys of the inner node below the window
+//! stage 3   value = the leaf's, by its keys below the window; a later key is prefetched
+//! below     values that are objects; rare
+//! ```
+//!
+//! Each stage is done for 16 keys, which wait for nothing but the stage before. Batches of 8 to 15 and the ends of longer
+//! ones are groups of 8. The stages have no loops in the code, as each end of a loop is a misprediction.
+//!
+//! # Invariants
+//!
+//! (1) Each array ends where its units do; each of its elements is in one unit that a lookup can reach or that is free.
+//! (2) The first table has an entry for all values of its leading bits. (3) Entries lead to tables; tables that windows index
+//! lie where windows differ. A shift of 31 is that of two equal words, for a single interval. (4) Slots lead to trees, whose
+//! leaves follow the inner node. (5) Keys ascend, before the padding, and leaves keep within the keys around them. (6) After
+//! the last value of a leaf, it is repeated. (7) Values that are not next hops lead to records of at most eight prefixes, or
+//! to blocks. (8) Pieces of a block ascend to the last lower part, and neighbours differ.
+//!
+//! # Limits and hostile tables
+//!
+//! 2^29 words of tables, 2^29 lines, 2^30 units of objects (8 bytes): more are refused by name. A place with slightly more
+//! /48s than a tree holds, alone in its /14, costs 1,500 words, 32 bytes a route; every second /48 of the space, 6 bytes.
+//! A next hop from 2^15 on costs 8 bytes where 8,192 objects before it have no other like it. Routes longer than /48: 24
+//! bytes for one in a /48 of its own and up to two intervals, 16 for each of seven more, 16 a range beyond and log2 of the
+//! ranges in dependent loads. The smallest table takes about 1 KiB.
+//!
+//! # Changes while readers look
+//!
+//! All arrays are atomic words, in units that can be freed. A tree is never altered, but planted anew for the slot that
+//! changes; storing the slot, one word, publishes it, and other slots stay with the old tree. An entry is loaded with
+//! acquire, so everything that it leads to is as it was when it was stored. `lines_of_change` says how many lines a change
+//! writes before that: on average 10.7 for the routes of dfz6-2024 that lie within one slot, all but 145 of 228,726, and 20
+//! at most.
+//!
+//! `notes.md` in this folder has the measurements: what was tried, and what lost.
+
+mod build;
+mod change;
+mod check;
+mod kernel;
+pub(super) mod layout;
+mod lookup;
+mod object;
+mod plan;
+mod scalar;
+#[cfg(test)]
+mod tests;
+
+use crate::net::Ipv6Key;
+use crate::simd::Isa;
+
+use super::registry::{Algorithm, Families, Role, Update};
+
+use layout::DirBtree;
+
+const NAME: &str = "dir-btree";
+
+/// The registry entry.
+#[must_use]
+pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
+    vec![Algorithm {
+        name: NAME,
+        summary: "direct tables, then a B+-tree of two levels with values in its leaves: fast",
+        paper: "Fibula's own",
+        families: Families::Ipv6,
+        role: Role::Own,
+        update: Update::Rebuild,
+        limits: Some("2^29 words of tables, 2^29 lines"),
+        isas: Isa::ALL,
+        build: |routes, limits| Ok(Box::new(DirBtree::build(routes, limits)?)),
+    }]
+}

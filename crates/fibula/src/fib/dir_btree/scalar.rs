@@ -1,0 +1,212 @@
+//! The view of a table that lookups read, and the walk of one key or of a group in stages, with the searches of lines as
+//! parameters.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::fib::parts::intervals;
+use crate::net::Key;
+use crate::simd::{FLIP, SharedLine, fetch_after, fetch_at, half_of_shared, put};
+
+use super::layout::{BASE, BASE_BITS, BELOW, DirBtree, OBJECT_WORDS, cut, head, lines_of, window};
+use super::object;
+
+/// Keys of a group.
+pub(super) const GROUP: usize = 16;
+
+/// Bytes between a key and the one that is prefetched when it is looked up.
+const AHEAD: usize = 4096;
+
+/// A table as kernels read it. They take it by reference: a copy would be written in parts and read as a whole before the
+/// first load.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    /// Removes the bits of a head that do not index the first table.
+    pub(super) first_shift: u32,
+    pub(super) tables: &'a [AtomicU32],
+    pub(super) lines: &'a [SharedLine],
+    pub(super) objects: &'a [AtomicU32],
+}
+
+/// What the stages of a group pass on to each other. Groups share it, as clearing it takes time.
+pub(super) struct Scratch {
+    /// The flipped windows of the keys.
+    windows: [u32; GROUP],
+    /// Their trees, then their leaves.
+    lines: [u32; GROUP],
+}
+
+/// Calls `body` for each of `COUNT` lanes, at most 16, without a loop in the code: a loop ends in a branch that is
+/// mispredicted at every group.
+#[inline(always)]
+fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
+    const { assert!(COUNT <= 16) };
+    macro_rules! lanes {
+        ($($lane:literal)*) => { $(if $lane < COUNT { body($lane); })* };
+    }
+    lanes!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
+/// Returns the place of the word to which an entry leads.
+#[inline(always)]
+fn place(entry: u32, bits: u32) -> u32 {
+    // Of the entry, only the lowest bits are the shift.
+    entry.wrapping_add(bits.wrapping_shr(entry))
+}
+
+impl View<'_> {
+    /// Returns the entry or slot to which an entry leads. What an entry leads to was written before it.
+    #[inline(always)]
+    fn follow(&self, entry: u32, bits: u32) -> u32 {
+        self.load(place(entry, bits))
+    }
+
+    #[inline(always)]
+    pub(super) fn load(&self, word: u32) -> u32 {
+        self.tables[word as usize].load(Ordering::Acquire)
+    }
+
+    /// Returns the entry of the slots of an upper part, and the place of its slot, which is a word that leads to a tree.
+    #[inline(always)]
+    pub(super) fn slot<K: Key>(&self, upper: u64) -> (u32, u32) {
+        let (head, window) = (head::<K>(upper), window(upper));
+        let mid = self.load(head >> self.first_shift);
+        let sub = self.follow(mid, head);
+        let slots = self.follow(sub, window);
+        (slots, place(slots, window))
+    }
+
+    /// Returns the leaf of a flipped window in a tree.
+    #[inline(always)]
+    fn leaf(&self, tree: u32, window: u32, rank: impl Fn(&SharedLine, u32) -> u32) -> u32 {
+        tree + 1 + rank(&self.lines[tree as usize], window)
+    }
+
+    /// Looks up one key.
+    #[inline(always)]
+    pub(super) fn one<K: Key>(
+        &self,
+        key: K,
+        rank: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(&SharedLine, u32) -> u32,
+    ) -> u32 {
+        let upper = intervals::upper(key, const { cut::<K>().upper as u8 });
+        let window = window(upper) ^ FLIP;
+        let leaf = self.leaf(self.load(self.slot::<K>(upper).1), window, rank);
+        let value = value(&self.lines[leaf as usize], window);
+        if value & BELOW == 0 { value } else { self.below(leaf, value, key) }
+    }
+
+    /// Looks up a group of keys. In each stage no key waits for another.
+    #[inline(always)]
+    pub(super) fn group<K: Key, const COUNT: usize>(
+        &self,
+        keys: &[K; COUNT],
+        found: &mut [u32; COUNT],
+        Scratch { windows, lines }: &mut Scratch,
+        rank: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(&SharedLine, u32) -> u32,
+    ) {
+        each_lane::<COUNT>(|lane| {
+            let upper = intervals::upper(keys[lane], const { cut::<K>().upper as u8 });
+            put(&mut windows[lane], window(upper) ^ FLIP);
+            put(&mut lines[lane], self.load(self.slot::<K>(upper).1));
+        });
+        each_lane::<COUNT>(|lane| {
+            let leaf = self.leaf(lines[lane], windows[lane], &rank);
+            put(&mut lines[lane], leaf);
+        });
+        each_lane::<COUNT>(|lane| {
+            if lane % (64 / size_of::<u128>()) == 0 {
+                fetch_after(&keys[lane], AHEAD);
+            }
+            let value = value(&self.lines[lines[lane] as usize], windows[lane]);
+            put(&mut found[lane], value);
+        });
+        if found.iter().fold(0, |all, &value| all | value) & BELOW != 0 {
+            self.group_below(keys, lines, found);
+        }
+    }
+
+    /// Replaces the values of a group that are not next hops.
+    #[inline(never)]
+    fn group_below<K: Key>(&self, keys: &[K], lines: &[u32], found: &mut [u32]) {
+        for (&line, found) in lines.iter().zip(&mut *found) {
+            if *found & BELOW != 0 {
+                fetch_at(self.objects, self.unit(line, *found) * OBJECT_WORDS);
+            }
+        }
+        for ((&key, &line), found) in keys.iter().zip(lines).zip(found) {
+            if *found & BELOW != 0 {
+                *found = self.below(line, *found, key);
+            }
+        }
+    }
+
+    /// Returns the object of a value of a leaf.
+    #[inline(always)]
+    fn unit(&self, leaf: u32, value: u32) -> usize {
+        let base = half_of_shared(&self.lines[leaf as usize], BASE);
+        ((base << BASE_BITS) + (value & (BELOW - 1))) as usize
+    }
+
+    /// Returns the next hop of a key for whose leaf's value there is an object.
+    #[inline(never)]
+    fn below<K: Key>(&self, leaf: u32, value: u32, key: K) -> u32 {
+        let lower = intervals::lower(key, const { cut::<K>().upper as u8 });
+        object::find(self.objects, self.unit(leaf, value), lower)
+    }
+
+    /// Looks up a batch: groups, then fewer, then the last ones once more with those before them, or one by one.
+    #[inline(always)]
+    pub(super) fn batch<K: Key>(
+        &self,
+        keys: &[K],
+        found: &mut [u32],
+        rank: impl Fn(&SharedLine, u32) -> u32,
+        value: impl Fn(&SharedLine, u32) -> u32,
+    ) {
+        const FEW: usize = GROUP / 2;
+        let mut scratch = Scratch { windows: [0; GROUP], lines: [0; GROUP] };
+        let (groups, rest) = keys.as_chunks::<GROUP>();
+        let (of_groups, of_rest) = found.as_chunks_mut::<GROUP>();
+        for (keys, found) in groups.iter().zip(of_groups) {
+            self.group(keys, found, &mut scratch, &rank, &value);
+        }
+        if let (Some(few), Some(of_few)) = (rest.first_chunk::<FEW>(), of_rest.first_chunk_mut::<FEW>()) {
+            self.group(few, of_few, &mut scratch, &rank, &value);
+        }
+        let last = rest.len() % FEW;
+        if last == 0 {
+            return;
+        }
+        if let (Some(few), Some(of_few)) = (keys.last_chunk::<FEW>(), found.last_chunk_mut::<FEW>()) {
+            self.group(few, of_few, &mut scratch, &rank, &value);
+        } else {
+            for (&key, found) in keys.iter().zip(found) {
+                *found = self.one(key, &rank, &value);
+            }
+        }
+    }
+}
+
+/// Looks up a batch in portable code.
+pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32]) {
+    view.batch(keys, found, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds);
+}
+
+/// Looks up one key in portable code.
+pub(super) fn one<K: Key>(view: &View<'_>, key: K) -> u32 {
+    view.one(key, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds)
+}
+
+impl<K: Key> DirBtree<K> {
+    #[inline]
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            first_shift: 32 - self.first_bits,
+            tables: &self.tables,
+            lines: lines_of(&self.lines),
+            objects: &self.objects,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What the conformance suite cannot know: which forms a table takes, and when.
+
+use super::layout::{BELOW, DirBtree, TREE_INTERVALS};
+use crate::fib::Fib;
+use crate::fib::parts::lanes;
+use crate::memory::Limits;
+use crate::net::{NextHop, Prefix, Route, RouteSlice};
+
+/// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
+fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
+    let mut routes: Vec<_> = table
+        .into_iter()
+        .map(|(bits, len, id)| Route::new(Prefix::masked(bits, len).unwrap(), NextHop::new(id).unwrap()))
+        .collect();
+    routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
+    let table = RouteSlice::new(&routes).unwrap();
+    let fib = DirBtree::build(&table, Limits::default()).unwrap();
+    fib.check().unwrap();
+    let mut keys = Vec::new();
+    for route in &routes {
+        let (first, last) = (route.prefix.addr(), route.prefix.last());
+        keys.extend([first, last, first.wrapping_sub(1), last.wrapping_add(1)]);
+    }
+    keys.extend([0, u128::MAX]);
+    let oracle = crate::fib::binary_trie::BinaryTrie::build(&table, Limits::default()).unwrap();
+    for &key in &keys {
+        assert_eq!(fib.lookup_key(key), oracle.lookup_key(key), "{key:x}");
+    }
+    lanes::agree(&fib, &keys);
+    fib
+}
+
+#[test]
+fn a_table_may_lie_anywhere() {
+    build([]);
+    build([(0, 0, 7)]);
+    build([(0, 128, 1), (u128::MAX, 128, 2)]);
+    build([(0, 1, 1), (1 << 127, 1, 2), (0x8000_0001 << 96, 32, 3)]);
+    build([(0, 0, 9), (0x2000 << 112, 3, 1), (0x2a00 << 112, 12, 2)]);
+    build([(0xfe80 << 112, 10, 1), (0xff00 << 112, 8, 2), (0x64_ff9b << 96, 96, 3), (0x1900 << 112, 16, 4)]);
+}
+
+#[test]
+fn next_hops_that_do_not_fit_a_value_are_objects_and_shared() {
+    let table = |id| (0..2000u128).map(move |at| (0x2001 << 112 | at << 81, 48, id));
+    assert_eq!(build(table(0x7fff)).objects.len(), 0);
+    for id in [0x8000, u32::MAX] {
+        let objects = build(table(id)).objects.len();
+        assert!((1..20).contains(&objects), "{objects}");
+    }
+    // Each its own: leaves far apart in their objects.
+    let fib = build((0..40_000u128).map(|at| (0x2001 << 112 | at << 81, 48, BELOW + at as u32)));
+    assert_eq!(fib.objects.len(), 80_000);
+}
+
+#[test]
+fn close_routes_are_cut_apart() {
+    // All the /36s of a /16: trees of many slots.
+    build((0..1u128 << 16).map(|at| (0x2001 << 112 | at << 92, 36, 1 + at as u32 % 3)));
+    // All the /48s of a /36.
+    let deep = build((0..1u128 << 12).map(|at| (0x2001 << 112 | at << 80, 48, 1 + at as u32 % 3)));
+    assert!(deep.tables.len() < 6000, "{}", deep.tables.len());
+    let nested = (0..3000u128).map(|at| (0x2001_0db8_0000 << 80 | at << 80, 48, 1 + at as u32 % 2));
+    let far = (0..1 << 12).map(|at| (0x2001_1000_0000 << 80 | at << 92, 36, 3));
+    build(nested.chain(far));
+}
+
+#[test]
+fn crowded_places_far_apart_take_few_words_a_route() {
+    // In each of 64 /14s, a /40 has slightly more /48s than a tree takes intervals.
+    let count = TREE_INTERVALS as u128 + 9;
+    let site = |at: u128| (0x2000 + 4 * at) << 112 | 0x1234_5600 << 80 | (at % 7) << 100;
+    let places =
+        (0..64).flat_map(|at| (0..count).map(move |next| (site(at) + (next << 80), 48, 1 + next as u32 % 2)));
+    let fib = build(places);
+    assert!(fib.tables.len() < 64 * 1600 + (1 << 14), "{}", fib.tables.len());
+}
+
+#[test]
+fn longer_prefixes_are_exact() {
+    let site = 0x2001_0db8_0001 << 80;
+    let hosts = (0..300u128).map(|at| (site | (at * at * 0x1_0001_0001), 128, 1 + at as u32));
+    let nested = [(site, 48, 1000), (site | 7 << 64, 64, 1001), (site | 0xffff << 64, 65, 1002)];
+    let fib = build(nested.into_iter().chain(hosts));
+    assert!(fib.objects.len() > 300 * 4);
+    build([(site | ((1 << 80) - 1), 128, 1), (site + (1 << 80), 128, 2)]);
+}
+
+#[test]
+fn hosts_far_apart_have_records() {
+    let fib = build((0..50_000u128).map(|at| (0x2001 << 112 | at << 82, 128, 1)));
+    assert_eq!(fib.objects.len(), 50_000 * 6);
+}
+
+#[test]
+fn a_limit_on_memory_is_kept() {
+    let routes: Vec<_> = (0..1000u128)
+        .map(|at| Route::new(Prefix::masked(at << 80, 48).unwrap(), NextHop::new(1 + at as u32).unwrap()))
+        .collect();
+    let table = RouteSlice::new(&routes).unwrap();
+    assert!(DirBtree::build(&table, Limits::within(1 << 12)).unwrap_err().out_of_memory().is_some());
+}
+
+#[test]
+fn values_alone_are_told_apart() {
+    build((0..4096u128).map(|at| ((0x2000 + at) << 112, 16, 1 + at as u32)));
+}
+
+#[test]
+fn changes_within_a_slot_rewrite_one_tree() {
+    let site = |at: u128| 0x2001 << 112 | at << 81;
+    let fib = build((0..20_000).map(|at| (site(at), 48, 1 + at as u32 % 7)));
+    for at in 0..20_000 {
+        let lines = fib.lines_of_change(Prefix::masked(site(at), 48).unwrap()).unwrap();
+        assert!((2..=18).contains(&lines), "{lines}");
+        assert_eq!(fib.lines_of_change(Prefix::masked(site(at) | 7, 128).unwrap()), Some(lines + 2));
+    }
+    assert_eq!(fib.lines_of_change(Prefix::masked(0, 0).unwrap()), None);
+    assert_eq!(fib.lines_of_change(Prefix::masked(0x2001 << 112, 16).unwrap()), None);
+}
