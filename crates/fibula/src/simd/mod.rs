@@ -21,7 +21,7 @@
 //! for each lane.
 //! The submodule `lines` searches cache lines of such tables.
 //!
-//! [`Tree`] is not of a set: it walks down trees without pointers, with the search of a node as a parameter.
+//! `Tree` is not of a set: it walks down trees without pointers, with the search of a node as a parameter.
 //!
 //! Which width is faster depends on the processor and on the kernel; `docs/adr/0006-instruction-sets.md` has figures.
 
