@@ -1,4 +1,5 @@
-//! Cache lines of words that a writer may change, as lookups search them.
+//! Cache lines of words that a writer may change, as lookups search them. Keys are compared as signed numbers, which is what
+//! all instruction sets can do.
 
 use core::sync::atomic::AtomicU32;
 
@@ -12,8 +13,39 @@ pub(crate) type SharedLine = [AtomicU32; LINE_WORDS];
 /// Number of keys of a line that has values too: 10 keys and 11 values are 62 bytes.
 pub(crate) const LEAF_KEYS: usize = 10;
 
-/// Keys are stored with this bit flipped, so that sets without unsigned comparisons compare them as they are.
-pub(crate) const FLIP: u32 = 1 << 31;
+/// Numbers that a line's number is multiplied by: lines are found by the units of eight bytes before them, a factor that
+/// addresses have.
+pub(crate) const LINE_UNITS: u32 = 8;
+
+/// Words of such a unit.
+const UNIT_WORDS: usize = LINE_WORDS / LINE_UNITS as usize;
+
+/// Lines, found by the units before them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SharedLines<'a> {
+    words: &'a [AtomicU32],
+    /// Number of units at which a whole line begins.
+    places: usize,
+}
+
+impl<'a> SharedLines<'a> {
+    #[inline]
+    pub(crate) fn new(words: &'a [AtomicU32]) -> Self {
+        Self { words, places: (words.len() / UNIT_WORDS + 1).saturating_sub(LINE_UNITS as usize) }
+    }
+
+    /// Returns the line after so many units.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn at(self, place: u32) -> &'a SharedLine {
+        assert!((place as usize) < self.places, "a line that there is");
+        // SAFETY: a whole line begins at each of these places, and needs no more alignment than its words.
+        unsafe { &*self.words.as_ptr().add(place as usize * UNIT_WORDS).cast() }
+    }
+}
 
 /// Returns the half of a word at an index, the lower one of each word first.
 ///
@@ -24,14 +56,14 @@ pub(crate) fn half_of_shared(line: &SharedLine, index: usize) -> u32 {
     line[index / 2].read() >> (16 * (index % 2)) & 0xffff
 }
 
-/// Returns whether a flipped key of the line is below a flipped key.
+/// Returns whether a key of the line is below a key.
 #[inline(always)]
 fn below(line: &SharedLine, at: u32, key: u32) -> u32 {
     u32::from((line[at as usize % LINE_WORDS].read() as i32) < key as i32)
 }
 
-/// Counts the words of a line, in ascending order, that are below `key`; all are flipped. Two words select a third of one
-/// half, and two more decide the rest: no branch.
+/// Counts the words of a line, in ascending order, that are below `key`. Two words select a third of one half, and two more
+/// decide the rest: no branch.
 #[inline(always)]
 pub(crate) fn rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     let half = 8 * below(line, 7, key);
@@ -39,7 +71,7 @@ pub(crate) fn rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     third + below(line, third, key) + below(line, third + 1, key)
 }
 
-/// Counts the keys of a leaf that are below `key`; all are flipped.
+/// Counts the keys of a leaf that are below `key`.
 #[inline(always)]
 pub(crate) fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     let third = 3 * (below(line, 2, key) + below(line, 5, key) + below(line, 8, key));
@@ -48,10 +80,43 @@ pub(crate) fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     third + below(line, third, key) + second
 }
 
-/// Returns the value of a leaf that follows those of its keys that are below `key`; all are flipped.
+/// Returns the value of a leaf that follows those of its keys that are below `key`.
 #[inline(always)]
 pub(crate) fn leaf_by_thirds(line: &SharedLine, key: u32) -> u32 {
     half_of_shared(line, 2 * LEAF_KEYS + leaf_rank_by_thirds(line, key) as usize)
+}
+
+/// Returns whether any of the values has any of these bits.
+#[inline(always)]
+pub(crate) fn any_has(values: &[u32], bits: u32) -> bool {
+    values.iter().fold(0, |all, &value| all | value) & bits != 0
+}
+
+/// Returns the reference, and makes the compiler load from memory what it and the other one lead to: without this it keeps
+/// the values of many lanes in registers that are not there. Unlike `black_box`, it needs no memory itself.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn anew<'a, T, U>(value: &'a T, other: &mut U) -> &'a T {
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+    {
+        let mut address = core::ptr::from_ref(value);
+        // SAFETY: there are no instructions, so the address stays what it is.
+        unsafe {
+            core::arch::asm!(
+                "/* {0} {1} */",
+                inout(reg) address,
+                in(reg) core::ptr::from_mut(other),
+                options(nostack, preserves_flags)
+            );
+        }
+        // SAFETY: it is the address of the value.
+        unsafe { &*address }
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+    {
+        core::hint::black_box(other);
+        core::hint::black_box(value)
+    }
 }
 
 /// Prefetches the cache line in which a value begins, or the line after the values.

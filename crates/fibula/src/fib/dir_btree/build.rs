@@ -8,7 +8,7 @@ use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::units::Units;
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared};
 use crate::net::{Ipv6Key, Key, NextHop, Routes};
-use crate::simd::{FLIP, LEAF_KEYS, LINE_WORDS};
+use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
 
 use super::NAME;
 use super::layout::{
@@ -118,7 +118,7 @@ enum To {
 #[derive(Default)]
 struct Open {
     words: Vec<u32>,
-    /// The bits before the window, which all their upper parts have.
+    /// The bits before the window and its highest one, which all their upper parts have.
     before: u64,
     first: usize,
     last: usize,
@@ -154,7 +154,7 @@ struct Planting<'a, K> {
 /// Values whose entries or objects are remembered.
 const CACHED: usize = 1 << 6;
 
-fn hash(value: u64) -> usize {
+pub(super) fn hash(value: u64) -> usize {
     (value as u32).wrapping_mul(0x9e37_79b1) as usize >> 26
 }
 
@@ -255,7 +255,9 @@ impl<'a, K: Key> Planting<'a, K> {
 
     /// Writes the 2^`bits` slots of a region.
     fn spread_slots(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
-        if region.crowded == NONE {
+        // As signed numbers, windows ascend within each half of them.
+        let halves = cut::<K>().upper - region.depth > 31;
+        if region.crowded == NONE && !halves {
             return self.slot(place, region, bits);
         }
         let [left, right] = self.halves(region);
@@ -267,10 +269,10 @@ impl<'a, K: Key> Planting<'a, K> {
     fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
         let Region { upper, first, last, .. } = region;
         let open = &self.open;
-        let fits = open.before == upper >> 32 && last + 1 - open.first <= TREE_INTERVALS;
+        let fits = open.before == upper >> 31 && last + 1 - open.first <= TREE_INTERVALS;
         if open.words.is_empty() || !fits {
             self.close()?;
-            (self.open.before, self.open.first) = (upper >> 32, first);
+            (self.open.before, self.open.first) = (upper >> 31, first);
         }
         self.open.last = last;
         for word in place..place + (1 << bits) {
@@ -359,13 +361,13 @@ impl<'a, K: Key> Planting<'a, K> {
         )
     }
 
-    /// Plants a tree over these intervals, and returns its first line.
+    /// Plants a tree over these intervals, and returns what a slot has to lead to it.
     fn tree(&mut self, first: usize, last: usize) -> Result<u32, Refused> {
         let leaves = (last - first) / LEAF_INTERVALS + 1;
         let size = [1 + leaves as u32, LINE_WORDS as u32];
         let limit = ("lines", LINES);
         // Padding: no window is above it.
-        let padding = u32::MAX ^ FLIP;
+        let padding = i32::MAX as u32;
         let tree = append(&mut self.line_units, &mut self.lines, size, padding, limit, self.budget)?;
         for leaf in 0..leaves {
             let begin = first + leaf * LEAF_INTERVALS;
@@ -375,12 +377,12 @@ impl<'a, K: Key> Planting<'a, K> {
             }
             self.leaf(tree as usize + 1 + leaf, begin, end)?;
         }
-        Ok(tree)
+        Ok(tree * LINE_UNITS)
     }
 
     /// Returns the last window of an interval as a key.
     fn end(&self, interval: usize) -> u32 {
-        window(self.intervals.starts[interval + 1] - 1) ^ FLIP
+        window(self.intervals.starts[interval + 1] - 1)
     }
 
     /// Fills a leaf.

@@ -2,7 +2,7 @@
 
 use crate::fib::parts::intervals;
 use crate::net::{Key, Prefix};
-use crate::simd::{FLIP, LEAF_KEYS, leaf_rank_by_thirds, rank_by_thirds};
+use crate::simd::{LEAF_KEYS, LINE_UNITS, leaf_rank_by_thirds, rank_by_thirds};
 
 use super::layout::{ALONE, DirBtree, LEAF_INTERVALS, SHIFT, cut, lines_of, window};
 
@@ -20,11 +20,11 @@ impl<K: Key> DirBtree<K> {
             return None;
         }
         let tree = view.load(slot);
-        let lines = lines_of(&self.lines);
+        let lines = &lines_of(&self.lines)[(tree / LINE_UNITS) as usize..];
         let place = |window: u32| {
-            let leaf = rank_by_thirds(&lines[tree as usize], window ^ FLIP);
-            let line = &lines[(tree + 1 + leaf) as usize];
-            leaf as usize * LEAF_INTERVALS + leaf_rank_by_thirds(line, window ^ FLIP) as usize
+            let leaf = rank_by_thirds(&lines[0], window);
+            let line = &lines[1 + leaf as usize];
+            leaf as usize * LEAF_INTERVALS + leaf_rank_by_thirds(line, window) as usize
         };
         let shift = slots & SHIFT;
         let inside = if shift == ALONE { u32::MAX } else { (1 << shift) - 1 };

@@ -6,7 +6,7 @@ use crate::fib::CheckError;
 use crate::fib::parts::intervals;
 use crate::memory::Cell;
 use crate::net::Key;
-use crate::simd::{FLIP, LEAF_KEYS, LINE_WORDS, half_of_shared};
+use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, half_of_shared};
 
 use super::layout::{
     ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAVES, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of,
@@ -116,12 +116,14 @@ impl<K: Key> Walk<'_, K> {
 
     fn tree(&mut self, tree: u32, at: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
+        let lines = lines_of(&self.fib.lines);
+        holds(tree.is_multiple_of(LINE_UNITS), "(4) a slot leads to a tree", at)?;
+        let tree = tree / LINE_UNITS;
         if self.trees.contains_key(&tree) {
             return Ok(());
         }
-        let lines = lines_of(&self.fib.lines);
         let node = lines.get(tree as usize).ok_or(CheckError::new("(4) a slot leads to a tree", at))?;
-        let keys: Vec<u32> = node.iter().map(|key| key.read() ^ FLIP).collect();
+        let keys: Vec<i32> = node.iter().map(|key| key.read() as i32).collect();
         let count = Self::ascending(&keys, tree as usize)?;
         debug_assert!(count < LEAVES);
         self.trees.insert(tree, 2 + count as u32);
@@ -135,19 +137,21 @@ impl<K: Key> Walk<'_, K> {
     }
 
     /// Checks that keys ascend, followed by padding, and returns their number.
-    fn ascending(keys: &[u32], line: usize) -> Result<usize, CheckError> {
+    fn ascending(keys: &[i32], line: usize) -> Result<usize, CheckError> {
         let holds = CheckError::unless;
-        let count = keys.iter().filter(|&&key| key != u32::MAX).count();
-        holds(keys[count..].iter().all(|&key| key == u32::MAX), "(5) keys come before the padding", line)?;
-        holds(keys[..count].windows(2).all(|pair| pair[0] < pair[1]), "(5) keys ascend", line)?;
+        let count = keys.iter().filter(|&&key| key != i32::MAX).count();
+        holds(keys[count..].iter().all(|&key| key == i32::MAX), "(5) keys come before the padding", line)?;
+        let used = &keys[..count];
+        holds(used.windows(2).all(|pair| pair[0] < pair[1]), "(5) keys ascend", line)?;
+        holds(used.is_empty() || used[0] >= 0 || used[count - 1] < 0, "(5) keys are in one half", line)?;
         Ok(count)
     }
 
     /// Checks a leaf for the windows after `low` up to `high`.
-    fn leaf(&mut self, at: usize, low: Option<u32>, high: Option<u32>) -> Result<(), CheckError> {
+    fn leaf(&mut self, at: usize, low: Option<i32>, high: Option<i32>) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let line = &lines_of(&self.fib.lines)[at];
-        let keys: Vec<u32> = line[..LEAF_KEYS].iter().map(|key| key.read() ^ FLIP).collect();
+        let keys: Vec<i32> = line[..LEAF_KEYS].iter().map(|key| key.read() as i32).collect();
         let count = Self::ascending(&keys, at)?;
         let used = &keys[..count];
         holds(

@@ -10,7 +10,13 @@ kernel! {
     pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32])
     scalar batch_scalar;
     vector op {
-        view.batch(keys, found, |line, key| op::lines::rank(line, key), |line, key| op::lines::leaf(line, key));
+        view.batch(
+            keys,
+            found,
+            |line, key| op::lines::rank(line, key),
+            |line, key| op::lines::leaf(line, key),
+            |values, bits| op::lines::any_has(values, bits),
+        );
     }
 }
 

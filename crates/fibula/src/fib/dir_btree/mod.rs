@@ -27,8 +27,9 @@
 //! The *upper part* of an address is its first 48 bits, its *window* the last 32 of those, its *head* the first 32. The first
 //! two tables are indexed by heads, the others by windows. Neighbours in a table that lead to the same share an entry whose
 //! shift does not tell them apart. Slots share a tree while their intervals fit one. Keys are the last windows of all
-//! intervals but the last, so that counting the keys below a window gives the child or the value. They are stored with the
-//! highest bit flipped, for instruction sets without unsigned comparisons.
+//! intervals but the last, so that counting the keys below a window gives the child or the value. Instruction sets without
+//! unsigned comparisons compare them as signed numbers, so no tree has windows of both halves. A slot has the number of its
+//! tree's first line times eight, a factor that addresses have.
 //!
 //! A value is a next hop below 2^15, or the number of an object: a larger next hop, or what is told apart by bits beyond the
 //! /48. Objects of a leaf are near each other, and the leaf has their base, so that no table makes values wider.
@@ -51,7 +52,7 @@
 //! (1) Each array ends where its units do; each of its elements is in one unit that a lookup can reach or that is free.
 //! (2) The first table has an entry for all values of its leading bits. (3) Entries lead to tables; tables that windows index
 //! lie where windows differ. A shift of 31 is that of two equal words, for a single interval. (4) Slots lead to trees, whose
-//! leaves follow the inner node. (5) Keys ascend, before the padding, and leaves keep within the keys around them. (6) After
+//! leaves follow the inner node. (5) Keys ascend, before the padding, in one half of the windows, and leaves keep within the keys around them. (6) After
 //! the last value of a leaf, it is repeated. (7) Values that are not next hops lead to records of at most eight prefixes, or
 //! to blocks. (8) Pieces of a block ascend to the last lower part, and neighbours differ.
 //!

@@ -5,13 +5,15 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fib::parts::intervals;
 use crate::net::Key;
-use crate::simd::{FLIP, SharedLine, fetch_after, fetch_at, half_of_shared, put};
+use crate::simd::{
+    LINE_UNITS, SharedLine, SharedLines, anew, each_lane, fetch_after, fetch_at, half_of_shared, put,
+};
 
-use super::layout::{BASE, BASE_BITS, BELOW, DirBtree, OBJECT_WORDS, cut, head, lines_of, window};
+use super::layout::{BASE, BASE_BITS, BELOW, DirBtree, OBJECT_WORDS, cut, head, window};
 use super::object;
 
 /// Keys of a group.
-pub(super) const GROUP: usize = 16;
+const GROUP: usize = 16;
 
 /// Bytes between a key and the one that is prefetched when it is looked up.
 const AHEAD: usize = 4096;
@@ -23,27 +25,14 @@ pub(super) struct View<'a> {
     /// Removes the bits of a head that do not index the first table.
     pub(super) first_shift: u32,
     pub(super) tables: &'a [AtomicU32],
-    pub(super) lines: &'a [SharedLine],
+    pub(super) lines: SharedLines<'a>,
     pub(super) objects: &'a [AtomicU32],
 }
 
-/// What the stages of a group pass on to each other. Groups share it, as clearing it takes time.
-pub(super) struct Scratch {
-    /// The flipped windows of the keys.
-    windows: [u32; GROUP],
-    /// Their trees, then their leaves.
-    lines: [u32; GROUP],
-}
-
-/// Calls `body` for each of `COUNT` lanes, at most 16, without a loop in the code: a loop ends in a branch that is
-/// mispredicted at every group.
+/// Returns the upper part of a key.
 #[inline(always)]
-fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
-    const { assert!(COUNT <= 16) };
-    macro_rules! lanes {
-        ($($lane:literal)*) => { $(if $lane < COUNT { body($lane); })* };
-    }
-    lanes!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+fn upper_of<K: Key>(key: K) -> u64 {
+    intervals::upper(key, const { cut::<K>().upper as u8 })
 }
 
 /// Returns the place of the word to which an entry leads.
@@ -75,10 +64,10 @@ impl View<'_> {
         (slots, place(slots, window))
     }
 
-    /// Returns the leaf of a flipped window in a tree.
+    /// Returns the leaf of a window in a tree.
     #[inline(always)]
     fn leaf(&self, tree: u32, window: u32, rank: impl Fn(&SharedLine, u32) -> u32) -> u32 {
-        tree + 1 + rank(&self.lines[tree as usize], window)
+        tree + LINE_UNITS + LINE_UNITS * rank(self.lines.at(tree), window)
     }
 
     /// Looks up one key.
@@ -89,40 +78,50 @@ impl View<'_> {
         rank: impl Fn(&SharedLine, u32) -> u32,
         value: impl Fn(&SharedLine, u32) -> u32,
     ) -> u32 {
-        let upper = intervals::upper(key, const { cut::<K>().upper as u8 });
-        let window = window(upper) ^ FLIP;
-        let leaf = self.leaf(self.load(self.slot::<K>(upper).1), window, rank);
-        let value = value(&self.lines[leaf as usize], window);
+        let upper = upper_of(key);
+        let leaf = self.leaf(self.load(self.slot::<K>(upper).1), window(upper), rank);
+        let value = value(self.lines.at(leaf), window(upper));
         if value & BELOW == 0 { value } else { self.below(leaf, value, key) }
     }
 
-    /// Looks up a group of keys. In each stage no key waits for another.
+    /// Finds the leaves and values of a group of keys. In each stage no key waits for another. Keys and lines are hidden from
+    /// the compiler between the stages: both are then read from memory, as registers for so many are not there.
     #[inline(always)]
-    pub(super) fn group<K: Key, const COUNT: usize>(
+    fn group<K: Key, const COUNT: usize>(
         &self,
         keys: &[K; COUNT],
         found: &mut [u32; COUNT],
-        Scratch { windows, lines }: &mut Scratch,
+        lines: &mut [u32; GROUP],
         rank: impl Fn(&SharedLine, u32) -> u32,
         value: impl Fn(&SharedLine, u32) -> u32,
     ) {
         each_lane::<COUNT>(|lane| {
-            let upper = intervals::upper(keys[lane], const { cut::<K>().upper as u8 });
-            put(&mut windows[lane], window(upper) ^ FLIP);
-            put(&mut lines[lane], self.load(self.slot::<K>(upper).1));
+            put(&mut lines[lane], self.load(self.slot::<K>(upper_of(keys[lane])).1));
         });
+        let keys = anew(keys, lines);
         each_lane::<COUNT>(|lane| {
-            let leaf = self.leaf(lines[lane], windows[lane], &rank);
+            let leaf = self.leaf(lines[lane], window(upper_of(keys[lane])), &rank);
             put(&mut lines[lane], leaf);
         });
+        let keys = anew(keys, lines);
         each_lane::<COUNT>(|lane| {
             if lane % (64 / size_of::<u128>()) == 0 {
                 fetch_after(&keys[lane], AHEAD);
             }
-            let value = value(&self.lines[lines[lane] as usize], windows[lane]);
-            put(&mut found[lane], value);
+            put(&mut found[lane], value(self.lines.at(lines[lane]), window(upper_of(keys[lane]))));
         });
-        if found.iter().fold(0, |all, &value| all | value) & BELOW != 0 {
+    }
+
+    /// Replaces the values of a group that are not next hops, if there are any.
+    #[inline(always)]
+    fn finish<K: Key>(
+        &self,
+        keys: &[K],
+        lines: &[u32],
+        found: &mut [u32],
+        any_has: impl Fn(&[u32], u32) -> bool,
+    ) {
+        if any_has(found, BELOW) {
             self.group_below(keys, lines, found);
         }
     }
@@ -145,7 +144,7 @@ impl View<'_> {
     /// Returns the object of a value of a leaf.
     #[inline(always)]
     fn unit(&self, leaf: u32, value: u32) -> usize {
-        let base = half_of_shared(&self.lines[leaf as usize], BASE);
+        let base = half_of_shared(self.lines.at(leaf), BASE);
         ((base << BASE_BITS) + (value & (BELOW - 1))) as usize
     }
 
@@ -164,23 +163,37 @@ impl View<'_> {
         found: &mut [u32],
         rank: impl Fn(&SharedLine, u32) -> u32,
         value: impl Fn(&SharedLine, u32) -> u32,
+        any_has: impl Fn(&[u32], u32) -> bool,
     ) {
         const FEW: usize = GROUP / 2;
-        let mut scratch = Scratch { windows: [0; GROUP], lines: [0; GROUP] };
+        let [mut lines, mut lines_before] = [&mut [0; GROUP], &mut [0; GROUP]];
         let (groups, rest) = keys.as_chunks::<GROUP>();
         let (of_groups, of_rest) = found.as_chunks_mut::<GROUP>();
-        for (keys, found) in groups.iter().zip(of_groups) {
-            self.group(keys, found, &mut scratch, &rank, &value);
+        // A group is finished after the next one: its values, stored one by one, can then be loaded as one vector.
+        let mut before: Option<(&[K; GROUP], &mut [u32; GROUP])> = None;
+        for group in groups.iter().zip(of_groups) {
+            self.group(group.0, group.1, lines, &rank, &value);
+            if let Some((keys, found)) = before.replace(group) {
+                self.finish(keys, lines_before, found, &any_has);
+            }
+            core::mem::swap(&mut lines, &mut lines_before);
         }
-        if let (Some(few), Some(of_few)) = (rest.first_chunk::<FEW>(), of_rest.first_chunk_mut::<FEW>()) {
-            self.group(few, of_few, &mut scratch, &rank, &value);
+        if let Some((keys, found)) = before {
+            self.finish(keys, lines_before, found, &any_has);
+        }
+        let mut few = |keys: &[K; FEW], found: &mut [u32; FEW]| {
+            self.group(keys, found, lines, &rank, &value);
+            self.finish(keys, &lines[..], found, &any_has);
+        };
+        if let (Some(keys), Some(found)) = (rest.first_chunk::<FEW>(), of_rest.first_chunk_mut::<FEW>()) {
+            few(keys, found);
         }
         let last = rest.len() % FEW;
         if last == 0 {
             return;
         }
-        if let (Some(few), Some(of_few)) = (keys.last_chunk::<FEW>(), found.last_chunk_mut::<FEW>()) {
-            self.group(few, of_few, &mut scratch, &rank, &value);
+        if let (Some(keys), Some(found)) = (keys.last_chunk::<FEW>(), found.last_chunk_mut::<FEW>()) {
+            few(keys, found);
         } else {
             for (&key, found) in keys.iter().zip(found) {
                 *found = self.one(key, &rank, &value);
@@ -191,7 +204,7 @@ impl View<'_> {
 
 /// Looks up a batch in portable code.
 pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32]) {
-    view.batch(keys, found, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds);
+    view.batch(keys, found, crate::simd::rank_by_thirds, crate::simd::leaf_by_thirds, crate::simd::any_has);
 }
 
 /// Looks up one key in portable code.
@@ -205,7 +218,7 @@ impl<K: Key> DirBtree<K> {
         View {
             first_shift: 32 - self.first_bits,
             tables: &self.tables,
-            lines: lines_of(&self.lines),
+            lines: SharedLines::new(&self.lines),
             objects: &self.objects,
         }
     }

@@ -1,5 +1,6 @@
 //! What the conformance suite cannot know: which forms a table takes, and when.
 
+use super::build::hash;
 use super::layout::{BELOW, DirBtree, TREE_INTERVALS};
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
@@ -27,6 +28,9 @@ fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
         assert_eq!(fib.lookup_key(key), oracle.lookup_key(key), "{key:x}");
     }
     lanes::agree(&fib, &keys);
+    // Neighbours in a batch from places far apart.
+    let scattered: Vec<_> = (0..keys.len()).map(|at| keys[at * 7919 % keys.len()]).collect();
+    lanes::agree(&fib, &scattered);
     fib
 }
 
@@ -51,6 +55,35 @@ fn next_hops_that_do_not_fit_a_value_are_objects_and_shared() {
     // Each its own: leaves far apart in their objects.
     let fib = build((0..40_000u128).map(|at| (0x2001 << 112 | at << 81, 48, BELOW + at as u32)));
     assert_eq!(fib.objects.len(), 80_000);
+}
+
+#[test]
+fn a_next_hop_seen_long_ago_has_an_object_within_reach_of_the_leaf() {
+    // Nothing replaces the first object of `far` among those that are remembered.
+    let far = BELOW + 7;
+    let others = (BELOW + 1000..).filter(|&id| hash(id.into()) != hash(far.into()));
+    let mut ids: Vec<u32> = others.take(40_000).collect();
+    ids[600] = far;
+    ids[39_990] = far;
+    build(ids.into_iter().enumerate().map(|(at, id)| (0x2001 << 112 | (at as u128) << 81, 48, id)));
+}
+
+#[test]
+fn a_tree_takes_as_many_intervals_as_it_has_room_for() {
+    for count in TREE_INTERVALS as u128 - 4..=TREE_INTERVALS as u128 + 4 {
+        build((0..count).map(|at| (0x2001_0db8_0000 << 80 | at << 80, 48, 1 + at as u32 % 2)));
+    }
+}
+
+#[test]
+fn windows_of_both_halves_are_in_trees_of_their_own() {
+    for len in [18, 20, 32, 48] {
+        let half = 1u128 << (len - 17);
+        let around =
+            [0, 1, half - 1, half, half + 1, 2 * half - 1].map(|bits| 0x2001 << 112 | bits << (128 - len));
+        let unique = around.iter().enumerate().filter(|&(at, bits)| !around[..at].contains(bits));
+        build(unique.map(|(at, &bits)| (bits, len as u8, 1 + at as u32)));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use core::arch::aarch64::*;
 use core::arch::asm;
 
+pub(crate) use crate::simd::any_has;
 use crate::simd::{LEAF_KEYS, SharedLine, half_of_shared, operations};
 
 operations! { "neon"
@@ -24,7 +25,7 @@ operations! { "neon"
         four
     }
 
-    /// Counts the words of a line, in ascending order, that are below `key`; all have the highest bit flipped.
+    /// Counts the words of a line, in ascending order, that are below `key`.
     fn rank(line: &SharedLine, key: u32) -> u32 {
         let key = vdupq_n_s32(key as i32);
         // True is all ones, -1.
@@ -34,7 +35,7 @@ operations! { "neon"
         vaddvq_u32(vaddq_u32(low, high)).wrapping_neg()
     }
 
-    /// Returns the value of a leaf that follows those of its keys that are below `key`; all have the highest bit flipped.
+    /// Returns the value of a leaf that follows those of its keys that are below `key`.
     fn leaf(line: &SharedLine, key: u32) -> u32 {
         const TWO: [u32; 4] = [u32::MAX, u32::MAX, 0, 0];
         let key = vdupq_n_s32(key as i32);

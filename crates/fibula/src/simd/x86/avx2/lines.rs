@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 use crate::simd::{LEAF_KEYS, SharedLine, operations};
 
 operations! { "avx2,bmi2,popcnt"
-    /// Counts the words of a line, in ascending order, that are below `key`; all have the highest bit flipped.
+    /// Counts the words of a line, in ascending order, that are below `key`.
     fn rank(line: &SharedLine, key: u32) -> u32 {
         let key = _mm256_set1_epi32(key as i32);
         let twice: u32;
@@ -31,10 +31,12 @@ operations! { "avx2,bmi2,popcnt"
                 options(pure, readonly, nostack)
             );
         }
+        // SAFETY: each word below makes two bits.
+        unsafe { core::hint::assert_unchecked(twice.is_multiple_of(2)) };
         twice / 2
     }
 
-    /// Returns the value of a leaf that follows those of its keys that are below `key`; all have the highest bit flipped.
+    /// Returns the value of a leaf that follows those of its keys that are below `key`.
     fn leaf(line: &SharedLine, key: u32) -> u32 {
         const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
         let key = _mm256_set1_epi32(key as i32);
@@ -60,5 +62,17 @@ operations! { "avx2,bmi2,popcnt"
             );
         }
         value
+    }
+
+    /// Returns whether any of the values, a multiple of eight, has any of these bits.
+    fn any_has(values: &[u32], bits: u32) -> bool {
+        let (eights, rest) = values.as_chunks::<8>();
+        debug_assert!(rest.is_empty());
+        let mut all = _mm256_setzero_si256();
+        for eight in eights {
+            // SAFETY: the reference covers the 32 bytes read, which needs no alignment.
+            all = _mm256_or_si256(all, unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) });
+        }
+        _mm256_testz_si256(all, _mm256_set1_epi32(bits as i32)) == 0
     }
 }
