@@ -42,8 +42,9 @@ impl<'a> SharedLines<'a> {
     #[allow(unsafe_code)]
     pub(crate) fn at(self, place: u32) -> &'a SharedLine {
         assert!((place as usize) < self.places, "a line that there is");
+        let line = self.words.as_ptr().wrapping_add(place as usize * UNIT_WORDS).cast();
         // SAFETY: a whole line begins at each of these places, and needs no more alignment than its words.
-        unsafe { &*self.words.as_ptr().add(place as usize * UNIT_WORDS).cast() }
+        unsafe { &*line }
     }
 }
 
