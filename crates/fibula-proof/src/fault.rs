@@ -17,7 +17,7 @@ pub struct List {
 }
 
 /// One fault.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// What goes wrong.
@@ -74,12 +74,35 @@ impl Fault {
     }
 }
 
+/// The list's file, from the root of the workspace.
+pub const LIST: &str = "crates/fibula-proof/faults.toml";
+
 /// Returns the list as committed.
 ///
 /// # Errors
 /// When it is not TOML of the right form.
 pub fn list() -> Result<Vec<Fault>, toml::de::Error> {
-    toml::from_str::<List>(include_str!("../faults.toml")).map(|list| list.fault)
+    parse(include_str!("../faults.toml"))
+}
+
+/// Returns the faults of a list.
+///
+/// # Errors
+/// When it is not TOML of the right form.
+pub fn parse(list: &str) -> Result<Vec<Fault>, toml::de::Error> {
+    toml::from_str::<List>(list).map(|list| list.fault)
+}
+
+/// Keeps the faults that an earlier list does not have, and those in whose folder a file changed: a fault goes unnoticed when
+/// its code or its test changes, and the tests of a structure are in its folder.
+#[must_use]
+pub fn fresh(faults: Vec<Fault>, before: &[Fault], changed: &[&str]) -> Vec<Fault> {
+    let folder = |file: &str| Path::new(file).parent().map(Path::to_path_buf);
+    let changed: Vec<_> = changed.iter().map(|file| folder(file)).collect();
+    faults
+        .into_iter()
+        .filter(|fault| !before.contains(fault) || changed.contains(&folder(&fault.file)))
+        .collect()
 }
 
 /// A fault that cannot be planted.
@@ -113,6 +136,17 @@ impl std::error::Error for PlantError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn faults_are_fresh_that_are_new_or_whose_folder_changed() {
+        let one = "[[fault]]\nname = 'n'\nfile = 'a/b.rs'\nfind = 'x'\nreplace = 'y'\ntest = 'lib t'\n";
+        let faults = |list: &str| parse(list).unwrap();
+        let count = |now: &str, changed: &[&str]| fresh(faults(now), &faults(one), changed).len();
+        assert_eq!(count(one, &[]), 0);
+        assert_eq!(count(one, &["a/c/b.rs", "b.rs"]), 0);
+        assert_eq!(count(one, &["a/tests.rs"]), 1);
+        assert_eq!(count(&one.replace('y', "z"), &[]), 1);
+    }
 
     #[test]
     fn every_fault_can_be_planted_and_there_are_enough() {

@@ -1,8 +1,9 @@
 //! Plants every fault of `faults.toml` in a copy of the sources and checks that its test fails.
 //!
-//! `cargo run --release -p fibula-proof --bin faults [NAME-PART]`. Exit code 1 when a fault goes unnoticed. Several
-//! copies work side by side, one a core, each on the faults of one test target at a time: the first build of a target
-//! takes as long as dozens of faults.
+//! `cargo run --release -p fibula-proof --bin faults [--since COMMIT] [NAME-PART]`. With `--since`, only faults that are new
+//! since a commit, or in whose folder something changed. Exit code 1 when a fault goes unnoticed. Several copies work side by
+//! side, one a core, each on the faults of one test target at a time: the first build of a target takes as long as dozens of
+//! faults.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,11 +40,22 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool, AnyError> {
-    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let since = match arguments.first().map(String::as_str) {
+        Some("--since") if arguments.len() > 1 => Some(arguments.drain(..2).nth(1).unwrap_or_default()),
+        _ => None,
+    };
+    let wanted = arguments.pop().unwrap_or_default();
+    if !arguments.is_empty() || wanted.starts_with('-') {
+        return Err("usage: faults [--since COMMIT] [NAME-PART]".into());
+    }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
-    let faults: Vec<Fault> =
-        fault::list()?.into_iter().filter(|fault| fault.name.contains(&wanted)).collect();
+    let mut faults = fault::list()?;
+    if let Some(commit) = since {
+        faults = since_commit(&workspace, &commit, faults)?;
+    }
+    faults.retain(|fault| fault.name.contains(&wanted));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let queue = Queue::new(&faults);
     let copies = cores.min(MOST_COPIES).min(queue.builds());
@@ -63,6 +75,32 @@ fn run() -> Result<bool, AnyError> {
     })?;
     println!("\n{} passed, {missed} failed", faults.len() - missed);
     Ok(missed == 0)
+}
+
+/// Keeps the faults that are new since a commit, or in whose folder something changed.
+fn since_commit(workspace: &Path, commit: &str, faults: Vec<Fault>) -> Result<Vec<Fault>, AnyError> {
+    let before = fault::parse(&git(workspace, &["show", &format!("{commit}:{}", fault::LIST)])?)?;
+    let tracked = git(workspace, &["diff", "--name-only", commit])?;
+    let new = git(workspace, &["ls-files", "--others", "--exclude-standard"])?;
+    let changed: Vec<&str> = tracked.lines().chain(new.lines()).collect();
+    let all = faults.len();
+    let fresh = fault::fresh(faults, &before, &changed);
+    println!("{} of {all} faults are new since {commit}, or something changed beside them", fresh.len());
+    Ok(fresh)
+}
+
+/// Returns what git prints.
+fn git(workspace: &Path, arguments: &[&str]) -> Result<String, AnyError> {
+    let output = Command::new("git").current_dir(workspace).args(arguments).output()?;
+    if !output.status.success() {
+        return Err(format!(
+            "git {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )
+        .into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The faults that are still to be planted.
@@ -151,11 +189,7 @@ impl<'a> Copy<'a> {
     /// Copies every source that differs, so that the others keep their time stamps. The programs of this crate are left out:
     /// cargo would link them again for each fault.
     fn refresh(&self) -> Result<(), AnyError> {
-        let output = Command::new("git")
-            .current_dir(self.workspace)
-            .args(["ls-files", "-co", "--exclude-standard"])
-            .output()?;
-        for file in String::from_utf8(output.stdout)?.lines() {
+        for file in git(self.workspace, &["ls-files", "-co", "--exclude-standard"])?.lines() {
             if file.starts_with("crates/fibula-proof/src/bin/") {
                 continue;
             }
