@@ -136,6 +136,29 @@ static LANES_OF: [[u8; LANES]; 256] = {
     table
 };
 
+/// Asserts the structure's invariants and the next hop (0 for none) of every key, alone and in batches of every set, rotated
+/// so that every lane gets it.
+#[cfg(test)]
+pub(crate) fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
+    fib.check().unwrap();
+    let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
+    let next_hops: Vec<_> = expected.iter().map(|&(_, id)| NextHop::new(id)).collect();
+    for (&key, &next_hop) in keys.iter().zip(&next_hops) {
+        assert_eq!(fib.lookup_key(key), next_hop, "{key:x}");
+    }
+    for present in Present::all() {
+        for turn in 0..keys.len() {
+            let of = |at: usize| (at + turn) % keys.len();
+            let batch: Vec<u32> = (0..300).map(|at| keys[of(at)]).collect();
+            let mut results = vec![None; batch.len()];
+            fib.lookup_batch_on(present, &batch, &mut results);
+            for (at, result) in results.iter().enumerate() {
+                assert_eq!(*result, next_hops[of(at)], "{} at {at}: {:x}", present.isa(), batch[at]);
+            }
+        }
+    }
+}
+
 /// Asserts that batches of every length up to 70 and of 512, 513 and 519 keys, anywhere in `keys`, get the answers of
 /// single lookups from every set that this machine has, and that nothing after their results is written.
 #[cfg(test)]

@@ -57,6 +57,12 @@ fn ranges_decide_the_form() {
 fn the_widest_next_hop_decides_the_width() {
     for (id, width) in [(255, 0), (256, 1), (65_535, 1), (65_536, 2), (u32::MAX, 2)] {
         assert!(matches!(build(100, id).form, Form::Tree(tree) if tree.width == width), "{id}");
+        // Beside no other next hop, whose bits would make it wider.
+        let alone: Vec<_> = (0..50)
+            .map(|at| Route::new(Prefix::masked(at << 9, 24).unwrap(), NextHop::new(id).unwrap()))
+            .collect();
+        let fib = RangeBtree::build(&RouteSlice::new(&alone).unwrap(), Limits::default()).unwrap();
+        assert!(matches!(fib.form, Form::Tree(tree) if tree.width == width), "{id} alone");
     }
 }
 

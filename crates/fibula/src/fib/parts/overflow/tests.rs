@@ -1,10 +1,10 @@
 //! What the conformance suite cannot know, tested through the engine that has an overflow: which forms a table takes,
 //! and what they cost.
 
+use crate::fib::parts::lanes::answers;
 use crate::fib::{Fib, dir_18_lines::Dir18Lines};
 use crate::memory::Limits;
 use crate::net::{NextHop, Route, RouteSlice};
-use crate::simd::Present;
 
 fn engine(table: &[(&str, u32)]) -> Box<dyn Fib<u32>> {
     with_routes(table, |routes| Box::new(Dir18Lines::build(routes, Limits::default()).unwrap()))
@@ -17,27 +17,6 @@ fn with_routes<T>(table: &[(&str, u32)], build: impl Fn(&RouteSlice<'_, u32>) ->
         .collect();
     routes.sort_by_key(|route| (route.prefix.addr(), route.prefix.len()));
     build(&RouteSlice::new(&routes).unwrap())
-}
-
-/// Checks the answer of every key, alone and in batches of every set, rotated so that every lane gets it.
-fn answers(fib: &dyn Fib<u32>, expected: &[(u32, u32)]) {
-    fib.check().unwrap();
-    let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
-    let next_hops: Vec<_> = expected.iter().map(|&(_, id)| NextHop::new(id)).collect();
-    for (&key, &next_hop) in keys.iter().zip(&next_hops) {
-        assert_eq!(fib.lookup_key(key), next_hop, "{key:x}");
-    }
-    for present in Present::all() {
-        for turn in 0..keys.len() {
-            let of = |at: usize| (at + turn) % keys.len();
-            let batch: Vec<u32> = (0..300).map(|at| keys[of(at)]).collect();
-            let mut results = vec![None; batch.len()];
-            fib.lookup_batch_on(present, &batch, &mut results);
-            for (at, result) in results.iter().enumerate() {
-                assert_eq!(*result, next_hops[of(at)], "{} at {at}: {:x}", present.isa(), batch[at]);
-            }
-        }
-    }
 }
 
 #[test]
