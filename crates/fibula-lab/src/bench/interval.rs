@@ -32,8 +32,8 @@ impl Interval {
         Some(Self { low: sorted[out], median: sorted[last / 2], high: sorted[last - out] })
     }
 
-    /// Returns the median of the ratios of two contestants, run by run; `None` if there are no runs, or not as many of
-    /// both.
+    /// Returns the median of the paired ratios of two contestants, one ratio a run. Returns `None` without runs, or if the
+    /// contestants have different numbers of runs.
     #[must_use]
     pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         if ours.len() != theirs.len() || theirs.iter().any(|&rate| rate <= 0.0) {

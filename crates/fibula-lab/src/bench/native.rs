@@ -8,7 +8,8 @@
 
 use core::ops::Range;
 
-use fibula::fib::Fib;
+use fibula::fib::{CheckError, Fib};
+use fibula::memory::Memory;
 use fibula::net::{Key, NextHop};
 use fibula::simd::Present;
 
@@ -58,8 +59,11 @@ impl KeyPrefetch {
     }
 }
 
-/// A structure with its own forms of keys and answers.
-pub trait Native<K: Key>: Fib<K> {
+/// A structure with its own forms of keys and answers. Boxed, it is a [`Fib`], which converts both.
+pub trait Native<K: Key>: Send + Sync {
+    /// Returns the memory that it takes.
+    fn memory(&self) -> Memory;
+
     /// Converts `keys` to its own form, and makes room for the answers to a block of `room` keys.
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_>;
 
@@ -78,6 +82,33 @@ pub trait Native<K: Key>: Fib<K> {
     /// discarded.
     fn failure(&self) -> Option<String> {
         None
+    }
+}
+
+impl<K: Key> Fib<K> for Box<dyn Native<K>> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        let mut answer = [None];
+        let mut prepared = self.prepare(&[key], 1);
+        prepared.lookup(Shape::Single, 0..1);
+        prepared.take(&mut answer);
+        answer[0]
+    }
+
+    /// Ignores the instruction set: the structure decides that.
+    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        let mut prepared = self.prepare(keys, keys.len());
+        prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
+        prepared.take(results);
+    }
+
+    fn memory(&self) -> Memory {
+        self.as_ref().memory()
+    }
+
+    /// There are no invariants that could be checked from outside.
+    fn check(&self) -> Result<(), CheckError> {
+        Ok(())
     }
 }
 
@@ -112,7 +143,7 @@ impl<K: Key> Structure<K> {
     pub fn fib(&self) -> &dyn Fib<K> {
         match self {
             Self::Fib(fib) => fib.as_ref(),
-            Self::Native(native) => native.as_ref(),
+            Self::Native(native) => native,
         }
     }
 

@@ -96,8 +96,9 @@ fn faulty(fault: Fault) -> Contestant<u32> {
     )
 }
 
-/// Rows of a cell, by the rules of the plan: all kernels in the batch that compares them, of single lookups the first and
-/// the last one, elsewhere the fastest; oracles, and rivals that are no peers, with single keys and where all are compared.
+/// Returns how many rows the plan makes for one cell: every kernel in the batch that compares instruction sets, the first and
+/// the last kernel for single lookups, and the fastest kernel in other batches, where oracles and rivals that are not peers
+/// have no row.
 fn lanes<K: Key>(contestants: &[Contestant<K>], batch: usize, sets: usize) -> usize {
     let few = |contestant: &Contestant<K>| {
         let oracle = matches!(contestant.role, Role::Oracle { .. });
@@ -122,7 +123,7 @@ fn every_structure_in_every_cell<K: Key>() {
     assert!(patterns >= 3);
     let one_thread = rows.iter().filter(|row| !more_threads(row)).count();
     assert_eq!(one_thread, (patterns - 1) * (lanes(1) + lanes(7) + lanes(256)) + lanes(1));
-    // With more threads all that are no oracles, in batches of 256 and one by one where they depend on each other.
+    // Several threads: every structure that is not an oracle, in batches of 256, and in dependent single lookups.
     let full: Vec<_> = contestants.iter().filter(|c| !matches!(c.role, Role::Oracle { .. })).collect();
     let singles: usize = full.iter().map(|c| c.kernels.len().min(2)).sum();
     assert_eq!(rows.iter().filter(more_threads).count(), (patterns - 1) * full.len() + singles);
@@ -191,21 +192,11 @@ struct OwnAnswers<'a> {
     answers: Vec<u32>,
 }
 
-impl Fib<u32> for OwnForm {
-    fn lookup_key(&self, _: u32) -> Option<NextHop> {
-        panic!("called with our form of keys")
-    }
-
+impl Native<u32> for OwnForm {
     fn memory(&self) -> Memory {
         self.right.memory()
     }
 
-    fn check(&self) -> Result<(), CheckError> {
-        Ok(())
-    }
-}
-
-impl Native<u32> for OwnForm {
     fn prepare(&self, keys: &[u32], room: usize) -> Box<dyn Prepared + '_> {
         Box::new(OwnAnswers { of: self, keys: keys.to_vec(), answers: vec![7; room] })
     }
@@ -462,7 +453,7 @@ fn every_set_is_measured_in_all_batches_where_the_plan_says_so() {
     let rows = bench(&plan, &table(500), &[counted(builds)]);
     let sets = Present::all().count();
     for (batch, count) in [(1, sets.min(2)), (8, sets), (64, sets), (256, sets)] {
-        // A structure of a rival's name that is no peer is measured in few cells.
+        // The contestant is a rival, and not a peer: other batches have no row of it.
         let few = [8, 64].contains(&batch);
         assert_eq!(rows.iter().filter(|row| row.batch == batch).count(), if few { 0 } else { count });
     }

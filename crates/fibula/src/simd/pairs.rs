@@ -84,7 +84,7 @@ macro_rules! sixteen_by_pairs {
             fn gather_leading(table: Leading<'_>, key: W) -> W {
                 W(super::gather_leading(table, key.0), super::gather_leading(table, key.1))
             }
-            /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their
+            /// Returns the places of values of 2^`width` bytes that follow the elements at the lanes' indices, by their
             /// [`ranks`] where the mask is true and else rank 0; of a width only the lower two bits count.
             fn ranked(table: Longs<'_>, index: W, by: W, counts: M, width: W) -> Places {
                 Places(

@@ -94,7 +94,7 @@ impl<'a> Leading<'a> {
         self.slice
     }
 
-    /// Returns the number of bits behind the leading ones, from 3 to 31.
+    /// Returns the number of bits after the leading ones, from 3 to 31.
     #[inline]
     pub(crate) fn behind(self) -> u32 {
         32 - self.bits
@@ -102,7 +102,7 @@ impl<'a> Leading<'a> {
 }
 
 impl<'a> Longs<'a> {
-    /// Number of padding elements: a value of up to 8 bytes whose number is at most 64, counted from behind an element,
+    /// Number of padding elements: a value of up to 8 bytes whose number is at most 64, counted from after an element,
     /// lies within so many.
     pub(crate) const MARGIN: usize = 66;
 

@@ -305,7 +305,7 @@ fn fastest<'r>(
     rows.iter().filter(takes_part).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
-/// Returns the fastest row of one of our structures in batches, or with single keys if there are no batches.
+/// Returns the fastest row of one of our structures: among batches if any were measured, else among single lookups.
 fn any_way<'r>(rows: &'r [Row], traffic: &'static str, name: &str) -> Option<&'r Row> {
     let race = Race { routes: None, traffic, own: None, theirs: None, within: None };
     let own = |row: &Row| row.is_ours() && row.algorithm == name;

@@ -67,7 +67,7 @@ fn each_structure_has_each_target<K: Key>() {
         assert_eq!(outcome.target.is_empty(), goal_only);
         assert!(!goal_only || outcome.goal_verdict.is_some());
     }
-    // There are no rivals here, so nothing can be ahead of all contestants.
+    // Without rivals in the run, nothing can be judged as ahead of all contestants.
     for outcome in judged(&reach, "SEQ", "slow") {
         assert!([Verdict::NotMeasured, Verdict::Missed].contains(&outcome.verdict));
         assert!(outcome.notes.iter().any(|note| note.starts_with("DPDK: not measured: needs --rivals")));

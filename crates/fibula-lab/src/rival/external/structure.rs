@@ -5,10 +5,8 @@ use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fibula::fib::{CheckError, Fib};
 use fibula::memory::Memory;
 use fibula::net::{Key, NextHop, Prefix, Routes};
-use fibula::simd::Present;
 
 use super::External;
 use super::program::{Answer, Program};
@@ -145,34 +143,11 @@ impl<K: Key> Remote<K> {
     }
 }
 
-impl<K: Key> Fib<K> for Remote<K> {
-    fn lookup_key(&self, key: K) -> Option<NextHop> {
-        let mut answer = [None];
-        let mut asked = self.prepare(&[key], 1);
-        asked.lookup(Shape::Single, 0..1);
-        asked.take(&mut answer);
-        answer[0]
-    }
-
-    /// Ignores the instruction set: the program chooses its own.
-    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let mut asked = self.prepare(keys, keys.len());
-        asked.lookup(Shape::Batch(keys.len()), 0..keys.len());
-        asked.take(results);
-    }
-
+impl<K: Key> Native<K> for Remote<K> {
     fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// There are no invariants that could be checked from outside.
-    fn check(&self) -> Result<(), CheckError> {
-        Ok(())
-    }
-}
-
-impl<K: Key> Native<K> for Remote<K> {
     fn prepare(&self, keys: &[K], _room: usize) -> Box<dyn Prepared + '_> {
         Box::new(RemoteKeys { of: self, keys: keys.to_vec(), answers: None, taken: 0..0 })
     }

@@ -45,49 +45,35 @@ struct Raw {
     _opaque: [u8; 0],
 }
 
-type Lookup = unsafe extern "C" fn(
-    table: *const Raw,
-    layout: u32,
-    shape: u32,
-    keys: *const RawKeys,
-    count: usize,
-    room: usize,
-    answers: *mut u32,
-);
+type Lookup = unsafe extern "C" fn(*const Raw, u32, u32, *const RawKeys, usize, usize, *mut u32);
+
+/// Declares functions that are a [`Lookup`].
+macro_rules! lookups {
+    ($($(#[$attribute:meta])* $name:ident)*) => {
+        unsafe extern "C" {
+            $($(#[$attribute])* fn $name(
+                table: *const Raw,
+                layout: u32,
+                shape: u32,
+                keys: *const RawKeys,
+                count: usize,
+                room: usize,
+                answers: *mut u32,
+            );)*
+        }
+    };
+}
 
 unsafe extern "C" {
     fn fibula_plain_build(routes: *const Route, count: usize, flipped: u32) -> *mut Raw;
     fn fibula_plain_free(table: *mut Raw);
     fn fibula_plain_bytes(table: *const Raw, lookup: *mut usize, mapped: *mut usize);
-    fn fibula_plain_lookup_scalar(
-        table: *const Raw,
-        layout: u32,
-        shape: u32,
-        keys: *const RawKeys,
-        count: usize,
-        room: usize,
-        answers: *mut u32,
-    );
-    #[cfg(target_arch = "x86_64")]
-    fn fibula_plain_lookup_avx2(
-        table: *const Raw,
-        layout: u32,
-        shape: u32,
-        keys: *const RawKeys,
-        count: usize,
-        room: usize,
-        answers: *mut u32,
-    );
-    #[cfg(target_arch = "x86_64")]
-    fn fibula_plain_lookup_avx512(
-        table: *const Raw,
-        layout: u32,
-        shape: u32,
-        keys: *const RawKeys,
-        count: usize,
-        room: usize,
-        answers: *mut u32,
-    );
+}
+
+lookups! {
+    fibula_plain_lookup_scalar
+    #[cfg(target_arch = "x86_64")] fibula_plain_lookup_avx2
+    #[cfg(target_arch = "x86_64")] fibula_plain_lookup_avx512
 }
 
 /// A loop, for an instruction set that this machine was found to have.

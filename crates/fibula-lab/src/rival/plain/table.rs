@@ -6,11 +6,10 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::time::{Duration, Instant};
 
+use fibula::fib::BuildError;
 use fibula::fib::registry::Role;
-use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::memory::Memory;
 use fibula::net::{Key, NextHop, Prefix, Routes};
-use fibula::simd::Present;
 
 use super::form::{Form, Layout, Set};
 use super::sys::{Call, Handle, Keys, Loop, Route};
@@ -66,35 +65,12 @@ impl<K: Key> Rival<K> {
     }
 }
 
-impl<K: Key> Fib<K> for Rival<K> {
-    fn lookup_key(&self, key: K) -> Option<NextHop> {
-        let mut answer = [None];
-        let mut prepared = self.prepare(&[key], 1);
-        prepared.lookup(Shape::Single, 0..1);
-        prepared.take(&mut answer);
-        answer[0]
-    }
-
-    /// Ignores the instruction set: its form decides that.
-    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let mut prepared = self.prepare(keys, keys.len());
-        prepared.lookup(Shape::Batch(keys.len()), 0..keys.len());
-        prepared.take(results);
-    }
-
+impl<K: Key> Native<K> for Rival<K> {
     fn memory(&self) -> Memory {
         let (lookup_bytes, mapped_bytes) = self.table.bytes();
         Memory { lookup_bytes, allocated_bytes: 0, mapped_bytes, huge_bytes: mapped_bytes }
     }
 
-    /// There are no invariants that could be checked from outside.
-    fn check(&self) -> Result<(), CheckError> {
-        Ok(())
-    }
-}
-
-impl<K: Key> Native<K> for Rival<K> {
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {
         let keys = NativeKeys::new(self.layout, keys);
         let last = vec![UNTOUCHED; room];

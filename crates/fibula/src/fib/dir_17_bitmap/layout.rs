@@ -56,7 +56,7 @@ impl Windows {
         1 << (31 - self.direct_bits)
     }
 
-    /// Returns the bits of a left-aligned key behind its slot.
+    /// Returns the number of bits of a left-aligned key after its slot.
     #[inline(always)]
     pub(super) const fn below_slot(self) -> u32 {
         31 - self.direct_bits - self.slot_bits
@@ -106,7 +106,7 @@ impl<K: Key> Dir17Bitmap<K> {
 /// oooooo pppppppppppppppppppppp u U ww
 /// ```
 ///
-/// The bitmap of the first half is at place p, that of the second o words behind it. Values are of 8, 16 or 32 bits (w = 0,
+/// The bitmap of the first half is at place p, that of the second o words after it. Values are of 8, 16 or 32 bits (w = 0,
 /// 1, 2). U says that the first half has one value, u that the second has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(pub(super) u32);
@@ -124,7 +124,7 @@ impl Entry {
     pub(super) const PLACE: u32 = (1 << Self::OFFSET_AT) - (1 << Self::PLACE_AT);
     /// Number of places.
     pub(super) const PLACES: u64 = 1 << (Self::OFFSET_AT - Self::PLACE_AT);
-    /// The entry of a unit without bitmaps at place 0: one value of 32 bits, in the word behind the place.
+    /// The entry of a unit without bitmaps at place 0: one value of 32 bits, in the word after the place.
     pub(super) const UNIFORM: u32 = 2 | Self::UNIFORM_HALF[0] | Self::UNIFORM_HALF[1];
 
     /// Returns an entry.
@@ -183,6 +183,6 @@ const _: () = {
     let windows = Windows::new(32);
     assert!(windows.direct_bits == 17 && windows.slot_bits == 6 && windows.rest_bits == 8);
     assert!(windows.slots() == SLOTS_MAX && windows.rests() == RESTS_MAX);
-    // The second bitmap is behind the first one and its values.
+    // The second bitmap follows the first one and its values.
     assert!(1 + value_words(64, 2) < 64);
 };

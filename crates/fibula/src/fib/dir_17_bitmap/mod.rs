@@ -1,4 +1,4 @@
-//! A direct table of 17 bits and bitmaps behind it: Fibula's IPv4 engine for full tables.
+//! A direct table of 17 bits, then bitmaps: Fibula's IPv4 engine for full tables.
 //!
 //! # The idea
 //!
@@ -17,16 +17,16 @@
 //!          \_ of deeper slots, if any _/ \_ first /18 _/    \_ second /18 _/
 //!
 //! entry:   oooooo pppppppppppppppppppppp u U ww
-//!          the bitmap of the first half is at place p, that of the second o words behind it; values are of 8, 16 or 32
+//!          the bitmap of the first half is at place p, that of the second o words after it; values are of 8, 16 or 32
 //!          bits (w = 0, 1, 2); the first half has one value (U), the second has (u)
 //! ```
 //!
 //! A *slot* is a /24, and a unit is for 128 of them, in two *halves*. A bitmap says at which slots of its half the answer
-//! changes; behind it is one value for each range between changes. So the rank of a slot, the changes up to it, is the
+//! changes; after it comes one value for each range between changes. So the rank of a slot, the changes up to it, is the
 //! number of its value. Values are as wide as the unit's greatest next hop needs: a new next hop changes no other unit.
 //! The value of all ones says that the slot is *deeper*.
 //!
-//! - A half with one value has no bitmap of its own. Its value is the first one behind the other half's bitmap, in which
+//! - A half with one value has no bitmap of its own. Its value is the first one after the other half's bitmap, in which
 //!   the bit of the first slot is set, so that the other half's ranks begin at 1. Its own rank is 0.
 //! - A unit with one value is a word, shared by all entries with that next hop; its place is the word before.
 //! - Deeper slots have a *record* each: one stretch of addresses with a next hop of its own (a host route, mostly), or
@@ -50,7 +50,7 @@
 //!
 //! (1) There is a direct entry for every value of the leading bits. (2) Every word belongs to one unit, or lies between
 //! two because places count several words; a unit of one value has any number of entries, another one entry. (3) A bitmap
-//! has no bits behind the last slot; the bit of the first one is set where the other half has one value, and clear
+//! has no bits beyond the last slot; the bit of the first one is set where the other half has one value, and clear
 //! otherwise. (4) A slot is deeper exactly where its value is all ones, and has a record then and only then. (5) Changes
 //! and stretches ascend, and neighbouring values of a list differ. (6) Padding of zeros ends the units.
 //!

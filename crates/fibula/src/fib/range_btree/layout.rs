@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use crate::memory::Buffer;
 use crate::simd::LANES;
 
-/// Ranges behind a tree of their last addresses, or side by side where they fit registers.
+/// Ranges below a tree of their last addresses, or side by side where they fit registers.
 #[derive(Debug, Clone)]
 pub(crate) struct RangeBtree<K> {
     pub(super) form: Form,

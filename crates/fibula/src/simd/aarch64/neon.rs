@@ -249,7 +249,7 @@ operations! { "neon"
         load(&places.map(|place| table.slice()[place as usize].read()))
     }
 
-    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their [`ranks`]
+    /// Returns the places of values of 2^`width` bytes that follow the elements at the lanes' indices, by their [`ranks`]
     /// where the mask is true and else rank 0; of a width only the lower two bits count.
     fn ranked(table: Longs<'_>, index: V, by: V, counts: M, width: V) -> Places8 {
         let first = add(shl::<3>(min(index, splat(table.last()))), splat(8));

@@ -242,7 +242,7 @@ operations! { "avx2,bmi2"
         unsafe { bytes::<8>(table.slice().as_ptr().cast(), places.at) }
     }
 
-    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their [`ranks`]
+    /// Returns the places of values of 2^`width` bytes that follow the elements at the lanes' indices, by their [`ranks`]
     /// where the mask is true and else rank 0; of a width only the lower two bits count.
     fn ranked(table: Longs<'_>, index: V, by: V, counts: M, width: V) -> Places8 {
         let index = min(index, splat(table.last()));

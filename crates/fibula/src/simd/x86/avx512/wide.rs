@@ -112,7 +112,7 @@ operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
         unsafe { bytes::<8>(table.slice().as_ptr().cast(), places.at) }
     }
 
-    /// Returns the places of values of 2^`width` bytes behind the elements at the lanes' indices, by their ranks where the
+    /// Returns the places of values of 2^`width` bytes that follow the elements at the lanes' indices, by their ranks where the
     /// mask is true and else rank 0; of a width only the lower two bits count.
     fn placed(table: Longs<'_>, index: W, rank: W, counts: M, width: W) -> Places {
         let index = _mm512_min_epu32(index, splat(table.last()));
