@@ -1,29 +1,40 @@
-//! Prints what changes of the routes of an IPv6 table would rewrite in `dir-btree`: `changes FILE`.
+//! Prints what changes of the routes of a table would rewrite in `dir-17-bitmap` and `dir-btree`: `changes FILE`.
 
 use std::error::Error;
 
-use fibula::fib::internals::DirBtree;
+use fibula::fib::internals::{Dir17Bitmap, DirBtree};
 use fibula::memory::Limits;
 use fibula_feed::{LoadOptions, Loader};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: changes FILE")?;
-    let table = Loader::new(LoadOptions::default()).load(file.as_str())?;
-    let fib = DirBtree::build(&table.ribs.v6, Limits::default())?;
-    let mut lines = Vec::new();
-    let mut shorter = 0;
-    for route in table.ribs.v6.iter() {
-        match fib.lines_of_change(route.prefix) {
+    let ribs = Loader::new(LoadOptions::default()).load(file.as_str())?.ribs;
+    let (v4, v6) =
+        (Dir17Bitmap::build(&ribs.v4, Limits::default())?, DirBtree::build(&ribs.v6, Limits::default())?);
+    report("dir-17-bitmap", ribs.v4.iter().map(|route| v4.lines_of_change(route.prefix)));
+    report("dir-btree", ribs.v6.iter().map(|route| v6.lines_of_change(route.prefix)));
+    Ok(())
+}
+
+/// Prints the cache lines of changes that one word publishes, and counts the others.
+fn report(name: &str, changes: impl Iterator<Item = Option<usize>>) {
+    let (mut lines, mut several) = (Vec::new(), 0);
+    for change in changes {
+        match change {
             Some(count) => lines.push(count),
-            None => shorter += 1,
+            None => several += 1,
         }
     }
+    let count = lines.len();
+    if count == 0 {
+        return;
+    }
     lines.sort_unstable();
-    let count = lines.len().max(1);
     let mean = lines.iter().sum::<usize>() as f64 / count as f64;
-    let at = |share: usize| lines.get((lines.len() * share / 100).min(count - 1)).copied().unwrap_or(0);
-    println!("{} routes within one slot: {mean:.1} lines on average, {} in the median", lines.len(), at(50));
-    println!("99 % at most {}, all at most {}; one word publishes them", at(99), at(100));
-    println!("{shorter} routes meet several slots");
-    Ok(())
+    let at = |share: usize| lines[(count * share / 100).min(count - 1)];
+    println!(
+        "{name}: {count} routes that one word publishes: {mean:.1} lines on average, {} in the median,",
+        at(50)
+    );
+    println!("  99 % at most {}, all at most {}; {several} routes meet several words", at(99), at(100));
 }

@@ -87,6 +87,7 @@ registry::algorithms! {
 /// example of the laboratory reports what changes of a table would rewrite; the registry knows neither.
 #[doc(hidden)]
 pub mod internals {
+    pub use super::dir_17_bitmap::layout::Dir17Bitmap;
     pub use super::dir_btree::layout::DirBtree;
     pub use super::dxr::geometry::Split;
     pub use super::dxr::layout::Dxr;

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use crate::fib::BuildError;
 use crate::fib::parts::ranges::{self, Merge};
+use crate::fib::parts::units::Units;
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 
@@ -18,7 +19,7 @@ impl<K: Ipv4Key> Dir17Bitmap<K> {
     ///
     /// # Errors
     /// When memory runs out, and when the units need more than 2^26 words.
-    pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+    pub fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
         let mut needed = 0;
@@ -27,8 +28,9 @@ impl<K: Ipv4Key> Dir17Bitmap<K> {
             let mut tables = Tables::new(Self::WINDOWS, step, &mut budget).map_err(memory)?;
             fill(routes, &mut tables, &mut budget).map_err(memory)?;
             if tables.fits() {
-                let Tables { direct, units, .. } = tables;
-                return Ok(Self { direct: direct.into(), units: units.into(), step, keys: PhantomData });
+                let Tables { direct, units, allotted, .. } = tables;
+                let (direct, units) = (direct.into(), units.into());
+                return Ok(Self { direct, units, allotted, step, keys: PhantomData });
             }
             needed = tables.needed;
         }
@@ -166,6 +168,7 @@ struct Tables {
     /// Entries; those of uniform units have their number in `uniform` as place.
     direct: Buffer<u32>,
     units: Buffer<u64>,
+    allotted: Units,
     /// Next hops of the uniform units, in order; a run of equal ones is one element.
     uniform: Buffer<u32>,
     /// Number of words needed, which may exceed what places can address.
@@ -175,7 +178,8 @@ struct Tables {
 impl Tables {
     fn new(windows: Windows, step: u32, budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let direct = budget.buffer(1 << windows.direct_bits)?;
-        Ok(Self { windows, step, direct, units: Buffer::new(), uniform: Buffer::new(), needed: 0 })
+        let (units, uniform) = (Buffer::new(), Buffer::new());
+        Ok(Self { windows, step, direct, units, allotted: Units::default(), uniform, needed: 0 })
     }
 
     /// Returns whether places can address all words.
@@ -191,6 +195,14 @@ impl Tables {
             budget.reserve(&mut self.units, words)?;
         }
         Ok(fits)
+    }
+
+    /// Ends a unit: the next one begins at a place.
+    fn close(&mut self) {
+        let end = self.units.len().next_multiple_of(1 << self.step);
+        self.units.resize(end, 0);
+        // Places reach less far than 32 bits.
+        let _ = self.allotted.append(end as u32 - self.allotted.end());
     }
 
     /// Returns what a slot with these next hops is told. A list is written at once, before the rest of its unit.
@@ -232,7 +244,7 @@ impl Tables {
         } else {
             (1 + value_words(values(first) + values(second), width), 0)
         };
-        if !self.reserve(before + after, budget)? {
+        if !self.reserve(before + after.next_multiple_of(1 << self.step), budget)? {
             self.direct.push(0);
             return Ok(());
         }
@@ -268,6 +280,7 @@ impl Tables {
             push_values(width, alone.chain(in_half(from, bits)), |word| units.push(word));
         }
         self.direct.push(Entry::new((place >> self.step) as u32, offset as u32, width, uniform).0);
+        self.close();
         Ok(())
     }
 
@@ -289,21 +302,21 @@ impl Tables {
             order.push(u64::from(word) << 32 | number as u64);
         }
         order.sort_unstable();
-        let mut last = None;
+        let (mut last, mut place) = (None, 0);
         for &entry in &order {
             let word = (entry >> 32) as u32;
             if last != Some(word) {
                 last = Some(word);
-                // The word at the place is never looked at: it can be the one before the value.
-                let place = self.units.len().saturating_sub(1).next_multiple_of(1 << self.step);
-                let words = place + 2 - self.units.len();
-                if !self.reserve(words, budget)? {
+                if !self.reserve(2usize.next_multiple_of(1 << self.step), budget)? {
                     break;
                 }
-                self.units.resize(place + 1, 0);
+                place = self.units.len() >> self.step;
+                // In place of a bitmap, a word that changes no answer.
+                self.units.push(0);
                 self.units.push(word.into());
+                self.close();
             }
-            self.uniform[entry as u32 as usize] = (self.units.len() as u32 - 2) >> self.step;
+            self.uniform[entry as u32 as usize] = place as u32;
         }
         budget.free(order);
         for entry in self.direct.iter_mut() {

@@ -14,32 +14,30 @@ impl<K: Key> Dir17Bitmap<K> {
         let entries = 1 << Self::WINDOWS.direct_bits;
         holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
         holds(self.step <= STEP_MAX, "a place is at most 16 words", self.step as usize)?;
-        let mut taken = Vec::with_capacity(entries);
+        let mut used = Vec::with_capacity(entries);
         for entry in self.direct.iter().map(|entry| Entry(entry.read())) {
-            let from = entry.word(self.step);
-            if entry.0 & Entry::UNIFORM == Entry::UNIFORM {
-                holds(entry.offset() == 0, "a unit of one value has no second half", from)?;
-                let value = self.word(from + 1)?;
-                holds(value < u64::from(u32::MAX), "a unit of one value has a next hop", from)?;
-                // The word at its place may be another unit's last one.
-                taken.push(from + 1..from + 2);
+            let place = entry.word(self.step);
+            let shared = entry.0 & Entry::UNIFORM == Entry::UNIFORM;
+            let words = if shared {
+                holds(entry.offset() == 0, "a unit of one value has no second half", place)?;
+                let value = self.word(place + 1)?;
+                holds(value < u64::from(u32::MAX), "a unit of one value has a next hop", place)?;
+                place..place + 2
             } else {
-                taken.push(self.unit(entry)?);
-            }
+                self.unit(entry)?
+            };
+            let [first, end] = [words.start >> self.step, words.end.div_ceil(1 << self.step)];
+            used.push((first << self.step, (end - first) << self.step, shared));
         }
-        // Every word belongs to one unit, or lies between two because places count several words. Units of one value are
-        // shared; of others, each has one entry.
-        taken.sort_by_key(|words| (words.start, words.end));
-        taken.dedup_by(|next, last| next == last && next.len() == 1);
-        let mut done = 0;
-        for words in &taken {
-            holds(words.start >= done, "units do not overlap", words.start)?;
-            holds(words.start - done < 2 << self.step, "no words are lost between units", words.start)?;
-            done = words.end;
-        }
-        holds(done + PADDING == self.units.len(), "the units fill their array", done)?;
-        let empty = self.units[done..].iter().all(|word| word.read() == 0);
-        holds(empty, "the padding is empty", done)
+        // Units of one value are shared; of others, each has one entry.
+        used.sort_unstable();
+        used.dedup_by(|next, last| next == last && next.2);
+        let units = used.into_iter().map(|(place, words, _)| (place as u32, words as u32)).collect();
+        self.allotted.check(units, |class| (class as u32) << self.step)?;
+        let end = self.allotted.end() as usize;
+        holds(end + PADDING == self.units.len(), "the units fill their array", end)?;
+        let empty = self.units[end..].iter().all(|word| word.read() == 0);
+        holds(empty, "the padding is empty", end)
     }
 
     /// Returns a word of the units.
@@ -55,7 +53,7 @@ impl<K: Key> Dir17Bitmap<K> {
     }
 
     /// Checks a unit with bitmaps, and returns its words.
-    fn unit(&self, entry: Entry) -> Result<core::ops::Range<usize>, CheckError> {
+    pub(super) fn unit(&self, entry: Entry) -> Result<core::ops::Range<usize>, CheckError> {
         let holds = CheckError::unless;
         let half = Self::WINDOWS.half();
         let (place, width) = (entry.word(self.step), entry.width());

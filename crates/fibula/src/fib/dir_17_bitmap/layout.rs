@@ -2,17 +2,20 @@
 
 use core::marker::PhantomData;
 
+use crate::fib::parts::units::Units;
 use crate::memory::Shared;
 use crate::net::Key;
 use crate::simd::Longs;
 
 /// A direct table, and units of ranks and values.
 #[derive(Debug)]
-pub(crate) struct Dir17Bitmap<K> {
+pub struct Dir17Bitmap<K> {
     /// The [`Entry`] of each value of the leading bits.
     pub(super) direct: Shared<u32>,
     /// The units, then [`PADDING`].
     pub(super) units: Shared<u64>,
+    /// Which words are in use, as units that begin and end at places; a class is the number of places.
+    pub(super) allotted: Units,
     /// Places count 2^`step` words, at most [`STEP_MAX`].
     pub(super) step: u32,
     pub(super) keys: PhantomData<fn(K)>,

@@ -56,7 +56,7 @@ impl<K: Key> Fib<K> for Dir17Bitmap<K> {
     }
 
     fn memory(&self) -> Memory {
-        self.direct.memory() + self.units.memory()
+        self.direct.memory() + self.units.memory() + self.allotted.memory()
     }
 
     fn check(&self) -> Result<(), CheckError> {

@@ -28,7 +28,7 @@
 //!
 //! - A half with one value has no bitmap of its own. Its value is the first one after the other half's bitmap, in which
 //!   the bit of the first slot is set, so that the other half's ranks begin at 1. Its own rank is 0.
-//! - A unit with one value is a word, shared by all entries with that next hop; its place is the word before.
+//! - A unit with one value is that value after a word that is not looked at, shared by all entries with that next hop.
 //! - Deeper slots have a *record* each: one stretch of addresses with a next hop of its own (a host route, mostly), or
 //!   where a list of several changes is (`record.rs`). A map for each half says which slots have one, and the rank of a
 //!   slot in the maps is its record's distance from them. All of it is in front of the bitmaps, in the same unit.
@@ -48,11 +48,11 @@
 //!
 //! # Invariants
 //!
-//! (1) There is a direct entry for every value of the leading bits. (2) Every word belongs to one unit, or lies between
-//! two because places count several words; a unit of one value has any number of entries, another one entry. (3) A bitmap
-//! has no bits beyond the last slot; the bit of the first one is set where the other half has one value, and clear
-//! otherwise. (4) A slot is deeper exactly where its value is all ones, and has a record then and only then. (5) Changes
-//! and stretches ascend, and neighbouring values of a list differ. (6) Padding of zeros ends the units.
+//! (1) There is a direct entry for every value of the leading bits. (2) Every word is in one unit, which begins and ends at
+//! places, and which an entry leads to or which is free; a unit of one value has any number of entries, another one entry.
+//! (3) A bitmap has no bits beyond the last slot; the bit of the first one is set where the other half has one value, and
+//! clear otherwise. (4) A slot is deeper exactly where its value is all ones, and has a record then and only then. (5)
+//! Changes and stretches ascend, and neighbouring values of a list differ. (6) Padding of zeros ends the units.
 //!
 //! # Limits and hostile tables
 //!
@@ -104,9 +104,10 @@
 //!   value, chunks padded to lines, masked gathers.
 
 mod build;
+mod change;
 mod check;
 mod kernel;
-mod layout;
+pub(super) mod layout;
 mod lookup;
 mod record;
 mod scalar;

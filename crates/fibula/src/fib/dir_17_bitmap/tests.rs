@@ -51,8 +51,8 @@ fn a_unit_of_one_value_is_shared_and_a_half_of_one_value_has_no_bitmap() {
     assert_eq!(entry(&fib, 0x0a00_0000).0 & Entry::UNIFORM, Entry::UNIFORM);
     let mixed = entry(&fib, 0x0b00_0000);
     assert!(mixed.is_uniform(0) && !mixed.is_uniform(1) && mixed.offset() == 0);
-    // One bitmap and a word of values, twice; and a value each for no route and the /8.
-    let words = 2 * 2 + 2 + super::layout::PADDING;
+    // One bitmap and a word of values, twice; and two words each for no route and the /8.
+    let words = 2 * 2 + 2 * 2 + super::layout::PADDING;
     assert_eq!(fib.memory().lookup_bytes, 4 * (1 << 17) + 8 * words);
     answers(
         &fib,

@@ -1,0 +1,28 @@
+//! What a change of one route would rewrite.
+
+use crate::memory::Cell;
+use crate::net::{Key, Prefix};
+
+use super::layout::{Dir17Bitmap, Entry};
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+impl<K: Key> Dir17Bitmap<K> {
+    /// Returns the number of cache lines that a change of this prefix writes before it stores one word, the entry: those of
+    /// its unit, written anew. Returns `None` for a prefix that meets several units.
+    #[must_use]
+    pub fn lines_of_change(&self, prefix: Prefix<K>) -> Option<usize> {
+        if u32::from(prefix.len()) < Self::WINDOWS.direct_bits {
+            return None;
+        }
+        let at = Self::WINDOWS.direct(crate::fib::parts::lanes::aligned(prefix.addr()));
+        let entry = Entry(self.direct[at].read());
+        if entry.0 & Entry::UNIFORM == Entry::UNIFORM {
+            // A bitmap and two values.
+            return Some(1);
+        }
+        let words = self.unit(entry).ok()?;
+        Some((words.end - 1) / LINE - words.start / LINE + 1)
+    }
+}
