@@ -178,6 +178,15 @@ impl Present {
     pub const fn isa(self) -> Isa {
         self.0
     }
+
+    /// Counts the bits that are set. For lookups of one key, which are not compiled for each set.
+    #[inline(always)]
+    pub(crate) fn count_ones(self, bits: u64) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        return x86::count_ones(self, bits);
+        #[cfg(not(target_arch = "x86_64"))]
+        bits.count_ones()
+    }
 }
 
 /// The number of the chosen set; 0 until the first use, which chooses the best one.

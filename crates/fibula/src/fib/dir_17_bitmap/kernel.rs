@@ -20,14 +20,14 @@ kernel! {
         #[allow(unused_imports)]
         use op as _;
         for (&key, found) in keys.iter().zip(found) {
-            *found = view.find(const { Windows::new(K::BITS) }, key);
+            *found = view.find(const { Windows::new(K::BITS) }, key, u64::count_ones);
         }
     }
 }
 
 fn singles_portable<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
     for (&key, found) in keys.iter().zip(found) {
-        *found = view.find(const { Windows::new(K::BITS) }, key);
+        *found = view.find(const { Windows::new(K::BITS) }, key, u64::count_ones);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
-use crate::simd::{Present, WIDE};
+use crate::simd::{self, Present, WIDE};
 
 use super::kernel;
 use super::layout::{Dir17Bitmap, Windows};
@@ -37,7 +37,8 @@ impl<K: Key> Fib<K> for Dir17Bitmap<K> {
     #[inline]
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         let key = crate::fib::parts::lanes::aligned(key);
-        NextHop::new(self.view().find(const { Windows::new(K::BITS) }, key))
+        let set = simd::chosen();
+        NextHop::new(self.view().find(const { Windows::new(K::BITS) }, key, |bits| set.count_ones(bits)))
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {

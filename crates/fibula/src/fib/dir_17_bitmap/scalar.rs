@@ -21,13 +21,13 @@ pub(super) struct View<'a> {
 const BLOCK: usize = 64;
 
 impl View<'_> {
-    /// Returns the next hop of a left-aligned key, 0 for no route.
+    /// Returns the next hop of a left-aligned key, 0 for no route. `ones` counts bits.
     #[inline(always)]
-    pub(super) fn find(&self, windows: Windows, key: u32) -> u32 {
+    pub(super) fn find(&self, windows: Windows, key: u32, ones: impl Fn(u64) -> u32) -> u32 {
         // Everything else is read through this one entry, which publishes its unit.
         let entry = Entry(self.direct[windows.direct(key)].load(Ordering::Acquire));
         let word = self.word(windows, entry, key);
-        let rank = self.changes(windows, entry, key, word).count_ones() as usize;
+        let rank = ones(self.changes(windows, entry, key, word)) as usize;
         let value = self.value(entry.width(), 8 * (word + 1) + (rank << entry.width()));
         if value == deeper(entry.width()) { self.find_deeper(windows, entry, key) } else { value }
     }
