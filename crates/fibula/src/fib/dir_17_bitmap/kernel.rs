@@ -3,11 +3,14 @@
 use core::sync::atomic::{Ordering, fence};
 
 use crate::net::Key;
-use crate::simd::{Leading, Longs, Present, WIDE, kernel};
+use crate::simd::{Leading, Longs, Present, WIDE, fetch_at, kernel};
 
 use super::layout::{Entry, Windows, deeper};
 use super::record::Record;
 use super::scalar::{View, batch as scalar};
+
+/// Most vectors abreast.
+const ABREAST: usize = 4;
 
 /// Deeper lanes of a vector from which on all of its lanes are answered at once.
 const MANY: u32 = 4;
@@ -52,8 +55,12 @@ kernel! {
         let slots = wide::splat(windows.half() as u32 - 1);
         let one = wide::splat(1);
         let byte = wide::splat(0xff);
-        for (((&lanes, keys), entries), found) in lanes.iter().zip(keys).zip(entries).zip(found) {
-            let mut single = lanes;
+        // What is left for lists, whose words are on their way while other vectors are answered.
+        let mut listed = [0; ABREAST];
+        for ((((&lanes, keys), entries), found), listed) in
+            lanes.iter().zip(keys).zip(entries).zip(&mut *found).zip(&mut listed)
+        {
+            *listed = lanes;
             if lanes.count_ones() >= MANY {
                 let key = wide::load(keys);
                 let place = wide::shr_by(wide::and(wide::load(entries), wide::splat(Entry::PLACE)), place_at);
@@ -73,12 +80,16 @@ kernel! {
                 let inside = wide::both(from, wide::up_to(rest, wide::and(other, byte)));
                 let told = wide::shr::<{ Record::NEXT_HOP_AT as i32 }>(wide::select(inside, other, most));
                 let lists = wide::test(most, wide::splat(Record::LIST));
-                let mut answers = [0; WIDE];
+                let (mut answers, mut begin) = ([0; WIDE], [0; WIDE]);
                 wide::store(&mut answers, told);
-                single &= wide::bits(lists);
-                for_each_lane(lanes & !single, |lane| found[lane] = answers[lane]);
+                *listed &= wide::bits(lists);
+                for_each_lane(lanes & !*listed, |lane| found[lane] = answers[lane]);
+                wide::store(&mut begin, wide::sub(place, wide::but(wide::splat(Record::LIST), most)));
+                for_each_lane(*listed, |lane| fetch_at(view.units, begin[lane] as usize));
             }
-            for_each_lane(single, |lane| {
+        }
+        for (((&listed, keys), entries), found) in listed.iter().zip(keys).zip(entries).zip(found) {
+            for_each_lane(listed, |lane| {
                 found[lane] = view.find_deeper(windows, Entry(entries[lane]), keys[lane]);
             });
         }
