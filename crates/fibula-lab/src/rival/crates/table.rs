@@ -6,10 +6,8 @@ use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fibula::fib::registry::Role;
-use fibula::fib::{CheckError, Fib};
 use fibula::memory::Memory;
 use fibula::net::{Key, NextHop, Prefix, Routes};
-use fibula::simd::Present;
 
 use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
 use crate::rival::Tools;
@@ -76,30 +74,11 @@ impl<T: Table> Rival<T> {
     }
 }
 
-impl<K: Key, T: Table> Fib<K> for Rival<T> {
-    fn lookup_key(&self, key: K) -> Option<NextHop> {
-        NextHop::new(self.table.longest(&T::key(key.to_bits())))
-    }
-
-    /// Ignores the instruction set: there is only what the compiler made.
-    fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        for (&key, result) in keys.iter().zip(results) {
-            *result = self.lookup_key(key);
-        }
-    }
-
+impl<K: Key, T: Table> Native<K> for Rival<T> {
     fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// There are no invariants that could be checked from outside.
-    fn check(&self) -> Result<(), CheckError> {
-        Ok(())
-    }
-}
-
-impl<K: Key, T: Table> Native<K> for Rival<T> {
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {
         let keys = keys.iter().map(|key| T::key(key.to_bits())).collect();
         Box::new(NativeKeys { table: &self.table, keys, answers: vec![SPOILT; room] })
