@@ -25,7 +25,7 @@ use fibula_lab::choice::{self, Judged, Recorded};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The record that the choices are made from. Those of other machines are judged.
-const BASE: &str = "amd-epyc";
+const BASE: &str = "amd-epyc-zen-4";
 
 fn main() -> Outcome<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -49,7 +49,7 @@ pub fn document(records: &[Record], command: &str, folder: &str) -> Document {
             let name = format!("{folder}/{name}.svg");
             let heading = format!("{}: {} {}", record.table.name, title(family), traffic.to_uppercase());
             let below =
-                format!("{}, {} prefixes, {}", record.machine.cpu, grouped(rows[0].routes), record.date);
+                format!("{}, {} prefixes, {}", record.machine.name(), grouped(rows[0].routes), record.date);
             if let Ok(svg) = chart::svg(&heading, &below, &rows) {
                 let _ = write!(text, "![{heading}: million lookups a second]({name})\n\n");
                 charts.push((name, svg));
@@ -105,7 +105,7 @@ fn section(text: &mut String, record: &Record) {
         .filter(|cache| cache.kind != "instruction")
         .map(|cache| format!("L{} {} KB", cache.level, cache.bytes / 1024))
         .collect();
-    let _ = write!(text, "\n## {} on {}\n\n", table.name, machine.cpu);
+    let _ = write!(text, "\n## {} on {}\n\n", table.name, machine.name());
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "- {name}: {value}");
     };
@@ -113,7 +113,7 @@ fn section(text: &mut String, record: &Record) {
         let size = format!("{} prefixes, {} next hops", grouped(family.routes), grouped(family.next_hops));
         line(title(&family.family), size);
     }
-    line("Machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, caches.join(", ")));
+    line("Machine", format!("{}, {} cores, {}", machine.name(), machine.cores, caches.join(", ")));
     if let Some(setting) = &machine.huge_pages {
         line("Transparent huge pages", setting.clone());
     }

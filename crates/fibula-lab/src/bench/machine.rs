@@ -66,13 +66,37 @@ impl Machine {
         self.cpu_signature.as_ref().is_some_and(|signature| signature.contains("AuthenticAMD"))
     }
 
-    /// Returns the name of the machine's folder: that of the processor in lower case, with hyphens.
+    /// Returns the processor's name, with its generation where that is known: some hypervisors hide the model.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.generation() {
+            Some(generation) => format!("{} ({generation})", self.cpu),
+            None => self.cpu.clone(),
+        }
+    }
+
+    /// Returns the generation of an AMD processor by its family and model, as Linux tells them apart
+    /// (`arch/x86/kernel/cpu/amd.c`).
+    fn generation(&self) -> Option<&'static str> {
+        let signature = self.cpu_signature.as_ref().filter(|_| self.is_amd())?;
+        let number = |name: &str| -> Option<u32> {
+            signature.split(", ").find_map(|part| part.strip_prefix(name)?.trim().parse().ok())
+        };
+        match (number("cpu family")?, number("model")?) {
+            (25, 0x00..=0x0f | 0x20..=0x5f) => Some("Zen 3"),
+            (25, 0x10..=0x1f | 0x60..=0xaf) => Some("Zen 4"),
+            (26, 0x00..=0x2f | 0x40..=0x4f | 0x60..=0x7f) => Some("Zen 5"),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of the machine's folder: that of the processor and its generation in lower case, with hyphens.
     #[must_use]
     pub fn slug(&self) -> String {
         // "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz": trademarks and the clock rate do not matter.
         let name = self.cpu.split('@').next().unwrap_or_default().replace("(R)", " ").replace("(TM)", " ");
         let name = name.replace("CPU", " ").replace("Processor", " ");
-        let slug = slug(&name);
+        let slug = slug(&format!("{name} {}", self.generation().unwrap_or_default()));
         if slug.is_empty() { std::env::consts::ARCH.to_owned() } else { slug }
     }
 }
@@ -176,10 +200,20 @@ mod tests {
 
     #[test]
     fn machines_have_names_for_folders() {
-        let named = |cpu: &str| Machine { cpu: cpu.to_owned(), ..Machine::this() }.slug();
+        let machine = |cpu: &str, signature: Option<&str>| Machine {
+            cpu: cpu.to_owned(),
+            cpu_signature: signature.map(str::to_owned),
+            ..Machine::this()
+        };
+        let named = |cpu: &str| machine(cpu, None).slug();
         assert_eq!(named("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz"), "intel-xeon-e5-2670-0");
         assert_eq!(named("AMD EPYC 9354P 32-Core Processor"), "amd-epyc-9354p-32-core");
         assert_eq!(named("../é"), std::env::consts::ARCH);
+        let amd = |numbers: &str| machine("AMD EPYC", Some(&format!("vendor_id AuthenticAMD, {numbers}")));
+        let zen4 = amd("cpu family 25, model 17, stepping 1");
+        assert_eq!((zen4.slug(), zen4.name()), ("amd-epyc-zen-4".to_owned(), "AMD EPYC (Zen 4)".to_owned()));
+        assert_eq!(amd("cpu family 26, model 2, stepping 1").slug(), "amd-epyc-zen-5");
+        assert_eq!(amd("cpu family 99, model 2, stepping 1").name(), "AMD EPYC");
     }
 
     #[test]

@@ -91,11 +91,7 @@ fn rate(row: &Row) -> f64 {
 
 /// Returns the machine and the captioned row of each bar, the fastest first, from the first record that has a row for
 /// every bar.
-fn group<'a>(
-    records: &'a [Record],
-    family: &str,
-    bars: &[Bar],
-) -> Option<(&'a str, Vec<(&'a str, &'a Row)>)> {
+fn group<'a>(records: &'a [Record], family: &str, bars: &[Bar]) -> Option<(String, Vec<(&'a str, &'a Row)>)> {
     let counts = |row: &&Row| {
         row.family == family
             && row.traffic == TRAFFIC
@@ -114,7 +110,7 @@ fn group<'a>(
         };
         let mut rows = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
         rows.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));
-        Some((&*record.machine.cpu, rows))
+        Some((record.machine.name(), rows))
     })
 }
 

@@ -69,7 +69,7 @@
 //! All arrays are atomic words, in units that can be freed. A tree is never altered, but planted anew for the slot that
 //! changes; storing the slot, one word, publishes it, and other slots stay with the old tree. An entry is loaded with
 //! acquire, so everything that it leads to is as it was when it was stored. `lines_of_change` says how many lines a change
-//! writes before that: on average 10.7 for the routes of dfz6-2024 that lie within one slot, all but 145 of 228,726, and 20
+//! writes before that: on average 12.4 for the routes of dfz6-2024 that lie within one slot, all but 121 of 228,726, and 20
 //! at most.
 //!
 //! `notes.md` in this folder has the measurements: what was tried, and what lost.
