@@ -68,7 +68,7 @@ which noise that slows everything does not change; they have their 95 % interval
 oracle's in the same run. Compare only figures of the same table and machine.
 
 Each instruction set was measured in batches of 256, and in other batches the one that was the fastest there. Oracles and
-rivals other than DPDK were measured with single keys and in batches of 256 only.
+rivals other than DPDK and PlanB were measured with single keys and in batches of 256 only.
 
 RND keys are uniform over the routable (IPv4) or announced (IPv6) address space. A MATCH key is a random address in a
 random prefix of the table. In SEQ each lookup waits for the one before. [Generated tables](tables.md#traffic) describes
