@@ -7,6 +7,7 @@ use super::scalar::{View, batch as batch_scalar, one as one_scalar};
 
 kernel! {
     /// Looks up a batch: [`View::batch`].
+    #[allow(clippy::redundant_closure, reason = "a function that needs instructions of a set is no parameter")]
     pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32])
     scalar batch_scalar;
     vector op {
