@@ -5,9 +5,9 @@ use std::path::Path;
 
 use fibula_lab::choice::{self, Judged, Recorded};
 
-/// The percentage of choices that must be within 10 %. 95 is wanted, and the record has 92.5: more than a third of the misses
-/// are one table of 70,000 next hops, for which `dir-btree` is slow, as a workload does not say how wide next hops are.
-const WITHIN_A_TENTH: f64 = 92.0;
+/// The percentage of choices that must be within 10 %. The first record has 94.4: trees of 15 and 30 routes have other levels
+/// than those of 10, 20 and 40; `choice::tables` has more sizes for the next record, which should have 95.
+const WITHIN_A_TENTH: f64 = 94.0;
 
 /// Returns all records, with the names of their machines.
 fn records() -> Vec<(String, Recorded)> {
