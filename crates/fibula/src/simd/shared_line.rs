@@ -93,15 +93,15 @@ pub(crate) fn any_has(values: &[u32], bits: u32) -> bool {
     values.iter().fold(0, |all, &value| all | value) & bits != 0
 }
 
-/// Returns the reference, and makes the compiler load from memory what it and the other one lead to: without this it keeps
-/// the values of many lanes in registers that are not there. Unlike `black_box`, it needs no memory itself.
+/// Returns the reference unchanged, and makes the compiler read both values from memory again. Without this it keeps the values
+/// of many lanes in registers, and spills them. Unlike `black_box`, this does not store the reference itself.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn anew<'a, T, U>(value: &'a T, other: &mut U) -> &'a T {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     {
         let mut address = core::ptr::from_ref(value);
-        // SAFETY: there are no instructions, so the address stays what it is.
+        // SAFETY: the block is empty, so it does not change the address.
         unsafe {
             core::arch::asm!(
                 "/* {0} {1} */",

@@ -65,9 +65,9 @@
 //!
 //! Both arrays are atomic words, each read with one access size, by offsets alone. A unit is never altered, only written
 //! anew beside the old one and published by storing one entry; a reader loads the entry once and everything else through
-//! it, with an acquire fence between the two stages (free on x86-64). On dfz4-2023
-//! a change writes 1.6 cache lines on average, 5 at most, before it stores the entry; 17,843 of 901,899 prefixes are shorter
-//! than /17 and meet several entries.
+//! it, with an acquire fence between the two stages (free on x86-64). On dfz4-2023 a change writes 1.6 cache lines on
+//! average, 5 at most, before it stores the entry; 17,843 of 901,899 prefixes are shorter than /17 and meet several
+//! entries.
 //!
 //! # Measured
 //!
@@ -98,11 +98,10 @@
 //! - Gathers win at every level, although the processor makes them of many small operations: what is loaded lane by lane
 //!   has to go through memory. Two loads a key (`dir-18-lines`) are ahead of three for random keys all the same, while
 //!   their 4.5 MB stay in the cache; on Zen 5 they are ahead everywhere.
-//! - Answers written side by side into memory that no cache holds are what takes the time: `dir-18-lines` makes 277 / 284 /
-//!   299 then, this kernel 309 / 295 / 311. With tables that other work has pushed out of the caches, 301 and 319 for random
-//!   keys.
-//! - The mask of a gather must not be made of a register that a comparison wrote: the next gather then waits for the one
-//!   before. The compiler did that, and the kernel made 442 / 379 / 416. A mask from a general register made 481 to 511.
+//! - With cold tables and answers written to 4 MB of new memory, `dir-18-lines` makes 277 / 284 / 299 and this kernel 309 /
+//!   295 / 311. With cold tables alone, 301 and 319 for random keys.
+//! - If the mask of a gather comes from a register that a comparison wrote last, the gather waits for the one before it. The
+//!   compiler did that, and the kernel made 442 / 379 / 416. A mask from a general register made 481 to 511.
 //! - Four vectors abreast hide the loads; eight do not fit the registers. A kernel whose rare branch used the vectors by a
 //!   number known only at run time kept all of them in memory, and lost a tenth.
 //! - The bounds of safe gathers cost nothing that could be measured; entries need none, and values none of their own, since

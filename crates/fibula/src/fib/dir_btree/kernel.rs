@@ -7,7 +7,7 @@ use super::scalar::{View, batch as batch_scalar, one as one_scalar};
 
 kernel! {
     /// Looks up a batch: [`View::batch`].
-    #[allow(clippy::redundant_closure, reason = "a function that needs instructions of a set is no parameter")]
+    #[allow(clippy::redundant_closure, reason = "functions compiled for an instruction set cannot be passed as closures")]
     pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[K], found: &mut [u32])
     scalar batch_scalar;
     vector op {
