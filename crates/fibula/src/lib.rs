@@ -73,6 +73,7 @@ pub use ipnet;
 pub mod auto;
 pub mod check;
 pub mod fib;
+mod live;
 pub mod memory;
 pub mod net;
 pub mod radix;

@@ -1,0 +1,146 @@
+//! The readers' slots, and how readers get and return them.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::super::sync::{Arc, AtomicU64, Ordering, fence};
+use super::{Domain, IDLE, Pin};
+use crate::memory::{Budget, Limits, Memory, OutOfMemory, allocated};
+
+/// A word on cache lines of its own: two, because processors fetch them in pairs.
+#[repr(align(128))]
+pub(super) struct Line(pub(super) AtomicU64);
+
+/// Bytes that the allocator gives for one slot: the line, and the two counters of the `Arc` in front of it.
+const SLOT_BYTES: usize = 2 * size_of::<Line>();
+
+/// All slots of a domain, in the order of their numbers.
+pub(super) struct Slots {
+    places: Vec<Place>,
+    budget: Budget,
+}
+
+struct Place {
+    slot: Arc<Line>,
+    taken: bool,
+}
+
+impl Slots {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { places: Vec::new(), budget: Budget::new(limits) }
+    }
+
+    /// Takes the free slot with the lowest number, or a new one.
+    fn take(&mut self) -> Result<(usize, Arc<Line>), OutOfMemory> {
+        let number = match self.places.iter().position(|place| !place.taken) {
+            Some(number) => number,
+            None => self.add()?,
+        };
+        let place = &mut self.places[number];
+        place.taken = true;
+        Ok((number, Arc::clone(&place.slot)))
+    }
+
+    fn add(&mut self) -> Result<usize, OutOfMemory> {
+        self.budget.reserve(&mut self.places, 1)?;
+        self.budget.charge(SLOT_BYTES)?;
+        self.places.push(Place { slot: Arc::new(Line(AtomicU64::new(IDLE))), taken: false });
+        Ok(self.places.len() - 1)
+    }
+
+    fn give_back(&mut self, number: usize) {
+        self.places[number].taken = false;
+    }
+
+    pub(super) fn readers(&self) -> usize {
+        self.places.iter().filter(|place| place.taken).count()
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        let allocated_bytes = allocated(&self.places) + self.places.len() * SLOT_BYTES;
+        Memory { allocated_bytes, ..Memory::default() }
+    }
+
+    /// Returns the pin with the lowest epoch.
+    pub(super) fn oldest_pin(&self) -> Option<Pin> {
+        let taken = self.places.iter().enumerate().filter(|(_, place)| place.taken);
+        taken
+            .map(|(reader, place)| Pin { reader, epoch: place.slot.0.load(Ordering::Acquire) })
+            .filter(|pin| pin.epoch != IDLE)
+            .min_by_key(|pin| pin.epoch)
+    }
+}
+
+/// A reader's slot. One thread at a time pins it. It is given back when it is dropped, pinned or not.
+///
+/// Whatever the reader found in the tables is valid from [`pin`](Self::pin) to the next call of any of the three, and a
+/// type that borrows must make sure of that.
+pub(crate) struct Slot {
+    domain: Arc<Domain>,
+    slot: Arc<Line>,
+    number: usize,
+    /// `Send`, but not `Sync`: only one thread may store.
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl Slot {
+    /// Registers a reader. Takes a lock, and at times allocates.
+    ///
+    /// # Errors
+    /// When the domain's memory limit is reached, or there is no memory.
+    pub(crate) fn register(domain: &Arc<Domain>) -> Result<Self, OutOfMemory> {
+        let (number, slot) = domain.slots().take()?;
+        Ok(Self { domain: Arc::clone(domain), slot, number, not_sync: PhantomData })
+    }
+
+    /// Returns the number of the slot, by which errors name the reader. Numbers are reused, the lowest first.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Returns the domain.
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// Pins the reader and returns the epoch: all changes that ended before it are visible. A reader that is pinned
+    /// already is pinned anew.
+    #[inline]
+    pub(crate) fn pin(&self) -> u64 {
+        let epoch = self.domain.epoch.0.load(Ordering::Acquire);
+        // Release: the writer may see this store without the one of the unpin before.
+        self.slot.0.store(epoch, Ordering::Release);
+        fence(Ordering::SeqCst);
+        epoch
+    }
+
+    /// Moves the pin of a pinned reader to the present epoch, which it returns. What the reader held is given up.
+    #[inline]
+    pub(crate) fn refresh(&self) -> u64 {
+        // An idle slot would need the fence of a pin.
+        debug_assert_ne!(self.slot.0.load(Ordering::Relaxed), IDLE, "refresh without a pin");
+        let now = self.domain.epoch.0.load(Ordering::Acquire);
+        self.slot.0.store(now, Ordering::Release);
+        now
+    }
+
+    /// Ends the pin.
+    #[inline]
+    pub(crate) fn unpin(&self) {
+        self.slot.0.store(IDLE, Ordering::Release);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.unpin();
+        self.domain.slots().give_back(self.number);
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot").field("number", &self.number).finish_non_exhaustive()
+    }
+}
