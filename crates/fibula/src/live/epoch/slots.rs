@@ -64,11 +64,17 @@ impl Slots {
 
     /// Returns the pin with the lowest epoch.
     pub(super) fn oldest_pin(&self) -> Option<Pin> {
-        let taken = self.places.iter().enumerate().filter(|(_, place)| place.taken);
-        taken
-            .map(|(reader, place)| Pin { reader, epoch: place.slot.0.load(Ordering::Acquire) })
-            .filter(|pin| pin.epoch != IDLE)
-            .min_by_key(|pin| pin.epoch)
+        let mut oldest: Option<Pin> = None;
+        for (reader, place) in self.places.iter().enumerate() {
+            if !place.taken {
+                continue;
+            }
+            let epoch = place.slot.0.load(Ordering::Acquire);
+            if epoch != IDLE && oldest.is_none_or(|pin| epoch < pin.epoch) {
+                oldest = Some(Pin { reader, epoch });
+            }
+        }
+        oldest
     }
 }
 
@@ -108,7 +114,8 @@ impl Slot {
     /// already is pinned anew.
     #[inline]
     pub(crate) fn pin(&self) -> u64 {
-        let epoch = self.domain.epoch.0.load(Ordering::Acquire);
+        // Relaxed: the fence acquires what this load has seen.
+        let epoch = self.domain.epoch.0.load(Ordering::Relaxed);
         // Release: the writer may see this store without the one of the unpin before.
         self.slot.0.store(epoch, Ordering::Release);
         fence(Ordering::SeqCst);
