@@ -8,9 +8,6 @@ use crate::simd::{self, Present, WIDE};
 use super::kernel;
 use super::layout::{Dir17Bitmap, Windows};
 
-/// Keys from which on a vector is filled up with copies of the last key.
-const PADDED: usize = 6;
-
 /// Most keys that are made left-aligned at once.
 const ALIGNED: usize = 256;
 
@@ -19,16 +16,10 @@ impl<K: Key> Dir17Bitmap<K> {
     #[inline(always)]
     fn lookup_aligned(&self, isa: Present, keys: &[u32], found: &mut [u32]) {
         let view = self.view();
-        match keys.len() {
-            WIDE.. => kernel::batch::<K>(isa, isa, &view, keys, found),
-            PADDED.. if isa != Present::SCALAR => {
-                let mut padded = [keys[keys.len() - 1]; WIDE];
-                padded[..keys.len()].copy_from_slice(keys);
-                let mut answers = [0; WIDE];
-                kernel::batch::<K>(isa, isa, &view, &padded, &mut answers);
-                found.copy_from_slice(&answers[..keys.len()]);
-            }
-            _ => kernel::singles::<K>(isa, &view, keys, found),
+        if keys.len() < WIDE {
+            kernel::singles::<K>(isa, &view, keys, found);
+        } else {
+            kernel::batch::<K>(isa, isa, &view, keys, found);
         }
     }
 }
