@@ -5,9 +5,9 @@ use std::path::Path;
 
 use fibula_lab::choice::{self, Judged, Recorded};
 
-/// The percentage of choices that must be within 10 %. The first record has 94.4: trees of 15 and 30 routes have other levels
-/// than those of 10, 20 and 40; `choice::tables` has more sizes for the next record, which should have 95.
-const WITHIN_A_TENTH: f64 = 94.0;
+/// The percentage of choices that must be within 10 %. The record has 96.3; the rest is mostly noise of measurements, and
+/// small trees with other levels than those of the next measured sizes.
+const WITHIN_A_TENTH: f64 = 95.0;
 
 /// Returns all records, with the names of their machines.
 fn records() -> Vec<(String, Recorded)> {

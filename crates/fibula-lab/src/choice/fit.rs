@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use fibula::auto::Machine;
+use fibula::auto::{Kind, Machine};
 use fibula::simd::Isa;
 
 use super::{BATCHES, Recorded, Table};
@@ -14,8 +14,8 @@ const GOOD: f64 = 0.97;
 /// How often a structure must be good to be listed.
 const OFTEN: usize = 4;
 
-/// Rates of a structure with a set over tables of one kind: family, host routes, set, name.
-type Curve<'a> = (&'a str, bool, Isa, &'a str);
+/// Rates of a structure with a set over tables of one kind: family, kind, set, name.
+type Curve<'a> = (&'a str, Kind, Isa, &'a str);
 
 /// Returns the text of `auto/measured.csv`: the machine, then the rates over the tables that are for the fit.
 ///
@@ -28,7 +28,7 @@ pub fn fit(recorded: &Recorded) -> String {
     let mut curves: BTreeMap<Curve<'_>, Vec<(&Table, &[f64; BATCHES.len()])>> = BTreeMap::new();
     for table in &tables {
         for rates in &table.rates {
-            let curve = (table.family.name(), table.is_mostly_hosts(), rates.isa, &*rates.algorithm);
+            let curve = (table.family.name(), table.kind(), rates.isa, &*rates.algorithm);
             if good.contains(&(curve.0, curve.3)) {
                 curves.entry(curve).or_default().push((table, &rates.mlps));
             }
@@ -42,11 +42,11 @@ pub fn fit(recorded: &Recorded) -> String {
     let batches = BATCHES.map(|batch| batch.to_string()).join(",");
     write!(text, "{}\nfamily,kind,isa,algorithm,ranges,lookup_bytes,{batches}\n", recorded.machine)
         .expect("a string takes any text");
-    for ((family, hosts, isa, algorithm), points) in &mut curves {
+    for ((family, kind, isa, algorithm), points) in &mut curves {
         points.sort_by_key(|(table, _)| table.ranges);
         points.dedup_by_key(|(table, _)| table.ranges);
-        // Both kinds of tables tell what loads cost.
-        let of_both: Vec<_> = tables
+        // Tables of all kinds tell what loads cost.
+        let of_all: Vec<_> = tables
             .iter()
             .flat_map(|table| table.rates.iter().map(move |rates| (*table, rates)))
             .filter(|(table, rates)| {
@@ -55,9 +55,8 @@ pub fn fit(recorded: &Recorded) -> String {
             .map(|(table, rates)| (table, &rates.mlps))
             .collect();
         let loads: Vec<String> = (0..BATCHES.len())
-            .map(|batch| format!("{:.2}", loads(&of_both, algorithm, batch, &recorded.machine)))
+            .map(|batch| format!("{:.2}", loads(&of_all, algorithm, batch, &recorded.machine)))
             .collect();
-        let kind = if *hosts { "hosts" } else { "plain" };
         let mut row = |ranges: &str, bytes: &str, figures: &[String]| {
             writeln!(text, "{family},{kind},{isa},{algorithm},{ranges},{bytes},{}", figures.join(","))
                 .expect("a string takes any text");

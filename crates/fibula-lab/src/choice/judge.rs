@@ -56,10 +56,19 @@ fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>
         .collect();
     for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
         for max_bytes in [None, Some(usize::MAX)] {
-            let &Table { ranges, routes, host_routes, .. } = table;
+            let &Table { ranges, routes, host_routes, wide_routes, .. } = table;
             let machine = recorded.machine;
             let batch_keys = BATCHES[batch];
-            let wanted = Workload { ranges, routes, host_routes, batch: batch_keys, isa, machine, max_bytes };
+            let wanted = Workload {
+                ranges,
+                routes,
+                host_routes,
+                wide_routes,
+                batch: batch_keys,
+                isa,
+                machine,
+                max_bytes,
+            };
             let Some(choice) = auto::pick(&auto::rank_knowing::<K>(&wanted, &known), None) else { continue };
             let most = wanted.most_bytes::<K>();
             // What is no longer in the registry does not compete.

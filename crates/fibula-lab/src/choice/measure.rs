@@ -110,6 +110,7 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
         is_held_out: plan.is_held_out,
         routes: counted.routes,
         host_routes: counted.host_routes,
+        wide_routes: counted.wide_routes,
         ranges: counted.ranges,
         structures,
         rates,

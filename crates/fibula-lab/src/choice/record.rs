@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! machine l2_bytes 1048576                     the calibration, a line each
-//! table ipv4-100-25 ipv4 fit 100 0 177         name, family, fit or held, routes, host routes, ranges
+//! table ipv4-100-25 ipv4 fit 100 0 0 177       name, family, fit or held, routes, of them host routes and with wide next
+//!                                              hops, ranges
 //! structure range-btree 992                    lookup bytes, or `refused`
 //! rates avx2 range-btree 188.0 302.1 ...       M lookups/s by batch
 //! ```
@@ -10,7 +11,7 @@
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
-use fibula::auto::Machine;
+use fibula::auto::{Kind, Machine};
 use fibula::net::Family;
 use fibula::simd::Isa;
 
@@ -38,6 +39,8 @@ pub struct Table {
     pub routes: usize,
     /// Number of host routes among them, as [`fibula::auto`] counts them.
     pub host_routes: usize,
+    /// Number of routes with a wide next hop, as [`fibula::auto`] counts them.
+    pub wide_routes: usize,
     /// Number of disjoint ranges, equal neighbours merged.
     pub ranges: usize,
     /// All structures that were built or refused the table.
@@ -67,10 +70,10 @@ pub struct Rates {
 }
 
 impl Table {
-    /// Returns whether it has mostly host routes.
+    /// Returns the kind of the table.
     #[must_use]
-    pub fn is_mostly_hosts(&self) -> bool {
-        self.host_routes * 2 > self.routes
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.routes, self.host_routes, self.wide_routes)
     }
 
     /// Returns the rates of a structure with the largest set within this one: what lookups run.
@@ -94,9 +97,9 @@ impl fmt::Display for Recorded {
             writeln!(f, "machine {line}")?;
         }
         for table in &self.tables {
-            let Table { name, routes, host_routes, ranges, .. } = table;
+            let Table { name, routes, host_routes, wide_routes, ranges, .. } = table;
             let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
-            writeln!(f, "table {name} {family} {part} {routes} {host_routes} {ranges}")?;
+            writeln!(f, "table {name} {family} {part} {routes} {host_routes} {wide_routes} {ranges}")?;
             for Structure { algorithm, lookup_bytes } in &table.structures {
                 let bytes = lookup_bytes.map_or("refused".to_owned(), |bytes| bytes.to_string());
                 writeln!(f, "structure {algorithm} {bytes}")?;
@@ -132,20 +135,23 @@ impl Recorded {
     fn read(&mut self, line: &str) -> Option<()> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         match fields[..] {
-            ["table", name, family, part, routes, host_routes, ranges] => self.tables.push(Table {
-                name: name.to_owned(),
-                family: match family {
-                    "ipv4" => Family::Ipv4,
-                    "ipv6" => Family::Ipv6,
-                    _ => return None,
-                },
-                is_held_out: part == "held",
-                routes: routes.parse().ok()?,
-                host_routes: host_routes.parse().ok()?,
-                ranges: ranges.parse().ok()?,
-                structures: Vec::new(),
-                rates: Vec::new(),
-            }),
+            ["table", name, family, part, routes, host_routes, wide_routes, ranges] => {
+                self.tables.push(Table {
+                    name: name.to_owned(),
+                    family: match family {
+                        "ipv4" => Family::Ipv4,
+                        "ipv6" => Family::Ipv6,
+                        _ => return None,
+                    },
+                    is_held_out: part == "held",
+                    routes: routes.parse().ok()?,
+                    host_routes: host_routes.parse().ok()?,
+                    wide_routes: wide_routes.parse().ok()?,
+                    ranges: ranges.parse().ok()?,
+                    structures: Vec::new(),
+                    rates: Vec::new(),
+                });
+            }
             ["structure", algorithm, bytes] => {
                 let lookup_bytes = if bytes == "refused" { None } else { Some(bytes.parse().ok()?) };
                 let structure = Structure { algorithm: algorithm.to_owned(), lookup_bytes };

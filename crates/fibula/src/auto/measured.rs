@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use crate::net::Key;
 use crate::simd::Isa;
 
-use super::{Machine, Workload};
+use super::{Kind, Machine, Workload};
 
 /// Batches that were measured.
 pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
@@ -17,7 +17,7 @@ pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) family: &'static str,
-    pub(super) hosts: bool,
+    pub(super) kind: Kind,
     pub(super) isa: Isa,
     pub(super) algorithm: &'static str,
     /// How many loads of the structure's size a lookup waits for, by batch: fitted.
@@ -36,11 +36,9 @@ pub(super) struct Point {
 }
 
 impl Curve {
-    /// Returns whether this was measured for tables of the workload's kind and can run with its instruction set.
-    pub(super) fn serves<K: Key>(&self, wanted: &Workload) -> bool {
-        self.family == K::FAMILY.name()
-            && self.hosts == wanted.is_mostly_hosts()
-            && self.isa.is_within(wanted.isa)
+    /// Returns whether this was measured for tables of this kind and can run with this instruction set.
+    pub(super) fn serves<K: Key>(&self, kind: Kind, isa: Isa) -> bool {
+        self.family == K::FAMILY.name() && self.kind == kind && self.isa.is_within(isa)
     }
 
     /// Returns the nanoseconds of a lookup in a structure of so many bytes for so many ranges.
@@ -98,6 +96,13 @@ fn between_batches(batch: usize) -> (usize, f64) {
     (low, (batch - from) / (to - from))
 }
 
+/// Returns the kind of table to compare the workload's with: its own, or plain if that was not measured.
+pub(super) fn kind_for<K: Key>(wanted: &Workload) -> Kind {
+    let kind = wanted.kind();
+    let is_measured = curves().iter().any(|curve| curve.serves::<K>(kind, wanted.isa));
+    if is_measured { kind } else { Kind::Plain }
+}
+
 /// Returns all curves.
 pub(super) fn curves() -> &'static [Curve] {
     &RECORDED.curves
@@ -124,12 +129,13 @@ fn read(text: &'static str) -> Option<Recorded> {
     // The first line names the columns. Each curve begins with its loads, where the other lines have ranges and bytes.
     for line in rows.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [family, hosts, isa, algorithm, ranges, bytes, figures @ ..] = &fields[..] else { return None };
+        let [family, kind, isa, algorithm, ranges, bytes, figures @ ..] = &fields[..] else { return None };
         let figures: Vec<f64> = figures.iter().filter_map(|figure| figure.parse().ok()).collect();
         let figures: [f64; BATCHES.len()] = figures.try_into().ok()?;
         if *ranges == "loads" {
-            let (hosts, isa) = (*hosts == "hosts", isa.parse().ok()?);
-            curves.push(Curve { family, hosts, isa, algorithm, loads: figures, points: Vec::new() });
+            let kind = Kind::ALL.into_iter().find(|named| named.name() == *kind)?;
+            let isa = isa.parse().ok()?;
+            curves.push(Curve { family, kind, isa, algorithm, loads: figures, points: Vec::new() });
         } else {
             let ns = figures.map(|mlps| 1e3 / mlps);
             let point = Point { ranges: ranges.parse().ok()?, bytes: bytes.parse().ok()?, ns };

@@ -24,7 +24,8 @@
 //! - **Rates** are geometric means of the traffic MATCH and ZIPF (a random address under a random prefix, uniform and
 //!   skewed), on one core. Between two measured tables the logarithm of the time is interpolated over the logarithm of
 //!   the number of ranges, and between two batches the time over the logarithm of their keys.
-//! - **Tables** with mostly host routes are compared with measured tables of that kind.
+//! - **Tables** are compared with measured ones of their [`Kind`]: with mostly host routes, with many next hops that need
+//!   more than 15 bits, or plain. If no table of the kind was measured, with plain ones.
 //! - **Bytes** are those of the structure once it is built, and estimated before in the same way as rates.
 //! - **Machine**: of the recorded time, what loads took is replaced by what loads of the structure's bytes take on the
 //!   [`Machine`] of the workload, and the rest by what it takes at that machine's speed of arithmetic. The recorded
@@ -36,6 +37,7 @@
 //!
 //! The test `choices` of `fibula-lab` compares the choices with records of tables that were left out of the fit.
 
+mod kind;
 mod machine;
 mod measured;
 #[cfg(test)]
@@ -52,11 +54,15 @@ use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Isa};
 
+pub use kind::Kind;
 pub use machine::{Machine, MachineError};
 use measured::curves;
 
 /// Rates of at least this share of the best one count as equal to it.
 const TIE: f64 = 0.95;
+
+/// Bits of a next hop beyond which it is wide.
+const WIDE_BITS: u32 = 15;
 
 /// How many times faster another structure must be to replace the one in use.
 const CHANGE: f64 = 1.1;
@@ -74,6 +80,9 @@ pub struct Workload {
     pub routes: usize,
     /// Number of host routes among them, counting routes within a byte of the full length.
     pub host_routes: usize,
+    /// Number of routes with a wide next hop, one that needs more than 15 bits. Some structures keep those apart from the
+    /// others, which takes a further load.
+    pub wide_routes: usize,
     /// Keys that arrive together; 1 for single lookups.
     pub batch: usize,
     /// The instruction set that lookups use.
@@ -89,7 +98,16 @@ impl Default for Workload {
     /// An empty table, batches of 256, the [chosen](simd::chosen) instruction set, the recorded machine.
     fn default() -> Self {
         let (isa, machine) = (simd::chosen().isa(), Machine::recorded());
-        Self { ranges: 1, routes: 0, host_routes: 0, batch: 256, isa, machine, max_bytes: None }
+        Self {
+            ranges: 1,
+            routes: 0,
+            host_routes: 0,
+            wide_routes: 0,
+            batch: 256,
+            isa,
+            machine,
+            max_bytes: None,
+        }
     }
 }
 
@@ -97,13 +115,14 @@ impl Workload {
     /// Returns this workload with the routes and ranges of a table counted, in one pass over it.
     #[must_use]
     pub fn with_table<K: Key>(mut self, routes: &dyn Routes<K>) -> Self {
-        let counted = Counted { routes, all: Cell::new(0), hosts: Cell::new(0) };
+        let counted = Counted { routes, all: Cell::new(0), hosts: Cell::new(0), wide: Cell::new(0) };
         self.ranges = 0;
         let _ = ranges::visit(&counted, Prefix::ALL, Merge::EqualNeighbours, |_| {
             self.ranges += 1;
             ControlFlow::Continue(())
         });
-        (self.routes, self.host_routes) = (counted.all.get(), counted.hosts.get());
+        (self.routes, self.host_routes, self.wide_routes) =
+            (counted.all.get(), counted.hosts.get(), counted.wide.get());
         self
     }
 
@@ -115,8 +134,10 @@ impl Workload {
         self.max_bytes.unwrap_or(self.machine.l2_bytes() / 8 + 16 * range * self.ranges)
     }
 
-    fn is_mostly_hosts(&self) -> bool {
-        self.host_routes * 2 > self.routes
+    /// Returns the kind of the table.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.routes, self.host_routes, self.wide_routes)
     }
 }
 
@@ -125,6 +146,7 @@ struct Counted<'a, K: Key> {
     routes: &'a dyn Routes<K>,
     all: Cell<usize>,
     hosts: Cell<usize>,
+    wide: Cell<usize>,
 }
 
 impl<K: Key> Routes<K> for Counted<'_, K> {
@@ -138,6 +160,7 @@ impl<K: Key> Routes<K> for Counted<'_, K> {
         self.routes.visit(within, &mut |route| {
             self.all.update(|count| count + 1);
             self.hosts.update(|count| count + usize::from(route.prefix.len() > long));
+            self.wide.update(|count| count + usize::from(route.next_hop.id() >= 1 << WIDE_BITS));
             each(route)
         })
     }
@@ -233,9 +256,12 @@ pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
     let most = wanted.most_bytes::<K>();
     let ranges = wanted.ranges.max(1) as f64;
+    let kind = measured::kind_for::<K>(wanted);
     let mut all: Vec<Choice<K>> = Vec::new();
     for algorithm in crate::fib::algorithms::<K>() {
-        let of_it = |curve: &&measured::Curve| curve.algorithm == algorithm.name && curve.serves::<K>(wanted);
+        let of_it = |curve: &&measured::Curve| {
+            curve.algorithm == algorithm.name && curve.serves::<K>(kind, wanted.isa)
+        };
         // The largest set within the wanted one: what lookups will run.
         let Some(curve) = curves().iter().filter(of_it).max_by_key(|curve| curve.isa) else { continue };
         let built = known.iter().find(|known| known.algorithm == algorithm.name);

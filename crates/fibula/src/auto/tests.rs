@@ -10,11 +10,17 @@ fn measured_workloads<K: Key>() -> Vec<Workload> {
     for curve in curves().iter().filter(|curve| curve.family == K::FAMILY.name()) {
         for (point, batch) in curve.points.iter().flat_map(|point| [(point, 1), (point, 256)]) {
             let ranges = point.ranges as usize;
-            let host_routes = if curve.hosts { ranges } else { 0 };
+            let (mut host_routes, mut wide_routes) = (0, 0);
+            match curve.kind {
+                Kind::Plain => {}
+                Kind::Hosts => host_routes = ranges,
+                Kind::Wide => wide_routes = ranges,
+            }
             let wanted = Workload {
                 ranges,
                 routes: ranges,
                 host_routes,
+                wide_routes,
                 batch,
                 isa: curve.isa,
                 max_bytes: Some(usize::MAX),
@@ -141,11 +147,64 @@ fn a_machine_is_measured_once_and_read_back() {
 
 #[test]
 fn the_routes_and_ranges_of_a_table_are_counted() {
-    let routes: Vec<_> = [("10.0.0.0/8", 1), ("10.1.0.0/30", 2), ("10.1.0.1/32", 3), ("10.2.0.0/31", 4)]
-        .map(|(prefix, id)| Route::<u32>::new(prefix.parse().unwrap(), NextHop::new(id).unwrap()))
-        .into();
+    let routes: Vec<_> =
+        [("10.0.0.0/8", 1), ("10.1.0.0/30", 0x7fff), ("10.1.0.1/32", 0x8000), ("10.2.0.0/31", 4)]
+            .map(|(prefix, id)| Route::<u32>::new(prefix.parse().unwrap(), NextHop::new(id).unwrap()))
+            .into();
     let wanted = Workload::default().with_table(&RouteSlice::new(&routes).unwrap());
-    assert_eq!((wanted.routes, wanted.host_routes, wanted.ranges), (4, 2, 9));
+    assert_eq!((wanted.routes, wanted.host_routes, wanted.wide_routes, wanted.ranges), (4, 2, 1, 9));
+}
+
+#[test]
+fn tables_have_a_kind() {
+    for (counts, kind) in [
+        ((0, 0, 0), Kind::Plain),
+        ((100, 50, 12), Kind::Plain),
+        ((100, 51, 0), Kind::Hosts),
+        ((100, 50, 13), Kind::Wide),
+        ((100, 51, 100), Kind::Hosts),
+        ((1, 0, 1), Kind::Wide),
+    ] {
+        let (routes, host_routes, wide_routes) = counts;
+        let wanted = Workload { routes, host_routes, wide_routes, ..Workload::default() };
+        assert_eq!(wanted.kind(), kind, "{counts:?}");
+    }
+}
+
+#[test]
+fn every_kind_was_measured_for_both_families() {
+    for (kind, isa) in Kind::ALL.into_iter().flat_map(|kind| Isa::ALL.iter().map(move |&isa| (kind, isa))) {
+        assert!(curves().iter().any(|curve| curve.serves::<u32>(kind, isa)), "{kind} {isa}");
+        assert!(curves().iter().any(|curve| curve.serves::<u128>(kind, isa)), "{kind} {isa}");
+    }
+}
+
+#[test]
+fn wide_next_hops_are_expected_to_cost_what_was_measured() {
+    let plain = Workload { ranges: 150_000, routes: 200_000, isa: Isa::Scalar, ..Workload::default() };
+    let wide = Workload { wide_routes: 100_000, ..plain };
+    let rate = |wanted: &Workload, name: &str| {
+        rank::<u128>(wanted).iter().find(|choice| choice.algorithm.name == name).map(|choice| choice.mlps)
+    };
+    // It has 15 bits for a next hop, and looks further for others.
+    let [plain, wide] = [plain, wide].map(|wanted| rate(&wanted, "dir-btree").unwrap());
+    assert!(wide < plain, "{wide} {plain}");
+}
+
+#[test]
+fn a_kind_that_was_not_measured_is_compared_with_plain_tables() {
+    type Key = crate::net::Toy<8>;
+    for kind in Kind::ALL {
+        let wanted = Workload {
+            routes: 100,
+            host_routes: if kind == Kind::Hosts { 100 } else { 0 },
+            wide_routes: if kind == Kind::Wide { 100 } else { 0 },
+            ..Workload::default()
+        };
+        assert_eq!(wanted.kind(), kind);
+        assert_eq!(measured::kind_for::<Key>(&wanted), Kind::Plain);
+        assert_eq!(measured::kind_for::<u32>(&wanted), kind);
+    }
 }
 
 #[test]
