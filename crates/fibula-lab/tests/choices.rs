@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fibula_lab::choice::{self, Judged, Recorded};
 
-/// The percentage of choices that must be within 10 %. The record has 96.3; the rest is mostly noise of measurements, and
+/// The percentage of choices that must be within 10 %. The record has 95.8; the rest is mostly noise of measurements, and
 /// small trees with other levels than those of the next measured sizes.
 const WITHIN_A_TENTH: f64 = 95.0;
 
