@@ -47,6 +47,15 @@ impl<K: Key> Subject<K> {
         Ok(Self { algorithm, fib })
     }
 
+    /// Builds it in a form that can be updated in place, if it has one.
+    ///
+    /// # Errors
+    /// When the build refuses.
+    pub fn build_updatable(algorithm: Algorithm<K>, routes: &dyn Routes<K>) -> Result<Self, Failure> {
+        let fib = algorithm.build_updatable(routes, Limits::default())?;
+        Ok(Self { algorithm, fib })
+    }
+
     /// Builds it for a table that may exceed what its format can hold: the inner error then names the limit.
     ///
     /// # Errors
@@ -78,7 +87,7 @@ impl<K: Key> Subject<K> {
             }
         };
         if let Applied::NeedsRebuild(_) = applied {
-            self.fib = self.algorithm.build(after, Limits::default())?;
+            self.fib = self.algorithm.build_updatable(after, Limits::default())?;
         }
         Ok(())
     }
@@ -94,7 +103,7 @@ pub fn follow<K: Key>(
     keys: &[K],
 ) -> Result<(), Failure> {
     let mut model = Model::<K>::default();
-    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&[])?)?;
     for changes in batches {
         changes.iter().for_each(|&change| model.apply(change));
         let routes = model.routes();

@@ -37,7 +37,7 @@ fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {
     let mut model = Model::<K>::default();
     case.routes::<K>()?.into_iter().for_each(|route| model.apply(fibula::net::Change::Insert(route)));
     let routes = model.routes();
-    let mut subject = Subject::build(algorithm, &RouteSlice::new(&routes)?)?;
+    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&routes)?)?;
     sound(&*subject.fib, algorithm.name, &routes)?;
     let (keys, expected) = Case::answers::<K>(&case.answers)?;
     answers(&*subject.fib, &algorithm, &routes, &keys, &expected)?;

@@ -104,7 +104,7 @@ fn large<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 fn grown<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(2);
     let mut model = Model::<K>::default();
-    let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&[])?)?;
     let goal = Model::<K>::random(&mut random, 300, 20);
     let mut routes = goal.routes();
     for at in (1..routes.len()).rev() {
@@ -123,7 +123,7 @@ fn grown<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 fn shuffled<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(3);
     let mut model = Model::<K>::random(&mut random, 200, 5);
-    let mut subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&model.routes())?)?;
     for round in 0..60 {
         let mut changes = Vec::new();
         for _ in 0..random.below(12) {

@@ -63,7 +63,7 @@ fn pair_changes(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut judge = Judge::new();
     for (at, &first) in prefixes.iter().enumerate() {
         let one = Route::new(first, hop(1));
-        let mut subject = Subject::build(algorithm, &RouteSlice::new(&[])?)?;
+        let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&[])?)?;
         let mut step = |change: Change<K>, after: &[Route<K>]| {
             subject.apply(&[change], &RouteSlice::new(after)?)?;
             judge.judge(&subject, after)

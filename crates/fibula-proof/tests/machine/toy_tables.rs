@@ -60,7 +60,7 @@ fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut expected = [None; 8];
     for bits in 0..1u32 << 15 {
         let before = table(bits);
-        let mut subject = Subject::build(algorithm, &RouteSlice::new(&before)?)?;
+        let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&before)?)?;
         for (at, &prefix) in prefixes.iter().enumerate() {
             let after = table(bits ^ 1 << at);
             let [there, back] = if bits >> at & 1 == 1 {

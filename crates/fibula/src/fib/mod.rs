@@ -37,6 +37,7 @@
 
 mod contract;
 mod dual;
+pub(crate) mod in_place;
 mod matches;
 mod parts;
 pub mod registry;

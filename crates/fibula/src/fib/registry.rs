@@ -18,6 +18,7 @@ use crate::memory::Limits;
 use crate::net::{Family, Key, Routes};
 use crate::simd::Isa;
 
+use super::in_place::{Exclusive, InPlace};
 use super::{BuildError, Fib};
 
 /// A registry entry: a structure in one of its forms.
@@ -42,10 +43,15 @@ pub struct Algorithm<K: Key> {
     pub isas: &'static [Isa],
     /// See [`Algorithm::build`].
     pub(super) build: Build<K>,
+    /// Builds a form that changes while readers look.
+    pub(crate) in_place: Option<BuildInPlace<K>>,
 }
 
 /// Builds a structure within limits.
 pub(super) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+
+/// Builds a structure that changes while readers look.
+pub(crate) type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;
 
 impl<K: Key> Algorithm<K> {
     /// Builds the structure from routes in order, within `limits`.
@@ -54,6 +60,22 @@ impl<K: Key> Algorithm<K> {
     /// When memory runs out, or the format is too small for the table.
     pub fn build(&self, routes: &dyn Routes<K>, limits: Limits) -> Result<Box<dyn Fib<K>>, BuildError> {
         (self.build)(routes, limits)
+    }
+
+    /// Builds a form of the structure that can change in place, if there is one ([`Fib::updatable`] is not `None`), else as
+    /// [`build`](Self::build) does. It may take more memory, for changes to come.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build).
+    pub fn build_updatable(
+        &self,
+        routes: &dyn Routes<K>,
+        limits: Limits,
+    ) -> Result<Box<dyn Fib<K>>, BuildError> {
+        match self.in_place {
+            Some(build) => Ok(Box::new(Exclusive::new(build(routes, limits)?))),
+            None => self.build(routes, limits),
+        }
     }
 }
 

@@ -23,9 +23,10 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 
 use super::Memory;
+use super::shared::Word;
 use super::storage::{Allowance, Grow, Refusal};
 
 #[cfg(test)]
@@ -91,6 +92,32 @@ impl<T: Copy> Buffer<T> {
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).ok_or(Refusal::System)?.cast();
         Ok(Self { start, len: 0, capacity: elements, mapped_bytes: 0 })
+    }
+
+    /// Returns a buffer of zeros, `None` if the system has no more. Memory is taken where it is written, if it is mapped or
+    /// the allocator maps blocks of this size.
+    pub(super) fn zeros(elements: usize, huge_pages: bool) -> Option<Self>
+    where
+        T: Word,
+    {
+        if elements == 0 {
+            return Some(Self::new());
+        }
+        let bytes = elements.checked_mul(size_of::<T>())?;
+        if huge_pages
+            && let Some(mapped_bytes) = mapping(bytes, Tail::Whole)
+            && let Some(start) = pages::map(mapped_bytes)
+        {
+            // New mappings are of zeros.
+            let mut buffer = Self::mapped(start, mapped_bytes);
+            buffer.len = elements;
+            return Some(buffer);
+        }
+        let layout = layout::<T>(elements)?;
+        // SAFETY: there are elements and they have a size: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast();
+        // Integers of zeros are valid.
+        Some(Self { start, len: elements, capacity: elements, mapped_bytes: 0 })
     }
 
     /// Returns an empty buffer in this mapping.

@@ -3,8 +3,9 @@
 use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
 
-use super::{Buffer, Memory};
+use super::{Buffer, Memory, OutOfMemory};
 
 /// An integer with an atomic form.
 pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
@@ -24,19 +25,64 @@ const _: () = assert!(align_of::<AtomicU64>() <= super::ALIGN_BYTES && size_of::
 
 /// A filled [`Buffer`] whose elements are atomic: shared references read and write them. All accesses to one array have
 /// the size of its elements, since atomic accesses of several sizes that race are undefined.
-pub(crate) struct Shared<T: Word>(Buffer<T>);
+///
+/// A clone is another handle to the same elements, which are freed with the last one.
+pub(crate) struct Shared<T: Word> {
+    /// The buffer's first element, so that lookups need not ask it.
+    start: *const T,
+    len: usize,
+    owner: Arc<Buffer<T>>,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: it is a buffer that may be shared, and a copy of its address; elements are accessed as atomic ones only.
+unsafe impl<T: Word> Send for Shared<T> {}
+#[allow(unsafe_code)]
+// SAFETY: as above.
+unsafe impl<T: Word> Sync for Shared<T> {}
 
 impl<T: Word> Shared<T> {
+    /// Returns so many zeros. Large arrays take memory only where they are written; no limit counts them.
+    ///
+    /// # Errors
+    /// When the system has no more addresses.
+    pub(crate) fn zeros(len: usize, huge_pages: bool) -> Result<Self, OutOfMemory> {
+        Buffer::zeros(len, huge_pages).map(Self::from).ok_or(OutOfMemory {
+            wanted_bytes: len.saturating_mul(size_of::<T>()),
+            used_bytes: 0,
+            limit_bytes: None,
+        })
+    }
+
     /// Returns the memory, all of which lookups can access.
     #[must_use]
     pub(crate) fn memory(&self) -> Memory {
-        super::of(&self.0)
+        self.memory_of(self.len)
+    }
+
+    /// Returns the memory, if only so many elements were ever written.
+    #[must_use]
+    pub(crate) fn memory_of(&self, used: usize) -> Memory {
+        let all = super::of(&*self.owner);
+        let lookup_bytes = used * size_of::<T>();
+        if used == self.len {
+            return all;
+        }
+        let huge = all.mapped_bytes.min(lookup_bytes.next_multiple_of(super::HUGE_PAGE_BYTES));
+        let allocated_bytes = all.allocated_bytes.min(lookup_bytes);
+        Memory { lookup_bytes, allocated_bytes, mapped_bytes: huge, huge_bytes: huge }
     }
 }
 
 impl<T: Word> From<Buffer<T>> for Shared<T> {
     fn from(words: Buffer<T>) -> Self {
-        Self(words)
+        Self { start: words.start(), len: words.count(), owner: Arc::new(words) }
+    }
+}
+
+impl<T: Word> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self { start: self.start, len: self.len, owner: Arc::clone(&self.owner) }
     }
 }
 
@@ -47,20 +93,21 @@ impl<T: Word> Deref for Shared<T> {
     #[allow(unsafe_code)]
     fn deref(&self) -> &[T::Atomic] {
         // SAFETY: the buffer's elements are initialised, as large as their atomic form and aligned for it (blocks begin at
-        // cache lines). The buffer owns them, and no plain reference to them is made while it is wrapped.
-        unsafe { core::slice::from_raw_parts(self.0.start().cast::<T::Atomic>(), self.0.count()) }
+        // cache lines). The buffer lives as long as its handles, and no plain reference to its elements is made while it
+        // has any.
+        unsafe { core::slice::from_raw_parts(self.start.cast::<T::Atomic>(), self.len) }
     }
 }
 
 impl<T: Word> Default for Shared<T> {
     fn default() -> Self {
-        Self(Buffer::new())
+        Self::from(Buffer::new())
     }
 }
 
 impl<T: Word> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("len", &self.0.count()).finish_non_exhaustive()
+        f.debug_struct("Shared").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
@@ -125,5 +172,22 @@ mod tests {
         shared[1].store(1, Ordering::Relaxed);
         assert_eq!(shared.iter().map(Cell::read).collect::<Vec<_>>(), [7, 1, 9]);
         assert_eq!(Shared::<u64>::default().len(), 0);
+        let copy = shared.clone();
+        drop(shared);
+        assert_eq!(copy[1].read(), 1);
+    }
+
+    #[test]
+    fn zeros_take_memory_where_they_are_written() {
+        for (len, huge_pages) in [(0, true), (5, false), (5, true), (1 << 20, true)] {
+            let zeros = Shared::<u64>::zeros(len, huge_pages).unwrap();
+            assert!(zeros.len() == len && zeros.iter().all(|word| word.read() == 0));
+            assert_eq!(zeros.memory().lookup_bytes, 8 * len);
+        }
+        let large = Shared::<u64>::zeros(1 << 22, true).unwrap();
+        large[17].store(3, Ordering::Relaxed);
+        let memory = large.memory_of(18);
+        assert!(memory.lookup_bytes == 144 && memory.held_bytes() < 1 << 22, "{memory:?}");
+        assert!(Shared::<u64>::zeros(usize::MAX / 2, true).is_err());
     }
 }

@@ -64,6 +64,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Oracle { routes_limit: usize::MAX },
         update: Update::InPlace,
+        in_place: None,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(BinaryTrie::build(routes, limits)?)),

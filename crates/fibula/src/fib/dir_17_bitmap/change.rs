@@ -18,7 +18,7 @@ impl<K: Key> Dir17Bitmap<K> {
         }
         let at = Self::WINDOWS.direct(crate::fib::parts::lanes::aligned(prefix.addr()));
         let entry = Entry(self.direct[at].read());
-        if entry.0 & Entry::UNIFORM == Entry::UNIFORM {
+        if entry.is_shared() {
             // A bitmap and two values.
             return Some(1);
         }

@@ -1,6 +1,9 @@
 //! The fsck.
 
+use core::sync::atomic::Ordering;
+
 use crate::fib::CheckError;
+use crate::fib::parts::units;
 use crate::memory::Cell;
 use crate::net::Key;
 
@@ -10,34 +13,52 @@ use super::record::Record;
 
 impl<K: Key> Dir17Bitmap<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
+        let end = self.end.load(Ordering::Relaxed);
+        let units = self.used()?;
+        if let Some(allotted) = &self.allotted {
+            allotted.check(units)?;
+            CheckError::unless(
+                (allotted.end() as usize) << self.step == end,
+                "units end where they do",
+                end,
+            )?;
+        }
+        let padded = end + PADDING <= self.units.len();
+        CheckError::unless(padded, "the units and their padding fit their array", end)?;
+        let empty = self.units[end..end + PADDING].iter().all(|word| word.read() == 0);
+        CheckError::unless(empty || self.allotted.is_none(), "the padding is empty", end)
+    }
+
+    /// Checks all units that entries lead to, and returns their places.
+    pub(super) fn used(&self) -> Result<Vec<units::Unit>, CheckError> {
         let holds = CheckError::unless;
         let entries = 1 << Self::WINDOWS.direct_bits;
         holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
         holds(self.step <= STEP_MAX, "a place is at most 16 words", self.step as usize)?;
         let mut used = Vec::with_capacity(entries);
         for entry in self.direct.iter().map(|entry| Entry(entry.read())) {
-            let place = entry.word(self.step);
-            let shared = entry.0 & Entry::UNIFORM == Entry::UNIFORM;
-            let words = if shared {
-                holds(entry.offset() == 0, "a unit of one value has no second half", place)?;
-                let value = self.word(place + 1)?;
-                holds(value < u64::from(u32::MAX), "a unit of one value has a next hop", place)?;
-                place..place + 2
-            } else {
-                self.unit(entry)?
-            };
-            let [first, end] = [words.start >> self.step, words.end.div_ceil(1 << self.step)];
-            used.push((first << self.step, (end - first) << self.step, shared));
+            used.push((self.unit_of(entry)?, entry.is_shared()));
         }
         // Units of one value are shared; of others, each has one entry.
         used.sort_unstable();
-        used.dedup_by(|next, last| next == last && next.2);
-        let units = used.into_iter().map(|(place, words, _)| (place as u32, words as u32)).collect();
-        self.allotted.check(units, |class| (class as u32) << self.step)?;
-        let end = self.allotted.end() as usize;
-        holds(end + PADDING == self.units.len(), "the units fill their array", end)?;
-        let empty = self.units[end..].iter().all(|word| word.read() == 0);
-        holds(empty, "the padding is empty", end)
+        used.dedup_by(|next, last| next == last && next.1);
+        Ok(used.into_iter().map(|(unit, _)| unit).collect())
+    }
+
+    /// Checks the unit that an entry leads to, and returns its places.
+    pub(super) fn unit_of(&self, entry: Entry) -> Result<units::Unit, CheckError> {
+        let holds = CheckError::unless;
+        let words = if entry.is_shared() {
+            let place = entry.word(self.step);
+            holds(entry.offset() == 0, "a unit of one value has no second half", place)?;
+            let value = self.word(place + 1)?;
+            holds(value < u64::from(u32::MAX), "a unit of one value has a next hop", place)?;
+            place..place + 2
+        } else {
+            self.unit(entry)?
+        };
+        let places = words.start >> self.step..words.end.div_ceil(1 << self.step);
+        Ok(units::Unit::of(places.start as u32..places.end as u32))
     }
 
     /// Returns a word of the units.
@@ -127,7 +148,7 @@ impl<K: Key> Dir17Bitmap<K> {
             holds(ascending && ended, "changes ascend", begin)?;
             (count, 1)
         } else {
-            let words = (rests / 64).max(1);
+            let words = Self::WINDOWS.map_words();
             let mut count = 0;
             for word in begin..begin + words {
                 count += self.word(word)?.count_ones() as usize;

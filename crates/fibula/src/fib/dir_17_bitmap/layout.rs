@@ -1,6 +1,7 @@
 //! The data that lookups read: the direct table and the units.
 
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicUsize;
 
 use crate::fib::parts::units::Units;
 use crate::memory::Shared;
@@ -12,10 +13,12 @@ use crate::simd::Longs;
 pub struct Dir17Bitmap<K> {
     /// The [`Entry`] of each value of the leading bits.
     pub(super) direct: Shared<u32>,
-    /// The units, then [`PADDING`].
+    /// The units, then at least [`PADDING`].
     pub(super) units: Shared<u64>,
-    /// Which words are in use, as units that begin and end at places; a class is the number of places.
-    pub(super) allotted: Units,
+    /// Which places are in use; `None` where a writer knows it.
+    pub(super) allotted: Option<Units>,
+    /// Number of words up to the last unit.
+    pub(super) end: AtomicUsize,
     /// Places count 2^`step` words, at most [`STEP_MAX`].
     pub(super) step: u32,
     pub(super) keys: PhantomData<fn(K)>,
@@ -87,6 +90,22 @@ impl Windows {
         2 * self.half()
     }
 
+    /// Returns the words of a map of the addresses of a slot.
+    pub(super) const fn map_words(self) -> usize {
+        let words = self.rests() / 64;
+        if words == 0 { 1 } else { words }
+    }
+
+    /// Returns the most words that the list of a slot can have.
+    pub(super) const fn list_words(self) -> usize {
+        self.map_words() + value_words(self.rests(), 2)
+    }
+
+    /// Returns the most words that a unit can have.
+    pub(super) const fn unit_words(self) -> usize {
+        self.slots() * (self.list_words() + 1) + 2 + 2 * (1 + value_words(self.half(), 2))
+    }
+
     /// Returns the number of addresses of a slot.
     pub(super) const fn rests(self) -> usize {
         1 << self.rest_bits
@@ -130,6 +149,11 @@ impl Entry {
     /// The entry of a unit without bitmaps at place 0: one value of 32 bits, in the word after the place.
     pub(super) const UNIFORM: u32 = 2 | Self::UNIFORM_HALF[0] | Self::UNIFORM_HALF[1];
 
+    /// Returns the entry of the unit of one value at a place.
+    pub(super) fn shared(place: u32) -> Self {
+        Self(Self::UNIFORM | place << Self::PLACE_AT)
+    }
+
     /// Returns an entry.
     pub(super) fn new(place: u32, offset: u32, width: u32, uniform: [bool; 2]) -> Self {
         debug_assert!(u64::from(place) < Self::PLACES && offset < 64 && width <= 2);
@@ -137,10 +161,16 @@ impl Entry {
         Self(offset << Self::OFFSET_AT | place << Self::PLACE_AT | first | second | width)
     }
 
+    /// Returns the place of the bitmap of the first half, or of the unit of one value.
+    #[inline(always)]
+    pub(super) fn place(self) -> u32 {
+        (self.0 & Self::PLACE) >> Self::PLACE_AT
+    }
+
     /// Returns the word at which the bitmap of the first half is.
     #[inline(always)]
     pub(super) fn word(self, step: u32) -> usize {
-        (((self.0 & Self::PLACE) >> Self::PLACE_AT) as usize) << step
+        (self.place() as usize) << step
     }
 
     /// Returns the words from the first bitmap to the second one.
@@ -153,6 +183,12 @@ impl Entry {
     #[inline(always)]
     pub(super) fn width(self) -> u32 {
         self.0 & Self::WIDTH
+    }
+
+    /// Returns whether the unit is that of one value, which any number of entries lead to.
+    #[inline(always)]
+    pub(super) fn is_shared(self) -> bool {
+        self.0 & Self::UNIFORM == Self::UNIFORM
     }
 
     /// Returns whether all addresses of a half have one value.

@@ -1,12 +1,15 @@
 //! Lookups: the kernel of the instruction set for sixteen keys and more, one key after the other for fewer.
 
+use core::sync::atomic::Ordering;
+
+use crate::fib::parts::units::Units;
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, Present, WIDE};
 
 use super::kernel;
-use super::layout::{Dir17Bitmap, Windows};
+use super::layout::{Dir17Bitmap, PADDING, Windows};
 
 /// Most keys that are made left-aligned at once.
 const ALIGNED: usize = 256;
@@ -48,7 +51,9 @@ impl<K: Key> Fib<K> for Dir17Bitmap<K> {
     }
 
     fn memory(&self) -> Memory {
-        self.direct.memory() + self.units.memory() + self.allotted.memory()
+        let words = (self.end.load(Ordering::Relaxed) + PADDING).min(self.units.len());
+        let lists = self.allotted.as_ref().map(Units::memory).unwrap_or_default();
+        self.direct.memory() + self.units.memory_of(words) + lists
     }
 
     fn check(&self) -> Result<(), CheckError> {

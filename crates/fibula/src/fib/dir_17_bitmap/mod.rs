@@ -120,6 +120,7 @@
 mod build;
 mod change;
 mod check;
+mod fill;
 mod kernel;
 pub(super) mod layout;
 mod lookup;
@@ -127,6 +128,8 @@ mod record;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod unit;
+mod update;
 
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
@@ -146,7 +149,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
-        update: Update::Rebuild,
+        update: Update::InPlace,
+        in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
         limits: Some("512 MiB of units"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir17Bitmap::build(routes, limits)?)),

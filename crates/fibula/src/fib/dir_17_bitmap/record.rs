@@ -1,6 +1,6 @@
 //! Records: what the addresses of one deeper slot are told.
 
-use super::layout::{deeper, width_of};
+use super::layout::{Windows, deeper, value_words, width_of};
 
 /// A record, before the bitmaps of its unit.
 ///
@@ -93,6 +93,19 @@ pub(super) fn push_list(rests: &[u32], mut push: impl FnMut(u64)) -> List {
     let width = width_of(rests.iter().max().copied().unwrap_or(0).saturating_sub(1));
     push_values(width, core::iter::once(0).chain(changes()).map(|at| rests[at]), push);
     List { distance: 0, sparse, width }
+}
+
+/// Returns the words of a list, which `word` returns by number.
+pub(super) fn list_words(windows: Windows, list: List, word: impl Fn(usize) -> u64) -> usize {
+    let last = windows.rests() - 1;
+    let (head, changes) = if list.sparse {
+        let before = word(0).to_le_bytes();
+        (1, before.iter().filter(|&&before| usize::from(before) < last).count())
+    } else {
+        let maps = windows.map_words();
+        (maps, (0..maps).map(|at| word(at).count_ones() as usize).sum())
+    };
+    head + value_words(changes + 1, list.width)
 }
 
 /// Passes words of values of 2^`width` bytes to `push`, cut to their width.

@@ -32,6 +32,12 @@ impl View<'_> {
         if value == deeper(entry.width()) { self.find_deeper(windows, entry, key) } else { value }
     }
 
+    /// Returns a word of the units.
+    #[inline(always)]
+    pub(super) fn word_at(&self, at: usize) -> u64 {
+        self.units[at].read()
+    }
+
     /// Returns the word of the bitmap for a key.
     #[inline(always)]
     fn word(&self, windows: Windows, entry: Entry, key: u32) -> usize {
@@ -50,7 +56,7 @@ impl View<'_> {
 
     /// Returns the value of 2^`width` bytes at a byte, which it divides.
     #[inline(always)]
-    fn value(&self, width: u32, byte: usize) -> u32 {
+    pub(super) fn value(&self, width: u32, byte: usize) -> u32 {
         (self.units[byte / 8].read() >> (8 * (byte % 8))) as u32 & deeper(width)
     }
 
@@ -79,7 +85,7 @@ impl View<'_> {
             let before = self.units[begin].read().to_le_bytes().into_iter();
             (before.filter(|&last| u32::from(last) < rest).count(), 1)
         } else {
-            let words = (windows.rests() / 64).max(1);
+            let words = windows.map_words();
             let ranks = (0..=rest as usize / 64).map(|word| {
                 let through = if word == rest as usize / 64 { rest % 64 } else { 63 };
                 (self.units[begin + word].read() << (63 - through)).count_ones() as usize

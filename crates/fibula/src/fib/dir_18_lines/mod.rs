@@ -124,6 +124,7 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         families: Families::Ipv4,
         role: Role::Own,
         update: Update::Rebuild,
+        in_place: None,
         limits: Some("256 MiB of overflow"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir18Lines::build(routes, limits)?)),

@@ -93,6 +93,7 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         families: Families::Ipv4,
         role: Role::Published,
         update: Update::Rebuild,
+        in_place: None,
         limits: Some("32,768 segments, 32,767 next hops"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir248::build(routes, limits)?)),

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use crate::fib::BuildError;
 use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
-use crate::fib::parts::units::Units;
+use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared};
 use crate::net::{Ipv6Key, Key, NextHop, Routes};
 use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
@@ -13,7 +13,7 @@ use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
 use super::NAME;
 use super::layout::{
     ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT, SHIFT_MOST,
-    TREE_INTERVALS, cut, head, kind, table_class, window,
+    TREE_INTERVALS, cut, head, kind, window,
 };
 use super::object::{PART_UNITS, Record, push_pieces};
 use super::plan::{Intervals, NONE, Plan};
@@ -325,12 +325,12 @@ impl<'a, K: Key> Planting<'a, K> {
     fn table(&mut self, first: u32, shift: u32, bits: u32) -> Result<(u32, u32), Refused> {
         let first = first >> shift;
         let remainder = shift.wrapping_add(first) & SHIFT;
-        let place = match self.table_units.take(table_class(bits, remainder)) {
+        let place = match self.table_units.take_at(1 << bits, remainder, SHIFT + 1) {
             Some(place) => place,
             None => {
                 for _ in 0..remainder.wrapping_sub(self.table_units.end()) & SHIFT {
                     let place = self.append_table(1)?;
-                    self.table_units.give(table_class(0, place), place, self.budget)?;
+                    self.table_units.give(Unit { place, size: 1 }, self.budget)?;
                 }
                 self.append_table(1 << bits)?
             }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::fib::CheckError;
 use crate::fib::parts::intervals;
+use crate::fib::parts::units::Unit;
 use crate::memory::Cell;
 use crate::net::Key;
 use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, half_of_shared};
 
 use super::layout::{
-    ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAVES, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of,
-    table_words, window,
+    ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAVES, OBJECT_WORDS, SHIFT, cut, head, kind, lines_of, window,
 };
 use super::object::{PART_UNITS, PREFIXES, end_of};
 
@@ -55,10 +55,11 @@ impl<K: Key> DirBtree<K> {
             walk.entry(self.tables[at].read(), region, LEVELS, at)?;
         }
         let Walk { words, trees, objects, .. } = walk;
-        let used = words.iter().enumerate().filter(|&(_, &used)| used).map(|(at, _)| (at as u32, 1));
-        self.table_units.check(used.collect(), table_words)?;
-        self.line_units.check(trees.into_iter().collect(), |class| class as u32)?;
-        self.object_units.check(objects.into_iter().collect(), |class| class as u32)
+        let unit = |(place, size)| Unit { place, size };
+        let used = words.iter().enumerate().filter(|&(_, &used)| used).map(|(at, _)| unit((at as u32, 1)));
+        self.table_units.check(used.collect())?;
+        self.line_units.check(trees.into_iter().map(unit).collect())?;
+        self.object_units.check(objects.into_iter().map(unit).collect())
     }
 }
 

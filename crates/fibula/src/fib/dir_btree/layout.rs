@@ -95,21 +95,11 @@ pub struct DirBtree<K> {
     pub(super) lines: Shared<u32>,
     /// What values lead to that are not next hops.
     pub(super) objects: Shared<u32>,
-    /// Units of the tables by [`table_class`], of lines by their number, of objects by their number of units.
+    /// Units of words of tables, of lines, and of units of objects.
     pub(super) table_units: Units,
     pub(super) line_units: Units,
     pub(super) object_units: Units,
     pub(super) keys: PhantomData<fn(K)>,
-}
-
-/// Returns the class of a table of 2^`bits` words whose place has this remainder modulo 32.
-pub(super) fn table_class(bits: u32, place: u32) -> usize {
-    (bits << SHIFT_BITS | place & SHIFT) as usize
-}
-
-/// Returns the number of words of the tables of a class.
-pub(super) fn table_words(class: usize) -> u32 {
-    1 << (class >> SHIFT_BITS)
 }
 
 /// Returns words as lines.

@@ -105,6 +105,7 @@ pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
         families: Families::Ipv6,
         role: Role::Own,
         update: Update::Rebuild,
+        in_place: None,
         limits: Some("2^29 words of tables, 2^29 lines"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(DirBtree::build(routes, limits)?)),

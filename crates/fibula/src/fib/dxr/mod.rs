@@ -153,6 +153,7 @@ macro_rules! entry {
             families: Families::Ipv4,
             role: Role::Published,
             update: Update::Rebuild,
+            in_place: None,
             limits: limits(OPTIONS),
             isas: isas(OPTIONS),
             build: |routes, limits| boxed(routes, OPTIONS, limits),

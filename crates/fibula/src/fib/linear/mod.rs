@@ -46,6 +46,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Oracle { routes_limit: 1_000 },
         update: Update::InPlace,
+        in_place: None,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(Linear::build(routes, limits)?)),

@@ -81,6 +81,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Published,
         update: Update::Rebuild,
+        in_place: None,
         limits: None,
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Poptrie::build(routes, limits)?)),

@@ -41,6 +41,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Published,
         update: Update::InPlace,
+        in_place: None,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(Radix::build(routes, limits)?)),

@@ -89,6 +89,7 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         families: Families::Ipv4,
         role: Role::Own,
         update: Update::Rebuild,
+        in_place: None,
         limits: None,
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(RangeBtree::build(routes, limits)?)),

@@ -73,6 +73,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         families: Families::Both,
         role: Role::Published,
         update: Update::Rebuild,
+        in_place: None,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
         build: |routes, limits| Ok(Box::new(RangeSearch::build(routes, limits)?)),

@@ -1,0 +1,118 @@
+//! Ranges of addresses to units: the slots of a unit are filled in, then it goes to whoever wants units.
+
+use crate::memory::{Budget, OutOfMemory};
+
+use super::layout::{RESTS_MAX, Windows};
+use super::unit::{Unit, WIDEST, Writer};
+
+/// What units become.
+pub(super) trait Sink {
+    /// Takes the unit of an entry, of which the lists are written.
+    fn unit(
+        &mut self,
+        at: usize,
+        unit: &Unit,
+        writer: &mut Writer,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory>;
+
+    /// Takes neighbouring entries that have this next hop alone.
+    fn uniform(&mut self, at: usize, count: usize, word: u32, budget: &mut Budget)
+    -> Result<(), OutOfMemory>;
+}
+
+/// Units that are filled in ascending order of addresses.
+pub(super) struct Filling {
+    windows: Windows,
+    /// The first address that has no next hop yet.
+    pub(super) done: u64,
+    /// The unit that it lies in, if some of its slots are filled.
+    pub(super) unit: Unit,
+    pub(super) is_open: bool,
+    pub(super) writer: Writer,
+    /// The open slot, if its addresses are not all of one range.
+    rests: [u32; RESTS_MAX],
+}
+
+impl Filling {
+    pub(super) fn new(windows: Windows, step: u32) -> Self {
+        let (unit, writer) = (Unit::new(), Writer::new(windows, step));
+        Self { windows, done: 0, unit, is_open: false, writer, rests: [0; RESTS_MAX] }
+    }
+
+    /// Gives the addresses before `end` a next hop. They begin and end with whole slots, in as many calls as there are
+    /// ranges.
+    pub(super) fn fill(
+        &mut self,
+        end: u64,
+        word: u32,
+        sink: &mut impl Sink,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
+        let rest_bits = self.windows.rest_bits;
+        let (rests, slots) = (self.windows.rests() as u64, self.windows.slots() as u64);
+        while self.done < end {
+            let at = self.done;
+            let (rest, slot) = (at % rests, (at >> rest_bits) % slots);
+            if rest != 0 || end - at < rests {
+                let stop = (at - rest + rests).min(end);
+                self.open();
+                self.rests[rest as usize..(rest + stop - at) as usize].fill(word);
+                self.done = stop;
+                if stop.is_multiple_of(rests) {
+                    let told = self.writer.tell(&self.rests[..rests as usize], budget)?;
+                    self.unit.deepen(slot as usize..slot as usize + 1, told);
+                    self.close_if_full(sink, budget)?;
+                }
+                continue;
+            }
+            let whole = (end - at) >> rest_bits;
+            if slot == 0 && whole >= slots && word != WIDEST {
+                let units = whole / slots;
+                sink.uniform((at >> rest_bits) as usize / slots as usize, units as usize, word, budget)?;
+                self.done += (units * slots) << rest_bits;
+                continue;
+            }
+            self.open();
+            let stop = (slot + whole).min(slots);
+            let filled = slot as usize..stop as usize;
+            if word == WIDEST {
+                // Rare: one list for all of the slots.
+                self.rests.fill(WIDEST);
+                let told = self.writer.tell(&self.rests[..rests as usize], budget)?;
+                self.unit.deepen(filled, told);
+            } else {
+                self.unit.words[filled].fill(word);
+            }
+            self.done += (stop - slot) << rest_bits;
+            self.close_if_full(sink, budget)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) {
+        if !self.is_open {
+            self.writer.clear();
+            self.is_open = true;
+        }
+    }
+
+    fn close_if_full(&mut self, sink: &mut impl Sink, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        if (self.done >> self.windows.rest_bits).is_multiple_of(self.windows.slots() as u64) {
+            let at = (self.done >> self.windows.rest_bits) as usize / self.windows.slots() - 1;
+            self.close(at, sink, budget)?;
+        }
+        Ok(())
+    }
+
+    /// Passes the open unit on, as that of an entry.
+    pub(super) fn close(
+        &mut self,
+        at: usize,
+        sink: &mut impl Sink,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
+        self.is_open = false;
+        sink.unit(at, &self.unit, &mut self.writer, budget)
+    }
+}

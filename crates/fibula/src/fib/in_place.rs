@@ -1,0 +1,153 @@
+//! What a structure can do that changes while readers look: the writer's side.
+
+use std::sync::Arc;
+
+use crate::check::CheckError;
+use crate::memory::{Memory, OutOfMemory};
+use crate::net::{Change, Key, NextHop, Prefix, Routes};
+use crate::simd::Present;
+
+use super::parts::units::Unit;
+use super::{Applied, BuildError, Fib, Updatable};
+
+/// A unit of one of a structure's arrays, which new lookups do not reach any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Retired {
+    /// The number of the array.
+    pub(crate) array: u8,
+    pub(crate) unit: Unit,
+}
+
+/// The writer's side of a structure that one writer changes and any number of threads look up in.
+///
+/// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
+/// entries that lead to them and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
+/// no reader can be in them.
+pub(crate) trait InPlace<K: Key>: Send + Sync {
+    /// Returns what readers look up in.
+    fn reading(&self) -> Arc<dyn Fib<K>>;
+
+    /// Prepares the answers of all addresses in these prefixes, which ascend. `after` has the routes as they will be.
+    ///
+    /// # Errors
+    /// When memory runs out. Then, and if it has to be built anew, nothing is prepared.
+    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError>;
+
+    /// Prepares moves of units towards the beginning of their arrays, if much of these is free, looking at so many entries.
+    ///
+    /// # Errors
+    /// When memory runs out; nothing is prepared then.
+    fn tidy(&mut self, entries: usize) -> Result<(), BuildError>;
+
+    /// Returns the most units that publishing retires.
+    fn retires(&self) -> usize;
+
+    /// Forgets what is prepared.
+    fn abandon(&mut self);
+
+    /// Publishes what is prepared, entry by entry, and passes on what that retires.
+    fn publish(&mut self, retire: &mut dyn FnMut(Retired));
+
+    #[allow(dead_code, reason = "for tables that readers share")]
+    /// Publishes what is prepared in a copy of the entries, for readers that see all of it or nothing. Readers look up in
+    /// what [`reading`](Self::reading) returns from then on. What that retires may still be looked up by those of the old
+    /// entries.
+    ///
+    /// # Errors
+    /// When memory runs out; everything is as before, and still prepared.
+    fn publish_aside(&mut self, retire: &mut dyn FnMut(Retired)) -> Result<(), BuildError>;
+
+    /// Takes a unit back that was retired.
+    fn free(&mut self, retired: Retired);
+
+    /// Returns the bytes of a retired unit.
+    #[allow(dead_code, reason = "for tables that readers share")]
+    fn bytes(&self, retired: Retired) -> usize;
+
+    /// Returns the memory of everything, the lists of the writer included.
+    fn memory(&self) -> Memory;
+
+    /// Verifies all invariants, given what is retired and has not come back.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    fn check(&self, retired: &[Retired]) -> Result<(), CheckError>;
+}
+
+/// A structure that changes in place, without other readers than those that borrow it: what is retired is free at once.
+pub(crate) struct Exclusive<K: Key> {
+    editor: Box<dyn InPlace<K>>,
+    reading: Arc<dyn Fib<K>>,
+    retired: Vec<Retired>,
+}
+
+impl<K: Key> Exclusive<K> {
+    pub(crate) fn new(editor: Box<dyn InPlace<K>>) -> Self {
+        Self { reading: editor.reading(), editor, retired: Vec::new() }
+    }
+
+    /// Publishes what is prepared, and takes back what that retires.
+    fn publish(&mut self) -> Result<(), BuildError> {
+        let Self { editor, retired, .. } = self;
+        if retired.try_reserve(editor.retires()).is_err() {
+            editor.abandon();
+            return Err(out_of_memory(editor.retires() * size_of::<Retired>()));
+        }
+        editor.publish(&mut |unit| retired.push(unit));
+        retired.drain(..).for_each(|unit| editor.free(unit));
+        Ok(())
+    }
+}
+
+impl<K: Key> Fib<K> for Exclusive<K> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        self.reading.lookup_key(key)
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        self.reading.lookup_batch_on(isa, keys, results);
+    }
+
+    fn prefetches_keys(&self, isa: Present) -> bool {
+        self.reading.prefetches_keys(isa)
+    }
+
+    fn memory(&self) -> Memory {
+        self.editor.memory()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.editor.check(&self.retired)
+    }
+
+    fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
+        Some(self)
+    }
+}
+
+impl<K: Key> Updatable<K> for Exclusive<K> {
+    fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        let mut prefixes: Vec<Prefix<K>> = Vec::new();
+        if prefixes.try_reserve(changes.len()).is_err() {
+            return Err(out_of_memory(size_of_val(changes)));
+        }
+        prefixes.extend(changes.iter().map(Change::prefix));
+        prefixes.sort_unstable();
+        match self.editor.prepare(&prefixes, after)? {
+            Applied::InPlace => self.publish()?,
+            refused => return Ok(refused),
+        }
+        if self.editor.tidy(TIDY).is_ok() {
+            // What could not be moved will be another time.
+            let _ = self.publish();
+        }
+        Ok(Applied::InPlace)
+    }
+}
+
+/// Entries to look at with each change for units that could move.
+pub(crate) const TIDY: usize = 4;
+
+fn out_of_memory(wanted_bytes: usize) -> BuildError {
+    BuildError::memory("changes", OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
+}
