@@ -26,12 +26,18 @@ const _: () = assert!(align_of::<AtomicU64>() <= super::ALIGN_BYTES && size_of::
 /// A filled [`Buffer`] whose elements are atomic: shared references read and write them. All accesses to one array have
 /// the size of its elements, since atomic accesses of several sizes that race are undefined.
 ///
-/// A clone is another handle to the same elements, which are freed with the last one.
+/// There may be several handles to the same elements, which are freed with the last one.
 pub(crate) struct Shared<T: Word> {
     /// The buffer's first element, so that lookups need not ask it.
     start: *const T,
     len: usize,
-    owner: Arc<Buffer<T>>,
+    owner: Owner<T>,
+}
+
+/// Who frees the elements.
+enum Owner<T> {
+    Alone(Buffer<T>),
+    Several(Arc<Buffer<T>>),
 }
 
 #[allow(unsafe_code)]
@@ -54,6 +60,16 @@ impl<T: Word> Shared<T> {
         })
     }
 
+    /// Returns another handle to the elements.
+    pub(crate) fn another(&mut self) -> Self {
+        let several = match core::mem::replace(&mut self.owner, Owner::Alone(Buffer::new())) {
+            Owner::Alone(buffer) => Arc::new(buffer),
+            Owner::Several(several) => several,
+        };
+        self.owner = Owner::Several(Arc::clone(&several));
+        Self { start: self.start, len: self.len, owner: Owner::Several(several) }
+    }
+
     /// Returns the memory, all of which lookups can access.
     #[must_use]
     pub(crate) fn memory(&self) -> Memory {
@@ -63,7 +79,10 @@ impl<T: Word> Shared<T> {
     /// Returns the memory, if only so many elements were ever written.
     #[must_use]
     pub(crate) fn memory_of(&self, used: usize) -> Memory {
-        let all = super::of(&*self.owner);
+        let all = match &self.owner {
+            Owner::Alone(buffer) => super::of(buffer),
+            Owner::Several(buffer) => super::of(&**buffer),
+        };
         let lookup_bytes = used * size_of::<T>();
         if used == self.len {
             return all;
@@ -76,13 +95,7 @@ impl<T: Word> Shared<T> {
 
 impl<T: Word> From<Buffer<T>> for Shared<T> {
     fn from(words: Buffer<T>) -> Self {
-        Self { start: words.start(), len: words.count(), owner: Arc::new(words) }
-    }
-}
-
-impl<T: Word> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        Self { start: self.start, len: self.len, owner: Arc::clone(&self.owner) }
+        Self { start: words.start(), len: words.count(), owner: Owner::Alone(words) }
     }
 }
 
@@ -172,9 +185,12 @@ mod tests {
         shared[1].store(1, Ordering::Relaxed);
         assert_eq!(shared.iter().map(Cell::read).collect::<Vec<_>>(), [7, 1, 9]);
         assert_eq!(Shared::<u64>::default().len(), 0);
-        let copy = shared.clone();
+        let mut shared = shared;
+        let (copy, other) = (shared.another(), shared.another());
         drop(shared);
-        assert_eq!(copy[1].read(), 1);
+        copy[2].store(5, Ordering::Relaxed);
+        drop(copy);
+        assert_eq!([other[1].read(), other[2].read()], [1, 5]);
     }
 
     #[test]

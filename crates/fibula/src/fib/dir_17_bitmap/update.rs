@@ -79,12 +79,12 @@ impl<K: Ipv4Key> Editor<K> {
     }
 
     fn of(built: Dir17Bitmap<K>, budget: Budget, limits: Limits) -> Result<Self, OutOfMemory> {
-        let Dir17Bitmap { direct, units: words, allotted, end, step, keys } = built;
+        let Dir17Bitmap { mut direct, units: words, allotted, end, step, keys } = built;
         let allotted = allotted.unwrap_or_default();
         // Twice what the longest units take, for narrow keys.
         let most = (2 * Self::WINDOWS.unit_words() + (1 << step)) << Self::WINDOWS.direct_bits;
         let places = Entry::PLACES.min(most as u64 >> step);
-        let units: Shared<u64> = Shared::zeros(((places as usize) << step) + PADDING, limits.huge_pages)?;
+        let mut units: Shared<u64> = Shared::zeros(((places as usize) << step) + PADDING, limits.huge_pages)?;
         for (word, to) in words.iter().zip(&units[..]) {
             to.store(word.read(), Ordering::Relaxed);
         }
@@ -102,8 +102,8 @@ impl<K: Ipv4Key> Editor<K> {
             windows,
             step,
             places: places as u32,
-            direct: direct.clone(),
-            units: units.clone(),
+            direct: direct.another(),
+            units: units.another(),
             allotted,
             charged,
             stores: Vec::new(),
@@ -471,11 +471,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         }
         // The old entries are freed with their last reader.
         self.budget.release(4 * copy.len());
-        let direct = Shared::from(copy);
+        let mut direct = Shared::from(copy);
         let end = AtomicUsize::new((self.tables.allotted.end() as usize) << self.tables.step);
         self.table = Arc::new(Dir17Bitmap {
-            direct: direct.clone(),
-            units: self.tables.units.clone(),
+            direct: direct.another(),
+            units: self.tables.units.another(),
             allotted: None,
             end,
             step: self.tables.step,
