@@ -1,5 +1,6 @@
 //! What a structure can do that changes while readers look: the writer's side.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use crate::check::CheckError;
@@ -18,11 +19,21 @@ pub(crate) struct Retired {
     pub(crate) unit: Unit,
 }
 
+/// What is told of a change as it is published.
+pub(crate) trait Publication {
+    /// No new lookup reaches this unit.
+    fn retire(&mut self, retired: Retired);
+
+    /// These elements of an array, by its number, have been stored: those of new units before any entry, then each entry.
+    fn stored(&mut self, _array: u8, _elements: Range<u32>) {}
+}
+
 /// The writer's side of a structure that one writer changes and any number of threads look up in.
 ///
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
 /// entries that lead to them and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
 /// no reader can be in them.
+#[allow(dead_code, reason = "tables that readers share use all of it")]
 pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// Returns what readers look up in.
     fn reading(&self) -> Arc<dyn Fib<K>>;
@@ -45,23 +56,23 @@ pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// Forgets what is prepared.
     fn abandon(&mut self);
 
-    /// Publishes what is prepared, entry by entry, and passes on what that retires.
-    fn publish(&mut self, retire: &mut dyn FnMut(Retired));
+    /// Publishes what is prepared, entry by entry.
+    fn publish(&mut self, publication: &mut dyn Publication);
 
-    #[allow(dead_code, reason = "for tables that readers share")]
-    /// Publishes what is prepared in a copy of the entries, for readers that see all of it or nothing. Readers look up in
-    /// what [`reading`](Self::reading) returns from then on. What that retires may still be looked up by those of the old
-    /// entries.
+    /// Makes room for a copy of the entries, so that [`publish_aside`](Self::publish_aside) can follow.
     ///
     /// # Errors
-    /// When memory runs out; everything is as before, and still prepared.
-    fn publish_aside(&mut self, retire: &mut dyn FnMut(Retired)) -> Result<(), BuildError>;
+    /// When memory runs out; what is prepared still is.
+    fn set_aside(&mut self) -> Result<(), BuildError>;
+
+    /// Publishes what is prepared in a copy of the entries, for readers that see all of it or nothing: those of what
+    /// [`reading`](Self::reading) returns from then on. Readers of the old entries still reach what is retired.
+    fn publish_aside(&mut self, publication: &mut dyn Publication);
 
     /// Takes a unit back that was retired.
     fn free(&mut self, retired: Retired);
 
     /// Returns the bytes of a retired unit.
-    #[allow(dead_code, reason = "for tables that readers share")]
     fn bytes(&self, retired: Retired) -> usize;
 
     /// Returns the memory of everything, the lists of the writer included.
@@ -93,7 +104,7 @@ impl<K: Key> Exclusive<K> {
             editor.abandon();
             return Err(out_of_memory(editor.retires() * size_of::<Retired>()));
         }
-        editor.publish(&mut |unit| retired.push(unit));
+        editor.publish(retired);
         retired.drain(..).for_each(|unit| editor.free(unit));
         Ok(())
     }
@@ -142,6 +153,12 @@ impl<K: Key> Updatable<K> for Exclusive<K> {
             let _ = self.publish();
         }
         Ok(Applied::InPlace)
+    }
+}
+
+impl Publication for Vec<Retired> {
+    fn retire(&mut self, retired: Retired) {
+        self.push(retired);
     }
 }
 

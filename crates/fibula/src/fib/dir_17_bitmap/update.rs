@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Retired};
+use crate::fib::in_place::{InPlace, Publication, Retired};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::units::{self, Units};
 use crate::fib::{Applied, BuildError, Fib};
-use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
+use crate::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 
 use super::NAME;
@@ -25,9 +25,15 @@ pub(super) struct Editor<K> {
     filling: Filling,
     tables: Prepared,
     budget: Budget,
+    /// A copy of the entries, to be published in their place.
+    aside: Option<Buffer<u32>>,
     /// The next entry to look at for units that could move.
     cursor: usize,
 }
+
+/// Numbers of the arrays.
+const DIRECT: u8 = 0;
+const UNITS: u8 = 1;
 
 /// What is prepared, and which places are free.
 struct Prepared {
@@ -112,7 +118,7 @@ impl<K: Ipv4Key> Editor<K> {
             is_full: false,
         };
         let table = Arc::new(Dir17Bitmap { direct, units, allotted: None, end, step, keys });
-        Ok(Self { table, filling: Filling::new(windows, step), tables, budget, cursor: 0 })
+        Ok(Self { table, filling: Filling::new(windows, step), tables, budget, aside: None, cursor: 0 })
     }
 
     const WINDOWS: Windows = Dir17Bitmap::<K>::WINDOWS;
@@ -326,8 +332,17 @@ impl Prepared {
         }
     }
 
+    /// Tells of the words of new units.
+    fn tell_units(&self, publication: &mut dyn Publication) {
+        for store in &self.stores {
+            let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
+            let place = store.unit.place << self.step;
+            publication.stored(UNITS, place..place + (size << self.step));
+        }
+    }
+
     /// Retires what entries led to that were replaced.
-    fn replace(&mut self, retire: &mut dyn FnMut(Retired)) {
+    fn replace(&mut self, publication: &mut dyn Publication) {
         for store in &self.stores {
             if store.new.is_shared() {
                 *self.uses.entry(store.unit.place).or_default() += 1;
@@ -348,7 +363,7 @@ impl Prepared {
             } else {
                 self.extent(store.old)
             };
-            retire(Retired { array: 0, unit });
+            publication.retire(Retired { array: UNITS, unit });
         }
     }
 }
@@ -450,27 +465,40 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
+        if let Some(copy) = self.aside.take() {
+            self.budget.free(copy);
+        }
         self.tables.abandon();
     }
 
-    fn publish(&mut self, retire: &mut dyn FnMut(Retired)) {
-        let end = (self.tables.allotted.end() as usize) << self.tables.step;
-        self.table.end.store(end, Ordering::Relaxed);
-        for store in &self.tables.stores {
-            self.tables.direct[store.at as usize].store(store.new.0, Ordering::Release);
+    fn publish(&mut self, publication: &mut dyn Publication) {
+        let tables = &mut self.tables;
+        self.table.end.store((tables.allotted.end() as usize) << tables.step, Ordering::Relaxed);
+        tables.tell_units(publication);
+        for store in &tables.stores {
+            tables.direct[store.at as usize].store(store.new.0, Ordering::Release);
+            publication.stored(DIRECT, store.at..store.at + 1);
         }
-        self.tables.replace(retire);
+        tables.replace(publication);
     }
 
-    fn publish_aside(&mut self, retire: &mut dyn FnMut(Retired)) -> Result<(), BuildError> {
-        let memory = |error| BuildError::memory(NAME, error);
-        let mut copy = self.budget.buffer(self.tables.direct.len()).map_err(memory)?;
+    fn set_aside(&mut self) -> Result<(), BuildError> {
+        let mut copy =
+            self.budget.buffer(self.tables.direct.len()).map_err(|error| BuildError::memory(NAME, error))?;
         copy.extend(self.tables.direct.iter().map(Cell::read));
+        self.aside = Some(copy);
+        Ok(())
+    }
+
+    fn publish_aside(&mut self, publication: &mut dyn Publication) {
+        let Some(mut copy) = self.aside.take() else { return self.publish(publication) };
+        // The old entries, for which these were counted once, are freed with their last reader.
+        self.budget.release(4 * copy.len());
         for store in &self.tables.stores {
             copy[store.at as usize] = store.new.0;
         }
-        // The old entries are freed with their last reader.
-        self.budget.release(4 * copy.len());
+        self.tables.tell_units(publication);
+        publication.stored(DIRECT, 0..copy.len() as u32);
         let mut direct = Shared::from(copy);
         let end = AtomicUsize::new((self.tables.allotted.end() as usize) << self.tables.step);
         self.table = Arc::new(Dir17Bitmap {
@@ -482,8 +510,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
             keys: core::marker::PhantomData,
         });
         self.tables.direct = direct;
-        self.tables.replace(retire);
-        Ok(())
+        self.tables.replace(publication);
     }
 
     fn free(&mut self, retired: Retired) {
