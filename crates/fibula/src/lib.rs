@@ -73,9 +73,11 @@ pub use ipnet;
 pub mod auto;
 pub mod check;
 pub mod fib;
-mod live;
+pub mod live;
 pub mod memory;
 pub mod net;
 pub mod radix;
 pub mod rib;
 pub mod simd;
+
+pub use live::{Pinned, Reader, Table};

@@ -33,7 +33,6 @@ pub(crate) trait Publication {
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
 /// entries that lead to them and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
 /// no reader can be in them.
-#[allow(dead_code, reason = "tables that readers share use all of it")]
 pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// Returns what readers look up in.
     fn reading(&self) -> Arc<dyn Fib<K>>;

@@ -1,7 +1,34 @@
 //! Tables that change while other threads look addresses up.
+//!
+//! A [`Table`] holds the routes of both families and a structure for each. One thread at a time changes it; any number of
+//! threads look up, each with a [`Reader`], and never wait.
+//!
+//! ```text
+//! Table ── mutex ── writer: RIB, editor of each structure, what is retired
+//!   │
+//!   └── root ──> IPv4: entries ──> units      a change writes new units beside the old ones and publishes them by
+//!           └──> IPv6: entries ──> units      storing the entries that lead to them, a word each
+//! Reader ── slot: the epoch of its pin; a unit is free again when no pin is as old as its replacement
+//! ```
+//!
+//! - `epoch/`: which units readers may still be in. `root.rs`: the pointer that readers start from.
+//! - `family.rs`: routes and structure of a family. `writer.rs`: the order in which a change is made: the routes with a log,
+//!   the units, room for what is retired, all of which can be taken back; then the stores, which cannot fail.
+//! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped.
 
-#[allow(dead_code, unused_imports, reason = "tables that change under readers are built on it")]
 mod epoch;
 #[cfg(test)]
 mod epoch_tests;
+mod family;
+mod options;
+mod reader;
+mod root;
 mod sync;
+mod table;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use options::{Options, Outcome, TableError};
+pub use reader::{Pinned, Reader};
+pub use table::{Maintenance, Statistics, Table, TableKey};

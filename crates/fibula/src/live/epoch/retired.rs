@@ -127,12 +127,18 @@ impl<T> Retired<T> {
         Some(Stalled { reader: pin.reader, epochs: epoch - pin.epoch })
     }
 
+    /// Returns all items, the oldest first.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().map(|item| &item.content)
+    }
+
     /// Returns the bytes of all items.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the number of items.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }

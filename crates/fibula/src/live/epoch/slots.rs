@@ -105,11 +105,6 @@ impl Slot {
         self.number
     }
 
-    /// Returns the domain.
-    pub(crate) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
-    }
-
     /// Pins the reader and returns the epoch: all changes that ended before it are visible. A reader that is pinned
     /// already is pinned anew.
     #[inline]

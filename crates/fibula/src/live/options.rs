@@ -1,0 +1,134 @@
+//! What a table is asked to be, and what it answers to changes.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::fib::BuildError;
+use crate::fib::registry::UnknownAlgorithm;
+use crate::memory::{Limits, OutOfMemory};
+use crate::rib::RibError;
+
+use super::epoch::Stalled;
+
+/// How a [`Table`](super::Table) is built. Name only what differs: `Options { limits, ..Options::default() }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The structure for IPv4 by its name in the registry. Default: `dir-17-bitmap`, which changes in place.
+    pub ipv4: &'static str,
+    /// The structure for IPv6. Default: `dir-btree`.
+    pub ipv6: &'static str,
+    /// Limits on the routes and on the structure of each family, each by itself. Default: none.
+    pub limits: Limits,
+    /// Most bytes of units that were replaced and that readers may still see. Default: 64 MiB.
+    pub retired_bytes: usize,
+    /// How long a change waits at that limit for readers to move on, before it is refused; zero refuses at once.
+    /// Default: 1 second.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ipv4: "dir-17-bitmap",
+            ipv6: "dir-btree",
+            limits: Limits::default(),
+            retired_bytes: 64 << 20,
+            patience: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What changes have done.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Changes that changed a route: added it, removed it or replaced its next hop.
+    pub changed: usize,
+    /// Inserts of routes that were there with this next hop.
+    pub unchanged: usize,
+    /// Removals of prefixes that were not there.
+    pub absent: usize,
+    /// Structures that were built anew, instead of changed in place.
+    pub rebuilt: usize,
+    /// The version of the table from which on lookups see the changes: see [`Pinned::version`](super::Pinned::version).
+    pub version: u64,
+    /// Bytes that were replaced, by these changes and earlier ones, and that readers may still see.
+    pub retired_bytes: usize,
+}
+
+/// Why a table could not be made, or a change not be applied. The table is as it was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableError {
+    /// There is no structure of this name for the family.
+    Unknown(UnknownAlgorithm),
+    /// Memory for the routes ran out.
+    Routes(RibError),
+    /// The structure refuses the routes, or memory for it ran out.
+    Structure(BuildError),
+    /// Memory for the bookkeeping of readers and of what was replaced ran out.
+    Memory(OutOfMemory),
+    /// A reader has been pinned for so long that what was replaced since has reached the limit.
+    Stalled {
+        /// The number of the reader: [`Reader::number`](super::Reader::number).
+        reader: usize,
+        /// Changes since it was pinned.
+        versions: u64,
+        /// Bytes that were replaced and are not free.
+        retired_bytes: usize,
+    },
+    /// A thread panicked while it changed the table. Lookups still have what was published last; the table cannot be changed
+    /// any more.
+    Poisoned,
+}
+
+impl TableError {
+    pub(super) fn stalled(stalled: Stalled, retired_bytes: usize) -> Self {
+        Self::Stalled { reader: stalled.reader, versions: stalled.epochs, retired_bytes }
+    }
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(error) => error.fmt(f),
+            Self::Routes(error) => error.fmt(f),
+            Self::Structure(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
+            Self::Stalled { reader, versions, retired_bytes } => write!(
+                f,
+                "reader {reader} has been pinned for {versions} changes: {retired_bytes} bytes that they replaced cannot \
+                 be freed; end its pin or refresh it, or raise the limit on retired bytes"
+            ),
+            Self::Poisoned => f.write_str(
+                "a thread panicked while it changed this table: lookups go on, changes need a new table",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for TableError {}
+
+impl From<UnknownAlgorithm> for TableError {
+    fn from(error: UnknownAlgorithm) -> Self {
+        Self::Unknown(error)
+    }
+}
+
+impl From<RibError> for TableError {
+    fn from(error: RibError) -> Self {
+        Self::Routes(error)
+    }
+}
+
+impl From<BuildError> for TableError {
+    fn from(error: BuildError) -> Self {
+        Self::Structure(error)
+    }
+}
+
+impl From<OutOfMemory> for TableError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}

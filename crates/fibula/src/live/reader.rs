@@ -1,0 +1,140 @@
+//! Lookups in a table that changes.
+
+use core::fmt;
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use crate::net::{BatchError, Keys, NextHop};
+
+use super::epoch::Slot;
+use super::options::TableError;
+use super::root;
+use super::table::{Shared, TableKey};
+
+/// What one thread looks addresses up with, in a [`Table`](super::Table) that changes.
+///
+/// It may move to another thread, but two threads do not share it: each has its own.
+pub struct Reader {
+    shared: Arc<Shared>,
+    slot: Slot,
+}
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, TableError> {
+        let slot = Slot::register(&shared.domain)?;
+        Ok(Self { shared, slot })
+    }
+
+    /// Returns the number by which errors name this reader.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.slot.number()
+    }
+
+    /// Pins the table: what the pin finds stays where it is until it is dropped. Takes no lock, waits for nothing and writes
+    /// only a word of this reader's; costs a few nanoseconds, so once a batch is often enough. What changes meanwhile is
+    /// seen or not, see [`Table`](super::Table); memory that was replaced is held as long as the pin.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn pin(&mut self) -> Pinned<'_> {
+        let Self { shared, slot } = self;
+        // SAFETY: the slot is of the table's domain, and the table's writer retires the old roots of each swap in that domain
+        // before it ends the epoch, and drops them when they are collected.
+        Pinned { roots: unsafe { shared.root.pin(slot) } }
+    }
+
+    /// Returns another reader of the table, for another thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_clone(&self) -> Result<Self, TableError> {
+        Self::new(Arc::clone(&self.shared))
+    }
+}
+
+impl Clone for Reader {
+    /// # Panics
+    /// When memory runs out, where [`try_clone`](Self::try_clone) returns an error.
+    fn clone(&self) -> Self {
+        self.try_clone().expect("memory for another reader")
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("number", &self.number()).finish_non_exhaustive()
+    }
+}
+
+/// A reader that is pinned. It does not leave its thread.
+pub struct Pinned<'r> {
+    roots: root::Pinned<'r>,
+}
+
+impl Pinned<'_> {
+    /// Returns the next hop of the longest prefix that contains an address; `None` if no route matches.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
+        match address.into() {
+            IpAddr::V4(address) => self.roots.v4.lookup_key(address.into()),
+            IpAddr::V6(address) => self.roots.v6.lookup_key(address.into()),
+        }
+    }
+
+    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
+    #[inline]
+    #[must_use]
+    pub fn lookup_key<K: TableKey>(&self, key: K) -> Option<NextHop> {
+        K::of(&self.roots).lookup_key(key)
+    }
+
+    /// Looks up `keys`, writing the next hop of `keys[i]` to `results[i]`.
+    ///
+    /// # Panics
+    /// When the two differ in length.
+    #[inline]
+    pub fn lookup_batch<K: TableKey>(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+        K::of(&self.roots).lookup_batch(keys, results);
+    }
+
+    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When the two differ in length; `results` is then unchanged.
+    pub fn try_lookup_batch<K: TableKey>(
+        &self,
+        keys: &[K],
+        results: &mut [Option<NextHop>],
+    ) -> Result<(), BatchError> {
+        K::of(&self.roots).try_lookup_batch(keys, results)
+    }
+
+    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
+    ///
+    /// # Panics
+    /// When `keys` and `results` differ in length.
+    pub fn lookup_keys<K: TableKey>(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
+        K::of(&self.roots).lookup_keys(keys, results);
+    }
+
+    /// Pins anew, for loops that never end: cheaper than to end the pin and begin another. Changes until now are seen from
+    /// here on, and what they replaced is not held any more.
+    #[inline]
+    pub fn refresh(&mut self) {
+        self.roots.refresh();
+    }
+
+    /// Returns the version that lookups see at least: changes whose [`Outcome::version`](super::Outcome::version) is no
+    /// larger are all visible.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.roots.epoch()
+    }
+}
+
+impl fmt::Debug for Pinned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").field("version", &self.version()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,386 @@
+//! The table: routes of both families, changed by any thread, one at a time, and looked up by readers meanwhile.
+
+use core::fmt;
+use core::net::IpAddr;
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::thread::{self, JoinHandle};
+
+use crate::check::CheckError;
+use crate::memory::Memory;
+use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use crate::rib::{DualRib, Rib};
+
+use super::epoch::Domain;
+use super::family::FamilyWriter;
+use super::options::{Options, Outcome, TableError};
+use super::reader::Reader;
+use super::root::{Root, Roots};
+use super::writer::Writer;
+
+/// A routing table that changes while other threads look addresses up in it.
+///
+/// A clone is another handle to the same table. Any thread may change it; changes are made one after the other. Each thread
+/// that looks up has a [`Reader`] of its own.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+///
+/// use fibula::Table;
+/// use fibula::net::NextHop;
+///
+/// let table = Table::new()?;
+/// let (one, two) = (NextHop::try_from(1)?, NextHop::try_from(2)?);
+/// table.insert("192.0.2.0/24".parse::<fibula::net::IpPrefix>()?, one)?;
+///
+/// let mut reader = table.reader()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || {
+///         // Once a batch: what is looked up through the pin is one state of the table or a later one.
+///         let pin = reader.pin();
+///         assert!(pin.lookup(Ipv4Addr::new(192, 0, 2, 1)).is_some());
+///     });
+///     scope.spawn(|| table.insert("192.0.2.0/25".parse::<fibula::net::IpPrefix>().unwrap(), two));
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What lookups see
+///
+/// Of one call of [`apply`](Self::apply), every address goes straight from its answer before the call to its answer after
+/// it; other addresses may go earlier or later, and the answers of a batch may be of either side. Of
+/// [`apply_atomic`](Self::apply_atomic), a pin sees everything or nothing.
+#[derive(Clone)]
+pub struct Table {
+    shared: Arc<Shared>,
+}
+
+/// What handles and readers of a table share.
+pub(super) struct Shared {
+    pub(super) root: Root,
+    pub(super) domain: Arc<Domain>,
+    writer: Mutex<Writer>,
+}
+
+/// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
+pub trait TableKey: Key + sealed::Of {}
+
+impl TableKey for u32 {}
+impl TableKey for u128 {}
+
+pub(super) mod sealed {
+    use super::{Change, Rib, Roots, Writer};
+    use crate::fib::Fib;
+
+    /// Where a family is.
+    pub trait Of: Sized {
+        /// The roots of the family.
+        #[allow(private_interfaces)]
+        fn of(roots: &Roots) -> &dyn Fib<Self>
+        where
+            Self: crate::net::Key;
+
+        /// The routes of the family.
+        #[allow(private_interfaces)]
+        fn rib(writer: &Writer) -> &Rib<Self>;
+
+        /// The changes of the two families, of which the others have none.
+        fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]);
+    }
+
+    #[allow(private_interfaces)]
+    impl Of for u32 {
+        #[inline]
+        fn of(roots: &Roots) -> &dyn Fib<Self> {
+            &*roots.v4
+        }
+
+        fn rib(writer: &Writer) -> &Rib<Self> {
+            &writer.families.v4.rib
+        }
+
+        fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
+            (changes, &[])
+        }
+    }
+
+    #[allow(private_interfaces)]
+    impl Of for u128 {
+        #[inline]
+        fn of(roots: &Roots) -> &dyn Fib<Self> {
+            &*roots.v6
+        }
+
+        fn rib(writer: &Writer) -> &Rib<Self> {
+            &writer.families.v6.rib
+        }
+
+        fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
+            (&[], changes)
+        }
+    }
+}
+
+impl Table {
+    /// Returns an empty table with default [`Options`].
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new() -> Result<Self, TableError> {
+        Self::from_routes(DualRib::default(), Options::default())
+    }
+
+    /// Returns a table of these routes, which is much faster than to insert them one by one.
+    ///
+    /// # Errors
+    /// When memory runs out, a structure refuses the routes, or there is none of the name.
+    pub fn from_routes(routes: DualRib, options: Options) -> Result<Self, TableError> {
+        let DualRib { v4, v6 } = routes;
+        let families = Dual {
+            v4: FamilyWriter::new(v4, options.ipv4, options.limits)?,
+            v6: FamilyWriter::new(v6, options.ipv6, options.limits)?,
+        };
+        let writer = Writer::new(families, options);
+        let root = Root::new(writer.roots());
+        let domain = Arc::new(Domain::new(options.limits));
+        Ok(Self { shared: Arc::new(Shared { root, domain, writer: Mutex::new(writer) }) })
+    }
+
+    /// Returns a reader, for one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn reader(&self) -> Result<Reader, TableError> {
+        Reader::new(Arc::clone(&self.shared))
+    }
+
+    /// Adds a route, or replaces the next hop of its prefix.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn insert(&self, prefix: impl Into<IpPrefix>, next_hop: NextHop) -> Result<Outcome, TableError> {
+        match prefix.into() {
+            IpPrefix::V4(prefix) => self.apply(&[Change::Insert(Route::new(prefix, next_hop))]),
+            IpPrefix::V6(prefix) => self.apply(&[Change::Insert(Route::new(prefix, next_hop))]),
+        }
+    }
+
+    /// Removes a prefix, if it is there.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn remove(&self, prefix: impl Into<IpPrefix>) -> Result<Outcome, TableError> {
+        match prefix.into() {
+            IpPrefix::V4(prefix) => self.apply(&[Change::Remove(prefix)]),
+            IpPrefix::V6(prefix) => self.apply(&[Change::Remove(prefix)]),
+        }
+    }
+
+    /// Applies changes in order. Each address goes straight from its answer before all of them to that after all of them.
+    /// Batches of 64 take half the time a change that single ones do.
+    ///
+    /// # Errors
+    /// When memory runs out, when the structure refuses the table, when a reader has held up what was replaced for longer
+    /// than the table's patience, or when a thread panicked in a change before. The table is then as it was.
+    pub fn apply<K: TableKey>(&self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
+        let (v4, v6) = K::split(changes);
+        self.lock()?.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
+    }
+
+    /// Applies changes of both families so that a pin sees all of them or none. Copies the entries of each family that
+    /// changes (512 KiB for the default structure of IPv4), which costs tens of microseconds and readers some cache misses:
+    /// for changes that have to be seen together, not for feeds.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn apply_atomic(&self, v4: &[Change<u32>], v6: &[Change<u128>]) -> Result<Outcome, TableError> {
+        self.lock()?.apply(&self.shared.domain, &self.shared.root, v4, v6, true)
+    }
+
+    /// Returns the next hop of exactly this prefix.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn get(&self, prefix: impl Into<IpPrefix>) -> Result<Option<NextHop>, TableError> {
+        let writer = self.lock()?;
+        Ok(match prefix.into() {
+            IpPrefix::V4(prefix) => writer.families.v4.rib.get(prefix),
+            IpPrefix::V6(prefix) => writer.families.v6.rib.get(prefix),
+        })
+    }
+
+    /// Returns the next hop of the longest prefix that contains an address, from the routes themselves. It waits for
+    /// changes in progress: for occasional questions. Lookups at speed go through a [`Reader`].
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn lookup(&self, address: impl Into<IpAddr>) -> Result<Option<NextHop>, TableError> {
+        let writer = self.lock()?;
+        Ok(match address.into() {
+            IpAddr::V4(address) => writer.families.v4.rib.lookup(address),
+            IpAddr::V6(address) => writer.families.v6.rib.lookup(address),
+        })
+    }
+
+    /// Calls `each` for all routes of a family, in order, while changes wait.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn for_each<K: TableKey>(&self, each: impl FnMut(Route<K>)) -> Result<(), TableError> {
+        let writer = self.lock()?;
+        K::rib(&writer).iter().for_each(each);
+        Ok(())
+    }
+
+    /// Returns the routes inside a prefix, itself included, in order.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn subnets<K: TableKey>(&self, within: Prefix<K>) -> Result<Vec<Route<K>>, TableError> {
+        let writer = self.lock()?;
+        Ok(K::rib(&writer).subnets(within).collect())
+    }
+
+    /// Returns a copy of all routes.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn routes(&self) -> Result<DualRib, TableError> {
+        let writer = self.lock()?;
+        Ok(DualRib::new(writer.families.v4.rib.clone(), writer.families.v6.rib.clone()))
+    }
+
+    /// Returns the number of routes of both families.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn len(&self) -> Result<usize, TableError> {
+        let writer = self.lock()?;
+        Ok(writer.families.v4.rib.len() + writer.families.v6.rib.len())
+    }
+
+    /// Returns whether there are no routes.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn is_empty(&self) -> Result<bool, TableError> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Returns what the table takes and has done.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn statistics(&self) -> Result<Statistics, TableError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = &writer.families;
+        Ok(Statistics {
+            routes: v4.rib.memory() + v6.rib.memory(),
+            structures: Dual { v4: v4.structure_memory(), v6: v6.structure_memory() },
+            bookkeeping: self.shared.domain.memory() + writer.memory(),
+            retired_bytes: writer.retired_bytes(),
+            stalled: writer.stalled(&self.shared.domain),
+            readers: self.shared.domain.readers(),
+            totals: Outcome {
+                version: self.shared.domain.epoch(),
+                retired_bytes: writer.retired_bytes(),
+                ..writer.totals
+            },
+        })
+    }
+
+    /// Frees what readers have left behind, and moves units together in structures with many gaps. Changes do the same by
+    /// and by; this is for tables that change rarely.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn maintain(&self) -> Result<(), TableError> {
+        let mut writer = self.lock()?;
+        writer.tidy(&self.shared.domain, 1 << 12);
+        writer.shrink(&self.shared.domain);
+        Ok(())
+    }
+
+    /// Calls [`maintain`](Self::maintain) at intervals in a thread of its own, until the guard or the last handle is
+    /// dropped.
+    ///
+    /// # Errors
+    /// When the system has no more threads.
+    pub fn maintain_every(&self, interval: Duration) -> std::io::Result<Maintenance> {
+        let shared = Arc::downgrade(&self.shared);
+        let stop = Arc::new(());
+        let stopped = Arc::downgrade(&stop);
+        let work = move || maintain(&shared, &stopped, interval);
+        let thread = thread::Builder::new().name("fibula-maintain".to_owned()).spawn(work)?;
+        Ok(Maintenance { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Verifies all invariants of routes and structures, while changes wait.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<(), CheckError> {
+        match self.lock() {
+            Ok(writer) => writer.check(),
+            Err(_) => Err(CheckError::new("no thread panicked in a change", 0)),
+        }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
+        self.shared.writer.lock().map_err(|_| TableError::Poisoned)
+    }
+}
+
+fn maintain(shared: &Weak<Shared>, stopped: &Weak<()>, interval: Duration) {
+    loop {
+        thread::park_timeout(interval);
+        let (Some(_), Some(shared)) = (stopped.upgrade(), shared.upgrade()) else { return };
+        if (Table { shared }).maintain().is_err() {
+            return;
+        }
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("version", &self.shared.domain.epoch()).finish_non_exhaustive()
+    }
+}
+
+/// A thread that maintains a table. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Maintenance {
+    stop: Option<Arc<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Maintenance {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a table takes, and what it has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Memory of the routes of both families.
+    pub routes: Memory,
+    /// Memory of the structures, what is retired included.
+    pub structures: Dual<Memory>,
+    /// Memory of the slots of readers, and of the list of what is retired.
+    pub bookkeeping: Memory,
+    /// Bytes that were replaced, and that readers may still see.
+    pub retired_bytes: usize,
+    /// The number of the reader that holds up the oldest of these, and the changes since it was pinned.
+    pub stalled: Option<(usize, u64)>,
+    /// Number of readers.
+    pub readers: usize,
+    /// Changes since the table was made.
+    pub totals: Outcome,
+}

@@ -1,0 +1,261 @@
+//! The table as a whole: what changes do to lookups, to memory and to each other.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
+
+use crate::fib::registry;
+use crate::net::{Change, Key, NextHop, Prefix, Route};
+use crate::rib::{DualRib, Rib};
+
+use super::{Options, Table, TableError, TableKey};
+
+fn hop(id: u32) -> NextHop {
+    NextHop::new(id).unwrap()
+}
+
+/// Numbers that look random, the same ones in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    /// A prefix in a small part of the space, so that prefixes meet.
+    fn prefix<K: Key>(&mut self, lengths: &[u8]) -> Prefix<K> {
+        let len = lengths[self.below(lengths.len() as u64) as usize];
+        let bits = u128::from(self.below(1 << 12)) << (K::BITS - 20) | u128::from(self.below(1 << 10));
+        Prefix::masked(K::from_bits(bits | 10 << (K::BITS - 8)), len).unwrap()
+    }
+
+    fn change<K: Key>(&mut self, lengths: &[u8], hops: u64) -> Change<K> {
+        let prefix = self.prefix(lengths);
+        match self.below(3) {
+            0 => Change::Remove(prefix),
+            _ => Change::Insert(Route::new(prefix, hop(1 + self.below(hops) as u32))),
+        }
+    }
+}
+
+fn agrees<K: TableKey>(table: &Table, rib: &Rib<K>, keys: &[K]) {
+    let mut reader = table.reader().unwrap();
+    let pin = reader.pin();
+    let mut found = vec![None; keys.len()];
+    pin.lookup_batch(keys, &mut found);
+    for (&key, &found) in keys.iter().zip(&found) {
+        let expected = rib.lookup_prefix(key).map(|route| route.next_hop);
+        assert_eq!((found, pin.lookup_key(key)), (expected, expected), "{}", key.address());
+    }
+}
+
+/// Applies changes in batches of many sizes, and compares with a table that has the same.
+fn follows<K: TableKey>(options: Options, lengths: &[u8], rounds: usize) {
+    let mut random = Random(7);
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let mut rib = Rib::<K>::default();
+    for round in 0..rounds {
+        let hops = if round % 5 == 4 { 100_000 } else { 300 };
+        let changes: Vec<Change<K>> =
+            (0..1 + random.below(64)).map(|_| random.change(lengths, hops)).collect();
+        let outcome = table.apply(&changes).unwrap();
+        assert_eq!(outcome.changed + outcome.unchanged + outcome.absent, changes.len());
+        rib.apply(&changes).unwrap();
+        let keys: Vec<K> = changes
+            .iter()
+            .flat_map(|change| [change.prefix().addr(), change.prefix().last()])
+            .chain((0..50).map(|_| random.prefix::<K>(&[K::BITS]).addr()))
+            .collect();
+        agrees(&table, &rib, &keys);
+        table.check().unwrap();
+    }
+    assert_eq!(table.len().unwrap(), rib.len());
+    let statistics = table.statistics().unwrap();
+    assert!(statistics.totals.changed > 0 && statistics.retired_bytes == 0, "{statistics:?}");
+}
+
+const V4: &[u8] = &[0, 8, 12, 14, 16, 17, 18, 20, 22, 24, 24, 24, 24, 26, 30, 32, 32];
+const V6: &[u8] = &[0, 12, 20, 24, 28, 32, 36, 40, 44, 48, 48, 48, 52, 56, 64, 96, 127, 128];
+
+#[test]
+fn the_default_structures_follow_the_routes() {
+    follows::<u32>(Options::default(), V4, 300);
+    follows::<u128>(Options::default(), V6, 60);
+}
+
+#[test]
+fn every_structure_follows_the_routes() {
+    for algorithm in crate::fib::algorithms::<u32>() {
+        follows::<u32>(Options { ipv4: algorithm.name, ..Options::default() }, &V4[3..], 3);
+    }
+    for algorithm in crate::fib::algorithms::<u128>() {
+        follows::<u128>(Options { ipv6: algorithm.name, ..Options::default() }, &V6[3..], 3);
+    }
+}
+
+#[test]
+fn clear_outcomes_for_what_changes_nothing() {
+    let table = Table::new().unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let before = table.remove(prefix).unwrap();
+    assert_eq!((before.changed, before.absent), (0, 1));
+    let first = table.insert(prefix, hop(1)).unwrap();
+    assert!(first.changed == 1 && first.version > before.version);
+    let again = table.insert(prefix, hop(1)).unwrap();
+    assert_eq!((again.changed, again.unchanged, again.version), (0, 1, first.version));
+    assert_eq!(table.get(prefix).unwrap(), Some(hop(1)));
+    assert_eq!(table.lookup(core::net::Ipv4Addr::new(10, 2, 3, 4)).unwrap(), Some(hop(1)));
+    assert!(matches!(
+        Table::from_routes(DualRib::default(), Options { ipv4: "abacus", ..Options::default() }),
+        Err(TableError::Unknown(_))
+    ));
+    assert!(registry::find::<u32>(Options::default().ipv4).is_ok_and(|line| line.in_place.is_some()));
+}
+
+/// One route for each of some /24s and a /18 above: what a stalled reader holds up is named and bounded, and lookups and
+/// later changes are as if nothing had been tried.
+#[test]
+fn a_stalled_reader_is_named_and_bounds_hold() {
+    let options = Options { retired_bytes: 4_000, patience: Duration::from_millis(5), ..Options::default() };
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let [mut stalled, mut other] = [table.reader().unwrap(), table.reader().unwrap()];
+    let (number, pin) = (stalled.number(), stalled.pin());
+    let prefix = |at: u32| Prefix::masked(at << 8, 24).unwrap();
+    let mut refused = None;
+    for at in 0..10_000 {
+        drop(other.pin());
+        if let Err(error) = table.insert(prefix(at % 128), hop(1 + at)) {
+            refused = Some((at, error));
+            break;
+        }
+    }
+    let (at, error) = refused.expect("the limit is reached");
+    let TableError::Stalled { reader, versions, retired_bytes } = error.clone() else { panic!("{error}") };
+    assert!(reader == number && versions > 10 && (4_000..6_000).contains(&retired_bytes), "{error}");
+    assert!(error.to_string().contains(&format!("reader {number} ")), "{error}");
+    assert_eq!(table.get(prefix(at % 128)).unwrap(), at.checked_sub(127).map(hop));
+    table.check().unwrap();
+    drop(pin);
+    assert_eq!(table.insert(prefix(at % 128), hop(7)).unwrap().changed, 1);
+    table.maintain().unwrap();
+    assert_eq!(table.statistics().unwrap().retired_bytes, 0);
+    drop(stalled);
+    assert_eq!(table.statistics().unwrap().readers, 1);
+    table.check().unwrap();
+}
+
+/// Next hops count versions; a reader takes only those that were current at some time since its pin.
+#[test]
+fn answers_are_never_older_than_the_pin_nor_newer_than_now() {
+    let table = Table::new().unwrap();
+    let slots = 64;
+    let prefix = |at: u32| Prefix::<u32>::masked(10 << 24 | at << 10 | (at % 3) << 8, 24).unwrap();
+    // Versions that are being published, and that are.
+    let (begun, ended) = (AtomicU32::new(1), AtomicU32::new(1));
+    let all = |version| -> Vec<_> {
+        (0..slots).map(|at| Change::Insert(Route::new(prefix(at), hop(version)))).collect()
+    };
+    let _ = table.apply(&all(1)).unwrap();
+    let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for number in 0..2 {
+            let (table, begun, ended, stop, seen) = (&table, &begun, &ended, &stop, &seen);
+            scope.spawn(move || {
+                let mut reader = table.reader().unwrap();
+                let keys: Vec<u32> = (0..256).map(|at| prefix(at % slots).addr() | at).collect();
+                let mut found = vec![None; keys.len()];
+                while !stop.load(Ordering::Relaxed) {
+                    let least = ended.load(Ordering::SeqCst);
+                    let mut pin = reader.pin();
+                    if number == 1 {
+                        pin.refresh();
+                    }
+                    pin.lookup_batch(&keys, &mut found);
+                    let most = begun.load(Ordering::SeqCst);
+                    for found in found.iter().map(|found| found.map_or(0, NextHop::id)) {
+                        assert!((least..=most).contains(&found), "{found} of {least} to {most}");
+                    }
+                    seen.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let mut version = 1;
+        while version < 3_000 || seen.load(Ordering::Relaxed) < 1_000 {
+            version += 1;
+            begun.store(version, Ordering::SeqCst);
+            let _ = table.apply(&all(version)).unwrap();
+            ended.store(version, Ordering::SeqCst);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    table.check().unwrap();
+    table.maintain().unwrap();
+    assert_eq!(table.statistics().unwrap().retired_bytes, 0);
+}
+
+#[test]
+fn atomic_changes_are_seen_all_or_not_at_all() {
+    let table = Table::new().unwrap();
+    let v4: Vec<Prefix<u32>> = (1..9).map(|at: u32| Prefix::masked(at << 24 | 5, 32).unwrap()).collect();
+    let v6: Vec<Prefix<u128>> = (1..9).map(|at: u128| Prefix::masked(at << 100, 40).unwrap()).collect();
+    let all = |version: u32| {
+        let hop = hop(version);
+        let insert4 = v4.iter().map(|&prefix| Change::Insert(Route::new(prefix, hop))).collect::<Vec<_>>();
+        let insert6 = v6.iter().map(|&prefix| Change::Insert(Route::new(prefix, hop))).collect::<Vec<_>>();
+        table.apply_atomic(&insert4, &insert6).unwrap()
+    };
+    assert_eq!(all(1).changed, 16);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut reader = table.reader().unwrap();
+            let mut pins = 0;
+            while !stop.load(Ordering::Relaxed) || pins == 0 {
+                let pin = reader.pin();
+                let first = pin.lookup_key(v4[0].addr());
+                for _ in 0..3 {
+                    assert!(v4.iter().all(|prefix| pin.lookup_key(prefix.addr()) == first));
+                    assert!(v6.iter().all(|prefix| pin.lookup_key(prefix.addr()) == first));
+                }
+                pins += 1;
+            }
+        });
+        for version in 2..300 {
+            let _ = all(version);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    table.check().unwrap();
+}
+
+#[test]
+fn a_writer_that_panics_leaves_lookups_as_they_were() {
+    let table = Table::new().unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(3)).unwrap();
+    let mut reader = table.reader().unwrap();
+    let handle = table.clone();
+    let panicked = thread::spawn(move || handle.for_each::<u32>(|_| panic!("on purpose"))).join();
+    assert!(panicked.is_err());
+    assert_eq!(table.insert(prefix, hop(4)), Err(TableError::Poisoned));
+    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(3)));
+    assert!(table.check().is_err());
+}
+
+#[test]
+fn a_thread_maintains_the_table_until_it_is_told() {
+    let table = Table::new().unwrap();
+    let maintenance = table.maintain_every(Duration::from_millis(1)).unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/24".parse().unwrap();
+    let mut reader = table.reader().unwrap();
+    let pin = reader.pin();
+    let _ = table.insert(prefix, hop(3)).unwrap();
+    let _ = table.insert(prefix, hop(4)).unwrap();
+    assert!(table.statistics().unwrap().retired_bytes > 0);
+    drop(pin);
+    while table.statistics().unwrap().retired_bytes > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(maintenance);
+}
