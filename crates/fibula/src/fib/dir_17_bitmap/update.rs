@@ -12,6 +12,7 @@ use crate::fib::parts::units::{self, Units};
 use crate::fib::{Applied, BuildError, Fib};
 use crate::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
+use crate::simd::fetch_at;
 
 use super::NAME;
 use super::build::{uniform_len, uniform_words};
@@ -30,6 +31,12 @@ pub(super) struct Editor<K> {
     /// The next entry to look at for units that could move.
     cursor: usize,
 }
+
+/// Prefixes whose units are fetched ahead.
+const AHEAD: usize = 128;
+
+/// Words of a cache line.
+const LINE: usize = 8;
 
 /// Numbers of the arrays.
 const DIRECT: u8 = 0;
@@ -129,6 +136,18 @@ impl<K: Ipv4Key> Editor<K> {
         let windows = Self::WINDOWS;
         let slot_len = (windows.direct_bits + 1 + windows.slot_bits) as u8;
         let unit_addresses = (windows.slots() * windows.rests()) as u64;
+        // Entries and units of the prefixes that lie in one unit, all on their way before the first is needed.
+        let direct = |prefix: &Prefix<K>| (prefix.addr().to_bits() as u64 / unit_addresses) as usize;
+        for some in prefixes.chunks(AHEAD) {
+            for prefix in some {
+                fetch_at(&tables.direct, direct(prefix));
+            }
+            for prefix in some {
+                let unit = Entry(tables.direct[direct(prefix)].read()).word(tables.step);
+                fetch_at(&tables.units, unit);
+                fetch_at(&tables.units, unit + LINE);
+            }
+        }
         let mut last: Option<Prefix<K>> = None;
         let mut open = 0;
         let addresses =
