@@ -6,6 +6,7 @@ use crate::choose::ChooseArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
 use crate::lookup::LookupArgs;
 use crate::peers::PeersArgs;
+use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
 use crate::table::TableArgs;
 use crate::tour::TourArgs;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Algorithms(AlgorithmsArgs),
     Choose(ChooseArgs),
     Bench(BenchArgs),
+    Replay(ReplayArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

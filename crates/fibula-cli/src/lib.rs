@@ -19,6 +19,7 @@ mod objects;
 mod options;
 mod output;
 mod peers;
+mod replay;
 mod route;
 mod route_rows;
 mod table;
@@ -56,6 +57,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Choose(args)) => choose::run(args),
         Some(Command::Bench(args)) => bench::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
         Some(Command::Completions(args)) => {
             docs::completions(args, Cli::command()).map(|()| ExitCode::SUCCESS)

@@ -36,6 +36,7 @@ pub mod bench;
 pub mod choice;
 pub mod measure;
 pub mod random;
+pub mod replay;
 pub mod rival;
 pub mod table;
 pub mod traffic;
