@@ -95,7 +95,7 @@ fn manual_pages() {
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
     assert!(
-        unknown.err.contains("lookup, route, table, peers, algorithms, choose, bench, tour"),
+        unknown.err.contains("lookup, route, table, peers, algorithms, choose, bench, replay, tour"),
         "{}",
         unknown.err
     );

@@ -1,10 +1,30 @@
 //! Longest-prefix match for IPv4 and IPv6: routing tables, and lookup structures that answer one address or a batch.
 //!
-//! Put routes into a [`Rib`](rib::Rib), compile it into a lookup structure with [`fib::build`], and look addresses up:
+//! A [`Table`] holds routes and changes while other threads look addresses up in it, each with a [`Reader`]:
 //!
 //! ```
 //! use std::net::Ipv4Addr;
 //!
+//! use fibula::Table;
+//! use fibula::net::{IpPrefix, NextHop};
+//!
+//! let (one, two) = (NextHop::try_from(1)?, NextHop::try_from(2)?);
+//! let table = Table::new()?;
+//! table.insert("192.0.2.0/24".parse::<IpPrefix>()?, one)?;
+//!
+//! let mut reader = table.reader()?;
+//! let mut pin = reader.pin();
+//! assert_eq!(pin.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(one));
+//! table.insert("192.0.2.128/25".parse::<IpPrefix>()?, two)?;
+//! pin.refresh();
+//! assert_eq!(pin.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(two));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A table that does not change, or only as a whole, is a [`Rib`](rib::Rib), compiled into a lookup structure with
+//! [`fib::build`]:
+//!
+//! ```
 //! use fibula::fib;
 //! use fibula::net::{NextHop, Route};
 //! use fibula::rib::Rib;
@@ -15,8 +35,6 @@
 //! rib.insert(Route::new("192.0.2.128/25".parse()?, two))?;
 //!
 //! let fib = fib::build(&rib)?;
-//! assert_eq!(fib.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(two));
-//!
 //! let keys = [0xc000_0201, 0xc000_0281, 0xc000_0301];
 //! let mut next_hops = [None; 3];
 //! fib.lookup_batch(&keys, &mut next_hops);
@@ -39,13 +57,14 @@
 //!
 //! | to | use |
 //! |---|---|
+//! | change a table while threads look addresses up in it | [`Table`], [`live`] |
 //! | hold and change routes | [`rib`] |
 //! | hold both families | [`rib::DualRib`], [`fib::DualFib`] |
 //! | read addresses and prefixes, convert them, pass batches of packets | [`net`] |
 //! | build the structure that suits the table | [`fib::build`], or [`auto::build`] for small batches or little memory |
 //! | build a structure by name | [`fib::registry::find`] and [`Algorithm::build`](fib::registry::Algorithm::build) |
 //! | also get the length of the matched prefix | [`fib::WithLength`] |
-//! | change a structure in place, or learn that it must be built again | [`Fib::updatable`](fib::Fib::updatable) |
+//! | change a structure of one's own in place, or learn that it must be built again | [`build_updatable`](fib::registry::Algorithm::build_updatable), [`Fib::updatable`](fib::Fib::updatable) |
 //! | limit memory, and see what a structure takes | [`memory`] |
 //! | choose the instruction set | [`simd`] |
 //! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |

@@ -39,7 +39,6 @@ impl Default for Options {
 }
 
 /// What changes have done.
-#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Changes that changed a route: added it, removed it or replaced its next hop.
