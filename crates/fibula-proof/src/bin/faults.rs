@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use fibula_proof::fault::{self, Fault};
 
 /// Time after which a test that a fault has sent into a loop counts as failed; the first one also builds all.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Copies at most: each begins with a build of its own.
 const MOST_COPIES: usize = 4;
