@@ -42,7 +42,14 @@ fn ask<K: Key>(rib: &Rib<K>, model: &Model<K>, prefix: Prefix<K>) -> Result<(), 
         walked.push(route);
         std::ops::ControlFlow::Continue(())
     });
-    require(walked == inside, "visit", &prefix)
+    require(walked == inside, "visit", &prefix)?;
+    walked.clear();
+    let _ = rib.visit_from_parent(prefix, &mut |route| {
+        walked.push(route);
+        std::ops::ControlFlow::Continue(())
+    });
+    let expected: Vec<_> = proper.into_iter().chain(inside).collect();
+    require(walked == expected, "visit_from_parent", &prefix)
 }
 
 fn whole<K: Key>(rib: &Rib<K>, model: &Model<K>) -> Result<(), String> {

@@ -196,4 +196,16 @@ impl<K: Key> Routes<K> for Renamed<'_, K> {
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         self.routes.parent(prefix).map(|route| self.rename(route))
     }
+
+    fn visit_from_parent(
+        &self,
+        within: Prefix<K>,
+        each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.routes.visit_from_parent(within, &mut |route| each(self.rename(route)))
+    }
+
+    fn prefetch(&self, prefixes: &[Prefix<K>]) {
+        self.routes.prefetch(prefixes);
+    }
 }

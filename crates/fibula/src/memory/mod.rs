@@ -252,6 +252,11 @@ impl Budget {
         Self { limits: self.limits, used_bytes: array.held().held_bytes() }
     }
 
+    /// Counts `bytes` of another array of a copy, whatever the limit.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.used_bytes += bytes;
+    }
+
     /// Frees the array.
     pub fn free<S: Storage>(&mut self, array: S) {
         self.used_bytes -= array.held().held_bytes();

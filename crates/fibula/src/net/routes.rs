@@ -28,6 +28,22 @@ pub trait Routes<K: Key> {
 
     /// Returns the longest route that contains `prefix`, other than the route of `prefix` itself.
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>>;
+
+    /// Calls `each` for [`parent`](Self::parent) of `within`, if there is one, and then as [`visit`](Self::visit) does. The
+    /// parent is the only route that is shorter than `within`.
+    ///
+    /// Implementations may have both from one walk.
+    fn visit_from_parent(
+        &self,
+        within: Prefix<K>,
+        each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.parent(within).map_or(ControlFlow::Continue(()), &mut *each)?;
+        self.visit(within, each)
+    }
+
+    /// Prefetches what walks to these prefixes will read. Does nothing unless an implementation can.
+    fn prefetch(&self, _prefixes: &[Prefix<K>]) {}
 }
 
 impl<K: Key> dyn Routes<K> + '_ {

@@ -19,16 +19,22 @@
 //! the bit of its side; (2) every node but the root has a next hop or two children; (3) bits after a node's length
 //! are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes is right.
 
+mod batch;
+mod check;
+mod index;
+#[cfg(test)]
+mod index_tests;
 mod iter;
 #[cfg(test)]
 mod tests;
 
 use core::ops::ControlFlow;
 
-use crate::check::CheckError;
 use crate::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
-use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
+use crate::net::{Key, NextHop, Prefix, Route, Routes};
 
+pub use batch::{Before, Tally};
+use index::{Index, Slot};
 pub use iter::{Covers, Subtree};
 
 /// The root's index. The root is never a child, so as a child this means "none".
@@ -36,6 +42,9 @@ const ROOT: u32 = 0;
 
 /// A new prefix takes its own node and, where two paths diverge, a branching one.
 const NODES_PER_INSERT: usize = 2;
+
+/// Length of nodes on the free chain, so that nothing is found in them.
+const FREE: u8 = u8::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Node<K> {
@@ -80,14 +89,16 @@ pub struct RadixTree<K> {
     free: u32,
     free_len: usize,
     routes: usize,
+    index: Index<K>,
     budget: Budget,
 }
 
 impl<K: Key> Clone for RadixTree<K> {
     fn clone(&self) -> Self {
-        let nodes = self.nodes.clone();
-        let budget = self.budget.of_copy(&nodes);
-        Self { nodes, free: self.free, free_len: self.free_len, routes: self.routes, budget }
+        let (nodes, index) = (self.nodes.clone(), self.index.clone());
+        let mut budget = self.budget.of_copy(&nodes);
+        budget.add(index.memory().held_bytes());
+        Self { nodes, free: self.free, free_len: self.free_len, routes: self.routes, index, budget }
     }
 }
 
@@ -101,7 +112,14 @@ impl<K: Key> RadixTree<K> {
     /// Returns an empty tree that stays within `limits`.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { nodes: Buffer::new(), free: ROOT, free_len: 0, routes: 0, budget: Budget::new(limits) }
+        Self {
+            nodes: Buffer::new(),
+            free: ROOT,
+            free_len: 0,
+            routes: 0,
+            index: Index::new(),
+            budget: Budget::new(limits),
+        }
     }
 
     /// Returns the number of routes.
@@ -120,7 +138,7 @@ impl<K: Key> RadixTree<K> {
     #[must_use]
     pub fn memory(&self) -> Memory {
         let live = self.nodes.len() - self.free_len;
-        Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) }
+        Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) } + self.index.memory()
     }
 
     /// Changes the limits, which apply to later inserts only.
@@ -142,12 +160,26 @@ impl<K: Key> RadixTree<K> {
     /// # Errors
     /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn reserve(&mut self, inserts: usize) -> Result<(), OutOfMemory> {
-        if inserts == 0 {
-            return Ok(());
-        }
+        if inserts == 0 { Ok(()) } else { self.reserve_nodes(inserts.saturating_mul(NODES_PER_INSERT)) }
+    }
+
+    /// Reserves memory for new nodes, and adds the root.
+    #[inline]
+    fn reserve_nodes(&mut self, wanted: usize) -> Result<(), OutOfMemory> {
         let root = usize::from(self.nodes.is_empty());
-        let wanted =
-            inserts.saturating_mul(NODES_PER_INSERT).saturating_add(root).saturating_sub(self.free_len);
+        let wanted = wanted.saturating_add(root).saturating_sub(self.free_len);
+        if self.nodes.capacity() - self.nodes.len() < wanted {
+            self.grow(wanted)?;
+        }
+        if root == 1 {
+            self.nodes.push(Node { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many more nodes, and the index as long as that needs. Gives up the index if there is no room otherwise.
+    #[cold]
+    fn grow(&mut self, wanted: usize) -> Result<(), OutOfMemory> {
         if self.nodes.len().saturating_add(wanted) > u32::MAX as usize {
             return Err(OutOfMemory {
                 wanted_bytes: wanted.saturating_mul(size_of::<Node<K>>()),
@@ -155,11 +187,18 @@ impl<K: Key> RadixTree<K> {
                 limit_bytes: Some(u32::MAX as usize * size_of::<Node<K>>()),
             });
         }
-        self.budget.reserve(&mut self.nodes, wanted)?;
-        if root == 1 {
-            self.nodes.push(Node { key: K::ZERO, children: [ROOT; 2], next_hop: 0, len: 0 });
+        if self.budget.reserve(&mut self.nodes, wanted).is_ok() {
+            self.index.fit(&self.nodes, self.nodes.capacity(), &mut self.budget);
+            return Ok(());
         }
-        Ok(())
+        self.index.give_up(&mut self.budget);
+        self.budget.reserve(&mut self.nodes, wanted)
+    }
+
+    /// Returns where a walk to this prefix begins.
+    #[inline]
+    fn start(&self, key: K, len: u8) -> u32 {
+        self.index.start(key, len).map_or(ROOT, |slot| slot.node)
     }
 
     /// Adds the route, or replaces the next hop of its prefix. Returns the previous next hop.
@@ -167,22 +206,32 @@ impl<K: Key> RadixTree<K> {
     /// # Errors
     /// When the memory limit is reached or the allocator fails; the tree is unchanged.
     pub fn insert(&mut self, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
+        self.insert_from(self.start(route.prefix.addr(), route.prefix.len()), route)
+    }
+
+    /// Inserts, beginning at a node on the way, which is the root for what has slots.
+    fn insert_from(&mut self, start: u32, route: Route<K>) -> Result<Option<NextHop>, OutOfMemory> {
         if self.nodes.is_empty() {
-            self.reserve(1)?;
+            self.reserve_nodes(0)?;
         }
         let (key, len) = (route.prefix.addr(), route.prefix.len());
-        let mut at = ROOT;
+        // The last node with a route, for the slots.
+        let (mut at, mut cover) = (start, ROOT);
         loop {
             let node = &self.nodes[at as usize];
             if node.len == len {
-                return Ok(self.set(at, route.next_hop));
+                return Ok(self.set(at, cover, route.next_hop));
+            }
+            if node.next_hop != 0 {
+                cover = at;
             }
             let side = node.side(key);
             let next = node.children[side];
             if next == ROOT {
-                self.reserve(1)?;
-                let leaf = self.add(route.prefix, [ROOT; 2], route.next_hop.id());
+                self.reserve_nodes(1)?;
+                let leaf = self.add(at, route.prefix, [ROOT; 2], route.next_hop.id());
                 self.nodes[at as usize].children[side] = leaf;
+                self.index.replace_cover(route.prefix, cover, leaf);
                 break;
             }
             let child = &self.nodes[next as usize];
@@ -194,12 +243,18 @@ impl<K: Key> RadixTree<K> {
             let child_side = usize::from(child.key.bit(common));
             let mut children = [ROOT; 2];
             children[child_side] = next;
-            self.reserve(1)?;
             let between = if common == len {
-                self.add(route.prefix, children, route.next_hop.id())
+                self.reserve_nodes(1)?;
+                let between = self.add(at, route.prefix, children, route.next_hop.id());
+                self.index.replace_cover(route.prefix, cover, between);
+                between
             } else {
-                children[1 - child_side] = self.add(route.prefix, [ROOT; 2], route.next_hop.id());
-                self.add(Prefix::of(key, common), children, 0)
+                self.reserve_nodes(2)?;
+                let between = self.add(at, Prefix::of(key, common), children, 0);
+                let leaf = self.add(between, route.prefix, [ROOT; 2], route.next_hop.id());
+                self.nodes[between as usize].children[1 - child_side] = leaf;
+                self.index.replace_cover(route.prefix, cover, leaf);
+                between
             };
             self.nodes[at as usize].children[side] = between;
             break;
@@ -208,24 +263,36 @@ impl<K: Key> RadixTree<K> {
         Ok(None)
     }
 
-    fn set(&mut self, at: u32, next_hop: NextHop) -> Option<NextHop> {
+    fn set(&mut self, at: u32, cover: u32, next_hop: NextHop) -> Option<NextHop> {
         let old = core::mem::replace(&mut self.nodes[at as usize].next_hop, next_hop.id());
-        self.routes += usize::from(old == 0);
+        if old == 0 {
+            self.routes += 1;
+            if at != ROOT {
+                self.index.replace_cover(self.nodes[at as usize].prefix(), cover, at);
+            }
+        }
         NextHop::new(old)
     }
 
-    /// Writes a node, for which [`reserve`](Self::reserve) has made room.
-    fn add(&mut self, prefix: Prefix<K>, children: [u32; 2], next_hop: u32) -> u32 {
+    /// Writes a node below another, for which [`reserve_nodes`](Self::reserve_nodes) has made room.
+    fn add(&mut self, above: u32, prefix: Prefix<K>, children: [u32; 2], next_hop: u32) -> u32 {
         let node = Node { key: prefix.addr(), children, next_hop, len: prefix.len() };
-        if self.free == ROOT {
+        let at = if self.free == ROOT {
             debug_assert!(self.nodes.len() < self.nodes.capacity());
             self.nodes.push(node);
-            return (self.nodes.len() - 1) as u32;
+            (self.nodes.len() - 1) as u32
+        } else {
+            let at = self.free;
+            self.free = self.nodes[at as usize].children[0];
+            self.free_len -= 1;
+            self.nodes[at as usize] = node;
+            at
+        };
+        if let Some(part) = self.index.missing_block(prefix) {
+            // The node above is not in this part, or there would be a block already.
+            self.index.add_block(part, Slot { node: above, cover: self.descend(part).parent });
         }
-        let at = self.free;
-        self.free = self.nodes[at as usize].children[0];
-        self.free_len -= 1;
-        self.nodes[at as usize] = node;
+        self.index.replace_node(prefix, above, at);
         at
     }
 
@@ -233,55 +300,41 @@ impl<K: Key> RadixTree<K> {
         let node = &mut self.nodes[at as usize];
         node.children = [self.free, ROOT];
         node.next_hop = 0;
+        node.len = FREE;
         self.free = at;
         self.free_len += 1;
     }
 
-    /// Applies all `changes` in order, or none of them.
-    ///
-    /// # Errors
-    /// When there is no memory for the inserts; the tree is unchanged.
-    pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
-        let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
-        let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
-        if spare < NODES_PER_INSERT * inserts {
-            // Counting new prefixes takes a walk per change, so it is done only if the tree would have to grow. A prefix
-            // that is removed and added again needs no count: every tree on the way has only prefixes that are present
-            // now or new, and fewer prefixes never need more nodes.
-            let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if self.get(route.prefix).is_none());
-            let inserts = changes.iter().filter(adds).count();
-            self.reserve(inserts)?;
-        }
-        for &change in changes {
-            match change {
-                Change::Insert(route) => {
-                    self.insert(route)?;
-                }
-                Change::Remove(prefix) => {
-                    self.remove(prefix);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Removes the prefix and returns its next hop, if it was present. Never allocates.
     pub fn remove(&mut self, prefix: Prefix<K>) -> Option<NextHop> {
+        self.remove_from(self.start(prefix.addr(), prefix.len()), prefix)
+    }
+
+    /// Removes, beginning at a node on the way, which is the root for what has slots.
+    fn remove_from(&mut self, start: u32, prefix: Prefix<K>) -> Option<NextHop> {
         if self.nodes.is_empty() {
             return None;
         }
-        let (mut above, mut parent, mut at) = (ROOT, ROOT, ROOT);
+        let (mut above, mut parent, mut at, mut cover) = (start, start, start, ROOT);
         while self.nodes[at as usize].len < prefix.len() {
             let node = &self.nodes[at as usize];
+            if node.next_hop != 0 {
+                cover = at;
+            }
             let next = node.children[node.side(prefix.addr())];
             if next == ROOT || !self.nodes[next as usize].prefix().covers(prefix) {
                 return None;
             }
             (above, parent, at) = (parent, at, next);
         }
+        if start != ROOT && (at == start || parent == start && self.nodes[start as usize].next_hop == 0) {
+            // The node above the start may get another child.
+            return self.remove_from(ROOT, prefix);
+        }
         let old = NextHop::new(core::mem::take(&mut self.nodes[at as usize].next_hop))?;
         self.routes -= 1;
         if at != ROOT {
+            self.index.replace_cover(prefix, at, cover);
             self.splice(parent, at);
             self.splice(above, parent);
         }
@@ -296,31 +349,42 @@ impl<K: Key> RadixTree<K> {
         }
         let only = node.children[0].max(node.children[1]);
         let side = self.nodes[parent as usize].side(node.key);
+        let prefix = node.prefix();
         self.nodes[parent as usize].children[side] = only;
+        self.index.replace_node(prefix, at, parent);
         self.release(at);
     }
 
     /// Returns the next hop of exactly this prefix.
     #[must_use]
     pub fn get(&self, prefix: Prefix<K>) -> Option<NextHop> {
-        let node = self.nodes.get(self.descend(prefix)? as usize)?;
+        let node = self.nodes.get(self.descend(prefix).top? as usize)?;
         if node.len == prefix.len() { NextHop::new(node.next_hop) } else { None }
     }
 
-    /// Returns the topmost node inside `prefix`, if there is one.
-    fn descend(&self, prefix: Prefix<K>) -> Option<u32> {
-        let mut at = ROOT;
+    /// Walks to `prefix`.
+    fn descend(&self, prefix: Prefix<K>) -> Found {
+        let Slot { node: mut at, cover: mut parent } = self.slot(prefix.addr(), prefix.len());
         loop {
-            let node = self.nodes.get(at as usize)?;
+            let Some(node) = self.nodes.get(at as usize) else { return Found { parent, top: None } };
             if node.len >= prefix.len() {
-                return prefix.covers(node.prefix()).then_some(at);
+                return Found { parent, top: prefix.covers(node.prefix()).then_some(at) };
+            }
+            if node.next_hop != 0 {
+                parent = at;
             }
             at = node.children[node.side(prefix.addr())];
             // A longer child is tested against `prefix` above; a shorter one must be on the path to it.
             if at == ROOT || !self.nodes[at as usize].prefix().overlaps(prefix) {
-                return None;
+                return Found { parent, top: None };
             }
         }
+    }
+
+    /// Returns the slot where a walk begins that looks for routes on its way too.
+    #[inline]
+    fn slot(&self, key: K, len: u8) -> Slot {
+        self.index.start(key, len).unwrap_or(Slot { node: ROOT, cover: ROOT })
     }
 
     /// Returns the longest route that contains `key`.
@@ -346,8 +410,10 @@ impl<K: Key> RadixTree<K> {
     /// Returns the deepest node that has a route, at most `longest` bits, and contains `key`.
     #[inline]
     fn deepest(&self, key: K, longest: u8) -> Option<&Node<K>> {
-        let mut node = self.nodes.first()?;
-        let mut best = None;
+        // Slots have nodes of at most `longest` bits if they have those before the next bit.
+        let slot = self.slot(key, longest.saturating_add(1));
+        let mut node = self.nodes.get(slot.node as usize)?;
+        let mut best = Some(&self.nodes[slot.cover as usize]).filter(|cover| cover.next_hop != 0);
         loop {
             if node.next_hop != 0 {
                 best = Some(node);
@@ -376,7 +442,7 @@ impl<K: Key> RadixTree<K> {
     /// Returns the routes inside `prefix`, itself included, in order.
     #[must_use]
     pub fn subnets(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
-        Subtree::new(&self.nodes, self.descend(prefix))
+        Subtree::new(&self.nodes, self.descend(prefix).top)
     }
 
     /// Returns the routes that contain `prefix`, itself included, shortest first.
@@ -399,51 +465,22 @@ impl<K: Key> RadixTree<K> {
             root.next_hop = 0;
         }
         (self.free, self.free_len, self.routes) = (ROOT, 0, 0);
+        self.index.clear();
     }
 
     /// Frees spare capacity after the last node.
     pub fn shrink(&mut self) {
         self.budget.shrink(&mut self.nodes);
+        self.index.fit(&self.nodes, self.nodes.len(), &mut self.budget);
     }
+}
 
-    /// Checks the module's invariants.
-    ///
-    /// # Errors
-    /// The first invariant that does not hold, and the node.
-    pub fn check(&self) -> Result<(), CheckError> {
-        let fail = |holds, invariant, at: u32| CheckError::unless(holds, invariant, at as usize);
-        let mut stack: Vec<u32> = if self.nodes.is_empty() { Vec::new() } else { vec![ROOT] };
-        let (mut reached, mut routes) = (0, 0);
-        while let Some(at) = stack.pop() {
-            let node = &self.nodes[at as usize];
-            reached += 1;
-            fail(reached <= self.nodes.len(), "a node is reachable once", at)?;
-            routes += usize::from(node.next_hop != 0);
-            fail(node.prefix().addr() == node.key, "bits after the length are zero", at)?;
-            let children = node.children.iter().filter(|&&child| child != ROOT).count();
-            fail(
-                at == ROOT || node.next_hop != 0 || children == 2,
-                "a node has a route or two children",
-                at,
-            )?;
-            fail(node.len < K::BITS || children == 0, "a host prefix has no children", at)?;
-            for (side, &child) in node.children.iter().enumerate().filter(|(_, child)| **child != ROOT) {
-                let below =
-                    self.nodes.get(child as usize).ok_or(CheckError::new("a child exists", at as usize))?;
-                fail(below.len > node.len && node.contains(below.key), "a child extends its parent", child)?;
-                fail(node.side(below.key) == side, "a child continues with the bit of its side", child)?;
-                stack.push(child);
-            }
-        }
-        let (mut free, mut at) = (0, self.free);
-        while at != ROOT && free <= self.free_len {
-            free += 1;
-            at = self.nodes[at as usize].children[0];
-        }
-        fail(free == self.free_len, "the free chain has the recorded length", self.free)?;
-        fail(reached + free == self.nodes.len(), "every node is in the tree or free", ROOT)?;
-        fail(routes == self.routes, "the number of routes is right", ROOT)
-    }
+/// The end of a walk to a prefix.
+struct Found {
+    /// The last node on the way that has a route, or the root.
+    parent: u32,
+    /// The topmost node inside the prefix, if there is one.
+    top: Option<u32>,
 }
 
 impl<K: Key> Routes<K> for RadixTree<K> {
@@ -457,5 +494,22 @@ impl<K: Key> Routes<K> for RadixTree<K> {
 
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         self.parent(prefix)
+    }
+
+    fn visit_from_parent(
+        &self,
+        within: Prefix<K>,
+        each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Found { parent, top } = self.descend(within);
+        let parent = self.nodes.get(parent as usize).filter(|node| node.len < within.len());
+        parent.and_then(Node::route).map_or(ControlFlow::Continue(()), &mut *each)?;
+        Subtree::new(&self.nodes, top).try_for_each(each)
+    }
+
+    fn prefetch(&self, prefixes: &[Prefix<K>]) {
+        for block in prefixes.chunks(batch::LANES) {
+            self.walk_in_step(block.iter().copied());
+        }
     }
 }

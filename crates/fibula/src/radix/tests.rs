@@ -3,7 +3,7 @@
 //! That the tree answers as a model does is shown by the test machine (`rib-tables`, `rib-changes`).
 
 use super::*;
-use crate::net::Toy;
+use crate::net::{Change, Toy};
 
 fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
@@ -153,10 +153,10 @@ fn check_finds_what_is_broken() {
     type Break = fn(&mut RadixTree<Toy<8>>);
     /// The node of a prefix.
     fn node(tree: &mut RadixTree<Toy<8>>, bits: u128, len: u8) -> &mut Node<Toy<8>> {
-        let at = tree.descend(route::<Toy<8>>(bits, len, 1).prefix).unwrap();
+        let at = tree.descend(route::<Toy<8>>(bits, len, 1).prefix).top.unwrap();
         &mut tree.nodes[at as usize]
     }
-    let faults: [(&str, Break); 11] = [
+    let faults: [(&str, Break); 14] = [
         ("bits after the length are zero", |tree| node(tree, 0b00, 2).key = Toy::from_bits(1)),
         ("a node has a route or two children", |tree| node(tree, 0b00, 2).next_hop = 0),
         ("a host prefix has no children", |tree| node(tree, 0b1111_1111, 8).children[0] = 1),
@@ -171,6 +171,16 @@ fn check_finds_what_is_broken() {
         ("every node is in the tree or free", |tree| (tree.free, tree.free_len) = (ROOT, 0)),
         ("the number of routes is right", |tree| tree.routes += 1),
         ("a node has a route or two children", |tree| node(tree, 0b01, 2).children[1] = ROOT),
+        ("a free node has no prefix and no route", |tree| {
+            let free = tree.free as usize;
+            tree.nodes[free].len = 3;
+        }),
+        ("a slot has the longest node and route that contain it", |tree| {
+            tree.index.replace_node(Prefix::ALL, ROOT, 1);
+        }),
+        ("a slot has the longest node and route that contain it", |tree| {
+            tree.index.replace_cover(Prefix::ALL, ROOT, 1);
+        }),
     ];
     for (invariant, damage) in faults {
         let mut tree = sound();

@@ -15,6 +15,7 @@ use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
 
+pub use crate::radix::{Before, Tally};
 pub use dual::DualRib;
 
 /// An ordered map from prefixes to next hops, with longest-prefix match.
@@ -78,6 +79,25 @@ impl<K: Key> Rib<K> {
     /// When there is no memory for the inserts; the table is unchanged.
     pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), RibError> {
         self.tree.apply(changes).map_err(RibError)
+    }
+
+    /// Applies all `changes` in order, or none of them, and returns what they did. Replaces what is in `log` by an entry for
+    /// each change, in order: what its prefix had before, with which [`undo`](Self::undo) takes them back.
+    ///
+    /// # Errors
+    /// When there is no memory for the inserts or the log; the table is unchanged, and the log is empty.
+    pub fn apply_logged(
+        &mut self,
+        changes: &[Change<K>],
+        log: &mut Vec<Before<K>>,
+    ) -> Result<Tally, RibError> {
+        self.tree.apply_logged(changes, log).map_err(RibError)
+    }
+
+    /// Takes back the changes of a log, the last one first, and empties it. Neither fails nor allocates if the table was
+    /// not changed or shrunk since.
+    pub fn undo(&mut self, log: &mut Vec<Before<K>>) {
+        self.tree.undo(log);
     }
 
     /// Returns the next hop of exactly this prefix.
@@ -182,6 +202,18 @@ impl<K: Key> Routes<K> for Rib<K> {
 
     fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
         self.parent(prefix)
+    }
+
+    fn visit_from_parent(
+        &self,
+        within: Prefix<K>,
+        each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.tree.visit_from_parent(within, each)
+    }
+
+    fn prefetch(&self, prefixes: &[Prefix<K>]) {
+        self.tree.prefetch(prefixes);
     }
 }
 

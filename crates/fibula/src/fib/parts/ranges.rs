@@ -44,16 +44,21 @@ pub fn visit<K: Key>(
     merge: Merge,
     each: impl FnMut(Range<K>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let ground = routes.parent(within).map(|route| route.next_hop);
     let mut sweep = Sweep {
-        open: [Open { last: within.last(), next_hop: ground }; OPEN],
+        open: [Open { last: within.last(), next_hop: None }; OPEN],
         depth: 0,
-        pending: Range { start: within.addr(), next_hop: ground },
+        pending: Range { start: within.addr(), next_hop: None },
         emitted: None,
         merge,
         each,
     };
-    routes.visit(within, &mut |route| sweep.begin(route.prefix, route.next_hop))?;
+    routes.visit_from_parent(within, &mut |route| {
+        if route.prefix.len() < within.len() {
+            sweep.cover(route.next_hop);
+            return ControlFlow::Continue(());
+        }
+        sweep.begin(route.prefix, route.next_hop)
+    })?;
     sweep.finish()
 }
 
@@ -89,6 +94,12 @@ struct Sweep<K, F> {
 }
 
 impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
+    /// Begins with a route that covers all of `within` and more.
+    fn cover(&mut self, next_hop: NextHop) {
+        self.open[0].next_hop = Some(next_hop);
+        self.pending.next_hop = Some(next_hop);
+    }
+
     fn begin(&mut self, prefix: Prefix<K>, next_hop: NextHop) -> ControlFlow<()> {
         self.end_before(prefix.addr())?;
         let next_hop = Some(next_hop);

@@ -1,0 +1,205 @@
+//! Changes in batches: room reserved ahead, walks in step, and a log that undoes them.
+
+use crate::memory::OutOfMemory;
+use crate::net::{Change, Key, NextHop, Prefix, Route};
+
+use super::{NODES_PER_INSERT, ROOT, RadixTree};
+
+/// Walks in step: enough that the loads of all of them take longer than one from memory.
+pub(super) const LANES: usize = 32;
+
+/// What a prefix had before a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before<K> {
+    /// The prefix that was changed.
+    pub prefix: Prefix<K>,
+    /// Its next hop before the change; `None` if it was not present.
+    pub next_hop: Option<NextHop>,
+}
+
+/// Numbers of changes by what they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Changes after which the routes were others.
+    pub changed: usize,
+    /// Inserted routes that were present with the same next hop.
+    pub unchanged: usize,
+    /// Removed prefixes that were not present.
+    pub absent: usize,
+}
+
+impl Tally {
+    fn count<K: Key>(&mut self, change: &Change<K>, before: Option<NextHop>) {
+        let number = match change {
+            Change::Insert(route) if before == Some(route.next_hop) => &mut self.unchanged,
+            Change::Remove(_) if before.is_none() => &mut self.absent,
+            _ => &mut self.changed,
+        };
+        *number += 1;
+    }
+}
+
+impl<K: Key> RadixTree<K> {
+    /// Applies all `changes` in order, or none of them.
+    ///
+    /// # Errors
+    /// When there is no memory for the inserts; the tree is unchanged.
+    pub fn apply(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
+        self.reserve_for(changes)?;
+        self.apply_each(changes, |_, _| {})
+    }
+
+    /// Applies all `changes` in order, or none of them, and replaces what is in `log` by an entry for each change, in order.
+    ///
+    /// # Errors
+    /// When there is no memory for the inserts or the log; the tree is unchanged, and the log is empty.
+    pub fn apply_logged(
+        &mut self,
+        changes: &[Change<K>],
+        log: &mut Vec<Before<K>>,
+    ) -> Result<Tally, OutOfMemory> {
+        log.clear();
+        log.try_reserve(changes.len()).map_err(|_| OutOfMemory {
+            wanted_bytes: changes.len().saturating_mul(size_of::<Before<K>>()),
+            used_bytes: self.budget.used_bytes(),
+            limit_bytes: None,
+        })?;
+        self.reserve_for(changes)?;
+        let mut tally = Tally::default();
+        self.apply_each(changes, |change, before| {
+            tally.count(change, before);
+            log.push(Before { prefix: change.prefix(), next_hop: before });
+        })?;
+        Ok(tally)
+    }
+
+    /// Undoes the changes of a log and empties it, if the tree has not changed since. Never allocates.
+    pub fn undo(&mut self, log: &mut Vec<Before<K>>) {
+        while let Some(before) = log.pop() {
+            match before.next_hop {
+                // The tree had this route and all the others, with no more nodes than there is room for.
+                Some(next_hop) => {
+                    let undone = self.insert(Route::new(before.prefix, next_hop));
+                    debug_assert!(undone.is_ok(), "the tree was changed or shrunk after the log was written");
+                }
+                None => {
+                    self.remove(before.prefix);
+                }
+            }
+        }
+    }
+
+    /// Makes room for all inserts.
+    fn reserve_for(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
+        let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();
+        let spare = self.nodes.capacity() - self.nodes.len() + self.free_len;
+        if spare < NODES_PER_INSERT * inserts {
+            // Counting new prefixes takes a walk per change, so it is done only if the tree would have to grow. A prefix
+            // that is removed and added again needs no count: every tree on the way has only prefixes that are present
+            // now or new, and fewer prefixes never need more nodes.
+            let mut inserts = 0;
+            for block in changes.chunks(LANES) {
+                self.walk_in_step(block.iter().map(Change::prefix));
+                let adds = |change: &&Change<K>| matches!(change, Change::Insert(route) if self.get(route.prefix).is_none());
+                inserts += block.iter().filter(adds).count();
+            }
+            self.reserve(inserts)?;
+        }
+        Ok(())
+    }
+
+    /// Applies the changes and calls `each` with every one and the next hop that its prefix had.
+    fn apply_each(
+        &mut self,
+        changes: &[Change<K>],
+        mut each: impl FnMut(&Change<K>, Option<NextHop>),
+    ) -> Result<(), OutOfMemory> {
+        for block in changes.chunks(LANES) {
+            let starts = self.walk_in_step(block.iter().map(Change::prefix));
+            for (change, start) in block.iter().zip(starts) {
+                let start = self.still(start, change.prefix());
+                let before = match *change {
+                    Change::Insert(route) => self.insert_from(start, route)?,
+                    Change::Remove(prefix) => self.remove_from(start, prefix),
+                };
+                each(change, before);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the node if a walk to the prefix may begin there after other changes, or the root. What is in the tree and
+    /// contains the prefix is on the way to it.
+    fn still(&self, start: u32, prefix: Prefix<K>) -> u32 {
+        match self.nodes.get(start as usize) {
+            Some(node)
+                if node.len <= prefix.len()
+                    && node.contains(prefix.addr())
+                    && !self.index.has(prefix.len()) =>
+            {
+                start
+            }
+            _ => ROOT,
+        }
+    }
+
+    /// Walks to the first [`LANES`] prefixes, a step of every walk at a time, so that the loads of one do not wait for those of
+    /// another. Returns where a walk to each may begin that ends two nodes further down, as removals need both.
+    pub(super) fn walk_in_step(&self, prefixes: impl Iterator<Item = Prefix<K>>) -> [u32; LANES] {
+        let mut starts = [ROOT; LANES];
+        let mut walks = [Walk { key: K::ZERO, len: 0, parent: ROOT, at: ROOT }; LANES];
+        let (mut going, mut count) = ([0; LANES], 0);
+        for (walk, prefix) in walks.iter_mut().zip(prefixes) {
+            (walk.key, walk.len) = (prefix.addr(), prefix.len());
+            self.index.fetch(walk.key, walk.len);
+            going[count] = count;
+            count += 1;
+        }
+        if count <= 1 {
+            // There is nothing to overlap with.
+            let start = self.start(walks[0].key, walks[0].len);
+            return [start; LANES];
+        }
+        for (walk, start) in walks.iter_mut().zip(&mut starts).take(count) {
+            *start = self.start(walk.key, walk.len);
+            (walk.parent, walk.at) = (*start, *start);
+            self.fetch(*start);
+        }
+        while count > 0 {
+            let mut left = 0;
+            for at in 0..count {
+                let lane = going[at];
+                let walk = &mut walks[lane];
+                let Some(node) = self.nodes.get(walk.at as usize) else { continue };
+                if node.len >= walk.len || !node.contains(walk.key) {
+                    continue;
+                }
+                let next = node.children[node.side(walk.key)];
+                if next == ROOT {
+                    continue;
+                }
+                self.fetch(next);
+                (starts[lane], walk.parent, walk.at) = (walk.parent, walk.at, next);
+                going[left] = lane;
+                left += 1;
+            }
+            count = left;
+        }
+        starts
+    }
+
+    /// Prefetches a node.
+    #[inline]
+    fn fetch(&self, at: u32) {
+        crate::simd::fetch_at(&self.nodes, at as usize);
+    }
+}
+
+/// A walk under way.
+#[derive(Clone, Copy)]
+struct Walk<K> {
+    key: K,
+    len: u8,
+    parent: u32,
+    at: u32,
+}
