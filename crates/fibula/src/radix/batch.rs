@@ -3,7 +3,7 @@
 use crate::memory::OutOfMemory;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 
-use super::{NODES_PER_INSERT, ROOT, RadixTree};
+use super::{NODES_PER_INSERT, Node, ROOT, RadixTree};
 
 /// Walks in step: enough that the loads of all of them take longer than one from memory.
 pub(super) const LANES: usize = 32;
@@ -129,16 +129,11 @@ impl<K: Key> RadixTree<K> {
     }
 
     /// Returns the node if a walk to the prefix may begin there after other changes, or the root. What is in the tree and
-    /// contains the prefix is on the way to it.
+    /// contains the prefix is on the way to it; the slots need all of the way.
     fn still(&self, start: u32, prefix: Prefix<K>) -> u32 {
-        match self.nodes.get(start as usize) {
-            Some(node)
-                if node.len <= prefix.len()
-                    && node.contains(prefix.addr())
-                    && !self.index.has(prefix.len()) =>
-            {
-                start
-            }
+        let on_the_way = |node: &&Node<K>| node.len <= prefix.len() && node.contains(prefix.addr());
+        match self.nodes.get(start as usize).filter(on_the_way) {
+            Some(_) if !self.index.has(prefix.len()) => start,
             _ => ROOT,
         }
     }

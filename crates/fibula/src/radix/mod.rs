@@ -15,9 +15,33 @@
 //! bytes for IPv4 and 32 for IPv6. A table of `n` routes has at most `2n` nodes. Freed nodes are chained through
 //! `children[0]` and reused.
 //!
+//! Walks to long prefixes begin at a slot of [`index`], which has the node to begin at. A batch of changes first walks to
+//! all its prefixes a step at a time, which loads their nodes; then each change begins two nodes before the end of its
+//! walk, unless another change has moved that one.
+//!
+//! # Cost
+//!
+//! Nanoseconds of CPU time on full tables, in random order, on an AMD EPYC (Zen 4) with 1 MB of L2 and 32 MB of L3. The
+//! command is `cargo run --release -p fibula-lab --example rib FILE`; batches are of 64 changes.
+//!
+//! | | dfz4-2023 | without | dfz6-2024 | without |
+//! |---|---|---|---|---|
+//! | exact match | 610 | 960 | 810 | 930 |
+//! | longest match | 430 | 960 | 710 | 910 |
+//! | insert and remove, each | 400 | 560 | 560 | 610 |
+//! | a change of a batch | 115 | 740 | 155 | 740 |
+//! | the same, then [`Routes::visit_from_parent`] | 270 | 1140 | 380 | 1290 |
+//! | memory, MB | 37.7 | 35.7 | 16.5 | 14.7 |
+//!
+//! "Without" is without slots and walks in step, and with `parent` and `visit` in the place of `visit_from_parent`. With
+//! walks in step alone, a change of a batch takes 170 and 220 ns; with slots alone, 460 and 500; with both, but each change
+//! beginning at its slot again, 150 and 280. Walks of 16 in step take a tenth to a quarter more, walks of 64 as long as
+//! those of 32. Prefetching the second cache line of nodes that have two gains nothing, so nodes are not aligned.
+//!
 //! Invariants, which [`RadixTree::check`] checks: (1) a child's prefix extends its parent's and continues with
 //! the bit of its side; (2) every node but the root has a next hop or two children; (3) bits after a node's length
-//! are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes is right.
+//! are zero; (4) every node is reachable once or is on the free chain; (5) the count of routes is right; (6) every slot has
+//! the longest node, and the longest route, that contain it.
 
 mod batch;
 mod check;

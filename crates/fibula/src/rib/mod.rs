@@ -23,9 +23,11 @@ pub use dual::DualRib;
 /// | operation | cost |
 /// |---|---|
 /// | `insert`, `remove`, `get`, `lookup`, `parent` | one walk down the tree, at most one node per bit |
+/// | `apply`, `apply_logged` | walks in step: on full tables a quarter of the time of single changes |
 /// | `iter`, `subnets`, `covers` | one walk down, then a step or two per route; no allocation |
 ///
-/// Takes at most two nodes per route (40 bytes for IPv4, 64 for IPv6) and an eighth more as spare capacity.
+/// Takes at most two nodes per route (40 bytes for IPv4, 64 for IPv6), an eighth more as spare capacity, and up to an eighth,
+/// at most 2 MB, for an index. That is given up if there is a memory limit and nodes would not fit otherwise.
 #[derive(Debug)]
 pub struct Rib<K> {
     tree: RadixTree<K>,

@@ -6,7 +6,7 @@
 //!
 //! # Limits and cost
 //!
-//! Memory: 20 bytes a node for IPv4, 32 for IPv6, and at most two nodes a route. Lookup: one dependent load for each
+//! Memory: 20 bytes a node for IPv4, 32 for IPv6, at most two nodes a route, and an eighth of that for the index at most. Lookup: one dependent load for each
 //! node on the path, 15 to 20 on full tables.
 //!
 //! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): random host routes reach the bound of two
