@@ -189,6 +189,21 @@ impl Budget {
         }
     }
 
+    /// Like [`reserve`](Self::reserve), but never grows by less than an eighth.
+    ///
+    /// # Errors
+    /// When the limit is reached or the allocator fails; the array is unchanged.
+    pub(crate) fn reserve_an_eighth<S: Storage>(
+        &mut self,
+        array: &mut S,
+        additional: usize,
+    ) -> Result<(), OutOfMemory> {
+        if array.capacity() - array.len() >= additional {
+            return Ok(());
+        }
+        self.reserve_exact(array, additional.max(array.len() / 8).max(16))
+    }
+
     /// Makes room for exactly `additional` more elements.
     fn reserve_exact<S: Storage>(&mut self, array: &mut S, additional: usize) -> Result<(), OutOfMemory> {
         let elements = array.len().saturating_add(additional);

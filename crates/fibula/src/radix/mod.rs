@@ -211,12 +211,13 @@ impl<K: Key> RadixTree<K> {
                 limit_bytes: Some(u32::MAX as usize * size_of::<Node<K>>()),
             });
         }
-        if self.budget.reserve(&mut self.nodes, wanted).is_ok() {
-            self.index.fit(&self.nodes, self.nodes.capacity(), &mut self.budget);
-            return Ok(());
+        if self.budget.reserve_an_eighth(&mut self.nodes, wanted).is_err() {
+            // Nodes have all that there is, so that there are as many as without an index.
+            self.index.give_up(&mut self.budget);
+            self.budget.reserve(&mut self.nodes, wanted)?;
         }
-        self.index.give_up(&mut self.budget);
-        self.budget.reserve(&mut self.nodes, wanted)
+        self.index.fit(&self.nodes, self.nodes.capacity(), &mut self.budget);
+        Ok(())
     }
 
     /// Returns where a walk to this prefix begins.
