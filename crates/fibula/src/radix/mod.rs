@@ -15,7 +15,7 @@
 //! bytes for IPv4 and 32 for IPv6. A table of `n` routes has at most `2n` nodes. Freed nodes are chained through
 //! `children[0]` and reused.
 //!
-//! Walks to long prefixes begin at a slot of [`index`], which has the node to begin at. A batch of changes first walks to
+//! Walks to long prefixes begin at a slot of an index, which has the node to begin at. A batch of changes first walks to
 //! all its prefixes a step at a time, which loads their nodes; then each change begins two nodes before the end of its
 //! walk, unless another change has moved that one.
 //!
