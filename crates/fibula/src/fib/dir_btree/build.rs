@@ -5,39 +5,14 @@ use core::marker::PhantomData;
 use crate::fib::BuildError;
 use crate::fib::parts::intervals::{self, Blocks, Leads};
 use crate::fib::parts::ranges::Merge;
-use crate::fib::parts::units::{Unit, Units};
-use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared};
+use crate::memory::{Budget, Limits, Shared};
 use crate::net::{Ipv6Key, Key, NextHop, Routes};
 use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS};
 
 use super::NAME;
-use super::layout::{
-    ALONE, BASE, BASE_BITS, BELOW, DirBtree, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT, SHIFT_MOST,
-    TREE_INTERVALS, cut, head, kind, window,
-};
-use super::object::{PART_UNITS, Record, push_pieces};
+use super::layout::{DirBtree, LEAF_INTERVALS, SHIFT, SHIFT_MOST, TREE_INTERVALS, cut, head, window};
 use super::plan::{Intervals, NONE, Plan};
-
-/// Most words of tables: what gathers can index.
-const TABLE_WORDS: u64 = 1 << 29;
-
-/// Most lines of trees.
-const LINES: u64 = 1 << 29;
-
-/// A next hop's object is shared while it is among so many units, which are then within reach of a base.
-const SHARED_UNITS: u32 = 1 << 13;
-
-/// Why there is no table.
-enum Refused {
-    Memory(OutOfMemory),
-    Limit(&'static str, u64),
-}
-
-impl From<OutOfMemory> for Refused {
-    fn from(error: OutOfMemory) -> Self {
-        Self::Memory(error)
-    }
-}
+use super::storage::{Arrays, BLOCK, Refused, Storage};
 
 impl<K: Ipv6Key> DirBtree<K> {
     /// Builds the tables and trees of the routes.
@@ -58,20 +33,15 @@ impl<K: Ipv6Key> DirBtree<K> {
         let mut blocks =
             intervals::split(routes, Merge::EqualNeighbours, bits, budget, |start, leads, budget| {
                 budget.push(&mut all.starts, start)?;
-                budget.push(
-                    &mut all.values,
-                    match leads {
-                        Leads::To(next_hop) => NextHop::word(next_hop).into(),
-                        Leads::Block(block) => BLOCK | u64::from(block),
-                    },
-                )
+                budget.push(&mut all.values, value(leads))
             })?;
         let (mut plan, root) = Plan::new(&all, cut::<K>(), budget)?;
         let first_bits = plan.first_bits(&all, root, budget)?;
-        let mut planting = Planting::<K>::new(&all, &blocks, plan, budget);
+        let mut storage = Arrays::new(budget);
+        let mut planting = Planting::<K, _>::new(&all, &blocks, &mut plan, &mut storage);
         planting.first(first_bits, root)?;
-        let Planting { plan, tables, lines, objects, table_units, line_units, object_units, open, .. } =
-            planting;
+        let open = planting.open;
+        let Arrays { tables, lines, objects, table_units, line_units, object_units, .. } = storage;
         plan.free(budget);
         budget.free(open.words);
         blocks.free(budget);
@@ -81,31 +51,45 @@ impl<K: Ipv6Key> DirBtree<K> {
             budget.shrink(&mut words);
             Shared::from(words)
         });
-        let keys = PhantomData;
-        Ok(Self { first_bits, tables, lines, objects, table_units, line_units, object_units, keys })
+        Ok(Self {
+            first_bits,
+            tables,
+            lines,
+            objects,
+            table_units,
+            line_units,
+            object_units,
+            ends: None,
+            keys: PhantomData,
+        })
     }
 }
 
-/// In a value that is not encoded yet: set for a block, of which the lower bits are the number.
-const BLOCK: u64 = 1 << 32;
+/// Returns the value of an interval, which is not encoded.
+pub(super) fn value(leads: Leads) -> u64 {
+    match leads {
+        Leads::To(next_hop) => NextHop::word(next_hop).into(),
+        Leads::Block(block) => BLOCK | u64::from(block),
+    }
+}
 
 /// Upper parts with the same leading bits.
 #[derive(Debug, Clone, Copy)]
-struct Region {
+pub(super) struct Region {
     /// The first of them.
-    upper: u64,
+    pub(super) upper: u64,
     /// Number of those bits.
-    depth: u32,
+    pub(super) depth: u32,
     /// The intervals that it meets, the last one included.
-    first: usize,
-    last: usize,
+    pub(super) first: usize,
+    pub(super) last: usize,
     /// Its number among the crowded ones.
-    crowded: u32,
+    pub(super) crowded: u32,
 }
 
 /// What the words of a table lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum To {
+pub(super) enum To {
     /// Tables that are indexed by heads.
     Mid,
     /// Tables that are indexed by windows.
@@ -116,73 +100,39 @@ enum To {
 
 /// Slots that share a tree, as long as their intervals fit one.
 #[derive(Default)]
-struct Open {
-    words: Vec<u32>,
+pub(super) struct Open {
+    pub(super) words: Vec<u32>,
     /// The bits before the window and its highest one, which all their upper parts have.
     before: u64,
     first: usize,
     last: usize,
 }
 
-/// Entries that lead to one value whatever the window.
-#[derive(Debug, Clone, Copy)]
-struct Alone {
-    value: u64,
-    sub: u32,
-    mid: Option<u32>,
-}
-
-struct Planting<'a, K> {
+/// Plants tables and trees over intervals.
+pub(super) struct Planting<'a, K, S> {
     intervals: &'a Intervals,
     blocks: &'a Blocks<u128>,
-    plan: Plan,
-    budget: &'a mut Budget,
-    tables: Buffer<u32>,
-    lines: Buffer<u32>,
-    objects: Buffer<u32>,
-    table_units: Units,
-    line_units: Units,
-    object_units: Units,
-    open: Open,
-    /// By hash of the value.
-    alone: [Option<Alone>; CACHED],
-    /// Objects of next hops, by hash of the next hop.
-    wide: [Option<(u32, u32)>; CACHED],
+    plan: &'a mut Plan,
+    storage: &'a mut S,
+    pub(super) open: Open,
     keys: PhantomData<fn(K)>,
 }
 
-/// Values whose entries or objects are remembered.
-const CACHED: usize = 1 << 6;
-
-pub(super) fn hash(value: u64) -> usize {
-    (value as u32).wrapping_mul(0x9e37_79b1) as usize >> 26
-}
-
-impl<'a, K: Key> Planting<'a, K> {
-    fn new(intervals: &'a Intervals, blocks: &'a Blocks<u128>, plan: Plan, budget: &'a mut Budget) -> Self {
-        Self {
-            intervals,
-            blocks,
-            plan,
-            budget,
-            tables: Buffer::new(),
-            lines: Buffer::new(),
-            objects: Buffer::new(),
-            table_units: Units::default(),
-            line_units: Units::default(),
-            object_units: Units::default(),
-            open: Open::default(),
-            alone: [None; CACHED],
-            wide: [None; CACHED],
-            keys: PhantomData,
-        }
+impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
+    pub(super) fn new(
+        intervals: &'a Intervals,
+        blocks: &'a Blocks<u128>,
+        plan: &'a mut Plan,
+        storage: &'a mut S,
+    ) -> Self {
+        Self { intervals, blocks, plan, storage, open: Open::default(), keys: PhantomData }
     }
 
     /// Makes the first table, and with it everything else.
-    fn first(&mut self, bits: u32, crowded: u32) -> Result<(), Refused> {
+    pub(super) fn first(&mut self, bits: u32, crowded: u32) -> Result<(), Refused> {
         let last = self.intervals.starts.len() - 1;
         let all = Region { upper: 0, depth: 0, first: 0, last, crowded };
-        let place = self.append_table(1 << bits)?;
+        let place = self.storage.table(1 << bits, 0)?;
         self.spread(place, all, bits, To::Mid)?;
         self.close()
     }
@@ -209,21 +159,25 @@ impl<'a, K: Key> Planting<'a, K> {
             self.spread(place, left, bits - 1, to)?;
             return self.spread(place + (1 << (bits - 1)), right, bits - 1, to);
         }
-        let entry = match to {
-            _ if alone => self.alone(region.first, to)?,
-            To::Mid => self.mid(region)?,
-            To::Sub => self.sub(region)?,
-            To::Slots => self.slots(region)?,
-        };
-        self.tables[place as usize..][..1 << bits].fill(entry);
-        Ok(())
+        let entry = self.entry(region, to)?;
+        self.storage.fill(place, 1 << bits, entry)
+    }
+
+    /// Returns the entry of a region.
+    pub(super) fn entry(&mut self, region: Region, to: To) -> Result<u32, Refused> {
+        match to {
+            To::Slots => self.slots(region),
+            _ if region.first == region.last => self.alone(region.first, to),
+            To::Mid => self.mid(region),
+            To::Sub => self.sub(region),
+        }
     }
 
     fn mid(&mut self, region: Region) -> Result<u32, Refused> {
         let bits = if region.crowded == NONE {
             cut::<K>().before.saturating_sub(region.depth)
         } else {
-            self.plan.cut_mid(region.crowded, region.depth, self.budget)?.bits
+            self.plan.cut_mid(region.crowded, region.depth, self.storage.budget())?.bits
         };
         let bits = bits.max((32 - region.depth).saturating_sub(SHIFT_MOST));
         let (place, entry) = self.table(head::<K>(region.upper), 32 - region.depth - bits, bits)?;
@@ -276,19 +230,19 @@ impl<'a, K: Key> Planting<'a, K> {
         }
         self.open.last = last;
         for word in place..place + (1 << bits) {
-            self.budget.push(&mut self.open.words, word)?;
+            self.storage.budget().push(&mut self.open.words, word)?;
         }
         Ok(())
     }
 
     /// Plants the tree of the open slots.
-    fn close(&mut self) -> Result<(), Refused> {
+    pub(super) fn close(&mut self) -> Result<(), Refused> {
         if self.open.words.is_empty() {
             return Ok(());
         }
         let tree = self.tree(self.open.first, self.open.last)?;
         for &word in &self.open.words {
-            self.tables[word as usize] = tree;
+            self.storage.fill_slot(word, tree)?;
         }
         self.open.words.clear();
         Ok(())
@@ -296,27 +250,12 @@ impl<'a, K: Key> Planting<'a, K> {
 
     /// Returns the entry that leads to one interval whatever the window, by tables of two equal words.
     fn alone(&mut self, interval: usize, to: To) -> Result<u32, Refused> {
-        let value = self.intervals.values[interval];
-        let known = self.alone[hash(value)].filter(|alone| alone.value == value);
-        let mut alone = match known {
-            Some(alone) => alone,
-            None => {
-                let tree = self.tree(interval, interval)?;
-                let slots = self.equal_words(tree)?;
-                Alone { value, sub: self.equal_words(slots)?, mid: None }
-            }
-        };
-        if to == To::Mid && alone.mid.is_none() {
-            alone.mid = Some(self.equal_words(alone.sub)?);
+        let (value, from_first) = (self.intervals.values[interval], to == To::Mid);
+        if let Some(entry) = self.storage.known_alone(value, from_first)? {
+            return Ok(entry);
         }
-        self.alone[hash(value)] = Some(alone);
-        Ok(alone.mid.filter(|_| to == To::Mid).unwrap_or(alone.sub))
-    }
-
-    fn equal_words(&mut self, word: u32) -> Result<u32, Refused> {
-        let (place, entry) = self.table(0, ALONE, 1)?;
-        self.tables[place as usize..][..2].fill(word);
-        Ok(entry)
+        let tree = self.tree(interval, interval)?;
+        self.storage.alone(value, tree, from_first)
     }
 
     /// Makes a table of 2^`bits` words for heads or windows from `first` on. Returns its place, and the entry that leads to
@@ -324,154 +263,57 @@ impl<'a, K: Key> Planting<'a, K> {
     /// bits of an entry are the shift, they say where a table may be.
     fn table(&mut self, first: u32, shift: u32, bits: u32) -> Result<(u32, u32), Refused> {
         let first = first >> shift;
-        let remainder = shift.wrapping_add(first) & SHIFT;
-        let place = match self.table_units.take_at(1 << bits, remainder, SHIFT + 1) {
-            Some(place) => place,
-            None => {
-                for _ in 0..remainder.wrapping_sub(self.table_units.end()) & SHIFT {
-                    let place = self.append_table(1)?;
-                    self.table_units.give(Unit { place, size: 1 }, self.budget)?;
-                }
-                self.append_table(1 << bits)?
-            }
-        };
+        let place = self.storage.table(1 << bits, shift.wrapping_add(first) & SHIFT)?;
         Ok((place, place.wrapping_sub(first)))
-    }
-
-    fn append_table(&mut self, words: u32) -> Result<u32, Refused> {
-        append(
-            &mut self.table_units,
-            &mut self.tables,
-            [words, 1],
-            0,
-            ("words of tables", TABLE_WORDS),
-            self.budget,
-        )
-    }
-
-    fn append_object(&mut self, units: u32) -> Result<u32, Refused> {
-        let size = [units, OBJECT_WORDS as u32];
-        append(
-            &mut self.object_units,
-            &mut self.objects,
-            size,
-            0,
-            ("units of objects", OBJECT_UNITS),
-            self.budget,
-        )
     }
 
     /// Plants a tree over these intervals, and returns what a slot has to lead to it.
     fn tree(&mut self, first: usize, last: usize) -> Result<u32, Refused> {
-        let leaves = (last - first) / LEAF_INTERVALS + 1;
-        let size = [1 + leaves as u32, LINE_WORDS as u32];
-        let limit = ("lines", LINES);
-        // Padding: no window is above it.
-        let padding = i32::MAX as u32;
-        let tree = append(&mut self.line_units, &mut self.lines, size, padding, limit, self.budget)?;
-        for leaf in 0..leaves {
-            let begin = first + leaf * LEAF_INTERVALS;
-            let end = last.min(begin + LEAF_KEYS);
-            if end < last {
-                self.lines[tree as usize * LINE_WORDS + leaf] = self.end(end);
-            }
-            self.leaf(tree as usize + 1 + leaf, begin, end)?;
-        }
-        Ok(tree * LINE_UNITS)
-    }
-
-    /// Returns the last window of an interval as a key.
-    fn end(&self, interval: usize) -> u32 {
-        window(self.intervals.starts[interval + 1] - 1)
-    }
-
-    /// Fills a leaf.
-    fn leaf(&mut self, line: usize, first: usize, last: usize) -> Result<(), Refused> {
-        let start = line * LINE_WORDS;
-        let mut values = [0u32; 2 * (LINE_WORDS - LEAF_KEYS)];
-        let mut base = None;
-        for interval in first..=last {
-            if interval < last {
-                self.lines[start + interval - first] = self.end(interval);
-            }
-            values[interval - first] = self.encode(self.intervals.values[interval], &mut base)?;
-        }
-        // The last value fills up.
-        let (used, rest) = values.split_at_mut(last - first + 1);
-        rest.fill(used[last - first]);
-        values[BASE - 2 * LEAF_KEYS] = base.unwrap_or(0);
-        for (word, pair) in self.lines[start + LEAF_KEYS..][..LINE_WORDS - LEAF_KEYS]
-            .iter_mut()
-            .zip(values.as_chunks::<2>().0)
-        {
-            *word = pair[0] | pair[1] << 16;
-        }
-        Ok(())
-    }
-
-    /// Returns a value as leaves store it, and makes its object if it needs one. `base` is that of the leaf.
-    fn encode(&mut self, value: u64, base: &mut Option<u32>) -> Result<u32, Refused> {
-        if value < BELOW.into() {
-            return Ok(value as u32);
-        }
-        let number = value as u32;
-        let unit =
-            if value & BLOCK != 0 { self.block(number as usize)? } else { self.next_hop(number, *base)? };
-        let base = *base.get_or_insert(unit >> BASE_BITS);
-        Ok(BELOW | (unit - (base << BASE_BITS)))
-    }
-
-    /// Returns an object for a next hop: one that is near, or a new one.
-    fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, Refused> {
-        let near = self
-            .object_units
-            .end()
-            .saturating_sub(SHARED_UNITS)
-            .max(base.map_or(0, |base| base << BASE_BITS));
-        let known =
-            self.wide[hash(next_hop.into())].filter(|&(known, unit)| known == next_hop && unit >= near);
-        if let Some((_, unit)) = known {
-            return Ok(unit);
-        }
-        let unit = self.object(Record::whole(next_hop).words())?;
-        self.wide[hash(next_hop.into())] = Some((next_hop, unit));
-        Ok(unit)
-    }
-
-    fn block(&mut self, block: usize) -> Result<u32, Refused> {
-        if let Some(record) = Record::of(self.blocks, block) {
-            return self.object(record.words());
-        }
-        let count = self.blocks.pieces(block).len() as u32;
-        let unit = self.object(&[kind::BLOCK | count << kind::BITS, 0])?;
-        let pieces = self.append_object(PART_UNITS as u32 * count)?;
-        self.objects.truncate(pieces as usize * OBJECT_WORDS);
-        push_pieces(self.blocks, block, &mut self.objects, self.budget)?;
-        self.objects[unit as usize * OBJECT_WORDS + 1] = pieces;
-        Ok(unit)
-    }
-
-    /// Appends an object of these words, and returns its first unit.
-    fn object(&mut self, words: &[u32]) -> Result<u32, Refused> {
-        let unit = self.append_object((words.len() / OBJECT_WORDS) as u32)?;
-        self.objects[unit as usize * OBJECT_WORDS..].copy_from_slice(words);
-        Ok(unit)
+        tree(self.storage, self.intervals, self.blocks, first, last)
     }
 }
 
-/// Appends a unit of so many elements of so many words, and returns its first element.
-fn append(
-    units: &mut Units,
-    words: &mut Buffer<u32>,
-    [elements, words_each]: [u32; 2],
-    fill: u32,
-    (what, most): (&'static str, u64),
-    budget: &mut Budget,
+/// Plants a tree over intervals from `first` to `last`, and returns what a slot has to lead to it.
+pub(super) fn tree<S: Storage>(
+    storage: &mut S,
+    intervals: &Intervals,
+    blocks: &Blocks<u128>,
+    first: usize,
+    last: usize,
 ) -> Result<u32, Refused> {
-    let place = units.append(elements).filter(|_| u64::from(units.end()) <= most);
-    let place = place.ok_or(Refused::Limit(what, most))?;
-    let additional = elements as usize * words_each as usize;
-    budget.reserve(words, additional)?;
-    words.resize(words.len() + additional, fill);
-    Ok(place)
+    let end = |interval: usize| window(intervals.starts[interval + 1] - 1);
+    let leaves = (last - first) / LEAF_INTERVALS + 1;
+    let tree = storage.lines(1 + leaves as u32)?;
+    let mut node = [PADDING; LINE_WORDS];
+    for leaf in 0..leaves {
+        let begin = first + leaf * LEAF_INTERVALS;
+        let until = last.min(begin + LEAF_KEYS);
+        if let Some(key) = node.get_mut(leaf).filter(|_| until < last) {
+            *key = end(until);
+        }
+        let mut line = [PADDING; LINE_WORDS];
+        for (key, interval) in line.iter_mut().zip(begin..until) {
+            *key = end(interval);
+        }
+        let (mut values, base) = storage.encode(&intervals.values[begin..=until], blocks)?;
+        // The last value fills up.
+        let (used, rest) = values.split_at_mut(until - begin + 1);
+        rest.fill(used[until - begin]);
+        put_values(&mut line, &values, base);
+        storage.write_line(tree + 1 + leaf as u32, &line);
+    }
+    storage.write_line(tree, &node);
+    Ok(tree * LINE_UNITS)
 }
+
+/// Writes a leaf's values and the base of its objects.
+pub(super) fn put_values(line: &mut [u32; LINE_WORDS], values: &[u32; LEAF_INTERVALS], base: u32) {
+    let all = values.iter().copied().chain([base]);
+    for (at, value) in all.enumerate() {
+        let word = &mut line[LEAF_KEYS + at / 2];
+        *word = if at % 2 == 0 { value } else { *word | value << 16 };
+    }
+}
+
+/// Fills the keys of a line: no window is above it.
+pub(super) const PADDING: u32 = i32::MAX as u32;

@@ -1,6 +1,7 @@
 //! The fsck: walks everything that a lookup can reach, and compares it with what is allocated.
 
-use std::collections::BTreeMap;
+use core::sync::atomic::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::fib::CheckError;
 use crate::fib::parts::intervals;
@@ -33,37 +34,76 @@ struct Walk<'a, K> {
     trees: BTreeMap<u32, u32>,
     /// Units of objects, and of pieces, by the first one.
     objects: BTreeMap<u32, u32>,
+    /// The words that lead to each tree, and to each table of two equal words.
+    uses: HashMap<u32, u32>,
+}
+
+/// What lookups can reach: units of the three arrays, and the words that lead to each tree and each table of two equal words.
+pub(super) struct Reached {
+    pub(super) units: [Vec<Unit>; 3],
+    pub(super) uses: HashMap<u32, u32>,
 }
 
 impl<K: Key> DirBtree<K> {
-    pub(super) fn walk(&self) -> Result<(), CheckError> {
+    /// Verifies all invariants of a structure that does not change.
+    pub(super) fn walk_all(&self) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        let first = 1usize << self.first_bits;
         let words = [(&self.tables, 1), (&self.lines, LINE_WORDS), (&self.objects, OBJECT_WORDS)];
         let units = [&self.table_units, &self.line_units, &self.object_units];
-        for ((words, each), units) in words.into_iter().zip(units) {
+        let reached = self.walk()?;
+        for (((words, each), units), used) in words.into_iter().zip(units).zip(reached.units) {
             holds(words.len() == units.end() as usize * each, "(1) units end where arrays do", words.len())?;
+            units.check(used)?;
         }
+        Ok(())
+    }
+
+    /// Verifies everything that lookups can reach.
+    pub(super) fn walk(&self) -> Result<Reached, CheckError> {
+        let holds = CheckError::unless;
+        let first = 1usize << self.first_bits;
+        let words = match &self.ends {
+            Some([tables, ..]) => tables.load(Ordering::Relaxed) as usize,
+            None => self.tables.len(),
+        };
         holds((1..=cut::<K>().upper).contains(&self.first_bits), "(2) leading bits are upper bits", 0)?;
-        holds(self.tables.len() >= first, "(2) an entry for all leading bits", self.tables.len())?;
-        let mut words = vec![false; self.tables.len()];
-        words[..first].fill(true);
-        let mut walk = Walk { fib: self, words, trees: BTreeMap::new(), objects: BTreeMap::new() };
+        holds(words >= first, "(2) an entry for all leading bits", words)?;
+        let mut walk = Walk {
+            fib: self,
+            words: vec![false; words],
+            trees: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            uses: HashMap::new(),
+        };
         for at in 0..first {
             let upper = (at as u64) << (cut::<K>().upper - self.first_bits);
             let region = Region { upper, depth: self.first_bits };
-            walk.entry(self.tables[at].read(), region, LEVELS, at)?;
+            let entry = self.tables[at].read();
+            walk.read(at, entry, entry & SHIFT == ALONE)?;
+            walk.entry(entry, region, LEVELS, at)?;
         }
-        let Walk { words, trees, objects, .. } = walk;
+        let Walk { words, trees, objects, uses, .. } = walk;
         let unit = |(place, size)| Unit { place, size };
-        let used = words.iter().enumerate().filter(|&(_, &used)| used).map(|(at, _)| unit((at as u32, 1)));
-        self.table_units.check(used.collect())?;
-        self.line_units.check(trees.into_iter().map(unit).collect())?;
-        self.object_units.check(objects.into_iter().map(unit).collect())
+        let tables = words.iter().enumerate().filter(|&(_, &used)| used).map(|(at, _)| unit((at as u32, 1)));
+        let units = [
+            tables.collect(),
+            trees.into_iter().map(unit).collect(),
+            objects.into_iter().map(unit).collect(),
+        ];
+        Ok(Reached { units, uses })
     }
 }
 
 impl<K: Key> Walk<'_, K> {
+    /// Notes a word that lookups read. Counts it once, if it leads to something that counts.
+    fn read(&mut self, at: usize, word: u32, counts: bool) -> Result<(), CheckError> {
+        let seen = self.words.get_mut(at).ok_or(CheckError::new("(3) an entry leads to a table", at))?;
+        if !core::mem::replace(seen, true) && counts {
+            *self.uses.entry(word).or_default() += 1;
+        }
+        Ok(())
+    }
+
     /// Checks what an entry leads to, from which so many levels of tables are left.
     fn entry(&mut self, entry: u32, region: Region, levels: u32, at: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
@@ -83,7 +123,10 @@ impl<K: Key> Walk<'_, K> {
                 "(3) entries for one interval lead to equal words",
                 at,
             )?;
-            self.words[entry as usize..][..2].fill(true);
+            let word = words[0].read();
+            let counts = levels == 1 || word & SHIFT == ALONE;
+            self.read(entry as usize, word, counts)?;
+            self.read(entry as usize + 1, word, counts)?;
             0
         } else {
             holds(levels == LEVELS || depth >= cut::<K>().before, "(3) windows tell upper parts apart", at)?;
@@ -105,7 +148,7 @@ impl<K: Key> Walk<'_, K> {
             let place = if shift == ALONE { entry } else { entry.wrapping_add(of >> shift) };
             let value = self.fib.tables.get(place as usize).map(Cell::read);
             let value = value.ok_or(CheckError::new("(3) an entry leads to a table", at))?;
-            self.words[place as usize] = true;
+            self.read(place as usize, value, levels == 1 || value & SHIFT == ALONE)?;
             if levels > 1 {
                 self.entry(value, inside, levels - 1, place as usize)?;
             } else {

@@ -1,6 +1,7 @@
 //! The data that lookups read: tables, lines and objects, and which of their units are in use.
 
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicU32;
 
 use crate::fib::parts::units::Units;
 use crate::memory::Shared;
@@ -99,11 +100,13 @@ pub struct DirBtree<K> {
     pub(super) table_units: Units,
     pub(super) line_units: Units,
     pub(super) object_units: Units,
+    /// The elements that are used of the three arrays, if they may grow.
+    pub(super) ends: Option<[AtomicU32; 3]>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
 /// Returns words as lines.
 #[inline(always)]
-pub(super) fn lines_of(words: &[core::sync::atomic::AtomicU32]) -> &[SharedLine] {
+pub(super) fn lines_of(words: &[AtomicU32]) -> &[SharedLine] {
     words.as_chunks().0
 }

@@ -1,13 +1,15 @@
 //! Lookups: the kernel of the chosen instruction set.
 
+use core::sync::atomic::Ordering;
+
 use crate::fib::parts::units::Units;
 use crate::fib::{CheckError, Fib};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
-use crate::simd::{self, Present};
+use crate::simd::{self, LINE_WORDS, Present};
 
 use super::kernel;
-use super::layout::DirBtree;
+use super::layout::{DirBtree, OBJECT_WORDS};
 
 impl<K: Key> Fib<K> for DirBtree<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -25,13 +27,23 @@ impl<K: Key> Fib<K> for DirBtree<K> {
 
     fn memory(&self) -> Memory {
         let lists = [&self.table_units, &self.line_units, &self.object_units].map(Units::memory);
-        [self.tables.memory(), self.lines.memory(), self.objects.memory()]
-            .into_iter()
+        let arrays = [(&self.tables, 1), (&self.lines, LINE_WORDS), (&self.objects, OBJECT_WORDS)];
+        let used = |at: usize, words: usize, all: usize| {
+            self.ends
+                .as_ref()
+                .map_or(all, |ends| (ends[at].load(Ordering::Relaxed) as usize * words).min(all))
+        };
+        let arrays = arrays.into_iter().enumerate();
+        arrays
+            .map(|(at, (array, words))| array.memory_of(used(at, words, array.len())))
             .chain(lists)
             .fold(Memory::default(), |all, part| all + part)
     }
 
     fn check(&self) -> Result<(), CheckError> {
-        self.walk().map(|_| ())
+        match self.ends {
+            Some(_) => self.walk().map(drop),
+            None => self.walk_all(),
+        }
     }
 }

@@ -54,7 +54,8 @@
 //! lie where windows differ. A shift of 31 is that of two equal words, for a single interval. (4) Slots lead to trees, whose
 //! leaves follow the inner node. (5) Keys ascend, before the padding, in one half of the windows, and leaves keep within the keys around them. (6) After
 //! the last value of a leaf, it is repeated. (7) Values that are not next hops lead to records of at most eight prefixes, or
-//! to blocks. (8) Pieces of a block ascend to the last lower part, and neighbours differ.
+//! to blocks. (8) Pieces of a block ascend to the last lower part, and neighbours differ. (9) Words that lead
+//! to a tree or to a table of two equal words are counted, where the structure changes in place.
 //!
 //! # Limits and hostile tables
 //!
@@ -66,25 +67,38 @@
 //!
 //! # Changes while readers look
 //!
-//! All arrays are atomic words, in units that can be freed. A tree is never altered, but planted anew for the slot that
-//! changes; storing the slot, one word, publishes it, and other slots stay with the old tree. An entry is loaded with
-//! acquire, so everything that it leads to is as it was when it was stored. `lines_of_change` says how many lines a change
-//! writes before that: on average 12.4 for the routes of dfz6-2024 that lie within one slot, all but 121 of 228,726, and 20
-//! at most.
+//! All arrays are atomic words, in units that can be freed. A tree is never altered. When a route changes, the slots that share
+//! a tree within one table get a new one: its intervals are the old ones, except for those of the changed prefix, which are
+//! made of the routes. Storing the slots publishes it, each for its addresses. Where the intervals need more than one tree,
+//! the slots are divided among several; a tree that became small is joined with the next one. Where one slot needs more than a
+//! tree, its table is made anew as a build would make it, or the table before it if that takes much fewer words, and published
+//! by the words that lead to it. The first table keeps its bits.
+//!
+//! A tree counts the slots that lead to it, since slots of other tables may share it and stay with it. The tables of two equal
+//! words for one value are a unit with its tree, and count the words that lead to them. All other tables belong to one
+//! region of addresses. Objects belong to one leaf, and its objects are one unit, which is near its base wherever it is: a next
+//! hop from 2^15 on then costs 8 bytes a leaf. A change that is published in a copy of the entries copies all tables.
+//!
+//! An entry is loaded with acquire, and so is a slot, so everything that they lead to is as it was when they were stored:
+//! lines are loaded after the slot, objects after the value. Trees beyond the place where the lines would end without free
+//! ones move to free lines before it, a few with each change. Tables and objects do not move.
 //!
 //! `notes.md` in this folder has the measurements: what was tried, and what lost.
 
 mod build;
 mod change;
 mod check;
+mod ground;
 mod kernel;
 pub(super) mod layout;
 mod lookup;
 mod object;
 mod plan;
 mod scalar;
+mod storage;
 #[cfg(test)]
 mod tests;
+mod update;
 
 use crate::net::Ipv6Key;
 use crate::simd::Isa;
@@ -104,8 +118,8 @@ pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
         paper: "Fibula's own",
         families: Families::Ipv6,
         role: Role::Own,
-        update: Update::Rebuild,
-        in_place: None,
+        update: Update::InPlace,
+        in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
         limits: Some("2^29 words of tables, 2^29 lines"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(DirBtree::build(routes, limits)?)),

@@ -125,6 +125,11 @@ impl Record {
     }
 }
 
+/// Returns the words of a block of so many pieces from a unit on.
+pub(super) fn block_head(count: u32, pieces: u32) -> [u32; OBJECT_WORDS] {
+    [kind::BLOCK | count << kind::BITS, pieces]
+}
+
 /// Appends the pieces of a block.
 pub(super) fn push_pieces(
     blocks: &Blocks<u128>,

@@ -44,7 +44,7 @@ const TOO_MANY: u64 = 1 << 36;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Choice {
     pub(super) bits: u32,
-    words: u64,
+    pub(super) words: u64,
 }
 
 /// A region of the upper parts that has more intervals than a tree holds.
@@ -75,9 +75,14 @@ impl Plan {
         cut: Cut,
         budget: &mut Budget,
     ) -> Result<(Self, u32), OutOfMemory> {
-        let mut plan = Self { regions: Vec::new(), cut, level: Vec::new(), next: Vec::new() };
+        let mut plan = Self::of(cut);
         let root = plan.region(intervals, 0, 0, [0, intervals.starts.len() - 1], budget)?;
         Ok((plan, root))
+    }
+
+    /// Returns a plan without regions.
+    pub(super) fn of(cut: Cut) -> Self {
+        Self { regions: Vec::new(), cut, level: Vec::new(), next: Vec::new() }
     }
 
     /// Frees the memory.
@@ -88,7 +93,7 @@ impl Plan {
     }
 
     /// Adds the region of `depth` leading bits from `upper` on, which has these intervals, if it is crowded.
-    fn region(
+    pub(super) fn region(
         &mut self,
         intervals: &Intervals,
         upper: u64,
@@ -242,6 +247,12 @@ impl Plan {
     /// Returns how the slots of a crowded region are cut.
     pub(super) fn slots(&self, region: u32) -> u32 {
         self.regions[region as usize].slots.bits
+    }
+
+    /// Returns the words of the slots of a crowded region, and those of the slots and the table before them, if it is cut.
+    pub(super) fn words(&self, region: u32) -> [u64; 2] {
+        let region = &self.regions[region as usize];
+        [region.slots.words, region.sub.words]
     }
 
     /// Returns how the table before them is cut.

@@ -37,7 +37,7 @@ fn upper_of<K: Key>(key: K) -> u64 {
 
 /// Returns the place of the word to which an entry leads.
 #[inline(always)]
-fn place(entry: u32, bits: u32) -> u32 {
+pub(super) fn place(entry: u32, bits: u32) -> u32 {
     // Of the entry, only the lowest bits are the shift.
     entry.wrapping_add(bits.wrapping_shr(entry))
 }

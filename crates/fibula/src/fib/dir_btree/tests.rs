@@ -1,11 +1,14 @@
 //! What the conformance suite cannot know: which forms a table takes, and when.
 
-use super::build::hash;
 use super::layout::{BELOW, DirBtree, TREE_INTERVALS};
-use crate::fib::Fib;
+use super::storage::hash;
+use super::update::Editor;
+use crate::fib::in_place::InPlace;
 use crate::fib::parts::lanes;
+use crate::fib::{Applied, Fib};
 use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
+use crate::rib::Rib;
 
 /// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
 fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
@@ -150,4 +153,131 @@ fn changes_within_a_slot_rewrite_one_tree() {
     }
     assert_eq!(fib.lines_of_change(Prefix::masked(0, 0).unwrap()), None);
     assert_eq!(fib.lines_of_change(Prefix::masked(0x2001 << 112, 16).unwrap()), None);
+}
+
+/// A generator of numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) % below
+    }
+
+    /// Returns a route of a table like those of the Internet, and some that are not.
+    fn route(&mut self) -> Route<u128> {
+        let near = [0x2001 << 112, 0x2a00 << 112, 0x2600 << 112, 0x2804 << 112];
+        let place = near[self.below(4) as usize] | u128::from(self.below(1 << 9)) << 103;
+        let inside = u128::from(self.below(1 << 11)) << 80 | u128::from(self.below(4)) << 94;
+        let (bits, len) = match self.below(100) {
+            0..60 => (place | inside, 48),
+            60..75 => (place | inside, 32 + self.below(16) as u8),
+            75..85 => (place, 29 + self.below(8) as u8),
+            85..93 => (place | inside | u128::from(self.below(99)), 49 + self.below(80) as u8),
+            93..95 => (place | inside | u128::from(self.below(9)), 128),
+            95 => (place, self.below(30) as u8),
+            _ => (u128::from(self.below(1 << 30)) << 98 | place >> self.below(60), self.below(129) as u8),
+        };
+        let ids = if self.below(20) == 0 { 1 << 31 } else { 9 };
+        Route::new(Prefix::masked(bits, len).unwrap(), NextHop::new(1 + self.below(ids) as u32).unwrap())
+    }
+}
+
+#[test]
+fn changes_in_place_answer_like_a_fresh_build() {
+    let mut random = Random(7);
+    let mut rib = Rib::new(Limits::default());
+    for _ in 0..20_000 {
+        rib.insert(random.route()).unwrap();
+    }
+    let mut editor = Editor::build(&rib, Limits::default()).unwrap();
+    editor.check(&[]).unwrap();
+    let mut retired = Vec::new();
+    for round in 0..60 {
+        let mut prefixes = Vec::new();
+        let count = [1, 5, 64, 400][round % 4];
+        while prefixes.len() < count {
+            let route = random.route();
+            if random.below(2) == 0 {
+                rib.insert(route).unwrap();
+                prefixes.push(route.prefix);
+            } else if let Some(known) = rib.lookup_prefix(route.prefix.addr()) {
+                rib.remove(known.prefix);
+                prefixes.push(known.prefix);
+            }
+        }
+        prefixes.sort_unstable();
+        assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        if round % 5 == 1 {
+            editor.abandon();
+            editor.check(&retired).unwrap();
+            assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        }
+        let old = editor.reading();
+        if round % 3 == 0 {
+            editor.publish_aside(&mut |unit| retired.push(unit)).unwrap();
+        } else {
+            editor.publish(&mut |unit| retired.push(unit));
+        }
+        drop(old);
+        editor.check(&retired).unwrap();
+        if round % 2 == 0 {
+            retired.drain(..).for_each(|unit| editor.free(unit));
+        }
+        if editor.tidy(16).is_ok() {
+            editor.publish(&mut |unit| retired.push(unit));
+            editor.check(&retired).unwrap();
+        }
+        let fib = editor.reading();
+        let mut keys = Vec::new();
+        for &prefix in &prefixes {
+            let (first, last) = (prefix.addr(), prefix.last());
+            keys.extend([first, last, first.wrapping_sub(1), last.wrapping_add(1)]);
+        }
+        keys.extend(rib.iter().step_by(1 + round % 7).map(|route| route.prefix.last().wrapping_add(1)));
+        for &key in &keys {
+            assert_eq!(fib.lookup_key(key), rib.lookup(key), "{key:x}");
+        }
+    }
+}
+
+#[test]
+fn changes_that_are_refused_leave_everything_as_it_was() {
+    let mut random = Random(3);
+    let mut rib = Rib::new(Limits::default());
+    for _ in 0..300 {
+        rib.insert(random.route()).unwrap();
+    }
+    let mut editor = Editor::build(&rib, Limits::default()).unwrap();
+    let mut refused = 0;
+    for _ in 0..20 {
+        let before: Vec<_> = rib.iter().collect();
+        let mut prefixes: Vec<_> = (0..60).map(|_| random.route()).collect();
+        for &route in &prefixes {
+            rib.insert(route).unwrap();
+        }
+        prefixes.sort_unstable_by_key(|route| route.prefix);
+        let prefixes: Vec<_> = prefixes.into_iter().map(|route| route.prefix).collect();
+        for more in (0..).map(|step: usize| step * step) {
+            editor.limit(Some(more));
+            let prepared = editor.prepare(&prefixes, &rib);
+            if prepared.is_ok() {
+                break;
+            }
+            refused += 1;
+            editor.check(&[]).unwrap();
+            let fib = editor.reading();
+            for route in before.iter().step_by(9) {
+                let key = route.prefix.last();
+                let old = before.iter().filter(|old| old.prefix.contains(key)).max_by_key(|old| old.prefix.len());
+                assert_eq!(fib.lookup_key(key), old.map(|old| old.next_hop));
+            }
+        }
+        editor.limit(None);
+        let mut retired = Vec::new();
+        editor.publish(&mut |unit| retired.push(unit));
+        editor.check(&retired).unwrap();
+        retired.into_iter().for_each(|unit| editor.free(unit));
+    }
+    assert!(refused > 100, "{refused}");
 }

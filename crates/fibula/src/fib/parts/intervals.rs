@@ -133,18 +133,38 @@ pub(crate) fn split<K: Key, E: Lower>(
     budget: &mut Budget,
     interval: impl FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>,
 ) -> Result<Blocks<E>, OutOfMemory> {
-    let mut sweep =
-        Sweep { bits, blocks: Blocks::default(), last: None, open: None, next_hop: None, budget, interval };
-    ranges::try_for_each(routes, Prefix::ALL, merge, |range| sweep.add::<K>(range))?;
-    sweep.close::<K>()?;
-    sweep.flush()?;
-    Ok(sweep.blocks)
+    let mut blocks = Blocks::default();
+    split_within(routes, Prefix::ALL, merge, bits, &mut blocks, budget, interval)?;
+    Ok(blocks)
+}
+
+/// Like [`split`], for the intervals of a prefix of at most `bits` bits, of which the first one begins with its first upper
+/// part. Appends their blocks.
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn split_within<K: Key, E: Lower>(
+    routes: &dyn Routes<K>,
+    within: Prefix<K>,
+    merge: Merge,
+    bits: u8,
+    blocks: &mut Blocks<E>,
+    budget: &mut Budget,
+    interval: impl FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>,
+) -> Result<(), OutOfMemory> {
+    let end = upper(within.last(), bits);
+    let mut sweep = Sweep { bits, end, blocks, last: None, open: None, next_hop: None, budget, interval };
+    ranges::try_for_each(routes, within, merge, |range| sweep.add::<K>(range))?;
+    sweep.close()?;
+    sweep.flush()
 }
 
 /// The intervals so far, and the block that is open.
 struct Sweep<'a, E, F> {
     bits: u8,
-    blocks: Blocks<E>,
+    /// The last upper part of all.
+    end: u64,
+    blocks: &'a mut Blocks<E>,
     /// The last interval, not yet reported.
     last: Option<(u64, Leads)>,
     /// The upper part of the last block while ranges begin inside it.
@@ -161,7 +181,7 @@ impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Swe
         let inside = range.start.to_bits() & lower_bits::<K>(self.bits);
         let adjoins = |open: u64| inside == 0 && start - open == 1;
         if self.open.is_some_and(|open| open != start && !adjoins(open)) {
-            self.close::<K>()?;
+            self.close()?;
         }
         let before = core::mem::replace(&mut self.next_hop, range.next_hop);
         if inside == 0 {
@@ -209,9 +229,9 @@ impl<E: Lower, F: FnMut(u64, Leads, &mut Budget) -> Result<(), OutOfMemory>> Swe
     }
 
     /// Ends the open block. The next hop after it is that of its last piece.
-    fn close<K: Key>(&mut self) -> Result<(), OutOfMemory> {
+    fn close(&mut self) -> Result<(), OutOfMemory> {
         match self.open.take() {
-            Some(open) if open < upper(K::MAX, self.bits) => self.begin(open + 1, Leads::To(self.next_hop)),
+            Some(open) if open < self.end => self.begin(open + 1, Leads::To(self.next_hop)),
             _ => Ok(()),
         }
     }

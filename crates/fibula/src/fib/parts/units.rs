@@ -142,6 +142,57 @@ impl Units {
         Some(place)
     }
 
+    /// Like [`take_at`](Self::take_at), but divides larger units. What is left of them is given back.
+    ///
+    /// # Errors
+    /// When memory runs out; nothing is taken then.
+    pub(crate) fn take_at_within(
+        &mut self,
+        size: u32,
+        remainder: u32,
+        by: u32,
+        budget: &mut Budget,
+    ) -> Result<Option<u32>, OutOfMemory> {
+        self.expect(2, budget)?;
+        let inside = |unit: Unit| {
+            let skipped = (remainder + by - unit.place % by) % by;
+            (skipped + size <= unit.size).then_some(unit.place + skipped)
+        };
+        let mut found = None;
+        for (number, list) in self.free.iter_mut().enumerate().skip(size as usize - 1) {
+            let unit = |place| Unit { place, size: number as u32 + 1 };
+            if let Some(at) = list.iter().rposition(|&place| inside(unit(place)).is_some()) {
+                found = Some(unit(list.swap_remove(at)));
+                break;
+            }
+        }
+        if found.is_none() {
+            let at = self.large.iter().rposition(|&unit| inside(unit).is_some());
+            found = at.map(|at| self.large.swap_remove(at));
+        }
+        let Some((unit, place)) = found.and_then(|unit| Some((unit, inside(unit)?))) else {
+            self.expect_less(2);
+            return Ok(None);
+        };
+        self.free_elements -= unit.size;
+        for rest in [unit.place..place, place + size..unit.end()] {
+            if rest.is_empty() {
+                self.expect_less(1);
+            } else {
+                self.give_or_expect(Unit::of(rest), budget);
+            }
+        }
+        Ok(Some(place))
+    }
+
+    /// Frees a unit that was expected, and that can be taken at once if there is memory.
+    pub(crate) fn give_or_expect(&mut self, unit: Unit, budget: &mut Budget) {
+        match self.give(unit, budget) {
+            Ok(()) => self.expect_less(1),
+            Err(_) => self.give_expected(unit),
+        }
+    }
+
     /// Makes room for `count` more units to be given back.
     ///
     /// # Errors

@@ -1,0 +1,260 @@
+//! Where tables, lines and objects are written: arrays that end with what is appended, for a structure that never changes.
+
+use crate::fib::parts::intervals::Blocks;
+use crate::fib::parts::units::{Unit, Units};
+use crate::memory::{Budget, Buffer, OutOfMemory};
+use crate::simd::LINE_WORDS;
+
+use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT};
+use super::object::{PART_UNITS, Record, block_head, push_pieces};
+
+/// Most words of tables: what gathers can index.
+pub(super) const TABLE_WORDS: u64 = 1 << 29;
+
+/// Most lines of trees.
+pub(super) const LINES: u64 = 1 << 29;
+
+/// A next hop's object is shared while it is among so many units, which are then within reach of a base.
+const SHARED_UNITS: u32 = 1 << 13;
+
+/// In a value that is not encoded yet: set for a block, of which the lower bits are the number.
+pub(super) const BLOCK: u64 = 1 << 32;
+
+/// Why there is no table.
+pub(super) enum Refused {
+    Memory(OutOfMemory),
+    Limit(&'static str, u64),
+}
+
+impl From<OutOfMemory> for Refused {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}
+
+/// A leaf's values as it stores them, and the base of its objects.
+pub(super) type Encoded = ([u32; LEAF_INTERVALS], u32);
+
+/// Where tables and trees are planted.
+pub(super) trait Storage {
+    /// The budget of everything.
+    fn budget(&mut self) -> &mut Budget;
+
+    /// Takes words for a table whose place has this remainder by 32.
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, Refused>;
+
+    /// Writes an entry into words of a table.
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), Refused>;
+
+    /// Writes a tree into a slot.
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused>;
+
+    /// Takes lines for a tree, all of which are then written.
+    fn lines(&mut self, count: u32) -> Result<u32, Refused>;
+
+    fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]);
+
+    /// Encodes the values of a leaf, and makes the objects that they need.
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused>;
+
+    /// Returns the entry that leads to one value whatever the window, if there is one for this level.
+    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused>;
+
+    /// Makes the entry that leads to the tree of one value whatever the window.
+    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused>;
+}
+
+/// Makes a table of two equal entries, and returns the entry that leads to it.
+fn equal_words(storage: &mut Arrays<'_>, word: u32) -> Result<u32, Refused> {
+    let place = storage.table(2, ALONE)?;
+    storage.fill(place, 2, word)?;
+    Ok(place)
+}
+
+/// Entries that lead to one value whatever the window.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    value: u64,
+    sub: u32,
+    mid: Option<u32>,
+}
+
+/// The arrays of a structure that is built and never changed.
+pub(super) struct Arrays<'a> {
+    budget: &'a mut Budget,
+    pub(super) tables: Buffer<u32>,
+    pub(super) lines: Buffer<u32>,
+    pub(super) objects: Buffer<u32>,
+    pub(super) table_units: Units,
+    pub(super) line_units: Units,
+    pub(super) object_units: Units,
+    /// By hash of the value.
+    alone: [Option<Alone>; CACHED],
+    /// Objects of next hops, by hash of the next hop.
+    wide: [Option<(u32, u32)>; CACHED],
+}
+
+/// Values whose entries or objects are remembered.
+const CACHED: usize = 1 << 6;
+
+pub(super) fn hash(value: u64) -> usize {
+    (value as u32).wrapping_mul(0x9e37_79b1) as usize >> 26
+}
+
+impl<'a> Arrays<'a> {
+    pub(super) fn new(budget: &'a mut Budget) -> Self {
+        Self {
+            budget,
+            tables: Buffer::new(),
+            lines: Buffer::new(),
+            objects: Buffer::new(),
+            table_units: Units::default(),
+            line_units: Units::default(),
+            object_units: Units::default(),
+            alone: [None; CACHED],
+            wide: [None; CACHED],
+        }
+    }
+
+    fn append_table(&mut self, words: u32) -> Result<u32, Refused> {
+        let limit = ("words of tables", TABLE_WORDS);
+        append(&mut self.table_units, &mut self.tables, [words, 1], limit, self.budget)
+    }
+
+    fn append_object(&mut self, units: u32) -> Result<u32, Refused> {
+        let size = [units, OBJECT_WORDS as u32];
+        let limit = ("units of objects", OBJECT_UNITS);
+        append(&mut self.object_units, &mut self.objects, size, limit, self.budget)
+    }
+
+    /// Returns an object for a next hop: one that is near, or a new one.
+    fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, Refused> {
+        let near = self
+            .object_units
+            .end()
+            .saturating_sub(SHARED_UNITS)
+            .max(base.map_or(0, |base| base << BASE_BITS));
+        let known =
+            self.wide[hash(next_hop.into())].filter(|&(known, unit)| known == next_hop && unit >= near);
+        if let Some((_, unit)) = known {
+            return Ok(unit);
+        }
+        let unit = self.object(Record::whole(next_hop).words())?;
+        self.wide[hash(next_hop.into())] = Some((next_hop, unit));
+        Ok(unit)
+    }
+
+    fn block(&mut self, blocks: &Blocks<u128>, block: usize) -> Result<u32, Refused> {
+        if let Some(record) = Record::of(blocks, block) {
+            return self.object(record.words());
+        }
+        let count = blocks.pieces(block).len() as u32;
+        let unit = self.object(&block_head(count, 0))?;
+        let pieces = self.append_object(PART_UNITS as u32 * count)?;
+        self.objects.truncate(pieces as usize * OBJECT_WORDS);
+        push_pieces(blocks, block, &mut self.objects, self.budget)?;
+        self.objects[unit as usize * OBJECT_WORDS + 1] = pieces;
+        Ok(unit)
+    }
+
+    /// Appends an object of these words, and returns its first unit.
+    fn object(&mut self, words: &[u32]) -> Result<u32, Refused> {
+        let unit = self.append_object((words.len() / OBJECT_WORDS) as u32)?;
+        self.objects[unit as usize * OBJECT_WORDS..].copy_from_slice(words);
+        Ok(unit)
+    }
+}
+
+impl Storage for Arrays<'_> {
+    fn budget(&mut self) -> &mut Budget {
+        self.budget
+    }
+
+    fn table(&mut self, words: u32, remainder: u32) -> Result<u32, Refused> {
+        if let Some(place) = self.table_units.take_at(words, remainder, SHIFT + 1) {
+            return Ok(place);
+        }
+        for _ in 0..remainder.wrapping_sub(self.table_units.end()) & SHIFT {
+            let place = self.append_table(1)?;
+            self.table_units.give(Unit { place, size: 1 }, self.budget)?;
+        }
+        self.append_table(words)
+    }
+
+    fn fill(&mut self, first: u32, words: u32, entry: u32) -> Result<(), Refused> {
+        self.tables[first as usize..][..words as usize].fill(entry);
+        Ok(())
+    }
+
+    fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused> {
+        self.tables[slot as usize] = tree;
+        Ok(())
+    }
+
+    fn lines(&mut self, count: u32) -> Result<u32, Refused> {
+        let size = [count, LINE_WORDS as u32];
+        append(&mut self.line_units, &mut self.lines, size, ("lines", LINES), self.budget)
+    }
+
+    fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]) {
+        self.lines[line as usize * LINE_WORDS..][..LINE_WORDS].copy_from_slice(words);
+    }
+
+    fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused> {
+        let mut encoded = [0; LEAF_INTERVALS];
+        let mut base = None;
+        for (encoded, &value) in encoded.iter_mut().zip(values) {
+            let number = value as u32;
+            *encoded = if value < BELOW.into() {
+                number
+            } else {
+                let unit = if value & BLOCK != 0 {
+                    self.block(blocks, number as usize)?
+                } else {
+                    self.next_hop(number, base)?
+                };
+                let base = *base.get_or_insert(unit >> BASE_BITS);
+                BELOW | (unit - (base << BASE_BITS))
+            };
+        }
+        Ok((encoded, base.unwrap_or(0)))
+    }
+
+    fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused> {
+        let known = self.alone[hash(value)].filter(|alone| alone.value == value);
+        let Some(mut alone) = known else { return Ok(None) };
+        if !from_first {
+            return Ok(Some(alone.sub));
+        }
+        let mid = match alone.mid {
+            Some(mid) => mid,
+            None => equal_words(self, alone.sub)?,
+        };
+        alone.mid = Some(mid);
+        self.alone[hash(value)] = Some(alone);
+        Ok(Some(mid))
+    }
+
+    fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused> {
+        let slots = equal_words(self, tree)?;
+        let sub = equal_words(self, slots)?;
+        self.alone[hash(value)] = Some(Alone { value, sub, mid: None });
+        Ok(self.known_alone(value, from_first)?.unwrap_or(sub))
+    }
+}
+
+/// Appends a unit of so many elements of so many words, and returns its first element.
+fn append(
+    units: &mut Units,
+    words: &mut Buffer<u32>,
+    [elements, words_each]: [u32; 2],
+    (what, most): (&'static str, u64),
+    budget: &mut Budget,
+) -> Result<u32, Refused> {
+    let place = units.append(elements).filter(|_| u64::from(units.end()) <= most);
+    let place = place.ok_or(Refused::Limit(what, most))?;
+    let additional = elements as usize * words_each as usize;
+    budget.reserve(words, additional)?;
+    words.resize(words.len() + additional, 0);
+    Ok(place)
+}

@@ -1,0 +1,520 @@
+//! Changes while readers look: trees are planted anew for the slots that share them, tables where that does not do.
+
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use crate::check::CheckError;
+use crate::fib::in_place::{InPlace, Retired};
+use crate::fib::parts::intervals::{self, Blocks};
+use crate::fib::parts::ranges::Merge;
+use crate::fib::parts::units::{Unit, Units};
+use crate::fib::{Applied, BuildError, Fib};
+use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
+use crate::net::{Ipv6Key, Key, Prefix, Routes};
+
+use super::NAME;
+use super::build::{Planting, Region, To, tree, value};
+use super::ground::{Ground, LEVELS, LINES, Mark, Path, TABLES};
+use super::layout::{DirBtree, LEAF_INTERVALS, TREE_INTERVALS, cut, head};
+use super::plan::{Intervals, NONE, Plan};
+use super::storage::{BLOCK, Refused};
+
+/// Trees of so many leaves together become one.
+const JOINED_LEAVES: u32 = 12;
+
+/// Words that tables of more levels may save before these are made.
+const SPARED_WORDS: u64 = 64;
+
+/// The writer of a table.
+pub(super) struct Editor<K> {
+    table: Arc<DirBtree<K>>,
+    ground: Ground<K>,
+    /// The first and the last upper part of what changes, ascending.
+    spans: Vec<[u64; 2]>,
+    /// What was prepared for which upper parts on, ascending.
+    marks: Vec<(u64, Mark)>,
+    /// Intervals of trees, and as they will be.
+    old: Intervals,
+    new: Intervals,
+    blocks: Blocks<u128>,
+    planted: Vec<Planted>,
+    /// The upper part from which on trees are looked at that could move.
+    cursor: u64,
+    huge_pages: bool,
+}
+
+/// A tree to plant: its slots and its intervals.
+#[derive(Debug, Clone, Copy)]
+struct Planted {
+    slots: [u32; 2],
+    first: usize,
+    last: usize,
+}
+
+impl<K: Ipv6Key> Editor<K> {
+    /// Builds the tables and trees of the routes, with room to grow.
+    ///
+    /// # Errors
+    /// As for [`DirBtree::build`].
+    pub(super) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+        Self::plant(routes, limits).map_err(|refused| match refused {
+            Refused::Memory(error) => BuildError::memory(NAME, error),
+            Refused::Limit(what, most) => BuildError::limit(NAME, what, most, most + 1),
+        })
+    }
+
+    fn plant(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, Refused> {
+        let mut ground = Ground::new(Budget::new(limits), routes.len(), limits.huge_pages)?;
+        let (mut all, mut blocks) = (Intervals::default(), Blocks::default());
+        sweep(routes, Prefix::ALL, &mut all, &mut blocks, &mut ground.budget)?;
+        let (mut plan, root) = Plan::new(&all, cut::<K>(), &mut ground.budget)?;
+        let first_bits = plan.first_bits(&all, root, &mut ground.budget)?;
+        ground.first_shift = 32 - first_bits;
+        let mut planting = Planting::<K, _>::new(&all, &blocks, &mut plan, &mut ground);
+        planting.first(first_bits, root)?;
+        let open = planting.open;
+        plan.free(&mut ground.budget);
+        ground.budget.free(open.words);
+        ground.budget.free(all.starts);
+        ground.budget.free(all.values);
+        blocks.free(&mut ground.budget);
+        ground.done(&mut |_| ());
+        ground.free_lists();
+        let (old, new) = Default::default();
+        let (spans, marks, planted) = Default::default();
+        let huge_pages = limits.huge_pages;
+        Ok(Self {
+            table: Arc::new(ground.reading()),
+            ground,
+            spans,
+            marks,
+            old,
+            new,
+            blocks,
+            planted,
+            cursor: 0,
+            huge_pages,
+        })
+    }
+}
+
+/// Adds the intervals of a prefix.
+fn sweep<K: Key>(
+    routes: &dyn Routes<K>,
+    within: Prefix<K>,
+    all: &mut Intervals,
+    blocks: &mut Blocks<u128>,
+    budget: &mut Budget,
+) -> Result<(), OutOfMemory> {
+    let bits = const { cut::<K>().upper as u8 };
+    let merge = Merge::EqualNeighbours;
+    intervals::split_within(routes, within, merge, bits, blocks, budget, |start, leads, budget| {
+        push(all, start, value(leads), budget)
+    })
+}
+
+/// Adds an interval, unless it continues the last one.
+fn push(all: &mut Intervals, start: u64, value: u64, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    if value < BLOCK && all.values.last() == Some(&value) {
+        return Ok(());
+    }
+    budget.push(&mut all.starts, start)?;
+    budget.push(&mut all.values, value)
+}
+
+impl<K: Key> Editor<K> {
+    /// Returns the prefix of these upper parts.
+    fn prefix([first, last]: [u64; 2]) -> Prefix<K> {
+        let upper = cut::<K>().upper;
+        let addr = K::from_bits(u128::from(first) << (u32::from(K::BITS) - upper));
+        Prefix::of(addr, (upper - (last - first + 1).trailing_zeros()) as u8)
+    }
+
+    fn fill(&mut self, after: &dyn Routes<K>) -> Result<(), Refused> {
+        let mut done = 0;
+        for at in 0..self.spans.len() {
+            let [first, last] = self.spans[at];
+            done = done.max(first);
+            while done <= last {
+                let path = self.ground.path(done);
+                let replanted =
+                    if path.alone.is_some() { None } else { self.replant(done, at, &path, after)? };
+                done = match replanted {
+                    Some(last) => last,
+                    None => self.rebuild(done, &path, after)?,
+                } + 1;
+            }
+        }
+        Ok(self.ground.seal()?)
+    }
+
+    /// Prepares the tree of the slots that share the one of an upper part, changed as all spans from that number on have it.
+    /// Returns the last upper part of the slots; `None` if one of them needs more than a tree.
+    fn replant(
+        &mut self,
+        upper: u64,
+        span: usize,
+        path: &Path,
+        after: &dyn Routes<K>,
+    ) -> Result<Option<u64>, Refused> {
+        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
+        let region = Ground::<K>::region(upper, path.depth(slots - 1));
+        let [first, last] = Ground::<K>::places(slots, entry, region);
+        let slot_bits = cut::<K>().upper - path.slot_depth();
+        let start = |slot: u32| region[0] + (u64::from(slot - first) << slot_bits);
+        let run = self.run([first, last], path.places[slots], start)?;
+        let whole = [start(run[0]), start(run[1] + 1) - 1];
+        self.splice(whole, span, slot_bits, after)?;
+        let mut planted = core::mem::take(&mut self.planted);
+        planted.clear();
+        let outcome =
+            if self.share(run, start, &mut planted)? { self.plant_all(whole[0], &planted) } else { Ok(()) };
+        let is_planted = !planted.is_empty();
+        self.planted = planted;
+        outcome.map(|()| is_planted.then_some(whole[1]))
+    }
+
+    /// Finds the slots from `first` to `last` that share the tree of a slot, and slots with another tree that is small enough to
+    /// join it. Decodes their intervals.
+    fn run(
+        &mut self,
+        [first, last]: [u32; 2],
+        slot: u32,
+        start: impl Fn(u32) -> u64,
+    ) -> Result<[u32; 2], OutOfMemory> {
+        let Self { ground, old, .. } = self;
+        old.starts.truncate(0);
+        old.values.truncate(0);
+        let mut run = ground.run(slot, [first, last]);
+        let mut tree = ground.word(slot);
+        let mut begin = run[0];
+        let mut leaves = 0;
+        loop {
+            leaves += ground.leaves(tree);
+            ground.intervals(tree, [start(begin), start(run[1] + 1) - 1], old)?;
+            begin = run[1] + 1;
+            // Windows of a tree are of one half.
+            if begin > last || start(begin) >> 31 != start(run[0]) >> 31 {
+                return Ok(run);
+            }
+            tree = ground.word(begin);
+            if leaves + ground.leaves(tree) > JOINED_LEAVES {
+                return Ok(run);
+            }
+            run[1] = ground.run(begin, [begin, last])[1];
+        }
+    }
+
+    /// Divides slots among as many trees as their intervals need. Returns whether there is none that needs more than a tree.
+    fn share(
+        &mut self,
+        run: [u32; 2],
+        start: impl Fn(u32) -> u64,
+        planted: &mut Vec<Planted>,
+    ) -> Result<bool, OutOfMemory> {
+        let Self { ground, new, .. } = self;
+        let count = new.starts.len();
+        let trees = count.div_ceil(TREE_INTERVALS);
+        if trees == 1 {
+            ground.budget.push(planted, Planted { slots: run, first: 0, last: count - 1 })?;
+            return Ok(true);
+        }
+        // Of much the same size.
+        let most = (count / trees + LEAF_INTERVALS).min(TREE_INTERVALS);
+        let met = |upper: u64| new.starts.partition_point(|&start| start <= upper) - 1;
+        for slot in run[0]..=run[1] {
+            let (first, last) = (met(start(slot)), met(start(slot + 1) - 1));
+            match planted.last_mut() {
+                Some(open) if last - open.first < most => (open.slots[1], open.last) = (slot, last),
+                _ if last - first < TREE_INTERVALS => {
+                    ground.budget.push(planted, Planted { slots: [slot; 2], first, last })?;
+                }
+                _ => {
+                    planted.clear();
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Plants trees, and prepares their slots, from an upper part on.
+    fn plant_all(&mut self, upper: u64, planted: &[Planted]) -> Result<(), Refused> {
+        let mark = self.ground.mark();
+        for &Planted { slots, first, last } in planted {
+            let tree = tree(&mut self.ground, &self.new, &self.blocks, first, last)?;
+            for slot in slots[0]..=slots[1] {
+                self.ground.store(slot, tree, true)?;
+            }
+        }
+        Ok(self.ground.budget.push(&mut self.marks, (upper, mark))?)
+    }
+
+    /// Makes the intervals of these upper parts: the old ones, and what the routes have for the spans.
+    fn splice(
+        &mut self,
+        whole: [u64; 2],
+        span: usize,
+        slot_bits: u32,
+        after: &dyn Routes<K>,
+    ) -> Result<(), OutOfMemory> {
+        let Self { ground, spans, old, new, blocks, .. } = self;
+        let budget = &mut ground.budget;
+        new.starts.truncate(0);
+        new.values.truncate(0);
+        blocks.first.clear();
+        blocks.ends.clear();
+        blocks.next_hops.clear();
+        let mut at = 0;
+        let mut keep = |new: &mut Intervals, from: u64, until: u64, budget: &mut Budget| {
+            at += old.starts[at..].partition_point(|&start| start <= from) - 1;
+            let mut start = from;
+            while start <= until {
+                push(new, start, old.values[at], budget)?;
+                let Some(&next) = old.starts.get(at + 1).filter(|&&next| next <= until) else { break };
+                start = next;
+                at += 1;
+            }
+            Ok::<(), OutOfMemory>(())
+        };
+        let mut from = whole[0];
+        for &[first, last] in spans[span..].iter().take_while(|span| span[0] <= whole[1]) {
+            if from < first {
+                keep(new, from, first - 1, budget)?;
+            }
+            // A prefix that has several slots is looked at slot by slot.
+            let last = last.min(whole[1]);
+            from = from.max(first);
+            while from <= last {
+                let slot = [from, (from | ((1 << slot_bits) - 1)).min(last)];
+                sweep(after, Self::prefix(slot), new, blocks, budget)?;
+                from = slot[1] + 1;
+            }
+        }
+        if from <= whole[1] {
+            keep(new, from, whole[1], budget)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares new tables for the smallest region around an upper part whose tables are worth it. Returns its last upper part.
+    fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, Refused> {
+        let mut plan = Plan::of(cut::<K>());
+        let result = self.rebuild_by(&mut plan, upper, path, after);
+        plan.free(&mut self.ground.budget);
+        result
+    }
+
+    fn rebuild_by(
+        &mut self,
+        plan: &mut Plan,
+        upper: u64,
+        path: &Path,
+        after: &dyn Routes<K>,
+    ) -> Result<u64, Refused> {
+        let mut level = path.alone.unwrap_or(LEVELS - 2);
+        loop {
+            let depth = path.depth(level);
+            let region = Ground::<K>::region(upper, depth);
+            while let Some(&(_, mark)) = self.marks.last().filter(|mark| mark.0 >= region[0]) {
+                self.ground.back_to(mark);
+                self.marks.pop();
+            }
+            self.intervals(region, after)?;
+            let last = self.new.starts.len() - 1;
+            let budget = &mut self.ground.budget;
+            let crowded = plan.region(&self.new, region[0], depth, [0, last], budget)?;
+            if crowded != NONE && level > 0 {
+                let [slots, sub] = plan.words(crowded);
+                let [words, fewer] = if level == 2 {
+                    [slots, sub]
+                } else {
+                    [sub, plan.cut_mid(crowded, depth, budget)?.words]
+                };
+                if words > 2 * fewer + SPARED_WORDS {
+                    level -= 1;
+                    continue;
+                }
+            }
+            let mark = self.ground.mark();
+            let to = [To::Mid, To::Sub, To::Slots][level];
+            let region_of = Region { upper: region[0], depth, first: 0, last, crowded };
+            let mut planting = Planting::<K, _>::new(&self.new, &self.blocks, plan, &mut self.ground);
+            let entry = planting.entry(region_of, to).and_then(|entry| planting.close().map(|()| entry));
+            let open = planting.open;
+            self.ground.budget.free(open.words);
+            let entry = entry?;
+            self.ground.give_up(level + 1, path.words[level], region)?;
+            let places = match level {
+                0 => region.map(|upper| head::<K>(upper) >> self.ground.first_shift),
+                _ => Ground::<K>::places(level, path.words[level - 1], region),
+            };
+            for place in places[0]..=places[1] {
+                self.ground.store(place, entry, false)?;
+            }
+            self.ground.budget.push(&mut self.marks, (region[0], mark))?;
+            return Ok(region[1]);
+        }
+    }
+
+    /// Prepares the move of the next tree, if there is room before it.
+    fn move_next(&mut self) -> Result<(), OutOfMemory> {
+        let slots = LEVELS - 1;
+        let path = self.ground.path(self.cursor);
+        let level = path.alone.unwrap_or(slots - 1);
+        let region = Ground::<K>::region(self.cursor, path.depth(level));
+        let mut next = region[1] + 1;
+        if path.alone.is_none() {
+            let [first, last] = Ground::<K>::places(slots, path.words[slots - 1], region);
+            let run = self.ground.run(path.places[slots], [first, last]);
+            next = region[0] + (u64::from(run[1] + 1 - first) << (cut::<K>().upper - path.slot_depth()));
+            let lines = &self.ground.units[LINES];
+            self.ground.move_tree(run, lines.end() - lines.free_elements())?;
+        }
+        self.cursor = if next >> cut::<K>().upper == 0 { next } else { 0 };
+        Ok(())
+    }
+
+    /// Makes the intervals of a region as the routes have them.
+    fn intervals(&mut self, region: [u64; 2], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
+        let Self { ground, new, blocks, .. } = self;
+        new.starts.truncate(0);
+        new.values.truncate(0);
+        blocks.first.clear();
+        blocks.ends.clear();
+        blocks.next_hops.clear();
+        sweep(after, Self::prefix(region), new, blocks, &mut ground.budget)
+    }
+
+    fn spans(&mut self, prefixes: &[Prefix<K>]) -> Result<(), OutOfMemory> {
+        let bits = const { cut::<K>().upper as u8 };
+        self.spans.clear();
+        self.marks.clear();
+        self.ground.budget.reserve(&mut self.spans, prefixes.len())?;
+        for prefix in prefixes {
+            let span = [prefix.addr(), prefix.last()].map(|addr| intervals::upper(addr, bits));
+            if self.spans.last().is_none_or(|last| last[1] < span[0]) {
+                self.spans.push(span);
+            }
+        }
+        Ok(())
+    }
+
+    fn try_prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), Refused> {
+        self.spans(prefixes)?;
+        for units in &mut self.ground.units {
+            units.absorb(&mut self.ground.budget)?;
+        }
+        self.fill(after)
+    }
+}
+
+impl<K: Ipv6Key> InPlace<K> for Editor<K> {
+    fn reading(&self) -> Arc<dyn Fib<K>> {
+        self.table.clone()
+    }
+
+    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        match self.try_prepare(prefixes, after) {
+            Ok(()) => Ok(Applied::InPlace),
+            Err(refused) => {
+                self.abandon();
+                match refused {
+                    Refused::Memory(error) => Err(BuildError::memory(NAME, error)),
+                    Refused::Limit(..) => Ok(Applied::NeedsRebuild("more than there are places for")),
+                }
+            }
+        }
+    }
+
+    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
+        let lines = &self.ground.units[LINES];
+        if lines.free_elements() < lines.end() / 8 {
+            return Ok(());
+        }
+        for _ in 0..entries {
+            if let Err(error) = self.move_next() {
+                self.abandon();
+                return Err(BuildError::memory(NAME, error));
+            }
+        }
+        self.ground.seal().map_err(|error| {
+            self.abandon();
+            BuildError::memory(NAME, error)
+        })
+    }
+
+    fn retires(&self) -> usize {
+        self.ground.retires()
+    }
+
+    fn abandon(&mut self) {
+        self.ground.back_to(Mark::default());
+    }
+
+    fn publish(&mut self, retire: &mut dyn FnMut(Retired)) {
+        self.note_ends();
+        for store in &self.ground.stores {
+            self.ground.arrays[TABLES][store.at as usize].store(store.word, Ordering::Release);
+        }
+        self.ground.done(retire);
+    }
+
+    fn publish_aside(&mut self, retire: &mut dyn FnMut(Retired)) -> Result<(), BuildError> {
+        let tables = &self.ground.arrays[TABLES];
+        let copy: Shared<u32> =
+            Shared::zeros(tables.len(), self.huge_pages).map_err(|error| BuildError::memory(NAME, error))?;
+        let end = self.ground.units[TABLES].end() as usize;
+        for (to, from) in copy.iter().zip(&tables[..end]) {
+            to.store(from.read(), Ordering::Relaxed);
+        }
+        for store in &self.ground.stores {
+            copy[store.at as usize].store(store.word, Ordering::Relaxed);
+        }
+        self.ground.arrays[TABLES] = copy;
+        self.table = Arc::new(self.ground.reading());
+        self.ground.done(retire);
+        Ok(())
+    }
+
+    fn free(&mut self, retired: Retired) {
+        self.ground.units[retired.array as usize].give_expected(retired.unit);
+    }
+
+    fn bytes(&self, retired: Retired) -> usize {
+        Ground::<K>::bytes(retired)
+    }
+
+    fn memory(&self) -> Memory {
+        let lists = self.ground.units.iter().map(Units::memory);
+        lists.fold(self.table.memory() + self.ground.memory(), |all, list| all + list)
+    }
+
+    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+        let reached = self.table.walk()?;
+        let mut used: [Vec<Unit>; 3] = reached.units;
+        self.ground.check_uses(reached.uses, &mut used)?;
+        for retired in retired {
+            used[retired.array as usize].push(retired.unit);
+        }
+        self.ground.units.iter().zip(used).try_for_each(|(units, used)| units.check(used))
+    }
+}
+
+impl<K: Key> Editor<K> {
+    /// Limits memory to so many bytes more than are in use.
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, more: Option<usize>) {
+        let used = self.ground.budget.used_bytes();
+        let memory_bytes = more.map(|more| used + more);
+        self.ground.budget.set_limits(Limits { memory_bytes, ..Limits::default() });
+    }
+
+    fn note_ends(&self) {
+        if let Some(ends) = &self.table.ends {
+            for (end, units) in ends.iter().zip(&self.ground.units) {
+                end.store(units.end(), Ordering::Relaxed);
+            }
+        }
+    }
+}
