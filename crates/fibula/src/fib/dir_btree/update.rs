@@ -502,14 +502,6 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 }
 
 impl<K: Key> Editor<K> {
-    /// Limits memory to so many bytes more than are in use.
-    #[cfg(test)]
-    pub(super) fn limit(&mut self, more: Option<usize>) {
-        let used = self.ground.budget.used_bytes();
-        let memory_bytes = more.map(|more| used + more);
-        self.ground.budget.set_limits(Limits { memory_bytes, ..Limits::default() });
-    }
-
     fn note_ends(&self) {
         if let Some(ends) = &self.table.ends {
             for (end, units) in ends.iter().zip(&self.ground.units) {
