@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
 use crate::check::CheckError;
-use crate::fib::in_place::Retired;
+use crate::fib::in_place::{Publication, Retired};
 use crate::fib::parts::intervals::Blocks;
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{self, Budget, Buffer, Cell, Memory, OutOfMemory, Shared};
@@ -615,9 +615,16 @@ impl<K: Key> Ground<K> {
         self.gone.len()
     }
 
+    /// Tells of the units that a change has written.
+    pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
+        for &Retired { array, unit } in &self.made {
+            publication.stored(array, unit.place..unit.place + unit.size);
+        }
+    }
+
     /// Ends a change that was published, and passes on what it retires.
-    pub(super) fn done(&mut self, retire: &mut dyn FnMut(Retired)) {
-        self.gone.drain(..).for_each(retire);
+    pub(super) fn done(&mut self, publication: &mut dyn Publication) {
+        self.gone.drain(..).for_each(|unit| publication.retire(unit));
         for made in self.made.drain(..) {
             self.units[made.array as usize].expect_less(1);
         }

@@ -215,9 +215,10 @@ fn changes_in_place_answer_like_a_fresh_build() {
         }
         let old = editor.reading();
         if round % 3 == 0 {
-            editor.publish_aside(&mut |unit| retired.push(unit)).unwrap();
+            editor.set_aside().unwrap();
+            editor.publish_aside(&mut retired);
         } else {
-            editor.publish(&mut |unit| retired.push(unit));
+            editor.publish(&mut retired);
         }
         drop(old);
         editor.check(&retired).unwrap();
@@ -225,7 +226,7 @@ fn changes_in_place_answer_like_a_fresh_build() {
             retired.drain(..).for_each(|unit| editor.free(unit));
         }
         if editor.tidy(16).is_ok() {
-            editor.publish(&mut |unit| retired.push(unit));
+            editor.publish(&mut retired);
             editor.check(&retired).unwrap();
         }
         let fib = editor.reading();

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Retired};
+use crate::fib::in_place::{InPlace, Publication, Retired};
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::units::{Unit, Units};
@@ -40,6 +40,8 @@ pub(super) struct Editor<K> {
     planted: Vec<Planted>,
     /// The upper part from which on trees are looked at that could move.
     cursor: u64,
+    /// A copy of the tables as they were when the change was prepared.
+    aside: Option<Shared<u32>>,
     huge_pages: bool,
 }
 
@@ -78,7 +80,7 @@ impl<K: Ipv6Key> Editor<K> {
         ground.budget.free(all.starts);
         ground.budget.free(all.values);
         blocks.free(&mut ground.budget);
-        ground.done(&mut |_| ());
+        ground.done(&mut Vec::new());
         ground.free_lists();
         let (old, new) = Default::default();
         let (spans, marks, planted) = Default::default();
@@ -93,6 +95,7 @@ impl<K: Ipv6Key> Editor<K> {
             blocks,
             planted,
             cursor: 0,
+            aside: None,
             huge_pages,
         })
     }
@@ -449,18 +452,22 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
+        self.aside = None;
         self.ground.back_to(Mark::default());
     }
 
-    fn publish(&mut self, retire: &mut dyn FnMut(Retired)) {
+    fn publish(&mut self, publication: &mut dyn Publication) {
+        self.aside = None;
         self.note_ends();
+        self.ground.tell_units(publication);
         for store in &self.ground.stores {
             self.ground.arrays[TABLES][store.at as usize].store(store.word, Ordering::Release);
+            publication.stored(TABLES as u8, store.at..store.at + 1);
         }
-        self.ground.done(retire);
+        self.ground.done(publication);
     }
 
-    fn publish_aside(&mut self, retire: &mut dyn FnMut(Retired)) -> Result<(), BuildError> {
+    fn set_aside(&mut self) -> Result<(), BuildError> {
         let tables = &self.ground.arrays[TABLES];
         let copy: Shared<u32> =
             Shared::zeros(tables.len(), self.huge_pages).map_err(|error| BuildError::memory(NAME, error))?;
@@ -468,13 +475,20 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         for (to, from) in copy.iter().zip(&tables[..end]) {
             to.store(from.read(), Ordering::Relaxed);
         }
+        self.aside = Some(copy);
+        Ok(())
+    }
+
+    fn publish_aside(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.aside.take() else { return self.publish(publication) };
         for store in &self.ground.stores {
             copy[store.at as usize].store(store.word, Ordering::Relaxed);
         }
+        self.ground.tell_units(publication);
+        publication.stored(TABLES as u8, 0..self.ground.units[TABLES].end());
         self.ground.arrays[TABLES] = copy;
         self.table = Arc::new(self.ground.reading());
-        self.ground.done(retire);
-        Ok(())
+        self.ground.done(publication);
     }
 
     fn free(&mut self, retired: Retired) {
