@@ -6,8 +6,8 @@ use crate::fib::in_place::{self, InPlace, Publication};
 use crate::fib::registry::{self, Algorithm};
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
-use crate::net::{Change, Key, NextHop, Prefix, Route, Routes};
-use crate::rib::Rib;
+use crate::net::{Change, Key, Prefix, Routes};
+use crate::rib::{Before, Rib};
 
 use super::options::{Outcome, TableError};
 
@@ -18,7 +18,7 @@ pub(super) struct FamilyWriter<K: Key> {
     engine: Engine<K>,
     limits: Limits,
     /// What the routes were before the changes at hand, in order.
-    log: Vec<(Prefix<K>, Option<NextHop>)>,
+    log: Vec<Before<K>>,
     /// The prefixes that changed, ascending.
     prefixes: Vec<Prefix<K>>,
 }
@@ -84,26 +84,20 @@ impl<K: Key> FamilyWriter<K> {
     fn change(&mut self, changes: &[Change<K>], outcome: &mut Outcome) -> Result<(), TableError> {
         self.log.clear();
         self.prefixes.clear();
-        let refused =
-            |_| OutOfMemory { wanted_bytes: size_of_val(changes), used_bytes: 0, limit_bytes: None };
-        self.log.try_reserve(changes.len()).map_err(refused)?;
-        self.prefixes.try_reserve(changes.len()).map_err(refused)?;
-        for &change in changes {
-            let prefix = change.prefix();
-            let (before, after) = match change {
-                Change::Insert(route) => (self.rib.insert(route)?, Some(route.next_hop)),
-                Change::Remove(prefix) => (self.rib.remove(prefix), None),
-            };
-            if before != after {
-                outcome.changed += 1;
-                self.log.push((prefix, before));
-                self.prefixes.push(prefix);
-            } else if after.is_some() {
-                outcome.unchanged += 1;
-            } else {
-                outcome.absent += 1;
-            }
-        }
+        self.prefixes.try_reserve(changes.len()).map_err(|_| OutOfMemory {
+            wanted_bytes: size_of_val(changes),
+            used_bytes: 0,
+            limit_bytes: None,
+        })?;
+        let tally = self.rib.apply_logged(changes, &mut self.log)?;
+        outcome.changed += tally.changed;
+        outcome.unchanged += tally.unchanged;
+        outcome.absent += tally.absent;
+        let changed = changes.iter().zip(&self.log).filter(|(change, before)| match change {
+            Change::Insert(route) => before.next_hop != Some(route.next_hop),
+            Change::Remove(_) => before.next_hop.is_some(),
+        });
+        self.prefixes.extend(changed.map(|(change, _)| change.prefix()));
         self.prefixes.sort_unstable();
         self.prefixes.dedup();
         Ok(())
@@ -140,13 +134,7 @@ impl<K: Key> FamilyWriter<K> {
     /// Takes the changes back.
     pub(super) fn undo(&mut self) {
         self.abandon();
-        for (prefix, before) in self.log.drain(..).rev() {
-            match before {
-                // A prefix that was removed has left its nodes free.
-                Some(next_hop) => drop(self.rib.insert(Route::new(prefix, next_hop))),
-                None => drop(self.rib.remove(prefix)),
-            }
-        }
+        self.rib.undo(&mut self.log);
     }
 
     /// Forgets what the structure has prepared.
