@@ -1,4 +1,4 @@
-//! Ranges of addresses to units: the slots of a unit are filled in, then it goes to whoever wants units.
+//! Units from ranges of addresses: the ranges fill in a unit's slots, then the whole unit is handed on.
 
 use crate::memory::{Budget, OutOfMemory};
 

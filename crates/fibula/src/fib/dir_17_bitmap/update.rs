@@ -288,7 +288,7 @@ impl Prepared {
         Ok(Some(unit.place))
     }
 
-    /// Copies the unit of an entry to a place before `used`, if it is behind that and there is room.
+    /// Copies the unit of an entry to a free place before `used`, if it lies after that and there is such a place.
     fn move_unit(&mut self, entry: Entry, used: u32) -> Option<(Entry, Option<units::Unit>)> {
         let unit = self.extent(entry);
         if unit.place < used {

@@ -109,7 +109,7 @@ impl Units {
         let rest = Unit { place: unit.place + size, size: unit.size - size };
         match rest.size as usize {
             0 => drop(self.large.swap_remove(at)),
-            LISTED.. => self.large[at] = rest,
+            size if size > LISTED => self.large[at] = rest,
             size => {
                 let list = self.free.get_mut(size - 1)?;
                 if !has_room(list) {
@@ -262,7 +262,7 @@ impl Units {
         if self.since > self.settled.max(LEAST_GIVEN) { self.settle(budget) } else { Ok(()) }
     }
 
-    /// Joins free neighbours, and moves the end back behind the last used unit.
+    /// Joins free neighbours. Free elements after the last used unit are given up: the array then ends before them.
     ///
     /// # Errors
     /// When memory runs out; nothing is lost.
@@ -427,6 +427,7 @@ mod tests {
             vec![unit(4, 2)],                         // lost at the beginning
             vec![unit(0, 2), unit(2, 2), unit(4, 2)], // used and free
             vec![unit(0, 2), unit(1, 2), unit(4, 2)], // overlapping
+            vec![unit(1, 2), unit(4, 2)],             // overlapping, and as many lost
         ];
         for used in wrong {
             assert!(units.check(used.clone()).is_err(), "{used:?}");
