@@ -204,8 +204,4 @@ impl<K: Key> Routes<K> for Renamed<'_, K> {
     ) -> ControlFlow<()> {
         self.routes.visit_from_parent(within, &mut |route| each(self.rename(route)))
     }
-
-    fn prefetch(&self, prefixes: &[Prefix<K>]) {
-        self.routes.prefetch(prefixes);
-    }
 }

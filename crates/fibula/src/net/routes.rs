@@ -41,9 +41,6 @@ pub trait Routes<K: Key> {
         self.parent(within).map_or(ControlFlow::Continue(()), &mut *each)?;
         self.visit(within, each)
     }
-
-    /// Prefetches what walks to these prefixes will read. Does nothing unless an implementation can.
-    fn prefetch(&self, _prefixes: &[Prefix<K>]) {}
 }
 
 impl<K: Key> dyn Routes<K> + '_ {

@@ -531,10 +531,4 @@ impl<K: Key> Routes<K> for RadixTree<K> {
         parent.and_then(Node::route).map_or(ControlFlow::Continue(()), &mut *each)?;
         Subtree::new(&self.nodes, top).try_for_each(each)
     }
-
-    fn prefetch(&self, prefixes: &[Prefix<K>]) {
-        for block in prefixes.chunks(batch::LANES) {
-            self.walk_in_step(block.iter().copied());
-        }
-    }
 }

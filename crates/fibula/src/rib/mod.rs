@@ -213,10 +213,6 @@ impl<K: Key> Routes<K> for Rib<K> {
     ) -> ControlFlow<()> {
         self.tree.visit_from_parent(within, each)
     }
-
-    fn prefetch(&self, prefixes: &[Prefix<K>]) {
-        self.tree.prefetch(prefixes);
-    }
 }
 
 impl<'a, K: Key> IntoIterator for &'a Rib<K> {
