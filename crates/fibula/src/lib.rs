@@ -96,6 +96,8 @@ pub mod live;
 pub mod memory;
 pub mod net;
 pub mod radix;
+#[cfg(test)]
+mod random;
 pub mod rib;
 pub mod simd;
 

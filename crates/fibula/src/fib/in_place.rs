@@ -95,18 +95,23 @@ impl<K: Key> Exclusive<K> {
     pub(crate) fn new(editor: Box<dyn InPlace<K>>) -> Self {
         Self { reading: editor.reading(), editor, retired: Vec::new() }
     }
+}
 
-    /// Publishes what is prepared, and takes back what that retires.
-    fn publish(&mut self) -> Result<(), BuildError> {
-        let Self { editor, retired, .. } = self;
-        if retired.try_reserve(editor.retires()).is_err() {
-            editor.abandon();
-            return Err(out_of_memory(editor.retires() * size_of::<Retired>()));
-        }
-        editor.publish(retired);
-        retired.drain(..).for_each(|unit| editor.free(unit));
-        Ok(())
+/// Publishes what is prepared where no other thread reads, and takes back what that retires. Leaves `retired` empty.
+///
+/// # Errors
+/// When there is no memory for a list of that; nothing is prepared any more then.
+pub(crate) fn publish_alone<K: Key>(
+    editor: &mut dyn InPlace<K>,
+    retired: &mut Vec<Retired>,
+) -> Result<(), BuildError> {
+    if retired.try_reserve(editor.retires()).is_err() {
+        editor.abandon();
+        return Err(out_of_memory(editor.retires() * size_of::<Retired>()));
     }
+    editor.publish(retired);
+    retired.drain(..).for_each(|unit| editor.free(unit));
+    Ok(())
 }
 
 impl<K: Key> Fib<K> for Exclusive<K> {
@@ -144,12 +149,12 @@ impl<K: Key> Updatable<K> for Exclusive<K> {
         prefixes.extend(changes.iter().map(Change::prefix));
         prefixes.sort_unstable();
         match self.editor.prepare(&prefixes, after)? {
-            Applied::InPlace => self.publish()?,
+            Applied::InPlace => publish_alone(&mut *self.editor, &mut self.retired)?,
             refused => return Ok(refused),
         }
         if self.editor.tidy(TIDY).is_ok() {
             // What could not be moved will be another time.
-            let _ = self.publish();
+            let _ = publish_alone(&mut *self.editor, &mut self.retired);
         }
         Ok(Applied::InPlace)
     }

@@ -9,6 +9,7 @@ use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, Prefix, Routes};
 use crate::rib::{Before, Rib};
 
+use super::growth::Growth;
 use super::options::{Outcome, TableError};
 
 /// The routes of a family, and the structure.
@@ -16,15 +17,24 @@ pub(super) struct FamilyWriter<K: Key> {
     pub(super) rib: Rib<K>,
     algorithm: Algorithm<K>,
     engine: Engine<K>,
+    /// Structures that the one at hand has followed. Units of those that are gone went with them.
+    pub(super) generation: u32,
     limits: Limits,
     /// What the routes were before the changes at hand, in order.
     log: Vec<Before<K>>,
-    /// The prefixes that changed, ascending.
+    /// Prefixes that readers do not see as they are in the routes, in the order of their changes.
+    waiting: Vec<Prefix<K>>,
+    /// Number of these that waited before the changes at hand.
+    waited: usize,
+    /// Those of them that are being published, ascending, and the place in `waiting` where they begin.
     prefixes: Vec<Prefix<K>>,
+    from: usize,
+    /// A structure that is being built in the background.
+    growth: Option<Growth<K>>,
 }
 
 /// A structure.
-enum Engine<K: Key> {
+pub(super) enum Engine<K: Key> {
     /// It is changed in place.
     InPlace(Box<dyn InPlace<K>>),
     /// It is built anew at every change.
@@ -33,7 +43,7 @@ enum Engine<K: Key> {
 
 /// What changes need before readers can see them.
 pub(super) enum Ready<K: Key> {
-    /// Nothing has changed.
+    /// Nothing has changed, or changes wait.
     Nothing,
     /// The structure has prepared them.
     InPlace,
@@ -42,10 +52,39 @@ pub(super) enum Ready<K: Key> {
 }
 
 /// A structure that was built aside.
-pub(super) struct Replacement<K: Key>(Engine<K>);
+pub(super) struct Replacement<K: Key> {
+    pub(super) engine: Engine<K>,
+    /// What it does not have yet.
+    pub(super) missed: Vec<Prefix<K>>,
+}
+
+/// When changes are published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// At once, even if a structure has to be built for it.
+    Now,
+    /// At once if they can be made in place, else when a structure has been built in the background.
+    Soon,
+    /// Later.
+    Later,
+}
+
+impl<K: Key> Ready<K> {
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(self, Self::InPlace)
+    }
+
+    pub(super) fn replaces(&self) -> bool {
+        matches!(self, Self::Replace(_))
+    }
+}
 
 impl<K: Key> Engine<K> {
-    fn build(algorithm: &Algorithm<K>, routes: &dyn Routes<K>, limits: Limits) -> Result<Self, TableError> {
+    pub(super) fn build(
+        algorithm: &Algorithm<K>,
+        routes: &dyn Routes<K>,
+        limits: Limits,
+    ) -> Result<Self, TableError> {
         Ok(match algorithm.in_place {
             Some(build) => Self::InPlace(build(routes, limits)?),
             None => Self::Rebuilt(algorithm.build(routes, limits)?.into()),
@@ -57,7 +96,20 @@ impl<K: Key> FamilyWriter<K> {
     pub(super) fn new(rib: Rib<K>, name: &str, limits: Limits) -> Result<Self, TableError> {
         let algorithm = registry::find(name)?;
         let engine = Engine::build(&algorithm, &rib, limits)?;
-        Ok(Self { rib, algorithm, engine, limits, log: Vec::new(), prefixes: Vec::new() })
+        let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self {
+            rib,
+            algorithm,
+            engine,
+            generation: 0,
+            limits,
+            log,
+            waiting,
+            waited: 0,
+            prefixes,
+            from: 0,
+            growth: None,
+        })
     }
 
     /// Returns what readers look up in.
@@ -68,13 +120,19 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
+    /// Returns how many changed prefixes readers do not see yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Changes the routes and prepares the structure, or leaves both as they were.
     pub(super) fn prepare(
         &mut self,
         changes: &[Change<K>],
+        when: When,
         outcome: &mut Outcome,
     ) -> Result<Ready<K>, TableError> {
-        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine());
+        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when));
         if ready.is_err() {
             self.undo();
         }
@@ -83,12 +141,12 @@ impl<K: Key> FamilyWriter<K> {
 
     fn change(&mut self, changes: &[Change<K>], outcome: &mut Outcome) -> Result<(), TableError> {
         self.log.clear();
-        self.prefixes.clear();
-        self.prefixes.try_reserve(changes.len()).map_err(|_| OutOfMemory {
-            wanted_bytes: size_of_val(changes),
-            used_bytes: 0,
-            limit_bytes: None,
-        })?;
+        self.waited = self.waiting.len();
+        reserve(&mut self.waiting, changes.len())?;
+        if let Some(growth) = &mut self.growth {
+            // As many again for `undo`.
+            reserve(&mut growth.missed, 2 * changes.len())?;
+        }
         let tally = self.rib.apply_logged(changes, &mut self.log)?;
         outcome.changed += tally.changed;
         outcome.unchanged += tally.unchanged;
@@ -97,30 +155,59 @@ impl<K: Key> FamilyWriter<K> {
             Change::Insert(route) => before.next_hop != Some(route.next_hop),
             Change::Remove(_) => before.next_hop.is_some(),
         });
-        self.prefixes.extend(changed.map(|(change, _)| change.prefix()));
-        self.prefixes.sort_unstable();
-        self.prefixes.dedup();
+        self.waiting.extend(changed.map(|(change, _)| change.prefix()));
+        if let Some(growth) = &mut self.growth {
+            growth.missed.extend_from_slice(&self.waiting[self.waited..]);
+        }
         Ok(())
     }
 
-    fn prepare_engine(&mut self) -> Result<Ready<K>, TableError> {
-        if self.prefixes.is_empty() {
+    fn prepare_engine(&mut self, when: When) -> Result<Ready<K>, TableError> {
+        if self.waiting.is_empty() || when == When::Later {
             return Ok(Ready::Nothing);
         }
+        if let Some(growth) = self.growth.take_if(|growth| when == When::Now || growth.is_finished())
+            && let Some(replacement) = growth.finish(&self.rib)?
+            && (when == When::Soon || replacement.missed.is_empty())
+        {
+            return Ok(Ready::Replace(replacement));
+        }
+        // While another structure is built, what waited before waits for that one.
+        self.from = if self.growth.is_some() { self.waited } else { 0 };
+        self.prefixes.clear();
+        reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
+        self.prefixes.extend_from_slice(&self.waiting[self.from..]);
+        self.prefixes.sort_unstable();
+        self.prefixes.dedup();
         if let Engine::InPlace(editor) = &mut self.engine
             && editor.prepare(&self.prefixes, &self.rib)? == Applied::InPlace
         {
             return Ok(Ready::InPlace);
         }
-        let built = Engine::build(&self.algorithm, &self.rib, self.limits)?;
-        Ok(Ready::Replace(Replacement(built)))
+        if when == When::Now {
+            let engine = Engine::build(&self.algorithm, &self.rib, self.limits)?;
+            return Ok(Ready::Replace(Replacement { engine, missed: Vec::new() }));
+        }
+        if self.growth.is_none() {
+            let mut growth = Growth::start(self.rib.clone(), self.algorithm, self.limits)?;
+            // For `undo`.
+            reserve(&mut growth.missed, self.waiting.len() - self.waited)?;
+            self.growth = Some(growth);
+        }
+        Ok(Ready::Nothing)
     }
 
-    /// Prepares what makes the structure smaller, looking at so many entries. Returns whether there is anything to publish.
-    pub(super) fn tidy(&mut self, entries: usize) -> Result<bool, TableError> {
-        let Engine::InPlace(editor) = &mut self.engine else { return Ok(false) };
-        editor.tidy(entries)?;
-        Ok(editor.retires() > 0)
+    /// Prepares moves that make the structure smaller, looking at so many entries. What fails is not ready.
+    pub(super) fn tidy(&mut self, entries: usize) -> Ready<K> {
+        // What waits still does after the moves are published.
+        self.from = self.waiting.len();
+        if let Engine::InPlace(editor) = &mut self.engine
+            && editor.tidy(entries).is_ok()
+            && editor.retires() > 0
+        {
+            return Ready::InPlace;
+        }
+        Ready::Nothing
     }
 
     /// Makes room for a copy of the entries, so that what is prepared can be published aside.
@@ -135,6 +222,11 @@ impl<K: Key> FamilyWriter<K> {
     pub(super) fn undo(&mut self) {
         self.abandon();
         self.rib.undo(&mut self.log);
+        if let Some(growth) = &mut self.growth {
+            // A structure that is built from the routes as they were has them wrong.
+            growth.missed.extend_from_slice(&self.waiting[self.waited..]);
+        }
+        self.waiting.truncate(self.waited);
     }
 
     /// Forgets what the structure has prepared.
@@ -152,18 +244,33 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Publishes what is prepared in place: all at once for new pins if `aside`, else entry by entry.
-    pub(super) fn publish(&mut self, aside: bool, publication: &mut dyn Publication) {
-        if let Engine::InPlace(editor) = &mut self.engine {
-            if aside { editor.publish_aside(publication) } else { editor.publish(publication) }
+    /// Publishes what is prepared in place, all at once for new pins if `aside`, else entry by entry; or makes a replacement
+    /// the structure. Returns the bytes of the old one, which readers may still be in.
+    pub(super) fn publish(
+        &mut self,
+        ready: Ready<K>,
+        aside: bool,
+        publication: &mut dyn Publication,
+    ) -> usize {
+        match (ready, &mut self.engine) {
+            (Ready::InPlace, Engine::InPlace(editor)) => {
+                if aside {
+                    editor.publish_aside(publication)
+                } else {
+                    editor.publish(publication)
+                }
+                self.waiting.truncate(self.from);
+                0
+            }
+            (Ready::Replace(replacement), _) => {
+                let bytes = self.structure_memory().held_bytes();
+                self.engine = replacement.engine;
+                self.generation += 1;
+                self.waiting = replacement.missed;
+                bytes
+            }
+            _ => 0,
         }
-    }
-
-    /// Makes the replacement the structure. Returns the bytes of the old one, which readers may still be in.
-    pub(super) fn replace(&mut self, replacement: Replacement<K>) -> usize {
-        let bytes = self.structure_memory().held_bytes();
-        self.engine = replacement.0;
-        bytes
     }
 
     /// Takes a unit back that was retired.
@@ -196,4 +303,11 @@ impl<K: Key> FamilyWriter<K> {
             Engine::Rebuilt(fib) => fib.check(),
         }
     }
+}
+
+fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), TableError> {
+    list.try_reserve(more).map_err(|_| {
+        let wanted_bytes = more.saturating_mul(size_of::<T>());
+        TableError::Memory(OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
+    })
 }

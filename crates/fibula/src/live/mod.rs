@@ -14,12 +14,14 @@
 //! - `epoch/`: which units readers may still be in. `root.rs`: the pointer that readers start from.
 //! - `family.rs`: routes and structure of a family. `writer.rs`: the order in which a change is made: the routes with a log,
 //!   the units, room for what is retired, all of which can be taken back; then the stores, which cannot fail.
-//! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped.
+//! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped;
+//!   `growth.rs` does that in the background, when asked for.
 
 mod epoch;
 #[cfg(test)]
 mod epoch_tests;
 mod family;
+mod growth;
 mod options;
 mod reader;
 mod root;

@@ -1,4 +1,4 @@
-//! What a table is asked to be, and what it answers to changes.
+//! Options of a table, outcomes of changes, and errors.
 
 use core::fmt;
 use core::time::Duration;
@@ -24,6 +24,16 @@ pub struct Options {
     /// How long a change waits at that limit for readers to move on, before it is refused; zero refuses at once.
     /// Default: 1 second.
     pub patience: Duration,
+    /// How long changes wait for others, to be published together. Changes are published by the first call of
+    /// [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) after that time, at 65,536 waiting prefixes, or
+    /// by [`flush`](super::Table::flush). Default: zero, which publishes each call's changes before it returns.
+    pub coalesce: Duration,
+    /// Whether a structure that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
+    /// towards no limit. The structure before serves meanwhile: it takes the changes that can be made in place; the others
+    /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the structure
+    /// finished. If it cannot be built, that call says so, and the next one tries again. Default: `false`, and the call
+    /// whose changes need the structure builds it.
+    pub background: bool,
 }
 
 impl Default for Options {
@@ -34,6 +44,8 @@ impl Default for Options {
             limits: Limits::default(),
             retired_bytes: 64 << 20,
             patience: Duration::from_secs(1),
+            coalesce: Duration::ZERO,
+            background: false,
         }
     }
 }
@@ -49,7 +61,10 @@ pub struct Outcome {
     pub absent: usize,
     /// Structures that were built anew, instead of changed in place.
     pub rebuilt: usize,
-    /// The version of the table from which on lookups see the changes: see [`Pinned::version`](super::Pinned::version).
+    /// Changed prefixes that lookups do not see yet: see [`Options::coalesce`] and [`Options::background`].
+    pub waiting: usize,
+    /// The version of the table from which on lookups see the changes, but for those that wait: see
+    /// [`Pinned::version`](super::Pinned::version).
     pub version: u64,
     /// Bytes that were replaced, by these changes and earlier ones, and that readers may still see.
     pub retired_bytes: usize,

@@ -97,8 +97,8 @@ impl Deref for Pinned<'_> {
 
     #[inline]
     fn deref(&self) -> &Roots {
-        // SAFETY: it was the current one after the slot was pinned, and the slot has been pinned since: whoever retires it
-        // does so in that epoch or a later one, and does not drop it while the slot has that.
+        // SAFETY: the slot was pinned before the pointer was loaded, and has been pinned since. These roots were retired, if
+        // they were, in the epoch of the pin or a later one, and are not dropped before the pin ends.
         unsafe { &*self.roots }
     }
 }

@@ -177,7 +177,8 @@ impl Table {
     }
 
     /// Applies changes in order. Each address goes straight from its answer before all of them to that after all of them.
-    /// Batches of 64 take half the time a change that single ones do.
+    /// Lookups that are pinned after the call see them, unless the [`Options`] say that changes may wait. Batches of 64 take
+    /// half the time a change that single ones do.
     ///
     /// # Errors
     /// When memory runs out, when the structure refuses the table, when a reader has held up what was replaced for longer
@@ -259,7 +260,7 @@ impl Table {
         Ok(writer.families.v4.rib.len() + writer.families.v6.rib.len())
     }
 
-    /// Returns whether there are no routes.
+    /// Returns whether the table has no routes.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -283,22 +284,33 @@ impl Table {
             readers: self.shared.domain.readers(),
             totals: Outcome {
                 version: self.shared.domain.epoch(),
+                waiting: writer.waiting(),
                 retired_bytes: writer.retired_bytes(),
                 ..writer.totals
             },
         })
     }
 
-    /// Frees what readers have left behind, and moves units together in structures with many gaps. Changes do the same by
-    /// and by; this is for tables that change rarely.
+    /// Publishes changes that wait, but for those whose structure is still being built; frees what readers have left behind;
+    /// moves units together in structures with many gaps. Changes do the same by and by; this is for tables that change
+    /// rarely, and for those whose changes wait.
     ///
     /// # Errors
-    /// When a thread panicked in a change.
-    pub fn maintain(&self) -> Result<(), TableError> {
-        let mut writer = self.lock()?;
-        writer.tidy(&self.shared.domain, 1 << 12);
-        writer.shrink(&self.shared.domain);
-        Ok(())
+    /// As for [`apply`](Self::apply); changes that wait still do then.
+    pub fn maintain(&self) -> Result<Outcome, TableError> {
+        let (mut writer, Shared { domain, root, .. }) = (self.lock()?, &*self.shared);
+        let outcome = writer.publish_waiting(domain, root, false)?;
+        writer.tidy(domain, 1 << 12);
+        writer.shrink(domain);
+        Ok(outcome)
+    }
+
+    /// Publishes all changes that wait, building structures where they have to be built.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply); changes that wait still do then.
+    pub fn flush(&self) -> Result<Outcome, TableError> {
+        self.lock()?.publish_waiting(&self.shared.domain, &self.shared.root, true)
     }
 
     /// Calls [`maintain`](Self::maintain) at intervals in a thread of its own, until the guard or the last handle is
@@ -335,7 +347,8 @@ fn maintain(shared: &Weak<Shared>, stopped: &Weak<()>, interval: Duration) {
     loop {
         thread::park_timeout(interval);
         let (Some(_), Some(shared)) = (stopped.upgrade(), shared.upgrade()) else { return };
-        if (Table { shared }).maintain().is_err() {
+        // What could not be done is tried again, unless nothing can be done any more.
+        if (Table { shared }).maintain() == Err(TableError::Poisoned) {
             return;
         }
     }

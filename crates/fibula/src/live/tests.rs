@@ -5,24 +5,19 @@ use core::time::Duration;
 use std::thread;
 
 use crate::fib::registry;
+use crate::memory::Limits;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
+use crate::random::Random;
 use crate::rib::{DualRib, Rib};
 
-use super::{Options, Table, TableError, TableKey};
+use super::family::{FamilyWriter, When};
+use super::{Options, Outcome, Table, TableError, TableKey};
 
 fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
 }
 
-/// Numbers that look random, the same ones in every run.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
     /// A prefix in a small part of the space, so that prefixes meet.
     fn prefix<K: Key>(&mut self, lengths: &[u8]) -> Prefix<K> {
         let len = lengths[self.below(lengths.len() as u64) as usize];
@@ -258,4 +253,99 @@ fn a_thread_maintains_the_table_until_it_is_told() {
         thread::sleep(Duration::from_millis(1));
     }
     drop(maintenance);
+}
+
+/// Changes wait as the options say, and are all there after `flush`.
+fn catches_up<K: TableKey>(options: Options) -> Outcome {
+    let mut random = Random(11);
+    let table = Table::from_routes(DualRib::default(), options).unwrap();
+    let mut rib = Rib::<K>::default();
+    let mut most = 0;
+    for round in 0..40 {
+        let hops = if round % 5 == 4 { 100_000 } else { 300 };
+        let changes: Vec<Change<K>> = (0..1 + random.below(64)).map(|_| random.change(V4, hops)).collect();
+        most = most.max(table.apply(&changes).unwrap().waiting);
+        rib.apply(&changes).unwrap();
+        table.check().unwrap();
+        if round % 10 == 9 {
+            assert_eq!(table.flush().unwrap().waiting, 0);
+            let keys: Vec<K> = (0..500).map(|_| random.prefix::<K>(&[K::BITS]).addr()).collect();
+            agrees(&table, &rib, &keys);
+        }
+    }
+    assert!(most > 0, "something waits");
+    table.statistics().unwrap().totals
+}
+
+#[test]
+fn changes_wait_for_others_until_their_time_is_over() {
+    let long = Options { coalesce: Duration::from_secs(1_000), ..Options::default() };
+    assert!(catches_up::<u32>(long).version < 12, "most calls publish nothing");
+    catches_up::<u128>(long);
+    let table = Table::from_routes(DualRib::default(), long).unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let mut reader = table.reader().unwrap();
+    let waits = table.insert(prefix, hop(1)).unwrap();
+    assert_eq!((waits.changed, waits.waiting), (1, 1));
+    // The routes have it, lookups do not.
+    assert_eq!((table.get(prefix), reader.pin().lookup_key(10u32 << 24)), (Ok(Some(hop(1))), None));
+    let published = table.maintain().unwrap();
+    assert!(published.waiting == 0 && published.version > waits.version);
+    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+    // A pin that sees atomic changes sees what waited before them.
+    let _ = table.insert(prefix, hop(2)).unwrap();
+    let other = Change::Insert(Route::new("20.0.0.0/8".parse().unwrap(), hop(3)));
+    assert_eq!(table.apply_atomic(&[other], &[]).unwrap().waiting, 0);
+    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(2)));
+    let table = Table::from_routes(DualRib::default(), Options { coalesce: Duration::from_nanos(1), ..long })
+        .unwrap();
+    let first = table.insert(prefix, hop(1)).unwrap().waiting;
+    thread::sleep(Duration::from_millis(1));
+    assert_eq!((first, table.remove(prefix).unwrap().waiting), (1, 0));
+}
+
+#[test]
+fn structures_are_built_in_the_background() {
+    let options = Options { background: true, ..Options::default() };
+    catches_up::<u32>(Options { ipv4: "range-search", ..options });
+    catches_up::<u128>(Options { ipv6: "planb", ..options });
+    let table = Table::from_routes(DualRib::default(), Options { ipv4: "planb", ..options }).unwrap();
+    let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let mut reader = table.reader().unwrap();
+    assert_eq!(table.insert(prefix, hop(1)).unwrap().waiting, 1);
+    while table.maintain().unwrap().waiting > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+}
+
+/// Routes that are changed back while a structure is built are not in it.
+#[test]
+fn what_is_taken_back_does_not_come_with_a_structure() {
+    for name in ["range-search", "planb"] {
+        let mut family = FamilyWriter::<u32>::new(Rib::default(), name, Limits::default()).unwrap();
+        let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
+        let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {
+            family.prepare(changes, When::Soon, &mut Outcome::default()).unwrap()
+        };
+        let ready = prepare(&mut family, &insert("10.0.0.0/8", 7));
+        assert!(!ready.replaces() && !ready.is_in_place());
+        family.undo();
+        assert_eq!(family.waiting(), 0);
+        let mut ready = prepare(&mut family, &insert("20.0.0.0/8", 7));
+        while !ready.replaces() {
+            thread::sleep(Duration::from_millis(1));
+            ready = prepare(&mut family, &[]);
+        }
+        family.publish(ready, false, &mut Vec::new());
+        while family.waiting() > 0 {
+            let ready = prepare(&mut family, &[]);
+            family.publish(ready, false, &mut Vec::new());
+            thread::sleep(Duration::from_millis(1));
+        }
+        let fib = family.reading();
+        let answers = [10u32 << 24, 20 << 24].map(|key| fib.lookup_key(key));
+        assert_eq!(answers, [None, Some(hop(7))], "{name}");
+        family.check(&[]).unwrap();
+    }
 }

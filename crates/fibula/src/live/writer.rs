@@ -1,12 +1,14 @@
 //! What the one writer of a table has, and the order in which a change is made: first all that can fail, then the stores.
 
+use std::time::Instant;
+
 use crate::check::CheckError;
 use crate::fib::in_place;
 use crate::memory::{Budget, Limits, Memory};
-use crate::net::{Change, Dual};
+use crate::net::{Change, Dual, Key};
 
 use super::epoch::{Domain, Retired};
-use super::family::{FamilyWriter, Ready};
+use super::family::{FamilyWriter, Ready, When};
 use super::options::{Options, Outcome, TableError};
 use super::root::{OldRoot, Root, Roots};
 
@@ -17,9 +19,9 @@ pub(super) struct Writer {
     budget: Budget,
     /// Units that are being retired.
     units: Vec<in_place::Retired>,
-    /// Structures that replaced others. Units that were retired before belong to others.
-    generations: Dual<u32>,
     options: Options,
+    /// When the first of the changes that wait was made, if any do.
+    since: Instant,
     /// Counts since the table was made.
     pub(super) totals: Outcome,
 }
@@ -32,6 +34,9 @@ enum Item {
     Roots(OldRoot),
 }
 
+/// Changed prefixes that wait at most, but for those that wait for a structure.
+const MOST_WAITING: usize = 1 << 16;
+
 /// Entries that are looked at with each change, for units that could move.
 const TIDY: usize = 4;
 
@@ -39,8 +44,8 @@ impl Writer {
     pub(super) fn new(families: Dual<FamilyWriter<u32>, FamilyWriter<u128>>, options: Options) -> Self {
         let budget = Budget::new(Limits { memory_bytes: None, ..options.limits });
         let (retired, units) = (Retired::default(), Vec::new());
-        let (generations, totals) = (Dual::default(), Outcome::default());
-        Self { families, retired, budget, units, generations, options, totals }
+        let totals = Outcome::default();
+        Self { families, retired, budget, units, options, since: Instant::now(), totals }
     }
 
     pub(super) fn roots(&self) -> Roots {
@@ -56,11 +61,54 @@ impl Writer {
         v6: &[Change<u128>],
         atomic: bool,
     ) -> Result<Outcome, TableError> {
+        let when = if atomic { When::Now } else { self.when(v4.len() + v6.len()) };
+        self.change(domain, root, v4, v6, when, atomic)
+    }
+
+    /// Publishes what waits: all of it if `now`, else what need not wait for a structure.
+    pub(super) fn publish_waiting(
+        &mut self,
+        domain: &Domain,
+        root: &Root,
+        now: bool,
+    ) -> Result<Outcome, TableError> {
+        let when = if now { When::Now } else { self.at_best() };
+        self.change(domain, root, &[], &[], when, false)
+    }
+
+    /// Returns when changes are published that would be at once if nothing was put off.
+    fn at_best(&self) -> When {
+        if self.options.background { When::Soon } else { When::Now }
+    }
+
+    /// Returns when so many more changes are published.
+    fn when(&mut self, changes: usize) -> When {
+        let waiting = self.waiting();
+        if self.options.coalesce.is_zero() || waiting + changes >= MOST_WAITING {
+            return self.at_best();
+        }
+        if waiting == 0 {
+            self.since = Instant::now();
+        } else if self.since.elapsed() >= self.options.coalesce {
+            return self.at_best();
+        }
+        When::Later
+    }
+
+    fn change(
+        &mut self,
+        domain: &Domain,
+        root: &Root,
+        v4: &[Change<u32>],
+        v6: &[Change<u128>],
+        when: When,
+        atomic: bool,
+    ) -> Result<Outcome, TableError> {
         let mut outcome = Outcome::default();
         self.make_room(domain)?;
         let ready = Dual {
-            v4: self.families.v4.prepare(v4, &mut outcome)?,
-            v6: match self.families.v6.prepare(v6, &mut outcome) {
+            v4: self.families.v4.prepare(v4, when, &mut outcome)?,
+            v6: match self.families.v6.prepare(v6, when, &mut outcome) {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.families.v4.undo();
@@ -68,53 +116,18 @@ impl Writer {
                 }
             },
         };
-        let replaces = matches!(ready.v4, Ready::Replace(_)) || matches!(ready.v6, Ready::Replace(_));
-        let in_place = matches!(ready.v4, Ready::InPlace) || matches!(ready.v6, Ready::InPlace);
-        let aside = (atomic || replaces) && in_place;
-        if let Err(error) = self.reserve(aside) {
+        // Readers that see new roots see all of the changes or none.
+        let aside = atomic || ready.v4.replaces() || ready.v6.replaces();
+        if let Err(error) = self.reserve(&ready, aside) {
             self.families.v4.undo();
             self.families.v6.undo();
             return Err(error);
         }
         // Nothing fails from here on.
-        let mut replaced_bytes = 0;
-        match ready.v4 {
-            Ready::Replace(replacement) => {
-                replaced_bytes += self.families.v4.replace(replacement);
-                self.generations.v4 += 1;
-                outcome.rebuilt += 1;
-            }
-            Ready::InPlace => {
-                self.families.v4.publish(aside, &mut self.units);
-                let generation = self.generations.v4;
-                for unit in self.units.drain(..) {
-                    let bytes = self.families.v4.bytes(unit);
-                    self.retired.retire(domain, Item::V4(generation, unit), bytes);
-                }
-            }
-            Ready::Nothing => {}
-        }
-        match ready.v6 {
-            Ready::Replace(replacement) => {
-                replaced_bytes += self.families.v6.replace(replacement);
-                self.generations.v6 += 1;
-                outcome.rebuilt += 1;
-            }
-            Ready::InPlace => {
-                self.families.v6.publish(aside, &mut self.units);
-                let generation = self.generations.v6;
-                for unit in self.units.drain(..) {
-                    let bytes = self.families.v6.bytes(unit);
-                    self.retired.retire(domain, Item::V6(generation, unit), bytes);
-                }
-            }
-            Ready::Nothing => {}
-        }
-        if replaces || aside {
-            let old = root.swap(self.roots());
-            self.retired.retire(domain, Item::Roots(old), replaced_bytes);
-        }
-        outcome.version = if outcome.changed > 0 { self.retired.advance(domain) } else { domain.epoch() };
+        let published = self.publish(domain, Some(root), ready, aside);
+        outcome.rebuilt = published.replaced;
+        outcome.version = if published.any { self.retired.advance(domain) } else { domain.epoch() };
+        outcome.waiting = self.waiting();
         self.tidy(domain, TIDY);
         self.collect(domain);
         outcome.retired_bytes = self.retired.bytes();
@@ -125,26 +138,51 @@ impl Writer {
         Ok(outcome)
     }
 
+    /// Publishes what is ready, for which there is room. Without a root, nothing may be ready that changes it.
+    fn publish(
+        &mut self,
+        domain: &Domain,
+        root: Option<&Root>,
+        ready: Dual<Ready<u32>, Ready<u128>>,
+        aside: bool,
+    ) -> Published {
+        let in_place = ready.v4.is_in_place() || ready.v6.is_in_place();
+        let replaced = usize::from(ready.v4.replaces()) + usize::from(ready.v6.replaces());
+        let Self { families, retired, units, .. } = self;
+        let mut publishing = Publishing { domain, aside, retired, units };
+        let replaced_bytes = publishing.family(&mut families.v4, ready.v4, Item::V4)
+            + publishing.family(&mut families.v6, ready.v6, Item::V6);
+        if let Some(root) = root
+            && (replaced > 0 || aside && in_place)
+        {
+            let old = root.swap(self.roots());
+            self.retired.retire(domain, Item::Roots(old), replaced_bytes);
+        }
+        Published { any: in_place || replaced > 0, replaced }
+    }
+
     /// Waits until less is retired than the limit says.
     fn make_room(&mut self, domain: &Domain) -> Result<(), TableError> {
         let limit = self.options.retired_bytes;
         if self.retired.bytes() <= limit {
             return Ok(());
         }
-        let Self { retired, families, generations, options, .. } = self;
-        let waited = retired.wait(domain, limit, options.patience, |item| free(item, families, *generations));
+        let Self { retired, families, options, .. } = self;
+        let waited = retired.wait(domain, limit, options.patience, |item| free(item, families));
         waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
     }
 
-    /// Makes room for what publishing retires.
-    fn reserve(&mut self, aside: bool) -> Result<(), TableError> {
+    /// Makes room for what publishing retires, and for copies of the entries of families that are published aside.
+    fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, aside: bool) -> Result<(), TableError> {
         let units = self.families.v4.retires() + self.families.v6.retires();
         if self.units.capacity() < units {
             self.budget.reserve(&mut self.units, units)?;
         }
         self.retired.reserve(units + 1, &mut self.budget)?;
-        if aside {
+        if aside && ready.v4.is_in_place() {
             self.families.v4.set_aside()?;
+        }
+        if aside && ready.v6.is_in_place() {
             self.families.v6.set_aside()?;
         }
         Ok(())
@@ -152,38 +190,35 @@ impl Writer {
 
     /// Moves units towards the beginning of their arrays, looking at so many entries. What fails is left for later.
     pub(super) fn tidy(&mut self, domain: &Domain, entries: usize) {
-        let moves = [self.families.v4.tidy(entries), self.families.v6.tidy(entries)];
-        if moves == [Ok(false), Ok(false)] {
+        let Dual { v4, v6 } = &mut self.families;
+        let ready = Dual { v4: v4.tidy(entries), v6: v6.tidy(entries) };
+        if !ready.v4.is_in_place() && !ready.v6.is_in_place() {
             return;
         }
-        if self.reserve(false).is_err() {
+        if self.reserve(&ready, false).is_err() {
             self.families.v4.abandon();
             self.families.v6.abandon();
             return;
         }
-        self.families.v4.publish(false, &mut self.units);
-        for unit in self.units.drain(..) {
-            let bytes = self.families.v4.bytes(unit);
-            self.retired.retire(domain, Item::V4(self.generations.v4, unit), bytes);
-        }
-        self.families.v6.publish(false, &mut self.units);
-        for unit in self.units.drain(..) {
-            let bytes = self.families.v6.bytes(unit);
-            self.retired.retire(domain, Item::V6(self.generations.v6, unit), bytes);
-        }
+        let _ = self.publish(domain, None, ready, false);
         self.retired.advance(domain);
     }
 
     /// Frees what no reader can see any more.
     pub(super) fn collect(&mut self, domain: &Domain) {
-        let Self { retired, families, generations, .. } = self;
-        let _ = retired.collect(domain, |item| free(item, families, *generations));
+        let Self { retired, families, .. } = self;
+        let _ = retired.collect(domain, |item| free(item, families));
     }
 
     /// Collects, and gives back the room that a long list has left.
     pub(super) fn shrink(&mut self, domain: &Domain) {
         self.collect(domain);
         self.retired.shrink(&mut self.budget);
+    }
+
+    /// Returns how many changed prefixes readers do not see yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.families.v4.waiting() + self.families.v6.waiting()
     }
 
     /// Returns the reader that holds up the oldest of what is retired, and the changes since its pin.
@@ -206,8 +241,8 @@ impl Writer {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for item in self.retired.items() {
             match item {
-                Item::V4(generation, unit) if *generation == self.generations.v4 => v4.push(*unit),
-                Item::V6(generation, unit) if *generation == self.generations.v6 => v6.push(*unit),
+                Item::V4(generation, unit) if *generation == self.families.v4.generation => v4.push(*unit),
+                Item::V6(generation, unit) if *generation == self.families.v6.generation => v6.push(*unit),
                 _ => {}
             }
         }
@@ -216,10 +251,45 @@ impl Writer {
     }
 }
 
-fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>, generations: Dual<u32>) {
+/// What publishing takes.
+struct Publishing<'a> {
+    domain: &'a Domain,
+    aside: bool,
+    retired: &'a mut Retired<Item>,
+    units: &'a mut Vec<in_place::Retired>,
+}
+
+/// What was published.
+struct Published {
+    /// Whether anything was.
+    any: bool,
+    /// Structures that took the place of others.
+    replaced: usize,
+}
+
+impl Publishing<'_> {
+    /// Publishes what is ready for a family, and retires what that replaces, but for a whole structure: its bytes are
+    /// returned.
+    fn family<K: Key>(
+        &mut self,
+        family: &mut FamilyWriter<K>,
+        ready: Ready<K>,
+        item: fn(u32, in_place::Retired) -> Item,
+    ) -> usize {
+        let replaced_bytes = family.publish(ready, self.aside, self.units);
+        for unit in self.units.drain(..) {
+            let bytes = family.bytes(unit);
+            self.retired.retire(self.domain, item(family.generation, unit), bytes);
+        }
+        replaced_bytes
+    }
+}
+
+fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {
+    let Dual { v4, v6 } = families;
     match item {
-        Item::V4(generation, unit) if generation == generations.v4 => families.v4.free(unit),
-        Item::V6(generation, unit) if generation == generations.v6 => families.v6.free(unit),
+        Item::V4(generation, unit) if generation == v4.generation => v4.free(unit),
+        Item::V6(generation, unit) if generation == v6.generation => v6.free(unit),
         // Units of structures that are gone go with them.
         Item::V4(..) | Item::V6(..) => {}
         Item::Roots(old) => drop(old),

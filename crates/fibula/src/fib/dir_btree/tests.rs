@@ -8,6 +8,7 @@ use crate::fib::parts::lanes;
 use crate::fib::{Applied, Fib};
 use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
+use crate::random::Random;
 use crate::rib::Rib;
 
 /// Builds and checks the tables of these routes, and compares their answers at and next to the ends of each route.
@@ -155,15 +156,7 @@ fn changes_within_a_slot_rewrite_one_tree() {
     assert_eq!(fib.lines_of_change(Prefix::masked(0x2001 << 112, 16).unwrap()), None);
 }
 
-/// A generator of numbers that look random.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) % below
-    }
-
     /// Returns a route of a table like those of the Internet, and some that are not.
     fn route(&mut self) -> Route<u128> {
         let near = [0x2001 << 112, 0x2a00 << 112, 0x2600 << 112, 0x2804 << 112];

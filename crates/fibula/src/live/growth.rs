@@ -1,0 +1,53 @@
+//! A structure that is built in the background, from a copy of the routes, while the one before serves.
+
+use std::panic;
+use std::thread::{self, JoinHandle};
+
+use crate::fib::Applied;
+use crate::fib::in_place;
+use crate::fib::registry::Algorithm;
+use crate::memory::{Limits, OutOfMemory};
+use crate::net::{Key, Prefix};
+use crate::rib::Rib;
+
+use super::family::{Engine, Replacement};
+use super::options::TableError;
+
+/// A thread that builds, and what has changed since it began.
+pub(super) struct Growth<K: Key> {
+    thread: JoinHandle<Result<Engine<K>, TableError>>,
+    /// Prefixes that have changed since the copy of the routes was made, or that were changed back in it.
+    pub(super) missed: Vec<Prefix<K>>,
+}
+
+impl<K: Key> Growth<K> {
+    /// Begins to build. The copy of the routes counts towards no limit.
+    pub(super) fn start(routes: Rib<K>, algorithm: Algorithm<K>, limits: Limits) -> Result<Self, TableError> {
+        let work = move || Engine::build(&algorithm, &routes, limits);
+        let thread = thread::Builder::new().name("fibula-build".to_owned()).spawn(work);
+        let no_thread = |_| OutOfMemory { wanted_bytes: 0, used_bytes: 0, limit_bytes: None };
+        Ok(Self { thread: thread.map_err(no_thread)?, missed: Vec::new() })
+    }
+
+    /// Returns whether the structure is built, so that [`finish`](Self::finish) does not wait.
+    pub(super) fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Returns the structure, with all changes since the copy if it changes in place; `None` if it has to be built again.
+    pub(super) fn finish(self, routes: &Rib<K>) -> Result<Option<Replacement<K>>, TableError> {
+        let Self { thread, mut missed } = self;
+        let mut engine = thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+        if let Engine::InPlace(editor) = &mut engine {
+            missed.sort_unstable();
+            missed.dedup();
+            if editor.prepare(&missed, routes)? != Applied::InPlace {
+                return Ok(None);
+            }
+            // No reader has seen it.
+            in_place::publish_alone(&mut **editor, &mut Vec::new())?;
+            missed.clear();
+        }
+        Ok(Some(Replacement { engine, missed }))
+    }
+}
