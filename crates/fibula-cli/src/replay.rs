@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use fibula::live::{Options, Table};
@@ -32,10 +33,10 @@ const COLUMNS: &[&str] = &[
     "seconds",
     "changes_per_second",
     "changes_per_busy_second",
-    "call_p50_us",
-    "call_p99_us",
-    "call_p99_9_us",
-    "call_max_us",
+    "visible_p50_us",
+    "visible_p99_us",
+    "visible_p99_9_us",
+    "visible_max_us",
     "readers_idle_mlps",
     "readers_busy_mlps",
     "loss_percent",
@@ -93,7 +94,15 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "loop", value_name = "NUMBER", default_value_t = 1, value_parser = parse_count)]
     loops: usize,
 
-    /// Compare answers with the routes every so many calls; 0 for never
+    /// Let changes wait for others so many milliseconds, to be published together
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_milliseconds)]
+    coalesce: f64,
+
+    /// Build structures in a thread of their own, while the one before serves
+    #[arg(long)]
+    background: bool,
+
+    /// Compare answers with the routes every so many batches; 0 for never
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     verify: usize,
 
@@ -111,6 +120,13 @@ fn parse_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("expected a number from 1 on".to_owned()),
         Ok(count) => Ok(count),
+    }
+}
+
+fn parse_milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(time) if (0.0..=1e9).contains(&time) => Ok(time),
+        _ => Err("expected milliseconds, from 0 on".to_owned()),
     }
 }
 
@@ -172,7 +188,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 /// Returns the options of the table: the named structure for the families that it serves.
 fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
     let limits = Limits { memory_bytes: args.source.feed.memory_limit, ..Limits::default() };
-    let mut options = Options { limits, ..Options::default() };
+    let coalesce = Duration::from_secs_f64(args.coalesce / 1e3);
+    let mut options = Options { limits, coalesce, background: args.background, ..Options::default() };
     if let Some(name) = &args.engine {
         let v4 = fibula::fib::registry::find::<u32>(name);
         let v6 = fibula::fib::registry::find::<u128>(name);
@@ -267,7 +284,7 @@ fn write(out: &mut dyn Write, report: &Report, routes: usize, args: &ReplayArgs)
         report.seconds,
         thousands(report.changes_per_busy_second() as u64)
     )?;
-    let [p50, p99, p99_9, max] = report.call_micros;
+    let [p50, p99, p99_9, max] = report.visible_micros;
     writeln!(out, "visible after: p50 {p50:.1} us, p99 {p99:.1}, p99.9 {p99_9:.1}, at most {max:.0}")?;
     for (number, (idle, busy)) in report.idle_mlps.iter().zip(&report.busy_mlps).enumerate() {
         writeln!(out, "reader {}: {idle:.0} M lookups/s alone, {busy:.0} during the changes", number + 1)?;
@@ -287,7 +304,7 @@ fn write(out: &mut dyn Write, report: &Report, routes: usize, args: &ReplayArgs)
 }
 
 fn record(report: &Report, routes: usize) -> Object {
-    let [p50, p99, p99_9, max] = report.call_micros;
+    let [p50, p99, p99_9, max] = report.visible_micros;
     let value = json!({
         "routes": routes,
         "changes": report.totals.changed,
@@ -299,10 +316,10 @@ fn record(report: &Report, routes: usize) -> Object {
         "seconds": report.seconds,
         "changes_per_second": report.changes_per_second(),
         "changes_per_busy_second": report.changes_per_busy_second(),
-        "call_p50_us": p50,
-        "call_p99_us": p99,
-        "call_p99_9_us": p99_9,
-        "call_max_us": max,
+        "visible_p50_us": p50,
+        "visible_p99_us": p99,
+        "visible_p99_9_us": p99_9,
+        "visible_max_us": max,
         "readers_idle_mlps": report.idle_mlps,
         "readers_busy_mlps": report.busy_mlps,
         "loss_percent": report.loss().map(|loss| 100.0 * loss),

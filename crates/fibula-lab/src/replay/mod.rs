@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use fibula::live::{Outcome, Table, TableError, TableKey};
-use fibula::net::{Change, IpPrefix, NextHop, Prefix, Route};
+use fibula::live::{Outcome, Pinned, Table, TableError, TableKey};
+use fibula::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use fibula::rib::DualRib;
 
 use crate::random::Random;
@@ -51,7 +51,7 @@ pub struct Plan {
     /// Times that the changes are replayed; before each but the first, and after the last if there are several, the table
     /// is put back to what it was.
     pub loops: usize,
-    /// Answers are compared with the routes every so many calls; 0 for never.
+    /// Answers are compared with the routes every so many batches, of which what waits is published for that; 0 for never.
     pub verify: usize,
     /// How long readers are measured alone, before the changes.
     pub idle: Duration,
@@ -75,9 +75,9 @@ pub struct Report {
     pub seconds: f64,
     /// Seconds that the writer spent in calls.
     pub busy_seconds: f64,
-    /// Microseconds that a call took, from its begin until all its changes were visible: in half of the calls, and 99 % and
-    /// 99.9 % of them, and in all.
-    pub call_micros: [f64; 4],
+    /// Microseconds from the begin of a call until all its changes were visible: in half of the calls, and 99 % and 99.9 %
+    /// of them, and in all.
+    pub visible_micros: [f64; 4],
     /// Million lookups a second of each reader, while nothing changed.
     pub idle_mlps: Vec<f64>,
     /// The same, during the changes.
@@ -135,22 +135,21 @@ pub fn replay(
     thread::scope(|scope| {
         for (number, count) in counts.iter().enumerate() {
             let (stop, keys) = (&stop, &keys);
-            scope.spawn(move || read(table, keys, number, stop, count));
+            scope.spawn(move || read(table, keys, (number, plan.readers), stop, count));
         }
         if plan.readers > 0 {
             thread::sleep(Duration::from_millis(20));
             let (rates, ()) = measured(&counts, || thread::sleep(plan.idle));
             report.idle_mlps = rates;
         }
-        let mut writer = Writer { table, plan, calls: Vec::new(), report: &mut report };
+        let mut writer = Writer::new(table, plan, &mut report);
         let work = || -> Result<(), Box<dyn Error>> {
             for pass in 0..passes {
                 let (steps, rate) =
                     if pass % 2 == 0 { (steps, plan.rate) } else { (&restore[..], back(plan.rate)) };
                 writer.pass(steps, rate, verifier.as_mut(), &mut |calls| told(calls, all_calls))?;
             }
-            writer.finish();
-            Ok(())
+            Ok(writer.finish()?)
         };
         let start = Instant::now();
         let (rates, worked) = measured(&counts, work);
@@ -170,6 +169,26 @@ fn back(rate: Rate) -> Rate {
         Rate::Recorded(_) => Rate::Max,
         rate => rate,
     }
+}
+
+/// Returns batches of so many random routes, each batch removed and then added again, of so many changes in all or a few
+/// more.
+#[must_use]
+pub fn removed_and_added(
+    routes: &[(IpPrefix, NextHop)],
+    changes: usize,
+    batch: usize,
+    seed: u64,
+) -> Vec<Step> {
+    let mut random = Random::new(seed);
+    let mut steps = Vec::with_capacity(changes + 2 * batch);
+    while steps.len() < changes && !routes.is_empty() {
+        let some: Vec<_> = (0..batch).map(|_| routes[random.below(routes.len() as u64) as usize]).collect();
+        let step = |prefix, next_hop| Step { micros: 0, prefix, next_hop };
+        steps.extend(some.iter().map(|&(prefix, _)| step(prefix, None)));
+        steps.extend(some.iter().map(|&(prefix, next_hop)| step(prefix, Some(next_hop))));
+    }
+    steps
 }
 
 /// Returns the steps that put the table back to what it was.
@@ -229,40 +248,43 @@ fn inside<K: TableKey>(prefixes: &[Prefix<K>], random: &mut Random) -> Vec<K> {
     }
     let key = |_| {
         let prefix = prefixes[random.below(prefixes.len() as u64) as usize];
-        let bits = u128::from(random.word()) << 64 | u128::from(random.word());
-        let bits = if K::BITS < 128 { bits & ((1 << K::BITS) - 1) } else { bits };
+        let bits = random.wide() >> (128 - u32::from(K::BITS));
         prefix.addr().xor(K::from_bits(bits).and(prefix.last().xor(prefix.addr())))
     };
     (0..KEYS).map(key).collect()
 }
 
-/// Looks up until it is told to stop.
-fn read(table: &Table, keys: &LookedUp, number: usize, stop: &AtomicBool, count: &Count) {
+/// Looks up until it is told to stop, from a part of the keys on that is this reader's.
+fn read(table: &Table, keys: &LookedUp, part: (usize, usize), stop: &AtomicBool, count: &Count) {
     // Without memory for a reader, its rate is 0.
     let Ok(mut reader) = table.reader() else { return };
-    let mut found = [None::<NextHop>; READ];
+    if keys.v4.is_empty() && keys.v6.is_empty() {
+        return;
+    }
     let mut pin = reader.pin();
     let mut done = 0;
-    // Readers begin at different places.
-    let [first4, first6] = [keys.v4.len(), keys.v6.len()].map(|len| len / READ * number % 7 / 7 * READ);
     while !stop.load(Ordering::Relaxed) {
-        for keys in keys.v4[first4..].chunks(READ).chain(keys.v4[..first4].chunks(READ)) {
-            pin.lookup_batch(keys, &mut found[..keys.len()]);
-            black_box(&mut found);
-            pin.refresh();
-            done += keys.len() as u64;
-            count.0.store(done, Ordering::Relaxed);
-        }
-        for keys in keys.v6[first6..].chunks(READ).chain(keys.v6[..first6].chunks(READ)) {
-            pin.lookup_batch(keys, &mut found[..keys.len()]);
-            black_box(&mut found);
-            pin.refresh();
-            done += keys.len() as u64;
-            count.0.store(done, Ordering::Relaxed);
-        }
-        if keys.v4.is_empty() && keys.v6.is_empty() {
-            return;
-        }
+        read_once(&mut pin, &keys.v4, part, count, &mut done);
+        read_once(&mut pin, &keys.v6, part, count, &mut done);
+    }
+}
+
+/// Looks each key up once.
+fn read_once<K: TableKey>(
+    pin: &mut Pinned<'_>,
+    keys: &[K],
+    (part, parts): (usize, usize),
+    count: &Count,
+    done: &mut u64,
+) {
+    let mut found = [None::<NextHop>; READ];
+    let (later, first) = keys.split_at(keys.len() / parts * part);
+    for keys in first.chunks(READ).chain(later.chunks(READ)) {
+        pin.lookup_batch(keys, &mut found[..keys.len()]);
+        black_box(&mut found);
+        pin.refresh();
+        *done += keys.len() as u64;
+        count.0.store(*done, Ordering::Relaxed);
     }
 }
 
@@ -270,12 +292,20 @@ fn read(table: &Table, keys: &LookedUp, number: usize, stop: &AtomicBool, count:
 struct Writer<'a> {
     table: &'a Table,
     plan: &'a Plan,
-    /// Microseconds of each call.
-    calls: Vec<f32>,
+    /// Batches that were applied.
+    batches: usize,
+    /// When the calls began whose changes wait.
+    waiting: Vec<Instant>,
+    /// Microseconds until the changes of each call were visible.
+    visible: Vec<f32>,
     report: &'a mut Report,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(table: &'a Table, plan: &'a Plan, report: &'a mut Report) -> Self {
+        Self { table, plan, batches: 0, waiting: Vec::new(), visible: Vec::new(), report }
+    }
+
     fn pass(
         &mut self,
         steps: &[Step],
@@ -315,13 +345,15 @@ impl Writer<'_> {
             if let Some(verifier) = verifier.as_deref_mut() {
                 verifier.ribs.v4.apply(&v4)?;
                 verifier.ribs.v6.apply(&v6)?;
-                if self.calls.len().is_multiple_of(self.plan.verify) {
+                self.batches += 1;
+                if self.batches.is_multiple_of(self.plan.verify) {
+                    self.flush()?;
                     let (compared, wrong) = verifier.compare(self.table, some)?;
                     self.report.verified += compared;
                     self.report.wrong += wrong;
                 }
             }
-            told(self.calls.len());
+            told(self.report.calls);
         }
         Ok(())
     }
@@ -332,9 +364,30 @@ impl Writer<'_> {
         }
         let start = Instant::now();
         let outcome = self.table.apply(changes)?;
-        let took = start.elapsed().as_secs_f64();
-        self.report.busy_seconds += took;
-        self.calls.push((took * 1e6) as f32);
+        self.report.calls += 1;
+        self.waiting.push(start);
+        self.done(start, outcome);
+        Ok(())
+    }
+
+    /// Publishes what waits.
+    fn flush(&mut self) -> Result<(), TableError> {
+        if !self.waiting.is_empty() {
+            let start = Instant::now();
+            let outcome = self.table.flush()?;
+            self.done(start, outcome);
+        }
+        Ok(())
+    }
+
+    /// Counts what a call has done.
+    fn done(&mut self, start: Instant, outcome: Outcome) {
+        let now = Instant::now();
+        self.report.busy_seconds += (now - start).as_secs_f64();
+        if outcome.waiting == 0 {
+            let micros = |start: Instant| ((now - start).as_secs_f64() * 1e6) as f32;
+            self.visible.extend(self.waiting.drain(..).map(micros));
+        }
         let totals = &mut self.report.totals;
         totals.changed += outcome.changed;
         totals.unchanged += outcome.unchanged;
@@ -342,19 +395,20 @@ impl Writer<'_> {
         totals.rebuilt += outcome.rebuilt;
         totals.version = outcome.version;
         totals.retired_bytes = outcome.retired_bytes;
-        Ok(())
     }
 
-    fn finish(&mut self) {
-        self.report.calls = self.calls.len();
-        self.calls.sort_by(f32::total_cmp);
-        let last = self.calls.len().saturating_sub(1);
-        let at = |share: f64| self.calls.get((last as f64 * share) as usize).copied().unwrap_or(0.0).into();
-        self.report.call_micros = [0.5, 0.99, 0.999, 1.0].map(at);
+    fn finish(&mut self) -> Result<(), TableError> {
+        self.flush()?;
+        self.visible.sort_by(f32::total_cmp);
+        let last = self.visible.len().saturating_sub(1);
+        let at = |share: f64| self.visible.get((last as f64 * share) as usize).copied().unwrap_or(0.0).into();
+        self.report.visible_micros = [0.5, 0.99, 0.999, 1.0].map(at);
+        Ok(())
     }
 }
 
-fn change<K: TableKey>(prefix: Prefix<K>, next_hop: Option<NextHop>) -> Change<K> {
+/// Returns the change that gives a prefix this next hop, or removes it.
+pub fn change<K: Key>(prefix: Prefix<K>, next_hop: Option<NextHop>) -> Change<K> {
     next_hop.map_or(Change::Remove(prefix), |next_hop| Change::Insert(Route::new(prefix, next_hop)))
 }
 
