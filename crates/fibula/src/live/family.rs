@@ -255,9 +255,9 @@ impl<K: Key> FamilyWriter<K> {
         match (ready, &mut self.engine) {
             (Ready::InPlace, Engine::InPlace(editor)) => {
                 if aside {
-                    editor.publish_aside(publication)
+                    editor.publish_aside(publication);
                 } else {
-                    editor.publish(publication)
+                    editor.publish(publication);
                 }
                 self.waiting.truncate(self.from);
                 0

@@ -7,6 +7,7 @@ use super::super::interval::Interval;
 use super::super::peers;
 use super::super::row::Row;
 use super::super::runner::family_name;
+use super::live::Live;
 use super::targets::{Bound, Figure, Peers, Race, TARGETS, Target, Variant};
 use super::{Measured, Small};
 
@@ -182,7 +183,7 @@ fn outcome<K: Key>(family: &'static str, target: &Target, measured: &Measured, n
     if let Some(row) = own.row.filter(|_| !less_is_better(figure)) {
         (outcome.isa, outcome.batch) = (Some(row.isa.clone()), Some(row.batch));
     }
-    outcome.notes.extend(remark(figure, measured, own));
+    outcome.notes.extend(remark(figure, measured, own, name));
     // The ratio to the peer of the target, or of the goal if there is no other.
     for bound in target.reach.iter().chain(&target.goal) {
         if let Bound::Times(_, peers) = *bound
@@ -344,6 +345,11 @@ fn value<'a>(figure: Figure, measured: &'a Measured, name: &str) -> Result<Value
             let interval = Interval { low: low * 1e3, median: median * 1e3, high: high * 1e3 };
             Some(Value { interval, row: Some(row) })
         }),
+        Figure::Live(live) => {
+            let found = measured.live.iter().find(|(own, _)| own == name);
+            let figures = found.map(|(_, figures)| figures.as_ref().map_err(Clone::clone)).transpose()?;
+            figures.and_then(|figures| Some(Value { interval: figures.of(live)?, row: None }))
+        }
         Figure::Hosts { .. } | Figure::Exact { .. } | Figure::Cores => {
             measured.pairs.iter().find(|(of, [row, _])| *of == figure && own(&row)).and_then(
                 |(_, [row, base])| {
@@ -367,7 +373,7 @@ fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     let mut errors = every.filter(|row| row.algorithm == name).filter_map(|row| row.error.clone());
     match (figure, errors.next()) {
         (_, Some(error)) => error,
-        (Figure::Cores, None) => "there is one core".to_owned(),
+        (Figure::Cores | Figure::Live(_), None) => "there is one core".to_owned(),
         (Figure::Rate(Race { own: Some(batch), .. }), None) => {
             format!("batches of {batch} were not measured")
         }
@@ -376,8 +382,15 @@ fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
 }
 
 /// Returns what else there is to say of a figure.
-fn remark(figure: Figure, measured: &Measured, own: Value<'_>) -> Option<String> {
+fn remark(figure: Figure, measured: &Measured, own: Value<'_>, name: &str) -> Option<String> {
     match (figure, own.row) {
+        (Figure::Live(Live::VisibleMost), _) => {
+            let (_, figures) = measured.live.iter().find(|(own, _)| own == name)?;
+            Some(format!(
+                "a change of the default route takes {:.0} us",
+                figures.as_ref().ok()?.default_route
+            ))
+        }
         (Figure::Hosts { .. }, Some(row)) => {
             let bytes = row.bytes_per_prefix.unwrap_or(0.0);
             Some(format!("{:.1} M/s, {bytes:.2} bytes a prefix", row.mlps_median.unwrap_or(0.0)))
@@ -411,7 +424,11 @@ fn smallest(small: &Small) -> Option<String> {
 
 /// Returns whether less is better.
 fn less_is_better(figure: Figure) -> bool {
-    matches!(figure, Figure::Bytes(_) | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_))
+    match figure {
+        Figure::Bytes(_) | Figure::Build | Figure::SmallBytes(_) | Figure::SmallBuild(_) => true,
+        Figure::Live(live) => !matches!(live, Live::Rate | Live::InPlace),
+        Figure::Rate(_) | Figure::Hosts { .. } | Figure::Exact { .. } | Figure::Cores => false,
+    }
 }
 
 fn unit(figure: Figure) -> &'static str {
@@ -424,6 +441,13 @@ fn unit(figure: Figure) -> &'static str {
         Figure::SmallBytes(_) => "x sorted array",
         Figure::Exact { .. } => "of the rate to /64",
         Figure::Cores => "scaling efficiency",
+        Figure::Live(live) => match live {
+            Live::Change | Live::VisibleMedian | Live::VisibleMost | Live::Atomic => "us",
+            Live::Rate => "M changes/s",
+            Live::Loss => "of its rate",
+            Live::InPlace => "of the calls",
+            Live::Churned => "x fresh build",
+        },
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the targets need, measured.
 
+use core::time::Duration;
+
 use fibula::fib::registry::Role;
 use fibula::net::{Key, Routes};
 use fibula::simd::Isa;
@@ -11,6 +13,7 @@ use super::super::peers;
 use super::super::plan::{Estimate, Order, Plan, RUNS_MIN};
 use super::super::row::Row;
 use super::super::runner::{BenchError, Progress, Steps, cells_of, entries, estimate, survey};
+use super::live::{self, Amount};
 use super::targets::{Bound, Figure, Peers, Race, SMALL, TARGETS, Target, Variant};
 use super::{Measured, RUNS, Small, in_order, tables};
 
@@ -41,6 +44,7 @@ impl<'a, K: Key> Measure<'a, K> {
     ) -> Result<(), BenchError> {
         self.small(measured)?;
         self.bytes(routes, measured);
+        self.live(routes, measured);
         let plan = self.part(SURVEY, &["rnd", "match", "zipf", "seq"]);
         let traffic = Traffic::of_plan(&plan, routes)?;
         let ours = self.ours;
@@ -228,6 +232,17 @@ impl<'a, K: Key> Measure<'a, K> {
                     bytes.map(|built| built.fib().memory().lookup_bytes as f64 / table.len().max(1) as f64);
                 measured.bytes.push((variant, contestant.name.clone(), bytes));
             }
+        }
+    }
+
+    /// Our structures in live tables.
+    fn live(&mut self, routes: &dyn Routes<K>, measured: &mut Measured) {
+        let amount = match self.plan.seconds {
+            seconds if seconds < 10.0 => Amount { runs: 2, changes: 200, idle: Duration::from_millis(2) },
+            _ => Amount { runs: 7, changes: 200_000, idle: Duration::from_millis(200) },
+        };
+        for name in self.ours {
+            measured.live.push((name.clone(), live::measure(name, routes, amount)));
         }
     }
 

@@ -16,9 +16,11 @@
 //! | with additional host routes | own | the rate, relative to the given table; exact 128-bit keys |
 //! | the same with everything cut to /64 | own | exact 128-bit keys |
 //! | with routes for exotic addresses; with wide next hops | own | bytes |
+//! | the same, while it changes | own | live tables |
 //! | 10, 100 and 1000 routes | all of the registry, `rte_fib` | small tables |
 
 mod judge;
+mod live;
 mod measure;
 mod tables;
 mod targets;
@@ -38,6 +40,7 @@ use super::row::Row;
 use super::runner::{BenchError, Progress};
 
 pub use judge::{Outcome, Peer, Verdict};
+pub use live::Live;
 use measure::Measure;
 pub use tables::with_hosts;
 pub use targets::{Bound, Factor, Figure, Peers, Race, TARGETS, Target, Variant};
@@ -68,6 +71,8 @@ struct Measured {
     /// By structure: bytes a prefix, or why there is no such structure.
     bytes: Vec<(Variant, String, Result<f64, String>)>,
     small: Vec<Small>,
+    /// By structure: figures of a live table, or why there are none.
+    live: Vec<(String, Result<live::Figures, String>)>,
 }
 
 /// A table of few routes.

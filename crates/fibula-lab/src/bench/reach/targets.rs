@@ -6,6 +6,7 @@ use fibula::simd::Isa;
 use super::super::machine::Machine;
 use super::super::peers;
 use super::super::row::Row;
+use super::live::Live;
 
 /// A target: a figure, its bound, and a further goal.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,8 @@ pub enum Figure {
     SmallBuild(usize),
     /// The scaling efficiency of all cores; MATCH.
     Cores,
+    /// A figure of a table that changes.
+    Live(Live),
 }
 
 /// A comparison of rates: our structures and their peers take turns over the same keys, each at the fastest of the
@@ -305,6 +308,15 @@ pub const TARGETS: &[Target] = &[
     target("build in ms", Ipv6, Figure::Build, AtMost(30.0), Some(AtMost(10.0))),
     target("build, times faster", Both, Figure::Build, times(5.0, RteFib), None),
     target("all cores, scaling efficiency", Both, Cores, AtLeast(0.95), None),
+    target("a change, calls of 64", Ipv4, Figure::Live(Live::Change), AtMost(0.3), Some(AtMost(0.15))),
+    target("a change, calls of 64", Ipv6, Figure::Live(Live::Change), AtMost(0.5), Some(AtMost(0.15))),
+    target("changes beside a reader", Both, Figure::Live(Live::Rate), AtLeast(1.0), Some(AtLeast(5.0))),
+    target("a reader's loss at 1 M changes/s", Both, Figure::Live(Live::Loss), AtMost(0.05), None),
+    target("changes in place", Both, Figure::Live(Live::InPlace), AtLeast(0.999), None),
+    target("visible, p50", Both, Figure::Live(Live::VisibleMedian), AtMost(5.0), Some(AtMost(1.0))),
+    target("visible, p99.9", Both, Figure::Live(Live::VisibleMost), AtMost(100.0), Some(AtMost(20.0))),
+    target("64 changes seen at once", Both, Figure::Live(Live::Atomic), AtMost(100.0), None),
+    target("bytes after changes", Both, Figure::Live(Live::Churned), AtMost(1.25), None),
 ];
 
 /// Numbers of routes of the small tables.
