@@ -33,4 +33,4 @@ mod writer;
 
 pub use options::{Options, Outcome, TableError};
 pub use reader::{Pinned, Reader};
-pub use table::{Maintenance, Statistics, Table, TableKey};
+pub use table::{Maintenance, Statistics, Table, TableKey, TableRoutes};

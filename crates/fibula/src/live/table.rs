@@ -223,6 +223,13 @@ impl Table {
         })
     }
 
+    /// Returns all routes of a family, in order: by address, then by length. Changes may be made between any two of them,
+    /// unlike with [`for_each`](Self::for_each): a route that is there from the first to the last call is returned once.
+    #[must_use]
+    pub fn iter<K: TableKey>(&self) -> TableRoutes<'_, K> {
+        TableRoutes { table: self, page: Vec::new().into_iter(), last: None, has_ended: false }
+    }
+
     /// Calls `each` for all routes of a family, in order, while changes wait.
     ///
     /// # Errors
@@ -357,6 +364,47 @@ fn maintain(shared: &Weak<Shared>, stopped: &Weak<()>, interval: Duration) {
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("version", &self.shared.domain.epoch()).finish_non_exhaustive()
+    }
+}
+
+/// Iterator over the routes of a table that may change meanwhile: see [`Table::iter`]. An item is an error, the last one, when
+/// a thread panicked in a change.
+#[derive(Debug)]
+pub struct TableRoutes<'a, K> {
+    table: &'a Table,
+    page: std::vec::IntoIter<Route<K>>,
+    /// The last route of the page.
+    last: Option<Prefix<K>>,
+    has_ended: bool,
+}
+
+/// Routes that are read at once.
+const PAGE: usize = 256;
+
+impl<K: TableKey> Iterator for TableRoutes<'_, K> {
+    type Item = Result<Route<K>, TableError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(route) = self.page.next() {
+            return Some(Ok(route));
+        }
+        if self.has_ended {
+            return None;
+        }
+        let writer = match self.table.lock() {
+            Ok(writer) => writer,
+            Err(error) => {
+                self.has_ended = true;
+                return Some(Err(error));
+            }
+        };
+        let rib = K::rib(&writer);
+        let rest = self.last.map_or_else(|| rib.iter(), |last| rib.iter_after(last));
+        let page: Vec<_> = rest.take(PAGE).collect();
+        self.has_ended = page.len() < PAGE;
+        self.last = page.last().map(|route| route.prefix);
+        self.page = page.into_iter();
+        self.page.next().map(Ok)
     }
 }
 

@@ -349,3 +349,25 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
         family.check(&[]).unwrap();
     }
 }
+
+#[test]
+fn routes_are_iterated_while_they_change() {
+    let table = Table::new().unwrap();
+    assert_eq!(table.iter::<u32>().count(), 0);
+    let prefix = |at: u32| Prefix::<u32>::masked(at << 12, 24).unwrap();
+    let all: Vec<_> = (0..2_000).map(|at| Change::Insert(Route::new(prefix(at), hop(1)))).collect();
+    let _ = table.apply(&all).unwrap();
+    let mut seen = Vec::new();
+    for route in table.iter::<u32>() {
+        let route = route.unwrap();
+        // Every other route goes, far before and far after the place where the iteration is.
+        let at = seen.len() as u32 % 1_000 * 2 + 1;
+        let _ = table.remove(prefix(at)).unwrap();
+        seen.push(route.prefix);
+    }
+    assert!(seen.is_sorted() && seen.windows(2).all(|two| two[0] < two[1]));
+    assert!((0..2_000).step_by(2).all(|at| seen.binary_search(&prefix(at)).is_ok()));
+    let left: Vec<_> = table.iter::<u32>().map(|route| route.unwrap()).collect();
+    assert_eq!(left, table.subnets(Prefix::<u32>::ALL).unwrap());
+    assert_eq!(table.iter::<u128>().count(), 0);
+}

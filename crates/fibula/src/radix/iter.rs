@@ -20,6 +20,42 @@ impl<'a, K: Key> Subtree<'a, K> {
     pub(super) fn new(nodes: &'a [Node<K>], top: Option<u32>) -> Self {
         Self { nodes, stack: [top.unwrap_or(ROOT); DEPTH], depth: usize::from(top.is_some()) }
     }
+
+    /// All routes after a prefix.
+    pub(super) fn after(nodes: &'a [Node<K>], prefix: Prefix<K>) -> Self {
+        let mut after = Self::new(nodes, None);
+        let mut at = (!nodes.is_empty()).then_some(ROOT);
+        while let Some(node) = at.take() {
+            let found = &nodes[node as usize];
+            if !found.prefix().covers(prefix) {
+                // All of the subtree comes after the prefix, or all of it before.
+                if found.prefix() > prefix {
+                    after.push(node);
+                }
+                break;
+            }
+            let [left, right] = found.children;
+            if found.len == prefix.len() {
+                after.push(right);
+                after.push(left);
+                break;
+            }
+            let side = found.side(prefix.addr());
+            if side == 0 {
+                after.push(right);
+            }
+            at = Some([left, right][side]).filter(|&child| child != ROOT);
+        }
+        after
+    }
+
+    /// Visits a node, if it is one, before those that were pushed earlier.
+    fn push(&mut self, node: u32) {
+        if node != ROOT {
+            self.stack[self.depth] = node;
+            self.depth += 1;
+        }
+    }
 }
 
 impl<K: Key> Iterator for Subtree<'_, K> {
@@ -30,12 +66,8 @@ impl<K: Key> Iterator for Subtree<'_, K> {
         while self.depth > 0 {
             self.depth -= 1;
             let node = &self.nodes[self.stack[self.depth] as usize];
-            for child in [node.children[1], node.children[0]] {
-                if child != ROOT {
-                    self.stack[self.depth] = child;
-                    self.depth += 1;
-                }
-            }
+            self.push(node.children[1]);
+            self.push(node.children[0]);
             if let Some(route) = node.route() {
                 return Some(route);
             }

@@ -470,6 +470,12 @@ impl<K: Key> RadixTree<K> {
         Subtree::new(&self.nodes, self.descend(prefix).top)
     }
 
+    /// Returns the routes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not.
+    #[must_use]
+    pub fn iter_after(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
+        Subtree::after(&self.nodes, prefix)
+    }
+
     /// Returns the routes that contain `prefix`, itself included, shortest first.
     #[must_use]
     pub fn covers(&self, prefix: Prefix<K>) -> Covers<'_, K> {

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::net::{Change, Toy};
+use crate::random::Random;
 
 fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
@@ -230,4 +231,26 @@ fn the_tree_is_a_set_of_routes() {
         Ok(())
     });
     assert_eq!((whole, walked), (Ok(()), routes(&tree)));
+}
+
+#[test]
+fn iteration_goes_on_after_any_prefix() {
+    let all: Vec<Prefix<u32>> = (0..=5)
+        .flat_map(|len| {
+            (0..1u32 << len)
+                .map(move |at| Prefix::masked((u64::from(at) << (32 - len)) as u32, len as u8).unwrap())
+        })
+        .collect();
+    let mut random = Random(3);
+    for share in [0, 1, 5, 9, 10] {
+        let mut tree = RadixTree::new(Limits::default());
+        for &prefix in all.iter().filter(|_| random.below(10) < share) {
+            tree.insert(Route::new(prefix, hop(1))).unwrap();
+        }
+        for &prefix in &all {
+            let after: Vec<_> = tree.iter_after(prefix).collect();
+            let expected: Vec<_> = tree.iter().filter(|route| route.prefix > prefix).collect();
+            assert_eq!(after, expected, "{prefix}");
+        }
+    }
 }

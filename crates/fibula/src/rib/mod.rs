@@ -24,7 +24,7 @@ pub use dual::DualRib;
 /// |---|---|
 /// | `insert`, `remove`, `get`, `lookup`, `parent` | one walk down the tree, at most one node per bit |
 /// | `apply`, `apply_logged` | walks in step: on full tables a quarter of the time of single changes |
-/// | `iter`, `subnets`, `covers` | one walk down, then a step or two per route; no allocation |
+/// | `iter`, `iter_after`, `subnets`, `covers` | one walk down, then a step or two per route; no allocation |
 ///
 /// Takes at most two nodes per route (40 bytes for IPv4, 64 for IPv6), an eighth more as spare capacity, and up to an eighth,
 /// at most 2 MB, for an index. That is given up if there is a memory limit and nodes would not fit otherwise.
@@ -154,6 +154,12 @@ impl<K: Key> Rib<K> {
     #[must_use]
     pub fn iter(&self) -> Subtree<'_, K> {
         self.tree.iter()
+    }
+
+    /// Returns the routes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not.
+    #[must_use]
+    pub fn iter_after(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
+        self.tree.iter_after(prefix)
     }
 
     /// Returns the number of routes.
