@@ -3,7 +3,7 @@
 //! - [`Loader`]: loads whole files and streams to a [`Table`] with a [`Report`] of what was found; counts what each peer
 //!   said; or reports every event. [`Selection`] chooses the peers whose routes are taken.
 //! - [`NextHops`]: the labels of the numbered next hops of a table.
-//! - [`select`]: the rules of the best path.
+//! - [`select`]: the rules of the best path, and the routes of all peers as they change.
 //! - [`text`]: reads one line of text. Does no I/O.
 //! - [`mrt`]: reads the records of route collectors and routing daemons. Does no I/O.
 //! - [`bgp`]: the messages and path attributes in them.
@@ -39,6 +39,7 @@ mod ledger;
 mod load;
 pub mod mrt;
 mod next_hops;
+mod ribs;
 pub mod select;
 pub mod text;
 

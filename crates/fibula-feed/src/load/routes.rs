@@ -8,13 +8,14 @@
 use std::io;
 
 use fibula::memory::{Limits, OutOfMemory};
-use fibula::net::{IpPrefix, Key, NextHop, Route};
-use fibula::rib::{DualRib, Rib};
+use fibula::net::{IpPrefix, NextHop};
+use fibula::rib::DualRib;
 
 use super::report::Report;
 use crate::event::{Action, Announcement, Event, Path};
 use crate::ledger::{Held, Ledger, Map};
 use crate::next_hops::{Label, NextHops, NextHopsError};
+use crate::ribs::Ribs;
 use crate::select::{Candidate, Candidates};
 
 /// Why a route was not taken.
@@ -38,80 +39,6 @@ impl From<NextHopsError> for Refusal {
     fn from(error: NextHopsError) -> Self {
         Self::NextHops(error)
     }
-}
-
-/// The tables of both families, charged to one ledger.
-#[derive(Debug)]
-pub(super) struct Ribs {
-    ribs: DualRib,
-    limits: Limits,
-    held: Held,
-}
-
-impl Ribs {
-    fn new(limits: Limits, ledger: &Ledger) -> Self {
-        Self { ribs: DualRib::within(limits), limits, held: Held::new(ledger) }
-    }
-
-    fn insert(&mut self, prefix: IpPrefix, next_hop: NextHop) -> Result<Option<NextHop>, OutOfMemory> {
-        match prefix {
-            IpPrefix::V4(prefix) => {
-                insert(&mut self.ribs.v4, Route::new(prefix, next_hop), self.limits, &mut self.held)
-            }
-            IpPrefix::V6(prefix) => {
-                insert(&mut self.ribs.v6, Route::new(prefix, next_hop), self.limits, &mut self.held)
-            }
-        }
-    }
-
-    /// Replaces all next hops, in place.
-    fn relabel(&mut self, label: impl Fn(NextHop) -> NextHop) {
-        self.ribs.v4.map_next_hops(|route| label(route.next_hop));
-        self.ribs.v6.map_next_hops(|route| label(route.next_hop));
-    }
-
-    /// Returns the tables with the user's limits.
-    fn finish(mut self) -> DualRib {
-        self.ribs.v4.set_limits(self.limits);
-        self.ribs.v6.set_limits(self.limits);
-        self.ribs
-    }
-
-    /// Returns the number of IPv4 and of IPv6 prefixes.
-    fn lens(&self) -> [u64; 2] {
-        [self.ribs.v4.len() as u64, self.ribs.v6.len() as u64]
-    }
-
-    fn is_empty(&self) -> bool {
-        self.ribs.is_empty()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (IpPrefix, NextHop)> {
-        self.ribs.iter()
-    }
-}
-
-/// Inserts the route; the table may take what the ledger has left.
-fn insert<K: Key>(
-    rib: &mut Rib<K>,
-    route: Route<K>,
-    limits: Limits,
-    held: &mut Held,
-) -> Result<Option<NextHop>, OutOfMemory> {
-    let Some(free_bytes) = held.ledger().free_bytes() else {
-        return rib.insert(route).map_err(|error| error.out_of_memory());
-    };
-    let before = rib.memory().held_bytes();
-    rib.set_limits(Limits { memory_bytes: Some(before + free_bytes), ..limits });
-    let inserted = rib.insert(route).map_err(|error| {
-        let used_bytes = held.ledger().used_bytes();
-        OutOfMemory { used_bytes, limit_bytes: limits.memory_bytes, ..error.out_of_memory() }
-    })?;
-    let after = rib.memory().held_bytes();
-    if after != before {
-        held.set(held.bytes() + after - before)?;
-    }
-    Ok(inserted)
 }
 
 /// All that was taken from the feeds so far.

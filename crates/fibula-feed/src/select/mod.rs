@@ -10,10 +10,15 @@
 //! These are the rules of RFC 4271 section 9.1.2.2 that a collector's file can answer: local preference, the router's
 //! identifier and the cost to the next hop belong to the router that chooses.
 //!
-//! [`Rank`] holds what is compared and says which rule decides. Any source of routes can use it.
+//! [`Rank`] holds what is compared and says which rule decides. Any source of routes can use it. [`AdjRibsIn`] keeps the
+//! routes of all peers, and tells how the best ones change.
 
+mod adj_ribs_in;
+#[cfg(test)]
+mod adj_ribs_in_tests;
 mod candidates;
 mod rank;
 
+pub use adj_ribs_in::{AdjRibsIn, AdjRibsInError};
 pub(crate) use candidates::{Candidate, Candidates};
 pub use rank::{Rank, Rule};
