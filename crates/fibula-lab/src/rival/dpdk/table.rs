@@ -24,6 +24,9 @@ const HUGE_PAGES: bool = true;
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
 
+/// Groups that `rte_lpm_add` is asked to find: the time for all of them grows with their square, and is seconds for these.
+const LPM_GROUPS: u64 = 1 << 16;
+
 /// Returns the bytes that a library keeps for a route besides its table: two tree nodes in a pool, with their places in
 /// the pool's ring; a rule; a hash table entry with its place in a ring.
 const fn route_bytes(kind: Kind) -> u64 {
@@ -146,6 +149,11 @@ fn reserve(form: Form, survey: &Survey) -> Result<u64, BuildError> {
     };
     if survey.groups > limit {
         return Err(BuildError::limit(form.name, "groups of 256 entries (tbl8)", limit, survey.groups));
+    }
+    if form.kind == Kind::Lpm && survey.groups > LPM_GROUPS {
+        let what =
+            "groups of 256 entries, as it looks for a free one from the first on, which takes many minutes";
+        return Err(BuildError::limit(form.name, what, LPM_GROUPS, survey.groups));
     }
     let wanted = if form.kind == Kind::Fib6 { survey.groups_reserved } else { survey.groups };
     // The libraries refuse 0.
