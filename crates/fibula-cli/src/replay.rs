@@ -9,7 +9,9 @@ use clap::Args;
 use fibula::live::{Options, Table};
 use fibula::memory::Limits;
 use fibula::net::IpPrefix;
+use fibula::rib::DualRib;
 use fibula_feed::event::{Action, Event, Time};
+use fibula_feed::select::AdjRibsIn;
 use fibula_feed::{NextHops, PeerName, Selection};
 use fibula_lab::replay::{self, Plan, Rate, Report, Step};
 use serde_json::json;
@@ -48,7 +50,9 @@ const COLUMNS: &[&str] = &[
 /// Replay recorded updates into a table, while other threads look addresses up in it
 ///
 /// Shows how many changes a second a live table takes, how long a change takes to be visible, and what readers lose by it.
-/// Changes that change nothing (a route announced again, a withdrawal of what was not there) are counted apart.
+/// Changes that change nothing (a route announced again, a withdrawal of what was not there) are counted apart. With --best
+/// all peers' routes are kept, those of the table too, and what is replayed are the changes of the best ones; where there are
+/// no AS paths to compare, the lower peer address decides.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -60,6 +64,7 @@ Exit codes:
 
 Examples:
   fibula replay --table rib.gz --updates updates.gz
+  fibula replay --table rib.gz --updates updates.gz --best
   fibula replay --table rib.gz --updates updates.gz --rate 10x --readers 3
   fibula replay --table rib.gz --updates updates.gz --loop 100 --rate 1000000 --json")]
 pub(crate) struct ReplayArgs {
@@ -71,7 +76,7 @@ pub(crate) struct ReplayArgs {
     updates: Vec<PathBuf>,
 
     /// Take the updates of this peer, an address or an AS (AS64500) [default: for each file, the peer with the most]
-    #[arg(long, value_name = "PEER")]
+    #[arg(long, value_name = "PEER", conflicts_with = "best")]
     updates_peer: Vec<PeerName>,
 
     /// Changes a second, 1x or 10x for so many times as fast as they were recorded, or max
@@ -144,11 +149,18 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     args.isa.force()?;
     let messages = Messages::new(args.quiet.quiet);
     let options = engines(args)?;
-    let mut loaded = load_feeds(&args.source.table, &args.source.feed, messages)?;
-    let steps = steps(args, &mut loaded.next_hops, messages)?;
-    let routes = loaded.ribs.len();
-    let table =
-        Table::from_routes(loaded.ribs, options).map_err(|error| Failure::BadInput(error.to_string()))?;
+    let (ribs, steps) = if args.source.feed.best {
+        best(args, options.limits, messages)?
+    } else {
+        let mut loaded = load_feeds(&args.source.table, &args.source.feed, messages)?;
+        let steps = steps(args, &mut loaded.next_hops, messages)?;
+        (loaded.ribs, steps)
+    };
+    if steps.is_empty() {
+        return Err(Failure::BadInput("the updates change nothing".to_owned()));
+    }
+    let routes = ribs.len();
+    let table = Table::from_routes(ribs, options).map_err(|error| Failure::BadInput(error.to_string()))?;
     let plan = Plan {
         rate: args.rate,
         batch: args.batch,
@@ -244,10 +256,47 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
         };
         tell(path, &options, &mut take, messages)?;
     }
-    if steps.is_empty() {
-        return Err(Failure::BadInput("the updates change nothing".to_owned()));
-    }
     Ok(steps)
+}
+
+/// Returns the table of the best routes, and the steps by which the updates of all peers change it.
+fn best(args: &ReplayArgs, limits: Limits, messages: Messages) -> Result<(DualRib, Vec<Step>), Failure> {
+    let mut options = args.source.feed.options();
+    options.selection = Selection::Best;
+    let (mut routes, mut next_hops) = (AdjRibsIn::new(limits), NextHops::new(limits));
+    let (mut ribs, mut changes) = (DualRib::within(limits), Vec::new());
+    for path in &args.source.table {
+        let mut take = |event: Event| -> io::Result<()> {
+            let each = |prefix, next_hop| changes.push((prefix, next_hop));
+            routes.apply(event, &mut next_hops, each).map_err(io::Error::other)?;
+            for (prefix, next_hop) in changes.drain(..) {
+                match next_hop {
+                    Some(next_hop) => drop(ribs.insert(prefix, next_hop).map_err(io::Error::other)?),
+                    None => drop(ribs.remove(prefix)),
+                }
+            }
+            Ok(())
+        };
+        tell(path, &options, &mut take, messages)?;
+    }
+    let (mut steps, mut first, mut events) = (Vec::new(), None, 0);
+    for path in &args.updates {
+        let mut take = |event: Event| -> io::Result<()> {
+            let micros = since(*first.get_or_insert(event.time), event.time);
+            let each = |prefix, next_hop| steps.push(Step { micros, prefix, next_hop });
+            events += 1;
+            routes.apply(event, &mut next_hops, each).map_err(io::Error::other)
+        };
+        tell(path, &options, &mut take, messages)?;
+    }
+    messages.note(format_args!(
+        "{} changes of the best routes by {} updates; {} routes of all peers take {} bytes",
+        thousands(steps.len() as u64),
+        thousands(events),
+        thousands(routes.routes() as u64),
+        thousands(routes.memory().held_bytes() as u64)
+    ));
+    Ok((ribs, steps))
 }
 
 fn since(first: Time, now: Time) -> u64 {
