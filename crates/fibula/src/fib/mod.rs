@@ -38,6 +38,8 @@
 mod contract;
 mod dual;
 pub(crate) mod in_place;
+#[cfg(test)]
+mod in_place_tests;
 mod matches;
 mod parts;
 pub mod registry;

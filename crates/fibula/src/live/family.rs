@@ -31,7 +31,13 @@ pub(super) struct FamilyWriter<K: Key> {
     from: usize,
     /// A structure that is being built in the background.
     growth: Option<Growth<K>>,
+    /// Bytes that lookups read and number of routes, when the structure was built.
+    built: [usize; 2],
 }
+
+/// A structure is built anew to become smaller when it takes this part more than when it was built, and so many bytes.
+const BLOAT: u128 = 5;
+const BLOAT_LEAST: u128 = 1 << 16;
 
 /// A structure.
 pub(super) enum Engine<K: Key> {
@@ -97,7 +103,8 @@ impl<K: Key> FamilyWriter<K> {
         let algorithm = registry::find(name)?;
         let engine = Engine::build(&algorithm, &rib, limits)?;
         let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self {
+        let routes = rib.len();
+        let mut family = Self {
             rib,
             algorithm,
             engine,
@@ -109,7 +116,10 @@ impl<K: Key> FamilyWriter<K> {
             prefixes,
             from: 0,
             growth: None,
-        })
+            built: [0, routes],
+        };
+        family.built[0] = family.structure_memory().lookup_bytes;
+        Ok(family)
     }
 
     /// Returns what readers look up in.
@@ -125,14 +135,16 @@ impl<K: Key> FamilyWriter<K> {
         self.waiting.len()
     }
 
-    /// Changes the routes and prepares the structure, or leaves both as they were.
+    /// Changes the routes and prepares the structure, or leaves both as they were. With `compact`, a structure that changes
+    /// have made large is built anew.
     pub(super) fn prepare(
         &mut self,
         changes: &[Change<K>],
         when: When,
+        compact: bool,
         outcome: &mut Outcome,
     ) -> Result<Ready<K>, TableError> {
-        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when));
+        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when, compact));
         if ready.is_err() {
             self.undo();
         }
@@ -162,18 +174,29 @@ impl<K: Key> FamilyWriter<K> {
         Ok(())
     }
 
-    fn prepare_engine(&mut self, when: When) -> Result<Ready<K>, TableError> {
-        if self.waiting.is_empty() || when == When::Later {
+    fn prepare_engine(&mut self, when: When, compact: bool) -> Result<Ready<K>, TableError> {
+        if when == When::Later {
             return Ok(Ready::Nothing);
         }
-        if let Some(growth) = self.growth.take_if(|growth| when == When::Now || growth.is_finished())
+        if let Some(growth) = self.growth.take_if(|growth| growth.is_finished())
             && let Some(replacement) = growth.finish(&self.rib)?
             && (when == When::Soon || replacement.missed.is_empty())
         {
             return Ok(Ready::Replace(replacement));
         }
+        if compact && self.growth.is_none() && self.is_bloated() {
+            // Without memory for it, the structure stays as it is.
+            if when == When::Soon {
+                let _ = self.grow();
+            } else if let Ok(replacement) = self.build() {
+                return Ok(Ready::Replace(replacement));
+            }
+        }
+        if self.waiting.is_empty() {
+            return Ok(Ready::Nothing);
+        }
         // While another structure is built, what waited before waits for that one.
-        self.from = if self.growth.is_some() { self.waited } else { 0 };
+        self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
         self.prefixes.clear();
         reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
         self.prefixes.extend_from_slice(&self.waiting[self.from..]);
@@ -185,16 +208,41 @@ impl<K: Key> FamilyWriter<K> {
             return Ok(Ready::InPlace);
         }
         if when == When::Now {
-            let engine = Engine::build(&self.algorithm, &self.rib, self.limits)?;
-            return Ok(Ready::Replace(Replacement { engine, missed: Vec::new() }));
+            // One that is being built has less left to do, if it can be used.
+            if let Some(growth) = self.growth.take()
+                && let Some(replacement) = growth.finish(&self.rib)?
+                && replacement.missed.is_empty()
+            {
+                return Ok(Ready::Replace(replacement));
+            }
+            return self.build().map(Ready::Replace);
         }
+        self.grow()?;
+        Ok(Ready::Nothing)
+    }
+
+    fn build(&self) -> Result<Replacement<K>, TableError> {
+        let engine = Engine::build(&self.algorithm, &self.rib, self.limits)?;
+        Ok(Replacement { engine, missed: Vec::new() })
+    }
+
+    /// Begins to build a structure in the background, unless one is being built.
+    fn grow(&mut self) -> Result<(), TableError> {
         if self.growth.is_none() {
             let mut growth = Growth::start(self.rib.clone(), self.algorithm, self.limits)?;
             // For `undo`.
             reserve(&mut growth.missed, self.waiting.len() - self.waited)?;
             self.growth = Some(growth);
         }
-        Ok(Ready::Nothing)
+        Ok(())
+    }
+
+    /// Returns whether the structure takes much more for a route than when it was built.
+    fn is_bloated(&self) -> bool {
+        let Engine::InPlace(editor) = &self.engine else { return false };
+        let [bytes, routes] = self.built.map(|number| number as u128);
+        let expected = bytes * self.rib.len() as u128 / routes.max(1);
+        editor.memory().lookup_bytes as u128 > expected + expected / BLOAT + BLOAT_LEAST
     }
 
     /// Prepares moves that make the structure smaller, looking at so many entries. What fails is not ready.
@@ -265,6 +313,7 @@ impl<K: Key> FamilyWriter<K> {
             (Ready::Replace(replacement), _) => {
                 let bytes = self.structure_memory().held_bytes();
                 self.engine = replacement.engine;
+                self.built = [self.structure_memory().lookup_bytes, self.rib.len()];
                 self.generation += 1;
                 self.waiting = replacement.missed;
                 bytes

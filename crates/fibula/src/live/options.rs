@@ -31,8 +31,9 @@ pub struct Options {
     /// Whether a structure that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
     /// towards no limit. The structure before serves meanwhile: it takes the changes that can be made in place; the others
     /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the structure
-    /// finished. If it cannot be built, that call says so, and the next one tries again. Default: `false`, and the call
-    /// whose changes need the structure builds it.
+    /// finished. If it cannot be built, that call says so, and the next one tries again. A structure that takes a fifth more
+    /// for a route than when it was built is built anew in the same way. Default: `false`: the call whose changes need a
+    /// structure builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
     pub background: bool,
 }
 
@@ -59,7 +60,7 @@ pub struct Outcome {
     pub unchanged: usize,
     /// Removals of prefixes that were not there.
     pub absent: usize,
-    /// Structures that were built anew, instead of changed in place.
+    /// Structures that were built anew, instead of changed in place or because changes had made them large.
     pub rebuilt: usize,
     /// Changed prefixes that lookups do not see yet: see [`Options::coalesce`] and [`Options::background`].
     pub waiting: usize,

@@ -326,7 +326,7 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
         let mut family = FamilyWriter::<u32>::new(Rib::default(), name, Limits::default()).unwrap();
         let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
         let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {
-            family.prepare(changes, When::Soon, &mut Outcome::default()).unwrap()
+            family.prepare(changes, When::Soon, false, &mut Outcome::default()).unwrap()
         };
         let ready = prepare(&mut family, &insert("10.0.0.0/8", 7));
         assert!(!ready.replaces() && !ready.is_in_place());

@@ -62,10 +62,13 @@ impl Writer {
         atomic: bool,
     ) -> Result<Outcome, TableError> {
         let when = if atomic { When::Now } else { self.when(v4.len() + v6.len()) };
-        self.change(domain, root, v4, v6, when, atomic)
+        // A build would hold up the caller, unless another thread makes it.
+        let compact = self.options.background && !atomic;
+        self.change(domain, root, Dual { v4, v6 }, Way { when, compact, atomic })
     }
 
-    /// Publishes what waits: all of it if `now`, else what need not wait for a structure.
+    /// Publishes what waits: all of it if `now`; else what need not wait for a structure, and structures that changes have
+    /// made large are built anew.
     pub(super) fn publish_waiting(
         &mut self,
         domain: &Domain,
@@ -73,7 +76,8 @@ impl Writer {
         now: bool,
     ) -> Result<Outcome, TableError> {
         let when = if now { When::Now } else { self.at_best() };
-        self.change(domain, root, &[], &[], when, false)
+        let way = Way { when, compact: !now, atomic: false };
+        self.change(domain, root, Dual { v4: &[], v6: &[] }, way)
     }
 
     /// Returns when changes are published that would be at once if nothing was put off.
@@ -99,16 +103,15 @@ impl Writer {
         &mut self,
         domain: &Domain,
         root: &Root,
-        v4: &[Change<u32>],
-        v6: &[Change<u128>],
-        when: When,
-        atomic: bool,
+        changes: Dual<&[Change<u32>], &[Change<u128>]>,
+        way: Way,
     ) -> Result<Outcome, TableError> {
+        let Way { when, compact, atomic } = way;
         let mut outcome = Outcome::default();
         self.make_room(domain)?;
         let ready = Dual {
-            v4: self.families.v4.prepare(v4, when, &mut outcome)?,
-            v6: match self.families.v6.prepare(v6, when, &mut outcome) {
+            v4: self.families.v4.prepare(changes.v4, when, compact, &mut outcome)?,
+            v6: match self.families.v6.prepare(changes.v6, when, compact, &mut outcome) {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.families.v4.undo();
@@ -249,6 +252,16 @@ impl Writer {
         self.families.v4.check(&v4)?;
         self.families.v6.check(&v6)
     }
+}
+
+/// How changes are made.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    when: When,
+    /// Whether structures that changes have made large may be built anew.
+    compact: bool,
+    /// Whether new pins see all of the changes or none.
+    atomic: bool,
 }
 
 /// What publishing takes.

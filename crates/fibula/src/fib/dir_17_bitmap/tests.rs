@@ -1,6 +1,7 @@
 //! What the conformance suite cannot know: which forms a table takes, and what they cost.
 
 use super::layout::{Entry, STEP_MAX};
+use super::update::Editor;
 use super::{Dir17Bitmap, NAME};
 use crate::fib::Fib;
 use crate::fib::parts::lanes::{agree, answers};
@@ -149,3 +150,5 @@ fn a_limit_on_memory_is_kept() {
     let error = Dir17Bitmap::build(&RouteSlice::new(&[route]).unwrap(), Limits::within(1 << 18)).unwrap_err();
     assert!(error.out_of_memory().is_some() && error.algorithm() == NAME);
 }
+
+crate::fib::in_place_tests::stops_at_every_store!(Editor);

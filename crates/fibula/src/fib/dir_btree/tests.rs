@@ -234,3 +234,5 @@ fn changes_in_place_answer_like_a_fresh_build() {
         }
     }
 }
+
+crate::fib::in_place_tests::stops_at_every_store!(Editor);

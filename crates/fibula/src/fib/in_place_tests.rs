@@ -1,0 +1,186 @@
+//! What readers see of a structure that changes in place, wherever the writer is: narrow keys, so that all addresses are
+//! looked up whenever something has been stored. Each structure calls this for itself, because to compile all of them for
+//! narrow keys takes minutes.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::in_place::{InPlace, Publication, Retired};
+use super::registry::BuildInPlace;
+use super::{Applied, Fib};
+use crate::memory::Limits;
+use crate::net::{Change, Key, NextHop, Prefix, Route};
+use crate::random::Random;
+use crate::rib::Rib;
+
+/// Answers of all addresses.
+type Answers = Vec<Option<NextHop>>;
+
+fn keys<K: Key>() -> Vec<K> {
+    (0..1u128 << K::BITS).map(K::from_bits).collect()
+}
+
+fn answers<K: Key>(fib: &dyn Fib<K>) -> Answers {
+    let keys = keys::<K>();
+    let mut found = vec![None; keys.len()];
+    fib.lookup_batch(&keys, &mut found);
+    let one_by_one: Answers = keys.iter().map(|&key| fib.lookup_key(key)).collect();
+    assert_eq!(found, one_by_one, "batches and single lookups");
+    found
+}
+
+/// A reader that looks whenever the writer has stored something.
+struct Stops<K: Key> {
+    fib: Arc<dyn Fib<K>>,
+    before: Answers,
+    after: Answers,
+    stops: usize,
+    retired: Vec<Retired>,
+}
+
+impl<K: Key> Publication for Stops<K> {
+    fn retire(&mut self, retired: Retired) {
+        self.retired.push(retired);
+    }
+
+    fn stored(&mut self, _array: u8, _elements: Range<u32>) {
+        self.stops += 1;
+        for (at, found) in answers(&*self.fib).into_iter().enumerate() {
+            let (before, after) = (self.before[at], self.after[at]);
+            assert!(found == before || found == after, "{at}: {found:?}, not {before:?} or {after:?}");
+        }
+    }
+}
+
+/// A structure, its routes, and what readers may still be in.
+struct Stopped<K: Key> {
+    build: BuildInPlace<K>,
+    rib: Rib<K>,
+    editor: Box<dyn InPlace<K>>,
+    retired: VecDeque<Retired>,
+    stops: usize,
+}
+
+impl<K: Key> Stopped<K> {
+    fn new(build: BuildInPlace<K>, rib: Rib<K>) -> Self {
+        let editor = build(&rib, Limits::default()).unwrap();
+        Self { build, rib, editor, retired: VecDeque::new(), stops: 0 }
+    }
+
+    /// Publishes what is prepared, and stops at each store.
+    fn publish(&mut self, aside: bool) {
+        let fib = self.editor.reading();
+        let before = answers(&*fib);
+        let after: Answers =
+            keys::<K>().into_iter().map(|key| self.rib.lookup_prefix(key)).map(hop_of).collect();
+        // Readers of the entries before see nothing of what is published aside.
+        let visible = if aside { before.clone() } else { after.clone() };
+        let mut stops = Stops {
+            fib: Arc::clone(&fib),
+            before: before.clone(),
+            after: visible,
+            stops: 0,
+            retired: Vec::new(),
+        };
+        if aside {
+            self.editor.set_aside().unwrap();
+            self.editor.publish_aside(&mut stops);
+            assert_eq!(answers(&*fib), before, "old entries");
+        } else {
+            self.editor.publish(&mut stops);
+        }
+        assert_eq!(answers(&*self.editor.reading()), after);
+        assert!(stops.stops >= usize::from(before != after), "no store was told of");
+        self.stops += stops.stops;
+        self.retired.extend(stops.retired);
+    }
+
+    fn change(&mut self, changes: &[Change<K>], random: &mut Random) {
+        let before = answers(&*self.editor.reading());
+        let rib = self.rib.clone();
+        self.rib.apply(changes).unwrap();
+        let mut prefixes: Vec<Prefix<K>> = changes.iter().map(Change::prefix).collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        if random.below(8) == 0 {
+            // Prepared, and taken back.
+            let _ = self.editor.prepare(&prefixes, &self.rib).unwrap();
+            self.editor.abandon();
+            assert_eq!(answers(&*self.editor.reading()), before);
+            self.editor.check(self.retired.make_contiguous()).unwrap();
+            self.rib = rib;
+            return;
+        }
+        match self.editor.prepare(&prefixes, &self.rib).unwrap() {
+            Applied::InPlace => {
+                assert_eq!(answers(&*self.editor.reading()), before, "nothing is seen of what is prepared");
+                self.publish(random.below(5) == 0);
+            }
+            Applied::NeedsRebuild(_) => {
+                *self = Self { stops: self.stops, ..Self::new(self.build, self.rib.clone()) };
+            }
+        }
+        self.editor.check(self.retired.make_contiguous()).unwrap();
+    }
+
+    /// Readers move on: some of what was retired is free. Sometimes none does for long.
+    fn free(&mut self, random: &mut Random) {
+        let stalls = random.below(100) < 60;
+        while self.retired.len() > 40 || !stalls && !self.retired.is_empty() && random.below(4) > 0 {
+            let Some(retired) = self.retired.pop_front() else { break };
+            self.editor.free(retired);
+        }
+        self.editor.tidy(4).unwrap();
+        if self.editor.retires() > 0 {
+            self.publish(false);
+        }
+        self.editor.check(self.retired.make_contiguous()).unwrap();
+    }
+}
+
+fn hop_of<K: Key>(route: Option<Route<K>>) -> Option<NextHop> {
+    route.map(|route| route.next_hop)
+}
+
+fn change<K: Key>(random: &mut Random) -> Change<K> {
+    // All lengths, the long ones more often: there are more such prefixes.
+    let len = random.below(u64::from(K::BITS) + 1).max(random.below(u64::from(K::BITS) + 1)) as u8;
+    let prefix = Prefix::masked(K::from_bits(u128::from(random.below(1 << K::BITS))), len).unwrap();
+    // Next hops at the edges of the widths of values, too.
+    let id = [1, 2, 3, 254, 255, 256, 65_534, 65_536, 70_000][random.below(9) as usize];
+    match random.below(3) {
+        0 => Change::Remove(prefix),
+        _ => Change::Insert(Route::new(prefix, NextHop::new(id).unwrap())),
+    }
+}
+
+/// Changes a structure in so many calls, and stops the writer after each store.
+pub(super) fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
+    let mut random = Random(u64::from(K::BITS));
+    let mut stopped = Stopped::new(build, Rib::default());
+    for round in 0..rounds {
+        let count = [1, 1, 2, 5, 30][round % 5];
+        let changes: Vec<Change<K>> = (0..count).map(|_| change(&mut random)).collect();
+        stopped.change(&changes, &mut random);
+        stopped.free(&mut random);
+    }
+    assert!(stopped.stops > rounds, "{} stops", stopped.stops);
+}
+
+/// The same for keys of several widths.
+macro_rules! stops_at_every_store {
+    ($editor:ident) => {
+        #[test]
+        fn every_address_answers_as_before_or_after_at_every_store() {
+            use crate::fib::in_place_tests::stops;
+            use crate::net::Toy;
+
+            stops::<Toy<3>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 400);
+            stops::<Toy<8>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 300);
+            stops::<Toy<10>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 60);
+        }
+    };
+}
+
+pub(super) use stops_at_every_store;
