@@ -36,8 +36,8 @@ pub(super) struct FamilyWriter<K: Key> {
 }
 
 /// A structure is built anew to become smaller when it takes this part more than when it was built, and so many bytes.
-const BLOAT: u128 = 5;
-const BLOAT_LEAST: u128 = 1 << 16;
+const BLOAT: u128 = 6;
+const BLOAT_LEAST: u128 = 1 << 14;
 
 /// A structure.
 pub(super) enum Engine<K: Key> {

@@ -31,7 +31,7 @@ pub struct Options {
     /// Whether a structure that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
     /// towards no limit. The structure before serves meanwhile: it takes the changes that can be made in place; the others
     /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the structure
-    /// finished. If it cannot be built, that call says so, and the next one tries again. A structure that takes a fifth more
+    /// finished. If it cannot be built, that call says so, and the next one tries again. A structure that takes a sixth more
     /// for a route than when it was built is built anew in the same way. Default: `false`: the call whose changes need a
     /// structure builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
     pub background: bool,

@@ -300,7 +300,7 @@ impl Table {
 
     /// Publishes changes that wait, but for those whose structure is still being built; frees what readers have left behind;
     /// moves units together in structures with many gaps, which changes do too, by and by; and builds structures anew that
-    /// take a fifth more for a route than when they were built, which takes as long as the build: 20 to 60 ms for a full
+    /// take a sixth more for a route than when they were built, which takes as long as the build: 20 to 60 ms for a full
     /// table, in a thread of its own if [`Options::background`] says so.
     ///
     /// # Errors
