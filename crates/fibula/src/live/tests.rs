@@ -332,7 +332,7 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
         assert!(!ready.replaces() && !ready.is_in_place());
         family.undo();
         assert_eq!(family.waiting(), 0);
-        let mut ready = prepare(&mut family, &insert("20.0.0.0/8", 7));
+        let mut ready = prepare(&mut family, &[]);
         while !ready.replaces() {
             thread::sleep(Duration::from_millis(1));
             ready = prepare(&mut family, &[]);
@@ -343,9 +343,7 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
             family.publish(ready, false, &mut Vec::new());
             thread::sleep(Duration::from_millis(1));
         }
-        let fib = family.reading();
-        let answers = [10u32 << 24, 20 << 24].map(|key| fib.lookup_key(key));
-        assert_eq!(answers, [None, Some(hop(7))], "{name}");
+        assert_eq!(family.reading().lookup_key(10u32 << 24), None, "{name}");
         family.check(&[]).unwrap();
     }
 }
