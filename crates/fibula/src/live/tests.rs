@@ -369,3 +369,22 @@ fn routes_are_iterated_while_they_change() {
     assert_eq!(left, table.subnets(Prefix::<u32>::ALL).unwrap());
     assert_eq!(table.iter::<u128>().count(), 0);
 }
+
+/// What changes need is given back: a limit that holds for some holds for all.
+#[test]
+fn a_limit_on_memory_is_not_used_up_by_changes() {
+    fn change_for_long<K: TableKey>() {
+        let limits = Limits { memory_bytes: Some(3 << 20), ..Limits::default() };
+        let table = Table::from_routes(DualRib::default(), Options { limits, ..Options::default() }).unwrap();
+        let prefix =
+            |at: u64| Prefix::<K>::masked(K::from_bits(u128::from(at) << (K::BITS - 22)), 22).unwrap();
+        for at in 0..40_000 {
+            let route = Route::new(prefix(at % 500), hop(1 + at as u32 % 300));
+            let changes = [Change::Insert(route), Change::Remove(prefix((at + 250) % 500))];
+            table.apply(&changes).unwrap_or_else(|error| panic!("call {at}: {error}"));
+        }
+        table.check().unwrap();
+    }
+    change_for_long::<u32>();
+    change_for_long::<u128>();
+}

@@ -334,7 +334,8 @@ impl Prepared {
     /// Forgets what is prepared.
     fn abandon(&mut self) {
         self.is_full = false;
-        for store in core::mem::take(&mut self.stores) {
+        for at in 0..self.stores.len() {
+            let store = self.stores[at];
             if store.new.is_shared() {
                 // The first of those that lead to a new unit gives it back.
                 let is_new = !self.uses.contains_key(&store.unit.place)
@@ -349,6 +350,7 @@ impl Prepared {
                 self.allotted.give_expected(store.unit);
             }
         }
+        self.stores.clear();
     }
 
     /// Tells of the words of new units.
@@ -367,7 +369,8 @@ impl Prepared {
                 *self.uses.entry(store.unit.place).or_default() += 1;
             }
         }
-        for store in core::mem::take(&mut self.stores) {
+        for at in 0..self.stores.len() {
+            let store = self.stores[at];
             let unit = if store.old.is_shared() {
                 let place = store.old.place();
                 let uses = self.uses.get_mut(&place).map(|uses| {
@@ -384,6 +387,7 @@ impl Prepared {
             };
             publication.retire(Retired { array: UNITS, unit });
         }
+        self.stores.clear();
     }
 }
 
