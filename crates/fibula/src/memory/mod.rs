@@ -12,7 +12,7 @@ mod shared;
 mod storage;
 
 pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
-pub(crate) use shared::{Cell, Shared};
+pub(crate) use shared::{Cell, Shared, Word};
 pub use storage::Storage;
 use storage::{Allowance, Refusal};
 

@@ -41,6 +41,11 @@ pub trait Routes<K: Key> {
         self.parent(within).map_or(ControlFlow::Continue(()), &mut *each)?;
         self.visit(within, each)
     }
+
+    /// Returns the routes for several threads to walk at once, if they can.
+    fn shared(&self) -> Option<&(dyn Routes<K> + Sync)> {
+        None
+    }
 }
 
 impl<K: Key> dyn Routes<K> + '_ {
@@ -88,6 +93,10 @@ impl<'a, K: Key> RouteSlice<'a, K> {
 }
 
 impl<K: Key> Routes<K> for RouteSlice<'_, K> {
+    fn shared(&self) -> Option<&(dyn Routes<K> + Sync)> {
+        Some(self)
+    }
+
     fn len(&self) -> usize {
         self.0.len()
     }

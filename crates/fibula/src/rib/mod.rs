@@ -200,6 +200,10 @@ impl<K: Key> Rib<K> {
 }
 
 impl<K: Key> Routes<K> for Rib<K> {
+    fn shared(&self) -> Option<&(dyn Routes<K> + Sync)> {
+        Some(self)
+    }
+
     fn len(&self) -> usize {
         self.len()
     }

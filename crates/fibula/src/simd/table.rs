@@ -77,6 +77,13 @@ impl<'a, C: Cell32> Words<'a, C> {
     }
 }
 
+impl<'a> Words<'a> {
+    /// Takes the whole array.
+    pub(crate) const fn of_one(array: &'a [u32; 1]) -> Self {
+        Self(array)
+    }
+}
+
 impl<'a> Leading<'a> {
     /// Takes the whole slice, which is for this many leading bits.
     ///
@@ -150,6 +157,11 @@ impl<'a> Longs<'a> {
 }
 
 impl<'a> Halves<'a> {
+    /// Takes the whole array.
+    pub(crate) const fn of_two(array: &'a [u16; 2]) -> Self {
+        Self(array)
+    }
+
     /// Takes the whole slice, of which all but the last element have an index.
     ///
     /// # Panics

@@ -48,7 +48,7 @@ impl Geometry {
         // all of them, even with every chunk full.
         let rest = bits - k;
         let stretched_sizes = (1u32 << rest).div_ceil(1 << Split::SHIFT_MAX);
-        let position_bits = (k + rest.saturating_sub(Split::SHIFT_MAX)).max(2);
+        let position_bits = (k + rest.saturating_sub(Split::SHIFT_MAX)).max(3);
         let entry_bits = width(stretched_sizes) + position_bits;
         Self {
             k,
@@ -112,6 +112,17 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Returns the needs of a table that takes twice as much of everything.
+    pub(super) fn doubled(self, geometry: Geometry) -> Self {
+        Self {
+            entries_max: (2 * self.entries_max).min(1 << geometry.rest),
+            last_position: self.units.map(|units| 2 * units),
+            units: self.units.map(|units| 2 * units),
+            long_code_max: self.long_code_max,
+            direct_code_max: 2 * self.direct_code_max,
+        }
+    }
+
     /// Returns the split for these needs: the drawn one where it fits, else another one with the least padding.
     pub(super) fn split(&self, format: Format, geometry: &Geometry) -> Result<Split, BuildError> {
         let long_max = u64::from(geometry.long_codes) - 1;

@@ -1,10 +1,13 @@
 //! The vector kernels: the branch-free search of a block of keys in stages, eight keys a vector.
 
+use core::sync::atomic::{Ordering, fence};
+
 use crate::fib::parts::lanes::BLOCK;
+use crate::memory::Cell;
 use crate::simd::{LANES, Present, kernel};
 
 use super::layout::{SHORT, SHORT_CODE_BITS};
-use super::scalar::View;
+use super::view::View;
 
 /// Keys of a block.
 const KEYS: usize = BLOCK * LANES;
@@ -26,25 +29,32 @@ struct Queue {
 const _: () = assert!(KEYS == 1 << 8, "the number of a key takes 8 bits, next to 16 bits of the key");
 
 /// Looks up a block of keys.
-pub(super) fn block<const WIDE: bool>(
+pub(super) fn block<const WIDE: bool, const LIVE: bool>(
     isa: Present,
     view: &View<'_>,
     keys: &[[u32; LANES]],
     results: &mut [[u32; LANES]],
 ) {
     let mut queue = Queue { entries: [0; KEYS], sizes: [0; KEYS], keys: [0; KEYS], count: 0 };
-    decide::<WIDE>(isa, view, keys, results, &mut queue);
+    decide::<WIDE, LIVE>(isa, view, keys, results, &mut queue);
     let groups = queue.count / (GROUP * LANES) * GROUP;
-    search::<WIDE, GROUP>(isa, view, &queue, 0, groups, results.as_flattened_mut());
-    search::<WIDE, 1>(isa, view, &queue, groups, queue.count.div_ceil(LANES), results.as_flattened_mut());
+    search::<WIDE, LIVE, GROUP>(isa, view, &queue, 0, groups, results.as_flattened_mut());
+    search::<WIDE, LIVE, 1>(
+        isa,
+        view,
+        &queue,
+        groups,
+        queue.count.div_ceil(LANES),
+        results.as_flattened_mut(),
+    );
     if !WIDE {
-        translate(isa, view, results);
+        translate::<LIVE>(isa, view, results);
     }
 }
 
 kernel! {
     /// Reads the direct entries, writes their answers (next hops, or codes of them) and queues the other keys.
-    fn decide[const WIDE: bool](
+    fn decide[const WIDE: bool, const LIVE: bool](
         view: &View<'_>,
         keys: &[[u32; LANES]],
         results: &mut [[u32; LANES]],
@@ -56,13 +66,27 @@ kernel! {
         // The loads of all keys come first: they are independent, so the processor overlaps as many as it can.
         for ((keys, words), sizes) in keys.iter().zip(&mut *results).zip(sizes.as_chunks_mut().0) {
             let at = op::shr_by(op::load(keys), index_shift);
-            if WIDE {
+            if WIDE && LIVE {
+                // Both halves of an entry are of one load.
+                let mut places = [0; LANES];
+                op::store(&mut places, at);
+                for ((place, word), size) in places.into_iter().zip(words).zip(sizes) {
+                    let entry = view.live.wide[place as usize].read();
+                    (*word, *size) = (entry as u32, (entry >> 32) as u32);
+                }
+            } else if WIDE {
                 let low = op::shl::<1>(at);
-                op::store(words, op::gather(view.direct, low));
-                op::store(sizes, op::gather(view.direct, op::or(low, op::splat(1))));
+                op::store(words, op::gather(view.built.direct, low));
+                op::store(sizes, op::gather(view.built.direct, op::or(low, op::splat(1))));
+            } else if LIVE {
+                op::store(words, op::gather_cells(view.live.direct, at));
             } else {
-                op::store(words, op::gather(view.direct, at));
+                op::store(words, op::gather(view.built.direct, at));
             }
+        }
+        if LIVE {
+            // A writer publishes a chunk by its direct entry.
+            fence(Ordering::Acquire);
         }
         let (key_shift, position_bits) = (op::count(view.key_shift), op::count(view.position_bits));
         let rest = op::splat((1 << view.rest) - 1);
@@ -97,7 +121,7 @@ kernel! {
 
 kernel! {
     /// Searches the chunks of the queued keys in vectors `first` to `end`, and writes next hops, or codes of them.
-    fn search[const WIDE: bool, const GROUP: usize](
+    fn search[const WIDE: bool, const LIVE: bool, const GROUP: usize](
         view: &View<'_>,
         queue: &Queue,
         first: usize,
@@ -142,20 +166,34 @@ kernel! {
                     let half = op::shr::<1>(sizes[at]);
                     let step = if WIDE { half } else { op::shlv(half, strides[at]) };
                     let middle = op::add(found[at], step);
-                    let before = op::up_to(op::gather_pairs(view.halves, middle), probes[at]);
+                    let pair = if LIVE {
+                        // The half of interest is the one after the middle: the upper one of its word, or moved there.
+                        let half = op::add(middle, one);
+                        let word = op::gather_cells(view.live.halves, op::shr::<1>(half));
+                        op::shlv(word, op::shl::<4>(op::only(half, one)))
+                    } else {
+                        op::gather_pairs(view.built.halves, middle)
+                    };
+                    let before = op::up_to(pair, probes[at]);
                     found[at] = op::select(before, middle, found[at]);
                     sizes[at] = op::sub(sizes[at], half);
                 }
             }
             for at in 0..GROUP {
                 let found = op::add(found[at], one);
-                let word = if WIDE {
-                    op::gather(view.next_hops, found)
+                let word = if WIDE && LIVE {
+                    op::gather_cells(view.live.next_hops, found)
+                } else if WIDE {
+                    op::gather(view.built.next_hops, found)
                 } else {
                     // In a unit of two halves, the second one is the code of a long entry; both halves of short entries
                     // contain a code.
                     let odd = op::and(found, one);
-                    let unit = op::gather_pairs(view.halves, op::sub(found, odd));
+                    let unit = if LIVE {
+                        op::gather_cells(view.live.halves, op::shr::<1>(found))
+                    } else {
+                        op::gather_pairs(view.built.halves, op::sub(found, odd))
+                    };
                     let upper = op::shrv(unit, op::shl::<4>(op::or(odd, strides[at])));
                     let long = op::test(strides[at], one);
                     op::and(upper, op::select(long, op::splat(0xffff), op::splat(0xff)))
@@ -173,10 +211,13 @@ kernel! {
 
 kernel! {
     /// Translates codes into next hops.
-    fn translate(view: &View<'_>, results: &mut [[u32; LANES]])
+    fn translate[const LIVE: bool](view: &View<'_>, results: &mut [[u32; LANES]])
     vector op {
         for codes in results {
-            op::store(codes, op::gather(view.next_hops, op::load(codes)));
+            let at = op::load(codes);
+            let words =
+                if LIVE { op::gather_cells(view.live.next_hops, at) } else { op::gather(view.built.next_hops, at) };
+            op::store(codes, words);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The data that lookups read.
 
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicU32;
 
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Shared};
 
 use super::geometry::{Geometry, Split};
 use super::options::Search;
@@ -11,9 +12,15 @@ use super::options::Search;
 #[derive(Debug, Clone)]
 pub struct Dxr<K> {
     pub(super) form: Form,
+    pub(super) shape: Shape,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// How keys are cut, and how chunks are searched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
     pub(super) geometry: Geometry,
     pub(super) search: Search,
-    pub(super) keys: PhantomData<fn(K)>,
 }
 
 /// The arrays of a format.
@@ -32,6 +39,15 @@ pub(super) struct Compact {
     pub(super) ranges: Buffer<u16>,
     /// Next hop of each code, 0 for no route.
     pub(super) next_hops: Vec<u32>,
+    pub(super) split: Split,
+}
+
+/// [`Compact`] in words that one writer changes: two halves a word, the first one lower.
+#[derive(Debug)]
+pub(super) struct LiveCompact {
+    pub(super) direct: Shared<u32>,
+    pub(super) ranges: Shared<u32>,
+    pub(super) next_hops: Shared<u32>,
     pub(super) split: Split,
 }
 
@@ -59,8 +75,28 @@ pub(super) struct Wide {
     pub(super) next_hops: Buffer<u32>,
 }
 
+/// [`Wide`] in words that one writer changes. A chunk begins at an even entry, so that no word has bases of two.
+#[derive(Debug)]
+pub(super) struct LiveWide {
+    /// Both words of a direct entry, the first one lower.
+    pub(super) direct: Shared<u64>,
+    /// Two bases a word, the first one lower.
+    pub(super) bases: Shared<u32>,
+    pub(super) next_hops: Shared<u32>,
+}
+
 /// Keys that a portable batch searches side by side.
 pub(super) const LANES: usize = 8;
 
 /// Keys of a block of the portable branch-free batch: the list between its stages fits the first-level cache.
 pub(super) const BLOCK: usize = 256;
+
+/// A table in one of the live formats.
+#[derive(Debug)]
+pub(super) struct Live<K, F> {
+    pub(super) form: F,
+    pub(super) shape: Shape,
+    /// Words up to the last chunk, of the range table or the bases; and words of next hops.
+    pub(super) used: [AtomicU32; 2],
+    pub(super) keys: PhantomData<fn(K)>,
+}

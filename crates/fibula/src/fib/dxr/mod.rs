@@ -1,7 +1,7 @@
 //! DXR: a direct table on the first k bits, then a binary search in a chunk of ranges.
 //!
 //! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5), 2012),
-//! sections 3.1 to 3.3. A table is a sequence of ranges, of which neighbours with equal next hops are merged
+//! sections 3.1 to 3.4. A table is a sequence of ranges, of which neighbours with equal next hops are merged
 //! (`parts/ranges`). The ranges are cut at the borders of 2^k chunks. The direct entry of a chunk that lies within one
 //! range holds its next hop. The other chunks store their ranges by the bits that the index leaves over, the trailing
 //! `32 - k`. The result is small enough to stay in the caches: 1.4 bytes a prefix at k = 16 on a full table of 900,000
@@ -91,11 +91,31 @@
 //! ranges, 2 + 4 bytes a range, and no dictionary. It holds any table: a chunk has at most 2^16 ranges, a table at most
 //! 2^32.
 //!
+//! # Changes while readers look (section 3.4)
+//!
+//! A changed prefix is work for the chunks that it meets. The prefixes of a call ascend, so they become a list in which every
+//! dirty chunk is once, however many of its prefixes changed; a bit for each chunk would say the same, but had to be searched.
+//! The ranges of a dirty chunk are made anew from the routes and written beside the old ones, unless they are the same, and
+//! one word publishes them: the direct entry. From 4,096 dirty chunks on, as many threads as there are processors sweep the
+//! routes, 64 chunks an item; one thread writes what they found, for it alone gives out codes and places.
+//!
+//! The form that changes has words: two halves a word, since all accesses to an array that a writer changes must have one size;
+//! the searches are the same, with a shift for each half, and the kernels gather words. Direct entries of the wide format are
+//! words of 64 bits, read one by one. The form that does not change keeps its halves, and its speed. Neither form shares chunks:
+//! one entry leads to each, which needs no count.
+//!
+//! A next hop gets a code when a range has it first, and the ranges and direct entries that have it are counted; its code
+//! is free again when no reader can see the last of them. Codes are not renumbered. When popular next hops came so late that
+//! their chunks are long, and that makes more than a quarter of the range table more than when it was built, it is built anew.
+//! So it is, with a split that has room for twice as much, where a chunk has more ranges than its size can say, where a
+//! position or a code has too few bits, and where the range table has eight times the words that it was built with. Chunks move
+//! to free places before them, a few with each change; a fifth of free places that no chunk fits is the last reason.
+//!
 //! # Invariants
 //!
 //! 1. There is a direct entry for every value of the first k bits.
 //! 2. The range table holds the chunks in the order of their direct entries, without gaps and with nothing after the
-//!    last.
+//!    last. Where it changes, in any order, with free places between them.
 //! 3. A chunk has at least two ranges. Its first base is 0, bases ascend strictly, and neighbours have different codes.
 //! 4. Padding repeats the last entry, up to the next whole unit. The size is the number of ranges (stretched: rounded
 //!    up).
@@ -120,15 +140,30 @@
 
 mod build;
 mod check;
+mod chunk;
+mod codes;
+mod editor;
+mod entries;
+mod format;
 pub(super) mod geometry;
 mod kernel;
 pub(super) mod layout;
+mod live_compact;
+mod live_wide;
 mod lookup;
 pub(super) mod options;
+mod room;
 mod scalar;
 pub(super) mod statistics;
+mod sweep;
 #[cfg(test)]
 mod tests;
+mod update;
+#[cfg(test)]
+mod update_tests;
+mod view;
+mod work;
+mod written;
 
 use crate::memory::Limits;
 use crate::net::{Family, Ipv4Key, Routes};
@@ -149,11 +184,11 @@ macro_rules! entry {
         Algorithm {
             name: $name,
             summary: summary(OPTIONS),
-            paper: "Zec, Rizzo, Mikuc: DXR (CCR 2012), sections 3.1 to 3.3",
+            paper: "Zec, Rizzo, Mikuc: DXR (CCR 2012), sections 3.1 to 3.4",
             families: Families::Ipv4,
             role: Role::Published,
-            update: Update::Rebuild,
-            in_place: None,
+            update: Update::InPlace,
+            in_place: Some(|routes, limits| update::build(routes, OPTIONS, limits)),
             limits: limits(OPTIONS),
             isas: isas(OPTIONS),
             build: |routes, limits| boxed(routes, OPTIONS, limits),

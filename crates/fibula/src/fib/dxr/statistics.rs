@@ -1,9 +1,9 @@
 //! The figures of the paper's Table 1.
 
+use super::entries::Entries;
 use super::geometry::Split;
 use super::layout::{Compact, Dxr, Form, HALVES, SHORT, Wide};
 use super::options::Search;
-use super::scalar::Entries;
 
 /// What a built structure consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<K> Dxr<K> {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let statistics = Statistics {
-            k: self.geometry.k,
+            k: self.shape.geometry.k,
             split: None,
             chunks: 0,
             chunk_entries_max: 0,
@@ -60,7 +60,7 @@ impl<K> Dxr<K> {
     /// Returns how chunks are searched.
     #[must_use]
     pub fn search(&self) -> Search {
-        self.search
+        self.shape.search
     }
 }
 

@@ -6,9 +6,9 @@ use crate::fib::parts::lanes;
 use crate::memory::Limits;
 use crate::net::{Ipv4Key, Key, NextHop, Prefix, Route, RouteSlice, Toy};
 
+use super::entries::Entries;
 use super::geometry::Split;
 use super::layout::{Form, SHORT};
-use super::scalar::Entries;
 use super::{Dxr, Format, Options, Search};
 
 const DRAWN: Split = Split { size_bits: 12, position_bits: 19, shift: 0 };
