@@ -7,6 +7,7 @@ use crate::fib::in_place::{InPlace, Retired};
 use crate::fib::parts::lanes;
 use crate::memory::Limits;
 use crate::net::{Ipv4Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use crate::random::Random;
 use crate::rib::Rib;
 
 use super::check::Walked;
@@ -16,30 +17,20 @@ use super::room::Room;
 use super::written::{CHUNKS, NEXT_HOPS};
 use super::{Dxr, Format, Options, Search};
 
-/// A generator of numbers that look random.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) % below
-    }
-
-    /// Returns a route of a table like those of the Internet, and some that are not.
-    fn route(&mut self) -> Route<u32> {
-        let near = 0x0a00_0000 + (self.below(4) as u32 * 0x3100_0000) + ((self.below(64) as u32) << 16);
-        let addr = near | self.below(1 << 16) as u32;
-        let len = match self.below(100) {
-            0..60 => 24,
-            60..80 => 17 + self.below(7) as u8,
-            80..88 => 25 + self.below(8) as u8,
-            88..94 => 32,
-            94..99 => 8 + self.below(9) as u8,
-            _ => self.below(9) as u8,
-        };
-        let ids = if self.below(20) == 0 { 1 << 31 } else { 9 };
-        Route::new(Prefix::masked(addr, len).unwrap(), NextHop::new(1 + self.below(ids) as u32).unwrap())
-    }
+/// Returns a route of a table like those of the Internet, and some that are not.
+fn random_route(random: &mut Random) -> Route<u32> {
+    let near = 0x0a00_0000 + (random.below(4) as u32 * 0x3100_0000) + ((random.below(64) as u32) << 16);
+    let addr = near | random.below(1 << 16) as u32;
+    let len = match random.below(100) {
+        0..60 => 24,
+        60..80 => 17 + random.below(7) as u8,
+        80..88 => 25 + random.below(8) as u8,
+        88..94 => 32,
+        94..99 => 8 + random.below(9) as u8,
+        _ => random.below(9) as u8,
+    };
+    let ids = if random.below(20) == 0 { 1 << 31 } else { 9 };
+    Route::new(Prefix::masked(addr, len).unwrap(), NextHop::new(1 + random.below(ids) as u32).unwrap())
 }
 
 fn options(k: u8, format: Format, search: Search) -> Options {
@@ -80,7 +71,7 @@ fn publish<K: Ipv4Key, F: Room + Walked>(editor: &mut Editor<K, F>) -> Vec<Retir
 
 fn churn<F: Room + Walked>(options: Options, rounds: usize) {
     let mut random = Random(7);
-    let mut rib = rib((0..20_000).map(|_| random.route()).collect::<Vec<_>>());
+    let mut rib = rib((0..20_000).map(|_| random_route(&mut random)).collect::<Vec<_>>());
     let mut editor = Editor::<u32, F>::build(&rib, options, Limits::default()).unwrap();
     editor.check(&[]).unwrap();
     let mut retired = Vec::new();
@@ -88,7 +79,7 @@ fn churn<F: Room + Walked>(options: Options, rounds: usize) {
         let mut prefixes = Vec::new();
         let count = [1, 5, 64, 400][round % 4];
         while prefixes.len() < count {
-            let route = random.route();
+            let route = random_route(&mut random);
             if random.below(2) == 0 {
                 rib.insert(route).unwrap();
                 prefixes.push(route.prefix);
@@ -364,4 +355,14 @@ fn all_changes_of_a_small_space_answer_right() {
             }
         }
     }
+}
+
+#[test]
+fn every_address_answers_as_before_or_after_at_every_store() {
+    use crate::fib::in_place_tests::stops;
+
+    const COMPACT: Options = Options { k: 4, format: Format::Stretched, search: Search::EarlyStop };
+    const WIDE: Options = Options { k: 4, format: Format::Wide, search: Search::BranchFree };
+    stops::<Toy<8>>(|routes, limits| super::update::build(routes, COMPACT, limits), 300);
+    stops::<Toy<10>>(|routes, limits| super::update::build(routes, WIDE, limits), 100);
 }
