@@ -94,6 +94,9 @@ pub(super) mod layout;
 mod lookup;
 mod object;
 mod plan;
+mod plant;
+mod prepared;
+mod reach;
 mod scalar;
 mod storage;
 #[cfg(test)]

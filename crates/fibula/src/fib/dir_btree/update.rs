@@ -14,9 +14,11 @@ use crate::net::{Ipv6Key, Key, Prefix, Routes};
 
 use super::NAME;
 use super::build::{Planting, Region, To, tree, value};
-use super::ground::{Ground, LEVELS, LINES, Mark, Path, TABLES};
+use super::ground::{Ground, LEVELS, LINES, TABLES};
 use super::layout::{DirBtree, LEAF_INTERVALS, TREE_INTERVALS, cut, head};
 use super::plan::{Intervals, NONE, Plan};
+use super::prepared::Mark;
+use super::reach::Path;
 use super::storage::{BLOCK, Refused};
 
 /// Trees of so many leaves together become one.
