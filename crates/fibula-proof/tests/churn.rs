@@ -84,6 +84,27 @@ impl<K: Key> Churn<K> {
     }
 }
 
+/// Stops the readers when it is dropped, so that a writer that panics does not leave them running for ever.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Does a piece of the writer's work, again whenever readers hold it up; returns how often they did.
+fn held_up<T>(work: impl Fn() -> Result<T, TableError>) -> u64 {
+    let mut stalls = 0;
+    loop {
+        match work() {
+            Ok(_) => return stalls,
+            Err(TableError::Stalled { .. }) => stalls += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 /// Looks up and stalls until it is told to stop.
 fn stall<K: TableKey>(table: &Table, seed: u64, stop: &AtomicBool, lookups: &AtomicU64) {
     let mut random = Random::new(seed);
@@ -121,24 +142,18 @@ fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib) {
             let (table, stop, lookups) = (&table, &stop, &lookups);
             scope.spawn(move || stall::<K>(table, seed, stop, lookups));
         }
+        let _stop = Stop(&stop);
         let (mut done, mut batch) = (0, Vec::new());
         while done < changes {
             let count = 1 + churn.random.below(200) as usize;
             batch.clear();
             batch.extend((0..count).map(|_| churn.change()));
-            loop {
-                match table.apply(&batch) {
-                    Ok(_) => break,
-                    Err(TableError::Stalled { .. }) => stalls += 1,
-                    Err(error) => panic!("{error}"),
-                }
-            }
+            stalls += held_up(|| table.apply(&batch));
             if done / MAINTAINED != (done + count) / MAINTAINED {
-                let _ = table.maintain().unwrap();
+                stalls += held_up(|| table.maintain());
             }
             done += count;
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let maintained = table.maintain().unwrap();
     assert_eq!((maintained.waiting, table.statistics().unwrap().retired_bytes), (0, 0));
