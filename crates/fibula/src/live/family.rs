@@ -197,15 +197,15 @@ impl<K: Key> FamilyWriter<K> {
         }
         // While another structure is built, what waited before waits for that one.
         self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
-        self.prefixes.clear();
-        reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
-        self.prefixes.extend_from_slice(&self.waiting[self.from..]);
-        self.prefixes.sort_unstable();
-        self.prefixes.dedup();
-        if let Engine::InPlace(editor) = &mut self.engine
-            && editor.prepare(&self.prefixes, &self.rib)? == Applied::InPlace
-        {
-            return Ok(Ready::InPlace);
+        if let Engine::InPlace(editor) = &mut self.engine {
+            self.prefixes.clear();
+            reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
+            self.prefixes.extend_from_slice(&self.waiting[self.from..]);
+            self.prefixes.sort_unstable();
+            self.prefixes.dedup();
+            if editor.prepare(&self.prefixes, &self.rib)? == Applied::InPlace {
+                return Ok(Ready::InPlace);
+            }
         }
         if when == When::Now {
             // One that is being built has less left to do, if it can be used.

@@ -298,10 +298,11 @@ impl Table {
         })
     }
 
-    /// Publishes changes that wait, but for those whose structure is still being built; frees what readers have left behind;
-    /// moves units together in structures with many gaps, which changes do too, by and by; and builds structures anew that
-    /// take a sixth more for a route than when they were built, which takes as long as the build: 20 to 60 ms for a full
-    /// table, in a thread of its own if [`Options::background`] says so.
+    /// Does what changes leave for later, for tables that change rarely and tables whose changes wait. It publishes waiting
+    /// changes, unless their structure is still being built; frees memory that no reader can see any more; fills gaps in
+    /// structures, as each change does for a few; and builds structures anew that take a sixth more for a route than when
+    /// they were built. Such a build takes 20 to 60 ms for a full table, in a thread of its own if
+    /// [`Options::background`] says so.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); changes that wait still do then.

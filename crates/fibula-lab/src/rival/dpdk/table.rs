@@ -24,7 +24,8 @@ const HUGE_PAGES: bool = true;
 const FIRST_ENTRIES: u64 = 1 << 24;
 const GROUP_ENTRIES: u64 = 256;
 
-/// Groups that `rte_lpm_add` is asked to find: the time for all of them grows with their square, and is seconds for these.
+/// The most groups a table of `rte_lpm` may need. Each search for a free one starts at the first, so the time for all grows with
+/// the square of their number; so many take seconds.
 const LPM_GROUPS: u64 = 1 << 16;
 
 /// Returns the bytes that a library keeps for a route besides its table: two tree nodes in a pool, with their places in

@@ -135,7 +135,7 @@ impl<F: Changing> Written<F> {
         }
     }
 
-    /// Prepares the move of a chunk to a place before what a compact array would take, if there is one and it is behind that.
+    /// Prepares the move of a chunk that lies beyond the end of a compact array, if there is a free place before that end.
     /// Returns whether the entry has a chunk.
     pub(super) fn move_back(&mut self, at: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
         let direct = self.form.direct(at);
