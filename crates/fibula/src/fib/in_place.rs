@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::memory::{Memory, OutOfMemory};
+use crate::memory::{Memory, OutOfMemory, Words};
 use crate::net::{Change, Key, NextHop, Prefix, Routes};
 use crate::simd::Present;
 
@@ -24,8 +24,42 @@ pub(crate) trait Publication {
     /// No new lookup reaches this unit.
     fn retire(&mut self, retired: Retired);
 
-    /// These elements of an array, by its number, have been stored: those of new units before any entry, then each entry.
-    fn stored(&mut self, _array: u8, _elements: Range<u32>) {}
+    /// Whether this is told of words that are stored, which takes time.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// A structure tells of its arrays, which these numbers shape.
+    fn structure(&mut self, _shape: &[(&'static str, u32)]) {}
+
+    /// Words have been stored: those of new units before any entry, then each entry.
+    fn stored(&mut self, _stored: Stored<'_>) {}
+}
+
+/// Words that were stored in an array of a structure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    /// The number of the array.
+    pub(crate) array: u8,
+    /// The first of the words in the array, and how many it has room for.
+    pub(crate) first: usize,
+    pub(crate) room: usize,
+    pub(crate) words: Words<'a>,
+    /// Whether these are the words in use of an array that takes the place of the one of this number.
+    pub(crate) is_whole: bool,
+}
+
+impl<'a> Stored<'a> {
+    /// Returns what is told of words that were stored in an array.
+    pub(crate) fn part(array: u8, all: impl Into<Words<'a>>, range: Range<usize>) -> Self {
+        let all = all.into();
+        Self { array, first: range.start, room: all.len(), words: all.part(range), is_whole: false }
+    }
+
+    /// Returns what is told of a whole array, of which so many words are in use.
+    pub(crate) fn whole(array: u8, all: impl Into<Words<'a>>, used: usize) -> Self {
+        Self { is_whole: true, ..Self::part(array, all, 0..used) }
+    }
 }
 
 /// The writer's side of a structure that one writer changes and any number of threads look up in.
@@ -68,6 +102,9 @@ pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// [`reading`](Self::reading) returns from then on. Readers of the old entries still reach what is retired.
     fn publish_aside(&mut self, publication: &mut dyn Publication);
 
+    /// Tells of the words in use of all arrays: what entries lead to, then the entries.
+    fn tell(&self, publication: &mut dyn Publication);
+
     /// Takes a unit back that was retired.
     fn free(&mut self, retired: Retired);
 
@@ -82,7 +119,19 @@ pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// # Errors
     /// The first invariant that does not hold.
     fn check(&self, retired: &[Retired]) -> Result<(), CheckError>;
+
+    /// Returns what makes a structure of the same shape from the words of its arrays.
+    #[cfg(test)]
+    fn mirrored(&self) -> Mirrored<K>;
+
+    /// Returns the words of no unit that is in use, by array.
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, Range<usize>)>;
 }
+
+/// Makes a structure from the words of its arrays.
+#[cfg(test)]
+pub(crate) type Mirrored<K> = Box<dyn Fn(&[Vec<u64>]) -> Box<dyn Fib<K>>>;
 
 /// A structure that changes in place, without other readers than those that borrow it: what is retired is free at once.
 pub(crate) struct Exclusive<K: Key> {

@@ -2,14 +2,13 @@
 //! looked up whenever something has been stored. Each structure calls this for itself, because to compile all of them for
 //! narrow keys takes minutes.
 
-use core::ops::Range;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::in_place::{InPlace, Publication, Retired};
+use super::in_place::{InPlace, Mirrored, Publication, Retired, Stored};
 use super::registry::BuildInPlace;
 use super::{Applied, Fib};
-use crate::memory::Limits;
+use crate::memory::{Limits, Words};
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 use crate::random::Random;
 use crate::rib::Rib;
@@ -30,26 +29,118 @@ fn answers<K: Key>(fib: &dyn Fib<K>) -> Answers {
     found
 }
 
-/// A reader that looks whenever the writer has stored something.
-struct Stops<K: Key> {
+/// A copy of arrays that has only what was told of them.
+#[derive(Default)]
+pub(crate) struct Mirror {
+    arrays: Vec<Vec<u64>>,
+    /// Arrays that take the place of others when all is published.
+    coming: Vec<(usize, Vec<u64>)>,
+}
+
+impl Mirror {
+    /// Stores the words, from the first one on.
+    pub(crate) fn store(&mut self, array: u8, first: usize, words: Words<'_>, is_whole: bool) {
+        let (number, end) = (usize::from(array), first + words.len());
+        if is_whole {
+            assert_eq!(first, 0);
+            self.coming.retain(|&(array, _)| array != number);
+            self.coming.push((number, words.iter().collect()));
+            return;
+        }
+        let coming = self.coming.iter_mut().find(|(array, _)| *array == number);
+        let to = coming.map_or_else(|| &mut self.arrays[number], |(_, words)| words);
+        to.resize(to.len().max(end), 0);
+        to[first..end].iter_mut().zip(words.iter()).for_each(|(to, word)| *to = word);
+    }
+
+    pub(crate) fn published(&mut self) {
+        for (array, words) in self.coming.drain(..) {
+            self.arrays.resize(self.arrays.len().max(array + 1), Vec::new());
+            self.arrays[array] = words;
+        }
+    }
+
+    /// Asserts that it has the words in use of a structure.
+    pub(crate) fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
+        let mut now = Self::default();
+        editor.tell(&mut now);
+        now.published();
+        let mut is_free: Vec<_> = now.arrays.iter().map(|words| vec![false; words.len()]).collect();
+        for (array, words) in editor.free_words() {
+            is_free[usize::from(array)][words].fill(true);
+        }
+        assert_eq!(self.arrays.len(), now.arrays.len());
+        for (number, (words, is_free)) in now.arrays.iter().zip(&is_free).enumerate() {
+            for (at, (&word, _)) in
+                words.iter().zip(is_free).enumerate().filter(|(_, (_, is_free))| !**is_free)
+            {
+                assert_eq!(self.arrays[number].get(at), Some(&word), "word {at} of array {number}");
+            }
+        }
+    }
+
+    /// Asserts that a structure of these words answers so.
+    pub(crate) fn assert_answers<K: Key>(
+        &self,
+        mirrored: &Mirrored<K>,
+        is: impl Fn(K, Option<NextHop>) -> bool,
+        keys: &[K],
+    ) {
+        let fib = mirrored(&self.arrays);
+        for &key in keys {
+            let found = fib.lookup_key(key);
+            assert!(is(key, found), "{}: {found:?} in a mirror", key.address());
+        }
+    }
+}
+
+impl Publication for Mirror {
+    fn retire(&mut self, retired: Retired) {
+        panic!("{retired:?} is retired by what is only told of");
+    }
+
+    fn listens(&self) -> bool {
+        true
+    }
+
+    fn stored(&mut self, stored: Stored<'_>) {
+        assert!(stored.first + stored.words.len() <= stored.room);
+        self.store(stored.array, stored.first, stored.words, stored.is_whole);
+    }
+}
+
+/// A reader that looks whenever the writer has stored something, and one of a mirror.
+struct Stops<'a, K: Key> {
     fib: Arc<dyn Fib<K>>,
+    mirror: &'a mut Mirror,
+    mirrored: Mirrored<K>,
     before: Answers,
     after: Answers,
     stops: usize,
     retired: Vec<Retired>,
 }
 
-impl<K: Key> Publication for Stops<K> {
+impl<K: Key> Publication for Stops<'_, K> {
     fn retire(&mut self, retired: Retired) {
         self.retired.push(retired);
     }
 
-    fn stored(&mut self, _array: u8, _elements: Range<u32>) {
+    fn listens(&self) -> bool {
+        true
+    }
+
+    fn stored(&mut self, stored: Stored<'_>) {
         self.stops += 1;
         for (at, found) in answers(&*self.fib).into_iter().enumerate() {
             let (before, after) = (self.before[at], self.after[at]);
             assert!(found == before || found == after, "{at}: {found:?}, not {before:?} or {after:?}");
         }
+        self.mirror.stored(stored);
+        let one_of_both = |key: K, found| {
+            let at = key.to_bits() as usize;
+            found == self.before[at] || found == self.after[at]
+        };
+        self.mirror.assert_answers(&self.mirrored, one_of_both, &keys());
     }
 }
 
@@ -60,12 +151,16 @@ struct Stopped<K: Key> {
     editor: Box<dyn InPlace<K>>,
     retired: VecDeque<Retired>,
     stops: usize,
+    mirror: Mirror,
 }
 
 impl<K: Key> Stopped<K> {
     fn new(build: BuildInPlace<K>, rib: Rib<K>) -> Self {
         let editor = build(&rib, Limits::default()).unwrap();
-        Self { build, rib, editor, retired: VecDeque::new(), stops: 0 }
+        let mut mirror = Mirror::default();
+        editor.tell(&mut mirror);
+        mirror.published();
+        Self { build, rib, editor, retired: VecDeque::new(), stops: 0, mirror }
     }
 
     /// Publishes what is prepared, and stops at each store.
@@ -78,6 +173,8 @@ impl<K: Key> Stopped<K> {
         let visible = if aside { before.clone() } else { after.clone() };
         let mut stops = Stops {
             fib: Arc::clone(&fib),
+            mirror: &mut self.mirror,
+            mirrored: self.editor.mirrored(),
             before: before.clone(),
             after: visible,
             stops: 0,
@@ -94,6 +191,10 @@ impl<K: Key> Stopped<K> {
         assert!(stops.stops >= usize::from(before != after), "no store was told of");
         self.stops += stops.stops;
         self.retired.extend(stops.retired);
+        self.mirror.published();
+        self.mirror.assert_equals(&*self.editor);
+        let is_after = |key: K, found| found == after[key.to_bits() as usize];
+        self.mirror.assert_answers(&self.editor.mirrored(), is_after, &keys());
     }
 
     fn change(&mut self, changes: &[Change<K>], random: &mut Random) {

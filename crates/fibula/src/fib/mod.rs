@@ -39,7 +39,7 @@ mod contract;
 mod dual;
 pub(crate) mod in_place;
 #[cfg(test)]
-mod in_place_tests;
+pub(crate) mod in_place_tests;
 mod matches;
 mod parts;
 pub mod registry;

@@ -316,10 +316,35 @@ impl<K: Key> FamilyWriter<K> {
                 self.built = [self.structure_memory().lookup_bytes, self.rib.len()];
                 self.generation += 1;
                 self.waiting = replacement.missed;
+                if publication.listens() {
+                    self.tell(publication);
+                }
                 bytes
             }
             _ => 0,
         }
+    }
+
+    /// Tells of the structure and of all of its arrays, if it has any that change.
+    pub(super) fn tell(&self, publication: &mut dyn Publication) {
+        match &self.engine {
+            Engine::InPlace(editor) => editor.tell(publication),
+            Engine::Rebuilt(_) => publication.structure(&[]),
+        }
+    }
+
+    /// Returns the structure if it changes in place.
+    #[cfg(test)]
+    pub(super) fn editor(&self) -> Option<&dyn InPlace<K>> {
+        match &self.engine {
+            Engine::InPlace(editor) => Some(&**editor),
+            Engine::Rebuilt(_) => None,
+        }
+    }
+
+    /// Returns the name of the structure.
+    pub(super) fn algorithm(&self) -> &'static str {
+        self.algorithm.name
     }
 
     /// Takes a unit back that was retired.

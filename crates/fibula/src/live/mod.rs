@@ -16,12 +16,16 @@
 //!   the units, room for what is retired, all of which can be taken back; then the stores, which cannot fail.
 //! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped;
 //!   `growth.rs` does that in the background, when asked for.
+//! - `listener.rs`: what is told of the words that are stored, for copies elsewhere.
 
 mod epoch;
 #[cfg(test)]
 mod epoch_tests;
 mod family;
 mod growth;
+mod listener;
+#[cfg(test)]
+mod listener_tests;
 mod options;
 mod reader;
 mod root;
@@ -31,6 +35,7 @@ mod table;
 mod tests;
 mod writer;
 
+pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
 pub use reader::{Pinned, Reader};
 pub use table::{Maintenance, Statistics, Table, TableKey, TableRoutes};

@@ -13,6 +13,7 @@ use crate::rib::{DualRib, Rib};
 
 use super::epoch::Domain;
 use super::family::FamilyWriter;
+use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
 use super::reader::Reader;
 use super::root::{Root, Roots};
@@ -69,6 +70,8 @@ impl TableKey for u32 {}
 impl TableKey for u128 {}
 
 pub(super) mod sealed {
+    #[cfg(test)]
+    use super::FamilyWriter;
     use super::{Change, Rib, Roots, Writer};
     use crate::fib::Fib;
 
@@ -83,6 +86,13 @@ pub(super) mod sealed {
         /// The routes of the family.
         #[allow(private_interfaces)]
         fn rib(writer: &Writer) -> &Rib<Self>;
+
+        /// The writer of the family.
+        #[cfg(test)]
+        #[allow(private_interfaces)]
+        fn writer(writer: &Writer) -> &FamilyWriter<Self>
+        where
+            Self: crate::net::Key;
 
         /// The changes of the two families, of which the others have none.
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]);
@@ -99,6 +109,11 @@ pub(super) mod sealed {
             &writer.families.v4.rib
         }
 
+        #[cfg(test)]
+        fn writer(writer: &Writer) -> &FamilyWriter<Self> {
+            &writer.families.v4
+        }
+
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
             (changes, &[])
         }
@@ -113,6 +128,11 @@ pub(super) mod sealed {
 
         fn rib(writer: &Writer) -> &Rib<Self> {
             &writer.families.v6.rib
+        }
+
+        #[cfg(test)]
+        fn writer(writer: &Writer) -> &FamilyWriter<Self> {
+            &writer.families.v6
         }
 
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]) {
@@ -322,6 +342,25 @@ impl Table {
         self.lock()?.publish_waiting(&self.shared.domain, &self.shared.root, true)
     }
 
+    /// Tells a listener of all words that lookups read, and from then on of every word that is stored, by whichever call or
+    /// thread: what entries lead to, then the entries. Without a listener nothing is told and nothing is spent on it. A
+    /// table has one; the one before is dropped. What waits ([`Options::coalesce`]) is told of when it is published.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn listen(&self, listener: impl Listener + 'static) -> Result<(), TableError> {
+        drop(self.lock()?.listen(&self.shared.domain, Some(Box::new(listener))));
+        Ok(())
+    }
+
+    /// Ends what [`listen`](Self::listen) began, and returns the listener.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn stop_listening(&self) -> Result<Option<Box<dyn Listener>>, TableError> {
+        Ok(self.lock()?.listen(&self.shared.domain, None))
+    }
+
     /// Calls [`maintain`](Self::maintain) at intervals in a thread of its own, until the guard or the last handle is
     /// dropped.
     ///
@@ -347,7 +386,7 @@ impl Table {
         }
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
         self.shared.writer.lock().map_err(|_| TableError::Poisoned)
     }
 }

@@ -19,13 +19,13 @@ fn hop(id: u32) -> NextHop {
 
 impl Random {
     /// A prefix in a small part of the space, so that prefixes meet.
-    fn prefix<K: Key>(&mut self, lengths: &[u8]) -> Prefix<K> {
+    pub(super) fn prefix<K: Key>(&mut self, lengths: &[u8]) -> Prefix<K> {
         let len = lengths[self.below(lengths.len() as u64) as usize];
         let bits = u128::from(self.below(1 << 12)) << (K::BITS - 20) | u128::from(self.below(1 << 10));
         Prefix::masked(K::from_bits(bits | 10 << (K::BITS - 8)), len).unwrap()
     }
 
-    fn change<K: Key>(&mut self, lengths: &[u8], hops: u64) -> Change<K> {
+    pub(super) fn change<K: Key>(&mut self, lengths: &[u8], hops: u64) -> Change<K> {
         let prefix = self.prefix(lengths);
         match self.below(3) {
             0 => Change::Remove(prefix),
@@ -70,8 +70,8 @@ fn follows<K: TableKey>(options: Options, lengths: &[u8], rounds: usize) {
     assert!(statistics.totals.changed > 0 && statistics.retired_bytes == 0, "{statistics:?}");
 }
 
-const V4: &[u8] = &[0, 8, 12, 14, 16, 17, 18, 20, 22, 24, 24, 24, 24, 26, 30, 32, 32];
-const V6: &[u8] = &[0, 12, 20, 24, 28, 32, 36, 40, 44, 48, 48, 48, 52, 56, 64, 96, 127, 128];
+pub(super) const V4: &[u8] = &[0, 8, 12, 14, 16, 17, 18, 20, 22, 24, 24, 24, 24, 26, 30, 32, 32];
+pub(super) const V6: &[u8] = &[0, 12, 20, 24, 28, 32, 36, 40, 44, 48, 48, 48, 52, 56, 64, 96, 127, 128];
 
 #[test]
 fn the_default_structures_follow_the_routes() {

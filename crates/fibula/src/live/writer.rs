@@ -9,6 +9,7 @@ use crate::net::{Change, Dual, Key};
 
 use super::epoch::{Domain, Retired};
 use super::family::{FamilyWriter, Ready, When};
+use super::listener::{Listener, Told};
 use super::options::{Options, Outcome, TableError};
 use super::root::{OldRoot, Root, Roots};
 
@@ -24,6 +25,8 @@ pub(super) struct Writer {
     since: Instant,
     /// Counts since the table was made.
     pub(super) totals: Outcome,
+    /// What is told of the words that are stored.
+    listener: Option<Box<dyn Listener>>,
 }
 
 /// What was retired.
@@ -45,7 +48,23 @@ impl Writer {
         let budget = Budget::new(Limits { memory_bytes: None, ..options.limits });
         let (retired, units) = (Retired::default(), Vec::new());
         let totals = Outcome::default();
-        Self { families, retired, budget, units, options, since: Instant::now(), totals }
+        Self { families, retired, budget, units, options, since: Instant::now(), totals, listener: None }
+    }
+
+    /// Tells a listener of all that readers see, and from here on of what changes. Returns the one before.
+    pub(super) fn listen(
+        &mut self,
+        domain: &Domain,
+        listener: Option<Box<dyn Listener>>,
+    ) -> Option<Box<dyn Listener>> {
+        let before = core::mem::replace(&mut self.listener, listener);
+        if let Some(listener) = &mut self.listener {
+            let Dual { v4, v6 } = &self.families;
+            v4.tell(&mut told(v4, v4.generation, &mut **listener, &mut self.units));
+            v6.tell(&mut told(v6, v6.generation, &mut **listener, &mut self.units));
+            listener.published(domain.epoch());
+        }
+        before
     }
 
     pub(super) fn roots(&self) -> Roots {
@@ -129,7 +148,7 @@ impl Writer {
         // Nothing fails from here on.
         let published = self.publish(domain, Some(root), ready, aside);
         outcome.rebuilt = published.replaced;
-        outcome.version = if published.any { self.retired.advance(domain) } else { domain.epoch() };
+        outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
         outcome.waiting = self.waiting();
         self.tidy(domain, TIDY);
         self.collect(domain);
@@ -151,8 +170,9 @@ impl Writer {
     ) -> Published {
         let in_place = ready.v4.is_in_place() || ready.v6.is_in_place();
         let replaced = usize::from(ready.v4.replaces()) + usize::from(ready.v6.replaces());
-        let Self { families, retired, units, .. } = self;
-        let mut publishing = Publishing { domain, aside, retired, units };
+        let Self { families, retired, units, listener, .. } = self;
+        let listener = listener.as_mut();
+        let mut publishing = Publishing { domain, aside, retired, units, listener };
         let replaced_bytes = publishing.family(&mut families.v4, ready.v4, Item::V4)
             + publishing.family(&mut families.v6, ready.v6, Item::V6);
         if let Some(root) = root
@@ -204,7 +224,16 @@ impl Writer {
             return;
         }
         let _ = self.publish(domain, None, ready, false);
-        self.retired.advance(domain);
+        self.advance(domain);
+    }
+
+    /// Ends the epoch of a publication. Returns the version that it made.
+    fn advance(&mut self, domain: &Domain) -> u64 {
+        let version = self.retired.advance(domain);
+        if let Some(listener) = &mut self.listener {
+            listener.published(version);
+        }
+        version
     }
 
     /// Frees what no reader can see any more.
@@ -270,6 +299,7 @@ struct Publishing<'a> {
     aside: bool,
     retired: &'a mut Retired<Item>,
     units: &'a mut Vec<in_place::Retired>,
+    listener: Option<&'a mut Box<dyn Listener>>,
 }
 
 /// What was published.
@@ -289,13 +319,30 @@ impl Publishing<'_> {
         ready: Ready<K>,
         item: fn(u32, in_place::Retired) -> Item,
     ) -> usize {
-        let replaced_bytes = family.publish(ready, self.aside, self.units);
+        let replaced_bytes = match &mut self.listener {
+            None => family.publish(ready, self.aside, self.units),
+            Some(listener) => {
+                let generation = family.generation + u32::from(ready.replaces());
+                let mut told = told(family, generation, &mut ***listener, self.units);
+                family.publish(ready, self.aside, &mut told)
+            }
+        };
         for unit in self.units.drain(..) {
             let bytes = family.bytes(unit);
             self.retired.retire(self.domain, item(family.generation, unit), bytes);
         }
         replaced_bytes
     }
+}
+
+/// Returns what passes on to a listener what a family stores.
+fn told<'a, K: Key>(
+    family: &FamilyWriter<K>,
+    generation: u32,
+    listener: &'a mut dyn Listener,
+    units: &'a mut Vec<in_place::Retired>,
+) -> Told<'a> {
+    Told { units, listener, family: K::FAMILY, generation, algorithm: family.algorithm() }
 }
 
 fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {

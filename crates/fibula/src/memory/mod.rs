@@ -10,11 +10,13 @@ use core::ops::Add;
 mod buffer;
 mod shared;
 mod storage;
+mod words;
 
 pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
 pub(crate) use shared::{Cell, Shared, Word};
 pub use storage::Storage;
 use storage::{Allowance, Refusal};
+pub use words::Words;
 
 /// The memory that a structure occupies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

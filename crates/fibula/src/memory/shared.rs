@@ -60,6 +60,17 @@ impl<T: Word> Shared<T> {
         })
     }
 
+    /// Returns these words.
+    #[cfg(test)]
+    pub(crate) fn filled(words: impl Iterator<Item = T>) -> Self {
+        let mut budget = super::Budget::default();
+        let mut buffer = Buffer::new();
+        for word in words {
+            budget.push(&mut buffer, word).expect("a test has memory");
+        }
+        Self::from(buffer)
+    }
+
     /// Returns another handle to the elements.
     pub(crate) fn another(&mut self) -> Self {
         let several = match core::mem::replace(&mut self.owner, Owner::Alone(Buffer::new())) {

@@ -71,6 +71,8 @@
 //! average, 5 at most, before it stores the entry; 17,843 of 901,899 prefixes are shorter than /17 and meet several
 //! entries.
 //!
+//! For listeners, entries are array 0, and units array 1, of 64-bit words. `step` is the binary logarithm of the words of a place.
+//!
 //! # Measured
 //!
 //! dfz4-2023 (901,899 prefixes, 256 next hops), Zen 4 at 3.7 GHz, two shared cores, 1 MiB of L2 each; AVX-512, million

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired};
+use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::parts::units::{self, Units};
 use crate::fib::{Applied, BuildError, Fib};
@@ -357,9 +357,14 @@ impl Prepared {
     fn tell_units(&self, publication: &mut dyn Publication) {
         for store in &self.stores {
             let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
-            let place = store.unit.place << self.step;
-            publication.stored(UNITS, place..place + (size << self.step));
+            let words = self.words(units::Unit { size, ..store.unit });
+            publication.stored(Stored::part(UNITS, &self.units[..], words));
         }
+    }
+
+    /// Returns the words of a unit.
+    fn words(&self, unit: units::Unit) -> Range<usize> {
+        (unit.place as usize) << self.step..((unit.place + unit.size) as usize) << self.step
     }
 
     /// Retires what entries led to that were replaced.
@@ -497,10 +502,16 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     fn publish(&mut self, publication: &mut dyn Publication) {
         let tables = &mut self.tables;
         self.table.end.store((tables.allotted.end() as usize) << tables.step, Ordering::Relaxed);
-        tables.tell_units(publication);
+        let listens = publication.listens();
+        if listens {
+            tables.tell_units(publication);
+        }
         for store in &tables.stores {
-            tables.direct[store.at as usize].store(store.new.0, Ordering::Release);
-            publication.stored(DIRECT, store.at..store.at + 1);
+            let at = store.at as usize;
+            tables.direct[at].store(store.new.0, Ordering::Release);
+            if listens {
+                publication.stored(Stored::part(DIRECT, &tables.direct[..], at..at + 1));
+            }
         }
         tables.replace(publication);
     }
@@ -520,9 +531,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         for store in &self.tables.stores {
             copy[store.at as usize] = store.new.0;
         }
-        self.tables.tell_units(publication);
-        publication.stored(DIRECT, 0..copy.len() as u32);
         let mut direct = Shared::from(copy);
+        if publication.listens() {
+            self.tables.tell_units(publication);
+            publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
+        }
         let end = AtomicUsize::new((self.tables.allotted.end() as usize) << self.tables.step);
         self.table = Arc::new(Dir17Bitmap {
             direct: direct.another(),
@@ -534,6 +547,13 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         });
         self.tables.direct = direct;
         self.tables.replace(publication);
+    }
+
+    fn tell(&self, publication: &mut dyn Publication) {
+        let Prepared { direct, units, allotted, step, .. } = &self.tables;
+        publication.structure(&[("step", *step)]);
+        publication.stored(Stored::whole(UNITS, &units[..], (allotted.end() as usize) << step));
+        publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
     }
 
     fn free(&mut self, retired: Retired) {
@@ -566,5 +586,27 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         )?;
         used.extend(retired.iter().map(|retired| retired.unit));
         self.tables.allotted.check(used)
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+        let step = self.tables.step;
+        Box::new(move |arrays| {
+            let padded = arrays[usize::from(UNITS)].iter().copied().chain([0; PADDING]);
+            Box::new(Dir17Bitmap::<K> {
+                direct: Shared::filled(arrays[usize::from(DIRECT)].iter().map(|&word| word as u32)),
+                units: Shared::filled(padded),
+                allotted: None,
+                end: AtomicUsize::new(arrays[usize::from(UNITS)].len()),
+                step,
+                keys: core::marker::PhantomData,
+            })
+        })
+    }
+
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, Range<usize>)> {
+        let free = self.tables.allotted.free_units().into_iter();
+        free.map(|unit| (UNITS, self.tables.words(unit))).collect()
     }
 }

@@ -6,11 +6,12 @@
 //! one region of addresses, and go with it.
 
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
 use crate::check::CheckError;
-use crate::fib::in_place::Retired;
+use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory, Shared};
 use crate::net::{Family, Key};
@@ -252,9 +253,21 @@ impl<K: Key> Ground<K> {
         })
     }
 
+    /// Returns the words of a unit.
+    pub(super) fn words(Retired { array, unit }: Retired) -> Range<usize> {
+        let words = WORDS[usize::from(array)];
+        unit.place as usize * words..(unit.place + unit.size) as usize * words
+    }
+
+    /// Tells of the words of an array up to the last unit.
+    pub(super) fn tell(&self, array: usize, publication: &mut dyn Publication) {
+        let used = self.units[array].end() as usize * WORDS[array];
+        publication.stored(Stored::whole(array as u8, &self.arrays[array][..], used));
+    }
+
     /// Returns the bytes of a unit.
     pub(super) fn bytes(retired: Retired) -> usize {
-        retired.unit.size as usize * WORDS[retired.array as usize] * size_of::<u32>()
+        Self::words(retired).len() * size_of::<u32>()
     }
 
     /// Returns the memory of what lookups do not read, other than lists of units.

@@ -83,6 +83,9 @@
 //! lines are loaded after the slot, objects after the value. Trees beyond the place where the lines would end without free
 //! ones move to free lines before it, a few with each change. Tables and objects do not move.
 //!
+//! For listeners, tables are array 0, lines array 1, objects array 2. `first-bits` is the number of bits that index the first
+//! table.
+//!
 //! `notes.md` in this folder has the measurements: what was tried, and what lost.
 
 mod build;

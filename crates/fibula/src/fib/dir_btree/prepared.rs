@@ -1,6 +1,6 @@
 //! What a change has prepared: the words to store, the units that they replace, and the way back.
 
-use crate::fib::in_place::{Publication, Retired};
+use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::fib::parts::units::Unit;
 use crate::memory::OutOfMemory;
 use crate::net::Key;
@@ -177,8 +177,9 @@ impl<K: Key> Ground<K> {
 
     /// Tells of the units that a change has written.
     pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
-        for &Retired { array, unit } in &self.made {
-            publication.stored(array, unit.place..unit.place + unit.size);
+        for &made in &self.made {
+            let all = &self.arrays[usize::from(made.array)][..];
+            publication.stored(Stored::part(made.array, all, Self::words(made)));
         }
     }
 

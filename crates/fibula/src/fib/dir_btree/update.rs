@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::check::CheckError;
-use crate::fib::in_place::{InPlace, Publication, Retired};
+use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::units::{Unit, Units};
@@ -14,7 +14,7 @@ use crate::net::{Ipv6Key, Key, Prefix, Routes};
 
 use super::NAME;
 use super::build::{Planting, Region, To, tree, value};
-use super::ground::{Ground, LEVELS, LINES, TABLES};
+use super::ground::{Ground, LEVELS, LINES, OBJECTS, TABLES};
 use super::layout::{DirBtree, LEAF_INTERVALS, TREE_INTERVALS, cut, head};
 use super::plan::{Intervals, NONE, Plan};
 use super::prepared::Mark;
@@ -461,10 +461,17 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     fn publish(&mut self, publication: &mut dyn Publication) {
         self.aside = None;
         self.note_ends();
-        self.ground.tell_units(publication);
+        let listens = publication.listens();
+        if listens {
+            self.ground.tell_units(publication);
+        }
+        let tables = &self.ground.arrays[TABLES];
         for store in &self.ground.stores {
-            self.ground.arrays[TABLES][store.at as usize].store(store.word, Ordering::Release);
-            publication.stored(TABLES as u8, store.at..store.at + 1);
+            let at = store.at as usize;
+            tables[at].store(store.word, Ordering::Release);
+            if listens {
+                publication.stored(Stored::part(TABLES as u8, &tables[..], at..at + 1));
+            }
         }
         self.ground.done(publication);
     }
@@ -486,11 +493,22 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         for store in &self.ground.stores {
             copy[store.at as usize].store(store.word, Ordering::Relaxed);
         }
-        self.ground.tell_units(publication);
-        publication.stored(TABLES as u8, 0..self.ground.units[TABLES].end());
+        if publication.listens() {
+            self.ground.tell_units(publication);
+        }
         self.ground.arrays[TABLES] = copy;
+        if publication.listens() {
+            self.ground.tell(TABLES, publication);
+        }
         self.table = Arc::new(self.ground.reading());
         self.ground.done(publication);
+    }
+
+    fn tell(&self, publication: &mut dyn Publication) {
+        publication.structure(&[("first-bits", 32 - self.ground.first_shift)]);
+        for array in [OBJECTS, LINES, TABLES] {
+            self.ground.tell(array, publication);
+        }
     }
 
     fn free(&mut self, retired: Retired) {
@@ -514,6 +532,38 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
             used[retired.array as usize].push(retired.unit);
         }
         self.ground.units.iter().zip(used).try_for_each(|(units, used)| units.check(used))
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+        let first_bits = 32 - self.ground.first_shift;
+        Box::new(move |arrays| {
+            let array = |at: usize| {
+                let line = [0; crate::simd::LINE_WORDS];
+                Shared::filled(arrays[at].iter().copied().chain(line).map(|word| word as u32))
+            };
+            Box::new(DirBtree::<K> {
+                first_bits,
+                tables: array(TABLES),
+                lines: array(LINES),
+                objects: array(OBJECTS),
+                table_units: Units::default(),
+                line_units: Units::default(),
+                object_units: Units::default(),
+                ends: Some(Default::default()),
+                keys: core::marker::PhantomData,
+            })
+        })
+    }
+
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, core::ops::Range<usize>)> {
+        let all = self.ground.units.iter().zip(0..);
+        all.flat_map(|(units, array)| {
+            let free = units.free_units().into_iter();
+            free.map(move |unit| (array, Ground::<K>::words(Retired { array, unit })))
+        })
+        .collect()
     }
 }
 

@@ -149,6 +149,12 @@ impl Codes {
         self.allotted.end()
     }
 
+    /// Returns the codes that are free.
+    #[cfg(test)]
+    pub(super) fn free_units(&self) -> Vec<Unit> {
+        self.allotted.free_units()
+    }
+
     /// Returns the memory of the lists.
     pub(super) fn memory(&self) -> Memory {
         let lists = memory::of(&self.uses) + memory::of(&self.fresh) + self.allotted.memory();

@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fib::parts::units::Unit;
-use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Word};
+use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Word, Words};
 
 use super::entries::Entries;
 use super::geometry::Geometry;
@@ -74,6 +74,16 @@ pub(super) trait Changing:
 
     /// Returns the words of a place: of halves, and of next hops of ranges.
     fn place_words(&self) -> [usize; 2];
+
+    /// Returns the direct entries.
+    fn direct_words(&self) -> Words<'_>;
+
+    /// Returns numbers other than widths of keys that tell how entries are read.
+    fn shape(&self) -> [(&'static str, u32); 3];
+
+    /// Returns the same format with these words: of direct entries, of halves, of next hops.
+    #[cfg(test)]
+    fn mirrored(&self, arrays: [&[u64]; 3]) -> Self;
 
     /// Returns the words that hold halves.
     fn half_words(&self) -> &[AtomicU32];

@@ -3,7 +3,9 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fib::parts::units::Unit;
-use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory};
+#[cfg(test)]
+use crate::memory::Shared;
+use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Words};
 use crate::simd::fetch_at;
 
 use super::chunk;
@@ -86,6 +88,22 @@ impl Changing for LiveCompact {
 
     fn place_words(&self) -> [usize; 2] {
         [1 << self.split.shift, 0]
+    }
+
+    fn direct_words(&self) -> Words<'_> {
+        self.direct[..].into()
+    }
+
+    fn shape(&self) -> [(&'static str, u32); 3] {
+        let Split { size_bits, position_bits, shift } = self.split;
+        [("size-bits", size_bits.into()), ("position-bits", position_bits.into()), ("shift", shift.into())]
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self, [direct, chunks, next_hops]: [&[u64]; 3]) -> Self {
+        let array = |words: &[u64]| Shared::filled(words.iter().chain(&[0]).map(|&word| word as u32));
+        let [direct, ranges, next_hops] = [direct, chunks, next_hops].map(array);
+        Self { direct, ranges, next_hops, split: self.split }
     }
 
     fn half_words(&self) -> &[AtomicU32] {

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fib::parts::units::Unit;
-use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Shared};
+use crate::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Shared, Words};
 use crate::simd::fetch_at;
 
 use super::chunk::base;
@@ -78,6 +78,21 @@ impl Changing for LiveWide {
 
     fn place_words(&self) -> [usize; 2] {
         [PAIR / HALVES, PAIR]
+    }
+
+    fn direct_words(&self) -> Words<'_> {
+        self.direct[..].into()
+    }
+
+    fn shape(&self) -> [(&'static str, u32); 3] {
+        [("size-bits", 32), ("position-bits", 32), ("shift", 0)]
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self, [direct, chunks, next_hops]: [&[u64]; 3]) -> Self {
+        let array = |words: &[u64]| Shared::filled(words.iter().chain(&[0]).map(|&word| word as u32));
+        let [bases, next_hops] = [chunks, next_hops].map(array);
+        Self { direct: Shared::filled(direct.iter().copied()), bases, next_hops }
     }
 
     fn half_words(&self) -> &[AtomicU32] {

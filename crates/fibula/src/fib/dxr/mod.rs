@@ -111,6 +111,9 @@
 //! position or a code has too few bits, and where the range table has eight times the words that it was built with. Chunks move
 //! to free places before them, a few with each change; a fifth of free places that no chunk fits is the last reason.
 //!
+//! For listeners, direct entries are array 0, the range table (in the wide format: the bases) array 1, next hops array 2. `k`
+//! and the bits of a direct entry (`size-bits`, `position-bits`, `shift`) are the shape.
+//!
 //! # Invariants
 //!
 //! 1. There is a direct entry for every value of the first k bits.

@@ -16,6 +16,8 @@ use super::editor::Editor;
 use super::format::Changing;
 use super::layout::{Live, LiveCompact, LiveWide};
 use super::options::{Format, Options};
+#[cfg(test)]
+use super::written::DIRECT;
 use super::written::{CHUNKS, NEXT_HOPS, Refused, Written};
 
 /// Builds a form that changes while readers look.
@@ -78,8 +80,11 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         for (to, used) in self.table.used.iter().zip(self.written.used()) {
             to.store(used, Ordering::Relaxed);
         }
-        self.written.tell(publication);
-        self.written.publish(publication);
+        let listens = publication.listens();
+        if listens {
+            self.written.tell_chunks(publication);
+        }
+        self.written.publish(publication, listens);
         self.written.replace(publication);
         self.trim();
     }
@@ -94,9 +99,15 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         let Some(copy) = self.aside.take() else { return self.publish(publication) };
         // The old entries, for which these were counted once, are freed with their last reader.
         self.budget.release(size_of_val(&copy[..]));
-        self.written.tell(publication);
+        let listens = publication.listens();
+        if listens {
+            self.written.tell_chunks(publication);
+        }
         self.written.form.replace_direct(copy);
-        self.written.publish(publication);
+        self.written.publish(publication, false);
+        if listens {
+            self.written.tell_direct(publication);
+        }
         let used = self.written.used().map(Into::into);
         self.table = Arc::new(Live {
             form: self.written.form.another(),
@@ -106,6 +117,13 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         });
         self.written.replace(publication);
         self.trim();
+    }
+
+    fn tell(&self, publication: &mut dyn Publication) {
+        let [first, second, third] = self.written.form.shape();
+        let k = ("k", self.written.geometry.k.into());
+        publication.structure(&[k, first, second, third]);
+        self.written.tell(publication);
     }
 
     fn free(&mut self, retired: Retired) {
@@ -149,5 +167,27 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         let mut units = found.units;
         units.extend(of(CHUNKS));
         self.written.chunks.check(units)
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+        let (empty, shape) = (self.written.form.mirrored([&[]; 3]), self.table.shape);
+        Box::new(move |arrays| {
+            let form = empty.mirrored([DIRECT, CHUNKS, NEXT_HOPS].map(|at| &arrays[usize::from(at)][..]));
+            let (used, keys) = (Default::default(), core::marker::PhantomData);
+            Box::new(Live::<K, F> { form, shape, used, keys })
+        })
+    }
+
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, core::ops::Range<usize>)> {
+        let codes = self.written.codes.free_units().into_iter();
+        let codes = codes.map(|code| (NEXT_HOPS, code.place as usize..(code.place + code.size) as usize));
+        let chunks = self.written.chunks.free_units().into_iter();
+        let halves_and_hops = chunks.flat_map(|unit| {
+            let [halves, hops] = self.written.words(unit);
+            [(CHUNKS, halves), (NEXT_HOPS, hops)]
+        });
+        codes.chain(halves_and_hops).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! What is prepared: new chunks and the direct entries that will lead to them; and which places are free.
 
-use crate::fib::in_place::{Publication, Retired};
+use core::ops::Range;
+
+use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{Budget, OutOfMemory};
 use crate::simd::fetch_at;
@@ -237,25 +239,49 @@ impl<F: Changing> Written<F> {
     }
 
     /// Tells of the words of new chunks and codes.
-    pub(super) fn tell(&self, publication: &mut dyn Publication) {
-        for &code in self.codes.fresh() {
-            publication.stored(NEXT_HOPS, code..code + 1);
+    pub(super) fn tell_chunks(&self, publication: &mut dyn Publication) {
+        let next_hops = self.form.next_hops();
+        for code in self.codes.fresh().iter().map(|&code| code as usize) {
+            publication.stored(Stored::part(NEXT_HOPS, next_hops, code..code + 1));
         }
         for unit in self.stores.iter().filter_map(|store| self.unit(store.new)) {
-            let words = self.form.place_words().map(|words| words as u32);
-            publication.stored(CHUNKS, unit.place * words[0]..(unit.place + unit.size) * words[0]);
-            if words[1] > 0 {
-                publication.stored(NEXT_HOPS, unit.place * words[1]..(unit.place + unit.size) * words[1]);
+            let [halves, hops] = self.words(unit);
+            publication.stored(Stored::part(CHUNKS, self.form.half_words(), halves));
+            if !hops.is_empty() {
+                publication.stored(Stored::part(NEXT_HOPS, next_hops, hops));
             }
         }
     }
 
-    /// Stores the entries.
-    pub(super) fn publish(&self, publication: &mut dyn Publication) {
+    /// Returns the words of a chunk: of halves, and of next hops of ranges.
+    pub(super) fn words(&self, unit: Unit) -> [Range<usize>; 2] {
+        let places = [unit.place, unit.place + unit.size].map(|place| place as usize);
+        self.form.place_words().map(|words| places[0] * words..places[1] * words)
+    }
+
+    /// Stores the entries, and tells of each if wanted.
+    pub(super) fn publish(&self, publication: &mut dyn Publication, tells: bool) {
         for store in &self.stores {
-            self.form.store(store.at as usize, store.new);
-            publication.stored(DIRECT, store.at..store.at + 1);
+            let at = store.at as usize;
+            self.form.store(at, store.new);
+            if tells {
+                publication.stored(Stored::part(DIRECT, self.form.direct_words(), at..at + 1));
+            }
         }
+    }
+
+    /// Tells of the direct entries.
+    pub(super) fn tell_direct(&self, publication: &mut dyn Publication) {
+        let direct = self.form.direct_words();
+        publication.stored(Stored::whole(DIRECT, direct, direct.len()));
+    }
+
+    /// Tells of the words in use of all arrays.
+    pub(super) fn tell(&self, publication: &mut dyn Publication) {
+        let [halves, next_hops] = self.used().map(|words| words as usize);
+        publication.stored(Stored::whole(NEXT_HOPS, self.form.next_hops(), next_hops));
+        publication.stored(Stored::whole(CHUNKS, self.form.half_words(), halves));
+        self.tell_direct(publication);
     }
 
     /// Retires what entries led to that were replaced.

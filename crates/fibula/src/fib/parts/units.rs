@@ -317,16 +317,20 @@ impl Units {
         Memory { lookup_bytes: 0, ..all }
     }
 
+    /// Returns the free units, those that were given back included.
+    pub(crate) fn free_units(&self) -> Vec<Unit> {
+        let lists = self.free.iter().zip(1..);
+        let listed = lists.flat_map(|(list, size)| list.iter().map(move |&place| Unit { place, size }));
+        listed.chain(self.large.iter().chain(&self.given).copied()).collect()
+    }
+
     /// Verifies that units which are used, each given once, and units which are free cover all elements exactly once.
     ///
     /// # Errors
     /// At the first element that has no unit, or more than one.
     pub(crate) fn check(&self, mut used: Vec<Unit>) -> Result<(), CheckError> {
         let before = used.iter().map(|unit| u64::from(unit.size)).sum::<u64>();
-        for (number, list) in self.free.iter().enumerate() {
-            used.extend(list.iter().map(|&place| Unit { place, size: number as u32 + 1 }));
-        }
-        used.extend(self.large.iter().chain(&self.given));
+        used.extend(self.free_units());
         used.sort_unstable();
         let mut done = 0;
         for &Unit { place, size } in &used {

@@ -1,0 +1,243 @@
+//! What listeners are told: a copy that makes the same stores has the same words after every publication. Whether it answers
+//! alike between any two stores is tested where structures are, for all addresses of narrow keys (`fib/in_place_tests.rs`).
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::fib::in_place_tests::Mirror;
+use crate::memory::Limits;
+use crate::net::{Change, Family, NextHop, Route};
+use crate::random::Random;
+use crate::rib::{DualRib, Rib};
+
+use super::tests::{V4, V6};
+use super::{Listener, Options, Stored, Structure, Table, TableKey};
+
+/// What was told of one family, or of both.
+#[derive(Default)]
+struct Copy {
+    v4: OfFamily,
+    v6: OfFamily,
+    version: u64,
+    /// Stores since the last publication.
+    stores: usize,
+}
+
+#[derive(Default)]
+struct OfFamily {
+    mirror: Mirror,
+    generation: u32,
+    algorithm: &'static str,
+    /// Structures, stores of whole arrays and of parts.
+    told: [usize; 3],
+}
+
+/// A listener that the test can look into.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Copy>>);
+
+impl Shared {
+    fn with<R>(&self, with: impl FnOnce(&mut Copy) -> R) -> R {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Copy {
+    fn family(&mut self, family: Family) -> &mut OfFamily {
+        if family == Family::Ipv4 { &mut self.v4 } else { &mut self.v6 }
+    }
+}
+
+impl Listener for Shared {
+    fn structure(&mut self, structure: &Structure<'_>) {
+        self.with(|copy| {
+            copy.stores += 1;
+            let family = copy.family(structure.family);
+            assert!(structure.generation == family.generation + 1 || family.told[0] == 0);
+            *family = OfFamily { mirror: Mirror::default(), ..*family };
+            family.told[0] += 1;
+            (family.generation, family.algorithm) = (structure.generation, structure.algorithm);
+        });
+    }
+
+    fn stored(&mut self, stored: &Stored<'_>) {
+        self.with(|copy| {
+            copy.stores += 1;
+            let family = copy.family(stored.family);
+            assert_eq!(stored.generation, family.generation);
+            assert!(stored.first + stored.words.len() <= stored.room);
+            family.told[if stored.is_whole { 1 } else { 2 }] += 1;
+            family.mirror.store(stored.array, stored.first, stored.words, stored.is_whole);
+        });
+    }
+
+    fn published(&mut self, version: u64) {
+        self.with(|copy| {
+            assert!(core::mem::take(&mut copy.stores) > 0, "a publication of nothing");
+            assert!(version > copy.version, "{version} after {}", copy.version);
+            copy.version = version;
+            copy.v4.mirror.published();
+            copy.v6.mirror.published();
+        });
+    }
+}
+
+/// Asserts that the copy has the words of the structure, and answers as the routes say if nothing waits.
+fn agrees<K: TableKey>(table: &Table, copy: &Shared, rib: &Rib<K>, keys: &[K]) {
+    let writer = table.lock().unwrap();
+    let family = K::writer(&writer);
+    copy.with(|copy| {
+        let waits = writer.waiting() > 0;
+        let of_family = copy.family(K::FAMILY);
+        assert_eq!(of_family.generation, family.generation);
+        let Some(editor) = family.editor() else { return };
+        of_family.mirror.assert_equals(editor);
+        let is_right = |key, found| found == rib.lookup_prefix(key).map(|route| route.next_hop);
+        if !waits {
+            of_family.mirror.assert_answers(&editor.mirrored(), is_right, keys);
+        }
+    });
+}
+
+/// Changes a table for long, and compares a copy with it after every call.
+fn follows<K: TableKey>(options: Options, lengths: &[u8], rounds: usize) -> [usize; 3] {
+    let mut random = Random(17);
+    let mut rib = Rib::<K>::default();
+    for _ in 0..3_000 {
+        rib.apply(&[random.change(lengths, 300)]).unwrap();
+    }
+    let (mut v4, mut v6) = (Rib::default(), Rib::default());
+    let all: Vec<_> = rib.iter().map(Change::Insert).collect();
+    let (of_v4, of_v6) = K::split(&all);
+    v4.apply(of_v4).unwrap();
+    v6.apply(of_v6).unwrap();
+    let table = Table::from_routes(DualRib::new(v4, v6), options).unwrap();
+    let copy = Shared::default();
+    table.listen(copy.clone()).unwrap();
+    let mut reader = table.reader().unwrap();
+    for round in 0..rounds {
+        let hops = if round % 5 == 4 { 100_000 } else { 300 };
+        let mut changes: Vec<Change<K>> =
+            (0..1 + random.below(64)).map(|_| random.change(lengths, hops)).collect();
+        if round == rounds / 2 {
+            // What is left takes much less when it is built anew.
+            changes = rib.iter().skip(rib.len() / 9).map(|route| Change::Remove(route.prefix)).collect();
+        }
+        rib.apply(&changes).unwrap();
+        // What was replaced meanwhile is free only later.
+        let pin = (round % 3 == 0).then(|| reader.pin());
+        let (v4, v6) = K::split(&changes);
+        let _ = if round % 7 == 3 { table.apply_atomic(v4, v6) } else { table.apply(&changes) }.unwrap();
+        let addresses = changes.iter().flat_map(|change| [change.prefix().addr(), change.prefix().last()]);
+        let keys: Vec<K> = addresses.take(200).collect();
+        agrees(&table, &copy, &rib, &keys);
+        drop(pin);
+        match round % 10 {
+            4 => drop(table.flush().unwrap()),
+            7 => drop(table.maintain().unwrap()),
+            _ => {}
+        }
+        agrees(&table, &copy, &rib, &keys);
+    }
+    let end = table.flush().unwrap();
+    assert!(end.waiting == 0 && copy.with(|copy| copy.version) >= end.version);
+    table.check().unwrap();
+    copy.with(|copy| copy.family(K::FAMILY).told)
+}
+
+#[test]
+fn a_copy_of_the_default_structures_has_their_words() {
+    for told in [follows::<u32>(Options::default(), V4, 150), follows::<u128>(Options::default(), V6, 60)] {
+        // The first structure and the one after most routes have gone; atomic changes; all others.
+        assert!(told[0] > 1 && told[1] > 10 && told[2] > 1_000, "{told:?}");
+    }
+}
+
+#[test]
+fn a_copy_of_dxr_has_its_words() {
+    for ipv4 in ["dxr-16", "dxr-18-wide"] {
+        let told = follows::<u32>(Options { ipv4, ..Options::default() }, &V4[1..], 60);
+        assert!(told[0] > 1 && told[1] > 10 && told[2] > 1_000, "{ipv4}: {told:?}");
+    }
+}
+
+#[test]
+fn a_copy_follows_changes_that_wait() {
+    let coalesce = Options { coalesce: Duration::from_secs(1_000), ..Options::default() };
+    let background = Options { background: true, ..Options::default() };
+    for options in [coalesce, background] {
+        follows::<u32>(options, V4, 60);
+        follows::<u128>(options, V6, 30);
+    }
+}
+
+#[test]
+fn a_structure_that_is_built_in_the_background_is_told_of() {
+    let options = Options { background: true, ..Options::default() };
+    let routes = |count: u32| {
+        (0..count)
+            .map(|at| Route::new(crate::net::Prefix::<u32>::masked(at << 10, 24).unwrap(), hop(1 + at % 999)))
+    };
+    let mut rib = Rib::default();
+    for route in routes(40_000) {
+        rib.insert(route).unwrap();
+    }
+    let table = Table::from_routes(DualRib::new(rib, Rib::default()), options).unwrap();
+    let copy = Shared::default();
+    table.listen(copy.clone()).unwrap();
+    let gone: Vec<_> = routes(39_000).map(|route| Change::Remove(route.prefix)).collect();
+    let _ = table.apply(&gone).unwrap();
+    while copy.with(|copy| copy.v4.generation) == 0 {
+        let _ = table.maintain().unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+    let rib = table.routes().unwrap().v4;
+    agrees(&table, &copy, &rib, &[0, 39_000 << 10, 39_999 << 10 | 77, u32::MAX]);
+    assert_eq!(copy.with(|copy| (copy.v4.told[0], copy.v4.algorithm)), (2, "dir-17-bitmap"));
+}
+
+fn hop(id: u32) -> NextHop {
+    NextHop::new(id).unwrap()
+}
+
+#[test]
+fn structures_without_arrays_that_change_are_named() {
+    let table =
+        Table::from_routes(DualRib::default(), Options { ipv4: "planb", ..Options::default() }).unwrap();
+    let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(1)).unwrap();
+    let copy = Shared::default();
+    table.listen(copy.clone()).unwrap();
+    let seen = |copy: &Shared| copy.with(|copy| (copy.v4.algorithm, copy.v4.generation, copy.v4.told));
+    assert_eq!(seen(&copy), ("planb", 1, [1, 0, 0]));
+    let _ = table.insert(prefix, hop(2)).unwrap();
+    assert_eq!(seen(&copy), ("planb", 2, [2, 0, 0]));
+    // Changes that are refused or change nothing are not told of, nor is anything afterwards.
+    let _ = table.insert(prefix, hop(2)).unwrap();
+    assert!(table.stop_listening().unwrap().is_some() && table.stop_listening().unwrap().is_none());
+    let _ = table.insert(prefix, hop(3)).unwrap();
+    assert_eq!(seen(&copy), ("planb", 2, [2, 0, 0]));
+}
+
+#[test]
+fn a_listener_that_panics_leaves_lookups_as_they_are() {
+    struct Panics;
+    impl Listener for Panics {
+        fn structure(&mut self, _: &Structure<'_>) {}
+        fn stored(&mut self, stored: &Stored<'_>) {
+            assert!(stored.is_whole, "on purpose");
+        }
+    }
+    let table =
+        Table::from_routes(DualRib::default(), Options { limits: Limits::default(), ..Options::default() })
+            .unwrap();
+    let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
+    let _ = table.insert(prefix, hop(1)).unwrap();
+    let mut reader = table.reader().unwrap();
+    table.listen(Panics).unwrap();
+    let handle = table.clone();
+    assert!(thread::spawn(move || handle.insert(prefix, hop(2))).join().is_err());
+    assert_eq!(table.remove(prefix), Err(super::TableError::Poisoned));
+    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+}
