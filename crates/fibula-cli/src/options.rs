@@ -25,7 +25,7 @@ pub(crate) struct SourceArgs {
 /// Which routes of a feed to use, and how to read it.
 // Neither MRT nor text names a VRF. A format that does would add `--vrf NAME` here, and a field to `LoadOptions`, which
 // is non-exhaustive.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct FeedArgs {
     /// Use the routes of this peer, an address or an AS (AS64500); if repeated, the best path of these peers [default: for
     /// each family, the peer with the most routes]
@@ -49,7 +49,7 @@ pub(crate) struct FeedArgs {
 }
 
 /// How to read a feed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ReadingArgs {
     /// Accept prefixes with host bits in text files: read 10.0.0.1/8 as 10.0.0.0/8
     #[arg(long, help_heading = FEED)]

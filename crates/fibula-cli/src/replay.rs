@@ -21,7 +21,7 @@ use crate::load::{load_feeds, survey, tell};
 use crate::machine::IsaArgs;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{Format, OutputArgs, QuietArgs, SourceArgs};
+use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs, SourceArgs};
 use crate::text::{plural, thousands};
 
 const COLUMNS: &[&str] = &[
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     let options = engines(args)?;
     let (ribs, steps) = if args.source.feed.best {
-        best(args, options.limits, messages)?
+        best(&args.source.feed, &args.source.table, &args.updates, options.limits, messages)?
     } else {
         let mut loaded = load_feeds(&args.source.table, &args.source.feed, messages)?;
         let steps = steps(args, &mut loaded.next_hops, messages)?;
@@ -260,12 +260,18 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
 }
 
 /// Returns the table of the best routes, and the steps by which the updates of all peers change it.
-fn best(args: &ReplayArgs, limits: Limits, messages: Messages) -> Result<(DualRib, Vec<Step>), Failure> {
-    let mut options = args.source.feed.options();
+pub(crate) fn best(
+    feed: &FeedArgs,
+    tables: &[PathBuf],
+    updates: &[PathBuf],
+    limits: Limits,
+    messages: Messages,
+) -> Result<(DualRib, Vec<Step>), Failure> {
+    let mut options = feed.options();
     options.selection = Selection::Best;
     let (mut routes, mut next_hops) = (AdjRibsIn::new(limits), NextHops::new(limits));
     let (mut ribs, mut changes) = (DualRib::within(limits), Vec::new());
-    for path in &args.source.table {
+    for path in tables {
         let mut take = |event: Event| -> io::Result<()> {
             let each = |prefix, next_hop| changes.push((prefix, next_hop));
             routes.apply(event, &mut next_hops, each).map_err(io::Error::other)?;
@@ -280,7 +286,7 @@ fn best(args: &ReplayArgs, limits: Limits, messages: Messages) -> Result<(DualRi
         tell(path, &options, &mut take, messages)?;
     }
     let (mut steps, mut first, mut events) = (Vec::new(), None, 0);
-    for path in &args.updates {
+    for path in updates {
         let mut take = |event: Event| -> io::Result<()> {
             let micros = since(*first.get_or_insert(event.time), event.time);
             let each = |prefix, next_hop| steps.push(Step { micros, prefix, next_hop });

@@ -169,6 +169,41 @@ fn what_is_reached() {
 }
 
 #[test]
+fn what_changes_cost() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let updates = "1546300800 a 10.2.0.0/16 192.0.2.1 192.0.2.1 64501 64501\n\
+                   1546300801 w 10.2.0.0/16 - 192.0.2.1 64501 -\n\
+                   1546300801 a 2001:db8:77::/48 192.0.2.1 192.0.2.1 64501 64501\n";
+    let trace = folder.write("trace.txt", updates);
+    let [table, trace] = [&table, &trace].map(|path| path.to_str().unwrap());
+    let records = folder.path().join("records");
+    let options = ["--table", table, "--updates", "--trace", trace, "--runs", "5"];
+    let some = ["--algorithm", "dir-17-bitmap", "--algorithm", "dir-btree", "--algorithm", "planb"];
+    let options = [&options[..], &some].concat();
+    let run = bench(&[&options[..], &["--json", "--record", records.to_str().unwrap()]].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    for family in ["ipv4", "ipv6"] {
+        for part in ["length", "batch", "trace", "build"] {
+            let is = |row: &&Value| row["family"] == family && row["part"] == part;
+            let mut some = rows.iter().filter(is).peekable();
+            assert!(some.peek().is_some(), "{family} {part}");
+            some.for_each(|row| assert!(row["median"].is_number() && row["wrong"] == 0, "{row}"));
+        }
+    }
+    let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+    assert!(machine.join("table.json").exists());
+    let text = bench(&[&options[..], &["--format", "text"]].concat()).out;
+    for part in ["a change, 64 a call", "of the trace", "building 1000 routes", "planb", "rebuild"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for wrong in [&["--updates", "--reach"][..], &["--trace", trace], &["--updates", "--traffic", "rnd"]] {
+        assert_eq!(bench(&[&["--table", table], wrong].concat()).code, 2, "{wrong:?}");
+    }
+}
+
+#[test]
 fn the_other_forms() {
     let options =
         ["--synth", "ipv4/500", "--algorithm", "radix", "--traffic", "match", "--batch", "64", "--runs", "6"];

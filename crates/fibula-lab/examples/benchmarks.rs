@@ -10,6 +10,7 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
+use fibula_lab::bench::updates::UpdateRecord;
 use fibula_lab::bench::{Record, document};
 
 const COMMAND: &str = "cargo run -p fibula-lab --example benchmarks";
@@ -22,7 +23,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if held_out.is_dir() {
         records.extend(Record::read_all(&held_out)?);
     }
-    let document = document(&records, COMMAND, "benchmarks");
+    let updates = page::root().join("records/updates");
+    let updates = if updates.is_dir() { UpdateRecord::read_all(&updates)? } else { Vec::new() };
+    let document = document(&records, &updates, COMMAND, "benchmarks");
     let mut files = vec![("docs/benchmarks.md".to_owned(), format!("{}\n", document.text.trim_end()))];
     files.extend(document.charts.into_iter().map(|(name, svg)| (format!("docs/{name}"), svg)));
     // A chart of a record that is gone would stay otherwise.

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use fibula::fib::{Fib, registry};
 use fibula::memory::Limits;
-use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice, Routes};
+use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice, Routes};
+use fibula_lab::bench::updates::takes_part;
 use fibula_lab::bench::{self, Contestant, Plan, Structure, family_name};
 use fibula_lab::rival::{self, Source, Tools};
 use fibula_lab::table::{Profile, TableSpec, generate};
@@ -45,6 +46,7 @@ fn family<K: Key>() -> Vec<Trial> {
         for name in source.rivals {
             trials.push(trial::<K>("answers", name, answers));
             trials.push(trial::<K>("measured", name, is_measured));
+            trials.push(trial::<K>("changes", name, changes));
         }
     }
     trials
@@ -141,6 +143,28 @@ fn answers<K: Key>(rival: &Contestant<K>) {
             "{memory:?}"
         );
     }
+}
+
+/// A rival whose changes are measured answers as before once everything is removed and added again.
+fn changes<K: Key>(rival: &Contestant<K>) {
+    if !takes_part(rival) {
+        return;
+    }
+    let all = table::<K>(1_000);
+    let routes = RouteSlice::new(&all).unwrap();
+    let oracle = registry::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
+    let Structure::Native(mut native) = (rival.build)(&routes).unwrap() else {
+        panic!("it has its own forms")
+    };
+    let (kept, toggled) = all.split_at(all.len() / 2);
+    let removals: Vec<Change<K>> = toggled.iter().map(|route| Change::Remove(route.prefix)).collect();
+    native.apply(&removals).unwrap();
+    let half = registry::find("binary-trie").unwrap();
+    let half = half.build(&RouteSlice::new(kept).unwrap(), Limits::default()).unwrap();
+    assert_eq!(wrong(&native, half.as_ref(), &keys(&routes)), 0);
+    let additions: Vec<Change<K>> = toggled.iter().copied().map(Change::Insert).collect();
+    native.apply(&additions).unwrap();
+    assert_eq!(wrong(&native, oracle.as_ref(), &keys(&routes)), 0);
 }
 
 /// The benchmark checks and times rivals on keys and answers of their own forms.

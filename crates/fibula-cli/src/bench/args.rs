@@ -57,6 +57,7 @@ Examples:
   fibula bench -t routes.txt --algorithm dir-24-8 --rivals --batch 64
   fibula bench -t routes.txt --isa avx2 --threads 1 --threads 4
   fibula bench -t routes.txt --reach --rivals --seconds 300
+  fibula bench -t routes.txt --updates --trace updates.gz --rivals
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
@@ -103,6 +104,15 @@ pub(crate) struct BenchArgs {
     /// structures
     #[arg(long, conflicts_with_all = ["traffic", "addresses", "threads", "order", "many_keys", "svg", "record"])]
     pub(super) reach: bool,
+
+    /// Measure what changes of this table cost: by prefix length, by the number of changes in a call and over a recorded
+    /// trace; building a million routes (--keys for another number); and what readers lose meanwhile
+    #[arg(long, conflicts_with_all = ["reach", "traffic", "addresses", "threads", "order", "many_keys", "svg"])]
+    pub(super) updates: bool,
+
+    /// Updates of any peers, MRT or text, that --updates follows with the best routes
+    #[arg(long, value_name = "FILE", requires = "updates", conflicts_with_all = ["synth", "hosts"])]
+    pub(super) trace: Option<PathBuf>,
 
     /// Timed runs of each structure
     #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(5..=1000))]

@@ -5,9 +5,10 @@ mod contestants;
 mod reach;
 mod report;
 mod tables;
+mod updates;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,6 +56,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         )));
     }
     selection.name_the_absent(&tables, messages);
+    if args.updates {
+        return updates::run(args, tables, &selection, messages);
+    }
     let plan = plan(args, isa, families);
     if args.reach {
         return reach::run(args, &plan, &tables, &selection, messages);
@@ -99,8 +103,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.record {
         let mut record = Record::new(&today(), &tables.name, plan, rows);
         record.recorded = args.addresses.as_deref().map(tables::name);
-        let path = write_record(&record, folder)?;
-        messages.note(format_args!("result saved in {}", path.display()));
+        write_record(&record.path(folder), &record.json()?, messages)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,14 +207,14 @@ fn draw(path: &Path, args: &BenchArgs, table: &str, rows: &[Row], messages: Mess
     Ok(())
 }
 
-/// Writes a benchmark record to its place in the folder.
-fn write_record(record: &Record, folder: &Path) -> Result<PathBuf, Failure> {
-    let path = record.path(folder);
+/// Writes the text of a benchmark record to its path, and says so.
+fn write_record(path: &Path, json: &str, messages: Messages) -> Result<(), Failure> {
     if let Some(machine) = path.parent() {
         output::create_folder(machine)?;
     }
-    output::write_file(&path, [], record.json()?.as_bytes())?;
-    Ok(path)
+    output::write_file(path, [], json.as_bytes())?;
+    messages.note(format_args!("result saved in {}", path.display()));
+    Ok(())
 }
 
 /// Returns the date in UTC, as 2026-01-31.

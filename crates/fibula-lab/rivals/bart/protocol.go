@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/gaissmai/bart"
 )
 
 // route is a prefix and its next hop.
@@ -26,6 +28,8 @@ type route struct {
 // table is one of bart's tables. Its methods hold the loops, so that a loop calls one table's lookup directly.
 type table interface {
 	insert(routes []route)
+	// change makes a table of each change, as bart's documentation says for tables with readers. Next hop 0 removes a route.
+	change(routes []route)
 	// answer looks up all keys and keeps every answer.
 	answer(keys []netip.Addr, dependent bool, answers []uint32)
 	// pass looks up all keys and keeps what the compiler must not drop.
@@ -85,6 +89,11 @@ func (s *server) serve(line string) error {
 			return err
 		}
 		return s.load(count)
+	case "change":
+		if _, err := fmt.Sscanf(line, "change %d", &count); err != nil {
+			return err
+		}
+		return s.change(count)
 	case "answer":
 		if _, err := fmt.Sscanf(line, "answer %s %d", &shape, &batch); err != nil {
 			return err
@@ -117,20 +126,15 @@ func (s *server) build(name, family string, count int) error {
 	if family == "ipv6" {
 		s.width = 16
 	}
-	routes := make([]route, count)
-	record := make([]byte, s.width+5)
-	for at := range routes {
-		if _, err := io.ReadFull(s.in, record); err != nil {
-			return err
-		}
-		addr, _ := netip.AddrFromSlice(record[:s.width])
-		routes[at] = route{netip.PrefixFrom(addr, int(record[s.width])), binary.LittleEndian.Uint32(record[s.width+1:])}
+	routes, err := s.routes(count)
+	if err != nil {
+		return err
 	}
 	switch name {
 	case "bart-table":
-		s.table = new(plain)
+		s.table = &plain{new(bart.Table[uint32])}
 	case "bart-fast":
-		s.table = new(fast)
+		s.table = &fast{new(bart.Fast[uint32])}
 	default:
 		fmt.Fprintf(s.out, "refused there is no %s here\n", name)
 		return nil
@@ -144,6 +148,34 @@ func (s *server) build(name, family string, count int) error {
 	// Lookups allocate nothing: there is nothing to collect while they are timed.
 	debug.SetGCPercent(-1)
 	fmt.Fprintf(s.out, "built %d %d %d\n", built.Nanoseconds(), taken, taken)
+	return nil
+}
+
+func (s *server) routes(count int) ([]route, error) {
+	routes := make([]route, count)
+	record := make([]byte, s.width+5)
+	for at := range routes {
+		if _, err := io.ReadFull(s.in, record); err != nil {
+			return nil, err
+		}
+		addr, _ := netip.AddrFromSlice(record[:s.width])
+		routes[at] = route{netip.PrefixFrom(addr, int(record[s.width])), binary.LittleEndian.Uint32(record[s.width+1:])}
+	}
+	return routes, nil
+}
+
+func (s *server) change(count int) error {
+	routes, err := s.routes(count)
+	if err != nil {
+		return err
+	}
+	// Changes leave garbage, and collecting it is a part of what they take.
+	debug.SetGCPercent(100)
+	start := time.Now()
+	s.table.change(routes)
+	spent := time.Since(start)
+	debug.SetGCPercent(-1)
+	fmt.Fprintf(s.out, "changed %d\n", spent.Nanoseconds())
 	return nil
 }
 

@@ -61,6 +61,7 @@ mod record;
 mod row;
 mod runner;
 mod summary;
+pub mod updates;
 
 pub use chart::{ChartError, svg};
 pub use clock::Spent;

@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use fibula::fib::{CheckError, Fib};
 use fibula::memory::Memory;
-use fibula::net::{Key, NextHop};
+use fibula::net::{Change, Key, NextHop};
 use fibula::simd::Present;
 
 use super::clock::Spent;
@@ -76,6 +76,15 @@ pub trait Native<K: Key>: Send + Sync {
     /// elsewhere.
     fn build_time(&self) -> Option<core::time::Duration> {
         None
+    }
+
+    /// Applies changes one after the other, and returns what that took by wall-clock time. Removals are of prefixes that it
+    /// has.
+    ///
+    /// # Errors
+    /// When it refuses a change, or its changes are not measured.
+    fn apply(&mut self, _changes: &[Change<K>]) -> Result<core::time::Duration, String> {
+        Err("its changes are not measured".to_owned())
     }
 
     /// Returns why it no longer answers, if it runs in another program and that has failed. Its figures are then

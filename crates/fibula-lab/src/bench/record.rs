@@ -12,31 +12,33 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::machine::{Machine, Program, slug};
 use super::plan::Plan;
 use super::row::Row;
 
-/// A benchmark record: the results for one table on one machine, with everything they depend on.
+/// A benchmark record: the results for one table on one machine, with everything they depend on. Those of lookups have a
+/// [`Plan`] and [`Row`]s, those of [updates](super::updates) their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Record<P = Plan, R = Row> {
     /// The version of the format, [`SCHEMA`].
     pub schema: u32,
     /// The date, as the caller writes it.
     pub date: String,
     /// The table.
     pub table: TableInfo,
-    /// The name of the list of addresses that recorded traffic came from.
+    /// The name of the list of addresses that recorded traffic came from, or of the trace that updates came from.
     pub recorded: Option<String>,
     /// The machine.
     pub machine: Machine,
     /// The program and its system.
     pub program: Program,
     /// The plan.
-    pub plan: Plan,
+    pub plan: P,
     /// The results.
-    pub rows: Vec<Row>,
+    pub rows: Vec<R>,
 }
 
 /// The table of a benchmark.
@@ -59,6 +61,23 @@ pub struct FamilyInfo {
     pub next_hops: usize,
 }
 
+impl<P, R> Record<P, R> {
+    /// Makes a record of rows that this program has just measured on this machine, with a table of these sizes.
+    #[must_use]
+    pub fn with_sizes(date: &str, name: &str, families: Vec<FamilyInfo>, plan: P, rows: Vec<R>) -> Self {
+        Self {
+            schema: SCHEMA,
+            date: date.to_owned(),
+            table: TableInfo { name: name.to_owned(), families },
+            recorded: None,
+            machine: Machine::this(),
+            program: Program::this(),
+            plan,
+            rows,
+        }
+    }
+}
+
 impl Record {
     /// Makes a record of rows that this program has just measured on this machine. The sizes of the table come from
     /// the rows.
@@ -71,18 +90,11 @@ impl Record {
                 families.push(FamilyInfo { family: family.clone(), routes: *routes, next_hops: *next_hops });
             }
         }
-        Self {
-            schema: SCHEMA,
-            date: date.to_owned(),
-            table: TableInfo { name: table.to_owned(), families },
-            recorded: None,
-            machine: Machine::this(),
-            program: Program::this(),
-            plan,
-            rows,
-        }
+        Self::with_sizes(date, table, families, plan, rows)
     }
+}
 
+impl<P: Serialize + DeserializeOwned + Clone, R: Serialize + DeserializeOwned + Clone> Record<P, R> {
     /// Its path within `folder`: a folder for the machine, a file for the table.
     #[must_use]
     pub fn path(&self, folder: &Path) -> PathBuf {

@@ -123,7 +123,7 @@ pub fn replay(
         return Err("a batch has at least one change, and a replay one loop".into());
     }
     let before = table.routes()?;
-    let restore = restore(&before, steps);
+    let restore = if plan.loops > 1 { restore(&before, steps) } else { Vec::new() };
     let passes = if plan.loops == 1 { 1 } else { 2 * plan.loops };
     let calls_of = |steps: &[Step]| steps.len().div_ceil(plan.batch);
     let all_calls = plan.loops * calls_of(steps) + (passes - plan.loops) * calls_of(&restore);

@@ -27,6 +27,15 @@ impl Table for V4 {
         Self(table)
     }
 
+    fn change(&mut self, bits: u128, len: u8, next_hop: Option<u32>) -> Result<(), Box<dyn Error>> {
+        let prefix = Ipv4Net::new(Ipv4Addr::from_bits(bits as u32), len)?;
+        match next_hop {
+            Some(next_hop) => self.0.insert(prefix, next_hop),
+            None => self.0.remove(&prefix),
+        };
+        Ok(())
+    }
+
     fn key(bits: u128) -> Ipv4Net {
         Ipv4Addr::from_bits(bits as u32).into()
     }
@@ -58,6 +67,15 @@ impl Table for V6 {
 
     fn finish(table: Self::Filling) -> Self {
         Self(table)
+    }
+
+    fn change(&mut self, bits: u128, len: u8, next_hop: Option<u32>) -> Result<(), Box<dyn Error>> {
+        let prefix = Ipv6Net::new(Ipv6Addr::from_bits(bits), len)?;
+        match next_hop {
+            Some(next_hop) => self.0.insert(prefix, next_hop),
+            None => self.0.remove(&prefix),
+        };
+        Ok(())
     }
 
     fn key(bits: u128) -> Ipv6Net {

@@ -4,10 +4,11 @@ use core::error::Error;
 use core::hint::black_box;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use fibula::fib::registry::Role;
 use fibula::memory::Memory;
-use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::net::{Change, Key, NextHop, Prefix, Routes};
 
 use crate::bench::{Bounds, Contestant, Kernel, Native, Prepared, Shape, Structure};
 use crate::rival::Tools;
@@ -23,6 +24,10 @@ pub(super) trait Table: Send + Sync + Sized + 'static {
     /// Adds a route to the prefix of the first `len` bits of a right-aligned address.
     fn insert(table: &mut Self::Filling, bits: u128, len: u8, next_hop: u32) -> Result<(), Box<dyn Error>>;
     fn finish(table: Self::Filling) -> Self;
+    /// Gives the prefix of the first `len` bits of a right-aligned address this next hop, or removes its route.
+    fn change(&mut self, _bits: u128, _len: u8, _next_hop: Option<u32>) -> Result<(), Box<dyn Error>> {
+        Err("its form for lookups does not change".into())
+    }
     fn key(bits: u128) -> Self::Key;
     /// Returns the next hop of the longest match, 0 if there is none.
     fn longest(&self, key: &Self::Key) -> u32;
@@ -77,6 +82,20 @@ impl<T: Table> Rival<T> {
 impl<K: Key, T: Table> Native<K> for Rival<T> {
     fn memory(&self) -> Memory {
         self.memory
+    }
+
+    fn apply(&mut self, changes: &[Change<K>]) -> Result<Duration, String> {
+        let begin = Instant::now();
+        for change in changes {
+            let (prefix, next_hop) = match *change {
+                Change::Insert(route) => (route.prefix, Some(route.next_hop.id())),
+                Change::Remove(prefix) => (prefix, None),
+            };
+            self.table
+                .change(prefix.addr().to_bits(), prefix.len(), next_hop)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(begin.elapsed())
     }
 
     fn prepare(&self, keys: &[K], room: usize) -> Box<dyn Prepared + '_> {

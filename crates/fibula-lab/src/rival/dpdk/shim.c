@@ -216,6 +216,21 @@ int fibula_dpdk_add(struct fibula_dpdk *table, const void *key, uint8_t len, uin
 	}
 }
 
+/* Deletes a route. 0, or a negative error number. Keys are as above. */
+int fibula_dpdk_delete(struct fibula_dpdk *table, const void *key, uint8_t len)
+{
+	switch (table->kind) {
+	case FIBULA_DPDK_FIB:
+		return rte_fib_delete(table->fib, *(const uint32_t *)key, len);
+	case FIBULA_DPDK_FIB6:
+		return rte_fib6_delete(table->fib6, key, len);
+	case FIBULA_DPDK_LPM:
+		return rte_lpm_delete(table->lpm, *(const uint32_t *)key, len);
+	default:
+		return rte_lpm6_delete(table->lpm6, key, len);
+	}
+}
+
 /* What functions for IPv6 take arrays of. */
 #if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
 typedef struct rte_ipv6_addr ipv6_t;

@@ -51,6 +51,7 @@ unsafe extern "C" {
     fn fibula_dpdk_make(table: *mut Raw, config: *const Config) -> c_int;
     fn fibula_dpdk_free(table: *mut Raw);
     fn fibula_dpdk_add(table: *mut Raw, key: *const c_void, len: u8, next_hop: u32) -> c_int;
+    fn fibula_dpdk_delete(table: *mut Raw, key: *const c_void, len: u8) -> c_int;
     fn fibula_dpdk_lookup(
         table: *const Raw,
         shape: u32,
@@ -148,6 +149,17 @@ impl Handle {
         // SAFETY: the table lives; `raw` checked that the key is of its family; the mutable borrow makes this the
         // only use of the table. The library refuses lengths and next hops that it does not take.
         match unsafe { fibula_dpdk_add(self.room.table.as_ptr(), keys, len, next_hop) } {
+            0 => Ok(()),
+            error => Err(message(error)),
+        }
+    }
+
+    /// Deletes the route to the prefix of the first key's first `len` bits.
+    pub(super) fn delete(&mut self, key: Keys<'_>, len: u8) -> Result<(), String> {
+        let (keys, count) = self.raw(key);
+        assert_eq!(count, 1, "a route has one prefix");
+        // SAFETY: as for `add`.
+        match unsafe { fibula_dpdk_delete(self.room.table.as_ptr(), keys, len) } {
             0 => Ok(()),
             error => Err(message(error)),
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fibula::fib::BuildError;
 use fibula::fib::registry::Role;
 use fibula::memory::Memory;
-use fibula::net::{Family, Key, NextHop, Prefix, Routes};
+use fibula::net::{Change, Family, Key, NextHop, Prefix, Routes};
 
 use super::form::{self, Form, Kind};
 use super::survey::Survey;
@@ -179,13 +179,23 @@ fn memory_for(form: Form, bytes: u64) -> Result<(), String> {
 
 /// Adds a route in the library's form.
 fn add<K: Key>(handle: &mut Handle, form: Form, prefix: Prefix<K>, next_hop: NextHop) -> Result<(), String> {
-    let mut add = |prefix: Prefix<K>| {
-        let key = NativeKeys::new(&[prefix.addr()]);
-        handle.add(key.part(0..1), prefix.len(), next_hop.id())
+    let add = |key: Keys<'_>, len| handle.add(key, len, next_hop.id());
+    with_parts(form, prefix, add)
+}
+
+/// Calls `each` with the prefix in the library's form; with its two halves, where the library has no such prefix.
+fn with_parts<K: Key>(
+    form: Form,
+    prefix: Prefix<K>,
+    mut each: impl FnMut(Keys<'_>, u8) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut one = |prefix: Prefix<K>| match K::FAMILY {
+        Family::Ipv6 => each(Keys::V6(&[prefix.addr().to_bits().to_be_bytes()]), prefix.len()),
+        _ => each(Keys::V4(&[prefix.addr().to_bits() as u32]), prefix.len()),
     };
     match (form.kind, prefix.halves()) {
-        (Kind::Lpm | Kind::Lpm6, Some((low, high))) if prefix.len() == 0 => add(low).and_then(|()| add(high)),
-        _ => add(prefix),
+        (Kind::Lpm | Kind::Lpm6, Some((low, high))) if prefix.len() == 0 => one(low).and_then(|()| one(high)),
+        _ => one(prefix),
     }
 }
 
@@ -246,6 +256,20 @@ impl<K: Key> Native<K> for Rival<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.table.build_time)
+    }
+
+    fn apply(&mut self, changes: &[Change<K>]) -> Result<Duration, String> {
+        let table = Arc::get_mut(&mut self.table).ok_or("another contestant shares its table")?;
+        let begin = Instant::now();
+        for change in changes {
+            match *change {
+                Change::Insert(route) => add(&mut table.handle, self.form, route.prefix, route.next_hop)?,
+                Change::Remove(prefix) => {
+                    with_parts(self.form, prefix, |key, len| table.handle.delete(key, len))?;
+                }
+            }
+        }
+        Ok(begin.elapsed())
     }
 }
 

@@ -9,6 +9,7 @@
 //! | request | bytes that follow | answer |
 //! |---|---|---|
 //! | `table NAME FAMILY COUNT` | `COUNT` routes: address, length (1 byte), next hop | `built NANOSECONDS LOOKUP_BYTES ALLOCATED_BYTES` |
+//! | `change COUNT` | `COUNT` changes: address, length (1 byte), next hop, 0 to remove the route | `changed NANOSECONDS` |
 //! | `keys COUNT` | `COUNT` addresses | `ready` |
 //! | `answer SHAPE BATCH` | | `answers COUNT`, and that many next hops |
 //! | `time SHAPE BATCH FIRST COUNT PASSES` | | `time WALL THREAD`, in nanoseconds |

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fibula::memory::Memory;
-use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::net::{Change, Key, NextHop, Prefix, Routes};
 
 use super::External;
 use super::program::{Answer, Program};
@@ -41,9 +41,7 @@ pub(super) fn build<K: Key>(
     let mut line = Connection { name, program, keys: Vec::new(), failure: None };
     let mut request = format!("table {name} {} {}\n", K::FAMILY.name(), routes.len()).into_bytes();
     routes.try_for_each(Prefix::ALL, |route| {
-        request.extend_from_slice(route.prefix.addr().to_network().as_ref());
-        request.push(route.prefix.len());
-        request.extend_from_slice(&route.next_hop.id().to_le_bytes());
+        push(&mut request, route.prefix, route.next_hop.id());
         Ok::<(), String>(())
     })?;
     let [time, lookup_bytes, allocated_bytes] = line.numbers(request, "built")?;
@@ -58,6 +56,13 @@ pub(super) fn build<K: Key>(
         huge_bytes: 0,
     };
     Ok(Remote { line: Mutex::new(line), memory, build_time: Duration::from_nanos(time) })
+}
+
+/// Adds a route in the form of the protocol.
+fn push<K: Key>(request: &mut Vec<u8>, prefix: Prefix<K>, next_hop: u32) {
+    request.extend_from_slice(prefix.addr().to_network().as_ref());
+    request.push(prefix.len());
+    request.extend_from_slice(&next_hop.to_le_bytes());
 }
 
 impl<K: Key> Connection<K> {
@@ -154,6 +159,22 @@ impl<K: Key> Native<K> for Remote<K> {
 
     fn build_time(&self) -> Option<Duration> {
         Some(self.build_time)
+    }
+
+    fn apply(&mut self, changes: &[Change<K>]) -> Result<Duration, String> {
+        let mut request = format!("change {}\n", changes.len()).into_bytes();
+        for change in changes {
+            let (prefix, next_hop) = match *change {
+                Change::Insert(route) => (route.prefix, route.next_hop.id()),
+                Change::Remove(prefix) => (prefix, 0),
+            };
+            push(&mut request, prefix, next_hop);
+        }
+        let mut line = self.line();
+        match line.numbers(request, "changed")? {
+            [Some(time)] => Ok(Duration::from_nanos(time)),
+            [None] => Err(line.fail("it does not say what changes took")),
+        }
     }
 
     fn failure(&self) -> Option<String> {
