@@ -33,6 +33,7 @@ const DWELL: Duration = Duration::from_millis(300);
 /// The length of spare routes.
 const SPARE_LEN: u8 = 56;
 
+/// The structures, and what is known of them so far.
 pub(super) struct Bench<'a, K: TableKey> {
     plan: &'a UpdatePlan,
     contestants: &'a [Contestant<K>],
@@ -41,6 +42,7 @@ pub(super) struct Bench<'a, K: TableKey> {
     more: Vec<Route<K>>,
     /// What removes those of them that the table does not have.
     excess: Vec<Change<K>>,
+    /// Those that it has.
     routes: Vec<Route<K>>,
     /// The routes as they must be.
     oracle: Rib<K>,
@@ -62,6 +64,19 @@ enum Cell {
     Trace,
     /// So many readers, beside the writer or without it.
     Readers(usize, bool),
+}
+
+impl Cell {
+    /// Returns what progress calls it.
+    fn name(self) -> String {
+        match self {
+            Self::Length(len) => format!("changes of /{len}"),
+            Self::Batch(batch) => format!("changes, {batch} a call"),
+            Self::Trace => "the trace".to_owned(),
+            Self::Readers(readers, true) => format!("readers beside the writer: {readers}"),
+            Self::Readers(readers, false) => format!("readers: {readers}"),
+        }
+    }
 }
 
 impl<'a, K: TableKey> Bench<'a, K>
@@ -130,7 +145,7 @@ where
             progress(Progress { done, total: steps, step, left });
         };
         for (done, &cell) in cells.iter().enumerate() {
-            tell(done, &format!("{cell:?}"));
+            tell(done, &cell.name());
             for run in 0..self.plan.runs {
                 for turn in 0..self.subjects.len() {
                     // Each run begins with another one.
