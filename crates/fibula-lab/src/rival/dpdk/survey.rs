@@ -128,7 +128,7 @@ mod tests {
         let prefixes =
             ["2001:d00::/24", "2001:db8::/48", "2001:db8:1::/48", "2001:db8:100::/40", "2001:db9::/64"];
         let survey = survey::<u128>(&prefixes);
-        assert_eq!((survey.groups, survey.next_hop_max), (8, 5));
+        assert_eq!((survey.groups, survey.next_hop_max), (7, 5));
         assert!(survey.groups_reserved >= survey.groups, "{survey:?}");
     }
 }
