@@ -34,6 +34,45 @@ const QUIET: Usage = Usage { live_bytes: 0, peak_bytes: 0 };
 thread_local! {
     static USAGE: Cell<Usage> = const { Cell::new(QUIET) };
     static LIMIT_BYTES: Cell<isize> = const { Cell::new(isize::MAX) };
+    /// What is still to be refused.
+    static REFUSAL: Cell<Option<Refusal>> = const { Cell::new(None) };
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A request of this thread that is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its number, from 1 on, among those of more than `least_bytes`.
+    pub number: usize,
+    /// Requests up to this size are granted.
+    pub least_bytes: usize,
+    /// Whether all such requests after it are refused as well.
+    pub stays: bool,
+}
+
+/// Runs `work`, and refuses a request that it makes. Returns whether it came to that.
+pub fn refuse<R>(refusal: Refusal, work: impl FnOnce() -> R) -> (R, bool) {
+    REFUSED.set(false);
+    REFUSAL.set(Some(refusal));
+    let result = work();
+    REFUSAL.set(None);
+    (result, REFUSED.get())
+}
+
+/// Returns whether a request is the one to refuse.
+fn is_refused(request: usize) -> bool {
+    let Ok(Some(refusal)) = REFUSAL.try_with(Cell::get) else { return false };
+    if request <= refusal.least_bytes {
+        return false;
+    }
+    let number = refusal.number.saturating_sub(1);
+    let is_refused = number == 0;
+    let left = if is_refused && !refusal.stays { None } else { Some(Refusal { number, ..refusal }) };
+    REFUSAL.set(left);
+    if is_refused {
+        REFUSED.set(true);
+    }
+    is_refused
 }
 
 /// Runs `work` and returns what this thread allocated meanwhile. With a limit, requests that would exceed it are
@@ -71,7 +110,7 @@ fn grant(bytes: isize, request: usize) -> bool {
         true
     };
     // A thread that is ending has no counters left; what it frees is not counted.
-    let granted = USAGE.try_with(note).unwrap_or(true);
+    let granted = !(bytes > 0 && is_refused(request)) && USAGE.try_with(note).unwrap_or(true);
     if granted {
         let live = PROCESS_LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
         PROCESS_PEAK.fetch_max(live, Ordering::Relaxed);

@@ -59,6 +59,8 @@ struct Prepared {
     /// The number of entries that lead to such a unit, by its place. Those of a next hop that are not in `uniform` are on
     /// the way out.
     uses: HashMap<u32, u32>,
+    /// Units of one next hop that are new, for which `uses` has room.
+    fresh: usize,
     /// Whether more words are needed than places can address.
     is_full: bool,
 }
@@ -105,8 +107,8 @@ impl<K: Ipv4Key> Editor<K> {
         let (mut uniform, mut uses) = (HashMap::new(), HashMap::new());
         for entry in direct.iter().map(|entry| Entry(entry.read())).filter(|entry| entry.is_shared()) {
             let word = units[entry.word(step) + 1].read() as u32;
-            reserve(&mut uniform)?;
-            reserve(&mut uses)?;
+            reserve(&mut uniform, 1)?;
+            reserve(&mut uses, 1)?;
             uniform.insert(word, entry.place());
             *uses.entry(entry.place()).or_default() += 1;
         }
@@ -122,6 +124,7 @@ impl<K: Ipv4Key> Editor<K> {
             stores: Vec::new(),
             uniform,
             uses,
+            fresh: 0,
             is_full: false,
         };
         let table = Arc::new(Dir17Bitmap { direct, units, allotted: None, end, step, keys });
@@ -202,6 +205,7 @@ impl<K: Ipv4Key> Editor<K> {
         let Self { tables, budget, .. } = self;
         let used = tables.allotted.end() - tables.allotted.free_elements();
         let entry = Entry(tables.direct[at].read());
+        reserve(&mut tables.uses, tables.fresh + 1)?;
         tables.room(budget)?;
         let moved = if entry.is_shared() {
             tables.move_uniform(entry, used).map(|moved| (moved, None))
@@ -216,8 +220,9 @@ impl<K: Ipv4Key> Editor<K> {
     }
 }
 
-fn reserve<K: Eq + core::hash::Hash, V>(map: &mut HashMap<K, V>) -> Result<(), OutOfMemory> {
-    map.try_reserve(1).map_err(|_| OutOfMemory { wanted_bytes: 64, used_bytes: 0, limit_bytes: None })
+fn reserve<K: Eq + core::hash::Hash, V>(map: &mut HashMap<K, V>, more: usize) -> Result<(), OutOfMemory> {
+    let wanted_bytes = 64 * more;
+    map.try_reserve(more).map_err(|_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
 }
 
 impl Prepared {
@@ -280,11 +285,13 @@ impl Prepared {
         if let Some(&place) = self.uniform.get(&word) {
             return Ok(Some(place));
         }
-        reserve(&mut self.uniform)?;
-        reserve(&mut self.uses)?;
+        reserve(&mut self.uniform, 1)?;
+        // Which are counted when nothing may fail any more.
+        reserve(&mut self.uses, self.fresh + 1)?;
         let words = uniform_words(word);
         let Some(unit) = self.place(&words[..uniform_len(self.step)], budget)? else { return Ok(None) };
         self.uniform.insert(word, unit.place);
+        self.fresh += 1;
         Ok(Some(unit.place))
     }
 
@@ -313,6 +320,7 @@ impl Prepared {
             let place = self.allotted.take_before(self.uniform_unit(0).size, used)?;
             self.write(place, &uniform_words(word)[..uniform_len(self.step)]);
             self.uniform.insert(word, place);
+            self.fresh += 1;
         }
         self.uniform.get(&word).map(|&place| Entry::shared(place))
     }
@@ -351,6 +359,7 @@ impl Prepared {
             }
         }
         self.stores.clear();
+        self.fresh = 0;
     }
 
     /// Tells of the words of new units.
@@ -393,6 +402,7 @@ impl Prepared {
             publication.retire(Retired { array: UNITS, unit });
         }
         self.stores.clear();
+        self.fresh = 0;
     }
 }
 
