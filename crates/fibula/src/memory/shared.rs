@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::{Buffer, Memory, OutOfMemory};
@@ -10,18 +10,11 @@ use super::{Buffer, Memory, OutOfMemory};
 /// An integer with an atomic form.
 pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
     /// The atomic form, with the same size.
-    type Atomic: Send + Sync;
-}
+    type Atomic: Send + Cell<Value = Self>;
 
-impl Word for u32 {
-    type Atomic = AtomicU32;
+    /// Stores the value where nothing reads it yet: the store is relaxed.
+    fn write(self, to: &Self::Atomic);
 }
-
-impl Word for u64 {
-    type Atomic = AtomicU64;
-}
-
-const _: () = assert!(align_of::<AtomicU64>() <= super::ALIGN_BYTES && size_of::<AtomicU64>() == 8);
 
 /// A filled [`Buffer`] whose elements are atomic: shared references read and write them. All accesses to one array have
 /// the size of its elements, since atomic accesses of several sizes that race are undefined.
@@ -144,40 +137,45 @@ pub(crate) trait Cell: Sync {
     fn read(&self) -> Self::Value;
 }
 
-impl Cell for u32 {
-    type Value = Self;
+macro_rules! words {
+    ($($word:ty, $atomic:ty;)*) => {
+        $(
+            impl Word for $word {
+                type Atomic = $atomic;
 
-    #[inline(always)]
-    fn read(&self) -> Self {
-        *self
-    }
+                #[inline(always)]
+                fn write(self, to: &$atomic) {
+                    to.store(self, Ordering::Relaxed);
+                }
+            }
+
+            impl Cell for $word {
+                type Value = Self;
+
+                #[inline(always)]
+                fn read(&self) -> Self {
+                    *self
+                }
+            }
+
+            impl Cell for $atomic {
+                type Value = $word;
+
+                #[inline(always)]
+                fn read(&self) -> $word {
+                    self.load(Ordering::Relaxed)
+                }
+            }
+
+            const _: () = assert!(align_of::<$atomic>() <= super::ALIGN_BYTES && size_of::<$atomic>() == size_of::<$word>());
+        )*
+    };
 }
 
-impl Cell for u64 {
-    type Value = Self;
-
-    #[inline(always)]
-    fn read(&self) -> Self {
-        *self
-    }
-}
-
-impl Cell for AtomicU32 {
-    type Value = u32;
-
-    #[inline(always)]
-    fn read(&self) -> u32 {
-        self.load(Ordering::Relaxed)
-    }
-}
-
-impl Cell for AtomicU64 {
-    type Value = u64;
-
-    #[inline(always)]
-    fn read(&self) -> u64 {
-        self.load(Ordering::Relaxed)
-    }
+words! {
+    u16, AtomicU16;
+    u32, AtomicU32;
+    u64, AtomicU64;
 }
 
 #[cfg(test)]

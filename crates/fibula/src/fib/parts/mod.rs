@@ -1,6 +1,8 @@
 //! Building blocks that structures share.
 
+pub(crate) mod arena;
 pub(crate) mod bitmap;
+pub(crate) mod by_entry;
 pub(crate) mod intervals;
 pub(crate) mod lanes;
 pub(crate) mod next_hop_dictionary;

@@ -42,8 +42,9 @@ pub(crate) struct Units {
     free: Vec<Vec<u32>>,
     /// Larger free units.
     large: Vec<Unit>,
-    /// Units that were given back, and are not in a list yet.
+    /// Units that were given back, and are not in a list yet. The first ones wait until neighbours are joined.
     given: Vec<Unit>,
+    waiting: usize,
     /// Units that may still be given back, for which `given` has room.
     expected: usize,
     /// Number of free units in lists when neighbours were last joined, and of those that joined a list since.
@@ -248,9 +249,19 @@ impl Units {
     /// # Errors
     /// When memory runs out; nothing is lost.
     pub(crate) fn absorb(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
-        while let Some(&unit) = self.given.last() {
-            self.list(unit, budget)?;
-            self.given.pop();
+        // Where much is free, what lies after where all would fit is not taken again, so that the end can move back.
+        let is_loose = self.free_elements >= self.end / 8;
+        let used = self.end - self.free_elements;
+        while self.given.len() > self.waiting {
+            let last = self.given.len() - 1;
+            let unit = self.given[last];
+            if is_loose && unit.place >= used {
+                self.given.swap(self.waiting, last);
+                self.waiting += 1;
+            } else {
+                self.list(unit, budget)?;
+                self.given.pop();
+            }
             self.since += 1;
         }
         if self.is_tight {
@@ -279,6 +290,7 @@ impl Units {
         }
         all.append(&mut self.large);
         all.append(&mut self.given);
+        self.waiting = 0;
         all.sort_unstable();
         let mut joined = 0;
         for at in 0..all.len() {

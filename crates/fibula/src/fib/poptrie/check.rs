@@ -1,67 +1,102 @@
 //! The consistency check.
 
 use crate::fib::CheckError;
+use crate::fib::parts::units::Unit;
+use crate::memory::Cell;
 use crate::net::Key;
 
-use super::layout::{LEAF, Leaves, Node, Poptrie, SLOTS, direct_bits, levels};
+use super::layout::{LEAF, Leaves, NODE_WORDS, Node, Poptrie, SLOTS, levels};
+
+/// The units that entries lead to, in the order of the walk.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    pub(super) nodes: Vec<Unit>,
+    pub(super) leaves: Vec<Unit>,
+}
 
 impl<K: Key> Poptrie<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
-        let holds = CheckError::unless;
-        let entries = 1 << direct_bits(K::BITS);
-        holds(self.direct.len() == entries, "(1) an entry for all leading bits", self.direct.len())?;
-        let mut walk = Walk { nodes: &self.nodes, leaves: &self.leaves, nodes_done: 0, leaves_done: 0 };
-        for &entry in self.direct.iter().filter(|&&entry| entry & LEAF == 0) {
-            walk.node(entry as usize, levels(K::BITS))?;
-            holds(walk.nodes_done == entry as usize, "(2) a node follows its children", walk.nodes_done)?;
-            walk.nodes_done += 1;
+        let reached = self.reached()?;
+        if self.ends.is_some() {
+            // Its writer knows which elements are free.
+            return Ok(());
         }
-        holds(walk.nodes_done == self.nodes.len(), "(2) every node has a parent", walk.nodes_done)?;
-        holds(walk.leaves_done == self.leaves.len(), "(3) every leaf has a node", walk.leaves_done)
+        let leaves = match &self.leaves {
+            Leaves::Narrow(leaves) => leaves.len(),
+            Leaves::Wide(leaves) => leaves.len(),
+        };
+        in_order(&reached.nodes, self.nodes.len() / NODE_WORDS, "(2) nodes follow all that is below them")?;
+        in_order(&reached.leaves, leaves, "(3) leaves follow those of the nodes below")
+    }
+
+    /// Checks all nodes that entries lead to, and returns the units.
+    pub(super) fn reached(&self) -> Result<Reached, CheckError> {
+        let holds = CheckError::unless;
+        let entries = 1 << super::layout::direct_bits(K::BITS);
+        holds(self.direct.len() == entries, "(1) an entry for all leading bits", self.direct.len())?;
+        let mut walk = Walk { nodes: &self.nodes, leaves: &self.leaves, reached: Reached::default() };
+        for entry in self.direct.iter().map(Cell::read).filter(|entry| entry & LEAF == 0) {
+            walk.node(entry, levels(K::BITS))?;
+            walk.reached.nodes.push(Unit { place: entry, size: 1 });
+        }
+        Ok(walk.reached)
     }
 }
 
-/// A node is made when its last slot is known. So everything below a node comes before its children, and its leaves
+/// Checks that units fill an array in their order.
+fn in_order(units: &[Unit], end: usize, what: &'static str) -> Result<(), CheckError> {
+    let mut done = 0;
+    for unit in units {
+        CheckError::unless(unit.place == done, what, done as usize)?;
+        done += unit.size;
+    }
+    CheckError::unless(done as usize == end, what, end)
+}
+
+/// A build makes a node when its last slot is known. So everything below a node comes before its children, and its leaves
 /// come after theirs.
 struct Walk<'a> {
-    nodes: &'a [Node],
+    nodes: &'a [core::sync::atomic::AtomicU64],
     leaves: &'a Leaves,
-    nodes_done: usize,
-    leaves_done: usize,
+    reached: Reached,
 }
 
 impl Walk<'_> {
     /// Checks a node that has at most `levels` levels, its own included.
-    fn node(&mut self, index: usize, levels: usize) -> Result<(), CheckError> {
+    fn node(&mut self, index: u32, levels: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        let node = *self.nodes.get(index).ok_or(CheckError::new("(2) a node is within the array", index))?;
-        holds(levels > 1 || node.vector == 0, "(2) the last level has leaves only", index)?;
-        let children = node.vector.count_ones() as usize;
-        for child in 0..children {
-            self.node(node.nodes as usize + child, levels - 1)?;
+        let at = index as usize;
+        let words = self.nodes.as_chunks::<NODE_WORDS>().0.get(at);
+        let words = words.ok_or(CheckError::new("(2) a node is within the array", at))?;
+        let node = Node::new(words.each_ref().map(Cell::read));
+        holds(levels > 1 || node.vector == 0, "(2) the last level has leaves only", at)?;
+        for child in 0..node.children() {
+            self.node(node.nodes.saturating_add(child), levels - 1)?;
         }
-        holds(node.nodes as usize == self.nodes_done, "(2) children follow all that is below them", index)?;
-        self.nodes_done += children;
+        if node.vector != 0 {
+            self.reached.nodes.push(Unit { place: node.nodes, size: node.children() });
+        }
 
-        // The children are done, so the node's own leaves come next.
         let leaf_slots = !node.vector;
-        holds(node.leafvec & node.vector == 0, "(4) a slot is a node or a leaf", index)?;
+        holds(node.leafvec & node.vector == 0, "(4) a slot is a node or a leaf", at)?;
         let first = leaf_slots & leaf_slots.wrapping_neg();
-        holds(node.leafvec & first == first, "(4) the first leaf has a bit", index)?;
-        let count = node.leafvec.count_ones() as usize;
-        holds(node.leaves as usize == self.leaves_done, "(3) leaves follow those of the nodes below", index)?;
-        self.leaves_done += count;
-        holds(self.leaves_done <= self.leaves.len(), "(3) leaves are within the array", index)?;
-        let differ = match self.leaves {
-            Leaves::Narrow(leaves) => differ(&leaves[self.leaves_done - count..self.leaves_done]),
-            Leaves::Wide(leaves) => differ(&leaves[self.leaves_done - count..self.leaves_done]),
-        };
-        holds(differ, "(4) neighbouring leaves differ", index)?;
+        holds(node.leafvec & first == first, "(4) the first leaf has a bit", at)?;
+        let count = node.leaf_count() as usize;
         debug_assert!(count <= SLOTS);
+        let range = node.leaves as usize..node.leaves as usize + count;
+        let differ = match self.leaves {
+            Leaves::Narrow(leaves) => leaves.get(range).map(differ),
+            Leaves::Wide(leaves) => leaves.get(range).map(differ),
+        };
+        holds(differ.is_some(), "(3) leaves are within the array", at)?;
+        holds(differ == Some(true), "(4) neighbouring leaves differ", at)?;
+        if count > 0 {
+            self.reached.leaves.push(Unit { place: node.leaves, size: count as u32 });
+        }
         Ok(())
     }
 }
 
-fn differ<T: PartialEq>(leaves: &[T]) -> bool {
-    leaves.windows(2).all(|pair| pair[0] != pair[1])
+fn differ<T: Cell<Value: PartialEq>>(leaves: &[T]) -> bool {
+    leaves.windows(2).all(|pair| pair[0].read() != pair[1].read())
 }

@@ -1,12 +1,14 @@
 //! Lookups: the kernel of the chosen instruction set, by the width of leaves.
 
+use core::sync::atomic::{AtomicU32, Ordering};
+
 use crate::fib::{CheckError, Fib};
-use crate::memory::{self, Memory};
+use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
 use super::kernel;
-use super::layout::{Leaves, Poptrie};
+use super::layout::{Leaves, NODE_WORDS, Poptrie};
 
 impl<K: Key> Fib<K> for Poptrie<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -25,11 +27,15 @@ impl<K: Key> Fib<K> for Poptrie<K> {
     }
 
     fn memory(&self) -> Memory {
-        let leaves = match &self.leaves {
-            Leaves::Narrow(leaves) => memory::of(leaves),
-            Leaves::Wide(leaves) => memory::of(leaves),
+        let end = |at: usize| {
+            self.ends.as_ref().map(|ends: &[AtomicU32; 2]| ends[at].load(Ordering::Relaxed) as usize)
         };
-        memory::of(&self.direct) + memory::of(&self.nodes) + leaves
+        let nodes = end(0).map_or(self.nodes.len(), |nodes| nodes * NODE_WORDS);
+        let leaves = match &self.leaves {
+            Leaves::Narrow(leaves) => leaves.memory_of(end(1).unwrap_or(leaves.len())),
+            Leaves::Wide(leaves) => leaves.memory_of(end(1).unwrap_or(leaves.len())),
+        };
+        self.direct.memory() + self.nodes.memory_of(nodes) + leaves
     }
 
     fn check(&self) -> Result<(), CheckError> {

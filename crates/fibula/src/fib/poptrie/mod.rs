@@ -35,11 +35,14 @@
 //! # Invariants
 //!
 //! 1. There is a direct entry for every value of the leading bits.
-//! 2. Nodes are in the order in which their last slots are reached: the children of a node are together, after
-//!    everything below them.
+//! 2. Every node has one parent or direct entry. Nodes are in the order in which their last slots are reached: the children
+//!    of a node are together, after everything below them.
 //! 3. Leaves are in the same order.
 //! 4. `leafvec` has a bit for the first leaf of a node and for each leaf that differs from the one before it, and none
 //!    for nodes.
+//!
+//! In a trie that changes, the children of a node are one unit, and so are its leaves; units are in any order, and those that
+//! nothing leads to are free.
 //!
 //! # Limits and cost
 //!
@@ -50,17 +53,43 @@
 //!
 //! # Changes while readers look
 //!
-//! Section 3.6 of the paper builds a changed subtree beside the old one and publishes it by storing one direct entry.
-//! The format allows this; the present code builds the whole trie.
+//! Section 3.6 of the paper builds a changed subtree beside the old one and publishes it by one word, a direct entry. This one
+//! goes on where entries are coarse: an IPv6 entry may have thousands of nodes below it. The last word of a node has both
+//! `leaves` and `nodes`, and is stored as a whole. A reader may see it before or after, beside bit maps that were always there,
+//! so it can be stored alone wherever the bit maps stay. A node whose bit maps change is written anew in a copy of its parent's
+//! children, and the parent's last word leads there. What is below children that do not change is shared by both copies.
+//!
+//! So a change goes down to the node in which its prefix ends, takes the slots of the prefix from the routes and the others
+//! from the node, and stores one word: nearly always that of this node or of its parent. Of a node that readers have loaded,
+//! the last word was stored after what it leads to; a fence after each level orders the loads.
+//!
+//! Changes that are to be seen all or not at all (`aside.rs`) are raised to direct entries: the nodes above are copied, from
+//! the one whose word would be stored up to the entry, and with these a copy of the direct table, 1 MiB.
+//!
+//! Leaves are 16 bits wide until a next hop needs more; then the trie is built anew, once. Nodes and leaves are in arrays with
+//! room for several times those of the first build, of which memory is only what is written; a table that outgrows them is built anew
+//! too. Where an eighth of an array is free, each change also looks at four nodes, and moves children and leaves to free places
+//! nearer to the beginning (`tidy.rs`).
+//!
+//! Measured on an AMD EPYC (Zen 4, two cores), dfz4-2023 with the changes of a peer of RIS of 2019-01-01, looped 20 times:
+//! `fibula replay --table dfz4-2023.txt.xz --updates ris-20190101.upd.txt.xz --family ipv4 --engine poptrie --loop 20`. Of
+//! 608,540 changes all were in place, 1.14 million a second of the writer's time (`dir-17-bitmap`: 1.23), seen after 5.0 us
+//! (median) and 182 us (99.9 %). The reader's rate, 129 million lookups a second, fell by 0.1 %.
 
+mod aside;
 mod build;
+mod change;
 mod check;
+mod fill;
 mod kernel;
 mod layout;
 mod lookup;
+mod prepared;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod tidy;
+mod update;
 
 use crate::net::Key;
 use crate::simd::Isa;
@@ -80,8 +109,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         paper: "Asai and Ohara, Poptrie (SIGCOMM 2015)",
         families: Families::Both,
         role: Role::Published,
-        update: Update::Rebuild,
-        in_place: None,
+        update: Update::InPlace,
+        in_place: Some(update::build),
         limits: None,
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Poptrie::build(routes, limits)?)),

@@ -1,0 +1,222 @@
+//! An array of words that readers share, allotted in units: the writer fills new units beside those that readers see.
+//!
+//! What a change takes and gives up is noted, so that it can be taken back until it is published.
+
+use crate::check::CheckError;
+use crate::fib::in_place::{Publication, Retired};
+use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared, Word};
+
+use super::units::{Unit, Units};
+
+/// An array, which of its elements are in use, and what a change has prepared.
+#[derive(Debug)]
+pub(crate) struct Arena<T: Word> {
+    pub(crate) words: Shared<T>,
+    pub(crate) units: Units,
+    /// The number of the array among those of its structure.
+    number: u8,
+    /// Words of an element.
+    width: usize,
+    /// Elements that there is room for.
+    most: u32,
+    /// Elements that the budget has counted.
+    charged: u32,
+    /// Units that were taken, and units that they replace.
+    made: Vec<Unit>,
+    gone: Vec<Unit>,
+}
+
+/// How much a change had taken and given up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    made: usize,
+    gone: usize,
+}
+
+/// The form of an array.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    /// Its number among those of the structure.
+    pub(crate) number: u8,
+    /// Words of an element.
+    pub(crate) width: usize,
+    /// Elements that there is room for. Only addresses are reserved for those to come.
+    pub(crate) most: u32,
+    /// Words of zeros after the last element.
+    pub(crate) padding: usize,
+    pub(crate) huge_pages: bool,
+}
+
+impl<T: Word> Arena<T> {
+    /// Returns an array that begins with these words, all of which are in use and were counted by a budget.
+    ///
+    /// # Errors
+    /// When the system has no more addresses.
+    pub(crate) fn new(built: &[T::Atomic], form: Form) -> Result<Self, OutOfMemory> {
+        let Form { number, width, most, padding, huge_pages } = form;
+        let words = Shared::zeros(most as usize * width + padding, huge_pages)?;
+        for (word, to) in built.iter().zip(&words[..]) {
+            word.read().write(to);
+        }
+        let mut units = Units::default();
+        let end = (built.len() / width) as u32;
+        let _ = units.append(end);
+        Ok(Self { words, units, number, width, most, charged: end, made: Vec::new(), gone: Vec::new() })
+    }
+
+    /// Returns the words from an element on.
+    #[inline]
+    pub(crate) fn at(&self, place: u32) -> &[T::Atomic] {
+        &self.words[place as usize * self.width..]
+    }
+
+    /// Returns the words of a unit.
+    #[inline]
+    pub(crate) fn unit_words(&self, place: u32, size: u32) -> &[T::Atomic] {
+        &self.at(place)[..size as usize * self.width]
+    }
+
+    /// Takes a unit, which its words are to be written to; `None` where the array has no room.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn take(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
+        self.expect(budget)?;
+        let place = match self.units.take(size) {
+            Some(place) => Ok(Some(place)),
+            None => self.append(size, budget),
+        };
+        self.note(size, place)
+    }
+
+    /// Like [`take`](Self::take), for a unit before where the array would end if none of it were free.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn take_back(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
+        self.expect(budget)?;
+        let place = self.units.take_before(size, self.used());
+        self.note(size, Ok(place))
+    }
+
+    /// Makes room to note a unit, which comes back if it is not published.
+    fn expect(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        budget.reserve(&mut self.made, 1)?;
+        self.units.expect(1, budget)
+    }
+
+    fn note(
+        &mut self,
+        size: u32,
+        place: Result<Option<u32>, OutOfMemory>,
+    ) -> Result<Option<u32>, OutOfMemory> {
+        match place {
+            Ok(Some(place)) => self.made.push(Unit { place, size }),
+            _ => self.units.expect_less(1),
+        }
+        place
+    }
+
+    fn append(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
+        let end = self.units.end().checked_add(size).filter(|&end| end <= self.most);
+        let Some(end) = end else { return Ok(None) };
+        if let Some(more) = end.checked_sub(self.charged) {
+            budget.charge(more as usize * self.width * size_of::<T>())?;
+            self.charged = end;
+        }
+        Ok(self.units.append(size))
+    }
+
+    /// Writes words from an element on, which no reader reaches.
+    #[inline]
+    pub(crate) fn write(&self, place: u32, words: impl IntoIterator<Item = T>) {
+        for (to, word) in self.at(place).iter().zip(words) {
+            word.write(to);
+        }
+    }
+
+    /// Notes that a unit is to be retired.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn give_up(&mut self, place: u32, size: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {
+        if size == 0 {
+            return Ok(());
+        }
+        budget.reserve(&mut self.gone, 1)?;
+        self.units.expect(1, budget)?;
+        self.gone.push(Unit { place, size });
+        Ok(())
+    }
+
+    /// Returns where the array would end if none of it were free.
+    pub(crate) fn used(&self) -> u32 {
+        self.units.end() - self.units.free_elements()
+    }
+
+    /// Returns whether so much is free that units should move.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.units.free_elements() >= (self.units.end() / 8).max(1)
+    }
+
+    /// Returns whether so many more elements have room at the end.
+    pub(crate) fn has_room(&self, elements: u64) -> bool {
+        u64::from(self.units.end()) + elements <= self.most.into()
+    }
+
+    /// Returns the number of units that publishing retires.
+    pub(crate) fn retires(&self) -> usize {
+        self.gone.len()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { made: self.made.len(), gone: self.gone.len() }
+    }
+
+    /// Takes back what was taken and given up since.
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        for unit in self.made.drain(mark.made..) {
+            self.units.give_expected(unit);
+        }
+        self.units.expect_less(self.gone.len() - mark.gone);
+        self.gone.truncate(mark.gone);
+    }
+
+    /// Tells of the units that were taken, which is before any word leads to them.
+    pub(crate) fn tell(&self, publication: &mut dyn Publication) {
+        let width = self.width as u32;
+        for unit in &self.made {
+            publication.stored(self.number, unit.place * width..(unit.place + unit.size) * width);
+        }
+    }
+
+    /// Retires what was given up. What was taken is published.
+    pub(crate) fn retire(&mut self, publication: &mut dyn Publication) {
+        self.units.expect_less(self.made.len());
+        self.made.clear();
+        for unit in self.gone.drain(..) {
+            publication.retire(Retired { array: self.number, unit });
+        }
+    }
+
+    /// Returns the bytes of a unit.
+    pub(crate) fn bytes(&self, unit: Unit) -> usize {
+        unit.size as usize * self.width * size_of::<T>()
+    }
+
+    /// Returns the memory of the lists, which lookups do not read.
+    pub(crate) fn memory(&self) -> Memory {
+        let notes = memory::of(&self.made) + memory::of(&self.gone);
+        self.units.memory() + Memory { lookup_bytes: 0, ..notes }
+    }
+
+    /// Verifies that units which lookups reach, those that are retired and free ones are all that there is.
+    ///
+    /// # Errors
+    /// At the first element that has no unit, or more than one.
+    pub(crate) fn check(&self, mut used: Vec<Unit>, retired: &[Retired]) -> Result<(), CheckError> {
+        let own = retired.iter().filter(|retired| retired.array == self.number);
+        used.extend(own.map(|retired| retired.unit));
+        self.units.check(used)
+    }
+}
