@@ -271,15 +271,15 @@ pub(super) fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
 
 /// The same for keys of several widths.
 macro_rules! stops_at_every_store {
-    ($editor:ident) => {
+    ($build:expr) => {
         #[test]
         fn every_address_answers_as_before_or_after_at_every_store() {
             use crate::fib::in_place_tests::stops;
             use crate::net::Toy;
 
-            stops::<Toy<3>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 400);
-            stops::<Toy<8>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 300);
-            stops::<Toy<10>>(|routes, limits| Ok(Box::new($editor::build(routes, limits)?)), 60);
+            stops::<Toy<3>>($build, 400);
+            stops::<Toy<8>>($build, 300);
+            stops::<Toy<10>>($build, 60);
         }
     };
 }

@@ -151,4 +151,6 @@ fn a_limit_on_memory_is_kept() {
     assert!(error.out_of_memory().is_some() && error.algorithm() == NAME);
 }
 
-crate::fib::in_place_tests::stops_at_every_store!(Editor);
+crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(
+    routes, limits
+)?)));

@@ -235,4 +235,6 @@ fn changes_in_place_answer_like_a_fresh_build() {
     }
 }
 
-crate::fib::in_place_tests::stops_at_every_store!(Editor);
+crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(
+    routes, limits
+)?)));

@@ -1,7 +1,8 @@
 //! Next hops at the edges of what entries and leaves hold, and what a host route costs.
 
+use super::Poptrie;
 use super::layout::direct_bits;
-use super::{Poptrie, update};
+use super::update;
 use crate::fib::in_place::{InPlace, TIDY};
 use crate::fib::{Applied, Fib};
 use crate::memory::Limits;
@@ -108,3 +109,5 @@ fn a_next_hop_that_narrow_leaves_cannot_hold_has_the_trie_built_anew() {
     let (applied, _) = change(&mut *editor, divided, 1 << 16);
     assert_eq!(applied, Applied::NeedsRebuild("a next hop of more than 16 bits"));
 }
+
+crate::fib::in_place_tests::stops_at_every_store!(update::build);
