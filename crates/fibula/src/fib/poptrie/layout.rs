@@ -30,8 +30,9 @@ pub(super) struct Node {
 
 /// Returns a mask of the first `slot + 1` bits.
 #[inline(always)]
-fn up_to(slot: u32) -> u64 {
-    u64::MAX >> (63 - slot)
+pub(super) fn up_to(slot: u32) -> u64 {
+    // One instruction where there is BMI2.
+    (2u64 << slot).wrapping_sub(1)
 }
 
 impl Node {

@@ -4,8 +4,9 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::memory::Cell;
 use crate::net::{Key, NextHop};
+use crate::simd;
 
-use super::layout::{LEAF, Leaf, NODE_WORDS, Node, Poptrie, STRIDE, direct, direct_bits, levels, slot};
+use super::layout::{LEAF, Leaf, NODE_WORDS, Poptrie, STRIDE, direct, direct_bits, levels, slot, up_to};
 
 /// Keys that walk down side by side.
 const BLOCK: usize = 128;
@@ -13,37 +14,47 @@ const BLOCK: usize = 128;
 /// The words of a node.
 type Words = [AtomicU64; NODE_WORDS];
 
-/// Returns the node that these words are now. A writer changes the last one alone.
+/// Returns whether a slot is an internal node, and the index of that node or of the slot's leaf. `order` is that of the load
+/// of the word that a writer changes, the last one; `count` counts ones.
+///
+/// Of the words, only those that decide are loaded, behind a branch: most keys of full tables end in their first node.
 #[inline(always)]
-fn node(words: &Words) -> Node {
-    Node::new([words[0].read(), words[1].read(), words[2].read()])
+fn step(
+    [vector, leafvec, bases]: &Words,
+    slot: u32,
+    order: Ordering,
+    count: impl Fn(u64) -> u32,
+) -> (bool, u32) {
+    let (vector, up_to) = (vector.read(), up_to(slot));
+    if vector >> slot & 1 != 0 {
+        let base = (bases.load(order) >> 32) as u32;
+        (true, base.wrapping_add(count(vector & up_to)).wrapping_sub(1))
+    } else {
+        let base = bases.load(order) as u32;
+        (false, base.wrapping_add(count(leafvec.read() & up_to)).wrapping_sub(1))
+    }
 }
 
 impl<K: Key> Poptrie<K> {
-    /// Returns the nodes.
+    /// Looks up one key. What an entry or the last word of a node leads to was written before it.
     #[inline(always)]
-    fn nodes(&self) -> &[Words] {
-        self.nodes.as_chunks().0
+    pub(super) fn one<L: Leaf>(&self, leaves: &[L], key: K) -> Option<NextHop> {
+        let entry = self.direct[direct(key)].load(Ordering::Acquire);
+        if entry & LEAF != 0 { NextHop::new(entry & !LEAF) } else { self.walk_down(leaves, key, entry) }
     }
 
-    /// Looks up one key. What an entry or the last word of a node leads to was written before it.
-    pub(super) fn one<L: Leaf>(&self, leaves: &[L], key: K) -> Option<NextHop> {
-        let mut entry = self.direct[direct(key)].load(Ordering::Acquire);
-        if entry & LEAF != 0 {
-            return NextHop::new(entry & !LEAF);
-        }
-        let mut offset = direct_bits(K::BITS);
+    /// Looks up one key from a node on. Not inlined, so that keys that end before it need none of its registers.
+    #[inline(never)]
+    fn walk_down<L: Leaf>(&self, leaves: &[L], key: K, entry: u32) -> Option<NextHop> {
+        let (set, mut entry, mut offset) = (simd::chosen(), entry, direct_bits(K::BITS));
         loop {
-            let at = entry as usize * NODE_WORDS;
-            let [vector, leafvec, bases] = &self.nodes[at..at + NODE_WORDS] else { return None };
-            let slot = slot(key, offset);
-            let mut node = Node { vector: vector.read(), ..Node::default() };
-            if !node.is_node(slot) {
-                node = Node::new([0, leafvec.read(), bases.load(Ordering::Acquire)]);
-                return NextHop::new(leaves[node.leaf(slot) as usize].next_hop());
+            let node = self.nodes[entry as usize * NODE_WORDS..].first_chunk()?;
+            let (is_node, next) =
+                step(node, slot(key, offset), Ordering::Acquire, |ones| set.count_ones(ones));
+            if !is_node {
+                return NextHop::new(leaves[next as usize].next_hop());
             }
-            node.nodes = (bases.load(Ordering::Acquire) >> 32) as u32;
-            entry = node.node(slot);
+            entry = next;
             offset += STRIDE;
         }
     }
@@ -72,7 +83,7 @@ impl<K: Key> Poptrie<K> {
         // All keys that walk past the direct table: their words become indices of leaves.
         let left = walking;
         let left_count = count;
-        let nodes = self.nodes();
+        let nodes: &[Words] = self.nodes.as_chunks().0;
         let mut offset = direct_bits(K::BITS);
         for _ in 0..levels(K::BITS) {
             if count == 0 {
@@ -83,11 +94,9 @@ impl<K: Key> Poptrie<K> {
             for index in 0..walkers {
                 let at = walking[index];
                 let (key, word) = (keys[usize::from(at)], &mut words[usize::from(at)]);
-                let node = node(&nodes[*word as usize]);
-                let slot = slot(key, offset);
-                let (deeper, leaf) = (node.node(slot), node.leaf(slot));
-                let is_node = node.is_node(slot);
-                *word = if is_node { deeper } else { leaf };
+                let (is_node, next) =
+                    step(&nodes[*word as usize], slot(key, offset), Ordering::Relaxed, u64::count_ones);
+                *word = next;
                 walking[count] = at;
                 count += usize::from(is_node);
             }
