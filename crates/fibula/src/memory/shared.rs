@@ -5,7 +5,7 @@ use core::ops::Deref;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::{Buffer, Memory, OutOfMemory};
+use super::{Buffer, Memory, OutOfMemory, Words};
 
 /// An integer with an atomic form.
 pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
@@ -14,6 +14,9 @@ pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
 
     /// Stores the value where nothing reads it yet: the store is relaxed.
     fn write(self, to: &Self::Atomic);
+
+    /// Returns an array of any width.
+    fn words(array: &[Self::Atomic]) -> Words<'_>;
 }
 
 /// A filled [`Buffer`] whose elements are atomic: shared references read and write them. All accesses to one array have
@@ -146,6 +149,10 @@ macro_rules! words {
                 #[inline(always)]
                 fn write(self, to: &$atomic) {
                     to.store(self, Ordering::Relaxed);
+                }
+
+                fn words(array: &[$atomic]) -> Words<'_> {
+                    array.into()
                 }
             }
 

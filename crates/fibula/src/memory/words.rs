@@ -2,16 +2,17 @@
 
 use core::fmt;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 use super::Cell;
 
-/// Words of an array of a structure: of 32 or of 64 bits. Only the thread that changes the structure writes them.
+/// Words of an array of a structure: of 16, 32 or 64 bits. Only the thread that changes the structure writes them.
 #[derive(Clone, Copy)]
 pub struct Words<'a>(Kind<'a>);
 
 #[derive(Clone, Copy)]
 enum Kind<'a> {
+    Half(&'a [AtomicU16]),
     Narrow(&'a [AtomicU32]),
     Wide(&'a [AtomicU64]),
 }
@@ -21,6 +22,7 @@ impl<'a> Words<'a> {
     #[must_use]
     pub fn len(self) -> usize {
         match self.0 {
+            Kind::Half(words) => words.len(),
             Kind::Narrow(words) => words.len(),
             Kind::Wide(words) => words.len(),
         }
@@ -32,10 +34,11 @@ impl<'a> Words<'a> {
         self.len() == 0
     }
 
-    /// Returns the bytes of a word: 4 or 8.
+    /// Returns the bytes of a word: 2, 4 or 8.
     #[must_use]
     pub fn word_bytes(self) -> usize {
         match self.0 {
+            Kind::Half(_) => size_of::<u16>(),
             Kind::Narrow(_) => size_of::<u32>(),
             Kind::Wide(_) => size_of::<u64>(),
         }
@@ -44,6 +47,7 @@ impl<'a> Words<'a> {
     /// Returns the words in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         (0..self.len()).map(move |at| match self.0 {
+            Kind::Half(words) => words[at].read().into(),
             Kind::Narrow(words) => words[at].read().into(),
             Kind::Wide(words) => words[at].read(),
         })
@@ -55,26 +59,31 @@ impl<'a> Words<'a> {
     /// When `bytes` has another length than the words.
     pub fn copy_to(self, bytes: &mut [u8]) {
         assert_eq!(bytes.len(), self.len() * self.word_bytes(), "bytes for each word");
+        fn copy<C: Cell, const BYTES: usize>(words: &[C], bytes: &mut [u8], of: fn(C::Value) -> [u8; BYTES]) {
+            for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+                *to = of(word.read());
+            }
+        }
         match self.0 {
-            Kind::Narrow(words) => {
-                for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
-                    *to = word.read().to_ne_bytes();
-                }
-            }
-            Kind::Wide(words) => {
-                for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
-                    *to = word.read().to_ne_bytes();
-                }
-            }
+            Kind::Half(words) => copy(words, bytes, u16::to_ne_bytes),
+            Kind::Narrow(words) => copy(words, bytes, u32::to_ne_bytes),
+            Kind::Wide(words) => copy(words, bytes, u64::to_ne_bytes),
         }
     }
 
     /// Returns some of the words.
     pub(crate) fn part(self, range: Range<usize>) -> Self {
         Self(match self.0 {
+            Kind::Half(words) => Kind::Half(&words[range]),
             Kind::Narrow(words) => Kind::Narrow(&words[range]),
             Kind::Wide(words) => Kind::Wide(&words[range]),
         })
+    }
+}
+
+impl<'a> From<&'a [AtomicU16]> for Words<'a> {
+    fn from(words: &'a [AtomicU16]) -> Self {
+        Self(Kind::Half(words))
     }
 }
 
@@ -101,7 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_both_widths_are_read_alike() {
+    fn words_of_all_widths_are_read_alike() {
+        let half = [3, u16::MAX].map(AtomicU16::new);
+        let half = Words::from(&half[..]);
+        assert!(half.word_bytes() == 2 && half.part(0..2).iter().eq([3, 0xffff]));
+        let mut bytes = [0; 4];
+        half.copy_to(&mut bytes);
+        assert_eq!(bytes, [3u16.to_ne_bytes(), [0xff; 2]].as_flattened());
         let (narrow, wide) = ([7, 1 << 31].map(AtomicU32::new), [5, 6, u64::MAX].map(AtomicU64::new));
         let (narrow, wide) = (Words::from(&narrow[..]), Words::from(&wide[..]));
         assert_eq!((narrow.len(), narrow.word_bytes(), wide.word_bytes()), (2, 4, 8));

@@ -2,8 +2,10 @@
 //!
 //! What a change takes and gives up is noted, so that it can be taken back until it is published.
 
+use core::ops::Range;
+
 use crate::check::CheckError;
-use crate::fib::in_place::{Publication, Retired};
+use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared, Word};
 
 use super::units::{Unit, Units};
@@ -184,10 +186,30 @@ impl<T: Word> Arena<T> {
 
     /// Tells of the units that were taken, which is before any word leads to them.
     pub(crate) fn tell(&self, publication: &mut dyn Publication) {
-        let width = self.width as u32;
-        for unit in &self.made {
-            publication.stored(self.number, unit.place * width..(unit.place + unit.size) * width);
+        for &unit in &self.made {
+            publication.stored(self.stored(self.words_of(unit)));
         }
+    }
+
+    /// Returns what is told of some words.
+    pub(crate) fn stored(&self, words: Range<usize>) -> Stored<'_> {
+        Stored::part(self.number, T::words(&self.words), words)
+    }
+
+    /// Tells of all words in use.
+    pub(crate) fn tell_all(&self, publication: &mut dyn Publication) {
+        let end = self.units.end() as usize * self.width;
+        publication.stored(Stored::whole(self.number, T::words(&self.words), end));
+    }
+
+    /// Returns the words of free units.
+    #[cfg(test)]
+    pub(crate) fn free_words(&self) -> impl Iterator<Item = (u8, Range<usize>)> {
+        self.units.free_units().into_iter().map(|unit| (self.number, self.words_of(unit)))
+    }
+
+    fn words_of(&self, unit: Unit) -> Range<usize> {
+        unit.place as usize * self.width..(unit.place + unit.size) as usize * self.width
     }
 
     /// Retires what was given up. What was taken is published.

@@ -1,8 +1,8 @@
 //! What a change has prepared: new nodes and leaves beside those that lookups reach, and the words that will lead to them.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
-use crate::fib::in_place::Publication;
+use crate::fib::in_place::{Publication, Stored};
 use crate::fib::parts::arena::Arena;
 use crate::memory::{Budget, Cell, OutOfMemory, Shared};
 
@@ -105,20 +105,33 @@ impl<L: LeafWord> Prepared<L> {
         self.refused = None;
     }
 
-    /// Publishes the words of nodes, each with all that it leads to.
-    pub(super) fn publish_bases(&mut self, publication: &mut dyn Publication) {
+    /// Publishes entries and words of nodes, each with all that it leads to, and tells of each if wanted.
+    pub(super) fn publish(&mut self, publication: &mut dyn Publication, listens: bool) {
+        for entry in &self.entries {
+            let at = entry.at as usize;
+            self.direct[at].store(entry.word, Ordering::Release);
+            if listens {
+                publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));
+            }
+        }
         for Bases { node, word, .. } in self.bases.drain(..) {
-            let at = node * NODE_WORDS as u32 + 2;
-            let to: &AtomicU64 = &self.nodes.words[at as usize];
-            to.store(word, Ordering::Release);
-            publication.stored(NODES, at..at + 1);
+            let at = node as usize * NODE_WORDS + 2;
+            self.nodes.words[at].store(word, Ordering::Release);
+            if listens {
+                publication.stored(self.nodes.stored(at..at + 1));
+            }
         }
     }
 
     /// Tells of new units.
-    pub(super) fn tell(&self, publication: &mut dyn Publication) {
-        self.nodes.tell(publication);
+    pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
         self.leaves.tell(publication);
+        self.nodes.tell(publication);
+    }
+
+    /// Tells of the direct entries.
+    pub(super) fn tell_direct(&self, publication: &mut dyn Publication) {
+        publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 
     /// Retires what was replaced.

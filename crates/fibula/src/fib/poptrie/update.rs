@@ -17,7 +17,7 @@ use super::NAME;
 use super::build::{Arrays, is_narrow};
 use super::fill::Filling;
 use super::layout::{LeafWord, NODE_WORDS, Poptrie, SLOTS, direct, direct_bits};
-use super::prepared::{DIRECT, LEAVES, NODES, Prepared};
+use super::prepared::{LEAVES, NODES, Prepared};
 use super::tidy::Cursor;
 
 /// The writer of a trie.
@@ -193,13 +193,12 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
     fn publish(&mut self, publication: &mut dyn Publication) {
         self.drop_aside();
         self.note_ends();
+        let listens = publication.listens();
         let prepared = &mut self.prepared;
-        prepared.tell(publication);
-        for entry in &prepared.entries {
-            prepared.direct[entry.at as usize].store(entry.word, Ordering::Release);
-            publication.stored(DIRECT, entry.at..entry.at + 1);
+        if listens {
+            prepared.tell_units(publication);
         }
-        prepared.publish_bases(publication);
+        prepared.publish(publication, listens);
         prepared.retire(publication);
     }
 
@@ -221,11 +220,20 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         for entry in &prepared.entries {
             copy[entry.at as usize] = entry.word;
         }
-        prepared.tell(publication);
-        publication.stored(DIRECT, 0..copy.len() as u32);
         prepared.direct = Shared::from(copy);
+        if publication.listens() {
+            prepared.tell_units(publication);
+            prepared.tell_direct(publication);
+        }
         self.table = Arc::new(prepared.reading());
         prepared.retire(publication);
+    }
+
+    fn tell(&self, publication: &mut dyn Publication) {
+        publication.structure(&[]);
+        self.prepared.leaves.tell_all(publication);
+        self.prepared.nodes.tell_all(publication);
+        self.prepared.tell_direct(publication);
     }
 
     fn free(&mut self, retired: Retired) {
@@ -251,5 +259,25 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         let reached = self.table.reached()?;
         self.prepared.nodes.check(reached.nodes, retired)?;
         self.prepared.leaves.check(reached.leaves, retired)
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+        use super::prepared::DIRECT;
+        Box::new(|arrays| {
+            let array = |number: u8| arrays[usize::from(number)].iter();
+            Box::new(Poptrie::<K> {
+                direct: Shared::filled(array(DIRECT).map(|&word| word as u32)),
+                nodes: Shared::filled(array(NODES).copied()),
+                leaves: L::leaves(Shared::filled(array(LEAVES).map(|&word| L::of(word as u32)))),
+                ends: None,
+                keys: PhantomData,
+            })
+        })
+    }
+
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, core::ops::Range<usize>)> {
+        self.prepared.nodes.free_words().chain(self.prepared.leaves.free_words()).collect()
     }
 }
