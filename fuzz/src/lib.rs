@@ -6,6 +6,7 @@
 
 mod address;
 mod changes;
+mod live;
 mod mrt;
 mod text;
 
@@ -16,6 +17,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("address", address::compare),
     ("changes", changes::follow),
+    ("live", live::follow),
     ("mrt", mrt::compare),
     ("text", text::compare),
 ];
