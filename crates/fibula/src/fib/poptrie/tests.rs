@@ -111,3 +111,56 @@ fn a_next_hop_that_narrow_leaves_cannot_hold_has_the_trie_built_anew() {
 }
 
 crate::fib::in_place_tests::stops_at_every_store!(update::build);
+
+/// Changes, several in a call, of few prefixes that lie in one another over four levels.
+fn nested<K: Key>() {
+    let at = |random: u64, ends: [u8; 4]| {
+        let parts = ends
+            .iter()
+            .enumerate()
+            .map(|(level, end)| u128::from(random >> (2 * level) & 3) << (K::BITS - end));
+        K::from_bits(parts.sum())
+    };
+    let keys: Vec<K> = (0..1 << 8).map(|number| at(number, [18, 24, 30, 32])).collect();
+    let mut random = Random(7);
+    let mut rib = Rib::<K>::default();
+    let mut editor = update::build(&rib, Limits::default()).unwrap();
+    let mut retired = Vec::new();
+    for round in 0..4_000 {
+        let mut prefixes: Vec<Prefix<K>> = (0..[1, 1, 2, 9][round % 4])
+            .map(|_| {
+                Prefix::masked(at(random.below(1 << 8), [18, 24, 30, 32]), 17 + random.below(16) as u8)
+                    .unwrap()
+            })
+            .collect();
+        for &prefix in &prefixes {
+            if random.below(3) == 0 {
+                let _ = rib.remove(prefix);
+            } else {
+                rib.insert(Route::new(prefix, NextHop::new(1 + random.below(5) as u32).unwrap())).unwrap();
+            }
+        }
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        if random.below(3) == 0 {
+            editor.set_aside().unwrap();
+            editor.publish_aside(&mut retired);
+        } else {
+            editor.publish(&mut retired);
+        }
+        retired.drain(..).for_each(|unit| editor.free(unit));
+        editor.check(&[]).unwrap();
+        let fib = editor.reading();
+        for &key in &keys {
+            let expected = rib.lookup_prefix(key).map(|route| route.next_hop);
+            assert_eq!(fib.lookup_key(key), expected, "round {round}, {}", key.address());
+        }
+    }
+}
+
+#[test]
+fn nested_prefixes_that_change_together_answer_like_the_routes() {
+    nested::<u32>();
+    nested::<u128>();
+}
