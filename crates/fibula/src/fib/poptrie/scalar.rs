@@ -17,7 +17,7 @@ type Words = [AtomicU64; NODE_WORDS];
 /// Returns whether a slot is an internal node, and the index of that node or of the slot's leaf. `order` is that of the load
 /// of the word that a writer changes, the last one; `count` counts ones.
 ///
-/// Of the words, only those that decide are loaded, behind a branch: most keys of full tables end in their first node.
+/// Of the words, only those that decide are loaded, behind a branch.
 #[inline(always)]
 fn step(
     [vector, leafvec, bases]: &Words,
@@ -33,6 +33,16 @@ fn step(
         let base = bases.load(order) as u32;
         (false, base.wrapping_add(count(leafvec.read() & up_to)).wrapping_sub(1))
     }
+}
+
+/// The same without a branch: all words are loaded, and what decides is chosen.
+#[inline(always)]
+fn choose([vector, leafvec, bases]: &Words, slot: u32) -> (bool, u32) {
+    let (vector, leafvec, bases) = (vector.read(), leafvec.read(), bases.read());
+    let is_node = vector >> slot & 1;
+    let ones = leafvec ^ (leafvec ^ vector) & is_node.wrapping_neg();
+    let base = (bases >> (32 * is_node)) as u32;
+    (is_node != 0, base.wrapping_add((ones & up_to(slot)).count_ones()).wrapping_sub(1))
 }
 
 impl<K: Key> Poptrie<K> {
@@ -94,8 +104,13 @@ impl<K: Key> Poptrie<K> {
             for index in 0..walkers {
                 let at = walking[index];
                 let (key, word) = (keys[usize::from(at)], &mut words[usize::from(at)]);
-                let (is_node, next) =
-                    step(&nodes[*word as usize], slot(key, offset), Ordering::Relaxed, u64::count_ones);
+                let (node, slot) = (&nodes[*word as usize], slot(key, offset));
+                // Keys of IPv4 end in their first node, which a branch foresees; those of IPv6 in any.
+                let (is_node, next) = if K::BITS > 64 {
+                    choose(node, slot)
+                } else {
+                    step(node, slot, Ordering::Relaxed, u64::count_ones)
+                };
                 *word = next;
                 walking[count] = at;
                 count += usize::from(is_node);
