@@ -1,4 +1,5 @@
-//! Two threads and one table: one replays updates, the other looks addresses up. `live TABLE UPDATES`
+//! Two threads and one table: one replays the updates of the peer that has most, the other looks addresses up.
+//! `live TABLE UPDATES`
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,8 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use fibula::live::{Options, Table};
-use fibula_feed::event::Action;
-use fibula_feed::{LoadOptions, Loader, Selection};
+use fibula_feed::{LoadOptions, Loader};
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let files: Vec<String> = std::env::args().skip(1).collect();
@@ -28,26 +28,15 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             println!("{:.0} M lookups/s", count as f64 / start.elapsed().as_secs_f64() / 1e6);
         });
         let (mut changed, mut slowest, start) = (0, 0.0_f64, Instant::now());
-        let mut all = LoadOptions::default();
-        all.selection = Selection::Best;
-        let outcome = Loader::new(all).events(updates.as_str(), |event| {
+        let outcome = Loader::new(LoadOptions::default()).events(updates.as_str(), |event| {
             let begun = Instant::now();
-            changed += match event.action {
-                Action::Announce(route) => {
-                    let next_hop = next_hops.intern(route.next_hop).map_err(std::io::Error::other)?;
-                    table.insert(route.path.prefix, next_hop).map_err(std::io::Error::other)?.changed
-                }
-                Action::Withdraw(path) => table.remove(path.prefix).map_err(std::io::Error::other)?.changed,
-                _ => 0,
-            };
+            changed += event.apply(&table, &mut next_hops)?.changed;
             slowest = slowest.max(begun.elapsed().as_secs_f64() * 1e6);
             Ok(())
         });
         done.store(true, Relaxed);
-        println!(
-            "{changed} changes in {:.2} s; the slowest was visible after {slowest:.0} us",
-            start.elapsed().as_secs_f64()
-        );
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{changed} changes in {seconds:.2} s; the slowest was visible after {slowest:.0} us");
         outcome.map(drop).map_err(Into::into)
     })
 }

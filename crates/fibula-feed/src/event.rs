@@ -2,12 +2,15 @@
 
 use core::fmt;
 use core::net::IpAddr;
+use std::io;
 use std::sync::Arc;
 
+use fibula::Table;
+use fibula::live::Outcome;
 use fibula::net::IpPrefix;
 
 use crate::bgp::Attributes;
-use crate::next_hops::Label;
+use crate::next_hops::{Label, NextHops};
 
 /// A router that sends its routes to a collector. Prints as `193.203.0.1 (AS 1853)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,6 +48,25 @@ pub struct Event {
 }
 
 impl Event {
+    /// Makes in a live table the change that one peer's event says, with the numbers that `next_hops` gives to labels. The
+    /// error fits [`Loader::events`](crate::Loader::events).
+    ///
+    /// The end of a session changes nothing here, as the table does not know who announced what:
+    /// [`AdjRibsIn`](crate::select::AdjRibsIn) does, and it keeps the routes of several peers.
+    ///
+    /// # Errors
+    /// When the numbers of next hops run out, and those of [`Table::insert`]. The table is as it was then.
+    pub fn apply(self, table: &Table, next_hops: &mut NextHops) -> io::Result<Outcome> {
+        match self.action {
+            Action::Announce(route) => {
+                let next_hop = next_hops.intern(route.next_hop).map_err(io::Error::other)?;
+                table.insert(route.path.prefix, next_hop).map_err(io::Error::other)
+            }
+            Action::Withdraw(path) => table.remove(path.prefix).map_err(io::Error::other),
+            Action::SessionEnd | Action::Nothing => Ok(Outcome::default()),
+        }
+    }
+
     /// Returns the path attributes of an announcement, if the feed has them.
     pub(crate) fn attributes(&self) -> Option<&Arc<Attributes>> {
         match &self.action {
@@ -130,5 +152,30 @@ mod tests {
             let found = event.attributes().is_some_and(|found| Arc::ptr_eq(found, &attributes));
             assert_eq!((found, event.ends_session()), (with, ends), "{:?}", event.action);
         }
+    }
+
+    #[test]
+    fn events_change_a_live_table() {
+        let (table, mut next_hops) = (Table::new().unwrap(), NextHops::default());
+        let path = Path::from("10.0.0.0/8".parse::<IpPrefix>().unwrap());
+        let announce = |number| {
+            let next_hop = Label::Number(number);
+            Action::Announce(Announcement { path, next_hop, path_len: None, dumped: false, attributes: None })
+        };
+        let events = [
+            (announce(7), (1, 0)),
+            (announce(7), (0, 0)),
+            (announce(8), (1, 0)),
+            (Action::SessionEnd, (0, 0)),
+            (Action::Nothing, (0, 0)),
+            (Action::Withdraw(path), (1, 0)),
+            (Action::Withdraw(path), (0, 1)),
+        ];
+        for (action, expected) in events {
+            let event = Event { time: Time::default(), peer: None, action };
+            let outcome = event.clone().apply(&table, &mut next_hops).unwrap();
+            assert_eq!((outcome.changed, outcome.absent), expected, "{event:?}");
+        }
+        assert!(table.routes().unwrap().v4.is_empty());
     }
 }
