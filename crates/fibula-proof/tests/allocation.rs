@@ -58,7 +58,7 @@ trait InPlaceLine<K: Key> {
     fn refusals_beside(&self, name: &str);
 }
 
-/// Bytes of a structure of a few hundred routes.
+/// Bytes of a form of DXR with a few hundred routes.
 const LARGE: usize = 1 << 20;
 
 impl<K: Key> InPlaceLine<K> for Algorithm<K> {
@@ -72,8 +72,7 @@ impl<K: Key> InPlaceLine<K> for Algorithm<K> {
         let before = model.routes();
         let mut fib = self.build_updatable(&RouteSlice::new(&before).unwrap(), Limits::default()).unwrap();
         // Forms of DXR with more chunks do the same for more of them, which takes minutes.
-        if fib.memory().lookup_bytes > LARGE {
-            assert!(name.starts_with("dxr-"), "{name}: {:?}", fib.memory());
+        if name.starts_with("dxr-") && fib.memory().lookup_bytes > LARGE {
             return;
         }
         let mut refused = 0;

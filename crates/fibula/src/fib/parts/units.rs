@@ -35,6 +35,9 @@ impl Unit {
     }
 }
 
+/// Free elements below which none waits for its neighbours: the array may be full, and moving its end gains nothing.
+const LEAST_LOOSE: u32 = 256;
+
 /// Which elements of an array are in use, and which units are free.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Units {
@@ -250,7 +253,7 @@ impl Units {
     /// When memory runs out; nothing is lost.
     pub(crate) fn absorb(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
         // Where much is free, what lies after where all would fit is not taken again, so that the end can move back.
-        let is_loose = self.free_elements >= self.end / 8;
+        let is_loose = self.free_elements >= (self.end / 8).max(LEAST_LOOSE);
         let used = self.end - self.free_elements;
         while self.given.len() > self.waiting {
             let last = self.given.len() - 1;
