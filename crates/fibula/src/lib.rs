@@ -21,6 +21,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A value of any type for each prefix is a [`PrefixMap`](map::PrefixMap), or an [`IpPrefixMap`](map::IpPrefixMap) for
+//! both families:
+//!
+//! ```
+//! use std::net::IpAddr;
+//!
+//! use fibula::ipnet::IpNet;
+//! use fibula::map::IpPrefixMap;
+//!
+//! let mut sites = IpPrefixMap::new();
+//! sites.insert("192.0.2.0/24".parse::<IpNet>()?, "office");
+//! sites.insert("192.0.2.128/25".parse::<IpNet>()?, "lab");
+//! assert_eq!(sites.lookup("192.0.2.129".parse::<IpAddr>()?), Some(&"lab"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! A table that does not change, or only as a whole, is a [`Rib`](rib::Rib), compiled into a lookup structure with
 //! [`fib::build`]:
 //!
@@ -59,6 +75,8 @@
 //! |---|---|
 //! | change a table while threads look addresses up in it | [`Table`], [`live`] |
 //! | hold and change routes | [`rib`] |
+//! | keep a value of any type for each prefix: access lists, GeoIP, tariffs | [`map`] |
+//! | combine sets of prefixes or of addresses | [`map::PrefixSet`], [`map::AddressSet`] |
 //! | hold both families | [`rib::DualRib`], [`fib::DualFib`] |
 //! | read addresses and prefixes, convert them, pass batches of packets | [`net`] |
 //! | build the structure that suits the table | [`fib::build`], or [`auto::build`] for small batches or little memory |
@@ -74,7 +92,8 @@
 //!
 //! # Features and platforms
 //!
-//! There are no features. The crate depends on [`ipnet`], and on Linux on `libc` (huge pages). It compiles for every
+//! One feature, off by default: `serde` writes and reads prefixes, maps and sets with the crate of this name. Without it the
+//! crate depends on [`ipnet`] alone, and on Linux on `libc` (huge pages). It compiles for every
 //! target with the standard library; batches use AVX2, AVX-512 or NEON kernels if the CPU supports them, which is
 //! detected when the program runs. Rust 1.89 or later.
 //!
@@ -93,6 +112,7 @@ pub mod auto;
 pub mod check;
 pub mod fib;
 pub mod live;
+pub mod map;
 pub mod memory;
 pub mod net;
 pub mod radix;

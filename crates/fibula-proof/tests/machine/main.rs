@@ -3,8 +3,10 @@
 mod cases;
 mod conformance;
 mod data;
+mod maps;
 mod properties;
 mod rib;
+mod sets;
 mod toy_pairs;
 mod toy_tables;
 
@@ -48,6 +50,8 @@ fn all() -> Result<Vec<Trial>, Failure> {
     trials.extend(conformance::trials());
     trials.extend(properties::trials());
     trials.extend(rib::trials());
+    trials.extend(maps::trials());
+    trials.extend(sets::trials());
     trials.extend(cases::trials()?);
     trials.extend(data::trials());
     Ok(trials)

@@ -191,7 +191,7 @@ impl Budget {
         }
     }
 
-    /// Like [`reserve`](Self::reserve), but never grows by less than an eighth.
+    /// Like [`reserve`](Self::reserve), but always grows by at least an eighth, and by at least 4 elements instead of 16.
     ///
     /// # Errors
     /// When the limit is reached or the allocator fails; the array is unchanged.
@@ -203,7 +203,8 @@ impl Budget {
         if array.capacity() - array.len() >= additional {
             return Ok(());
         }
-        self.reserve_exact(array, additional.max(array.len() / 8).max(16))
+        // Small tables are many (one a VRF, one an access list) and small because they have no spare room.
+        self.reserve_exact(array, additional.max(array.len() / 8).max(4))
     }
 
     /// Makes room for exactly `additional` more elements.

@@ -7,6 +7,8 @@ mod key;
 mod prefix;
 mod route;
 mod routes;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -89,6 +89,18 @@ impl<K: Key> RadixTree<K> {
         }
     }
 
+    /// Calls `each` for the routes that contain each prefix, itself included, with the index of the prefix: prefix by prefix,
+    /// shortest first. Walks to all prefixes of a block in step, then along each.
+    pub fn covers_batch(&self, prefixes: &[Prefix<K>], mut each: impl FnMut(usize, Route<K>)) {
+        for (number, block) in prefixes.chunks(LANES).enumerate() {
+            // What is on the ways is in the cache afterwards.
+            self.walk_in_step(block.iter().copied());
+            for (at, &prefix) in block.iter().enumerate() {
+                self.covers(prefix).for_each(|route| each(number * LANES + at, route));
+            }
+        }
+    }
+
     /// Makes room for all inserts.
     fn reserve_for(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
         let inserts = changes.iter().filter(|change| matches!(change, Change::Insert(_))).count();

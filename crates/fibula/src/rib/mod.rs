@@ -138,6 +138,12 @@ impl<K: Key> Rib<K> {
         self.tree.covers(prefix)
     }
 
+    /// Calls `each` for the routes that contain each of `prefixes`, itself included, with its index: prefix by prefix,
+    /// shortest first. Takes less time than [`covers`](Self::covers) of one after the other, and allocates nothing.
+    pub fn covers_batch(&self, prefixes: &[Prefix<K>], each: impl FnMut(usize, Route<K>)) {
+        self.tree.covers_batch(prefixes, each);
+    }
+
     /// Returns the routes inside `prefix`, itself included, in order.
     #[must_use]
     pub fn subnets(&self, prefix: Prefix<K>) -> Subtree<'_, K> {
@@ -236,7 +242,7 @@ impl<'a, K: Key> IntoIterator for &'a Rib<K> {
 
 /// The error for a change that failed for lack of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RibError(OutOfMemory);
+pub struct RibError(pub(crate) OutOfMemory);
 
 impl RibError {
     /// Returns how much memory was needed, and the limit.

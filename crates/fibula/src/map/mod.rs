@@ -1,0 +1,48 @@
+//! Maps from prefixes to values of any type, and sets of prefixes and of addresses.
+//!
+//! | to | use |
+//! |---|---|
+//! | keep a value of any type for each prefix, of one family | [`PrefixMap`] |
+//! | the same for both families, with addresses of either | [`IpPrefixMap`] |
+//! | look up many addresses in a map that does not change | [`PrefixMap::compile`], [`CompiledMap`] |
+//! | find *all* prefixes around an address, not only the longest | [`PrefixMap::covers`]; in bulk [`PrefixMap::covers_batch`], [`PrefixMap::compile_covers`] |
+//! | combine two maps prefix by prefix | [`PrefixMap::join`], [`PrefixMap::union_with`] and their neighbours |
+//! | keep prefixes without values; unions, intersections and differences of them | [`PrefixSet`] |
+//! | the same of the addresses that prefixes contain; the fewest prefixes for them | [`AddressSet`] |
+//! | map addresses from a first to a last one | [`PrefixMap::insert_range`], [`prefixes_of`] |
+//!
+//! A map is changed by its owner (`&mut self`). A table that other threads look up in while it changes is a
+//! [`Table`](crate::Table), whose routes have next hops.
+//!
+//! A map keeps its prefixes in a [`Rib`](crate::rib::Rib) and its values in a list; the next hop of a route is the place of
+//! its value. So maps have the order and the queries of that table, and the structures of [`fib`](crate::fib).
+
+mod address_operations;
+mod addresses;
+mod aggregate;
+mod compiled;
+mod compiled_covers;
+mod entry;
+mod ip;
+mod iter;
+mod join;
+mod prefix_map;
+mod range;
+#[cfg(feature = "serde")]
+mod serde;
+mod set;
+mod set_operations;
+mod slab;
+#[cfg(test)]
+mod tests;
+mod traits;
+
+pub use addresses::AddressSet;
+pub use compiled::CompiledMap;
+pub use compiled_covers::CompiledCovers;
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
+pub use iter::{Covers, IntoIter, Iter, IterMut};
+pub use prefix_map::PrefixMap;
+pub use range::{PrefixesOf, prefixes_of};
+pub use set::PrefixSet;

@@ -1,0 +1,317 @@
+//! The map of one family.
+
+use crate::check::CheckError;
+use crate::memory::{Limits, Memory};
+use crate::net::{IntoKey, Key, Prefix, Route};
+use crate::rib::{Rib, RibError};
+
+use super::entry::{Entry, OccupiedEntry, VacantEntry};
+use super::iter::{Covers, Iter, IterMut};
+use super::slab::Slab;
+
+/// An ordered map from prefixes to values of any type, with longest-prefix match.
+///
+/// `get` finds exactly a prefix, `lookup` the longest one that contains an address. Prefixes are given as [`Prefix`], as
+/// `ipnet` types or as addresses, which are prefixes of full length.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+///
+/// use fibula::ipnet::Ipv4Net;
+/// use fibula::map::PrefixMap;
+///
+/// let mut sites = PrefixMap::<u32, &str>::new();
+/// sites.insert("10.0.0.0/8".parse::<Ipv4Net>()?, "office");
+/// sites.insert("10.1.0.0/16".parse::<Ipv4Net>()?, "lab");
+/// assert_eq!(sites.lookup(Ipv4Addr::new(10, 1, 2, 3)), Some(&"lab"));
+/// assert_eq!(sites.lookup(Ipv4Addr::new(10, 9, 9, 9)), Some(&"office"));
+/// assert_eq!(sites.get("10.1.0.0/17".parse::<Ipv4Net>()?), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// | operation | cost |
+/// |---|---|
+/// | `insert`, `remove`, `get`, `lookup`, `entry` | one walk down the tree of a [`Rib`], at most one node a bit |
+/// | `iter`, `subnets`, `covers` | one walk down, then a step or two a prefix; no allocation |
+/// | `compile`, then lookups in batches | a build; then more than a hundred times as fast on large maps |
+///
+/// An empty map allocates nothing. Each value takes a slot (its size, or that and a word), each prefix at most two nodes of
+/// the table.
+///
+/// # Panics
+/// Methods that add a prefix panic when the memory limit is reached or the allocator refuses, as collections of the
+/// standard library abort. Those whose names begin with `try_` return an error instead. Either way the map is unchanged.
+pub struct PrefixMap<K, V> {
+    /// The prefixes; their next hops are the slots of `values`.
+    pub(super) rib: Rib<K>,
+    pub(super) values: Slab<V>,
+}
+
+/// What a method without `try_` does with a refusal.
+#[cold]
+pub(super) fn refused(error: &RibError) -> ! {
+    panic!("{error}")
+}
+
+impl<K: Key, V> PrefixMap<K, V> {
+    /// Returns an empty map.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::within(Limits::default())
+    }
+
+    /// Returns an empty map whose prefixes and whose values each stay within `limits`. What values allocate themselves is
+    /// not counted.
+    #[must_use]
+    pub fn within(limits: Limits) -> Self {
+        Self { rib: Rib::new(limits), values: Slab::new(limits) }
+    }
+
+    /// Changes the limits, which apply to later inserts only.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.rib.set_limits(limits);
+        self.values.set_limits(limits);
+    }
+
+    /// Maps `prefix` to `value`. Returns the value that it had before.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
+    pub fn insert(&mut self, prefix: impl Into<Prefix<K>>, value: V) -> Option<V> {
+        self.try_insert(prefix, value).unwrap_or_else(|error| refused(&error))
+    }
+
+    /// Like [`insert`](Self::insert), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out; the map is unchanged, and `value` is dropped.
+    pub fn try_insert(&mut self, prefix: impl Into<Prefix<K>>, value: V) -> Result<Option<V>, RibError> {
+        self.values.reserve_one().map_err(RibError)?;
+        // A value that replaces another takes a slot of its own, so that one walk is enough.
+        let old = self.rib.insert(Route::new(prefix.into(), self.values.next()))?;
+        self.values.put(value);
+        Ok(old.map(|old| self.values.take(old)))
+    }
+
+    /// Removes the prefix and returns its value, if it was present.
+    pub fn remove(&mut self, prefix: impl Into<Prefix<K>>) -> Option<V> {
+        self.rib.remove(prefix.into()).map(|at| self.values.take(at))
+    }
+
+    /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
+    pub fn remove_subnets(&mut self, prefix: impl Into<Prefix<K>>) -> usize {
+        let inside: Vec<_> = self.rib.subnets(prefix.into()).map(|route| route.prefix).collect();
+        for &prefix in &inside {
+            self.remove(prefix);
+        }
+        inside.len()
+    }
+
+    /// Returns the value of exactly this prefix.
+    #[must_use]
+    pub fn get(&self, prefix: impl Into<Prefix<K>>) -> Option<&V> {
+        self.rib.get(prefix.into()).map(|at| self.values.get(at))
+    }
+
+    /// Returns the value of exactly this prefix, to change it.
+    #[must_use]
+    pub fn get_mut(&mut self, prefix: impl Into<Prefix<K>>) -> Option<&mut V> {
+        self.rib.get(prefix.into()).map(|at| self.values.get_mut(at))
+    }
+
+    /// Returns whether exactly this prefix is present.
+    #[must_use]
+    pub fn contains(&self, prefix: impl Into<Prefix<K>>) -> bool {
+        self.rib.contains(prefix.into())
+    }
+
+    /// Returns the place of exactly this prefix, to look at it and change it with one call each.
+    ///
+    /// ```
+    /// # use fibula::{ipnet::Ipv4Net, map::PrefixMap};
+    /// let mut seen = PrefixMap::<u32, u64>::new();
+    /// for net in ["192.0.2.0/24", "198.51.100.0/24", "192.0.2.0/24"] {
+    ///     *seen.entry(net.parse::<Ipv4Net>()?).or_default() += 1;
+    /// }
+    /// assert_eq!(seen.values().copied().collect::<Vec<_>>(), [2, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn entry(&mut self, prefix: impl Into<Prefix<K>>) -> Entry<'_, K, V> {
+        let prefix = prefix.into();
+        match self.rib.get(prefix) {
+            Some(at) => Entry::Occupied(OccupiedEntry { map: self, prefix, at }),
+            None => Entry::Vacant(VacantEntry { map: self, prefix }),
+        }
+    }
+
+    /// Returns the value of the longest prefix that contains `address`.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: impl IntoKey<K>) -> Option<&V> {
+        self.rib.lookup(address).map(|at| self.values.get(at))
+    }
+
+    /// Returns the value of the longest prefix that contains `address`, to change it.
+    #[must_use]
+    pub fn lookup_mut(&mut self, address: impl IntoKey<K>) -> Option<&mut V> {
+        self.rib.lookup(address).map(|at| self.values.get_mut(at))
+    }
+
+    /// Returns the longest prefix that contains `address`, and its value.
+    #[must_use]
+    pub fn lookup_prefix(&self, address: impl IntoKey<K>) -> Option<(Prefix<K>, &V)> {
+        self.rib.lookup_prefix(address).map(|route| self.item(route))
+    }
+
+    /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself, and its value.
+    #[must_use]
+    pub fn parent(&self, prefix: impl Into<Prefix<K>>) -> Option<(Prefix<K>, &V)> {
+        self.rib.parent(prefix.into()).map(|route| self.item(route))
+    }
+
+    /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.
+    #[must_use]
+    pub fn covers(&self, prefix: impl Into<Prefix<K>>) -> Covers<'_, K, V> {
+        Covers { routes: self.rib.covers(prefix.into()), values: &self.values }
+    }
+
+    /// Calls `each` for all prefixes that contain each address, with the index of the address: address by address,
+    /// shortest prefix first. Allocates nothing.
+    ///
+    /// For many calls over a map that does not change, [`compile_covers`](Self::compile_covers) is faster.
+    pub fn covers_batch<'a>(&'a self, keys: &[K], mut each: impl FnMut(usize, Prefix<K>, &'a V)) {
+        let mut hosts = [Prefix::ALL; BLOCK];
+        for (number, block) in keys.chunks(BLOCK).enumerate() {
+            for (host, &key) in hosts.iter_mut().zip(block) {
+                *host = Prefix::host(key);
+            }
+            self.rib.covers_batch(&hosts[..block.len()], |at, route| {
+                each(number * BLOCK + at, route.prefix, self.values.get(route.next_hop));
+            });
+        }
+    }
+
+    /// Like [`covers_batch`](Self::covers_batch), for prefixes: those that contain all of each, itself included.
+    pub fn covers_prefixes<'a>(
+        &'a self,
+        prefixes: &[Prefix<K>],
+        mut each: impl FnMut(usize, Prefix<K>, &'a V),
+    ) {
+        self.rib.covers_batch(prefixes, |at, route| each(at, route.prefix, self.values.get(route.next_hop)));
+    }
+
+    /// Returns the prefixes inside `prefix`, itself included, with their values, in order.
+    #[must_use]
+    pub fn subnets(&self, prefix: impl Into<Prefix<K>>) -> Iter<'_, K, V> {
+        Iter { routes: self.rib.subnets(prefix.into()), values: &self.values }
+    }
+
+    /// Returns whether any prefix has an address in common with `prefix`.
+    #[must_use]
+    pub fn overlaps(&self, prefix: impl Into<Prefix<K>>) -> bool {
+        self.rib.overlaps(prefix.into())
+    }
+
+    /// Returns all prefixes and values in order: by address, then by length.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter { routes: self.rib.iter(), values: &self.values }
+    }
+
+    /// As [`iter`](Self::iter), with values to change. Allocates a pointer a value, which
+    /// [`values_mut`](Self::values_mut) does not.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        IterMut { routes: self.rib.iter(), values: self.values.slots_mut().collect() }
+    }
+
+    /// Returns all prefixes in order.
+    pub fn keys(&self) -> impl Iterator<Item = Prefix<K>> {
+        self.rib.iter().map(|route| route.prefix)
+    }
+
+    /// Returns all values in the order of their prefixes.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Returns all values to change, in no particular order. Allocates nothing.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.values.slots_mut().flatten()
+    }
+
+    /// Keeps the prefixes for which `keep` returns true, called in order, and removes the others.
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<K>, &mut V) -> bool) {
+        let mut gone = Vec::new();
+        for route in self.rib.iter() {
+            if !keep(route.prefix, self.values.get_mut(route.next_hop)) {
+                gone.push(route.prefix);
+            }
+        }
+        for prefix in gone {
+            self.remove(prefix);
+        }
+    }
+
+    /// Returns the number of prefixes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rib.len()
+    }
+
+    /// Returns whether there are no prefixes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rib.is_empty()
+    }
+
+    /// Removes all prefixes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.rib.clear();
+        self.values.clear();
+    }
+
+    /// Frees spare capacity.
+    pub fn shrink(&mut self) {
+        self.rib.shrink();
+        self.values.shrink();
+    }
+
+    /// Returns the memory that the map occupies, without what values allocate themselves.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.rib.memory() + self.values.memory()
+    }
+
+    /// Returns the prefixes as the routing table that the map keeps them in. Next hops are numbers of the map's own,
+    /// which change with it.
+    #[must_use]
+    pub fn rib(&self) -> &Rib<K> {
+        &self.rib
+    }
+
+    /// Checks the invariants of the whole map: those of its table, and that every prefix has a value of its own and every
+    /// value a prefix.
+    ///
+    /// # Errors
+    /// The first broken invariant, and the node or slot.
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.rib.check()?;
+        let mut owned: Vec<_> = self.values.slots().map(|value| value.is_some()).collect();
+        for route in self.rib.iter() {
+            let at = super::slab::index(route.next_hop);
+            let is_owned = owned.get_mut(at).is_some_and(core::mem::take);
+            CheckError::unless(is_owned, "every prefix has a value of its own", at)?;
+        }
+        match owned.iter().position(|&is_left| is_left) {
+            None => Ok(()),
+            Some(at) => Err(CheckError::new("every value has a prefix", at)),
+        }
+    }
+
+    fn item(&self, route: Route<K>) -> (Prefix<K>, &V) {
+        (route.prefix, self.values.get(route.next_hop))
+    }
+}
+
+/// Addresses that are converted at a time.
+const BLOCK: usize = 256;
