@@ -33,6 +33,9 @@ mod documents {
     #[doc = include_str!("../../../docs/guide/cookbook.md")]
     struct Cookbook;
 
+    #[doc = include_str!("../../../docs/guide/maps.md")]
+    struct Maps;
+
     #[doc = include_str!("../../fibula/README.md")]
     struct Library;
 
