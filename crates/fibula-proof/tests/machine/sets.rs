@@ -75,7 +75,7 @@ fn prefix_sets<K: Key>(rounds: usize, most: usize) -> Result<(), Failure> {
             require(one.subnets(prefix).eq(inside), "subnets", &(prefix, context))?;
             let any = left.iter().any(|other| other.overlaps(prefix));
             require(one.overlaps(prefix) == any, "overlaps", &(prefix, context))?;
-            let longest = left.iter().copied().filter(|cover| cover.contains(prefix.addr())).next_back();
+            let longest = left.iter().copied().rfind(|cover| cover.contains(prefix.addr()));
             require(one.lookup_prefix(prefix.addr()) == longest, "lookup_prefix", &(prefix, context))?;
         }
         let mut changed = left.clone();
