@@ -49,13 +49,22 @@ struct Shape<K> {
 }
 
 /// The slots, or none.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Index<K> {
     directory: Vec<u16>,
     slots: Buffer<Slot>,
     shape: Shape<K>,
     /// Length of the slots as prefixes; `u8::MAX` if there are none, which no prefix is longer than.
     len: u8,
+}
+
+impl<K: Key> Clone for Index<K> {
+    fn clone(&self) -> Self {
+        let (directory, slots) = (self.directory.clone(), self.slots.clone());
+        // A copy has no room after its last block. When the tree grows, it gets as many as fit.
+        let shape = Shape { blocks: slots.len() >> self.shape.block, ..self.shape };
+        Self { directory, slots, shape, len: self.len }
+    }
 }
 
 impl<K: Key> Index<K> {

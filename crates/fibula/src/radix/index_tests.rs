@@ -48,6 +48,34 @@ fn filled<K: Key>(count: usize) -> (RadixTree<K>, Vec<Prefix<K>>, Numbers) {
     (tree, prefixes, numbers)
 }
 
+/// A copy takes prefixes in parts that have no block yet, without growing before that.
+#[test]
+fn copies_take_prefixes_where_the_tree_has_none() {
+    fn copied<K: Key>(count: usize) {
+        let (tree, prefixes, _) = filled::<K>(count);
+        let (mut copy, mut again) = (tree.clone(), tree.clone());
+        for prefix in &prefixes[..count / 4] {
+            copy.remove(*prefix);
+        }
+        for block in 0..60u128 {
+            let bits = (0x2100 + 7 * block) << 112 | 5 << 100;
+            let route = Route::new(
+                Prefix::of(K::from_bits(bits >> (128 - K::BITS)), 24.min(K::BITS)),
+                NextHop::new(9).unwrap(),
+            );
+            for tree in [&mut copy, &mut again] {
+                tree.insert(route).unwrap();
+                assert_eq!(tree.get(route.prefix), Some(route.next_hop));
+            }
+        }
+        copy.check().unwrap();
+        again.check().unwrap();
+    }
+    copied::<u32>(60_000);
+    copied::<u128>(60_000);
+    copied::<Toy<16>>(3_000);
+}
+
 fn slots_follow<K: Key>(count: usize) {
     let (mut tree, prefixes, mut numbers) = filled::<K>(count);
     assert!(tree.index.memory().held_bytes() > 0, "there are slots");
