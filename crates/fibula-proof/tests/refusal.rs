@@ -320,5 +320,6 @@ fn tables_survive_every_refusal() {
     }
     tables::<u32>("dir-17-bitmap");
     tables::<u32>("dxr-16");
+    tables::<u32>("dir-24-8");
     tables::<u128>("dir-btree");
 }

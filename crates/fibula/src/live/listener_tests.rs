@@ -163,6 +163,13 @@ fn a_copy_of_dxr_has_its_words() {
 }
 
 #[test]
+fn a_copy_of_dir_24_8_has_its_words() {
+    // Few changes: each comparison is of 8 million words.
+    let told = follows::<u32>(Options { ipv4: "dir-24-8", ..Options::default() }, &V4[1..], 12);
+    assert!(told[0] > 1 && told[1] > 3 && told[2] > 100, "{told:?}");
+}
+
+#[test]
 fn a_copy_follows_changes_that_wait() {
     let coalesce = Options { coalesce: Duration::from_secs(1_000), ..Options::default() };
     let background = Options { background: true, ..Options::default() };

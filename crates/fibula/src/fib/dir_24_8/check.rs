@@ -1,10 +1,14 @@
 //! The consistency check.
 
+use core::sync::atomic::Ordering;
+
 use crate::fib::CheckError;
+use crate::fib::parts::units::Unit;
+use crate::memory::Cell;
 use crate::net::Key;
 
 use super::Dir248;
-use super::layout::{PAD, SEGMENT};
+use super::layout::{HALVES, Live, PAD, SEGMENT, SPAN_MAX, half, half_of};
 
 impl<K: Key> Dir248<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
@@ -43,5 +47,41 @@ impl<K: Key> Dir248<K> {
             holds((code == 0) == (next_hop == 0), "(5) code 0 alone is no route", code)?;
         }
         holds(!next_hops.is_empty(), "(5) no route has a code", 0)
+    }
+}
+
+impl<K: Key> Live<K> {
+    /// Checks all that entries lead to, and returns the segments.
+    pub(super) fn reached(&self) -> Result<Vec<Unit>, CheckError> {
+        let holds = CheckError::unless;
+        let words = Dir248::<K>::ENTRIES.div_ceil(HALVES);
+        holds(self.first.len() == words, "(1) an entry for all leading bits", self.first.len())?;
+        let [end, codes] = [0, 1].map(|array| self.used[array].load(Ordering::Relaxed));
+        let has_next_hop = |code: u16| u32::from(code) < codes;
+        let mut segments = Vec::new();
+        for (at, word) in self.first.iter().map(Cell::read).enumerate() {
+            for entry in (0..HALVES).map(|at| half_of(word, at)) {
+                let number = u32::from(entry & !SEGMENT);
+                if entry & SEGMENT == 0 {
+                    holds(has_next_hop(entry), "(4) a code of the first table has a next hop", at)?;
+                    continue;
+                }
+                holds(number < end, "(2) a segment is within the array", at)?;
+                segments.push(Unit { place: number, size: 1 });
+                let first = number as usize * Dir248::<K>::SPAN;
+                let mut all = [0; SPAN_MAX];
+                let all = &mut all[..Dir248::<K>::SPAN];
+                all.iter_mut().zip(first..).for_each(|(code, at)| *code = half(&self.segments, at));
+                let known = all.iter().all(|&code| has_next_hop(code));
+                holds(known, "(4) a code of a segment has a next hop", number as usize)?;
+                let varied = all.iter().any(|&code| code != all[0]);
+                holds(varied, "(3) a segment holds at least two codes", number as usize)?;
+            }
+        }
+        let Some(next_hops) = &self.next_hops else { return Ok(segments) };
+        for (code, next_hop) in next_hops.iter().take(codes as usize).map(Cell::read).enumerate() {
+            holds((code == 0) == (next_hop == 0), "(5) code 0 alone is no route", code)?;
+        }
+        Ok(segments)
     }
 }

@@ -1,8 +1,9 @@
 //! The data that lookups read.
 
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicU32;
 
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Cell, Shared};
 use crate::net::Key;
 
 /// The two tables and the dictionary.
@@ -14,6 +15,19 @@ pub(crate) struct Dir248<K> {
     pub(super) segments: Buffer<u16>,
     /// Next hop of each code, 0 for no route; `None` where codes are the ids of the next hops.
     pub(super) next_hops: Option<Vec<u32>>,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// The same in words that one writer changes: two entries a word, the first one lower.
+#[derive(Debug)]
+pub(super) struct Live<K> {
+    pub(super) first: Shared<u32>,
+    /// Segments in any order, with room for [`SEGMENTS_MAX`].
+    pub(super) segments: Shared<u32>,
+    /// Next hop of each code, with room for all codes; `None` where codes are the ids of the next hops.
+    pub(super) next_hops: Option<Shared<u32>>,
+    /// Segments up to the last one, and codes.
+    pub(super) used: [AtomicU32; 2],
     pub(super) keys: PhantomData<fn(K)>,
 }
 
@@ -29,6 +43,12 @@ pub(super) const SEGMENTS_MAX: u64 = 1 << 15;
 /// Most next hops that 15 bits can number in addition to "no route".
 pub(super) const NEXT_HOPS_MAX: u64 = (1 << 15) - 1;
 
+/// Entries of a word of a table that changes.
+pub(super) const HALVES: usize = 2;
+
+/// Most entries of a segment.
+pub(super) const SPAN_MAX: usize = 256;
+
 impl<K: Key> Dir248<K> {
     /// Bits of the key that select an entry of a segment: 8 of 32.
     pub(super) const REST: u8 = if K::BITS < 4 { 1 } else { K::BITS / 4 };
@@ -36,9 +56,29 @@ impl<K: Key> Dir248<K> {
     pub(super) const LEADING: u8 = K::BITS - Self::REST;
     /// Entries of the first table.
     pub(super) const ENTRIES: usize = 1 << Self::LEADING;
+    /// Entries of a segment.
+    pub(super) const SPAN: usize = 1 << Self::REST;
     /// Largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
     /// both forms occur.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };
 }
 
 const _: () = assert!(Dir248::<u32>::LEADING == 24 && Dir248::<u32>::REST == 8);
+const _: () = assert!(Dir248::<u32>::SPAN == SPAN_MAX && SPAN_MAX.is_multiple_of(HALVES));
+
+/// Returns an entry of the word that has it.
+#[inline(always)]
+pub(super) fn half_of(word: u32, at: usize) -> u16 {
+    (word >> (16 * (at % HALVES))) as u16
+}
+
+/// Returns an entry of a table that changes.
+#[inline(always)]
+pub(super) fn half(words: &[AtomicU32], at: usize) -> u16 {
+    half_of(words[at / HALVES].read(), at)
+}
+
+/// Returns a word of two entries.
+pub(super) fn word_of(low: u16, high: u16) -> u32 {
+    u32::from(high) << 16 | u32::from(low)
+}

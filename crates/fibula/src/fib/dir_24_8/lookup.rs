@@ -1,5 +1,7 @@
 //! Lookups: vector kernels for full vectors of keys, portable code for everything else.
 
+use core::sync::atomic::Ordering;
+
 use crate::fib::parts::lanes;
 use crate::fib::{CheckError, Fib};
 use crate::memory::{self, Memory};
@@ -7,7 +9,8 @@ use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
 use super::kernel;
-use super::layout::Dir248;
+use super::layout::{Dir248, HALVES, Live};
+use super::scalar::Lookup;
 
 impl<K: Key> Fib<K> for Dir248<K> {
     #[inline]
@@ -34,5 +37,35 @@ impl<K: Key> Fib<K> for Dir248<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+}
+
+impl<K: Key> Fib<K> for Live<K> {
+    #[inline]
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        self.one(key)
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        if !lanes::filled(isa, keys.len()) {
+            return self.batch(keys, results);
+        }
+        let view = self.view();
+        lanes::for_each_block(keys, results, |keys, results| match self.next_hops {
+            None => kernel::live_block::<false>(isa, &view, keys, results),
+            Some(_) => kernel::live_block::<true>(isa, &view, keys, results),
+        });
+    }
+
+    fn memory(&self) -> Memory {
+        let [segments, codes] = [0, 1].map(|array| self.used[array].load(Ordering::Relaxed) as usize);
+        let dictionary = self.next_hops.as_ref().map(|next_hops| next_hops.memory_of(codes));
+        let segments = self.segments.memory_of(segments * Dir248::<K>::SPAN / HALVES);
+        self.first.memory() + segments + dictionary.unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.reached().map(drop)
     }
 }

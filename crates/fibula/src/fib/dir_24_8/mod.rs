@@ -53,6 +53,35 @@
 //! 4. Every code is in the dictionary, where there is one.
 //! 5. Code 0, and no other code, is "no route".
 //!
+//! In tables that change, segments have any numbers, one entry leads to each, and those to which none leads are free. There is
+//! no padding.
+//!
+//! # Changes while readers look
+//!
+//! The tables that change are arrays of 32-bit words with two entries each, because all accesses to an array have to be of one
+//! size, and vectors gather no less than 32 bits. A word is loaded once and stored at once, so that each of its entries goes
+//! straight from what it was to what it will be.
+//!
+//! - A prefix of at most 24 bits is a range of entries. Its routes are swept as in a build, and the entries whose answers
+//!   change are stored from the first to the last: 32,768 words for a /8, 8 million for a default route that nothing covers.
+//!   Segments in the range are given up, those of routes that are still there are written anew.
+//! - Longer prefixes are inside one entry. The answers of its addresses are read from the segment or the entry, those of the
+//!   prefixes are taken from the routes, and the result is written to a free segment, to which the entry then leads. Where
+//!   all 256 answers are the same, the entry holds their code.
+//! - A next hop that is new gets a code at the end of the dictionary, and keeps it. The tables are built anew when 15 bits have
+//!   no more codes, which frees those that are out of use. They are built anew, too, for the first id that has more than 15
+//!   bits, which begins the dictionary, and when no segment is free.
+//!
+//! Segments and codes are written before an entry that leads to them. Readers load entries first, and one fence separates them
+//! from the rest. Segments that were replaced are free when no reader can be in them. They are elements of an array with room
+//! for all 32,768, of which memory is only what is written. Their writer knows which entry leads to each (4 bytes a segment):
+//! where an eighth of them is free, each change also looks at four of the last ones, and moves them to free places before.
+//!
+//! Changes that are to be seen all or not at all go into a copy of the first table, 32 MiB.
+//!
+//! For listeners, entries are array 0, segments array 1, of 32-bit words with two entries each, the first one lower; the
+//! dictionary is array 2, if there is one (`dictionary` is 1).
+//!
 //! # Limits and cost
 //!
 //! The build refuses more than 32,768 segments (/24s that contain longer prefixes) and more than 32,767 next hops.
@@ -67,12 +96,19 @@
 
 mod build;
 mod check;
+mod codes;
+mod fill;
 mod kernel;
 mod layout;
 mod lookup;
+mod prepared;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod update;
+#[cfg(test)]
+mod update_tests;
+mod written;
 
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
@@ -92,8 +128,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         paper: "DXR paper, section 4.3 (DIR-24-8-BASIC: Gupta, Lin, McKeown 1998)",
         families: Families::Ipv4,
         role: Role::Published,
-        update: Update::Rebuild,
-        in_place: None,
+        update: Update::InPlace,
+        in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
         limits: Some("32,768 segments, 32,767 next hops"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir248::build(routes, limits)?)),

@@ -1,9 +1,12 @@
-//! Lookups in portable code, and the view of the tables that kernels read.
+//! Lookups in portable code, and the views of the tables that kernels read.
 
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::memory::Cell;
 use crate::net::{Key, NextHop};
 use crate::simd::{Halves, Words};
 
-use super::layout::{Dir248, PAD, SEGMENT};
+use super::layout::{Dir248, HALVES, Live, PAD, SEGMENT, half, half_of};
 
 /// The tables as kernels read them, and how the parts of a key lie in a lane of 32 bits.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +23,17 @@ pub(super) struct View<'a> {
     pub(super) segment_bits: u32,
 }
 
+/// The same of tables that a writer may change, two entries a word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LiveView<'a> {
+    pub(super) first: Words<'a, AtomicU32>,
+    pub(super) segments: Words<'a, AtomicU32>,
+    pub(super) next_hops: Words<'a, AtomicU32>,
+    pub(super) index_shift: u32,
+    pub(super) key_shift: u32,
+    pub(super) segment_bits: u32,
+}
+
 impl<K: Key> Dir248<K> {
     /// Returns the tables as kernels read them.
     pub(super) fn view(&self) -> View<'_> {
@@ -33,42 +47,105 @@ impl<K: Key> Dir248<K> {
             segment_bits: Self::REST.into(),
         }
     }
+}
 
-    /// Returns the entry of the first table.
-    #[inline]
-    fn entry(&self, key: K) -> u16 {
-        self.first[key.window(0, Self::LEADING) as usize]
+impl<K: Key> Live<K> {
+    /// Returns the tables as kernels read them.
+    pub(super) fn view(&self) -> LiveView<'_> {
+        LiveView {
+            first: Words::new(&self.first),
+            segments: Words::new(&self.segments),
+            next_hops: Words::new(self.next_hops.as_deref().unwrap_or(&self.first)),
+            index_shift: u32::from(32 - Dir248::<K>::LEADING),
+            key_shift: u32::from(32 - K::BITS),
+            segment_bits: Dir248::<K>::REST.into(),
+        }
     }
+}
 
-    /// Returns the code that an entry of the first table leads to for this key.
+/// Lookups in either form of the tables.
+pub(super) trait Lookup<K: Key> {
+    /// A next hop of the dictionary.
+    type Id: Cell<Value = u32>;
+
+    /// Returns an entry of the first table, before all that it leads to.
+    fn entry(&self, at: usize) -> u16;
+
+    /// Returns an entry of the segments.
+    fn code(&self, at: usize) -> u16;
+
+    /// Returns the dictionary; `None` where codes are ids.
+    fn next_hops(&self) -> Option<&[Self::Id]>;
+
+    /// Returns the code of a key.
     #[inline]
-    fn resolve(&self, entry: u16, key: K) -> u16 {
+    fn resolve(&self, key: K) -> u16 {
+        let entry = self.entry(key.window(0, Dir248::<K>::LEADING) as usize);
         if entry & SEGMENT == 0 {
             return entry;
         }
-        let segment = usize::from(entry & !SEGMENT) << Self::REST;
-        self.segments[segment | key.window(Self::LEADING, Self::REST) as usize]
+        let segment = usize::from(entry & !SEGMENT) << Dir248::<K>::REST;
+        self.code(segment | key.window(Dir248::<K>::LEADING, Dir248::<K>::REST) as usize)
     }
 
     /// Looks up one key.
     #[inline]
-    pub(super) fn one(&self, key: K) -> Option<NextHop> {
-        let code = self.resolve(self.entry(key), key);
-        NextHop::new(match &self.next_hops {
+    fn one(&self, key: K) -> Option<NextHop> {
+        let code = self.resolve(key);
+        NextHop::new(match self.next_hops() {
             None => code.into(),
-            Some(next_hops) => next_hops[usize::from(code)],
+            Some(next_hops) => next_hops[usize::from(code)].read(),
         })
     }
 
     /// Looks up a batch.
-    pub(super) fn batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
-        let codes = keys.iter().map(|&key| self.resolve(self.entry(key), key));
-        match &self.next_hops {
+    fn batch(&self, keys: &[K], results: &mut [Option<NextHop>]) {
+        let codes = keys.iter().map(|&key| self.resolve(key));
+        match self.next_hops() {
             None => results.iter_mut().zip(codes).for_each(|(to, code)| *to = NextHop::new(code.into())),
             Some(next_hops) => {
-                let words = codes.map(|code| next_hops[usize::from(code)]);
+                let words = codes.map(|code| next_hops[usize::from(code)].read());
                 results.iter_mut().zip(words).for_each(|(to, word)| *to = NextHop::new(word));
             }
         }
+    }
+}
+
+impl<K: Key> Lookup<K> for Dir248<K> {
+    type Id = u32;
+
+    #[inline]
+    fn entry(&self, at: usize) -> u16 {
+        self.first[at]
+    }
+
+    #[inline]
+    fn code(&self, at: usize) -> u16 {
+        self.segments[at]
+    }
+
+    #[inline]
+    fn next_hops(&self) -> Option<&[u32]> {
+        self.next_hops.as_deref()
+    }
+}
+
+impl<K: Key> Lookup<K> for Live<K> {
+    type Id = AtomicU32;
+
+    #[inline]
+    fn entry(&self, at: usize) -> u16 {
+        // A writer publishes segments and codes by the entries that lead to them.
+        half_of(self.first[at / HALVES].load(Ordering::Acquire), at)
+    }
+
+    #[inline]
+    fn code(&self, at: usize) -> u16 {
+        half(&self.segments, at)
+    }
+
+    #[inline]
+    fn next_hops(&self) -> Option<&[AtomicU32]> {
+        self.next_hops.as_deref()
     }
 }

@@ -3,7 +3,7 @@
 //! Structures that store next hops in a few bits number them; the dictionary that turns codes back into next hops is
 //! part of the structure. "No route" is code 0 of every dictionary, so that it needs no bit of its own.
 
-use crate::memory::{Budget, OutOfMemory};
+use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::NextHop;
 
 /// Code of "no route".
@@ -68,6 +68,37 @@ impl NextHopDictionary {
             self.grow(budget)?;
         }
         Ok(code)
+    }
+
+    /// Returns the code of a next hop that has one.
+    #[must_use]
+    pub(crate) fn known(&self, next_hop: Option<NextHop>) -> Option<u32> {
+        let Some(next_hop) = next_hop else { return Some(NO_ROUTE) };
+        Some(self.slots[self.slot(next_hop.id())]).filter(|&code| code != NO_ROUTE)
+    }
+
+    /// Returns the id of each code, 0 first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        self.coded.iter().map(|coded| coded.id)
+    }
+
+    /// Forgets all codes but the first so many, which include "no route". Must not follow
+    /// [`by_popularity`](Self::by_popularity).
+    pub(crate) fn truncate(&mut self, len: usize) {
+        // The last code that was added is in no other's way, as codes enter the slots in their order.
+        while self.coded.len() > len
+            && let Some(&Coded { id, .. }) = self.coded.last()
+        {
+            let at = self.slot(id);
+            self.slots[at] = NO_ROUTE;
+            self.coded.pop();
+        }
+    }
+
+    /// Returns the memory, which lookups do not read.
+    #[must_use]
+    pub(crate) fn memory(&self) -> Memory {
+        Memory { lookup_bytes: 0, ..memory::of(&self.coded) + memory::of(&self.slots) }
     }
 
     /// Returns the slot with the code of this id, or the free slot for it.
@@ -147,6 +178,33 @@ mod tests {
         }
     }
 
+    /// Codes that are forgotten, over several sizes of the slots, leave the others as they were.
+    #[test]
+    fn the_last_codes_can_be_forgotten() {
+        let mut budget = Budget::default();
+        let mut codes = NextHopDictionary::new(&mut budget).unwrap();
+        let mut ids: Vec<u32> = vec![0];
+        for round in 1..400u32 {
+            for number in 0..round % 23 {
+                let id = (round * 64 + number).wrapping_mul(0x9e37_79b9) | 1;
+                if codes.known(NextHop::new(id)).is_none() {
+                    ids.push(id);
+                }
+                let code = codes.code(NextHop::new(id), &mut budget).unwrap();
+                assert_eq!(ids[code as usize], id);
+            }
+            ids.truncate(ids.len().saturating_sub(round as usize % 19).max(1));
+            codes.truncate(ids.len());
+            assert_eq!(codes.len(), ids.len());
+        }
+        assert!(ids.len() > 500, "{}", ids.len());
+        for (code, &id) in ids.iter().enumerate() {
+            assert_eq!(codes.known(NextHop::new(id)), Some(code as u32));
+        }
+        assert_eq!(codes.slots.iter().filter(|&&code| code != NO_ROUTE).count(), ids.len() - 1);
+        assert!(codes.ids().eq(ids) && codes.known(NextHop::new(2)).is_none());
+    }
+
     #[test]
     fn codes_follow_first_use_and_then_popularity() {
         let mut budget = Budget::default();
@@ -165,6 +223,6 @@ mod tests {
         assert_eq!((next_hops[..3].to_vec(), next_hops.len()), (vec![0, 9, 1_000], 2_004));
         assert_eq!((next_hops[2_002], next_hops[2_003]), (7, u32::MAX));
         budget.free(renumbered);
-        assert_eq!(budget.used_bytes(), crate::memory::allocated(&next_hops));
+        assert_eq!(budget.used_bytes(), memory::allocated(&next_hops));
     }
 }

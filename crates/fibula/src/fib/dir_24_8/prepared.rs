@@ -1,0 +1,167 @@
+//! What a change has prepared: new segments beside those that lookups reach, and the entries that will lead to them.
+
+use core::ops::Range;
+
+use crate::fib::in_place::{Publication, Stored};
+use crate::memory::{Budget, Cell, OutOfMemory, Shared};
+use crate::net::NextHop;
+
+use super::codes::Codes;
+use super::fill::Sink;
+use super::layout::{HALVES, SEGMENT, SPAN_MAX, word_of};
+use super::written::{Run, Written};
+
+/// Numbers of the other arrays.
+pub(super) const FIRST: u8 = 0;
+pub(super) const NEXT_HOPS: u8 = 2;
+
+/// The tables, and what is prepared.
+pub(super) struct Prepared {
+    pub(super) written: Written,
+    pub(super) codes: Codes,
+    pub(super) budget: Budget,
+    /// Entries to store. No entry is in two of them.
+    pub(super) runs: Vec<Run>,
+    /// Why the tables have to be built anew, if they have to be.
+    pub(super) refused: Option<&'static str>,
+}
+
+impl Prepared {
+    /// Prepares moves of segments, looking at so many from this one on. Returns where to go on.
+    pub(super) fn tidy(&mut self, cursor: u32, count: usize) -> Result<u32, OutOfMemory> {
+        let Self { written, budget, runs, .. } = self;
+        let mut at = if cursor < written.segments.units.end() { cursor } else { 0 };
+        at = at.max(written.segments.used());
+        // No further than to the end, so that no segment is moved twice.
+        for _ in 0..count.min((written.segments.units.end() - at) as usize) {
+            budget.reserve(runs, 1)?;
+            if let Some(run) = written.move_back(at, budget)? {
+                runs.push(run);
+            }
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    /// Forgets what is prepared.
+    pub(super) fn abandon(&mut self) {
+        self.written.segments.back_to(Default::default());
+        self.codes.abandon();
+        self.runs.clear();
+        self.refused = None;
+    }
+
+    /// Tells of new segments and codes.
+    pub(super) fn tell_contents(&mut self, publication: &mut dyn Publication) {
+        self.codes.publish(NEXT_HOPS, publication);
+        if publication.listens() {
+            self.written.segments.tell(publication);
+        }
+    }
+
+    /// Publishes the entries, word by word, and tells of so many words at once if wanted.
+    pub(super) fn publish(&self, publication: &mut dyn Publication, told: usize) {
+        let (first, listens) = (&self.written.first[..], publication.listens());
+        for run in &self.runs {
+            let Range { mut start, end } = run.words();
+            while start < end {
+                let words = start..end.min(start + told);
+                run.store(first, words.clone());
+                start = words.end;
+                if listens {
+                    publication.stored(Stored::part(FIRST, first, words));
+                }
+            }
+        }
+    }
+
+    /// Puts the entries into a copy of the first table, which takes the place of the one that is published.
+    pub(super) fn publish_in(&mut self, copy: Shared<u32>) {
+        for run in &self.runs {
+            run.store(&copy, run.words());
+        }
+        self.written.first = copy;
+    }
+
+    /// Tells of all arrays.
+    pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
+        self.codes.tell(NEXT_HOPS, publication);
+        self.written.segments.tell_all(publication);
+        self.tell_first(publication);
+    }
+
+    /// Tells of the first table.
+    pub(super) fn tell_first(&self, publication: &mut dyn Publication) {
+        let first = &self.written.first;
+        publication.stored(Stored::whole(FIRST, &first[..], first.len()));
+    }
+
+    /// Retires what was replaced.
+    pub(super) fn retire(&mut self, publication: &mut dyn Publication) {
+        self.runs.clear();
+        self.written.segments.retire(publication);
+    }
+
+    /// Prepares the store of an entry of codes of its own, or of one code.
+    fn store(&mut self, at: usize, entry: u16) -> Result<(), OutOfMemory> {
+        self.written.give_up(self.written.entry(at), &mut self.budget)?;
+        self.budget.push(&mut self.runs, Run { first: at as u32, count: 1, entry })
+    }
+}
+
+impl Sink for Prepared {
+    fn code(&mut self, next_hop: Option<NextHop>) -> Result<u16, OutOfMemory> {
+        let code = self.codes.code(next_hop, &mut self.budget)?;
+        Ok(code.unwrap_or_else(|reason| {
+            self.refused = Some(reason);
+            0
+        }))
+    }
+
+    fn whole(&mut self, first: usize, count: usize, code: u16) -> Result<(), OutOfMemory> {
+        if self.refused.is_some() {
+            return Ok(());
+        }
+        let Self { written, budget, runs, .. } = self;
+        let run = Run { first: first as u32, count: count as u32, entry: code };
+        let all = word_of(code, code);
+        // From the first entry that changes to the last one.
+        let mut changed: Option<Range<usize>> = None;
+        for word in run.words() {
+            if written.first[word].read() == all {
+                continue;
+            }
+            for at in (word * HALVES).max(first)..((word + 1) * HALVES).min(first + count) {
+                let old = written.entry(at);
+                if old != code {
+                    written.give_up(old, budget)?;
+                    changed = Some(changed.map_or(at, |changed| changed.start)..at + 1);
+                }
+            }
+        }
+        let Some(changed) = changed else { return Ok(()) };
+        budget.push(runs, Run { first: changed.start as u32, count: changed.len() as u32, entry: code })
+    }
+
+    fn divided(&mut self, at: usize, codes: &[u16]) -> Result<(), OutOfMemory> {
+        if self.refused.is_some() {
+            return Ok(());
+        }
+        if codes.iter().all(|&code| code == codes[0]) {
+            return self.whole(at, 1, codes[0]);
+        }
+        let mut old = [0; SPAN_MAX];
+        let old = &mut old[..codes.len()];
+        self.written.read(at, old);
+        if old == codes {
+            return Ok(());
+        }
+        match self.written.make(at, codes, &mut self.budget)? {
+            Some(number) => self.store(at, SEGMENT | number as u16),
+            None => {
+                self.refused = Some("more segments than entries can number");
+                Ok(())
+            }
+        }
+    }
+}

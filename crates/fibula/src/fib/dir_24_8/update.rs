@@ -1,0 +1,248 @@
+//! Changes while readers look: segments are written anew beside those that readers see, and entries stored word by word.
+
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+
+use crate::check::CheckError;
+use crate::fib::in_place::{InPlace, Publication, Retired};
+use crate::fib::parts::by_entry::{Meets, by_entry};
+use crate::fib::{Applied, BuildError, Fib};
+use crate::memory::{self, Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
+use crate::net::{Ipv4Key, Key, Prefix, Routes};
+use crate::simd::fetch_at;
+
+use super::build::fill;
+use super::codes::Codes;
+use super::fill::{Filling, Sink};
+use super::layout::{HALVES, Live};
+use super::prepared::Prepared;
+#[cfg(test)]
+use super::prepared::{FIRST, NEXT_HOPS};
+#[cfg(test)]
+use super::written::SEGMENTS;
+use super::written::Written;
+use super::{Dir248, NAME};
+
+/// The writer of a table.
+pub(super) struct Editor<K> {
+    table: Arc<Live<K>>,
+    filling: Filling<K>,
+    prepared: Prepared,
+    /// A copy of the first table, to be published in its place.
+    aside: Option<Buffer<u32>>,
+    /// The segment to look at next for moves.
+    cursor: u32,
+}
+
+/// Prefixes whose entries are fetched ahead.
+const AHEAD: usize = 128;
+
+/// Words of the first table that a listener is told of at once: for the narrow keys of tests each word alone.
+const fn told<K: Key>() -> usize {
+    if K::BITS == 32 { 1 << 12 } else { 1 }
+}
+
+impl<K: Ipv4Key> Editor<K> {
+    /// Builds the tables of the routes, with room to grow.
+    ///
+    /// # Errors
+    /// As for [`Dir248::build`].
+    pub(super) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
+        let memory = |error| BuildError::memory(NAME, error);
+        let mut budget = Budget::new(limits);
+        let mut written = Written::new::<K>(limits.huge_pages, &mut budget).map_err(memory)?;
+        let dictionary = fill(routes, &mut written, &mut budget)?;
+        // No reader has seen the tables, so that nothing is retired.
+        written.segments.retire(&mut Vec::new());
+        let codes = Codes::new(Dir248::<K>::ID_MAX, dictionary, &mut budget).map_err(memory)?;
+        let mut prepared = Prepared { written, codes, budget, runs: Vec::new(), refused: None };
+        let table = Arc::new(prepared.reading());
+        Ok(Self { table, filling: Filling::new(), prepared, aside: None, cursor: 0 })
+    }
+}
+
+impl<K: Key> Editor<K> {
+    fn fill(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
+        let Self { filling, prepared, .. } = self;
+        prepared.written.segments.units.absorb(&mut prepared.budget)?;
+        let entry = |prefix: &Prefix<K>| prefix.addr().window(0, Dir248::<K>::LEADING) as usize;
+        for some in prefixes.chunks(AHEAD) {
+            for prefix in some {
+                fetch_at(&prepared.written.first, entry(prefix) / HALVES);
+            }
+        }
+        for meets in by_entry(prefixes, Dir248::<K>::LEADING) {
+            match meets {
+                Meets::Whole(prefix) => filling.sweep(after, prefix, prepared)?,
+                Meets::Within(inside) => {
+                    let at = entry(&inside[0]);
+                    prepared.written.read(at, &mut filling.open[..Dir248::<K>::SPAN]);
+                    let mut last: Option<Prefix<K>> = None;
+                    for &prefix in inside {
+                        if last.is_none_or(|last| !last.covers(prefix)) {
+                            filling.sweep_part(after, prefix, prepared)?;
+                            last = Some(prefix);
+                        }
+                    }
+                    prepared.divided(at, &filling.open[..Dir248::<K>::SPAN])?;
+                }
+            }
+            if prepared.refused.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the table's numbers of elements up to date.
+    fn note_used(&self) {
+        for (to, used) in self.table.used.iter().zip(self.prepared.used()) {
+            to.store(used, Ordering::Relaxed);
+        }
+    }
+
+    fn drop_aside(&mut self) {
+        if let Some(copy) = self.aside.take() {
+            self.prepared.budget.free(copy);
+        }
+    }
+}
+
+impl Prepared {
+    /// Returns the number of segments up to the last one, and of codes.
+    fn used(&self) -> [u32; 2] {
+        [self.written.segments.units.end(), self.codes.len() as u32]
+    }
+
+    /// Returns what lookups read.
+    fn reading<K>(&mut self) -> Live<K> {
+        Live {
+            used: self.used().map(AtomicU32::new),
+            first: self.written.first.another(),
+            segments: self.written.segments.words.another(),
+            next_hops: self.codes.next_hops(),
+            keys: PhantomData,
+        }
+    }
+}
+
+impl<K: Ipv4Key> InPlace<K> for Editor<K> {
+    fn reading(&self) -> Arc<dyn Fib<K>> {
+        self.table.clone()
+    }
+
+    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+        debug_assert!(self.prepared.runs.is_empty(), "what was prepared is published or abandoned first");
+        if let Err(error) = self.fill(prefixes, after) {
+            self.abandon();
+            return Err(BuildError::memory(NAME, error));
+        }
+        if let Some(reason) = self.prepared.refused {
+            self.abandon();
+            return Ok(Applied::NeedsRebuild(reason));
+        }
+        Ok(Applied::InPlace)
+    }
+
+    fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
+        if !self.prepared.written.segments.is_loose() {
+            return Ok(());
+        }
+        match self.prepared.tidy(self.cursor, entries) {
+            Ok(cursor) => self.cursor = cursor,
+            Err(error) => {
+                self.abandon();
+                return Err(BuildError::memory(NAME, error));
+            }
+        }
+        Ok(())
+    }
+
+    fn retires(&self) -> usize {
+        self.prepared.written.segments.retires()
+    }
+
+    fn abandon(&mut self) {
+        self.drop_aside();
+        self.prepared.abandon();
+    }
+
+    fn publish(&mut self, publication: &mut dyn Publication) {
+        self.drop_aside();
+        self.note_used();
+        self.prepared.tell_contents(publication);
+        self.prepared.publish(publication, told::<K>());
+        self.prepared.retire(publication);
+    }
+
+    fn set_aside(&mut self) -> Result<(), BuildError> {
+        self.drop_aside();
+        let Prepared { written, budget, .. } = &mut self.prepared;
+        let mut copy = budget.buffer(written.first.len()).map_err(|error| BuildError::memory(NAME, error))?;
+        copy.extend(written.first.iter().map(Cell::read));
+        self.aside = Some(copy);
+        Ok(())
+    }
+
+    fn publish_aside(&mut self, publication: &mut dyn Publication) {
+        let Some(copy) = self.aside.take() else { return self.publish(publication) };
+        // The old entries, for which these were counted once, are freed with their last reader.
+        self.prepared.budget.release(size_of_val(&copy[..]));
+        self.prepared.tell_contents(publication);
+        self.prepared.publish_in(Shared::from(copy));
+        if publication.listens() {
+            self.prepared.tell_first(publication);
+        }
+        self.table = Arc::new(self.prepared.reading());
+        self.prepared.retire(publication);
+    }
+
+    fn tell(&self, publication: &mut dyn Publication) {
+        publication.structure(&[("dictionary", self.prepared.codes.are_numbered().into())]);
+        self.prepared.tell_all(publication);
+    }
+
+    fn free(&mut self, retired: Retired) {
+        self.prepared.written.segments.units.give_expected(retired.unit);
+    }
+
+    fn bytes(&self, retired: Retired) -> usize {
+        self.prepared.written.segments.bytes(retired.unit)
+    }
+
+    fn memory(&self) -> Memory {
+        let Prepared { written, codes, runs, .. } = &self.prepared;
+        let lists = written.memory() + codes.memory() + memory::of(runs);
+        self.table.memory() + Memory { lookup_bytes: 0, ..lists }
+    }
+
+    fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
+        let reached = self.table.reached()?;
+        self.prepared.written.segments.check(reached, retired)?;
+        self.prepared.codes.check()
+    }
+
+    #[cfg(test)]
+    fn mirrored(&self) -> crate::fib::in_place::Mirrored<K> {
+        let is_numbered = self.prepared.codes.are_numbered();
+        Box::new(move |arrays| {
+            let array = |number: u8| {
+                let words = arrays[usize::from(number)].iter();
+                Shared::filled(words.chain(&[0]).map(|&word| word as u32))
+            };
+            Box::new(Live::<K> {
+                first: array(FIRST),
+                segments: array(SEGMENTS),
+                next_hops: is_numbered.then(|| array(NEXT_HOPS)),
+                used: Default::default(),
+                keys: PhantomData,
+            })
+        })
+    }
+
+    #[cfg(test)]
+    fn free_words(&self) -> Vec<(u8, core::ops::Range<usize>)> {
+        self.prepared.written.segments.free_words().collect()
+    }
+}
