@@ -128,6 +128,7 @@ mod fill;
 mod kernel;
 pub(super) mod layout;
 mod lookup;
+mod prepared;
 mod record;
 mod scalar;
 #[cfg(test)]

@@ -8,17 +8,15 @@ use std::sync::Arc;
 use crate::check::CheckError;
 use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
 use crate::fib::parts::ranges::{self, Merge};
-use crate::fib::parts::units::{self, Units};
 use crate::fib::{Applied, BuildError, Fib};
 use crate::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
 use super::NAME;
-use super::build::{uniform_len, uniform_words};
-use super::fill::{Filling, Sink};
+use super::fill::Filling;
 use super::layout::{Dir17Bitmap, Entry, PADDING, STEP_MAX, Windows};
-use super::unit::{Unit, Writer};
+use super::prepared::{DIRECT, Prepared, UNITS, reserve};
 
 /// The writer of a table.
 pub(super) struct Editor<K> {
@@ -37,43 +35,6 @@ const AHEAD: usize = 128;
 
 /// Words of a cache line.
 const LINE: usize = 8;
-
-/// Numbers of the arrays.
-const DIRECT: u8 = 0;
-const UNITS: u8 = 1;
-
-/// What is prepared, and which places are free.
-struct Prepared {
-    windows: Windows,
-    step: u32,
-    /// Places that the array has.
-    places: u32,
-    direct: Shared<u32>,
-    units: Shared<u64>,
-    allotted: Units,
-    /// Places that the budget has counted.
-    charged: u32,
-    stores: Vec<Store>,
-    /// The place of the unit that has a next hop alone.
-    uniform: HashMap<u32, u32>,
-    /// The number of entries that lead to such a unit, by its place. Those of a next hop that are not in `uniform` are on
-    /// the way out.
-    uses: HashMap<u32, u32>,
-    /// Units of one next hop that are new, for which `uses` has room.
-    fresh: usize,
-    /// Whether more words are needed than places can address.
-    is_full: bool,
-}
-
-/// An entry to store.
-#[derive(Debug, Clone, Copy)]
-struct Store {
-    at: u32,
-    old: Entry,
-    new: Entry,
-    /// The unit of the new entry.
-    unit: units::Unit,
-}
 
 impl<K: Ipv4Key> Editor<K> {
     /// Builds the tables of the routes, with room to grow.
@@ -220,246 +181,6 @@ impl<K: Ipv4Key> Editor<K> {
     }
 }
 
-fn reserve<K: Eq + core::hash::Hash, V>(map: &mut HashMap<K, V>, more: usize) -> Result<(), OutOfMemory> {
-    let wanted_bytes = 64 * more;
-    map.try_reserve(more).map_err(|_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })
-}
-
-impl Prepared {
-    fn view(&self) -> super::scalar::View<'_> {
-        super::scalar::View { direct: &self.direct, units: &self.units, step: self.step }
-    }
-
-    /// Writes the words of a unit that no entry leads to.
-    fn write(&self, place: u32, words: &[u64]) {
-        let to = &self.units[(place as usize) << self.step..][..words.len()];
-        for (to, &word) in to.iter().zip(words) {
-            to.store(word, Ordering::Relaxed);
-        }
-    }
-
-    /// Takes places for a unit and writes it; `None` past what places can address.
-    fn place(&mut self, words: &[u64], budget: &mut Budget) -> Result<Option<units::Unit>, OutOfMemory> {
-        let size = (words.len() >> self.step) as u32;
-        let place = match self.allotted.take(size) {
-            Some(place) => place,
-            None if self.allotted.end() + size > self.places => {
-                self.is_full = true;
-                return Ok(None);
-            }
-            None => {
-                let end = self.allotted.end() + size;
-                if let Some(more) = end.checked_sub(self.charged) {
-                    budget.charge((more as usize) << self.step << 3)?;
-                    self.charged = end;
-                }
-                self.allotted.append(size).unwrap_or_default()
-            }
-        };
-        self.write(place, words);
-        Ok(Some(units::Unit { place, size }))
-    }
-
-    /// Makes room for an entry to store. The unit that it replaces comes back one day, or its own if it is not published.
-    fn room(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
-        budget.reserve(&mut self.stores, 1)?;
-        self.allotted.expect(1, budget)
-    }
-
-    /// Notes an entry to store, for which there is room, with its unit if that is not shared.
-    fn store(&mut self, at: usize, new: Entry, unit: Option<units::Unit>) {
-        let old = Entry(self.direct[at].read());
-        let unit = unit.unwrap_or(units::Unit { place: new.place(), size: 0 });
-        self.stores.push(Store { at: at as u32, old, new, unit });
-    }
-
-    /// Returns the places of the unit of an entry that is not shared.
-    fn extent(&self, entry: Entry) -> units::Unit {
-        let words = self.view().extent(entry);
-        let places = words.start >> self.step..words.end.div_ceil(1 << self.step);
-        units::Unit::of(places.start as u32..places.end as u32)
-    }
-
-    /// Returns the unit of a next hop that addresses have alone, which is made if there is none.
-    fn uniform_place(&mut self, word: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
-        if let Some(&place) = self.uniform.get(&word) {
-            return Ok(Some(place));
-        }
-        reserve(&mut self.uniform, 1)?;
-        // Which are counted when nothing may fail any more.
-        reserve(&mut self.uses, self.fresh + 1)?;
-        let words = uniform_words(word);
-        let Some(unit) = self.place(&words[..uniform_len(self.step)], budget)? else { return Ok(None) };
-        self.uniform.insert(word, unit.place);
-        self.fresh += 1;
-        Ok(Some(unit.place))
-    }
-
-    /// Copies the unit of an entry to a free place before `used`, if it lies after that and there is such a place.
-    fn move_unit(&mut self, entry: Entry, used: u32) -> Option<(Entry, Option<units::Unit>)> {
-        let unit = self.extent(entry);
-        if unit.place < used {
-            return None;
-        }
-        let place = self.allotted.take_before(unit.size, used)?;
-        let [from, to] = [unit.place, place].map(|place| (place as usize) << self.step);
-        for word in 0..(unit.size as usize) << self.step {
-            self.units[to + word].store(self.units[from + word].read(), Ordering::Relaxed);
-        }
-        let moved = Entry(entry.0 - ((unit.place - place) << Entry::PLACE_AT));
-        Some((moved, Some(units::Unit { place, ..unit })))
-    }
-
-    /// Returns the entry of another unit with the same next hop alone, to which one entry after the other will lead.
-    fn move_uniform(&mut self, entry: Entry, used: u32) -> Option<Entry> {
-        let word = self.units[entry.word(self.step) + 1].read() as u32;
-        if self.uniform.get(&word) == Some(&entry.place()) {
-            if entry.place() < used {
-                return None;
-            }
-            let place = self.allotted.take_before(self.uniform_unit(0).size, used)?;
-            self.write(place, &uniform_words(word)[..uniform_len(self.step)]);
-            self.uniform.insert(word, place);
-            self.fresh += 1;
-        }
-        self.uniform.get(&word).map(|&place| Entry::shared(place))
-    }
-
-    fn uniform_unit(&self, place: u32) -> units::Unit {
-        units::Unit { place, size: (uniform_len(self.step) >> self.step) as u32 }
-    }
-
-    /// Forgets a unit of one next hop that no entry leads to. Returns it.
-    fn forget(&mut self, place: u32) -> units::Unit {
-        let word = self.units[((place as usize) << self.step) + 1].read() as u32;
-        if self.uniform.get(&word) == Some(&place) {
-            self.uniform.remove(&word);
-        }
-        self.uses.remove(&place);
-        self.uniform_unit(place)
-    }
-
-    /// Forgets what is prepared.
-    fn abandon(&mut self) {
-        self.is_full = false;
-        for at in 0..self.stores.len() {
-            let store = self.stores[at];
-            if store.new.is_shared() {
-                // The first of those that lead to a new unit gives it back.
-                let is_new = !self.uses.contains_key(&store.unit.place)
-                    && self.uniform.values().any(|&place| place == store.unit.place);
-                if is_new {
-                    let unit = self.forget(store.unit.place);
-                    self.allotted.give_expected(unit);
-                } else {
-                    self.allotted.expect_less(1);
-                }
-            } else {
-                self.allotted.give_expected(store.unit);
-            }
-        }
-        self.stores.clear();
-        self.fresh = 0;
-    }
-
-    /// Tells of the words of new units.
-    fn tell_units(&self, publication: &mut dyn Publication) {
-        for store in &self.stores {
-            let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
-            let words = self.words(units::Unit { size, ..store.unit });
-            publication.stored(Stored::part(UNITS, &self.units[..], words));
-        }
-    }
-
-    /// Returns the words of a unit.
-    fn words(&self, unit: units::Unit) -> Range<usize> {
-        (unit.place as usize) << self.step..((unit.place + unit.size) as usize) << self.step
-    }
-
-    /// Retires what entries led to that were replaced.
-    fn replace(&mut self, publication: &mut dyn Publication) {
-        for store in &self.stores {
-            if store.new.is_shared() {
-                *self.uses.entry(store.unit.place).or_default() += 1;
-            }
-        }
-        for at in 0..self.stores.len() {
-            let store = self.stores[at];
-            let unit = if store.old.is_shared() {
-                let place = store.old.place();
-                let uses = self.uses.get_mut(&place).map(|uses| {
-                    *uses -= 1;
-                    *uses
-                });
-                if uses != Some(0) {
-                    self.allotted.expect_less(1);
-                    continue;
-                }
-                self.forget(place)
-            } else {
-                self.extent(store.old)
-            };
-            publication.retire(Retired { array: UNITS, unit });
-        }
-        self.stores.clear();
-        self.fresh = 0;
-    }
-}
-
-impl Sink for Prepared {
-    fn unit(
-        &mut self,
-        at: usize,
-        unit: &Unit,
-        writer: &mut Writer,
-        budget: &mut Budget,
-    ) -> Result<(), OutOfMemory> {
-        if self.is_full {
-            return Ok(());
-        }
-        if let Some(word) = unit.uniform(self.windows) {
-            return self.uniform(at, 1, word, budget);
-        }
-        let form = writer.finish(unit, budget)?;
-        self.room(budget)?;
-        match self.place(writer.words(), budget) {
-            Ok(Some(unit)) => self.store(at, form.entry(unit.place, self.step), Some(unit)),
-            refused => {
-                self.allotted.expect_less(1);
-                return refused.map(drop);
-            }
-        }
-        Ok(())
-    }
-
-    fn uniform(
-        &mut self,
-        at: usize,
-        count: usize,
-        word: u32,
-        budget: &mut Budget,
-    ) -> Result<(), OutOfMemory> {
-        for at in at..at + count {
-            if self.is_full {
-                break;
-            }
-            let old = Entry(self.direct[at].read());
-            if old.is_shared() && self.units[old.word(self.step) + 1].read() as u32 == word {
-                continue;
-            }
-            self.room(budget)?;
-            match self.uniform_place(word, budget) {
-                Ok(Some(place)) => self.store(at, Entry::shared(place), None),
-                refused => {
-                    self.allotted.expect_less(1);
-                    return refused.map(drop);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     fn reading(&self) -> Arc<dyn Fib<K>> {
         self.table.clone()
@@ -482,8 +203,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn tidy(&mut self, entries: usize) -> Result<(), BuildError> {
-        let allotted = &self.tables.allotted;
-        if allotted.free_elements() < allotted.end() / 8 {
+        if !self.tables.allotted.is_loose(0) {
             return Ok(());
         }
         let all = self.tables.direct.len();

@@ -158,7 +158,7 @@ impl<T: Word> Arena<T> {
 
     /// Returns whether so much is free that units should move.
     pub(crate) fn is_loose(&self) -> bool {
-        self.units.free_elements() >= (self.units.end() / 8).max(1)
+        self.units.is_loose(1)
     }
 
     /// Returns whether so many more elements have room at the end.

@@ -246,6 +246,11 @@ impl Units {
         Ok(())
     }
 
+    /// Returns whether an eighth of the elements is free, and so many at least.
+    pub(crate) fn is_loose(&self, least: u32) -> bool {
+        self.free_elements >= (self.end / 8).max(least)
+    }
+
     /// Puts what was given back into the lists. Joins neighbours if that is due, which takes the time of as many units as
     /// were given back since the last time.
     ///
@@ -253,7 +258,7 @@ impl Units {
     /// When memory runs out; nothing is lost.
     pub(crate) fn absorb(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
         // Where much is free, what lies after where all would fit is not taken again, so that the end can move back.
-        let is_loose = self.free_elements >= (self.end / 8).max(LEAST_LOOSE);
+        let is_loose = self.is_loose(LEAST_LOOSE);
         let used = self.end - self.free_elements;
         while self.given.len() > self.waiting {
             let last = self.given.len() - 1;
