@@ -159,11 +159,13 @@ enum Call {
     Atomic,
     /// What waits is published.
     Flush,
+    /// The structure is made of fewer routes.
+    Aggregated,
 }
 
 /// Options under which the calls of a scenario do what it is about.
 fn options(engine: &'static str, call: Call, is_v4: bool) -> Options {
-    let mut options = Options::default();
+    let mut options = Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() };
     if is_v4 {
         options.ipv4 = engine;
     } else {
@@ -220,7 +222,7 @@ impl Tabled for u128 {
 
 fn call<K: Tabled>(table: &Table, call: Call, changes: &[Change<K>]) -> Result<(), TableError> {
     match call {
-        Call::Apply => table.apply(changes).map(drop),
+        Call::Apply | Call::Aggregated => table.apply(changes).map(drop),
         Call::Atomic => K::atomic(table, changes),
         Call::Flush => table.flush().map(drop),
     }
@@ -311,6 +313,7 @@ fn tables_survive_every_refusal() {
             (2, Call::Apply, false),
             (1, Call::Atomic, false),
             (1, Call::Flush, false),
+            (1, Call::Aggregated, false),
         ];
         let refused: usize = scenarios
             .into_iter()

@@ -78,11 +78,12 @@
 //! | keep a value of any type for each prefix: access lists, GeoIP, tariffs | [`map`] |
 //! | combine sets of prefixes or of addresses | [`map::PrefixSet`], [`map::AddressSet`] |
 //! | hold both families | [`rib::DualRib`], [`fib::DualFib`] |
-//! | read addresses and prefixes, convert them, pass batches of packets | [`net`] |
+//! | read addresses and prefixes, convert them, turn ranges into prefixes, pass batches of packets | [`net`] |
 //! | build the structure that suits the table | [`fib::build`], or [`auto::build`] for small batches or little memory |
 //! | build a structure by name | [`fib::registry::find`] and [`Algorithm::build`](fib::registry::Algorithm::build) |
 //! | also get the length of the matched prefix | [`fib::WithLength`] |
 //! | change a structure of one's own in place, or learn that it must be built again | [`build_updatable`](fib::registry::Algorithm::build_updatable), [`Fib::updatable`](fib::Fib::updatable) |
+//! | give every address the same answer with fewer routes, or compare the answers of two tables | [`aggregate`] |
 //! | limit memory, and see what a structure takes | [`memory`] |
 //! | choose the instruction set | [`simd`] |
 //! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |
@@ -108,6 +109,7 @@
 /// The crate whose prefix types convert from and to [`net::Prefix`].
 pub use ipnet;
 
+pub mod aggregate;
 pub mod auto;
 pub mod check;
 pub mod fib;

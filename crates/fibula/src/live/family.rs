@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::aggregate::Aggregated;
 use crate::fib::in_place::{self, InPlace, Publication};
 use crate::fib::registry::{self, Algorithm};
 use crate::fib::{Applied, Fib};
@@ -10,11 +11,13 @@ use crate::net::{Change, Key, Prefix, Routes};
 use crate::rib::{Before, Rib};
 
 use super::growth::Growth;
-use super::options::{Outcome, TableError};
+use super::options::{Options, Outcome, TableError};
 
 /// The routes of a family, and the structure.
 pub(super) struct FamilyWriter<K: Key> {
     pub(super) rib: Rib<K>,
+    /// Fewer routes with the same answers, of which the structure is made.
+    aggregated: Option<Aggregated<K>>,
     algorithm: Algorithm<K>,
     engine: Engine<K>,
     /// Structures that the one at hand has followed. Units of those that are gone went with them.
@@ -99,13 +102,17 @@ impl<K: Key> Engine<K> {
 }
 
 impl<K: Key> FamilyWriter<K> {
-    pub(super) fn new(rib: Rib<K>, name: &str, limits: Limits) -> Result<Self, TableError> {
+    pub(super) fn new(rib: Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
+        let limits = options.limits;
         let algorithm = registry::find(name)?;
-        let engine = Engine::build(&algorithm, &rib, limits)?;
+        let aggregated = options.aggregate.then(|| Aggregated::new(&rib, limits)).transpose()?;
+        let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
+        let engine = Engine::build(&algorithm, routes, limits)?;
         let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
-        let routes = rib.len();
+        let routes = routes.len();
         let mut family = Self {
             rib,
+            aggregated,
             algorithm,
             engine,
             generation: 0,
@@ -120,6 +127,11 @@ impl<K: Key> FamilyWriter<K> {
         };
         family.built[0] = family.structure_memory().lookup_bytes;
         Ok(family)
+    }
+
+    /// Returns the routes that the structure is made of.
+    fn routes(&self) -> &Rib<K> {
+        self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib)
     }
 
     /// Returns what readers look up in.
@@ -153,6 +165,9 @@ impl<K: Key> FamilyWriter<K> {
 
     fn change(&mut self, changes: &[Change<K>], outcome: &mut Outcome) -> Result<(), TableError> {
         self.log.clear();
+        if let Some(aggregated) = &mut self.aggregated {
+            aggregated.keep();
+        }
         self.waited = self.waiting.len();
         reserve(&mut self.waiting, changes.len())?;
         if let Some(growth) = &mut self.growth {
@@ -171,6 +186,13 @@ impl<K: Key> FamilyWriter<K> {
         if let Some(growth) = &mut self.growth {
             growth.missed.extend_from_slice(&self.waiting[self.waited..]);
         }
+        if let Some(aggregated) = &mut self.aggregated {
+            self.prefixes.clear();
+            reserve(&mut self.prefixes, self.waiting.len() - self.waited)?;
+            self.prefixes.extend_from_slice(&self.waiting[self.waited..]);
+            self.prefixes.sort_unstable();
+            aggregated.follow(&self.prefixes, &self.rib)?;
+        }
         Ok(())
     }
 
@@ -179,7 +201,7 @@ impl<K: Key> FamilyWriter<K> {
             return Ok(Ready::Nothing);
         }
         if let Some(growth) = self.growth.take_if(|growth| growth.is_finished())
-            && let Some(replacement) = growth.finish(&self.rib)?
+            && let Some(replacement) = growth.finish(self.routes())?
             && (when == When::Soon || replacement.missed.is_empty())
         {
             return Ok(Ready::Replace(replacement));
@@ -203,14 +225,15 @@ impl<K: Key> FamilyWriter<K> {
             self.prefixes.extend_from_slice(&self.waiting[self.from..]);
             self.prefixes.sort_unstable();
             self.prefixes.dedup();
-            if editor.prepare(&self.prefixes, &self.rib)? == Applied::InPlace {
+            let routes = self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib);
+            if editor.prepare(&self.prefixes, routes)? == Applied::InPlace {
                 return Ok(Ready::InPlace);
             }
         }
         if when == When::Now {
             // One that is being built has less left to do, if it can be used.
             if let Some(growth) = self.growth.take()
-                && let Some(replacement) = growth.finish(&self.rib)?
+                && let Some(replacement) = growth.finish(self.routes())?
                 && replacement.missed.is_empty()
             {
                 return Ok(Ready::Replace(replacement));
@@ -222,14 +245,14 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     fn build(&self) -> Result<Replacement<K>, TableError> {
-        let engine = Engine::build(&self.algorithm, &self.rib, self.limits)?;
+        let engine = Engine::build(&self.algorithm, self.routes(), self.limits)?;
         Ok(Replacement { engine, missed: Vec::new() })
     }
 
     /// Begins to build a structure in the background, unless one is being built.
     fn grow(&mut self) -> Result<(), TableError> {
         if self.growth.is_none() {
-            let mut growth = Growth::start(self.rib.clone(), self.algorithm, self.limits)?;
+            let mut growth = Growth::start(self.routes().clone(), self.algorithm, self.limits)?;
             // For `undo`.
             reserve(&mut growth.missed, self.waiting.len() - self.waited)?;
             self.growth = Some(growth);
@@ -241,7 +264,7 @@ impl<K: Key> FamilyWriter<K> {
     fn is_bloated(&self) -> bool {
         let Engine::InPlace(editor) = &self.engine else { return false };
         let [bytes, routes] = self.built.map(|number| number as u128);
-        let expected = bytes * self.rib.len() as u128 / routes.max(1);
+        let expected = bytes * self.routes().len() as u128 / routes.max(1);
         editor.memory().lookup_bytes as u128 > expected + expected / BLOAT + BLOAT_LEAST
     }
 
@@ -258,6 +281,15 @@ impl<K: Key> FamilyWriter<K> {
         Ready::Nothing
     }
 
+    /// Makes the routes of the structure as few as can be, if changes have made them many. Without memory for it, they stay.
+    pub(super) fn tighten(&mut self) {
+        if let Some(aggregated) = &mut self.aggregated
+            && aggregated.is_loose(self.rib.len())
+        {
+            let _ = aggregated.rebuild(&self.rib);
+        }
+    }
+
     /// Makes room for a copy of the entries, so that what is prepared can be published aside.
     pub(super) fn set_aside(&mut self) -> Result<(), TableError> {
         match &mut self.engine {
@@ -269,6 +301,9 @@ impl<K: Key> FamilyWriter<K> {
     /// Takes the changes back.
     pub(super) fn undo(&mut self) {
         self.abandon();
+        if let Some(aggregated) = &mut self.aggregated {
+            aggregated.undo();
+        }
         self.rib.undo(&mut self.log);
         if let Some(growth) = &mut self.growth {
             // A structure that is built from the routes as they were has them wrong.
@@ -313,7 +348,7 @@ impl<K: Key> FamilyWriter<K> {
             (Ready::Replace(replacement), _) => {
                 let bytes = self.structure_memory().held_bytes();
                 self.engine = replacement.engine;
-                self.built = [self.structure_memory().lookup_bytes, self.rib.len()];
+                self.built = [self.structure_memory().lookup_bytes, self.routes().len()];
                 self.generation += 1;
                 self.waiting = replacement.missed;
                 if publication.listens() {
@@ -362,6 +397,11 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
+    /// Returns the memory of the routes, and of those that the structure is made of.
+    pub(super) fn routes_memory(&self) -> Memory {
+        self.rib.memory() + self.aggregated.as_ref().map_or_else(Memory::default, Aggregated::memory)
+    }
+
     pub(super) fn structure_memory(&self) -> Memory {
         match &self.engine {
             Engine::InPlace(editor) => editor.memory(),
@@ -372,6 +412,9 @@ impl<K: Key> FamilyWriter<K> {
     /// Verifies all invariants of routes and structure, given what is retired.
     pub(super) fn check(&self, retired: &[in_place::Retired]) -> Result<(), crate::check::CheckError> {
         self.rib.check()?;
+        if let Some(aggregated) = &self.aggregated {
+            aggregated.check(&self.rib)?;
+        }
         match &self.engine {
             Engine::InPlace(editor) => editor.check(retired),
             Engine::Rebuilt(fib) => fib.check(),

@@ -35,6 +35,11 @@ pub struct Options {
     /// for a route than when it was built is built anew in the same way. Default: `false`: the call whose changes need a
     /// structure builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
     pub background: bool,
+    /// Whether structures are made of fewer routes with the same answers ([`aggregate`](crate::aggregate)), which are held
+    /// beside the routes and follow their changes. It is worth its time and memory where structures grow with the number of
+    /// routes rather than with that of ranges; `docs/tables.md` has what each saves. [`maintain`](super::Table::maintain)
+    /// makes the fewer routes minimal again when changes have made them an eighth more. Default: `false`.
+    pub aggregate: bool,
 }
 
 impl Default for Options {
@@ -47,6 +52,7 @@ impl Default for Options {
             patience: Duration::from_secs(1),
             coalesce: Duration::ZERO,
             background: false,
+            aggregate: false,
         }
     }
 }

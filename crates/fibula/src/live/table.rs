@@ -157,8 +157,8 @@ impl Table {
     pub fn from_routes(routes: DualRib, options: Options) -> Result<Self, TableError> {
         let DualRib { v4, v6 } = routes;
         let families = Dual {
-            v4: FamilyWriter::new(v4, options.ipv4, options.limits)?,
-            v6: FamilyWriter::new(v6, options.ipv6, options.limits)?,
+            v4: FamilyWriter::new(v4, options.ipv4, &options)?,
+            v6: FamilyWriter::new(v6, options.ipv6, &options)?,
         };
         let writer = Writer::new(families, options);
         let root = Root::new(writer.roots());
@@ -303,7 +303,7 @@ impl Table {
         let writer = self.lock()?;
         let Dual { v4, v6 } = &writer.families;
         Ok(Statistics {
-            routes: v4.rib.memory() + v6.rib.memory(),
+            routes: v4.routes_memory() + v6.routes_memory(),
             structures: Dual { v4: v4.structure_memory(), v6: v6.structure_memory() },
             bookkeeping: self.shared.domain.memory() + writer.memory(),
             retired_bytes: writer.retired_bytes(),

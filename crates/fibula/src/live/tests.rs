@@ -80,6 +80,28 @@ fn the_default_structures_follow_the_routes() {
 }
 
 #[test]
+fn structures_of_fewer_routes_follow_the_routes() {
+    for aggregate in
+        [Options::default(), Options { ipv4: "range-search", ipv6: "planb", ..Options::default() }]
+    {
+        let aggregate = Options { aggregate: true, ..aggregate };
+        follows::<u32>(aggregate, V4, 100);
+        follows::<u128>(aggregate, V6, 30);
+    }
+    let table =
+        Table::from_routes(DualRib::default(), Options { aggregate: true, ..Options::default() }).unwrap();
+    let prefix = |at: u32| Prefix::<u32>::masked(at << 8, 24).unwrap();
+    for at in 0..400 {
+        let _ = table.insert(prefix(at), hop(1 + at % 2)).unwrap();
+    }
+    // One next hop would do for each two blocks, below a route with the other.
+    let before = table.statistics().unwrap().routes.held_bytes();
+    let _ = table.maintain().unwrap();
+    assert!(table.statistics().unwrap().routes.held_bytes() < before);
+    table.check().unwrap();
+}
+
+#[test]
 fn every_structure_follows_the_routes() {
     for algorithm in crate::fib::algorithms::<u32>() {
         follows::<u32>(Options { ipv4: algorithm.name, ..Options::default() }, &V4[3..], 3);
@@ -323,7 +345,7 @@ fn structures_are_built_in_the_background() {
 #[test]
 fn what_is_taken_back_does_not_come_with_a_structure() {
     for name in ["range-search", "planb"] {
-        let mut family = FamilyWriter::<u32>::new(Rib::default(), name, Limits::default()).unwrap();
+        let mut family = FamilyWriter::<u32>::new(Rib::default(), name, &Options::default()).unwrap();
         let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
         let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {
             family.prepare(changes, When::Soon, false, &mut Outcome::default()).unwrap()

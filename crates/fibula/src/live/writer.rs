@@ -242,8 +242,10 @@ impl Writer {
         let _ = retired.collect(domain, |item| free(item, families));
     }
 
-    /// Collects, and gives back the room that a long list has left.
+    /// Collects, and gives back the room that a long list has left, and that of routes which could be fewer.
     pub(super) fn shrink(&mut self, domain: &Domain) {
+        self.families.v4.tighten();
+        self.families.v6.tighten();
         self.collect(domain);
         self.retired.shrink(&mut self.budget);
     }

@@ -7,8 +7,8 @@ use crate::check::CheckError;
 use crate::memory::{self, Memory};
 use crate::net::{IntoKey, Key, Prefix};
 
-use super::range::prefixes_of;
 use super::set::PrefixSet;
+use crate::net::prefixes_of;
 
 /// A set of addresses, kept as ranges.
 ///

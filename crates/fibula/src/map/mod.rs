@@ -37,6 +37,7 @@ mod slab;
 mod tests;
 mod traits;
 
+pub use crate::net::{PrefixesOf, prefixes_of};
 pub use addresses::AddressSet;
 pub use compiled::CompiledMap;
 pub use compiled_covers::CompiledCovers;
@@ -44,5 +45,4 @@ pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
 pub use iter::{Covers, IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;
-pub use range::{PrefixesOf, prefixes_of};
 pub use set::PrefixSet;

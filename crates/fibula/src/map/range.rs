@@ -1,56 +1,12 @@
-//! Ranges of addresses as prefixes.
+//! Ranges of addresses as keys.
 
 use core::ops::RangeInclusive;
 
-use crate::net::{IntoKey, Key, NextHop, Prefix, Route};
+use crate::net::{IntoKey, Key, NextHop, Route, prefixes_of};
 use crate::rib::RibError;
 
 use super::prefix_map::{PrefixMap, refused};
 use super::slab::{index, number};
-
-/// Returns the fewest prefixes that together are the addresses from the first to the last, in order; none if the first is
-/// after the last. At most two of each length: `2 * BITS - 2` for IPv4 are 62.
-///
-/// ```
-/// use std::net::Ipv4Addr;
-///
-/// let range = Ipv4Addr::new(192, 0, 2, 1)..=Ipv4Addr::new(192, 0, 2, 4);
-/// let texts: Vec<String> = fibula::map::prefixes_of(range).map(|prefix: fibula::net::Prefix<u32>| prefix.to_string()).collect();
-/// assert_eq!(texts, ["192.0.2.1/32", "192.0.2.2/31", "192.0.2.4/32"]);
-/// ```
-pub fn prefixes_of<K: Key, A: IntoKey<K>>(addresses: RangeInclusive<A>) -> PrefixesOf<K> {
-    let (first, last) = addresses.into_inner();
-    let (first, last) = (first.into_key(), last.into_key());
-    PrefixesOf { left: (first <= last).then_some((first, last)) }
-}
-
-/// Iterator over the fewest prefixes that are a range of addresses; see [`prefixes_of`].
-#[derive(Debug, Clone)]
-pub struct PrefixesOf<K> {
-    /// First and last address of what is left.
-    left: Option<(K, K)>,
-}
-
-impl<K: Key> Iterator for PrefixesOf<K> {
-    type Item = Prefix<K>;
-
-    fn next(&mut self) -> Option<Prefix<K>> {
-        let (first, last) = self.left?;
-        let prefix = largest_at(first, last);
-        self.left = prefix.last().next().filter(|&next| next <= last).map(|next| (next, last));
-        Some(prefix)
-    }
-}
-
-/// Returns the shortest prefix that begins at `first` and does not go past `last`.
-fn largest_at<K: Key>(first: K, last: K) -> Prefix<K> {
-    let span = first.common_len(last);
-    // From the shortest that begins here, which the zeros at the end of the address allow.
-    (span..K::BITS)
-        .map(|len| Prefix::of(first, len))
-        .find(|prefix| prefix.addr() == first && prefix.last() <= last)
-        .unwrap_or_else(|| Prefix::host(first))
-}
 
 impl<K: Key, V: Clone> PrefixMap<K, V> {
     /// Maps all addresses from the first to the last to `value`, as the [fewest prefixes](prefixes_of) that are that range.

@@ -5,6 +5,7 @@ mod convert;
 mod dual;
 mod key;
 mod prefix;
+mod range;
 mod route;
 mod routes;
 #[cfg(feature = "serde")]
@@ -20,6 +21,7 @@ pub use key::{Address, Family, Ipv4Key, Ipv6Key, Key};
 #[doc(hidden)]
 pub use key::{ForIpv4, ForIpv6, Toy};
 pub use prefix::{HostBits, Prefix, PrefixError};
+pub use range::{PrefixesOf, prefixes_of};
 pub use route::{Change, NextHop, Route};
 pub use routes::{OrderError, RouteSlice, Routes};
 pub use text::AddressError;

@@ -201,3 +201,25 @@ fn faults_have_a_place_and_a_reason() {
     let of_numbers = Prefix::<u32>::masked(0, 33).unwrap_err();
     assert_eq!((of_numbers.offset(), of_numbers.to_string()), (None, prefix.reason().to_string()));
 }
+
+#[test]
+fn ranges_are_the_fewest_prefixes() {
+    let aligned = |from: u128, len: u32| from % (1 << (6 - len)) == 0;
+    for (first, last) in (0..64_u128).flat_map(|first| (0..64).map(move |last| (first, last))) {
+        let parts: Vec<_> = prefixes_of(Toy::<6>::from_bits(first)..=Toy::from_bits(last)).collect();
+        let mut next = first;
+        for part in &parts {
+            assert_eq!(part.addr().to_bits(), next);
+            next = part.last().to_bits() + 1;
+            // None could be wider: the block that is twice as large does not begin here, or ends too late.
+            let wider = u32::from(part.len()).checked_sub(1);
+            assert!(wider.is_none_or(|len| !aligned(part.addr().to_bits(), len)
+                || part.addr().to_bits() + (1 << (6 - len)) > last + 1));
+        }
+        assert_eq!(next, first.max(last + 1).min(if first > last { first } else { 64 }));
+    }
+    assert_eq!(prefixes_of::<u128, _>(0..=u128::MAX).collect::<Vec<_>>(), [Prefix::ALL]);
+    assert_eq!(prefixes_of::<u128, _>(1..=u128::MAX).count(), 128);
+    assert_eq!(prefixes_of::<u128, _>(1..=u128::MAX - 1).count(), 254);
+    assert_eq!(prefixes_of(u32::MAX..=u32::MAX).collect::<Vec<_>>(), [Prefix::host(u32::MAX)]);
+}
