@@ -10,6 +10,7 @@ use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
 use crate::table::TableArgs;
 use crate::tour::TourArgs;
+use crate::verify::VerifyArgs;
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{Parser, Subcommand};
@@ -35,7 +36,7 @@ const STYLES: Styles = Styles::styled()
     after_help = "\
 Exit codes:
   0  success; also when the reader of the output has gone, as in '| head'
-  1  nothing found; of 'table diff': the tables differ; of 'bench' and 'tour': a wrong answer
+  1  nothing found; of 'table diff' and 'verify': the tables differ; of 'bench' and 'tour': a wrong answer
   2  wrong use
   3  bad input, or a file that cannot be read or written
   4  not available on this machine: an instruction set, a rival, a feature left out of this build
@@ -70,6 +71,7 @@ pub(crate) enum Command {
     Lookup(LookupArgs),
     Route(RouteArgs),
     Table(TableArgs),
+    Verify(VerifyArgs),
     Peers(PeersArgs),
     Algorithms(AlgorithmsArgs),
     Choose(ChooseArgs),

@@ -25,6 +25,7 @@ mod route_rows;
 mod table;
 mod text;
 mod tour;
+mod verify;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -53,6 +54,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Lookup(args)) => lookup::run(args),
         Some(Command::Route(args)) => route::run(args),
         Some(Command::Table(args)) => table::run(args),
+        Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Peers(args)) => peers::run(args),
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Choose(args)) => choose::run(args),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fibula::aggregate;
 use fibula::memory::Limits;
 use fibula::net::Family;
 use fibula_feed::event::Event;
@@ -29,8 +30,27 @@ pub(crate) fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
     load_with(&[path.to_owned()], LoadOptions::default(), messages)
 }
 
-/// Loads the files into one table, and warns of what was skipped.
+/// Loads the files into one table, aggregated if that was asked for, and warns of what was skipped.
 pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
+    let mut table = load_all_routes(paths, feed, messages)?;
+    if feed.aggregate {
+        let limits = limits(feed.memory_limit);
+        let all = table.ribs.len() as u64;
+        let no_memory = |error| Failure::BadInput(format!("the table cannot be aggregated: {error}"));
+        table.ribs.v4 = aggregate::minimal(&table.ribs.v4, limits).map_err(no_memory)?;
+        table.ribs.v6 = aggregate::minimal(&table.ribs.v6, limits).map_err(no_memory)?;
+        let fewest = table.ribs.len() as u64;
+        messages.note(format_args!("aggregated: {} routes for {}", thousands(fewest), thousands(all)));
+    }
+    Ok(table)
+}
+
+/// Loads the files into one table, with all routes, and warns of what was skipped.
+pub(crate) fn load_all_routes(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    messages: Messages,
+) -> Result<Table, Failure> {
     load_with(paths, feed.options(), messages)
 }
 

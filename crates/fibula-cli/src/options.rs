@@ -40,6 +40,10 @@ pub(crate) struct FeedArgs {
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
+    /// Use the fewest routes that give every address the same next hop (ORTC)
+    #[arg(long, help_heading = FEED)]
+    pub(crate) aggregate: bool,
+
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 

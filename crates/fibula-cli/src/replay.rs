@@ -17,7 +17,7 @@ use fibula_lab::replay::{self, Plan, Rate, Report, Step};
 use serde_json::json;
 
 use crate::failure::{Failure, code};
-use crate::load::{load_feeds, survey, tell};
+use crate::load::{load_all_routes, survey, tell};
 use crate::machine::IsaArgs;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
@@ -152,7 +152,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let (ribs, steps) = if args.source.feed.best {
         best(&args.source.feed, &args.source.table, &args.updates, options.limits, messages)?
     } else {
-        let mut loaded = load_feeds(&args.source.table, &args.source.feed, messages)?;
+        let mut loaded = load_all_routes(&args.source.table, &args.source.feed, messages)?;
         let steps = steps(args, &mut loaded.next_hops, messages)?;
         (loaded.ribs, steps)
     };
@@ -201,7 +201,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
     let limits = Limits { memory_bytes: args.source.feed.memory_limit, ..Limits::default() };
     let coalesce = Duration::from_secs_f64(args.coalesce / 1e3);
-    let mut options = Options { limits, coalesce, background: args.background, ..Options::default() };
+    let aggregate = args.source.feed.aggregate;
+    let mut options =
+        Options { limits, coalesce, background: args.background, aggregate, ..Options::default() };
     if let Some(name) = &args.engine {
         let v4 = fibula::fib::registry::find::<u32>(name);
         let v6 = fibula::fib::registry::find::<u128>(name);

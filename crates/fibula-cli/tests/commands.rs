@@ -11,9 +11,19 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     let bare = run(&[]);
     assert_eq!((bare.code, bare.err.as_str()), (0, ""));
     assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
-    for command in
-        ["lookup", "route", "table", "peers", "algorithms", "choose", "bench", "tour", "completions", "man"]
-    {
+    for command in [
+        "lookup",
+        "route",
+        "table",
+        "verify",
+        "peers",
+        "algorithms",
+        "choose",
+        "bench",
+        "tour",
+        "completions",
+        "man",
+    ] {
         assert!(bare.out.contains(&format!("\n  {command} ")), "{command}");
         let help = run(&[command, "--help"]);
         assert_eq!((help.code, help.err.as_str()), (0, ""));

@@ -330,6 +330,33 @@ fn tables_are_compared() {
 }
 
 #[test]
+fn tables_are_proved_equivalent_or_not() {
+    let files = files();
+    let write = |name: &str, text: &str| files.folder.write(name, text).to_str().unwrap().to_owned();
+    let a =
+        write("a.txt", "10.0.0.0/9 1\n10.128.0.0/9 1\n192.0.2.0/25 1\n192.0.2.128/25 2\n2001:db8::/32 3\n");
+    let fewest = files.folder.path().join("fewest.txt");
+    let fewest = fewest.to_str().unwrap();
+    let convert = run(&["table", "convert", &a, "--to", "text", "--aggregate", "--output", fewest]);
+    assert_eq!((convert.code, convert.err.as_str()), (0, "note: aggregated: 4 routes for 5\n"));
+    let same = run(&["verify", &a, fewest]);
+    let note = "note: equivalent: every address has the same answer from 5 and from 4 routes\n";
+    assert_eq!((same.code, same.out.as_str(), same.err.as_str()), (0, "", note));
+    assert_eq!(run(&["verify", &a, fewest, "--json"]).out, "[]\n");
+
+    let b = write("b.txt", "10.0.0.0/8 1\n192.0.2.0/24 2\n2001:db8::/33 3\n");
+    let first = run(&["verify", &a, &b]);
+    assert_eq!((first.code, first.out.as_str()), (1, "192.0.2.0-192.0.2.127 1 2\n"));
+    assert!(first.err.contains("--all"), "{}", first.err);
+    let all = run(&["verify", &a, &b, "--all", "--format", "csv"]);
+    let rows = "first,last,a,b\n192.0.2.0,192.0.2.127,1,2\n\
+                2001:db8:8000::,2001:db8:ffff:ffff:ffff:ffff:ffff:ffff,3,\n";
+    assert_eq!((all.code, all.out.as_str()), (1, rows));
+    assert_eq!(all.err, "note: 2 ranges of addresses have other answers\n");
+    assert_eq!(run(&["verify", &a, "/nowhere"]).code, 3);
+}
+
+#[test]
 fn tables_are_described_and_made_up() {
     let files = files();
     let path = files.folder.path().join("synth.txt");
