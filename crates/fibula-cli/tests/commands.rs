@@ -105,7 +105,7 @@ fn manual_pages() {
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
     assert!(
-        unknown.err.contains("lookup, route, table, peers, algorithms, choose, bench, replay, tour"),
+        unknown.err.contains("lookup, route, table, verify, peers, algorithms, choose, bench, replay, tour"),
         "{}",
         unknown.err
     );
