@@ -204,7 +204,7 @@ fn faults_have_a_place_and_a_reason() {
 
 #[test]
 fn ranges_are_the_fewest_prefixes() {
-    let aligned = |from: u128, len: u32| from % (1 << (6 - len)) == 0;
+    let aligned = |from: u128, len: u32| from.is_multiple_of(1 << (6 - len));
     for (first, last) in (0..64_u128).flat_map(|first| (0..64).map(move |last| (first, last))) {
         let parts: Vec<_> = prefixes_of(Toy::<6>::from_bits(first)..=Toy::from_bits(last)).collect();
         let mut next = first;
