@@ -84,6 +84,7 @@
 //! | also get the length of the matched prefix | [`fib::WithLength`] |
 //! | change a structure of one's own in place, or learn that it must be built again | [`build_updatable`](fib::registry::Algorithm::build_updatable), [`Fib::updatable`](fib::Fib::updatable) |
 //! | give every address the same answer with fewer routes, or compare the answers of two tables | [`aggregate`] |
+//! | save a compiled table in a file, open it or share it among processes, follow it as it is replaced | [`file`] |
 //! | limit memory, and see what a structure takes | [`memory`] |
 //! | choose the instruction set | [`simd`] |
 //! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |
@@ -94,9 +95,9 @@
 //! # Features and platforms
 //!
 //! One feature, off by default: `serde` writes and reads prefixes, maps and sets with the crate of this name. Without it the
-//! crate depends on [`ipnet`] alone, and on Linux on `libc` (huge pages). It compiles for every
-//! target with the standard library; batches use AVX2, AVX-512 or NEON kernels if the CPU supports them, which is
-//! detected when the program runs. Rust 1.89 or later.
+//! crate depends on [`ipnet`] and `crc32fast` (table files) alone, and on Linux on `libc` (huge pages, mapped files). It
+//! compiles for every target with the standard library; batches use AVX2, AVX-512 or NEON kernels if the CPU supports them,
+//! which is detected when the program runs. Rust 1.89 or later.
 //!
 //! Tables in files (MRT, bgpdump, text) are read by the crate `fibula-feed`; the command is `fibula-cli`.
 
@@ -113,6 +114,7 @@ pub mod aggregate;
 pub mod auto;
 pub mod check;
 pub mod fib;
+pub mod file;
 pub mod live;
 pub mod map;
 pub mod memory;

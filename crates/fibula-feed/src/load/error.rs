@@ -4,6 +4,7 @@ use core::fmt;
 use std::io;
 use std::sync::Arc;
 
+use fibula::file::FileError;
 use fibula::memory::OutOfMemory;
 
 use super::choice::PeerName;
@@ -41,6 +42,10 @@ pub(super) enum LoadErrorKind {
         compression: Compression,
         form: OtherForm,
     },
+    /// The compiled table is refused.
+    Compiled(FileError),
+    /// The compiled table can be looked up in, and has no routes.
+    WithoutRoutes,
     /// There was neither a route nor a record in this many bytes.
     Unsettled {
         bytes: u64,
@@ -212,6 +217,8 @@ impl LoadError {
                 | LoadErrorKind::Damaged { .. }
                 | LoadErrorKind::Fault(_)
                 | LoadErrorKind::OtherForm { .. }
+                | LoadErrorKind::Compiled(_)
+                | LoadErrorKind::WithoutRoutes
                 | LoadErrorKind::Unsettled { .. }
                 | LoadErrorKind::NoRoutes { .. }
         )
@@ -234,6 +241,14 @@ impl fmt::Display for LoadError {
             }
             LoadErrorKind::Window(error) => write!(f, "{name}: {error}"),
             LoadErrorKind::OtherForm { compression, form } => other_form(f, name, *compression, *form),
+            // It names the file, if it knows it.
+            LoadErrorKind::Compiled(error) if error.path().is_some() => error.fmt(f),
+            LoadErrorKind::Compiled(error) => write!(f, "{name}: {error}"),
+            LoadErrorKind::WithoutRoutes => write!(
+                f,
+                "{name}: compiled without its routes, which are needed here; make it again with them, or use the table that it \
+                 was made from"
+            ),
             LoadErrorKind::Unsettled { bytes } => {
                 write!(f, "{name}: no route in the first {} MiB", bytes >> 20)
             }
@@ -324,7 +339,9 @@ impl core::error::Error for LoadError {
             LoadErrorKind::Memory { error, .. } | LoadErrorKind::Counting { error, .. } => Some(error),
             LoadErrorKind::NextHops { error, .. } => Some(error),
             LoadErrorKind::Fault(fault) => Some(fault),
+            LoadErrorKind::Compiled(error) => Some(error),
             LoadErrorKind::Line(_)
+            | LoadErrorKind::WithoutRoutes
             | LoadErrorKind::Truncated(_)
             | LoadErrorKind::Mixed { .. }
             | LoadErrorKind::OtherForm { .. }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::choice::{Selection, Tally, Wanted};
+use super::compiled;
 use super::error::{LoadError, LoadErrorKind, Place};
 use super::input::Input;
 use super::live::Live;
@@ -21,7 +22,8 @@ use crate::ledger::{Held, Ledger};
 /// Loads routes from whole files and streams: into a [`Table`], as counts, or as single events.
 ///
 /// The input may be compressed (see [`compression`](crate::compression)), and is MRT or text in any of the forms of
-/// [`text::FORMS`](crate::text::FORMS). Both are recognised by the first bytes.
+/// [`text::FORMS`](crate::text::FORMS), or a [table file](fibula::file) with routes, which is read as text. All are recognised
+/// by the first bytes.
 pub struct Loader<'a> {
     options: LoadOptions,
     progress: Option<Box<dyn FnMut(Progress) + 'a>>,
@@ -73,7 +75,7 @@ impl<'a> Loader<'a> {
         let mut progress = tell(&mut self.progress);
         let survey = |feed| {
             let session = Session::new(&self.options, None);
-            match feed {
+            match compiled::recognised(feed, self.options.limits)? {
                 Feed::File(path) => {
                     let (name, mut file) = open_file(&path)?;
                     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
@@ -162,7 +164,7 @@ impl<'a> Session<'a> {
         let feeds = feeds(source)?;
         let count = feeds.len();
         for (index, feed) in feeds.into_iter().enumerate() {
-            let (name, input) = match feed {
+            let (name, input) = match compiled::recognised(feed, self.options.limits)? {
                 Feed::File(path) => open(&path, &self.ledger)?,
                 Feed::Reader { name, input } => (name, Input::stream(input, &self.ledger)),
             };

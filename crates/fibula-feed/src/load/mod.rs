@@ -2,6 +2,9 @@
 
 mod blocks;
 mod choice;
+mod compiled;
+#[cfg(test)]
+mod compiled_tests;
 mod error;
 mod framer;
 #[cfg(test)]

@@ -7,6 +7,8 @@ use crate::memory::{Memory, OutOfMemory};
 use crate::net::{BatchError, Change, IntoKey, Key, Keys, NextHop, Routes};
 use crate::simd::{self, Present};
 
+use super::sections::Sections;
+
 /// A lookup structure: longest-prefix match from keys to next hops.
 ///
 /// `Box<dyn Fib<K>>` is what [`build`](super::build) returns. Its `lookup` also takes addresses of the standard library
@@ -88,6 +90,11 @@ pub trait Fib<K: Key>: Send + Sync {
     /// # Errors
     /// The first invariant that does not hold, as its chapter states it.
     fn check(&self) -> Result<(), CheckError>;
+
+    /// Returns what a file holds of the structure; `None` if files cannot hold it.
+    fn sections(&self) -> Option<Sections<'_>> {
+        None
+    }
 
     /// Returns the structure as one that changes in place; `None` if it cannot.
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {

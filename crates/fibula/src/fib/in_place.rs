@@ -9,7 +9,7 @@ use crate::net::{Change, Key, NextHop, Prefix, Routes};
 use crate::simd::Present;
 
 use super::parts::units::Unit;
-use super::{Applied, BuildError, Fib, Updatable};
+use super::{Applied, BuildError, Fib, Sections, Updatable};
 
 /// A unit of one of a structure's arrays, which new lookups do not reach any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,6 +182,10 @@ impl<K: Key> Fib<K> for Exclusive<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.editor.check(&self.retired)
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        self.reading.sections()
     }
 
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {

@@ -43,6 +43,7 @@ pub(crate) mod in_place_tests;
 mod matches;
 mod parts;
 pub mod registry;
+pub(crate) mod sections;
 
 // One folder a structure: a `mod` line here and its name in the list below. The modules are public for their chapters;
 // nothing in them is.
@@ -64,6 +65,7 @@ pub use contract::{Applied, BuildError, Fib, Updatable};
 pub use dual::DualFib;
 pub use matches::{Match, WithLength};
 pub use parts::ranges;
+pub use sections::{Elements, Sections};
 
 use crate::auto::{self, Workload};
 use crate::memory::Limits;

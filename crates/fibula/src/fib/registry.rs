@@ -19,6 +19,7 @@ use crate::net::{Family, Key, Routes};
 use crate::simd::Isa;
 
 use super::in_place::{Exclusive, InPlace};
+use super::sections::{Parts, PartsError};
 use super::{BuildError, Fib};
 
 /// A registry entry: a structure in one of its forms.
@@ -45,6 +46,11 @@ pub struct Algorithm<K: Key> {
     pub(super) build: Build<K>,
     /// Builds a form that changes while readers look.
     pub(crate) in_place: Option<BuildInPlace<K>>,
+    /// Makes the structure of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
+    /// [`Fib::check`] tells, but no lookup in it leaves its arrays.
+    pub(crate) open: Option<Open<K>>,
+    /// Whether that holds while its words change in any way, and lookups end then: it can be mapped.
+    pub(crate) maps: bool,
 }
 
 /// Builds a structure within limits.
@@ -53,7 +59,22 @@ pub(super) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>,
 /// Builds a structure that changes while readers look.
 pub(crate) type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;
 
+/// Makes a structure of what a file holds of it.
+pub(crate) type Open<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
+
 impl<K: Key> Algorithm<K> {
+    /// Returns whether a file can hold the structure ([`file`](crate::file)).
+    #[must_use]
+    pub fn is_saved(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Returns whether such a file can be mapped.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.open.is_some() && self.maps
+    }
+
     /// Builds the structure from routes in order, within `limits`.
     ///
     /// # Errors

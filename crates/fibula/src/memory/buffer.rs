@@ -188,6 +188,34 @@ impl<T: Copy> Buffer<T> {
         self.len += elements.len();
     }
 
+    /// Appends elements whose bytes `read` fills in, the lowest byte of each first. On an error none is appended.
+    ///
+    /// # Panics
+    /// When there is no room.
+    pub(crate) fn append_read<E>(
+        &mut self,
+        count: usize,
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        T: Word,
+    {
+        let len = self.len;
+        self.resize(len + count, T::default());
+        let new = &mut self[len..];
+        let bytes = size_of_val(new);
+        // SAFETY: these are the bytes of the elements, which are integers: initialised, and valid whatever is written.
+        let result = read(unsafe { core::slice::from_raw_parts_mut(new.as_mut_ptr().cast::<u8>(), bytes) });
+        if result.is_err() {
+            self.len = len;
+            return result;
+        }
+        if cfg!(target_endian = "big") {
+            new.iter_mut().for_each(|element| *element = element.of_little_endian());
+        }
+        result
+    }
+
     /// Appends copies of the elements of `range`.
     ///
     /// # Panics

@@ -8,11 +8,13 @@ use core::fmt;
 use core::ops::Add;
 
 mod buffer;
+mod mapped;
 mod shared;
 mod storage;
 mod words;
 
 pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
+pub(crate) use mapped::Mapping;
 pub(crate) use shared::{Cell, Shared, Word};
 pub use storage::Storage;
 use storage::{Allowance, Refusal};

@@ -5,12 +5,15 @@ use core::ops::Deref;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::{Buffer, Memory, OutOfMemory, Words};
+use super::{Buffer, Mapping, Memory, OutOfMemory, Words};
 
 /// An integer with an atomic form.
 pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
     /// The atomic form, with the same size.
     type Atomic: Send + Cell<Value = Self>;
+
+    /// Returns the value whose lowest byte is the first one in memory here.
+    fn of_little_endian(self) -> Self;
 
     /// Stores the value where nothing reads it yet: the store is relaxed.
     fn write(self, to: &Self::Atomic);
@@ -22,7 +25,8 @@ pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
 /// A filled [`Buffer`] whose elements are atomic: shared references read and write them. All accesses to one array have
 /// the size of its elements, since atomic accesses of several sizes that race are undefined.
 ///
-/// There may be several handles to the same elements, which are freed with the last one.
+/// There may be several handles to the same elements, which are freed with the last one. The elements may also be words of a
+/// [`Mapping`], to which nothing is stored.
 pub(crate) struct Shared<T: Word> {
     /// The buffer's first element, so that lookups need not ask it.
     start: *const T,
@@ -34,10 +38,12 @@ pub(crate) struct Shared<T: Word> {
 enum Owner<T> {
     Alone(Buffer<T>),
     Several(Arc<Buffer<T>>),
+    /// A file, whose words nobody stores to here.
+    Mapped(Arc<Mapping>),
 }
 
 #[allow(unsafe_code)]
-// SAFETY: it is a buffer that may be shared, and a copy of its address; elements are accessed as atomic ones only.
+// SAFETY: it is a buffer or a mapping that may be shared, and a copy of its address; elements are accessed as atomic ones only.
 unsafe impl<T: Word> Send for Shared<T> {}
 #[allow(unsafe_code)]
 // SAFETY: as above.
@@ -67,11 +73,25 @@ impl<T: Word> Shared<T> {
         Self::from(buffer)
     }
 
+    /// Returns words of a mapping.
+    ///
+    /// # Safety
+    /// So many words from `start` on are within the mapping, aligned as their atomic form. Nothing may be stored to them:
+    /// they are only ever looked up in.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn mapped(start: core::ptr::NonNull<T>, len: usize, mapping: Arc<Mapping>) -> Self {
+        Self { start: start.as_ptr(), len, owner: Owner::Mapped(mapping) }
+    }
+
     /// Returns another handle to the elements.
     pub(crate) fn another(&mut self) -> Self {
         let several = match core::mem::replace(&mut self.owner, Owner::Alone(Buffer::new())) {
             Owner::Alone(buffer) => Arc::new(buffer),
             Owner::Several(several) => several,
+            Owner::Mapped(mapping) => {
+                self.owner = Owner::Mapped(Arc::clone(&mapping));
+                return Self { start: self.start, len: self.len, owner: Owner::Mapped(mapping) };
+            }
         };
         self.owner = Owner::Several(Arc::clone(&several));
         Self { start: self.start, len: self.len, owner: Owner::Several(several) }
@@ -89,6 +109,7 @@ impl<T: Word> Shared<T> {
         let all = match &self.owner {
             Owner::Alone(buffer) => super::of(buffer),
             Owner::Several(buffer) => super::of(&**buffer),
+            Owner::Mapped(_) => return Mapping::memory(used * size_of::<T>()),
         };
         let lookup_bytes = used * size_of::<T>();
         if used == self.len {
@@ -114,7 +135,7 @@ impl<T: Word> Deref for Shared<T> {
     fn deref(&self) -> &[T::Atomic] {
         // SAFETY: the buffer's elements are initialised, as large as their atomic form and aligned for it (blocks begin at
         // cache lines). The buffer lives as long as its handles, and no plain reference to its elements is made while it
-        // has any.
+        // has any. Of a mapping, whoever made it promised the same, and that nothing is stored.
         unsafe { core::slice::from_raw_parts(self.start.cast::<T::Atomic>(), self.len) }
     }
 }
@@ -145,6 +166,11 @@ macro_rules! words {
         $(
             impl Word for $word {
                 type Atomic = $atomic;
+
+                #[inline(always)]
+                fn of_little_endian(self) -> Self {
+                    Self::from_le(self)
+                }
 
                 #[inline(always)]
                 fn write(self, to: &$atomic) {

@@ -1,4 +1,4 @@
-//! Words of an array that its writer may change, whatever their width.
+//! Words of an array, whatever their width, which its writer may change.
 
 use core::fmt;
 use core::ops::Range;
@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 use super::Cell;
 
-/// Words of an array of a structure: of 16, 32 or 64 bits. Only the thread that changes the structure writes them.
+/// Words of an array of a structure: of 16, 32 or 64 bits. Only the thread that changes the structure writes them, if it can
+/// change.
 #[derive(Clone, Copy)]
 pub struct Words<'a>(Kind<'a>);
 
@@ -15,17 +16,30 @@ enum Kind<'a> {
     Half(&'a [AtomicU16]),
     Narrow(&'a [AtomicU32]),
     Wide(&'a [AtomicU64]),
+    FixedHalf(&'a [u16]),
+    FixedNarrow(&'a [u32]),
+    FixedWide(&'a [u64]),
+}
+
+/// Calls `$each` with the words, of whichever kind.
+macro_rules! of_kind {
+    ($kind:expr, $words:ident => $each:expr) => {
+        match $kind {
+            Kind::Half($words) => $each,
+            Kind::Narrow($words) => $each,
+            Kind::Wide($words) => $each,
+            Kind::FixedHalf($words) => $each,
+            Kind::FixedNarrow($words) => $each,
+            Kind::FixedWide($words) => $each,
+        }
+    };
 }
 
 impl<'a> Words<'a> {
     /// Returns the number of words.
     #[must_use]
     pub fn len(self) -> usize {
-        match self.0 {
-            Kind::Half(words) => words.len(),
-            Kind::Narrow(words) => words.len(),
-            Kind::Wide(words) => words.len(),
-        }
+        of_kind!(self.0, words => words.len())
     }
 
     /// Returns whether there are none.
@@ -38,9 +52,9 @@ impl<'a> Words<'a> {
     #[must_use]
     pub fn word_bytes(self) -> usize {
         match self.0 {
-            Kind::Half(_) => size_of::<u16>(),
-            Kind::Narrow(_) => size_of::<u32>(),
-            Kind::Wide(_) => size_of::<u64>(),
+            Kind::Half(_) | Kind::FixedHalf(_) => size_of::<u16>(),
+            Kind::Narrow(_) | Kind::FixedNarrow(_) => size_of::<u32>(),
+            Kind::Wide(_) | Kind::FixedWide(_) => size_of::<u64>(),
         }
     }
 
@@ -50,6 +64,9 @@ impl<'a> Words<'a> {
             Kind::Half(words) => words[at].read().into(),
             Kind::Narrow(words) => words[at].read().into(),
             Kind::Wide(words) => words[at].read(),
+            Kind::FixedHalf(words) => words[at].into(),
+            Kind::FixedNarrow(words) => words[at].into(),
+            Kind::FixedWide(words) => words[at],
         })
     }
 
@@ -58,6 +75,24 @@ impl<'a> Words<'a> {
     /// # Panics
     /// When `bytes` has another length than the words.
     pub fn copy_to(self, bytes: &mut [u8]) {
+        self.copy(bytes, u16::to_ne_bytes, u32::to_ne_bytes, u64::to_ne_bytes);
+    }
+
+    /// Writes the words to bytes, the lowest byte of each first.
+    ///
+    /// # Panics
+    /// When `bytes` has another length than the words.
+    pub(crate) fn copy_to_little_endian(self, bytes: &mut [u8]) {
+        self.copy(bytes, u16::to_le_bytes, u32::to_le_bytes, u64::to_le_bytes);
+    }
+
+    fn copy(
+        self,
+        bytes: &mut [u8],
+        half: fn(u16) -> [u8; 2],
+        narrow: fn(u32) -> [u8; 4],
+        wide: fn(u64) -> [u8; 8],
+    ) {
         assert_eq!(bytes.len(), self.len() * self.word_bytes(), "bytes for each word");
         fn copy<C: Cell, const BYTES: usize>(words: &[C], bytes: &mut [u8], of: fn(C::Value) -> [u8; BYTES]) {
             for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
@@ -65,9 +100,12 @@ impl<'a> Words<'a> {
             }
         }
         match self.0 {
-            Kind::Half(words) => copy(words, bytes, u16::to_ne_bytes),
-            Kind::Narrow(words) => copy(words, bytes, u32::to_ne_bytes),
-            Kind::Wide(words) => copy(words, bytes, u64::to_ne_bytes),
+            Kind::Half(words) => copy(words, bytes, half),
+            Kind::Narrow(words) => copy(words, bytes, narrow),
+            Kind::Wide(words) => copy(words, bytes, wide),
+            Kind::FixedHalf(words) => copy(words, bytes, half),
+            Kind::FixedNarrow(words) => copy(words, bytes, narrow),
+            Kind::FixedWide(words) => copy(words, bytes, wide),
         }
     }
 
@@ -77,26 +115,30 @@ impl<'a> Words<'a> {
             Kind::Half(words) => Kind::Half(&words[range]),
             Kind::Narrow(words) => Kind::Narrow(&words[range]),
             Kind::Wide(words) => Kind::Wide(&words[range]),
+            Kind::FixedHalf(words) => Kind::FixedHalf(&words[range]),
+            Kind::FixedNarrow(words) => Kind::FixedNarrow(&words[range]),
+            Kind::FixedWide(words) => Kind::FixedWide(&words[range]),
         })
     }
 }
 
-impl<'a> From<&'a [AtomicU16]> for Words<'a> {
-    fn from(words: &'a [AtomicU16]) -> Self {
-        Self(Kind::Half(words))
-    }
+macro_rules! from {
+    ($($word:ty, $kind:ident;)*) => {$(
+        impl<'a> From<&'a [$word]> for Words<'a> {
+            fn from(words: &'a [$word]) -> Self {
+                Self(Kind::$kind(words))
+            }
+        }
+    )*};
 }
 
-impl<'a> From<&'a [AtomicU32]> for Words<'a> {
-    fn from(words: &'a [AtomicU32]) -> Self {
-        Self(Kind::Narrow(words))
-    }
-}
-
-impl<'a> From<&'a [AtomicU64]> for Words<'a> {
-    fn from(words: &'a [AtomicU64]) -> Self {
-        Self(Kind::Wide(words))
-    }
+from! {
+    AtomicU16, Half;
+    AtomicU32, Narrow;
+    AtomicU64, Wide;
+    u16, FixedHalf;
+    u32, FixedNarrow;
+    u64, FixedWide;
 }
 
 impl fmt::Debug for Words<'_> {
@@ -127,5 +169,23 @@ mod tests {
         assert_eq!(bytes, [7u32.to_ne_bytes(), (1u32 << 31).to_ne_bytes()].as_flattened());
         wide.part(2..3).copy_to(&mut bytes);
         assert_eq!((bytes, format!("{narrow:?}")), ([0xff; 8], "[7, 2147483648]".to_owned()));
+    }
+
+    #[test]
+    fn words_that_do_not_change_are_read_like_those_that_do() {
+        let (half, narrow, wide) = ([3_u16, 4], [5_u32, 6], [7_u64, 1 << 60]);
+        let all = [Words::from(&half[..]), Words::from(&narrow[..]), Words::from(&wide[..])];
+        assert_eq!(all.map(Words::word_bytes), [2, 4, 8]);
+        assert!(all.iter().all(|words| words.len() == 2 && words.part(1..2).len() == 1));
+        let [of_half, of_narrow, of_wide] = all;
+        assert!(of_half.iter().eq([3, 4]) && of_narrow.iter().eq([5, 6]) && of_wide.iter().eq([7, 1 << 60]));
+        let mut bytes = [0; 8];
+        of_wide.part(1..2).copy_to_little_endian(&mut bytes);
+        assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 0, 0x10]);
+        of_narrow.copy_to_little_endian(&mut bytes);
+        assert_eq!(bytes, [5, 0, 0, 0, 6, 0, 0, 0]);
+        let mut bytes = [0; 4];
+        of_half.copy_to_little_endian(&mut bytes);
+        assert_eq!(bytes, [3, 0, 4, 0]);
     }
 }

@@ -65,6 +65,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Oracle { routes_limit: usize::MAX },
         update: Update::InPlace,
         in_place: None,
+        open: None,
+        maps: false,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(BinaryTrie::build(routes, limits)?)),

@@ -14,14 +14,15 @@ use super::record::Record;
 impl<K: Key> Dir17Bitmap<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
         let end = self.end.load(Ordering::Relaxed);
-        let units = self.used()?;
         if let Some(allotted) = &self.allotted {
-            allotted.check(units)?;
+            allotted.check(self.used()?)?;
             CheckError::unless(
                 (allotted.end() as usize) << self.step == end,
                 "units end where they do",
                 end,
             )?;
+        } else {
+            self.each_unit(|_, _| ())?;
         }
         let padded = end + PADDING <= self.units.len();
         CheckError::unless(padded, "the units and their padding fit their array", end)?;
@@ -29,16 +30,22 @@ impl<K: Key> Dir17Bitmap<K> {
         CheckError::unless(empty || self.allotted.is_none(), "the padding is empty", end)
     }
 
-    /// Checks all units that entries lead to, and returns their places.
-    pub(super) fn used(&self) -> Result<Vec<units::Unit>, CheckError> {
+    /// Checks all units that entries lead to, and calls `each` for the places of each and whether it is shared.
+    fn each_unit(&self, mut each: impl FnMut(units::Unit, bool)) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let entries = 1 << Self::WINDOWS.direct_bits;
         holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
         holds(self.step <= STEP_MAX, "a place is at most 16 words", self.step as usize)?;
-        let mut used = Vec::with_capacity(entries);
         for entry in self.direct.iter().map(|entry| Entry(entry.read())) {
-            used.push((self.unit_of(entry)?, entry.is_shared()));
+            each(self.unit_of(entry)?, entry.is_shared());
         }
+        Ok(())
+    }
+
+    /// Checks all units that entries lead to, and returns their places.
+    pub(super) fn used(&self) -> Result<Vec<units::Unit>, CheckError> {
+        let mut used = Vec::with_capacity(self.direct.len());
+        self.each_unit(|unit, is_shared| used.push((unit, is_shared)))?;
         // Units of one value are shared; of others, each has one entry.
         used.sort_unstable();
         used.dedup_by(|next, last| next == last && next.1);
@@ -82,7 +89,9 @@ impl<K: Key> Dir17Bitmap<K> {
         let uniform = [0, 1].map(|half| entry.is_uniform(half));
         let joined = uniform != [false; 2];
         holds(!joined || entry.offset() == 0, "halves with one bitmap begin at one place", place)?;
-        let (mut slots, mut count, mut end) = (Vec::with_capacity(2 * half), 0, place);
+        // The slots that are deeper, a bit each.
+        let mut deep = [0; 2];
+        let (mut count, mut end) = (0, place);
         for (number, uniform) in uniform.into_iter().enumerate() {
             let from = place + if number == 1 { entry.offset() } else { 0 };
             holds(joined || from == end, "the second half follows the first", from)?;
@@ -93,32 +102,36 @@ impl<K: Key> Dir17Bitmap<K> {
                 "a change at the first slot leads past a value for all",
                 from,
             )?;
-            let map = if uniform { 0 } else { map };
-            for slot in 0..half {
-                let rank = (map << (63 - slot)).count_ones() as usize;
-                slots.push(self.value(from + 1, rank, width)?);
-                count = count.max(rank + 1);
+            // Value by value: few slots differ from the one before.
+            let mut changes = if uniform { 0 } else { map };
+            let (mut rank, mut slot) = (0, 0);
+            loop {
+                let next = if changes == 0 { half } else { changes.trailing_zeros() as usize };
+                if next > slot && self.value(from + 1, rank, width)? == deeper(width) {
+                    deep[number] |= (u64::MAX >> (64 - (next - slot))) << slot;
+                }
+                if changes == 0 {
+                    break;
+                }
+                changes &= changes - 1;
+                (rank, slot) = (rank + 1, next);
             }
+            count = count.max(rank + 1);
             if !joined || number == 1 {
                 end = from + 1 + value_words(count, width);
                 count = 0;
             }
         }
-        let deep: Vec<bool> = slots.iter().map(|&value| value == deeper(width)).collect();
-        let records = deep.iter().filter(|&&deep| deep).count();
+        let records = deep.iter().map(|slots| slots.count_ones() as usize).sum::<usize>();
         if records == 0 {
             return Ok(place..end);
         }
         holds(place >= records + 2, "the records are before the bitmaps", place)?;
-        for (number, deep) in deep.chunks(half).enumerate() {
+        for (number, deep) in deep.into_iter().enumerate() {
             let map = self.word(place - 1 - number)?;
-            let found = (0..half).map(|slot| map >> slot & 1 == 1);
-            holds(
-                found.eq(deep.iter().copied()),
-                "the map has the slots that are deeper",
-                place - 1 - number,
-            )?;
-            holds(u128::from(map) >> half == 0, "a map has no bits after the last slot", place - 1 - number)?;
+            let inside = u64::MAX >> (64 - half);
+            holds(map & inside == deep, "the map has the slots that are deeper", place - 1 - number)?;
+            holds(map & !inside == 0, "a map has no bits after the last slot", place - 1 - number)?;
         }
         let mut begin = place - 2 - records;
         for record in (1..=records).map(|rank| place - 2 - rank) {

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::fib::parts::units::Units;
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, Present, WIDE};
@@ -58,5 +58,9 @@ impl<K: Key> Fib<K> for Dir17Bitmap<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        Some(self.parts())
     }
 }

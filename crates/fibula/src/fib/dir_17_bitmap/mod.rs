@@ -128,6 +128,7 @@ mod fill;
 mod kernel;
 pub(super) mod layout;
 mod lookup;
+mod open;
 mod prepared;
 mod record;
 mod scalar;
@@ -156,6 +157,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         role: Role::Own,
         update: Update::InPlace,
         in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
+        open: Some(open::open),
+        maps: true,
         limits: Some("512 MiB of units"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir17Bitmap::build(routes, limits)?)),

@@ -42,12 +42,11 @@ impl<K: Key> Dir18Lines<K> {
         let mut below = Walk::new(self.windows(), &self.below);
         let mut last = None;
         for number in 0..lines {
-            let slots = self.line(number, &mut below)?;
-            let alone = slots.iter().all(|slot| *slot == slots[0]);
+            let (alone, first) = self.line(number, &mut below)?;
             let begin = number * line_bytes;
             if begin >= shared_from {
-                holds(alone && last < Some(slots[0]), "shared lines are of one next hop, in order", begin)?;
-                last = Some(slots[0]);
+                holds(alone && last < Some(first), "shared lines are of one next hop, in order", begin)?;
+                last = Some(first);
             } else {
                 holds(!alone, "a line of one next hop is shared", begin)?;
             }
@@ -55,23 +54,45 @@ impl<K: Key> Dir18Lines<K> {
         below.finish()
     }
 
-    /// Returns what the slots of a line lead to.
-    fn line(&self, number: usize, below: &mut Walk<'_>) -> Result<Vec<Slot>, CheckError> {
+    /// Checks a line. Returns whether all of its slots lead to the same, and to what the first one does.
+    fn line(&self, number: usize, below: &mut Walk<'_>) -> Result<(bool, Slot), CheckError> {
         let begin = number * self.line_bytes();
-        let values = values_at(&self.lines, begin / 4, self.windows().slots(), self.width)?;
-        let deeper: Vec<bool> = values.iter().map(|&value| value == width_mask(self.width)).collect();
         let map = self.maps.get(number).copied().unwrap_or(0);
-        if !deeper.contains(&true) {
-            CheckError::unless(map == 0, "a line without deeper slots has no map", number)?;
-            return Ok(values.into_iter().map(Slot::Value).collect());
+        // Most lines have several next hops and nothing deeper, which their words tell at once.
+        let words = &self.lines[begin / 4..][..self.line_bytes() / 4];
+        if self.windows().slots() << self.width == self.line_bytes()
+            && words.iter().any(|&word| word != words[0])
+            && !words.iter().fold(false, |any, &word| any | has_deeper(word, self.width))
+        {
+            CheckError::unless(map == 0, NO_MAP, number)?;
+            return Ok((false, Slot::Value(words[0] & width_mask(self.width))));
         }
-        let records = below.chunk(map as usize, &deeper)?;
-        let mut records = records.into_iter();
-        Ok(values
-            .into_iter()
-            .zip(deeper)
+        let values = values_at(&self.lines, begin / 4, self.windows().slots(), self.width)?;
+        let is_deeper = |value: &u32| *value == width_mask(self.width);
+        if !values.iter().any(is_deeper) {
+            CheckError::unless(map == 0, NO_MAP, number)?;
+            let alone = values.iter().all(|&value| value == values[0]);
+            return Ok((alone, Slot::Value(values[0])));
+        }
+        let deeper: Vec<bool> = values.iter().map(is_deeper).collect();
+        let mut records = below.chunk(map as usize, &deeper)?.into_iter();
+        let slots = values.into_iter().zip(deeper);
+        let slots: Vec<Slot> = slots
             .map(|(value, deeper)| if deeper { Slot::of(records.next()) } else { Slot::Value(value) })
-            .collect())
+            .collect();
+        Ok((slots.iter().all(|slot| *slot == slots[0]), slots[0]))
+    }
+}
+
+const NO_MAP: &str = "a line without deeper slots has no map";
+
+/// Returns whether a word of a line has a value of all ones.
+fn has_deeper(word: u32, width: u32) -> bool {
+    match width {
+        // A byte of zeros is the lowest one that subtracting borrows for.
+        0 => (!word).wrapping_sub(0x0101_0101) & word & 0x8080_8080 != 0,
+        1 => word & 0xffff == 0xffff || word >> 16 == 0xffff,
+        _ => word == u32::MAX,
     }
 }
 

@@ -2,7 +2,7 @@
 //! everything else.
 
 use crate::fib::parts::lanes::{self, Deferred};
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::{LANES, Present};
@@ -49,5 +49,9 @@ impl<K: Key> Fib<K> for Dir18Lines<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        Some(self.parts())
     }
 }

@@ -101,6 +101,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod open;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -125,6 +126,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         role: Role::Own,
         update: Update::Rebuild,
         in_place: None,
+        open: Some(open::open),
+        maps: false,
         limits: Some("256 MiB of overflow"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir18Lines::build(routes, limits)?)),

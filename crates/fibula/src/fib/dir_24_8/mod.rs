@@ -130,6 +130,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::InPlace,
         in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
+        open: None,
+        maps: false,
         limits: Some("32,768 segments, 32,767 next hops"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Dir248::build(routes, limits)?)),

@@ -22,6 +22,9 @@ struct Region {
     depth: u32,
 }
 
+/// How often words are read on average, at most: those that several entries lead to are short chains.
+const MOST_SHARED: usize = 64;
+
 /// Levels of tables below the first one.
 const LEVELS: u32 = 3;
 
@@ -30,6 +33,8 @@ struct Walk<'a, K> {
     fib: &'a DirBtree<K>,
     /// Whether a lookup can read a word of the tables.
     words: Vec<bool>,
+    /// Words read, each as often as entries lead to it.
+    read: usize,
     /// Lines of trees, by the first one.
     trees: BTreeMap<u32, u32>,
     /// Units of objects, and of pieces, by the first one.
@@ -71,6 +76,7 @@ impl<K: Key> DirBtree<K> {
         let mut walk = Walk {
             fib: self,
             words: vec![false; words],
+            read: 0,
             trees: BTreeMap::new(),
             objects: BTreeMap::new(),
             uses: HashMap::new(),
@@ -97,6 +103,10 @@ impl<K: Key> DirBtree<K> {
 impl<K: Key> Walk<'_, K> {
     /// Notes a word that lookups read. Counts it once, if it leads to something that counts.
     fn read(&mut self, at: usize, word: u32, counts: bool) -> Result<(), CheckError> {
+        // So that the walk ends soon whatever the words are.
+        self.read += 1;
+        let most = MOST_SHARED * self.words.len().max(1 << 12);
+        CheckError::unless(self.read <= most, "(3) few entries lead to the same words", at)?;
         let seen = self.words.get_mut(at).ok_or(CheckError::new("(3) an entry leads to a table", at))?;
         if !core::mem::replace(seen, true) && counts {
             *self.uses.entry(word).or_default() += 1;

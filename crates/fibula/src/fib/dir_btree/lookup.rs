@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::fib::parts::units::Units;
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, LINE_WORDS, Present};
@@ -45,5 +45,9 @@ impl<K: Key> Fib<K> for DirBtree<K> {
             Some(_) => self.walk().map(drop),
             None => self.walk_all(),
         }
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        Some(self.parts())
     }
 }

@@ -96,6 +96,7 @@ mod kernel;
 pub(super) mod layout;
 mod lookup;
 mod object;
+mod open;
 mod plan;
 mod plant;
 mod prepared;
@@ -126,6 +127,8 @@ pub(crate) fn algorithms<K: Ipv6Key>() -> Vec<Algorithm<K>> {
         role: Role::Own,
         update: Update::InPlace,
         in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
+        open: Some(open::open),
+        maps: true,
         limits: Some("2^29 words of tables, 2^29 lines"),
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(DirBtree::build(routes, limits)?)),

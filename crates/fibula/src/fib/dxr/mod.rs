@@ -192,6 +192,8 @@ macro_rules! entry {
             role: Role::Published,
             update: Update::InPlace,
             in_place: Some(|routes, limits| update::build(routes, OPTIONS, limits)),
+            open: None,
+            maps: false,
             limits: limits(OPTIONS),
             isas: isas(OPTIONS),
             build: |routes, limits| boxed(routes, OPTIONS, limits),

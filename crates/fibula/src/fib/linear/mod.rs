@@ -47,6 +47,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Oracle { routes_limit: 1_000 },
         update: Update::InPlace,
         in_place: None,
+        open: None,
+        maps: false,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(Linear::build(routes, limits)?)),

@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
+use crate::fib::sections::{Owned, Parts, PartsError};
 use crate::memory::Buffer;
 use crate::net::{Family, Key};
 
@@ -18,6 +19,12 @@ pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
     fn truncate(bits: u64) -> Self;
     /// Returns all bits.
     fn bits(self) -> u64;
+    /// Returns words as an array of a file.
+    #[allow(private_interfaces, reason = "the types are public for examples of the laboratory alone")]
+    fn owned(words: Vec<Self>) -> Owned;
+    /// Returns an array of a file.
+    #[allow(private_interfaces, reason = "as above")]
+    fn found(parts: &mut Parts, name: &'static str) -> Result<Buffer<Self>, PartsError>;
     /// Returns keys of this width, and the word to compare them with.
     fn row(keys: &[Self], word: Self) -> Row<'_>;
 }
@@ -45,6 +52,16 @@ macro_rules! words {
             #[inline]
             fn bits(self) -> u64 {
                 self.into()
+            }
+
+            #[allow(private_interfaces)]
+            fn owned(words: Vec<Self>) -> Owned {
+                Owned::$row(words)
+            }
+
+            #[allow(private_interfaces)]
+            fn found(parts: &mut Parts, name: &'static str) -> Result<Buffer<Self>, PartsError> {
+                parts.buffer(name)
             }
 
             #[inline(always)]

@@ -1,13 +1,14 @@
 //! Lookups: the kernel of the chosen instruction set, by the width of codes.
 
-use crate::fib::{CheckError, Fib};
+use crate::fib::parts::ranges::Merge;
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
 use crate::net::{Family, Key, Keys, NextHop};
 use crate::simd::{self, Present};
 
-use super::kernel;
 use super::layout::{Codes, Node, PlanB};
 use super::scalar::{ANY, Host, Network, Order, Walk};
+use super::{DOUBLE, NAME, UNMERGED, kernel};
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -48,6 +49,16 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        // Those of toys are a quarter as large.
+        let is_double = matches!(size_of::<N>(), 32 | 128);
+        Some(self.parts(match self.merge {
+            Merge::Never => UNMERGED,
+            _ if is_double => DOUBLE,
+            _ => NAME,
+        }))
     }
 }
 

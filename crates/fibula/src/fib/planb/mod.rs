@@ -98,6 +98,7 @@ mod check;
 mod kernel;
 pub(super) mod layout;
 mod lookup;
+mod open;
 mod scalar;
 pub(super) mod statistics;
 #[cfg(test)]
@@ -108,12 +109,15 @@ use crate::net::{Family, Key, Routes};
 use crate::simd::Isa;
 
 use super::parts::ranges::Merge;
-use super::registry::{Algorithm, Build, Families, Role, Update};
+use super::registry::{Algorithm, Build, Families, Open, Role, Update};
+use super::sections::{Parts, PartsError};
 use super::{BuildError, Fib};
 
 use layout::{Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB};
 
 const NAME: &str = "planb";
+const UNMERGED: &str = "planb-unmerged";
+const DOUBLE: &str = "planb-16";
 
 /// Toy keys up to this width get the smallest nodes; wider ones the real geometry.
 const SMALLEST_BITS: u8 = 8;
@@ -121,7 +125,7 @@ const SMALLEST_BITS: u8 = 8;
 /// Returns the registry entries.
 #[must_use]
 pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    let entry = |name, summary, build: Build<K>| Algorithm {
+    let entry = |name, summary, build: Build<K>, open: Open<K>| Algorithm {
         name,
         summary,
         paper: "PlanB, sections 3.1 and 3.2",
@@ -129,6 +133,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::Rebuild,
         in_place: None,
+        open: Some(open),
+        maps: false,
         limits: None,
         isas: Isa::ALL,
         build,
@@ -137,9 +143,24 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let unmerged = "linearized B+-tree over the elementary intervals of all prefixes, as printed";
     let double = "linearized B+-tree with nodes of 128 bytes, equal neighbours merged";
     vec![
-        entry(NAME, merged, |routes, limits| in_lines_of_64(routes, Merge::EqualNeighbours, limits)),
-        entry("planb-unmerged", unmerged, |routes, limits| in_lines_of_64(routes, Merge::Never, limits)),
-        entry("planb-16", double, |routes, limits| in_lines_of_128(routes, Merge::EqualNeighbours, limits)),
+        entry(
+            NAME,
+            merged,
+            |routes, limits| in_lines_of_64(routes, Merge::EqualNeighbours, limits),
+            |parts| open_lines_of_64(parts, Merge::EqualNeighbours),
+        ),
+        entry(
+            UNMERGED,
+            unmerged,
+            |routes, limits| in_lines_of_64(routes, Merge::Never, limits),
+            |parts| open_lines_of_64(parts, Merge::Never),
+        ),
+        entry(
+            DOUBLE,
+            double,
+            |routes, limits| in_lines_of_128(routes, Merge::EqualNeighbours, limits),
+            |parts| open_lines_of_128(parts, Merge::EqualNeighbours),
+        ),
     ]
 }
 
@@ -159,6 +180,22 @@ fn in_lines_of_128<K: Key>(routes: &dyn Routes<K>, merge: Merge, limits: Limits)
         Family::Ipv4 => boxed(PlanB::<K, Node32x32>::build(routes, merge, limits)),
         Family::Toy if K::BITS <= SMALLEST_BITS => boxed(PlanB::<K, Node4x64>::build(routes, merge, limits)),
         Family::Ipv6 | Family::Toy => boxed(PlanB::<K, Node16x64>::build(routes, merge, limits)),
+    }
+}
+
+fn open_lines_of_64<K: Key>(parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
+    match K::FAMILY {
+        Family::Ipv4 => PlanB::<K, Node16x32>::open(parts, merge),
+        Family::Toy if K::BITS <= SMALLEST_BITS => PlanB::<K, Node2x64>::open(parts, merge),
+        Family::Ipv6 | Family::Toy => PlanB::<K, Node8x64>::open(parts, merge),
+    }
+}
+
+fn open_lines_of_128<K: Key>(parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
+    match K::FAMILY {
+        Family::Ipv4 => PlanB::<K, Node32x32>::open(parts, merge),
+        Family::Toy if K::BITS <= SMALLEST_BITS => PlanB::<K, Node4x64>::open(parts, merge),
+        Family::Ipv6 | Family::Toy => PlanB::<K, Node16x64>::open(parts, merge),
     }
 }
 

@@ -34,7 +34,7 @@ impl<K: Key> Poptrie<K> {
         let holds = CheckError::unless;
         let entries = 1 << super::layout::direct_bits(K::BITS);
         holds(self.direct.len() == entries, "(1) an entry for all leading bits", self.direct.len())?;
-        let mut walk = Walk { nodes: &self.nodes, leaves: &self.leaves, reached: Reached::default() };
+        let mut walk = Walk { nodes: &self.nodes, leaves: &self.leaves, met: 0, reached: Reached::default() };
         for entry in self.direct.iter().map(Cell::read).filter(|entry| entry & LEAF == 0) {
             walk.node(entry, levels(K::BITS))?;
             walk.reached.nodes.push(Unit { place: entry, size: 1 });
@@ -58,6 +58,8 @@ fn in_order(units: &[Unit], end: usize, what: &'static str) -> Result<(), CheckE
 struct Walk<'a> {
     nodes: &'a [core::sync::atomic::AtomicU64],
     leaves: &'a Leaves,
+    /// Number of nodes met.
+    met: usize,
     reached: Reached,
 }
 
@@ -70,6 +72,9 @@ impl Walk<'_> {
         let words = words.ok_or(CheckError::new("(2) a node is within the array", at))?;
         let node = Node::new(words.each_ref().map(Cell::read));
         holds(levels > 1 || node.vector == 0, "(2) the last level has leaves only", at)?;
+        // Every node is met once, so that the walk ends soon whatever the words are.
+        self.met += 1;
+        holds(self.met <= self.nodes.len() / NODE_WORDS, "(2) a node has one parent", at)?;
         for child in 0..node.children() {
             self.node(node.nodes.saturating_add(child), levels - 1)?;
         }

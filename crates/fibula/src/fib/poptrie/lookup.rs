@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::Present;
@@ -40,5 +40,9 @@ impl<K: Key> Fib<K> for Poptrie<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        Some(self.parts())
     }
 }

@@ -96,6 +96,7 @@ mod fill;
 mod kernel;
 mod layout;
 mod lookup;
+mod open;
 mod prepared;
 mod scalar;
 #[cfg(test)]
@@ -123,6 +124,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::InPlace,
         in_place: Some(update::build),
+        open: Some(open::open),
+        maps: false,
         limits: None,
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(Poptrie::build(routes, limits)?)),

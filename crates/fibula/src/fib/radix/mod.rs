@@ -42,6 +42,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::InPlace,
         in_place: None,
+        open: None,
+        maps: false,
         limits: None,
         isas: &[Isa::Scalar],
         build: |routes, limits| Ok(Box::new(Radix::build(routes, limits)?)),

@@ -1,7 +1,7 @@
 //! Lookups: vector kernels, and portable code for batches shorter than a vector.
 
 use crate::fib::parts::lanes;
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Ipv4Key, NextHop};
 use crate::simd::{self, Present};
@@ -58,6 +58,10 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        Some(self.parts())
     }
 }
 

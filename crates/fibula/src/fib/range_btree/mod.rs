@@ -66,6 +66,7 @@ mod check;
 mod kernel;
 mod layout;
 mod lookup;
+mod open;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -90,6 +91,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         role: Role::Own,
         update: Update::Rebuild,
         in_place: None,
+        open: Some(open::open),
+        maps: false,
         limits: None,
         isas: Isa::ALL,
         build: |routes, limits| Ok(Box::new(RangeBtree::build(routes, limits)?)),

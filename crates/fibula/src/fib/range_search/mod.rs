@@ -74,6 +74,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
         role: Role::Published,
         update: Update::Rebuild,
         in_place: None,
+        open: None,
+        maps: false,
         limits: None,
         isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
         build: |routes, limits| Ok(Box::new(RangeSearch::build(routes, limits)?)),

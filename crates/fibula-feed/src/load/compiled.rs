@@ -1,0 +1,131 @@
+//! Compiled tables as feeds: their routes, as the lines of a text.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use fibula::file::{self, Part, TableFile};
+use fibula::memory::Limits;
+use fibula::net::{Key, NextHop, Route};
+
+use super::error::{LoadError, LoadErrorKind};
+use super::source::Feed;
+
+/// Returns the feed as it is, or as the text of its routes if it is a compiled table.
+pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>, LoadError> {
+    match feed {
+        Feed::File(path) => {
+            let name: Arc<str> = path.to_string_lossy().into();
+            // Whatever cannot be opened or looked at is reported where it is read. Opening a FIFO is an event for its writer.
+            let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+            match is_file.then(|| text_of(&name, &path, limits)).flatten() {
+                Some(text) => Ok(Feed::Reader { name, input: Box::new(text?) }),
+                None => Ok(Feed::File(path)),
+            }
+        }
+        Feed::Reader { name, mut input } => {
+            let mut head = Vec::new();
+            // A failure comes again when the stream is read on.
+            let looked = (&mut input).take(file::MAGIC_BYTES as u64).read_to_end(&mut head);
+            if looked.is_ok() && file::is_table_file(&head) {
+                let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
+                input.read_to_end(&mut head).map_err(read)?;
+                let table = TableFile::copy_of(Cursor::new(head), limits);
+                let text = text(&name, table)?;
+                return Ok(Feed::Reader { name, input: Box::new(text) });
+            }
+            Ok(Feed::Reader {
+                name,
+                input: Box::new(Cursor::new(head).chain(Failing(looked.err())).chain(input)),
+            })
+        }
+    }
+}
+
+/// Returns the text of a file, if that is a compiled table.
+fn text_of(name: &Arc<str>, path: &Path, limits: Limits) -> Option<Result<Text, LoadError>> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(file::MAGIC_BYTES as u64).read_to_end(&mut head).ok()?;
+    file::is_table_file(&head).then(|| text(name, TableFile::open_within(path, limits)))
+}
+
+fn text(name: &Arc<str>, table: Result<TableFile, file::FileError>) -> Result<Text, LoadError> {
+    let failed = |kind| LoadError::new(name, kind);
+    let table = table.map_err(|error| failed(LoadErrorKind::Compiled(error)))?;
+    let has_routes = |routes: bool, fib: bool| routes || !fib;
+    let v4 = has_routes(table.v4.routes.is_some(), table.v4.fib.is_some());
+    if v4 && has_routes(table.v6.routes.is_some(), table.v6.fib.is_some()) {
+        Ok(Text { table, next: [0; 2], lines: Cursor::default() })
+    } else {
+        Err(failed(LoadErrorKind::WithoutRoutes))
+    }
+}
+
+/// Fails once, if it has an error.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// The routes of a compiled table as text, some lines at a time.
+struct Text {
+    table: TableFile,
+    /// The number of the next route of each family.
+    next: [usize; 2],
+    lines: Cursor<Vec<u8>>,
+}
+
+/// Routes that are written at a time.
+const AT_ONCE: usize = 1 << 10;
+
+impl Text {
+    fn fill(&mut self) -> io::Result<()> {
+        let mut lines = core::mem::take(&mut self.lines).into_inner();
+        lines.clear();
+        let [v4, v6] = &mut self.next;
+        write(&self.table, &self.table.v4, v4, &mut lines)?;
+        if lines.is_empty() {
+            write(&self.table, &self.table.v6, v6, &mut lines)?;
+        }
+        self.lines = Cursor::new(lines);
+        Ok(())
+    }
+}
+
+fn write<K: Key>(table: &TableFile, part: &Part<K>, next: &mut usize, lines: &mut Vec<u8>) -> io::Result<()> {
+    let Some(routes) = &part.routes else { return Ok(()) };
+    let end = routes.len().min(*next + AT_ONCE);
+    for Route { prefix, next_hop } in (*next..end).filter_map(|at| routes.get(at)) {
+        write!(lines, "{prefix} ")?;
+        lines.extend_from_slice(label(table, next_hop, &mut [0; 10]));
+        lines.push(b'\n');
+    }
+    *next = end;
+    Ok(())
+}
+
+/// Returns what a next hop stands for, or its number.
+fn label<'a>(table: &'a TableFile, next_hop: NextHop, number: &'a mut [u8; 10]) -> &'a [u8] {
+    if let Some(label) = table.value(next_hop) {
+        return label;
+    }
+    let mut rest = &mut number[..];
+    let _ = write!(rest, "{next_hop}");
+    let left = rest.len();
+    &number[..10 - left]
+}
+
+impl Read for Text {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.lines.read(buf)?;
+        if count > 0 || buf.is_empty() {
+            return Ok(count);
+        }
+        self.fill()?;
+        self.lines.read(buf)
+    }
+}

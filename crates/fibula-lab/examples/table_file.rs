@@ -1,0 +1,177 @@
+//! Opens table files and measures it: `docs/adr/0011-table-files.md` has the figures.
+//!
+//! ```text
+//! table_file TABLE...                    times of saving and opening, for every structure that files can hold
+//! table_file --processes COUNT TABLE...  the memory of so many processes that use one file, mapped and copied
+//! ```
+
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use fibula::fib::registry::Algorithm;
+use fibula::file::{self, Contents, Half, TableFile};
+use fibula::memory::Limits;
+use fibula::net::{Key, Routes};
+use fibula_feed::{LoadOptions, Loader, Table};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Times that a file is opened.
+const TIMES: usize = 21;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["--use", way, path] => use_file(way, Path::new(path)),
+        ["--processes", count, ref tables @ ..] => processes(count.parse()?, tables),
+        [_, ..] => arguments.iter().try_for_each(|table| times(table)),
+        [] => Err("usage: table_file TABLE... | table_file --processes COUNT TABLE...".into()),
+    }
+}
+
+fn load(tables: &[&str]) -> Outcome<Table> {
+    Ok(Loader::new(LoadOptions::default()).load(tables)?)
+}
+
+fn path() -> PathBuf {
+    std::env::temp_dir().join(format!("fibula-table-file-{}", std::process::id()))
+}
+
+fn times(table: &str) -> Outcome {
+    let ribs = load(&[table])?.ribs;
+    println!("{table}: {} IPv4 routes, {} IPv6 routes", ribs.v4.len(), ribs.v6.len());
+    if !ribs.v4.is_empty() {
+        times_of(&ribs.v4, |contents, half| contents.v4 = half)?;
+    }
+    if !ribs.v6.is_empty() {
+        times_of(&ribs.v6, |contents, half| contents.v6 = half)?;
+    }
+    Ok(())
+}
+
+/// Puts a half into contents.
+type Put<K> = for<'a> fn(&mut Contents<'a>, Half<'a, K>);
+
+fn times_of<K: Key>(rib: &dyn Routes<K>, put: Put<K>) -> Outcome {
+    let path = path();
+    for algorithm in fibula::fib::algorithms::<K>().into_iter().filter(Algorithm::is_saved) {
+        let fib = algorithm.build(rib, Limits::default())?;
+        for with_routes in [true, false] {
+            let mut contents = Contents::default();
+            let mut half = Half::new(&*fib, rib);
+            half.routes = half.routes.filter(|_| with_routes);
+            put(&mut contents, half);
+            let start = Instant::now();
+            file::save(&path, &contents)?;
+            let saved = start.elapsed().as_secs_f64() * 1e3;
+            let bytes = fs::metadata(&path)?.len();
+            let copied = median(|| TableFile::open(&path).map(drop))?;
+            let mapped = match algorithm.is_mapped() {
+                true => format!("{:.3} ms", median(|| TableFile::map(&path).map(drop))?),
+                false => "-".to_owned(),
+            };
+            let routes = if with_routes { "with routes" } else { "without" };
+            println!(
+                "  {:14} {routes:11} {:5.1} MB: saved in {saved:.0} ms, copied in {copied:.1} ms, mapped in {mapped}",
+                algorithm.name,
+                bytes as f64 / 1e6,
+            );
+        }
+    }
+    Ok(fs::remove_file(&path)?)
+}
+
+/// Returns the median of the milliseconds that `open` takes.
+fn median(open: impl Fn() -> Result<(), file::FileError>) -> Outcome<f64> {
+    let mut times = Vec::new();
+    for _ in 0..TIMES {
+        let start = Instant::now();
+        open()?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[TIMES / 2])
+}
+
+fn processes(count: usize, tables: &[&str]) -> Outcome {
+    let ribs = load(tables)?.ribs;
+    let find = |name| fibula::fib::registry::find::<u32>(name);
+    let v4 = find("dir-17-bitmap")?.build(&ribs.v4, Limits::default())?;
+    let v6 = fibula::fib::registry::find::<u128>("dir-btree")?.build(&ribs.v6, Limits::default())?;
+    let mut contents = Contents::default();
+    (contents.v4.fib, contents.v6.fib) = (Some(&*v4), Some(&*v6));
+    let path = path();
+    file::save(&path, &contents)?;
+    println!("{} processes, a file of {} bytes", count, fs::metadata(&path)?.len());
+    for way in ["mapped", "copied"] {
+        let mut children = Vec::new();
+        for _ in 0..count {
+            let mut command = Command::new(std::env::current_exe()?);
+            let command = command.args(["--use", way]).arg(&path);
+            children.push(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
+        }
+        let mut readers: Vec<_> =
+            children.iter_mut().filter_map(|child| child.stdout.take()).map(BufReader::new).collect();
+        let mut line = String::new();
+        // All use it at the same time, and then each is asked.
+        for reader in &mut readers {
+            reader.read_line(&mut line)?;
+        }
+        let mut sums = [0; 2];
+        for (child, reader) in children.iter_mut().zip(&mut readers) {
+            writeln!(child.stdin.as_mut().ok_or("a pipe")?)?;
+            line.clear();
+            reader.read_line(&mut line)?;
+            let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+            for sum in &mut sums {
+                *sum += numbers.next().ok_or("two numbers")??;
+            }
+        }
+        children.into_iter().try_for_each(|mut child: Child| child.wait().map(drop))?;
+        let each = |sum: u64| sum as f64 / count as f64;
+        println!(
+            "  {way}: {:.0} KiB of PSS a process, of which the file {:.1} KiB",
+            each(sums[0]),
+            each(sums[1])
+        );
+    }
+    Ok(fs::remove_file(&path)?)
+}
+
+/// Looks up in a file until asked, and prints the PSS of the process and of the file in it, in KiB.
+fn use_file(way: &str, path: &Path) -> Outcome {
+    let table = if way == "mapped" { TableFile::map(path)? } else { TableFile::open(path)? };
+    let (v4, v6) = (table.v4.fib.as_ref().ok_or("IPv4")?, table.v6.fib.as_ref().ok_or("IPv6")?);
+    let mut random = 1u64;
+    for _ in 0..4_000_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        black_box(v4.lookup((random >> 32) as u32));
+        black_box(v6.lookup(u128::from(random) << 64 | 1 << 125));
+    }
+    println!("ready");
+    std::io::stdin().read_line(&mut String::new())?;
+    let (mut all, mut of_file, mut inside) = (0, 0, false);
+    let name = path.to_string_lossy();
+    for line in fs::read_to_string("/proc/self/smaps")?.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("Pss:") => {
+                let kib: u64 = words.next().ok_or("a number")?.parse()?;
+                all += kib;
+                of_file += if inside { kib } else { 0 };
+            }
+            Some(first) if !first.ends_with(':') => inside = line.ends_with(&*name),
+            _ => {}
+        }
+    }
+    println!("{all} {of_file}");
+    // Pages are shared by all until the last one is asked, and the pipe is closed.
+    std::io::stdin().read_line(&mut String::new())?;
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! What files hold: the nodes, the width of values and the number of leaves, which is 0 for few ranges.
+
+use core::marker::PhantomData;
+
+use crate::fib::sections::{Parts, PartsError, Sections};
+use crate::fib::{CheckError, Fib};
+use crate::net::Ipv4Key;
+
+use super::NAME;
+use super::layout::{Form, LASTS, Node, RangeBtree, Tree};
+
+impl<K> RangeBtree<K> {
+    pub(super) fn parts(&self) -> Sections<'_> {
+        let (width, leaves) = match self.form {
+            Form::Few { .. } => (2, 0),
+            // The padding follows the leaves.
+            Form::Tree(tree) => (tree.width, self.nodes.len().saturating_sub(tree.leaves() + 1)),
+        };
+        Sections::new(NAME, &[("width", width.into()), ("leaves", leaves as u64)])
+            .with("nodes", self.nodes.as_flattened())
+    }
+}
+
+/// Makes the tree of what a file holds.
+pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
+    let width = parts.number_to("width", LASTS.len() as u64 - 1)?;
+    let nodes = parts.nodes("nodes", |node: &Node| *node)?;
+    let leaves = parts.number_to("leaves", nodes.len() as u64)? as usize;
+    let form = match leaves {
+        0 => {
+            let sized = [4, 8].contains(&nodes.len());
+            CheckError::unless(sized, "(1) two or four registers of each", nodes.len())?;
+            Form::Few { nodes: nodes.len() / 2 }
+        }
+        leaves => {
+            let (tree, count) = Tree::of(leaves * (LASTS[width as usize] + 1), width);
+            CheckError::unless(nodes.len() == count + 1, "(2) levels follow one another", nodes.len())?;
+            Form::Tree(tree)
+        }
+    };
+    Ok(Box::new(RangeBtree::<K> { form, nodes, keys: PhantomData }))
+}

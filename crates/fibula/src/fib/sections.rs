@@ -1,0 +1,231 @@
+//! What a file holds of a structure: numbers and arrays, by name.
+
+use core::fmt;
+
+use crate::check::CheckError;
+use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared, Word, Words};
+
+/// What a file holds of a structure: the numbers that shape it and its arrays, by name. A chapter says what they mean.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Sections<'a> {
+    /// The name of the structure in the registry.
+    pub algorithm: &'static str,
+    /// The numbers.
+    pub shape: Vec<(&'static str, u64)>,
+    /// The arrays.
+    pub arrays: Vec<(&'static str, Elements<'a>)>,
+}
+
+impl<'a> Sections<'a> {
+    pub(crate) fn new(algorithm: &'static str, shape: &[(&'static str, u64)]) -> Self {
+        Self { algorithm, shape: shape.to_vec(), arrays: Vec::new() }
+    }
+
+    /// Adds an array.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &'static str, words: impl Into<Words<'a>>) -> Self {
+        self.arrays.push((name, Elements(Kind::There(words.into()))));
+        self
+    }
+
+    /// Adds an array that is not in memory as a file has it.
+    #[must_use]
+    pub(crate) fn with_copy(mut self, name: &'static str, words: Owned) -> Self {
+        self.arrays.push((name, Elements(Kind::Owned(words))));
+        self
+    }
+}
+
+/// An array of a structure, as a file holds it.
+#[derive(Debug)]
+pub struct Elements<'a>(Kind<'a>);
+
+#[derive(Debug)]
+enum Kind<'a> {
+    There(Words<'a>),
+    Owned(Owned),
+}
+
+/// Words that were copied.
+#[derive(Debug)]
+pub(crate) enum Owned {
+    Half(Vec<u16>),
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Elements<'_> {
+    /// Returns the words.
+    #[must_use]
+    pub fn words(&self) -> Words<'_> {
+        match &self.0 {
+            Kind::There(words) => *words,
+            Kind::Owned(Owned::Half(words)) => words[..].into(),
+            Kind::Owned(Owned::Narrow(words)) => words[..].into(),
+            Kind::Owned(Owned::Wide(words)) => words[..].into(),
+        }
+    }
+}
+
+/// What was found in a file of a structure.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    limits: Limits,
+    shape: Vec<(String, u64)>,
+    arrays: Vec<(String, Array)>,
+}
+
+/// An array of a file.
+#[derive(Debug)]
+pub(crate) enum Array {
+    Half(Found<u16>),
+    Narrow(Found<u32>),
+    Wide(Found<u64>),
+}
+
+/// The words of an array of a file.
+#[derive(Debug)]
+pub(crate) enum Found<T: Word> {
+    Copied(Buffer<T>),
+    Mapped(Shared<T>),
+}
+
+/// A word that arrays of files have.
+pub(crate) trait Element: Word {
+    /// Returns the array, if it has words of this kind.
+    fn found(array: Array) -> Option<Found<Self>>;
+
+    /// Returns an array of such words.
+    fn array(found: Found<Self>) -> Array;
+}
+
+macro_rules! elements {
+    ($($word:ty, $kind:ident;)*) => {$(
+        impl Element for $word {
+            fn found(array: Array) -> Option<Found<Self>> {
+                match array {
+                    Array::$kind(found) => Some(found),
+                    _ => None,
+                }
+            }
+
+            fn array(found: Found<Self>) -> Array {
+                Array::$kind(found)
+            }
+        }
+    )*};
+}
+
+elements! {
+    u16, Half;
+    u32, Narrow;
+    u64, Wide;
+}
+
+/// Why no structure could be made of what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PartsError {
+    /// A number or an array is not there, or is of another kind.
+    Missing(&'static str),
+    /// The structure would not be in order.
+    Broken(CheckError),
+    Memory(OutOfMemory),
+    /// The structure cannot be looked up in while its words may change in any way.
+    NotMapped,
+}
+
+impl From<CheckError> for PartsError {
+    fn from(error: CheckError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<OutOfMemory> for PartsError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl Parts {
+    pub(crate) fn new(limits: Limits, shape: Vec<(String, u64)>, arrays: Vec<(String, Array)>) -> Self {
+        Self { limits, shape, arrays }
+    }
+
+    /// Returns the limits of what is made of the parts.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Returns a number.
+    pub(crate) fn number(&self, name: &'static str) -> Result<u64, PartsError> {
+        let found = self.shape.iter().find(|(found, _)| found == name);
+        found.map(|&(_, number)| number).ok_or(PartsError::Missing(name))
+    }
+
+    /// Returns a number that is at most `most`.
+    pub(crate) fn number_to(&self, name: &'static str, most: u64) -> Result<u32, PartsError> {
+        let number = self.number(name)?;
+        CheckError::unless(
+            number <= most,
+            "the numbers of a structure are within their bounds",
+            number as usize,
+        )?;
+        u32::try_from(number).map_err(|_| PartsError::Missing(name))
+    }
+
+    fn take<T: Element>(&mut self, name: &'static str) -> Result<Found<T>, PartsError> {
+        let at = self.arrays.iter().position(|(found, _)| found == name);
+        let (_, array) = self.arrays.swap_remove(at.ok_or(PartsError::Missing(name))?);
+        T::found(array).ok_or(PartsError::Missing(name))
+    }
+
+    /// Returns the words of an array, copied or mapped.
+    pub(crate) fn shared<T: Element>(&mut self, name: &'static str) -> Result<Shared<T>, PartsError> {
+        Ok(match self.take(name)? {
+            Found::Copied(words) => words.into(),
+            Found::Mapped(words) => words,
+        })
+    }
+
+    /// Returns the words of an array that was copied.
+    pub(crate) fn buffer<T: Element>(&mut self, name: &'static str) -> Result<Buffer<T>, PartsError> {
+        match self.take(name)? {
+            Found::Copied(words) => Ok(words),
+            Found::Mapped(_) => Err(PartsError::NotMapped),
+        }
+    }
+
+    /// Returns the words of an array that was copied, in a vector.
+    pub(crate) fn vec<T: Element>(&mut self, name: &'static str) -> Result<Vec<T>, PartsError> {
+        let words = self.buffer::<T>(name)?;
+        let mut copy = Budget::new(self.limits).vec(words.len())?;
+        copy.extend_from_slice(&words);
+        Ok(copy)
+    }
+
+    /// Returns an array that was copied as nodes of `WORDS` words each.
+    pub(crate) fn nodes<T: Element, N: Copy, const WORDS: usize>(
+        &mut self,
+        name: &'static str,
+        node: impl Fn(&[T; WORDS]) -> N,
+    ) -> Result<Buffer<N>, PartsError> {
+        let words = self.buffer::<T>(name)?;
+        let (of_nodes, rest) = words.as_chunks::<WORDS>();
+        CheckError::unless(rest.is_empty(), "nodes are whole", words.len())?;
+        let mut nodes = Budget::new(self.limits).buffer(of_nodes.len())?;
+        nodes.extend(of_nodes.iter().map(node));
+        Ok(nodes)
+    }
+}
+
+impl fmt::Display for PartsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "'{name}' is missing or of another kind"),
+            Self::Broken(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
+            Self::NotMapped => f.write_str("it cannot be mapped"),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What a file is to hold, and its bytes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::fib::sections::Owned;
+use crate::fib::{Elements, Fib};
+use crate::memory::Words;
+use crate::net::{Key, NextHop, Prefix, Routes};
+
+use super::error::{FileError, Kind};
+use super::format::{HEADER_BYTES, HUGE, Header, LINE, PAGE, SECTION_BYTES, Section};
+
+/// What a file is to hold: for each family a structure, routes, both or neither, and values of next hops.
+#[derive(Debug, Default)]
+pub struct Contents<'a> {
+    /// What it holds of IPv4.
+    pub v4: Half<'a, u32>,
+    /// What it holds of IPv6.
+    pub v6: Half<'a, u128>,
+    /// What next hops stand for: bytes, in whatever form the caller reads them again.
+    pub values: BTreeMap<NextHop, Vec<u8>>,
+}
+
+/// What a file is to hold of a family. A structure and routes must be of the same table: nobody compares them.
+pub struct Half<'a, K: Key> {
+    /// The structure, for lookups.
+    pub fib: Option<&'a dyn Fib<K>>,
+    /// The routes, to list them or to build another structure.
+    pub routes: Option<&'a dyn Routes<K>>,
+}
+
+impl<'a, K: Key> Half<'a, K> {
+    /// Returns a structure with its routes.
+    #[must_use]
+    pub fn new(fib: &'a dyn Fib<K>, routes: &'a dyn Routes<K>) -> Self {
+        Self { fib: Some(fib), routes: Some(routes) }
+    }
+}
+
+impl<K: Key> Default for Half<'_, K> {
+    fn default() -> Self {
+        Self { fib: None, routes: None }
+    }
+}
+
+impl<K: Key> core::fmt::Debug for Half<'_, K> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let routes = self.routes.map(Routes::len);
+        f.debug_struct("Half").field("fib", &self.fib).field("routes", &routes).finish()
+    }
+}
+
+/// A section before it is written.
+struct Planned<'a> {
+    line: Section,
+    data: Data<'a>,
+}
+
+enum Data<'a> {
+    Elements(Elements<'a>),
+    Owned(Owned),
+    Bytes(Vec<u8>),
+}
+
+/// Bytes that are summed and written at a time.
+const CHUNK: usize = 64 << 10;
+
+impl Data<'_> {
+    fn words(&self) -> Option<Words<'_>> {
+        match self {
+            Data::Elements(elements) => Some(elements.words()),
+            Data::Owned(Owned::Half(words)) => Some(words[..].into()),
+            Data::Owned(Owned::Narrow(words)) => Some(words[..].into()),
+            Data::Owned(Owned::Wide(words)) => Some(words[..].into()),
+            Data::Bytes(_) => None,
+        }
+    }
+
+    /// Returns the bytes of a word, and all bytes.
+    fn sizes(&self) -> (u32, u64) {
+        match (self, self.words()) {
+            (Data::Bytes(bytes), _) => (1, bytes.len() as u64),
+            (_, Some(words)) => (words.word_bytes() as u32, (words.len() * words.word_bytes()) as u64),
+            (_, None) => (1, 0),
+        }
+    }
+
+    /// Calls `each` for the bytes in order, the lowest byte of each word first.
+    fn try_for_each(&self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        if let Data::Bytes(bytes) = self {
+            return each(bytes);
+        }
+        let Some(words) = self.words() else { return Ok(()) };
+        let mut buffer = vec![0; CHUNK];
+        let at_once = CHUNK / words.word_bytes();
+        for first in (0..words.len()).step_by(at_once) {
+            let count = at_once.min(words.len() - first);
+            let bytes = &mut buffer[..count * words.word_bytes()];
+            words.part(first..first + count).copy_to_little_endian(bytes);
+            each(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Contents<'_> {
+    /// Writes the bytes of the file. [`save`](super::save) also puts them in place.
+    ///
+    /// # Errors
+    /// When files cannot hold a structure, or `out` fails.
+    pub fn write(&self, mut out: impl Write) -> Result<(), FileError> {
+        let (head, sections) = self.plan().map_err(Kind::nowhere)?;
+        write(&head, &sections, &mut out).map_err(|error| Kind::io("written")(error).nowhere())
+    }
+
+    /// Returns the header with the section table, and the sections.
+    fn plan(&self) -> Result<(Vec<u8>, Vec<Planned<'_>>), Kind> {
+        let mut sections = Vec::new();
+        of_half(&self.v4, &mut sections)?;
+        let first_of_v6 = sections.len();
+        of_half(&self.v6, &mut sections)?;
+        let families = u32::from(first_of_v6 > 0) | u32::from(sections.len() > first_of_v6) << 1;
+        of_values(&self.values, &mut sections);
+
+        let mut end = (HEADER_BYTES + sections.len() * SECTION_BYTES) as u64;
+        for Planned { line, data } in &mut sections {
+            (line.width, line.bytes) = data.sizes();
+            let align = match line.bytes {
+                HUGE.. if matches!(data, Data::Elements(_)) => HUGE,
+                PAGE.. => PAGE,
+                _ => LINE,
+            };
+            line.offset = end.next_multiple_of(align);
+            end = line.offset + line.bytes;
+            let mut crc = crc32fast::Hasher::new();
+            data.try_for_each(|bytes| {
+                crc.update(bytes);
+                Ok(())
+            })
+            .map_err(Kind::io("written"))?;
+            line.crc = crc.finalize();
+        }
+        let table: Vec<u8> = sections.iter().flat_map(|section| section.line.to_bytes()).collect();
+        let header = Header {
+            sections: sections.len() as u32,
+            families,
+            bytes: end,
+            table_crc: crc32fast::hash(&table),
+        };
+        Ok(([&header.to_bytes()[..], &table].concat(), sections))
+    }
+}
+
+fn write(head: &[u8], sections: &[Planned<'_>], out: &mut impl Write) -> io::Result<()> {
+    out.write_all(head)?;
+    let mut done = head.len() as u64;
+    let zeros = vec![0; CHUNK];
+    for Planned { line, data } in sections {
+        while done < line.offset {
+            let count = (line.offset - done).min(CHUNK as u64);
+            out.write_all(&zeros[..count as usize])?;
+            done += count;
+        }
+        data.try_for_each(|bytes| out.write_all(bytes))?;
+        done += line.bytes;
+    }
+    out.flush()
+}
+
+fn planned<'a>(name: String, data: Data<'a>) -> Planned<'a> {
+    Planned { line: Section { name, width: 1, crc: 0, offset: 0, bytes: 0, is_needed: true }, data }
+}
+
+fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> Result<(), Kind> {
+    let family = K::FAMILY.name();
+    if let Some(fib) = half.fib {
+        let saved = fib.sections().ok_or(Kind::NotSaved)?;
+        let mut text = format!("algorithm {}\n", saved.algorithm);
+        for (name, number) in &saved.shape {
+            text += &format!("{name} {number}\n");
+        }
+        sections.push(planned(format!("{family}/structure"), Data::Bytes(text.into_bytes())));
+        for (name, elements) in saved.arrays {
+            sections.push(planned(format!("{family}/structure/{name}"), Data::Elements(elements)));
+        }
+    }
+    if let Some(routes) = half.routes {
+        of_routes(routes, sections);
+    }
+    Ok(())
+}
+
+/// Adds the routes, column by column.
+fn of_routes<K: Key>(routes: &dyn Routes<K>, sections: &mut Vec<Planned<'_>>) {
+    let family = K::FAMILY.name();
+    let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+    let (mut lengths, mut next_hops) = (Vec::new(), Vec::new());
+    let Ok(()) = routes.try_for_each(Prefix::ALL, |route| {
+        let bits = route.prefix.addr().to_bits();
+        if K::BITS == 32 {
+            narrow.push(bits as u32);
+        } else {
+            wide.extend([(bits >> 64) as u64, bits as u64]);
+        }
+        lengths.push(u16::from(route.prefix.len()));
+        next_hops.push(route.next_hop.id());
+        Ok::<(), core::convert::Infallible>(())
+    });
+    let addresses = if K::BITS == 32 { Owned::Narrow(narrow) } else { Owned::Wide(wide) };
+    for (name, column) in
+        [("addresses", addresses), ("lengths", Owned::Half(lengths)), ("next-hops", Owned::Narrow(next_hops))]
+    {
+        sections.push(planned(format!("{family}/routes/{name}"), Data::Owned(column)));
+    }
+}
+
+fn of_values(values: &BTreeMap<NextHop, Vec<u8>>, sections: &mut Vec<Planned<'_>>) {
+    if values.is_empty() {
+        return;
+    }
+    let (mut ends, mut all) = (Vec::new(), Vec::new());
+    for bytes in values.values() {
+        all.extend_from_slice(bytes);
+        ends.push(all.len() as u64);
+    }
+    let ids = values.keys().map(|next_hop| next_hop.id()).collect();
+    sections.push(planned("values/next-hops".to_owned(), Data::Owned(Owned::Narrow(ids))));
+    sections.push(planned("values/ends".to_owned(), Data::Owned(Owned::Wide(ends))));
+    sections.push(planned("values/bytes".to_owned(), Data::Bytes(all)));
+}

@@ -1,0 +1,199 @@
+//! Why a table file was refused.
+
+use core::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::fib::sections::PartsError;
+use crate::memory::OutOfMemory;
+
+use super::format::VERSION;
+
+/// Why a table file was not opened, or could not be written.
+#[derive(Debug)]
+pub struct FileError {
+    path: Option<PathBuf>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Io {
+        doing: &'static str,
+        error: io::Error,
+    },
+    Foreign,
+    Swapped,
+    Newer {
+        version: u32,
+    },
+    NewerSection(String),
+    Truncated {
+        bytes: u64,
+        needed: u64,
+    },
+    Longer {
+        bytes: u64,
+        needed: u64,
+    },
+    Damaged(String),
+    /// An algorithm that this version does not know.
+    Unknown(String),
+    Broken {
+        algorithm: String,
+        error: PartsError,
+    },
+    /// Routes or values that are not in order.
+    Disorder {
+        what: String,
+        at: usize,
+    },
+    Memory(OutOfMemory),
+    /// A structure that files cannot hold.
+    NotSaved,
+    NotMapped(String),
+    NoMapping,
+}
+
+impl From<OutOfMemory> for Kind {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl Kind {
+    pub(super) fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Io { doing, error }
+    }
+
+    pub(super) fn at(self, path: &Path) -> FileError {
+        FileError { path: Some(path.to_owned()), kind: self }
+    }
+
+    pub(super) fn nowhere(self) -> FileError {
+        FileError { path: None, kind: self }
+    }
+}
+
+impl FileError {
+    /// Returns the file, if it has a name.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns whether it is no table file at all, of whatever version.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.kind, Kind::Foreign)
+    }
+
+    /// Returns whether the file is cut off or was altered after it was written.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Swapped
+                | Kind::Truncated { .. }
+                | Kind::Longer { .. }
+                | Kind::Damaged(_)
+                | Kind::Broken { .. }
+                | Kind::Disorder { .. }
+        )
+    }
+
+    /// Returns whether a newer version of this library wrote the file.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        matches!(self.kind, Kind::Newer { .. } | Kind::NewerSection(_) | Kind::Unknown(_))
+    }
+
+    /// Returns whether the file is good, but cannot be mapped: open a copy.
+    #[must_use]
+    pub fn is_not_mapped(&self) -> bool {
+        matches!(self.kind, Kind::NotMapped(_) | Kind::NoMapping)
+    }
+
+    /// Returns the error of the system, if that is the reason.
+    #[must_use]
+    pub fn io(&self) -> Option<&io::Error> {
+        match &self.kind {
+            Kind::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns the error, of the file of this name.
+    pub(super) fn of(self, path: &Path) -> Self {
+        self.kind.at(path)
+    }
+
+    /// Returns whether the file itself is the reason, so that another attempt fails as well.
+    pub(super) fn is_of_the_file(&self) -> bool {
+        self.is_foreign() || self.is_damage() || self.is_newer() || self.is_not_mapped()
+    }
+}
+
+/// What a person can do about a file that is not as it was written.
+const AGAIN: &str = "make it again from its table";
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, error } => write!(f, "cannot be {doing}: {error}"),
+            Self::Foreign => f.write_str("not a compiled table: it begins otherwise"),
+            Self::Swapped => write!(f, "the bytes of its words were swapped; {AGAIN}"),
+            Self::Newer { version } => write!(
+                f,
+                "a compiled table of version {version}, and this program reads up to version {VERSION}; update the program, \
+                 or make the file with this one"
+            ),
+            Self::NewerSection(name) => write!(
+                f,
+                "section '{name}' was added by a newer version; update the program, or make the file with this one"
+            ),
+            Self::Unknown(algorithm) => write!(
+                f,
+                "this program does not have the structure '{algorithm}'; update the program, or make the file with this one"
+            ),
+            Self::Truncated { bytes, needed } => {
+                write!(f, "cut off: {bytes} bytes of {needed}; copy it again, or {AGAIN}")
+            }
+            Self::Longer { bytes, needed } => {
+                write!(f, "{bytes} bytes, of which {needed} are the table; copy it again, or {AGAIN}")
+            }
+            Self::Damaged(what) => {
+                write!(f, "damaged: the checksum of '{what}' does not match; copy it again, or {AGAIN}")
+            }
+            Self::Broken { algorithm, error } => write!(f, "damaged: {algorithm}: {error}; {AGAIN}"),
+            Self::Disorder { what, at } => write!(f, "damaged: '{what}' is not in order at {at}; {AGAIN}"),
+            Self::Memory(error) => error.fmt(f),
+            Self::NotSaved => {
+                f.write_str("files cannot hold this structure; fibula::file lists those that they can")
+            }
+            Self::NotMapped(algorithm) => write!(
+                f,
+                "{algorithm} cannot be looked up in where it lies; open a copy, or make the file with another structure"
+            ),
+            Self::NoMapping => f.write_str("this system cannot map table files; open a copy"),
+        }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        self.kind.fmt(f)
+    }
+}
+
+impl core::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.kind {
+            Kind::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

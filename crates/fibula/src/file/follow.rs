@@ -1,0 +1,168 @@
+//! Follows a file that is replaced.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::memory::Limits;
+
+use super::error::{FileError, Kind};
+use super::table::TableFile;
+
+/// Follows a file that is replaced by renaming: a process that answers from it has the new table without a restart.
+///
+/// One thread calls [`poll`](Self::poll) now and then. Whoever looks up takes [`table`](Self::table) for each batch or longer;
+/// the table before is freed, or unmapped, with the last `Arc` of it.
+///
+/// ```
+/// use fibula::file::{self, Contents, Follower};
+/// use fibula::net::{NextHop, Route};
+/// use fibula::rib::Rib;
+///
+/// # let folder = std::env::temp_dir().join(format!("fibula-follower-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("table.fibula");
+/// let mut rib = Rib::<u32>::default();
+/// let mut contents = Contents::default();
+/// let fib = fibula::fib::build(&rib)?;
+/// contents.v4.fib = Some(&*fib);
+/// file::save(&path, &contents)?;
+///
+/// let mut follower = Follower::open(&path)?;
+/// assert!(follower.table().lookup([192, 0, 2, 1]).is_none());
+///
+/// rib.insert(Route::new("192.0.2.0/24".parse()?, NextHop::try_from(1)?))?;
+/// let fib = fibula::fib::build(&rib)?;
+/// contents.v4.fib = Some(&*fib);
+/// file::save(&path, &contents)?;
+/// assert!(follower.poll()?);
+/// assert!(follower.table().lookup([192, 0, 2, 1]).is_some());
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Follower {
+    path: PathBuf,
+    way: Way,
+    /// The file that is served, or that was refused last.
+    seen: Stamp,
+    table: Arc<TableFile>,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Copy(Limits),
+    Map,
+}
+
+impl Follower {
+    /// Opens a copy of the file, and later of those that replace it.
+    ///
+    /// # Errors
+    /// As for [`TableFile::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::open_within(path, Limits::default())
+    }
+
+    /// Like [`open`](Self::open), within `limits` for each array.
+    ///
+    /// # Errors
+    /// As for [`TableFile::open`].
+    pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
+        Self::new(path.as_ref(), Way::Copy(limits))
+    }
+
+    /// Maps the file, and later those that replace it.
+    ///
+    /// # Errors
+    /// As for [`TableFile::map`].
+    pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::new(path.as_ref(), Way::Map)
+    }
+
+    fn new(path: &Path, way: Way) -> Result<Self, FileError> {
+        let (seen, table) = load(path, way);
+        let (seen, table) = (seen.map_err(|error| Kind::io("opened")(error).at(path))?, table?);
+        Ok(Self { path: path.to_owned(), way, seen, table: Arc::new(table) })
+    }
+
+    /// Looks whether the file was replaced, which is one call of the system, and opens the new one. Returns whether
+    /// [`table`](Self::table) is another one now.
+    ///
+    /// # Errors
+    /// When the new file cannot be opened or is refused. The table before is kept. A file that was refused for what it holds
+    /// is not tried again until it is replaced; errors of the system are returned at every call while they last.
+    pub fn poll(&mut self) -> Result<bool, FileError> {
+        let failed = |error| Kind::io("opened")(error).at(&self.path);
+        if Stamp::of(&fs::metadata(&self.path).map_err(failed)?) == self.seen {
+            return Ok(false);
+        }
+        // What is opened may be newer than what was looked at.
+        let (seen, table) = load(&self.path, self.way);
+        let seen = seen.map_err(failed)?;
+        match table {
+            Ok(table) => {
+                (self.seen, self.table) = (seen, Arc::new(table));
+                Ok(true)
+            }
+            Err(error) => {
+                if error.is_of_the_file() {
+                    self.seen = seen;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the table that was opened last.
+    #[must_use]
+    pub fn table(&self) -> &Arc<TableFile> {
+        &self.table
+    }
+}
+
+fn load(path: &Path, way: Way) -> (io::Result<Stamp>, Result<TableFile, FileError>) {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let again = io::Error::new(error.kind(), error.to_string());
+            return (Err(error), Err(Kind::io("opened")(again).at(path)));
+        }
+    };
+    let seen = file.metadata().map(|metadata| Stamp::of(&metadata));
+    let table = match way {
+        Way::Copy(limits) => TableFile::copy_of(&file, limits).map_err(|error| error.of(path)),
+        Way::Map => TableFile::map_file(file, path),
+    };
+    (seen, table)
+}
+
+/// What tells a file from one that replaced it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<std::time::SystemTime>,
+    /// The device, the file on it, and when that was changed.
+    #[cfg(unix)]
+    inode: [i64; 4],
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            inode: [
+                metadata.dev().cast_signed(),
+                metadata.ino().cast_signed(),
+                metadata.ctime(),
+                metadata.ctime_nsec(),
+            ],
+        }
+    }
+}

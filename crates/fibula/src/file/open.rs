@@ -1,0 +1,292 @@
+//! Reads a file: by copy, verified, or where it lies.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use crate::fib::registry;
+use crate::fib::sections::{Array, Element, Found, Parts, PartsError};
+use crate::memory::{Budget, Limits, Mapping, Shared};
+use crate::net::{Dual, Key, NextHop};
+
+use super::error::Kind;
+use super::format::{HEADER_BYTES, Header, Section, read_table};
+use super::routes::{Addresses, StoredRoutes};
+use super::table::Part;
+use super::values::Values;
+
+/// What a file turned out to hold.
+pub(super) struct Opened {
+    pub(super) parts: Dual<Part<u32>, Part<u128>>,
+    pub(super) values: Values,
+}
+
+/// A file whose header and section table are good.
+struct Head {
+    sections: Vec<Section>,
+    families: u32,
+}
+
+/// Opens a copy: every checksum is verified, and every invariant.
+pub(super) fn copy(input: impl Read + Seek, limits: Limits) -> Result<Opened, Kind> {
+    let mut source = Copying { input, limits };
+    let head = source.head()?;
+    let (opened, others) = open(&mut source, head, limits)?;
+    for section in others {
+        source.skim(&section)?;
+    }
+    verify(&opened.parts.v4)?;
+    verify(&opened.parts.v6)?;
+    Ok(opened)
+}
+
+/// Opens a file where it lies: header, section table and what is small are verified.
+pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
+    let mut copying = Copying { input: file, limits };
+    let head = copying.head()?;
+    let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
+    let bytes = usize::try_from(bytes).map_err(|_| Kind::NoMapping)?;
+    let mapping = Mapping::of(file, bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => Kind::NoMapping,
+        _ => Kind::io("mapped")(error),
+    })?;
+    let mut source = InPlace { copying, mapping: Arc::new(mapping) };
+    open(&mut source, head, limits).map(|(opened, _)| opened)
+}
+
+/// Where sections come from.
+trait Source {
+    /// Whether words may change after they were opened.
+    const MAPS: bool;
+
+    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind>;
+
+    /// Returns the bytes of a section, verified.
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind>;
+}
+
+struct Copying<R> {
+    input: R,
+    limits: Limits,
+}
+
+/// Bytes that are read and summed at a time, so that the sum finds them in the cache.
+const CHUNK: usize = 256 << 10;
+
+impl<R: Read + Seek> Copying<R> {
+    fn head(&mut self) -> Result<Head, Kind> {
+        let failed = Kind::io("read");
+        let bytes = self.input.seek(SeekFrom::End(0)).map_err(&failed)?;
+        self.input.rewind().map_err(&failed)?;
+        let mut head = [0; HEADER_BYTES];
+        let there = HEADER_BYTES.min(usize::try_from(bytes).unwrap_or(HEADER_BYTES));
+        self.input.read_exact(&mut head[..there]).map_err(&failed)?;
+        let header = Header::read(&head[..there])?;
+        match header.bytes {
+            needed if bytes < needed => return Err(Kind::Truncated { bytes, needed }),
+            needed if bytes > needed => return Err(Kind::Longer { bytes, needed }),
+            _ => {}
+        }
+        let mut table = vec![0; header.table_bytes()];
+        self.input.read_exact(&mut table).map_err(&failed)?;
+        Ok(Head { sections: read_table(header, &table)?, families: header.families })
+    }
+
+    /// Reads the bytes of a section into `to`, and verifies them.
+    fn read(&mut self, section: &Section, to: &mut [u8]) -> Result<(), Kind> {
+        let failed = Kind::io("read");
+        self.input.seek(SeekFrom::Start(section.offset)).map_err(&failed)?;
+        let mut crc = crc32fast::Hasher::new();
+        for chunk in to.chunks_mut(CHUNK) {
+            self.input.read_exact(chunk).map_err(&failed)?;
+            crc.update(chunk);
+        }
+        if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
+    }
+
+    /// Verifies a section that nobody needs.
+    fn skim(&mut self, section: &Section) -> Result<(), Kind> {
+        self.bytes(section).map(drop)
+    }
+}
+
+/// Returns how many words a section has, of this width.
+fn words<T>(section: &Section) -> Result<usize, Kind> {
+    let is_width = section.width as usize == size_of::<T>();
+    let count = usize::try_from(section.words()).ok().filter(|_| is_width);
+    count.ok_or_else(|| Kind::Damaged(section.name.clone()))
+}
+
+impl<R: Read + Seek> Source for Copying<R> {
+    const MAPS: bool = false;
+
+    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind> {
+        let count = words::<T>(section)?;
+        let mut buffer = Budget::new(self.limits).buffer::<T>(count)?;
+        buffer.append_read(count, |bytes| self.read(section, bytes))?;
+        Ok(Found::Copied(buffer))
+    }
+
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
+        let count = usize::try_from(section.bytes).map_err(|_| Kind::Damaged(section.name.clone()))?;
+        let mut bytes = Budget::new(self.limits).vec(count)?;
+        bytes.resize(count, 0);
+        self.read(section, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+struct InPlace<'a> {
+    copying: Copying<&'a File>,
+    mapping: Arc<Mapping>,
+}
+
+impl Source for InPlace<'_> {
+    const MAPS: bool = true;
+
+    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind> {
+        let count = words::<T>(section)?;
+        let from = usize::try_from(section.offset).ok();
+        let words = from.and_then(|from| self.mapping.words::<T>(from, count));
+        words.map(Found::Mapped).ok_or_else(|| Kind::Damaged(section.name.clone()))
+    }
+
+    fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
+        self.copying.bytes(section)
+    }
+}
+
+/// Sections by name, which are taken one by one.
+struct Sections(BTreeMap<String, Section>);
+
+impl Sections {
+    fn take(&mut self, name: &str) -> Option<Section> {
+        self.0.remove(name)
+    }
+
+    fn array<T: Element, S: Source>(&mut self, source: &mut S, name: &str) -> Result<Found<T>, Kind> {
+        let section = self.take(name).ok_or_else(|| Kind::Damaged(name.to_owned()))?;
+        source.array(&section)
+    }
+
+    fn shared<T: Element, S: Source>(&mut self, source: &mut S, name: &str) -> Result<Shared<T>, Kind> {
+        Ok(match self.array(source, name)? {
+            Found::Copied(words) => words.into(),
+            Found::Mapped(words) => words,
+        })
+    }
+}
+
+fn open<S: Source>(source: &mut S, head: Head, limits: Limits) -> Result<(Opened, Vec<Section>), Kind> {
+    let sections = head.sections.into_iter().map(|section| (section.name.clone(), section));
+    let mut sections = Sections(sections.collect());
+    let parts = Dual::new(part(source, &mut sections, limits)?, part(source, &mut sections, limits)?);
+    let values = values(source, &mut sections)?;
+    let families = u32::from(!parts.v4.is_empty()) | u32::from(!parts.v6.is_empty()) << 1;
+    if families != head.families {
+        return Err(Kind::Damaged("header".to_owned()));
+    }
+    let others: Vec<Section> = sections.0.into_values().collect();
+    match others.iter().find(|section| section.is_needed) {
+        Some(section) => Err(Kind::NewerSection(section.name.clone())),
+        None => Ok((Opened { parts, values }, others)),
+    }
+}
+
+/// Opens what there is of a family.
+fn part<K: Key, S: Source>(source: &mut S, sections: &mut Sections, limits: Limits) -> Result<Part<K>, Kind> {
+    let mut part = Part::default();
+    let structure = format!("{}/structure", K::FAMILY.name());
+    if let Some(section) = sections.take(&structure) {
+        let text = source.bytes(&section)?;
+        let damaged = || Kind::Damaged(structure.clone());
+        let (algorithm, shape) = parse(&text).ok_or_else(damaged)?;
+        let found = registry::find::<K>(&algorithm).ok().and_then(|found| Some((found, found.open?)));
+        let (found, make) = found.ok_or_else(|| Kind::Unknown(algorithm.clone()))?;
+        if S::MAPS && !found.maps {
+            return Err(Kind::NotMapped(algorithm));
+        }
+        let mut arrays = Vec::new();
+        let prefix = format!("{structure}/");
+        let names: Vec<String> =
+            sections.0.keys().filter(|name| name.starts_with(&prefix)).cloned().collect();
+        for name in names {
+            let Some(section) = sections.take(&name) else { continue };
+            let array = match section.width {
+                2 => u16::array(source.array(&section)?),
+                4 => u32::array(source.array(&section)?),
+                8 => u64::array(source.array(&section)?),
+                _ => return Err(Kind::Damaged(name)),
+            };
+            arrays.push((name[prefix.len()..].to_owned(), array));
+        }
+        let parts: Vec<(String, Array)> = arrays;
+        let fib = make(Parts::new(limits, shape, parts)).map_err(|error| match error {
+            PartsError::Memory(error) => Kind::Memory(error),
+            PartsError::NotMapped => Kind::NotMapped(algorithm),
+            error => Kind::Broken { algorithm, error },
+        })?;
+        (part.algorithm, part.fib) = (Some(found.name), Some(fib));
+    }
+    part.routes = routes(source, sections)?;
+    Ok(part)
+}
+
+fn routes<K: Key, S: Source>(
+    source: &mut S,
+    sections: &mut Sections,
+) -> Result<Option<StoredRoutes<K>>, Kind> {
+    let name = |column: &str| format!("{}/routes/{column}", K::FAMILY.name());
+    let addresses = name("addresses");
+    if !sections.0.contains_key(&addresses) {
+        return Ok(None);
+    }
+    let column = if K::BITS == 32 {
+        Addresses::Narrow(sections.shared(source, &addresses)?)
+    } else {
+        Addresses::Wide(sections.shared(source, &addresses)?)
+    };
+    let lengths = sections.shared(source, &name("lengths"))?;
+    let next_hops = sections.shared(source, &name("next-hops"))?;
+    let routes = StoredRoutes::new(column, lengths, next_hops);
+    routes.map(Some).ok_or(Kind::Disorder { what: addresses, at: 0 })
+}
+
+fn values<S: Source>(source: &mut S, sections: &mut Sections) -> Result<Values, Kind> {
+    let names = ["values/next-hops", "values/ends", "values/bytes"];
+    let [Some(ids), Some(ends), Some(bytes)] = names.map(|name| sections.take(name)) else {
+        return Ok(Values::default());
+    };
+    // Copied from any file: a caller gets slices of them.
+    let (ids, ends, bytes) = (source.bytes(&ids)?, source.bytes(&ends)?, source.bytes(&bytes)?);
+    let ids = ids.as_chunks().0.iter().map(|&id| NextHop::new(u32::from_le_bytes(id)));
+    let ends = ends.as_chunks().0.iter().map(|&end| usize::try_from(u64::from_le_bytes(end)).ok());
+    let damaged = |at| Kind::Disorder { what: "values".to_owned(), at };
+    let ids: Option<Vec<NextHop>> = ids.collect();
+    let ends: Option<Vec<usize>> = ends.collect();
+    let (ids, ends) = (ids.ok_or_else(|| damaged(0))?, ends.ok_or_else(|| damaged(0))?);
+    Values::new(ids, ends, bytes).map_err(damaged)
+}
+
+/// Reads the text of a structure: a line each for its name and its numbers.
+fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
+    let mut lines = core::str::from_utf8(text).ok()?.lines();
+    let algorithm = lines.next()?.strip_prefix("algorithm ")?.to_owned();
+    let shape = lines.map(|line| {
+        let (name, number) = line.split_once(' ')?;
+        Some((name.to_owned(), number.parse().ok()?))
+    });
+    Some((algorithm, shape.collect::<Option<_>>()?))
+}
+
+/// Verifies every invariant of what was copied.
+pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), Kind> {
+    if let (Some(fib), Some(algorithm)) = (&part.fib, part.algorithm) {
+        fib.check().map_err(|error| Kind::Broken { algorithm: algorithm.to_owned(), error: error.into() })?;
+    }
+    match part.routes.as_ref().and_then(StoredRoutes::disorder) {
+        Some(at) => Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at }),
+        None => Ok(()),
+    }
+}

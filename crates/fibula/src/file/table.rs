@@ -1,0 +1,183 @@
+//! A file that was opened.
+
+use core::fmt;
+use core::net::IpAddr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crate::fib::Fib;
+use crate::memory::{Limits, Memory};
+use crate::net::{Key, NextHop};
+
+use super::error::{FileError, Kind};
+use super::open::{self, Opened};
+use super::routes::StoredRoutes;
+use super::values::Values;
+
+/// A table file that was opened: a copy of it, or the file where it lies.
+///
+/// Structures are `Send + Sync` and are shared by reference, as those are that were built.
+#[derive(Debug)]
+pub struct TableFile {
+    /// What it holds of IPv4.
+    pub v4: Part<u32>,
+    /// What it holds of IPv6.
+    pub v6: Part<u128>,
+    values: Values,
+    /// The file, if it is mapped, for one thread at a time to read.
+    mapped: Option<Mutex<File>>,
+}
+
+/// What a table file holds of a family.
+#[non_exhaustive]
+pub struct Part<K: Key> {
+    /// The name of the structure in the registry.
+    pub algorithm: Option<&'static str>,
+    /// The structure. It does not change in place: build one from the routes for that.
+    pub fib: Option<Box<dyn Fib<K>>>,
+    /// The routes.
+    pub routes: Option<StoredRoutes<K>>,
+}
+
+impl<K: Key> Default for Part<K> {
+    fn default() -> Self {
+        Self { algorithm: None, fib: None, routes: None }
+    }
+}
+
+impl<K: Key> Part<K> {
+    /// Returns whether the file has nothing of the family.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fib.is_none() && self.routes.is_none()
+    }
+
+    /// Returns the next hop of the longest prefix that contains `key`, by the structure if there is one, else by the routes.
+    #[must_use]
+    pub fn lookup_key(&self, key: K) -> Option<NextHop> {
+        match (&self.fib, &self.routes) {
+            (Some(fib), _) => fib.lookup_key(key),
+            (None, Some(routes)) => Some(routes.lookup_prefix(key)?.next_hop),
+            (None, None) => None,
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        let fib = self.fib.as_ref().map(|fib| fib.memory()).unwrap_or_default();
+        fib + self.routes.as_ref().map(StoredRoutes::memory).unwrap_or_default()
+    }
+}
+
+impl<K: Key> fmt::Debug for Part<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let routes = self.routes.as_ref().map(StoredRoutes::len);
+        f.debug_struct("Part")
+            .field("algorithm", &self.algorithm)
+            .field("routes", &routes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TableFile {
+    /// Opens a copy of a file, with default [`Limits`]: into huge pages where there are. Every checksum is verified, and every
+    /// invariant of structures and routes, so that no damage is left that lookups could meet.
+    ///
+    /// # Errors
+    /// When the file is no table, newer than this code, cut off or altered, or memory runs out.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::open_within(path, Limits::default())
+    }
+
+    /// Like [`open`](Self::open), within `limits` for each array.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|error| Kind::io("opened")(error).at(path))?;
+        Self::copy_of(&file, limits).map_err(|error| error.of(path))
+    }
+
+    /// Opens a copy of the bytes of a file, as [`open_within`](Self::open_within) does.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn copy_of(input: impl Read + Seek, limits: Limits) -> Result<Self, FileError> {
+        Ok(Self::new(open::copy(input, limits).map_err(Kind::nowhere)?, None))
+    }
+
+    /// Opens a file where it lies, without copying it: all processes that do share its pages.
+    ///
+    /// Header, section table and values are verified; [`verify`](Self::verify) verifies the rest. The file must stay as it is:
+    /// replace it by renaming another one over it, as [`save`](super::save) does, and never write into it. If someone does
+    /// that all the same, or the file was damaged before, a lookup may return a wrong answer or panic. It never reads outside the file and
+    /// never runs on. If someone makes the file shorter, the system ends the processes that use it (`SIGBUS`).
+    ///
+    /// For structures of atomic words alone ([`Algorithm::is_mapped`](crate::fib::registry::Algorithm::is_mapped)), on 64-bit
+    /// Linux with little-endian words; others are refused.
+    ///
+    /// # Errors
+    /// When the file is no table, newer than this code, cut off, altered in what is verified, or cannot be mapped
+    /// ([`FileError::is_not_mapped`]).
+    pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|error| Kind::io("opened")(error).at(path))?;
+        Self::map_file(file, path)
+    }
+
+    pub(super) fn map_file(file: File, path: &Path) -> Result<Self, FileError> {
+        let opened = open::map(&file, Limits::default()).map_err(|kind| kind.at(path))?;
+        Ok(Self::new(opened, Some(Mutex::new(file))))
+    }
+
+    fn new(Opened { parts, values }: Opened, mapped: Option<Mutex<File>>) -> Self {
+        Self { v4: parts.v4, v6: parts.v6, values, mapped }
+    }
+
+    /// Returns whether the file is used where it lies.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.mapped.is_some()
+    }
+
+    /// Verifies every checksum and every invariant once more; of a mapped file for the first time, by a copy of it. As long
+    /// as nobody writes into the file, it is as good as an opened copy then.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify(&self) -> Result<(), FileError> {
+        if let Some(file) = &self.mapped {
+            let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            return Self::copy_of(&*file, Limits::default()).map(drop);
+        }
+        open::verify(&self.v4).and_then(|()| open::verify(&self.v6)).map_err(Kind::nowhere)
+    }
+
+    /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
+    #[must_use]
+    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
+        match address.into() {
+            IpAddr::V4(address) => self.v4.lookup_key(address.to_bits()),
+            IpAddr::V6(address) => self.v6.lookup_key(address.to_bits()),
+        }
+    }
+
+    /// Returns the bytes that a next hop stands for, if the file has some.
+    #[must_use]
+    pub fn value(&self, next_hop: NextHop) -> Option<&[u8]> {
+        self.values.get(next_hop)
+    }
+
+    /// Returns all next hops that stand for bytes, in order, with the bytes.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = (NextHop, &[u8])> {
+        self.values.iter()
+    }
+
+    /// Returns the memory of structures and routes, that of a mapped file included.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.v4.memory() + self.v6.memory()
+    }
+}

@@ -1,0 +1,217 @@
+//! Files that are not as they were written.
+
+use super::super::format::{HEADER_BYTES, Header, MAGIC, SECTION_BYTES, Section, VERSION, read_table};
+use super::*;
+
+/// The answers of every key, by whoever opened the file.
+fn assert_answers_as_before(file: &TableFile, v4: &Rib<u32>, v6: &Rib<u128>) {
+    for key in keys(v4).into_iter().step_by(5) {
+        assert_eq!(file.v4.lookup_key(key), v4.lookup(key));
+    }
+    for key in keys(v6) {
+        assert_eq!(file.v6.lookup_key(key), v6.lookup(key));
+    }
+    assert!(file.v4.routes.as_ref().unwrap().iter().eq(v4.iter()));
+    assert!(file.v6.routes.as_ref().unwrap().iter().eq(v6.iter()));
+}
+
+#[test]
+fn every_byte_that_is_altered_is_noticed_or_without_effect() {
+    let (good, v4, v6) = small(1);
+    let sections = sections(&good);
+    let used = |at: usize| {
+        let head = HEADER_BYTES + sections.len() * SECTION_BYTES;
+        at < head
+            || sections
+                .iter()
+                .any(|section| (section.offset..section.offset + section.bytes).contains(&(at as u64)))
+    };
+    let mut without_effect = 0;
+    let mut bytes = good.clone();
+    for at in 0..bytes.len() {
+        for flip in [1, 0x80, 0xff] {
+            bytes[at] ^= flip;
+            match open(&bytes) {
+                Ok(file) => {
+                    assert!(!used(at), "byte {at} is of no section");
+                    without_effect += 1;
+                    if without_effect % 50 == 1 {
+                        assert_answers_as_before(&file, &v4, &v6);
+                    }
+                }
+                Err(error) => {
+                    assert!(used(at), "byte {at}: {error}");
+                    let is_told = error.is_damage() || error.is_foreign() && at < MAGIC.len();
+                    assert!(is_told, "byte {at}: {error}");
+                }
+            }
+            bytes[at] ^= flip;
+        }
+    }
+    assert_eq!(bytes, good);
+}
+
+#[test]
+fn every_length_but_its_own_is_refused() {
+    let (good, ..) = small(2);
+    for end in 0..good.len() {
+        let error = open(&good[..end]).unwrap_err();
+        assert!(if end == 0 { error.is_foreign() } else { error.is_damage() }, "{end}: {error}");
+        let says = error.to_string();
+        assert!(end == 0 || says.starts_with(&format!("cut off: {end} bytes of ")), "{says}");
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    let error = open(&longer).unwrap_err();
+    assert!(
+        error.is_damage() && error.to_string().contains(&format!("of which {} are the table", good.len()))
+    );
+}
+
+fn sections(bytes: &[u8]) -> Vec<Section> {
+    let header = Header::read(&bytes[..HEADER_BYTES]).unwrap();
+    read_table(header, &bytes[HEADER_BYTES..HEADER_BYTES + header.table_bytes()]).unwrap()
+}
+
+/// Puts the header's checksum right.
+fn sum_header(bytes: &mut [u8]) {
+    let crc = crc32fast::hash(&bytes[..HEADER_BYTES - 4]);
+    bytes[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Replaces the section table and puts the checksums right.
+fn with_table(good: &[u8], change: impl FnOnce(&mut Vec<Section>)) -> Vec<u8> {
+    let mut all = sections(good);
+    change(&mut all);
+    let table: Vec<u8> = all.iter().flat_map(Section::to_bytes).collect();
+    let mut header = Header::read(&good[..HEADER_BYTES]).unwrap();
+    header.table_crc = crc32fast::hash(&table);
+    let mut bytes = good.to_vec();
+    bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    bytes[HEADER_BYTES..HEADER_BYTES + table.len()].copy_from_slice(&table);
+    bytes
+}
+
+#[test]
+fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
+    let (good, v4, v6) = small(3);
+    let mut newer = good.clone();
+    newer[8..12].copy_from_slice(&(VERSION + 1).to_le_bytes());
+    sum_header(&mut newer);
+    let error = open(&newer).unwrap_err();
+    assert!(error.is_newer() && error.to_string().contains("version 2"), "{error}");
+
+    let needed = with_table(&good, |all| all[5].name = "ipv4/shortcuts".to_owned());
+    let error = open(&needed).unwrap_err();
+    assert!(error.is_damage() || error.is_newer(), "{error}");
+    let needed = with_table(&good, |all| {
+        all.iter_mut().for_each(|one| one.name = one.name.replace("values", "labels"));
+    });
+    let error = open(&needed).unwrap_err();
+    assert!(error.is_newer() && error.to_string().contains("'labels/"), "{error}");
+    // Sections that are not needed are skipped, and verified all the same.
+    let skipped = |all: &mut Vec<Section>| {
+        for one in all.iter_mut().filter(|one| one.name.starts_with("values")) {
+            (one.name, one.is_needed) = (one.name.replace("values", "labels"), false);
+        }
+    };
+    let mut bytes = with_table(&good, skipped);
+    let file = open(&bytes).unwrap();
+    assert_answers_as_before(&file, &v4, &v6);
+    assert_eq!(file.values().len(), 0);
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    assert!(open(&bytes).unwrap_err().to_string().contains("'labels/bytes'"));
+
+    let structure = sections(&good)[0].clone();
+    let text = &good[structure.offset as usize..][..structure.bytes as usize];
+    let other = String::from_utf8(text.to_vec()).unwrap().replace("range-btree", "range-ctree");
+    let mut unknown = with_table(&good, |all| all[0].crc = crc32fast::hash(other.as_bytes()));
+    unknown[structure.offset as usize..][..other.len()].copy_from_slice(other.as_bytes());
+    let error = open(&unknown).unwrap_err();
+    assert!(error.is_newer() && error.to_string().contains("'range-ctree'"), "{error}");
+
+    for foreign in [&b"\x89PNG\r\n\x1a\n"[..], b"", b"10.0.0.0/8 1\n", &[0; 200]] {
+        assert!(open(foreign).unwrap_err().is_foreign());
+    }
+    // Words in the other order of bytes, as a machine writes them that does not turn them.
+    let mut swapped = good;
+    swapped[8..HEADER_BYTES].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
+    let error = open(&swapped).unwrap_err();
+    assert!(error.is_damage() && error.to_string().contains("swapped"), "{error}");
+}
+
+/// Section tables whose checksums are right, and that are wrong all the same.
+#[test]
+fn sections_outside_the_file_or_of_another_kind_are_refused() {
+    let (good, ..) = small(4);
+    let changes: [fn(&mut Vec<Section>); 12] = [
+        |all| all[1].offset = u64::MAX - 63,
+        |all| all[1].bytes = u64::MAX - 63,
+        |all| all[1].bytes += 1 << 40,
+        |all| all[1].offset += 1,
+        |all| all[1].offset = 0,
+        |all| all[1].offset = all[0].offset,
+        |all| all[1].width = 3,
+        |all| all[1].width = 0,
+        |all| all[1].width = 8,
+        |all| all[1].name = all[0].name.clone(),
+        |all| all.last_mut().unwrap().bytes -= 1,
+        |all| all.iter_mut().for_each(|one| one.name = one.name.replace("lengths", "next-hopz")),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let error = open(&with_table(&good, change)).unwrap_err();
+        assert!(error.is_damage() || error.is_newer(), "{number}: {error}");
+    }
+}
+
+/// Words whose checksums are right, and that are wrong all the same: whoever makes such files gets no lookups outside them.
+#[test]
+fn structures_out_of_order_are_refused_or_stay_within_their_words() {
+    let mut random = Random(7);
+    let v4 = table::<u32>(5, 300, 1 << 31);
+    let v6 = table::<u128>(6, 200, 1 << 31);
+    let mut written: Vec<Vec<u8>> = Vec::new();
+    for name in ["range-btree", "planb", "planb-16", "poptrie", "dir-18-lines", "dir-17-bitmap"] {
+        let fib = build(name, &v4);
+        let mut contents = Contents::default();
+        contents.v4.fib = Some(&*fib);
+        written.push(bytes(&contents));
+    }
+    for name in ["planb", "poptrie", "dir-btree"] {
+        let fib = build(name, &v6);
+        let mut contents = Contents::default();
+        contents.v6.fib = Some(&*fib);
+        written.push(bytes(&contents));
+    }
+    let (mut refused, mut opened) = (0, 0);
+    for good in written {
+        let all = sections(&good);
+        for _ in 0..if good.len() > 1 << 18 { 15 } else { 150 } {
+            let mut bytes = good.clone();
+            let at = random.below(all.len() as u64) as usize;
+            let section = &all[at];
+            if section.bytes == 0 {
+                continue;
+            }
+            let to = &mut bytes[section.offset as usize..][..section.bytes as usize];
+            for _ in 0..1 + random.below(3) {
+                to[random.below(to.len() as u64) as usize] = random.below(256) as u8;
+            }
+            let crc = crc32fast::hash(to);
+            let bytes = with_table(&bytes, |all| all[at].crc = crc);
+            let Ok(file) = open(&bytes) else {
+                refused += 1;
+                continue;
+            };
+            opened += 1;
+            keys(&v4)
+                .into_iter()
+                .for_each(|key| assert_ne!(file.v4.lookup_key(key).map(NextHop::id), Some(0)));
+            keys(&v6)
+                .into_iter()
+                .for_each(|key| assert_ne!(file.v6.lookup_key(key).map(NextHop::id), Some(0)));
+        }
+    }
+    assert!(refused > 100 && opened > 10, "{refused} refused, {opened} opened");
+}

@@ -1,0 +1,140 @@
+//! Files that are used where they lie.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::fib;
+use crate::simd::Present;
+
+/// A file of the two structures that can be mapped.
+fn mappable(folder: &Folder, routes: usize) -> (PathBuf, Rib<u32>, Rib<u128>) {
+    let (v4, v6) = (table::<u32>(1, routes, 1 << 31), table::<u128>(2, routes, 1 << 31));
+    let (fib4, fib6) = (build("dir-17-bitmap", &v4), build("dir-btree", &v6));
+    let mut contents = Contents::default();
+    contents.v4 = Half::new(&*fib4, &v4);
+    contents.v6 = Half::new(&*fib6, &v6);
+    contents.values.insert(NextHop::new(1).unwrap(), b"one".to_vec());
+    let path = folder.path("table.fibula");
+    super::super::save(&path, &contents).unwrap();
+    (path, v4, v6)
+}
+
+#[test]
+fn mapped_files_answer_as_copies_do() {
+    let folder = Folder::new("mapped");
+    let (path, v4, v6) = mappable(&folder, 700);
+    let file = TableFile::map(&path).unwrap();
+    assert!(file.is_mapped());
+    assert_answers(&**file.v4.fib.as_ref().unwrap(), &v4);
+    assert_answers(&**file.v6.fib.as_ref().unwrap(), &v6);
+    assert!(file.v4.routes.as_ref().unwrap().iter().eq(v4.iter()));
+    assert!(file.v6.routes.as_ref().unwrap().iter().eq(v6.iter()));
+    assert_eq!(file.value(NextHop::new(1).unwrap()), Some(&b"one"[..]));
+    let memory = file.memory();
+    assert!(memory.allocated_bytes == 0 && memory.mapped_bytes == memory.lookup_bytes, "{memory:?}");
+    file.verify().unwrap();
+    // Whoever has the file keeps it, under whatever name.
+    super::super::save(&path, &Contents::default()).unwrap();
+    assert_answers(&**file.v4.fib.as_ref().unwrap(), &v4);
+    file.verify().unwrap();
+    // It can be saved again.
+    let mut contents = Contents::default();
+    contents.v4.fib = file.v4.fib.as_deref();
+    assert_answers(&**open(&bytes(&contents)).unwrap().v4.fib.as_ref().unwrap(), &v4);
+}
+
+#[test]
+fn structures_that_cannot_be_mapped_are_refused() {
+    let folder = Folder::new("unmapped");
+    let (path, rib) = (folder.path("table.fibula"), table::<u32>(1, 100, NARROW));
+    for algorithm in fib::algorithms::<u32>() {
+        if !algorithm.is_saved() {
+            assert!(!algorithm.is_mapped());
+            continue;
+        }
+        let fib = algorithm.build(&rib, Limits::default()).unwrap();
+        let mut contents = Contents::default();
+        contents.v4.fib = Some(&*fib);
+        super::super::save(&path, &contents).unwrap();
+        match TableFile::map(&path) {
+            Ok(_) => assert!(algorithm.is_mapped(), "{}", algorithm.name),
+            Err(error) => {
+                assert!(error.is_not_mapped() && !algorithm.is_mapped(), "{}: {error}", algorithm.name);
+                let told = format!("{}: {} cannot be looked up in", path.display(), algorithm.name);
+                assert!(error.to_string().starts_with(&told), "{error}");
+            }
+        }
+    }
+}
+
+/// What the header and the section table say is verified when a file is mapped. Other words can be anything.
+#[test]
+fn whatever_the_words_of_a_mapped_file_are_lookups_stay_within_it_and_end() {
+    let folder = Folder::new("altered");
+    let (path, v4, v6) = mappable(&folder, 300);
+    let good = fs::read(&path).unwrap();
+    let mut random = Random(11);
+    let sections = good.len();
+    let (keys4, keys6) = (keys(&v4), keys(&v6));
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut wrong = 0;
+    for round in 0..60 {
+        let mut bytes = good.clone();
+        // Some bytes, or most of them.
+        let altered = if round % 2 == 0 { 1 + random.below(3000) as usize } else { sections };
+        for _ in 0..altered {
+            let at = 8192 + random.below((good.len() - 8192) as u64) as usize;
+            bytes[at] = random.below(256) as u8;
+        }
+        let altered = folder.path("altered.fibula");
+        fs::write(&altered, &bytes).unwrap();
+        let Ok(file) = TableFile::map(&altered) else { continue };
+        let mut is_right = true;
+        for isa in Present::all() {
+            let mut found = vec![None; keys4.len()];
+            let fib = file.v4.fib.as_ref().unwrap();
+            let answered = catch_unwind(AssertUnwindSafe(|| fib.lookup_batch_on(isa, &keys4, &mut found)));
+            is_right &=
+                answered.is_ok() && keys4.iter().zip(&found).all(|(&key, &found)| v4.lookup(key) == found);
+            let mut found = vec![None; keys6.len()];
+            let fib = file.v6.fib.as_ref().unwrap();
+            let answered = catch_unwind(AssertUnwindSafe(|| fib.lookup_batch_on(isa, &keys6, &mut found)));
+            is_right &=
+                answered.is_ok() && keys6.iter().zip(&found).all(|(&key, &found)| v6.lookup(key) == found);
+        }
+        for (&key4, &key6) in keys4.iter().zip(&keys6).step_by(3) {
+            let _ = catch_unwind(AssertUnwindSafe(|| file.v4.lookup_key(key4)));
+            let _ = catch_unwind(AssertUnwindSafe(|| file.v6.lookup_key(key6)));
+            let routes = file.v4.routes.as_ref().unwrap();
+            let _ = catch_unwind(AssertUnwindSafe(|| routes.lookup_prefix(key4)));
+        }
+        assert!(file.verify().is_err());
+        wrong += u32::from(!is_right);
+    }
+    std::panic::set_hook(quiet);
+    assert!(wrong > 20, "{wrong}");
+}
+
+#[test]
+fn damage_of_what_is_verified_and_missing_bytes_are_refused() {
+    let folder = Folder::new("damaged-map");
+    let (path, ..) = mappable(&folder, 50);
+    let good = fs::read(&path).unwrap();
+    let altered = folder.path("altered.fibula");
+    for at in (0..2000).step_by(3) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&altered, &bytes).unwrap();
+        match TableFile::map(&altered) {
+            Err(error) => assert!(error.is_damage() || error.is_foreign(), "byte {at}: {error}"),
+            // Bytes of no section, or of one that is not verified.
+            Ok(file) => assert!(at >= 64 + 64 * 14, "byte {at}: {file:?}"),
+        }
+    }
+    for end in [0, 1, 63, 64, 500, 5000, good.len() - 1] {
+        fs::write(&altered, &good[..end]).unwrap();
+        assert!(TableFile::map(&altered).is_err(), "{end}");
+    }
+}
