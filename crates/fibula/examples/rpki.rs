@@ -170,19 +170,22 @@ impl Random {
     }
 }
 
-/// Returns payloads of a seed: allocations of /12 to /24, in each a few payloads of its holder, nested and with other maximum
-/// lengths, and some of AS 0; for IPv6 all are 16 bits longer.
+/// Lengths of allocations, each as often as it is here: most are short of /24 by a bit or two.
+const LENGTHS: [u8; 16] = [14, 16, 19, 20, 21, 22, 22, 22, 22, 23, 23, 24, 24, 24, 24, 24];
+
+/// Returns payloads of a seed: allocations, and in each one or two payloads of its holder, which nest, with other maximum lengths,
+/// and some of AS 0; for IPv6 all are 16 bits longer.
 pub(crate) fn generate<K: Key>(random: &mut Random, count: usize) -> Vec<Payload<K>> {
     // Global unicast addresses, of which IPv6 uses the bits after the first three.
     let (base, high, shift, most) = if K::BITS > 32 { (0b001_u128 << 125, 3, 16, 48) } else { (0, 0, 0, 24) };
     let mut payloads = Vec::with_capacity(count);
     while payloads.len() < count {
-        let len = 12 + random.below(13) as u8 + shift;
+        let len = LENGTHS[random.below(LENGTHS.len() as u32) as usize] + shift;
         let allocation =
             Prefix::masked(K::from_bits(base | random.wide() >> high), len).expect("it is in the width");
         let asn = 1 + random.below(90_000);
-        for _ in 0..1 + random.below(3) {
-            let len = (len + random.below(4) as u8).min(most);
+        for _ in 0..1 + random.below(2) {
+            let len = (len + random.below(3) as u8).min(most);
             let inside = K::from_bits(random.wide()).and(K::mask(allocation.len()).not());
             let prefix = Prefix::masked(allocation.addr().or(inside), len).expect("it is in the width");
             let longer = if random.below(3) == 0 { random.below(u32::from(most - len) + 1) as u8 } else { 0 };
