@@ -3,6 +3,7 @@
 use crate::algorithms::AlgorithmsArgs;
 use crate::bench::BenchArgs;
 use crate::choose::ChooseArgs;
+use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
 use crate::lookup::LookupArgs;
 use crate::peers::PeersArgs;
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     Peers(PeersArgs),
     Algorithms(AlgorithmsArgs),
     Choose(ChooseArgs),
+    Compile(CompileArgs),
     Bench(BenchArgs),
     Replay(ReplayArgs),
     Tour(TourArgs),
@@ -88,6 +90,7 @@ impl Command {
         match self {
             Self::Table(args) => args.prints(),
             Self::Man(args) => args.output.is_none(),
+            Self::Compile(args) => args.output.as_os_str() == "-",
             _ => true,
         }
     }

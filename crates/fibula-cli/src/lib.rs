@@ -7,6 +7,7 @@ mod algorithms;
 mod args;
 mod bench;
 mod choose;
+mod compile;
 mod docs;
 mod failure;
 #[cfg(feature = "crates")]
@@ -58,6 +59,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Peers(args)) => peers::run(args),
         Some(Command::Algorithms(args)) => algorithms::run(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Choose(args)) => choose::run(args),
+        Some(Command::Compile(args)) => compile::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),

@@ -21,6 +21,16 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
+/// Returns whether the path is that of a compiled table.
+pub(crate) fn is_compiled(path: &Path) -> bool {
+    use io::Read;
+    // Opening a FIFO is an event for its writer.
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut head = Vec::new();
+    let look = |head| std::fs::File::open(path)?.take(fibula::file::MAGIC_BYTES as u64).read_to_end(head);
+    !is_stdin(path) && is_file && look(&mut head).is_ok() && fibula::file::is_table_file(&head)
+}
+
 pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
     Limits { memory_bytes, ..Limits::default() }
 }

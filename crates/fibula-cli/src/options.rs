@@ -13,7 +13,7 @@ pub(crate) const STDIN: &str = "-";
 /// A table, from one feed or from several.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// The routing table: MRT or text, plain or compressed; '-' is standard input. If repeated, the files become one
+    /// The routing table: MRT or text, plain or compressed, or compiled; '-' is standard input. If repeated, the files become one
     /// table, with the best path for each prefix
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) table: Vec<PathBuf>,

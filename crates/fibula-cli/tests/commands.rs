@@ -19,6 +19,7 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
         "peers",
         "algorithms",
         "choose",
+        "compile",
         "bench",
         "tour",
         "completions",
@@ -105,7 +106,9 @@ fn manual_pages() {
     let unknown = run(&["man", "nonsuch"]);
     assert_eq!(unknown.code, 2);
     assert!(
-        unknown.err.contains("lookup, route, table, verify, peers, algorithms, choose, bench, replay, tour"),
+        unknown.err.contains(
+            "lookup, route, table, verify, peers, algorithms, choose, compile, bench, replay, tour"
+        ),
         "{}",
         unknown.err
     );

@@ -15,6 +15,9 @@ use crate::options::{OutputArgs, QuietArgs, SourceArgs};
 /// A next hop is an address or a number (an interface, an AS). One table may hold both IPv4 and IPv6. Lines that cannot
 /// be read are reported and skipped.
 ///
+/// A table that was compiled ('fibula compile') is used as it is: its routes answer without being loaded. If it was compiled
+/// without routes, its structure answers, which does not know the matched prefix.
+///
 /// If a file has the routes of several peers, only one of them is used for each family: the one with the most routes.
 /// --peer selects another, --best takes the best path of all peers, and 'fibula peers' lists them.
 ///

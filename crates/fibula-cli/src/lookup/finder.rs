@@ -1,13 +1,16 @@
-//! Looks up addresses: in the table itself at first, in a faster structure once there are many.
+//! Looks up addresses: in the table itself at first, in a faster structure once there are many. A compiled table without
+//! routes answers by its structure alone, which does not know the matched prefix.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fibula::auto::{self, Machine, Workload};
 use fibula::fib::registry::{self, Algorithm};
-use fibula::fib::{BuildError, Match, WithLength};
+use fibula::fib::{BuildError, Fib, Match, WithLength};
+use fibula::file::{Part, StoredRoutes};
 use fibula::memory::Limits;
-use fibula::net::{Key, Keys};
+use fibula::net::{Key, Keys, Prefix, Route, Routes};
 use fibula::rib::Rib;
 
 use crate::failure::Failure;
@@ -19,20 +22,49 @@ use crate::text::{bytes, thousands};
 /// as long as this many lookups in the table.
 const TABLE_ANSWERS: usize = 65_536;
 
+/// The routes of one family.
+#[derive(Clone, Copy)]
+pub(super) enum Table<'a, K: Key> {
+    Rib(&'a Rib<K>),
+    /// Those of a compiled table.
+    File(&'a StoredRoutes<K>),
+}
+
+impl<'a, K: Key> Table<'a, K> {
+    fn routes(self) -> &'a dyn Routes<K> {
+        match self {
+            Self::Rib(rib) => rib,
+            Self::File(routes) => routes,
+        }
+    }
+
+    fn lookup_prefix(self, key: K) -> Option<Route<K>> {
+        match self {
+            Self::Rib(rib) => rib.lookup_prefix(key),
+            Self::File(routes) => routes.lookup_prefix(key),
+        }
+    }
+}
+
+/// The length of a prefix that is not known.
+pub(super) const NO_PREFIX: u8 = u8::MAX;
+
 /// Finds the routes of one family.
 pub(super) struct Finder<'a, K: Key> {
-    rib: &'a Rib<K>,
+    table: Option<Table<'a, K>>,
     limits: Limits,
-    stage: Stage<K>,
+    stage: Stage<'a, K>,
     answered_by_table: usize,
     answered_by_structure: usize,
 }
 
-enum Stage<K: Key> {
+enum Stage<'a, K: Key> {
     /// The table answers until building a structure pays.
     Table { forced: Option<Algorithm<K>> },
     /// No structure could be built.
     TableForGood,
+    /// The structure of a compiled table, by its name.
+    Compiled(&'static str, &'a dyn Fib<K>),
     Structure {
         name: &'static str,
         structure: WithLength<K>,
@@ -44,10 +76,22 @@ enum Stage<K: Key> {
 
 impl<'a, K: Key> Finder<'a, K> {
     /// Uses `algorithm` from the first address on, if it supports this family.
-    pub(super) fn new(rib: &'a Rib<K>, limits: Limits, algorithm: Option<&str>) -> Self {
+    pub(super) fn new(table: Table<'a, K>, limits: Limits, algorithm: Option<&str>) -> Self {
         let forced = algorithm.and_then(|name| registry::find(name).ok());
-        let stage = if rib.is_empty() { Stage::TableForGood } else { Stage::Table { forced } };
-        Self { rib, limits, stage, answered_by_table: 0, answered_by_structure: 0 }
+        let stage = if table.routes().is_empty() { Stage::TableForGood } else { Stage::Table { forced } };
+        Self { table: Some(table), limits, stage, answered_by_table: 0, answered_by_structure: 0 }
+    }
+
+    /// Uses what a compiled table has: its routes, or its structure alone.
+    pub(super) fn compiled(part: &'a Part<K>, limits: Limits, algorithm: Option<&str>) -> Self {
+        if let Some(routes) = &part.routes {
+            return Self::new(Table::File(routes), limits, algorithm);
+        }
+        let stage = match (part.algorithm, part.fib.as_deref()) {
+            (Some(name), Some(fib)) => Stage::Compiled(name, fib),
+            _ => Stage::TableForGood,
+        };
+        Self { table: None, limits, stage, answered_by_table: 0, answered_by_structure: 0 }
     }
 
     /// Appends the longest match of each key to `found`.
@@ -70,9 +114,15 @@ impl<'a, K: Key> Finder<'a, K> {
             found.resize(first + keys.len(), None);
             structure.lookup_keys(Keys::Host(keys), &mut found[first..]);
             self.answered_by_structure += keys.len();
+        } else if let Stage::Compiled(_, fib) = &self.stage {
+            let mut next_hops = vec![None; keys.len()];
+            fib.lookup_batch(keys, &mut next_hops);
+            let unknown = |next_hop| Match { next_hop, prefix_len: NO_PREFIX };
+            found.extend(next_hops.into_iter().map(|next_hop| next_hop.map(unknown)));
+            self.answered_by_structure += keys.len();
         } else {
             found.extend(keys.iter().map(|&key| {
-                let route = self.rib.lookup_prefix(key)?;
+                let route = self.table?.lookup_prefix(key)?;
                 Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
             }));
             self.answered_by_table += keys.len();
@@ -85,18 +135,21 @@ impl<'a, K: Key> Finder<'a, K> {
         forced: Option<Algorithm<K>>,
         batch: usize,
         messages: Messages,
-    ) -> Result<Stage<K>, Failure> {
+    ) -> Result<Stage<'a, K>, Failure> {
+        let Some(table) = self.table else { return Ok(Stage::TableForGood) };
         if let Some(algorithm) = forced {
-            return self.build_one(algorithm).map_err(|error| Failure::BadInput(self.reason(&error)));
+            return self
+                .build_one(table, algorithm)
+                .map_err(|error| Failure::BadInput(reason(table, &error)));
         }
         let recorded = Machine::recorded();
         let machine = l2_bytes().map_or(recorded, |bytes| recorded.with_l2(bytes));
-        let wanted = Workload { batch, machine, ..Workload::default() }.with_table(self.rib);
+        let wanted = Workload { batch, machine, ..Workload::default() }.with_table(table.routes());
         let chosen = auto::choose::<K>(&wanted, None);
         let others = auto::rank::<K>(&wanted);
         let mut refused = None;
         for choice in chosen.into_iter().chain(others) {
-            match self.build_one(choice.algorithm) {
+            match self.build_one(table, choice.algorithm) {
                 Ok(Stage::Structure { name, structure, build_time, .. }) => {
                     let why = Some(choice.reason.to_string());
                     return Ok(Stage::Structure { name, structure, build_time, why });
@@ -106,35 +159,17 @@ impl<'a, K: Key> Finder<'a, K> {
             }
         }
         if let Some(error) = refused {
-            let reason = self.reason(&error);
+            let reason = reason(table, &error);
             messages.warning(format_args!("{reason}; using the table itself, which is slower"));
         }
         Ok(Stage::TableForGood)
     }
 
-    fn build_one(&self, algorithm: Algorithm<K>) -> Result<Stage<K>, BuildError> {
+    fn build_one(&self, table: Table<'_, K>, algorithm: Algorithm<K>) -> Result<Stage<'a, K>, BuildError> {
         let start = Instant::now();
-        let structure = WithLength::build(&algorithm, self.rib, self.limits)?;
+        let structure = WithLength::build(&algorithm, table.routes(), self.limits)?;
         let build_time = start.elapsed();
         Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
-    }
-
-    /// Returns why a structure could not be built, counted in next hops of the table: the structure counts each next
-    /// hop once for every prefix length it occurs with.
-    fn reason(&self, error: &BuildError) -> String {
-        let Some((_, limit, _)) = error.exceeded().filter(|(what, ..)| what.starts_with("next hops")) else {
-            return error.to_string();
-        };
-        let next_hops = self.rib.iter().map(|route| route.next_hop).collect::<HashSet<_>>().len();
-        let (name, most, count) = (error.algorithm(), thousands(limit), thousands(next_hops));
-        if next_hops as u64 > limit {
-            format!("{name}: at most {most} next hops, this table has {count}")
-        } else {
-            format!(
-                "{name}: this table's {count} next hops occur with too many prefix lengths: at most {most} combinations \
-                 fit"
-            )
-        }
     }
 
     /// Returns what answered how many addresses, as text; `None` if there were none.
@@ -152,6 +187,35 @@ impl<'a, K: Key> Finder<'a, K> {
                 build_time.as_secs_f64() * 1e3,
             ));
         }
+        if let Stage::Compiled(name, fib) = &self.stage
+            && self.answered_by_structure > 0
+        {
+            let (count, size) = (thousands(self.answered_by_structure), bytes(fib.memory().lookup_bytes));
+            parts.push(format!("{count} by {name} ({size}, as compiled)"));
+        }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
+    }
+}
+
+/// Returns why a structure could not be built, counted in next hops of the table: the structure counts each next
+/// hop once for every prefix length it occurs with.
+fn reason<K: Key>(table: Table<'_, K>, error: &BuildError) -> String {
+    let Some((_, limit, _)) = error.exceeded().filter(|(what, ..)| what.starts_with("next hops")) else {
+        return error.to_string();
+    };
+    let mut all = HashSet::new();
+    let _ = table.routes().visit(Prefix::ALL, &mut |route| {
+        all.insert(route.next_hop);
+        ControlFlow::Continue(())
+    });
+    let next_hops = all.len();
+    let (name, most, count) = (error.algorithm(), thousands(limit), thousands(next_hops));
+    if next_hops as u64 > limit {
+        format!("{name}: at most {most} next hops, this table has {count}")
+    } else {
+        format!(
+            "{name}: this table's {count} next hops occur with too many prefix lengths: at most {most} combinations \
+             fit"
+        )
     }
 }

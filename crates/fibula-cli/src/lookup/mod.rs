@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fibula::file::{StoredRoutes, TableFile};
 use fibula::net::Dual;
 use fibula_feed::Table;
 
@@ -40,10 +41,57 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     }
     let stdin = PathBuf::from(STDIN);
     output::refuse_inputs(args.source.table.iter().chain(args.addresses.is_empty().then_some(&stdin)))?;
+    if let Some(file) = compiled(args)? {
+        let limits = load::limits(args.source.feed.memory_limit);
+        let algorithm = args.algorithm.as_deref();
+        let finders = Dual::new(
+            Finder::compiled(&file.v4, limits, algorithm),
+            Finder::compiled(&file.v6, limits, algorithm),
+        );
+        let labels = file.values().zip(1..).take_while(|((id, _), number)| id.id() == *number);
+        let labels = labels.map(|((_, label), _)| String::from_utf8_lossy(label).into_owned());
+        return answer(args, finders, Rows::new(args.output.format(), labels), messages, || {
+            let routes = [
+                file.v4.routes.as_ref().map_or(0, StoredRoutes::len),
+                file.v6.routes.as_ref().map_or(0, StoredRoutes::len),
+            ];
+            let [v4, v6] = routes.map(thousands);
+            messages::plain(format_args!(
+                "{}: compiled; {v4} IPv4 routes, {v6} IPv6 routes, {} next hops",
+                args.source.table[0].display(),
+                thousands(file.values().len()),
+            ));
+        });
+    }
     let table = load::load_feeds(&args.source.table, &args.source.feed, messages)?;
-    let started = Instant::now();
     let finders = finders(args, &table);
-    let rows = Rows::new(args.output.format(), &table.next_hops);
+    let labels = table.next_hops.iter().map(|(_, label)| label.to_string());
+    let rows = Rows::new(args.output.format(), labels);
+    answer(args, finders, rows, messages, || load::print_stats(&table))
+}
+
+/// Opens the table, if it is a compiled one that can be used as it is: alone, and with routes where these are needed.
+fn compiled(args: &LookupArgs) -> Result<Option<TableFile>, Failure> {
+    let [path] = &args.source.table[..] else { return Ok(None) };
+    if args.source.feed.family.is_some() || !load::is_compiled(path) {
+        return Ok(None);
+    }
+    let file = TableFile::open_within(path, load::limits(args.source.feed.memory_limit))
+        .map_err(|error| Failure::BadInput(error.to_string()))?;
+    let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
+        || file.v6.fib.is_some() && file.v6.routes.is_none();
+    // Another structure is built from routes. Loading them says what is missing.
+    Ok((args.algorithm.is_none() || !lacks_routes).then_some(file))
+}
+
+fn answer(
+    args: &LookupArgs,
+    finders: Dual<Finder<'_, u32>, Finder<'_, u128>>,
+    rows: Rows,
+    messages: Messages,
+    print_stats: impl FnOnce(),
+) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
     let input = if args.addresses.is_empty() { "line" } else { "argument" };
     let mut answers = Answers::new(finders, rows, io::stdout().lock(), messages, input);
     if args.addresses.is_empty() {
@@ -57,7 +105,7 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let tally = answers.tally;
     if args.stats {
         let seconds = started.elapsed().as_secs_f64();
-        load::print_stats(&table);
+        print_stats();
         stats(tally, seconds, answers.stats());
     }
     Ok(exit_code(tally))
@@ -66,7 +114,10 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
 fn finders<'a>(args: &LookupArgs, table: &'a Table) -> Dual<Finder<'a, u32>, Finder<'a, u128>> {
     let algorithm = args.algorithm.as_deref();
     let limits = load::limits(args.source.feed.memory_limit);
-    Dual::new(Finder::new(&table.ribs.v4, limits, algorithm), Finder::new(&table.ribs.v6, limits, algorithm))
+    Dual::new(
+        Finder::new(finder::Table::Rib(&table.ribs.v4), limits, algorithm),
+        Finder::new(finder::Table::Rib(&table.ribs.v6), limits, algorithm),
+    )
 }
 
 /// Refuses a name that is in neither family's registry, before the table is read.

@@ -2,9 +2,9 @@
 
 use fibula::fib::Match;
 use fibula::net::NextHop;
-use fibula_feed::NextHops;
 
 use super::digits::{Digits, put_prefix};
+use super::finder::NO_PREFIX;
 use crate::objects::csv_field;
 use crate::options::Format;
 
@@ -30,6 +30,8 @@ struct Form {
     head: &'static str,
     /// Between address and prefix, and between prefix and next hop.
     middle: (&'static str, &'static str),
+    /// Between address and next hop, if the prefix is not known.
+    unknown: &'static str,
     /// After the next hop.
     tail: &'static str,
     /// After the address, if nothing matches.
@@ -44,6 +46,7 @@ static TEXT: Form = Form {
     between: "",
     head: "",
     middle: (" ", " via "),
+    unknown: " via ",
     tail: "\n",
     miss: " no route\n",
     bad: "- not an address\n",
@@ -55,6 +58,7 @@ static CSV: Form = Form {
     between: "",
     head: "",
     middle: (",", ","),
+    unknown: ",,",
     tail: "\n",
     miss: ",,\n",
     bad: ",,\n",
@@ -66,6 +70,7 @@ static JSON_LINE: Form = Form {
     between: "",
     head: "{\"address\":\"",
     middle: ("\",\"prefix\":\"", "\",\"next_hop\":"),
+    unknown: "\",\"prefix\":null,\"next_hop\":",
     tail: "}\n",
     miss: "\",\"prefix\":null,\"next_hop\":null}\n",
     bad: "{\"address\":null,\"prefix\":null,\"next_hop\":null}\n",
@@ -83,7 +88,8 @@ static JSON: Form = Form {
 };
 
 impl Rows {
-    pub(super) fn new(format: Format, next_hops: &NextHops) -> Self {
+    /// Returns rows for next hops 1, 2 and so on, which have these labels.
+    pub(super) fn new(format: Format, labels: impl Iterator<Item = String>) -> Self {
         let form = match format {
             Format::Text => &TEXT,
             Format::Csv => &CSV,
@@ -91,8 +97,7 @@ impl Rows {
             Format::JsonLine => &JSON_LINE,
         };
         let mut rows = Self { form, bounds: vec![0], ends: Vec::new(), any: false };
-        for (_, label) in next_hops.iter() {
-            let label = label.to_string();
+        for label in labels {
             let label = match format {
                 Format::Text => label,
                 Format::Csv => csv_field(&label).into_owned(),
@@ -116,10 +121,14 @@ impl Rows {
     #[inline]
     pub(super) fn hit<K: Digits>(&mut self, out: &mut Vec<u8>, address: &[u8], key: K, found: Match) {
         self.head(out, address);
-        put(out, self.form.middle.0);
-        put_prefix(key, found.prefix_len, out);
-        put(out, self.form.middle.1);
-        out.extend_from_slice(self.tail(found.next_hop));
+        if found.prefix_len == NO_PREFIX {
+            put(out, self.form.unknown);
+        } else {
+            put(out, self.form.middle.0);
+            put_prefix(key, found.prefix_len, out);
+            put(out, self.form.middle.1);
+        }
+        self.tail(out, found.next_hop);
     }
 
     #[inline]
@@ -150,9 +159,18 @@ impl Rows {
     }
 
     #[inline]
-    fn tail(&self, next_hop: NextHop) -> &[u8] {
+    fn tail(&self, out: &mut Vec<u8>, next_hop: NextHop) {
         let id = next_hop.id() as usize;
-        &self.ends[self.bounds[id - 1]..self.bounds[id]]
+        match self.bounds.get(id - 1..=id) {
+            Some(&[start, end]) => out.extend_from_slice(&self.ends[start..end]),
+            // A next hop without a label, of a compiled table that another program made.
+            _ => {
+                let number = next_hop.to_string();
+                let is_json = self.form.tail.starts_with('}');
+                put(out, &if is_json { serde_json::Value::from(number).to_string() } else { number });
+                put(out, self.form.tail);
+            }
+        }
     }
 }
 

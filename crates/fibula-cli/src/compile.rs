@@ -1,0 +1,194 @@
+//! `fibula compile`: a table as a file that is ready when it is opened.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use fibula::auto::{self, Workload};
+use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::{self, Fib};
+use fibula::file::{Contents, Half};
+use fibula::memory::Limits;
+use fibula::net::{Key, NextHop, Routes};
+use fibula::rib::Rib;
+use fibula_feed::Table;
+
+use crate::failure::Failure;
+use crate::load;
+use crate::messages::Messages;
+use crate::options::{FeedArgs, QuietArgs};
+use crate::output::Output;
+use crate::text::{bytes, thousands};
+
+/// Compile a table into a file that lookups can use as soon as it is opened
+///
+/// The file has a lookup structure for each family, the routes, and the next hops as the table writes them. Every command
+/// that takes a table takes such a file. Programs open it with fibula::file: a verified copy in a few milliseconds, or the
+/// file where it lies, shared by all processes that use it.
+///
+/// An existing file is replaced by renaming, when all of the new one has been written: whoever uses the old one keeps it,
+/// and followers of the file notice the new one.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  the file was written
+  2  wrong use, or the output is one of the inputs
+  3  the table cannot be read, no structure can hold it, or the file cannot be written
+
+Examples:
+  fibula compile rib.gz --output table.fibula
+  fibula compile rib.gz -o table.fibula --mapped --no-routes
+  fibula lookup --table table.fibula 192.0.2.1")]
+pub(crate) struct CompileArgs {
+    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
+    #[arg(value_name = "TABLE", required_unless_present = "table")]
+    files: Vec<PathBuf>,
+
+    /// The table, as other commands take it
+    #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
+    table: Vec<PathBuf>,
+
+    /// Write this file; '-' is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Use this structure for the families it supports (see 'fibula algorithms') [default: the fastest for this table of those
+    /// that files can hold]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+
+    /// Use only structures that can be used where the file lies, without copying it
+    #[arg(long)]
+    mapped: bool,
+
+    /// Put the routes into the file, for other commands and other structures [default]
+    #[arg(long, conflicts_with = "no_routes")]
+    routes: bool,
+
+    /// Leave the routes out: the file is then for lookups alone, and these do not know the matched prefix
+    #[arg(long)]
+    no_routes: bool,
+
+    #[command(flatten)]
+    feed: FeedArgs,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
+    let messages = Messages::new(args.quiet.quiet);
+    if let Some(name) = &args.algorithm {
+        refuse(name, args.mapped)?;
+    }
+    let files = if args.files.is_empty() { &args.table } else { &args.files };
+    let output = Output::new(Some(&args.output), files)?;
+    let table = load::load_feeds(files, &args.feed, messages)?;
+    let limits = load::limits(args.feed.memory_limit);
+    let (v4, v6) = (structure(args, &table.ribs.v4, limits)?, structure(args, &table.ribs.v6, limits)?);
+    let contents = Contents {
+        v4: half(args, v4.as_ref(), &table.ribs.v4),
+        v6: half(args, v6.as_ref(), &table.ribs.v6),
+        values: labels(&table),
+    };
+    let mut written = 0;
+    output.write(|out| {
+        contents.write(Counting(out, &mut written)).map_err(|error| match error.io() {
+            Some(system) => std::io::Error::new(system.kind(), system.to_string()).into(),
+            None => Failure::BadInput(error.to_string()),
+        })
+    })?;
+    let families = [told(v4.as_ref(), &table.ribs.v4), told(v6.as_ref(), &table.ribs.v6)];
+    let families: Vec<String> = families.into_iter().flatten().collect();
+    messages.note(format_args!(
+        "{}: {}; {}{}",
+        args.output.display(),
+        if families.is_empty() { "an empty table".to_owned() } else { families.join(", ") },
+        bytes(written),
+        if args.no_routes { ", without the routes" } else { "" },
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A structure and its name.
+type Named<K> = (&'static str, Box<dyn Fib<K>>);
+
+fn half<'a, K: Key>(args: &CompileArgs, fib: Option<&'a Named<K>>, rib: &'a Rib<K>) -> Half<'a, K> {
+    let routes = (fib.is_some() && !args.no_routes).then_some(rib as &dyn Routes<K>);
+    Half { fib: fib.map(|(_, fib)| &**fib), routes }
+}
+
+fn told<K: Key>(fib: Option<&Named<K>>, rib: &Rib<K>) -> Option<String> {
+    let (name, fib) = fib?;
+    let size = bytes(fib.memory().lookup_bytes);
+    Some(format!("{} {} routes in {name} ({size})", thousands(rib.len()), K::FAMILY))
+}
+
+/// Refuses a name that no structure has, and one that files cannot hold, before the table is read.
+fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
+    let known = crate::algorithms::names();
+    if !known.contains(&name) {
+        return Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", known.join(", "))));
+    }
+    let mut fitting: Vec<&str> = fitting::<u32>(mapped).map(|algorithm| algorithm.name).collect();
+    fitting.extend(self::fitting::<u128>(mapped).map(|algorithm| algorithm.name));
+    fitting.dedup();
+    if fitting.contains(&name) {
+        return Ok(());
+    }
+    let what = if mapped { "can be used where a file lies" } else { "is held by files" };
+    Err(Failure::WrongUse(format!("'{name}' is no structure that {what}; these are: {}", fitting.join(", "))))
+}
+
+/// Returns the structures that files can hold.
+fn fitting<K: Key>(mapped: bool) -> impl Iterator<Item = Algorithm<K>> {
+    let fits = move |algorithm: &Algorithm<K>| {
+        if mapped { algorithm.is_mapped() } else { algorithm.is_saved() }
+    };
+    fib::algorithms::<K>().into_iter().filter(fits)
+}
+
+/// Builds the structure of a family, if it has routes: the one that was named, or the fastest that files can hold.
+fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result<Option<Named<K>>, Failure> {
+    if rib.is_empty() {
+        return Ok(None);
+    }
+    let failed = |error: fib::BuildError| Failure::BadInput(error.to_string());
+    let named = args.algorithm.as_ref().and_then(|name| registry::find::<K>(name).ok());
+    if let Some(algorithm) = named {
+        return Ok(Some((algorithm.name, algorithm.build(rib, limits).map_err(failed)?)));
+    }
+    let wanted = Workload::default().with_table(rib);
+    let chosen = auto::choose::<K>(&wanted, None).into_iter().chain(auto::rank::<K>(&wanted));
+    let chosen = chosen.map(|choice| choice.algorithm).chain(fitting(args.mapped));
+    let mut refused = None;
+    for algorithm in chosen.filter(|one| one.is_saved() && (one.is_mapped() || !args.mapped)) {
+        match algorithm.build(rib, limits) {
+            Ok(fib) => return Ok(Some((algorithm.name, fib))),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(refused.map_or(Failure::BadInput("no structure".to_owned()), failed))
+}
+
+/// Returns the next hops as the table writes them.
+fn labels(table: &Table) -> BTreeMap<NextHop, Vec<u8>> {
+    table.next_hops.iter().map(|(next_hop, label)| (next_hop, label.to_string().into_bytes())).collect()
+}
+
+/// Counts the bytes that are written.
+struct Counting<'a, W>(W, &'a mut usize);
+
+impl<W: Write> Write for Counting<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.0.write(bytes)?;
+        *self.1 += count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
