@@ -67,6 +67,18 @@ fn prefix_sets<K: Key>(rounds: usize, most: usize) -> Result<(), Failure> {
         require(one.is_disjoint(&two) == left.is_disjoint(&right), "is_disjoint", &context)?;
         let overlaps = left.iter().any(|a| right.iter().any(|b| a.overlaps(*b)));
         require(one.overlaps_set(&two) == overlaps, "overlaps_set", &context)?;
+        // A few that are in one set alone, and not so short that they always overlap.
+        for skip in 0..4 {
+            let few = |model: &BTreeSet<Prefix<K>>, other: &BTreeSet<Prefix<K>>| -> Vec<Prefix<K>> {
+                let alone = model.difference(other).filter(|prefix| prefix.len() > 1);
+                alone.skip(skip).take(1 + skip).copied().collect()
+            };
+            let (few_left, few_right) = (few(&left, &right), few(&right, &left));
+            let overlaps = few_left.iter().any(|a| few_right.iter().any(|b| a.overlaps(*b)));
+            let [few_one, few_two] =
+                [&few_left, &few_right].map(|prefixes| prefixes.iter().copied().collect::<PrefixSet<K>>());
+            require(few_one.overlaps_set(&few_two) == overlaps, "overlaps_set", &(few_left, few_right))?;
+        }
         for &prefix in right.iter().take(9) {
             require(one.contains(prefix) == left.contains(&prefix), "contains", &(prefix, context))?;
             let around = left.iter().copied().filter(|cover| cover.covers(prefix));
