@@ -36,8 +36,8 @@ pub struct Options {
     /// structure builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
     pub background: bool,
     /// Whether structures are made of fewer routes with the same answers ([`aggregate`](crate::aggregate)), which are held
-    /// beside the routes and follow their changes. It is worth its time and memory where structures grow with the number of
-    /// routes rather than with that of ranges; `docs/tables.md` has what each saves. [`maintain`](super::Table::maintain)
+    /// beside the routes and follow their changes. It is worth its time and memory where a structure grows with the number of
+    /// routes; those made of ranges do not (`docs/aggregation.md`). [`maintain`](super::Table::maintain)
     /// makes the fewer routes minimal again when changes have made them an eighth more. Default: `false`.
     pub aggregate: bool,
 }
