@@ -6,6 +6,7 @@
 
 mod address;
 mod changes;
+mod file;
 mod live;
 mod mrt;
 mod text;
@@ -17,6 +18,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("address", address::compare),
     ("changes", changes::follow),
+    ("file", file::open),
     ("live", live::follow),
     ("mrt", mrt::compare),
     ("text", text::compare),
