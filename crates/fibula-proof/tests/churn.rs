@@ -127,13 +127,12 @@ fn stall<K: TableKey>(table: &Table, seed: u64, stop: &AtomicBool, lookups: &Ato
     }
 }
 
-fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib) {
+fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib, options: Options) {
     let spec = TableSpec { routes, next_hops: 200, seed: 1 };
     let routes = generate::<K>(&spec, &Profile::of::<K>()).unwrap();
     let mut rib = Rib::<K>::default();
     rib.apply(&routes.iter().copied().map(Change::Insert).collect::<Vec<_>>()).unwrap();
-    let options =
-        Options { retired_bytes: 1 << 20, patience: Duration::from_millis(1), ..Options::default() };
+    let options = Options { retired_bytes: 1 << 20, patience: Duration::from_millis(1), ..options };
     let table = Table::from_routes(of(rib), options).unwrap();
     let (mut churn, changes) = (Churn::new(routes), changes());
     let (stop, lookups, mut stalls) = (AtomicBool::new(false), AtomicU64::new(0), 0);
@@ -190,10 +189,16 @@ fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib) {
 
 #[test]
 fn ipv4_tables_are_as_new_after_long_changes() {
-    churn::<u32>(300_000, |v4| DualRib::new(v4, Rib::default()));
+    churn::<u32>(300_000, |v4| DualRib::new(v4, Rib::default()), Options::default());
+}
+
+#[test]
+fn tables_of_dir_24_8_are_as_new_after_long_changes() {
+    let options = Options { ipv4: "dir-24-8", ..Options::default() };
+    churn::<u32>(300_000, |v4| DualRib::new(v4, Rib::default()), options);
 }
 
 #[test]
 fn ipv6_tables_are_as_new_after_long_changes() {
-    churn::<u128>(100_000, |v6| DualRib::new(Rib::default(), v6));
+    churn::<u128>(100_000, |v6| DualRib::new(Rib::default(), v6), Options::default());
 }

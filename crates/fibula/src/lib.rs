@@ -84,7 +84,7 @@
 //! | also get the length of the matched prefix | [`fib::WithLength`] |
 //! | change a structure of one's own in place, or learn that it must be built again | [`build_updatable`](fib::registry::Algorithm::build_updatable), [`Fib::updatable`](fib::Fib::updatable) |
 //! | give every address the same answer with fewer routes, or compare the answers of two tables | [`aggregate`] |
-//! | save a compiled table in a file, open it or share it among processes, follow it as it is replaced | [`file`] |
+//! | save a compiled table in a file, open it or share it among processes, follow it as it is replaced | [`file`](mod@file) |
 //! | limit memory, and see what a structure takes | [`memory`] |
 //! | choose the instruction set | [`simd`] |
 //! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |
