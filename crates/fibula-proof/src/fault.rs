@@ -93,16 +93,15 @@ pub fn parse(list: &str) -> Result<Vec<Fault>, toml::de::Error> {
     toml::from_str::<List>(list).map(|list| list.fault)
 }
 
-/// Keeps the faults that an earlier list does not have, and those in whose folder a file changed: a fault goes unnoticed when
-/// its code or its test changes, and the tests of a structure are in its folder.
+/// Keeps the faults that an earlier list does not have, and after them those in whose folder a file changed: a fault goes
+/// unnoticed when its code or its test changes, and the tests of a structure are in its folder.
 #[must_use]
 pub fn fresh(faults: Vec<Fault>, before: &[Fault], changed: &[&str]) -> Vec<Fault> {
     let folder = |file: &str| Path::new(file).parent().map(Path::to_path_buf);
     let changed: Vec<_> = changed.iter().map(|file| folder(file)).collect();
-    faults
-        .into_iter()
-        .filter(|fault| !before.contains(fault) || changed.contains(&folder(&fault.file)))
-        .collect()
+    let (mut new, old): (Vec<_>, Vec<_>) = faults.into_iter().partition(|fault| !before.contains(fault));
+    new.extend(old.into_iter().filter(|fault| changed.contains(&folder(&fault.file))));
+    new
 }
 
 /// A fault that cannot be planted.

@@ -1,9 +1,10 @@
 //! Plants every fault of `faults.toml` in a copy of the sources and checks that its test fails.
 //!
-//! `cargo run --release -p fibula-proof --bin faults [--since COMMIT] [NAME-PART]`. With `--since`, only faults that are new
-//! since a commit, or in whose folder something changed. Exit code 1 when a fault goes unnoticed. Several copies work side by
-//! side, one a core, each on the faults of one test target at a time: the first build of a target takes as long as dozens of
-//! faults.
+//! `cargo run --release -p fibula-proof --bin faults [--since COMMIT] [--minutes N] [NAME-PART]`. With `--since`, only faults
+//! that are new since a commit, or in whose folder something changed. With `--minutes`, those that are not planted in that
+//! time are left out, which the last lines say: faults that are new since the commit come first. Exit code 1 when a fault
+//! goes unnoticed. Several copies work side by side, one a core, each on the faults of one test target at a time: the first
+//! build of a target takes as long as dozens of faults.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -40,15 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool, AnyError> {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let since = match arguments.first().map(String::as_str) {
-        Some("--since") if arguments.len() > 1 => Some(arguments.drain(..2).nth(1).unwrap_or_default()),
-        _ => None,
-    };
-    let wanted = arguments.pop().unwrap_or_default();
-    if !arguments.is_empty() || wanted.starts_with('-') {
-        return Err("usage: faults [--since COMMIT] [NAME-PART]".into());
-    }
+    let Arguments { since, minutes, wanted } = Arguments::parse(std::env::args().skip(1))?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let mut faults = fault::list()?;
@@ -57,7 +50,8 @@ fn run() -> Result<bool, AnyError> {
     }
     faults.retain(|fault| fault.name.contains(&wanted));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let queue = Queue::new(&faults);
+    let deadline = minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let queue = Queue::new(&faults, deadline);
     let copies = cores.min(MOST_COPIES).min(queue.builds());
     let missed = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..copies)
@@ -73,11 +67,46 @@ fn run() -> Result<bool, AnyError> {
         }
         Ok::<usize, AnyError>(missed)
     })?;
-    println!("\n{} passed, {missed} failed", faults.len() - missed);
+    let left = queue.left();
+    if left > 0 {
+        println!(
+            "SKIPPED {left} of {} faults: not planted in {} minutes",
+            faults.len(),
+            minutes.unwrap_or_default()
+        );
+    }
+    println!("\n{} passed, {missed} failed", faults.len() - missed - left);
     Ok(missed == 0)
 }
 
-/// Keeps the faults that are new since a commit, or in whose folder something changed.
+/// What the command line says.
+#[derive(Default)]
+struct Arguments {
+    since: Option<String>,
+    minutes: Option<u64>,
+    /// A part of the names of the faults to plant.
+    wanted: String,
+}
+
+impl Arguments {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, AnyError> {
+        const USAGE: &str = "usage: faults [--since COMMIT] [--minutes N] [NAME-PART]";
+        let mut arguments = Self::default();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--since" => arguments.since = Some(words.next().ok_or(USAGE)?),
+                "--minutes" => {
+                    arguments.minutes = Some(words.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?);
+                }
+                part if !part.starts_with('-') && arguments.wanted.is_empty() => arguments.wanted = word,
+                _ => return Err(USAGE.into()),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// Keeps the faults that are new since a commit, and after them those in whose folder something changed.
 fn since_commit(workspace: &Path, commit: &str, faults: Vec<Fault>) -> Result<Vec<Fault>, AnyError> {
     let before = fault::parse(&git(workspace, &["show", &format!("{commit}:{}", fault::LIST)])?)?;
     let tracked = git(workspace, &["diff", "--name-only", commit])?;
@@ -104,7 +133,11 @@ fn git(workspace: &Path, arguments: &[&str]) -> Result<String, AnyError> {
 }
 
 /// The faults that are still to be planted.
-struct Queue<'a>(Mutex<Vec<Target<'a>>>);
+struct Queue<'a> {
+    targets: Mutex<Vec<Target<'a>>>,
+    /// When no more are planted.
+    deadline: Option<Instant>,
+}
 
 /// The faults that the tests of one target must catch.
 struct Target<'a> {
@@ -116,9 +149,9 @@ struct Target<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// Groups the faults by target, the target with the most faults first, and those of a file together, because
-    /// removing a fault compiles the same crate as planting the next.
-    fn new(faults: &'a [Fault]) -> Self {
+    /// Groups the faults by target, the target with the most faults first. Without a deadline those of a file are together,
+    /// because removing a fault compiles the same crate as planting the next; with one they are as they come.
+    fn new(faults: &'a [Fault], deadline: Option<Instant>) -> Self {
         let mut targets: Vec<Target<'a>> = Vec::new();
         for fault in faults.iter().rev() {
             let name = fault.target();
@@ -127,21 +160,36 @@ impl<'a> Queue<'a> {
                 None => targets.push(Target { name, left: vec![fault], built: false }),
             }
         }
-        targets.iter_mut().for_each(|target| target.left.sort_by(|one, other| other.file.cmp(&one.file)));
+        if deadline.is_none() {
+            targets.iter_mut().for_each(|target| target.left.sort_by(|one, other| other.file.cmp(&one.file)));
+        }
         targets.sort_by_key(|target| std::cmp::Reverse(target.left.len()));
-        Self(Mutex::new(targets))
+        Self { targets: Mutex::new(targets), deadline }
+    }
+
+    /// Returns the number of faults that no copy has taken.
+    fn left(&self) -> usize {
+        self.targets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(|target| target.left.len())
+            .sum()
     }
 
     /// Returns the number of copies that have work from the start.
     fn builds(&self) -> usize {
-        let targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
         targets.iter().map(|target| target.left.len().div_ceil(FAULTS_A_BUILD)).sum()
     }
 
     /// Returns the next fault for a copy whose last one was of the target `at`: of the same, else of a target that no
     /// copy has built, else of one with much left.
     fn next(&self, at: Option<&'a str>) -> Option<&'a Fault> {
-        let mut targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return None;
+        }
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |fits: &dyn Fn(&Target<'a>) -> bool| {
             targets.iter().position(|target| !target.left.is_empty() && fits(target))
         };
