@@ -14,14 +14,14 @@ use super::growth::Growth;
 use super::options::{Options, Outcome, TableError};
 
 /// The routes of a family, and the structure.
-pub(super) struct FamilyWriter<K: Key> {
-    pub(super) rib: Rib<K>,
+pub(crate) struct FamilyWriter<K: Key> {
+    pub(crate) rib: Rib<K>,
     /// Fewer routes with the same answers, of which the structure is made.
     aggregated: Option<Aggregated<K>>,
     algorithm: Algorithm<K>,
     engine: Engine<K>,
     /// Structures that the one at hand has followed. Units of those that are gone went with them.
-    pub(super) generation: u32,
+    pub(crate) generation: u32,
     limits: Limits,
     /// What the routes were before the changes at hand, in order.
     log: Vec<Before<K>>,
@@ -43,7 +43,7 @@ const BLOAT: u128 = 6;
 const BLOAT_LEAST: u128 = 1 << 14;
 
 /// A structure.
-pub(super) enum Engine<K: Key> {
+pub(crate) enum Engine<K: Key> {
     /// It is changed in place.
     InPlace(Box<dyn InPlace<K>>),
     /// It is built anew at every change.
@@ -51,7 +51,7 @@ pub(super) enum Engine<K: Key> {
 }
 
 /// What changes need before readers can see them.
-pub(super) enum Ready<K: Key> {
+pub(crate) enum Ready<K: Key> {
     /// Nothing has changed, or changes wait.
     Nothing,
     /// The structure has prepared them.
@@ -61,15 +61,15 @@ pub(super) enum Ready<K: Key> {
 }
 
 /// A structure that was built aside.
-pub(super) struct Replacement<K: Key> {
-    pub(super) engine: Engine<K>,
+pub(crate) struct Replacement<K: Key> {
+    pub(crate) engine: Engine<K>,
     /// What it does not have yet.
-    pub(super) missed: Vec<Prefix<K>>,
+    pub(crate) missed: Vec<Prefix<K>>,
 }
 
 /// When changes are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(crate) enum When {
     /// At once, even if a structure has to be built for it.
     Now,
     /// At once if they can be made in place, else when a structure has been built in the background.
@@ -79,11 +79,11 @@ pub(super) enum When {
 }
 
 impl<K: Key> Ready<K> {
-    pub(super) fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         matches!(self, Self::InPlace)
     }
 
-    pub(super) fn replaces(&self) -> bool {
+    pub(crate) fn replaces(&self) -> bool {
         matches!(self, Self::Replace(_))
     }
 }
@@ -102,16 +102,21 @@ impl<K: Key> Engine<K> {
 }
 
 impl<K: Key> FamilyWriter<K> {
-    pub(super) fn new(rib: Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
+    pub(super) fn new(mut rib: Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
+        Self::of(&mut rib, name, options)
+    }
+
+    /// Takes the routes; on an error they are left where they are.
+    pub(crate) fn of(rib: &mut Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
         let limits = options.limits;
         let algorithm = registry::find(name)?;
-        let aggregated = options.aggregate.then(|| Aggregated::new(&rib, limits)).transpose()?;
-        let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
+        let aggregated = options.aggregate.then(|| Aggregated::new(rib, limits)).transpose()?;
+        let routes = aggregated.as_ref().map_or(&*rib, Aggregated::rib);
         let engine = Engine::build(&algorithm, routes, limits)?;
         let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
         let routes = routes.len();
         let mut family = Self {
-            rib,
+            rib: core::mem::take(rib),
             aggregated,
             algorithm,
             engine,
@@ -135,7 +140,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Returns what readers look up in.
-    pub(super) fn reading(&self) -> Arc<dyn Fib<K>> {
+    pub(crate) fn reading(&self) -> Arc<dyn Fib<K>> {
         match &self.engine {
             Engine::InPlace(editor) => editor.reading(),
             Engine::Rebuilt(fib) => Arc::clone(fib),
@@ -149,7 +154,7 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Changes the routes and prepares the structure, or leaves both as they were. With `compact`, a structure that changes
     /// have made large is built anew.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         changes: &[Change<K>],
         when: When,
@@ -269,7 +274,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Prepares moves that make the structure smaller, looking at so many entries. What fails is not ready.
-    pub(super) fn tidy(&mut self, entries: usize) -> Ready<K> {
+    pub(crate) fn tidy(&mut self, entries: usize) -> Ready<K> {
         // What waits still does after the moves are published.
         self.from = self.waiting.len();
         if let Engine::InPlace(editor) = &mut self.engine
@@ -291,7 +296,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Makes room for a copy of the entries, so that what is prepared can be published aside.
-    pub(super) fn set_aside(&mut self) -> Result<(), TableError> {
+    pub(crate) fn set_aside(&mut self) -> Result<(), TableError> {
         match &mut self.engine {
             Engine::InPlace(editor) => Ok(editor.set_aside()?),
             Engine::Rebuilt(_) => Ok(()),
@@ -299,7 +304,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Takes the changes back.
-    pub(super) fn undo(&mut self) {
+    pub(crate) fn undo(&mut self) {
         self.abandon();
         if let Some(aggregated) = &mut self.aggregated {
             aggregated.undo();
@@ -313,14 +318,14 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Forgets what the structure has prepared.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         if let Engine::InPlace(editor) = &mut self.engine {
             editor.abandon();
         }
     }
 
     /// Returns the most units that publishing retires.
-    pub(super) fn retires(&self) -> usize {
+    pub(crate) fn retires(&self) -> usize {
         match &self.engine {
             Engine::InPlace(editor) => editor.retires(),
             Engine::Rebuilt(_) => 0,
@@ -329,7 +334,7 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Publishes what is prepared in place, all at once for new pins if `aside`, else entry by entry; or makes a replacement
     /// the structure. Returns the bytes of the old one, which readers may still be in.
-    pub(super) fn publish(
+    pub(crate) fn publish(
         &mut self,
         ready: Ready<K>,
         aside: bool,
@@ -383,14 +388,14 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Takes a unit back that was retired.
-    pub(super) fn free(&mut self, retired: in_place::Retired) {
+    pub(crate) fn free(&mut self, retired: in_place::Retired) {
         if let Engine::InPlace(editor) = &mut self.engine {
             editor.free(retired);
         }
     }
 
     /// Returns the bytes of a retired unit.
-    pub(super) fn bytes(&self, retired: in_place::Retired) -> usize {
+    pub(crate) fn bytes(&self, retired: in_place::Retired) -> usize {
         match &self.engine {
             Engine::InPlace(editor) => editor.bytes(retired),
             Engine::Rebuilt(_) => 0,
@@ -398,11 +403,11 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Returns the memory of the routes, and of those that the structure is made of.
-    pub(super) fn routes_memory(&self) -> Memory {
+    pub(crate) fn routes_memory(&self) -> Memory {
         self.rib.memory() + self.aggregated.as_ref().map_or_else(Memory::default, Aggregated::memory)
     }
 
-    pub(super) fn structure_memory(&self) -> Memory {
+    pub(crate) fn structure_memory(&self) -> Memory {
         match &self.engine {
             Engine::InPlace(editor) => editor.memory(),
             Engine::Rebuilt(fib) => fib.memory(),
@@ -410,7 +415,7 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Verifies all invariants of routes and structure, given what is retired.
-    pub(super) fn check(&self, retired: &[in_place::Retired]) -> Result<(), crate::check::CheckError> {
+    pub(crate) fn check(&self, retired: &[in_place::Retired]) -> Result<(), crate::check::CheckError> {
         self.rib.check()?;
         if let Some(aggregated) = &self.aggregated {
             aggregated.check(&self.rib)?;

@@ -18,17 +18,17 @@
 //!   `growth.rs` does that in the background, when asked for.
 //! - `listener.rs`: what is told of the words that are stored, for copies elsewhere.
 
-mod epoch;
+pub(crate) mod epoch;
 #[cfg(test)]
 mod epoch_tests;
-mod family;
+pub(crate) mod family;
 mod growth;
 mod listener;
 #[cfg(test)]
 mod listener_tests;
 mod options;
 mod reader;
-mod root;
+pub(crate) mod root;
 mod sync;
 mod table;
 #[cfg(test)]

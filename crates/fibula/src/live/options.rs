@@ -104,7 +104,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    pub(super) fn stalled(stalled: Stalled, retired_bytes: usize) -> Self {
+    pub(crate) fn stalled(stalled: Stalled, retired_bytes: usize) -> Self {
         Self::Stalled { reader: stalled.reader, versions: stalled.epochs, retired_bytes }
     }
 }

@@ -1,4 +1,4 @@
-//! The one pointer from which readers start: to what both families are looked up in.
+//! The one pointer from which readers start: to what both families are looked up in. VRFs have roots of their own kind.
 
 #![allow(unsafe_code, reason = "readers follow a pointer that the writer swaps, kept alive by their pins")]
 
@@ -12,24 +12,24 @@ use crate::fib::Fib;
 use super::epoch::Slot;
 
 /// What readers look up in.
-pub(super) struct Roots {
+pub(crate) struct Roots {
     pub(super) v4: Arc<dyn Fib<u32>>,
     pub(super) v6: Arc<dyn Fib<u128>>,
 }
 
 /// The current roots of a table.
-pub(super) struct Root {
-    current: AtomicPtr<Roots>,
+pub(crate) struct Root<T = Roots> {
+    current: AtomicPtr<T>,
 }
 
 /// Roots that new pins do not see any more. Dropped when no reader can be in them.
-pub(super) struct OldRoot(*mut Roots);
+pub(crate) struct OldRoot<T = Roots>(*mut T);
 
 // SAFETY: it owns the roots, which are `Send` and `Sync`; readers only borrow them.
-unsafe impl Send for OldRoot {}
+unsafe impl<T: Send + Sync> Send for OldRoot<T> {}
 
-impl Root {
-    pub(super) fn new(roots: Roots) -> Self {
+impl<T> Root<T> {
+    pub(crate) fn new(roots: T) -> Self {
         Self { current: AtomicPtr::new(Box::into_raw(Box::new(roots))) }
     }
 
@@ -39,29 +39,29 @@ impl Root {
     /// Old roots of this table are dropped only when they are collected from a list of the slot's domain, to which they
     /// came by [`swap`](Self::swap) in the epoch of the swap.
     #[inline]
-    pub(super) unsafe fn pin<'r>(&'r self, slot: &'r mut Slot) -> Pinned<'r> {
+    pub(crate) unsafe fn pin<'r>(&'r self, slot: &'r mut Slot) -> Pinned<'r, T> {
         let epoch = slot.pin();
         Pinned { roots: self.load(), epoch, root: self, slot, alone: PhantomData }
     }
 
     #[inline]
-    fn load(&self) -> *const Roots {
+    fn load(&self) -> *const T {
         self.current.load(Ordering::Acquire)
     }
 
     /// Publishes other roots, and returns the old ones, to be retired.
-    pub(super) fn swap(&self, roots: Roots) -> OldRoot {
+    pub(crate) fn swap(&self, roots: T) -> OldRoot<T> {
         OldRoot(self.current.swap(Box::into_raw(Box::new(roots)), Ordering::AcqRel))
     }
 }
 
-impl Drop for Root {
+impl<T> Drop for Root<T> {
     fn drop(&mut self) {
         drop(OldRoot(*self.current.get_mut()));
     }
 }
 
-impl Drop for OldRoot {
+impl<T> Drop for OldRoot<T> {
     fn drop(&mut self) {
         // SAFETY: the pointer came from a box, and this is its only owner since the swap.
         drop(unsafe { Box::from_raw(self.0) });
@@ -69,41 +69,41 @@ impl Drop for OldRoot {
 }
 
 /// A pinned slot, and the roots that it keeps alive.
-pub(super) struct Pinned<'r> {
-    roots: *const Roots,
+pub(crate) struct Pinned<'r, T = Roots> {
+    roots: *const T,
     epoch: u64,
-    root: &'r Root,
+    root: &'r Root<T>,
     slot: &'r mut Slot,
     /// Neither `Send` nor `Sync`, as is the pointer.
     alone: PhantomData<*const ()>,
 }
 
-impl Pinned<'_> {
+impl<T> Pinned<'_, T> {
     /// Pins anew: changes since the last time are seen from here on.
     #[inline]
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         self.epoch = self.slot.refresh();
         self.roots = self.root.load();
     }
 
     /// Returns the epoch of the pin.
-    pub(super) fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
-impl Deref for Pinned<'_> {
-    type Target = Roots;
+impl<T> Deref for Pinned<'_, T> {
+    type Target = T;
 
     #[inline]
-    fn deref(&self) -> &Roots {
+    fn deref(&self) -> &T {
         // SAFETY: the slot was pinned before the pointer was loaded, and has been pinned since. These roots were retired, if
         // they were, in the epoch of the pin or a later one, and are not dropped before the pin ends.
         unsafe { &*self.roots }
     }
 }
 
-impl Drop for Pinned<'_> {
+impl<T> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
         self.slot.unpin();
     }

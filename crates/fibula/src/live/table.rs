@@ -141,6 +141,11 @@ pub(super) mod sealed {
     }
 }
 
+/// Returns the changes of each family, of which one has all of them.
+pub(crate) fn split<K: TableKey>(changes: &[Change<K>]) -> (&[Change<u32>], &[Change<u128>]) {
+    K::split(changes)
+}
+
 impl Table {
     /// Returns an empty table with default [`Options`].
     ///
@@ -204,7 +209,7 @@ impl Table {
     /// When memory runs out, when the structure refuses the table, when a reader has held up what was replaced for longer
     /// than the table's patience, or when a thread panicked in a change before. The table is then as it was.
     pub fn apply<K: TableKey>(&self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
-        let (v4, v6) = K::split(changes);
+        let (v4, v6) = split(changes);
         self.lock()?.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
     }
 
