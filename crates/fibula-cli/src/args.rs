@@ -5,7 +5,7 @@ use crate::bench::BenchArgs;
 use crate::choose::ChooseArgs;
 use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
-use crate::lookup::LookupArgs;
+use crate::lookup::{EnrichArgs, LookupArgs};
 use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
@@ -69,7 +69,8 @@ pub(crate) struct TourCli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Lookup(LookupArgs),
+    Lookup(Box<LookupArgs>),
+    Enrich(Box<EnrichArgs>),
     Route(RouteArgs),
     Table(TableArgs),
     Verify(VerifyArgs),
@@ -89,6 +90,8 @@ impl Command {
     pub(crate) fn prints(&self) -> bool {
         match self {
             Self::Table(args) => args.prints(),
+            Self::Lookup(args) => args.how.output.is_none(),
+            Self::Enrich(args) => args.how.output.is_none(),
             Self::Man(args) => args.output.is_none(),
             Self::Compile(args) => args.output.as_os_str() == "-",
             _ => true,

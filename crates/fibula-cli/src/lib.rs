@@ -4,12 +4,14 @@
 //! them, and help, completions and manual pages are generated from it.
 
 mod algorithms;
+mod all_peers;
 mod args;
 mod bench;
 mod choose;
 mod compile;
 mod docs;
 mod failure;
+mod fields;
 #[cfg(feature = "crates")]
 mod heap;
 mod load;
@@ -25,6 +27,7 @@ mod route;
 mod route_rows;
 mod table;
 mod text;
+mod time;
 mod tour;
 mod verify;
 
@@ -53,6 +56,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match &command {
         None => help(),
         Some(Command::Lookup(args)) => lookup::run(args),
+        Some(Command::Enrich(args)) => lookup::enrich(args),
         Some(Command::Route(args)) => route::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Verify(args)) => verify::run(args),

@@ -7,7 +7,9 @@ use fibula::aggregate;
 use fibula::memory::Limits;
 use fibula::net::Family;
 use fibula_feed::event::Event;
-use fibula_feed::{Content, LoadError, LoadOptions, Loader, PeerCounts, Progress, Report, Source, Table};
+use fibula_feed::{
+    Content, Label, LoadError, LoadOptions, Loader, PeerCounts, Progress, Report, Source, Table, Value,
+};
 
 use crate::failure::Failure;
 use crate::messages::{self, Messages};
@@ -42,7 +44,10 @@ pub(crate) fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
 
 /// Loads the files into one table, aggregated if that was asked for, and warns of what was skipped.
 pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
-    let mut table = load_all_routes(paths, feed, messages)?;
+    aggregated(load_all_routes(paths, feed, messages)?, feed, messages)
+}
+
+fn aggregated(mut table: Table, feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
     if feed.aggregate {
         let limits = limits(feed.memory_limit);
         let all = table.ribs.len() as u64;
@@ -61,7 +66,60 @@ pub(crate) fn load_all_routes(
     feed: &FeedArgs,
     messages: Messages,
 ) -> Result<Table, Failure> {
-    load_with(paths, feed.options(), messages)
+    let table = load_with(paths, feed.options(), messages)?;
+    refuse_absent(&table, &feed.value, 0)?;
+    Ok(table)
+}
+
+/// What the labels of a table hold after the next hop.
+pub(crate) struct Columns {
+    pub(crate) values: Vec<Value>,
+    /// Whether they were not requested: they are then shown where there are any.
+    pub(crate) implied: bool,
+}
+
+/// Loads the files into one table whose labels hold the next hop and then the values that were requested. For people, the
+/// origin AS comes with the next hop where the source has it.
+pub(crate) fn load_columns(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    for_people: bool,
+    messages: Messages,
+) -> Result<(Table, Columns), Failure> {
+    let columns = columns(feed, for_people);
+    let mut options = feed.options();
+    options.values = vec![Value::NextHop];
+    options.values.extend(columns.values.iter().cloned());
+    let table = aggregated(load_with(paths, options, messages)?, feed, messages)?;
+    if !columns.implied {
+        refuse_absent(&table, &columns.values, 1)?;
+    }
+    Ok((table, columns))
+}
+
+/// Returns the values that come after the next hop.
+pub(crate) fn columns(feed: &FeedArgs, for_people: bool) -> Columns {
+    // Aggregation joins routes with equal labels: what nobody requested must not keep them apart.
+    let implied = for_people && feed.value.is_empty() && !feed.aggregate;
+    Columns { values: if implied { vec![Value::OriginAs] } else { feed.columns() }, implied }
+}
+
+/// Refuses a value that no route has. The values begin at this field of the labels.
+fn refuse_absent(table: &Table, values: &[Value], first: usize) -> Result<(), Failure> {
+    if table.next_hops.is_empty() {
+        return Ok(());
+    }
+    for (at, value) in values.iter().enumerate() {
+        let has = |label: &Label| label.fields().get(first + at).is_some_and(|field| *field != Label::Absent);
+        if !table.next_hops.iter().any(|(_, label)| has(label)) {
+            let name = &table.report().name;
+            return Err(Failure::BadInput(format!(
+                "{name}: no route has the value '{value}'; routes of MRT and bgpdump have {}, others what their lines name",
+                Value::NAMED.each_ref().map(Value::name).join(", "),
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) -> Result<Table, Failure> {

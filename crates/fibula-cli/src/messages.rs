@@ -44,7 +44,7 @@ impl Messages {
     /// Returns a progress bar of bytes, or a counter if the total is unknown; only on a terminal.
     pub(crate) fn bytes(self, total: Option<u64>) -> ProgressBar {
         let shape = match total {
-            Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
+            Some(_) => "{msg} [{bar:20}] {percent} %, {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
             None => "{spinner} {msg} {bytes}, {bytes_per_sec}",
         };
         self.bar(total, shape)

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
-use fibula_feed::{LoadOptions, PeerName, Selection};
+use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value};
+
+use crate::time;
 
 /// The name of standard input, and of standard output.
 pub(crate) const STDIN: &str = "-";
@@ -40,6 +42,14 @@ pub(crate) struct FeedArgs {
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
+    /// What routes lead to, instead of the next hop: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of
+    /// MRT and bgpdump), or the name of a column. If repeated, or with commas, several
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = FEED)]
+    pub(crate) value: Vec<Value>,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
     /// Use the fewest routes that give every address the same next hop (ORTC)
     #[arg(long, help_heading = FEED)]
     pub(crate) aggregate: bool,
@@ -50,6 +60,61 @@ pub(crate) struct FeedArgs {
     /// Memory limit for the table, and for each structure: bytes, or with K, M or G (powers of 1024)
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = FEED)]
     pub(crate) memory_limit: Option<usize>,
+}
+
+/// Which routes of a feed to take.
+#[derive(Debug, Default, Args)]
+pub(crate) struct FilterArgs {
+    /// Take only routes that this AS announces; may be repeated
+    #[arg(long, value_name = "AS", value_parser = parse_as, help_heading = FILTER)]
+    origin_as: Vec<u32>,
+
+    /// Take only routes whose AS path matches this regular expression, in which '_' is any boundary: '_64500_', '^64500 '
+    #[arg(long, value_name = "REGEX", help_heading = FILTER)]
+    as_path: Option<AsPathPattern>,
+
+    /// Take only routes with this community, such as 64500:7, 64500:* or 64500:7:8; may be repeated
+    #[arg(long, value_name = "COMMUNITY", help_heading = FILTER)]
+    community: Vec<CommunityPattern>,
+
+    /// Take only the routes of peers in this AS; the best path, if there are several
+    #[arg(long, value_name = "AS", value_parser = parse_as, conflicts_with = "best", help_heading = FILTER)]
+    peer_as: Vec<u32>,
+
+    /// Read only what was recorded at this time or later: seconds since 1970, or UTC as 2024-01-31T12:00:00
+    #[arg(long, value_name = "TIME", value_parser = time::parse, help_heading = FILTER)]
+    from: Option<u32>,
+
+    /// Read only what was recorded at this time or earlier
+    #[arg(long, visible_alias = "at", value_name = "TIME", value_parser = time::parse, help_heading = FILTER)]
+    until: Option<u32>,
+}
+
+impl FilterArgs {
+    fn filter(&self) -> Filter {
+        let mut filter = Filter::default();
+        filter.origin_as.clone_from(&self.origin_as);
+        filter.as_path.clone_from(&self.as_path);
+        filter.communities.clone_from(&self.community);
+        (filter.from, filter.until) = (self.from, self.until);
+        filter
+    }
+
+    /// Returns whether no route is left out.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { origin_as, as_path, community, peer_as, from, until } = self;
+        origin_as.is_empty()
+            && as_path.is_none()
+            && community.is_empty()
+            && peer_as.is_empty()
+            && from.is_none()
+            && until.is_none()
+    }
+}
+
+fn parse_as(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("AS").or(text.strip_prefix("as")).unwrap_or(text);
+    digits.parse().map_err(|_| "expected an AS number, such as 64500 or AS64500".to_owned())
 }
 
 /// How to read a feed.
@@ -74,18 +139,34 @@ impl ReadingArgs {
 }
 
 const FEED: &str = "Reading the table";
+const FILTER: &str = "Choosing routes";
 
 impl FeedArgs {
     pub(crate) fn options(&self) -> LoadOptions {
         let mut options = self.reading.options();
         options.limits = Limits { memory_bytes: self.memory_limit, ..Limits::default() };
         options.family = self.family.map(FamilyName::family);
-        options.selection = match (self.best, &self.peer[..]) {
+        let mut peers = self.peer.clone();
+        peers.extend(self.filter.peer_as.iter().map(|&asn| PeerName::As(asn)));
+        options.selection = match (self.best, &peers[..]) {
             (true, _) => Selection::Best,
             (false, []) => Selection::MostRoutes,
-            (false, peers) => Selection::Peers(peers.to_vec()),
+            (false, _) => Selection::Peers(peers),
         };
+        options.values.clone_from(&self.value);
+        options.filter = self.filter.filter();
         options
+    }
+
+    /// Returns the values that are columns after the next hop: those that were requested, without the next hop itself.
+    pub(crate) fn columns(&self) -> Vec<Value> {
+        let mut columns: Vec<Value> = Vec::new();
+        for value in &self.value {
+            if *value != Value::NextHop && !columns.contains(value) {
+                columns.push(value.clone());
+            }
+        }
+        columns
     }
 }
 

@@ -9,13 +9,14 @@ use fibula::net::{HostBits, IpPrefix, Key, Prefix, Route};
 use fibula::rib::Rib;
 use fibula_feed::compression::Decompressor;
 
+use crate::all_peers;
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::lookup;
 use crate::lookup::LookupArgs;
 use crate::messages::Messages;
-use crate::options::{OutputArgs, QuietArgs, SourceArgs};
-use crate::route_rows::Rows;
+use crate::options::{Format, OutputArgs, QuietArgs, SourceArgs};
+use crate::route_rows::{self, Rows};
 
 /// Show routes, or find the route of an address
 #[derive(Debug, Args)]
@@ -30,8 +31,25 @@ pub(crate) struct RouteArgs {
 
 #[derive(Debug, Subcommand)]
 enum RouteCommand {
-    Show(ShowArgs),
-    Get(LookupArgs),
+    Show(Box<ShowArgs>),
+    Get(Box<GetArgs>),
+}
+
+/// Find the route of each address, as 'fibula lookup' does
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: as those of 'fibula lookup'
+
+Examples:
+  fibula route get --table rib.gz 193.0.6.139
+  fibula route get --table rib.gz --all-peers 193.0.6.139")]
+pub(crate) struct GetArgs {
+    /// Show the paths of all peers for the longest matching prefix, the best one first
+    #[arg(long, conflicts_with_all = ["peer", "best", "stats", "algorithm", "file", "column"])]
+    all_peers: bool,
+
+    #[command(flatten)]
+    lookup: LookupArgs,
 }
 
 /// Show the routes of prefixes, and of those that contain them or lie inside them
@@ -71,6 +89,10 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     include_sub: bool,
 
+    /// Show the paths of all peers for each prefix, the best one first
+    #[arg(long, conflicts_with_all = ["peer", "best"])]
+    all_peers: bool,
+
     #[command(flatten)]
     source: SourceArgs,
 
@@ -84,7 +106,8 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &RouteArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         RouteCommand::Show(args) => show(args),
-        RouteCommand::Get(args) => lookup::run(args),
+        RouteCommand::Get(args) if args.all_peers => all_peers::get(&args.lookup),
+        RouteCommand::Get(args) => lookup::run(&args.lookup),
     }
 }
 
@@ -98,29 +121,62 @@ fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         prefixes.extend(read_prefixes(path)?);
     }
     let all = args.prefixes.is_empty() && args.prefix_file.is_none();
-    let table = load::load_feeds(&args.source.table, &args.source.feed, Messages::new(args.quiet.quiet))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut rows = Rows::new(&mut out, args.output.format())?;
-    if all {
-        table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-        table.ribs.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-    } else {
-        let (mut v4, mut v6) = (Vec::new(), Vec::new());
-        for prefix in prefixes {
-            match prefix {
-                IpPrefix::V4(prefix) => found(args, &table.ribs.v4, prefix, &mut v4),
-                IpPrefix::V6(prefix) => found(args, &table.ribs.v6, prefix, &mut v6),
-            }
+    let messages = Messages::new(args.quiet.quiet);
+    if args.all_peers {
+        if all {
+            return Err(Failure::WrongUse(
+                "--all-peers needs a prefix; for all routes of all peers: fibula table convert --to bgpdump --all-peers"
+                    .to_owned(),
+            ));
         }
-        in_order(&mut v4).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
-        in_order(&mut v6).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
+        let query = Query { prefixes, include_super: args.include_super, include_sub: args.include_sub };
+        return all_peers::show(&query, &args.source, args.output.format(), messages);
     }
+    let format = args.output.format();
+    let (table, columns) =
+        load::load_columns(&args.source.table, &args.source.feed, format == Format::Text, messages)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if all {
+        let count = route_rows::write_all(&table, &mut out, format, &columns)?;
+        out.flush()?;
+        return Ok(exit_code(count));
+    }
+    let mut rows = Rows::new(&mut out, format, &columns)?;
+    let (mut v4, mut v6) = (Vec::new(), Vec::new());
+    for prefix in prefixes {
+        match prefix {
+            IpPrefix::V4(prefix) => found(args, &table.ribs.v4, prefix, &mut v4, messages),
+            IpPrefix::V6(prefix) => found(args, &table.ribs.v6, prefix, &mut v6, messages),
+        }
+    }
+    in_order(&mut v4).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
+    in_order(&mut v6).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
     let count = rows.end()?;
     out.flush()?;
-    Ok(if count == 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
+    Ok(exit_code(count))
 }
 
-fn found<K: Key>(args: &ShowArgs, rib: &Rib<K>, prefix: Prefix<K>, routes: &mut Vec<Route<K>>) {
+pub(crate) fn exit_code(count: u64) -> ExitCode {
+    if count == 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS }
+}
+
+/// Which prefixes are shown.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) prefixes: Vec<IpPrefix>,
+    pub(crate) include_super: bool,
+    pub(crate) include_sub: bool,
+}
+
+/// Adds the routes of a prefix, or says what there is instead.
+fn found<K: Key>(
+    args: &ShowArgs,
+    rib: &Rib<K>,
+    prefix: Prefix<K>,
+    routes: &mut Vec<Route<K>>,
+    messages: Messages,
+) {
+    let before = routes.len();
     if args.include_super {
         routes.extend(rib.covers(prefix));
     }
@@ -128,6 +184,18 @@ fn found<K: Key>(args: &ShowArgs, rib: &Rib<K>, prefix: Prefix<K>, routes: &mut 
         routes.extend(rib.subnets(prefix));
     } else {
         routes.extend(rib.get(prefix).map(|next_hop| Route::new(prefix, next_hop)));
+    }
+    if routes.len() == before {
+        let longest = rib.covers(prefix).last().map(|route| route.prefix.to_string());
+        messages.note(nothing(&prefix, longest.as_deref()));
+    }
+}
+
+/// Returns what there is where no route has exactly this prefix.
+pub(crate) fn nothing(prefix: &dyn std::fmt::Display, longest: Option<&str>) -> String {
+    match longest {
+        Some(longest) => format!("no route exactly {prefix}; longest match {longest}"),
+        None => format!("no route exactly {prefix}, and none that contains it"),
     }
 }
 

@@ -3,43 +3,60 @@
 use std::io::{self, Write};
 
 use fibula::net::{Key, Route};
-use fibula_feed::{NextHops, Table};
-use serde_json::Value;
+use fibula_feed::{Label, NextHops, Table};
 
-use crate::objects::{self, Object};
+use crate::fields::Fields;
+use crate::load::Columns;
 use crate::options::Format;
-
-const COLUMNS: &[&str] = &["prefix", "next_hop"];
 
 /// Writes routes one by one.
 pub(crate) struct Rows<'a> {
     out: &'a mut dyn Write,
     format: Format,
+    fields: Fields,
+    row: Vec<u8>,
     count: u64,
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write, format: Format) -> io::Result<Self> {
+    pub(crate) fn new(out: &'a mut dyn Write, format: Format, columns: &Columns) -> io::Result<Self> {
+        let fields = Fields::new(format, columns);
         match format {
-            Format::Csv => writeln!(out, "{}", COLUMNS.join(","))?,
+            Format::Csv => writeln!(out, "prefix,{}", fields.names())?,
             Format::Json => out.write_all(b"[")?,
             Format::Text | Format::JsonLine => {}
         }
-        Ok(Self { out, format, count: 0 })
+        Ok(Self { out, format, fields, row: Vec::new(), count: 0 })
     }
 
     pub(crate) fn add<K: Key>(&mut self, route: Route<K>, next_hops: &NextHops) -> io::Result<()> {
-        let label = next_hops.label(route.next_hop).map(ToString::to_string).unwrap_or_default();
+        let label = next_hops.label(route.next_hop).unwrap_or(&Label::Absent);
+        self.put(&route.prefix, label)
+    }
+
+    /// Writes a prefix and the values of its label.
+    pub(crate) fn put(&mut self, prefix: &dyn std::fmt::Display, label: &Label) -> io::Result<()> {
         self.count += 1;
+        self.row.clear();
+        let row = &mut self.row;
         match self.format {
-            Format::Text => writeln!(self.out, "{} {label}", route.prefix),
-            Format::Csv => writeln!(self.out, "{},{}", route.prefix, objects::csv_field(&label)),
-            Format::JsonLine => writeln!(self.out, "{}", object(route.prefix.to_string(), label)),
+            Format::Text => write!(row, "{prefix} ")?,
+            Format::Csv => write!(row, "{prefix},")?,
+            Format::JsonLine => write!(row, "{{\"prefix\":\"{prefix}\",")?,
             Format::Json => {
                 let comma = if self.count > 1 { "," } else { "" };
-                write!(self.out, "{comma}\n  {}", object(route.prefix.to_string(), label))
+                write!(row, "{comma}\n  {{\"prefix\":\"{prefix}\",")?;
             }
         }
+        match self.format {
+            // One value is a word that is read back.
+            Format::Text if !matches!(label, Label::Fields(_)) => {
+                row.extend_from_slice(label.line().as_bytes());
+            }
+            _ => self.fields.put(label, row),
+        }
+        row.extend_from_slice(self.fields.tail());
+        self.out.write_all(row)
     }
 
     /// Ends the output, and returns the number of routes.
@@ -51,17 +68,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn object(prefix: String, next_hop: String) -> Value {
-    let mut record = Object::new();
-    record.insert("prefix".to_owned(), prefix.into());
-    record.insert("next_hop".to_owned(), next_hop.into());
-    record.into()
-}
-
 /// Writes all routes of a table.
-pub(crate) fn write_all(table: &Table, out: &mut dyn Write, format: Format) -> io::Result<()> {
-    let mut rows = Rows::new(out, format)?;
+pub(crate) fn write_all(
+    table: &Table,
+    out: &mut dyn Write,
+    format: Format,
+    columns: &Columns,
+) -> io::Result<u64> {
+    let mut rows = Rows::new(out, format, columns)?;
     table.ribs.v4.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
     table.ribs.v6.iter().try_for_each(|route| rows.add(route, &table.next_hops))?;
-    rows.end().map(|_| ())
+    rows.end()
 }

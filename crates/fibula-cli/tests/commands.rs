@@ -13,6 +13,7 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     assert!(bare.out.trim_end().ends_with("fibula tour"), "{}", bare.out);
     for command in [
         "lookup",
+        "enrich",
         "route",
         "table",
         "verify",
@@ -107,7 +108,7 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, route, table, verify, peers, algorithms, choose, compile, bench, replay, tour"
+            "lookup, enrich, route, table, verify, peers, algorithms, choose, compile, bench, replay, tour"
         ),
         "{}",
         unknown.err

@@ -185,7 +185,7 @@ fn lookups_take_a_peer_or_the_best_path() {
     let files = files();
     let lookup = |options: &[&str]| run(&[&["lookup", "-t", &files.dump, "10.1.2.3"], options].concat());
     let most = lookup(&[]);
-    assert_eq!(most.out, "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n");
+    assert_eq!(most.out, "10.1.2.3 10.0.0.0/8 via 192.0.2.2 origin-as 64500\n");
     assert!(
         most.err.contains("using the 3 IPv4 routes of peer 192.0.2.2 (AS 64502), one of 3 peers"),
         "{}",
@@ -193,7 +193,8 @@ fn lookups_take_a_peer_or_the_best_path() {
     );
     assert_eq!(lookup(&["--quiet"]).err, "");
     for options in [&["--peer", "192.0.2.1"][..], &["--peer", "AS64501"], &["--best"]] {
-        assert_eq!(lookup(options).out, "10.1.2.3 10.0.0.0/8 via 192.0.2.1\n", "{options:?}");
+        let expected = "10.1.2.3 10.0.0.0/8 via 192.0.2.1 origin-as 64501\n";
+        assert_eq!(lookup(options).out, expected, "{options:?}");
     }
     let none = lookup(&["--family", "ipv6"]);
     assert_eq!((none.code, none.out.as_str()), (1, "10.1.2.3 no route\n"));
@@ -204,7 +205,10 @@ fn lookups_take_a_peer_or_the_best_path() {
     assert_eq!(lookup(&["--peer", "192.0.2.1", "--best"]).code, 2);
     // A known path goes before a table that knows none.
     let both = run(&["lookup", "-t", &files.table, "-t", &files.dump, "10.1.2.3", "192.0.2.1", "-q"]);
-    assert_eq!(both.out, "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n192.0.2.1 192.0.2.0/24 via 64500\n");
+    assert_eq!(
+        both.out,
+        "10.1.2.3 10.0.0.0/8 via 192.0.2.2 origin-as 64500\n192.0.2.1 192.0.2.0/24 via 64500\n"
+    );
     assert_eq!(run(&["lookup", "-t", "-", "-t", &files.dump, "1.1.1.1"]).code, 2);
 }
 
@@ -212,14 +216,17 @@ fn lookups_take_a_peer_or_the_best_path() {
 fn routes_are_shown_with_what_is_around_and_inside() {
     let files = files();
     let show = |options: &[&str]| run(&[&["route", "show", "-q", "-t", &files.dump], options].concat());
-    let (around, it, inside) =
-        ("10.0.0.0/8 192.0.2.2\n", "10.128.0.0/9 192.0.2.2\n", "10.128.0.0/16 192.0.2.2\n");
+    let (around, it, inside) = (
+        "10.0.0.0/8 192.0.2.2 origin-as 64500\n",
+        "10.128.0.0/9 192.0.2.2 origin-as 64500\n",
+        "10.128.0.0/16 192.0.2.2 origin-as 64502\n",
+    );
     assert_eq!(show(&["10.128.0.0/9"]).out, it);
     assert_eq!(show(&["10.128.0.0/9", "--exact-match"]).out, it);
     assert_eq!(show(&["10.128.0.0/9", "--include-super"]).out, format!("{around}{it}"));
     assert_eq!(show(&["10.128.0.0/9", "--include-sub"]).out, format!("{it}{inside}"));
     assert_eq!(show(&["10.128.0.1", "--include-super"]).out, format!("{around}{it}{inside}"));
-    assert_eq!(show(&[]).out, format!("{around}{it}{inside}2001:db8::/32 2001:db8::3\n"));
+    assert_eq!(show(&[]).out, format!("{around}{it}{inside}2001:db8::/32 2001:db8::3 origin-as 64503\n"));
     let list =
         files.folder.write("mine.txt", "# mine\n10.128.0.0/9 # here\n\n2001:db8::/32\n10.128.0.0/16\n");
     let list = list.to_str().unwrap();
@@ -237,7 +244,7 @@ fn routes_are_shown_with_what_is_around_and_inside() {
     assert!(bad.err.contains("bad.txt:2: not an IP address: unexpected 'x'"), "{}", bad.err);
     assert_eq!(
         run(&["route", "get", "-q", "-t", &files.dump, "10.1.2.3"]).out,
-        "10.1.2.3 10.0.0.0/8 via 192.0.2.2\n"
+        "10.1.2.3 10.0.0.0/8 via 192.0.2.2 origin-as 64500\n"
     );
 }
 
@@ -410,7 +417,7 @@ fn what_cannot_be_read_of_records_is_said() {
     let cut = [&record[..], &record[..30]].concat();
     let path = files.folder.write("rib", cut);
     let run = run(&["lookup", "-t", path.to_str().unwrap(), "10.1.1.1"]);
-    assert_eq!(run.out, "10.1.1.1 10.0.0.0/8 via 192.0.2.9\n");
+    assert_eq!(run.out, "10.1.1.1 10.0.0.0/8 via 192.0.2.9 origin-as 64500\n");
     assert!(
         run.err.contains("rib: byte 54: file truncated: the last record is incomplete (30 bytes present)"),
         "{}",

@@ -2,7 +2,8 @@
 //!
 //! - [`Loader`]: loads whole files and streams to a [`Table`] with a [`Report`] of what was found; counts what each peer
 //!   said; or reports every event. [`Selection`] chooses the peers whose routes are taken.
-//! - [`NextHops`]: the labels of the numbered next hops of a table.
+//! - [`NextHops`]: the labels of the numbered next hops of a table. [`Value`] chooses what the labels are, [`Filter`] which
+//!   routes are taken.
 //! - [`select`]: the rules of the best path, and the routes of all peers as they change.
 //! - [`text`]: reads one line of text. Does no I/O.
 //! - [`mrt`]: reads the records of route collectors and routing daemons. Does no I/O.
@@ -35,6 +36,7 @@
 pub mod bgp;
 pub mod compression;
 pub mod event;
+mod filter;
 mod ledger;
 mod load;
 pub mod mrt;
@@ -42,9 +44,12 @@ mod next_hops;
 mod ribs;
 pub mod select;
 pub mod text;
+mod value;
 
+pub use filter::{AsPathPattern, CommunityPattern, Filter, PatternError};
 pub use load::{
     BadLine, Content, LoadError, LoadOptions, Loader, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES, PeerCounts,
     PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Table, Truncation,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};
+pub use value::{Facts, Value, ValueError};

@@ -9,7 +9,8 @@ use indexmap::IndexSet;
 
 use crate::ledger::{set_growth, set_room};
 
-/// A next hop as a table writes it. Prints the same, and is read back the same.
+/// What a route leads to, as its table writes it: a next hop, or any other [value](crate::Value). Prints the same;
+/// [`line`](Self::line) prints what a line of text reads back as the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     /// A number: an interface, an index, an AS. 0 is a number like any other; in tables of origin ASes it
@@ -20,6 +21,74 @@ pub enum Label {
     /// Several ASes that announce the same prefix, as CAIDA writes them: `1_2` for two origins, `1,2` for an
     /// AS set, or both mixed.
     Origins(Box<str>),
+    /// Any other text: an interface, a site, an AS path.
+    Text(Box<str>),
+    /// What a route does not have of the values that were requested. Prints as `-`.
+    Absent,
+    /// Several values of one route, in the order in which they were requested.
+    Fields(Box<[Label]>),
+}
+
+impl Label {
+    /// Returns the label of a text: a number or an address where it is one. Control characters become blanks, and an empty
+    /// text is absent.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        let text = text.trim();
+        if text.is_empty() {
+            return Self::Absent;
+        }
+        if let Ok(label) = crate::text::label(text.as_bytes()) {
+            return label;
+        }
+        Self::Text(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    }
+
+    /// Returns the values of a route: several if several were requested, otherwise this one.
+    #[must_use]
+    pub fn fields(&self) -> &[Self] {
+        match self {
+            Self::Fields(fields) => fields,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// Returns the text as a word of a line: in quotes if it has blanks, quotes or nothing in it, or would be read as
+    /// something else.
+    #[must_use]
+    pub fn line(&self) -> String {
+        quoted(&self.to_string()).into_owned()
+    }
+
+    /// Returns the bytes that the label takes in addition to its own size.
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Origins(text) | Self::Text(text) => text.len(),
+            Self::Fields(fields) => {
+                size_of_val::<[Self]>(fields) + fields.iter().map(Self::heap_bytes).sum::<usize>()
+            }
+            Self::Number(_) | Self::Address(_) | Self::Absent => 0,
+        }
+    }
+}
+
+/// Returns a word of a line as it is, or in quotes if it needs them; `\` comes before quotes and `\` within.
+#[must_use]
+pub(crate) fn quoted(text: &str) -> std::borrow::Cow<'_, str> {
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '"';
+    if !text.is_empty() && text.chars().all(plain) && text != "via" {
+        return text.into();
+    }
+    let mut word = String::with_capacity(text.len() + 2);
+    word.push('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            word.push('\\');
+        }
+        word.push(if c.is_control() { ' ' } else { c });
+    }
+    word.push('"');
+    word.into()
 }
 
 impl fmt::Display for Label {
@@ -27,7 +96,14 @@ impl fmt::Display for Label {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Address(address) => address.fmt(f),
-            Self::Origins(origins) => origins.fmt(f),
+            Self::Origins(text) | Self::Text(text) => text.fmt(f),
+            Self::Absent => f.write_str("-"),
+            Self::Fields(fields) => {
+                for (index, field) in fields.iter().enumerate() {
+                    write!(f, "{}{field}", if index > 0 { " " } else { "" })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -63,7 +139,7 @@ impl NextHops {
         let next_hop =
             number(self.labels.len()).ok_or(NextHopsError { kind: NextHopsErrorKind::NoNumbers })?;
         let labels = self.labels.len();
-        let text = if let Label::Origins(text) = &label { text.len() } else { 0 };
+        let text = label.heap_bytes();
         let grown = set_growth::<Label>(labels, self.labels.capacity());
         // The old table and the new one exist at the same time.
         let peak_bytes = self.used_bytes + text + grown.unwrap_or(0);

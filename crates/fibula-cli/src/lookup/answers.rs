@@ -1,46 +1,35 @@
-//! From lines to rows, a block at a time.
-
-use std::io::Write;
+//! From lines of addresses to rows, a block at a time.
 
 use fibula::fib::Match;
 use fibula::net::{AddressError, Dual, Key};
 
+use super::chunks::Lines;
 use super::digits::Digits;
 use super::finder::Finder;
-use super::lines::{LINE_LIMIT_BYTES, Line};
+use super::pipeline::{REPORTED, Tally, Worker};
 use super::rows::Rows;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::text::thousands;
 
 /// Lines looked up together: enough for a structure's batches, few enough for the first-level cache.
-const BLOCK: usize = 1024;
+pub(super) const BLOCK: usize = 1024;
 
-/// Bytes of output that are written at once, even if more lines have arrived.
-const OUTPUT_BYTES: usize = 256 << 10;
+/// Length above which a line is not kept. No address is a tenth as long.
+const LINE_LIMIT_BYTES: usize = 4096;
 
-/// Bad lines that are reported one by one.
-const REPORTED: usize = 5;
+/// How lines of addresses end.
+pub(super) const LINES: Lines = Lines::Cut(LINE_LIMIT_BYTES);
 
-/// Takes lines, writes rows. Nothing is allocated once the buffers have grown to the size of a block.
-pub(super) struct Answers<'a, W: Write> {
-    finders: Dual<Finder<'a, u32>, Finder<'a, u128>>,
+/// The finders of both families.
+pub(super) type Finders<'a> = Dual<Finder<'a, u32>, Finder<'a, u128>>;
+
+/// Takes lines, makes rows. Nothing is allocated once the buffers have grown to the size of a block.
+pub(super) struct Answers<'a, 't> {
+    finders: &'a Finders<'t>,
     rows: Rows,
     block: Block,
-    out: Vec<u8>,
-    sink: W,
     messages: Messages,
-    /// The word for an input in messages.
-    input: &'static str,
-    pub(super) tally: Tally,
-}
-
-/// Counts of lines.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
-    pub(super) lines: usize,
-    pub(super) bad: usize,
-    pub(super) matched: usize,
+    tally: Tally,
 }
 
 /// Lines waiting for their answers.
@@ -49,107 +38,107 @@ struct Block {
     /// The addresses as given, one after another.
     text: Vec<u8>,
     lines: Vec<(Kind, u8)>,
-    v4: Vec<u32>,
-    v6: Vec<u128>,
-    found_v4: Vec<Option<Match>>,
-    found_v6: Vec<Option<Match>>,
+    keys: Keys,
+}
+
+/// Addresses and what was found for them.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) v4: Vec<u32>,
+    pub(super) v6: Vec<u128>,
+    pub(super) found_v4: Vec<Option<Match>>,
+    pub(super) found_v6: Vec<Option<Match>>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     V4,
     V6,
     Bad,
 }
 
-impl<'a, W: Write> Answers<'a, W> {
-    pub(super) fn new(
-        finders: Dual<Finder<'a, u32>, Finder<'a, u128>>,
-        rows: Rows,
-        sink: W,
-        messages: Messages,
-        input: &'static str,
-    ) -> Self {
-        let mut out = Vec::with_capacity(OUTPUT_BYTES + (OUTPUT_BYTES >> 2));
-        rows.start(&mut out);
-        let (block, tally) = (Block::default(), Tally::default());
-        Self { finders, rows, block, out, sink, messages, input, tally }
+impl Keys {
+    /// Adds an address.
+    #[inline]
+    pub(super) fn push(&mut self, text: &[u8]) -> Result<Kind, AddressError> {
+        match u32::parse(text) {
+            Ok(key) => {
+                self.v4.push(key);
+                Ok(Kind::V4)
+            }
+            // A colon means IPv6, also in error messages.
+            Err(_) if memchr::memchr(b':', text).is_some() => {
+                self.v6.push(u128::parse(text)?);
+                Ok(Kind::V6)
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    /// Adds a line. Its row is written by the next [`flush`](Self::flush) at the latest.
+    pub(super) fn find(&mut self, finders: &Finders<'_>, messages: Messages) -> Result<(), Failure> {
+        finders.v4.find(&self.v4, &mut self.found_v4, messages)?;
+        finders.v6.find(&self.v6, &mut self.found_v6, messages)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.v4.clear();
+        self.v6.clear();
+        self.found_v4.clear();
+        self.found_v6.clear();
+    }
+}
+
+impl<'a, 't> Answers<'a, 't> {
+    pub(super) fn new(finders: &'a Finders<'t>, rows: Rows, messages: Messages) -> Self {
+        Self { finders, rows, block: Block::default(), messages, tally: Tally::default() }
+    }
+
+    /// Adds a line. Its row is in `out` after [`end`](Self::end) at the latest.
     #[inline]
-    pub(super) fn push(&mut self, line: Line<'_>) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
         self.tally.lines += 1;
-        match line {
-            Line::Text(text) => {
-                let text = text.trim_ascii();
-                if let Err(error) = self.block.push(text) {
-                    self.bad(text, &error.reason());
-                }
+        if line.len() > LINE_LIMIT_BYTES {
+            self.bad(line, &format_args!("more than {LINE_LIMIT_BYTES} bytes"));
+        } else {
+            let text = line.trim_ascii();
+            if let Err(error) = self.block.push(text) {
+                self.bad(text, &error.reason());
             }
-            Line::TooLong(start) => self.bad(start, &format_args!("more than {LINE_LIMIT_BYTES} bytes")),
         }
-        if self.block.lines.len() == BLOCK { self.answer() } else { Ok(()) }
+        if self.block.lines.len() == BLOCK { self.respond(out) } else { Ok(()) }
     }
 
     #[cold]
     fn bad(&mut self, text: &[u8], reason: &dyn std::fmt::Display) {
         self.block.lines.push((Kind::Bad, 0));
         self.tally.bad += 1;
-        if self.tally.bad <= REPORTED {
-            let (input, number) = (self.input, thousands(self.tally.lines));
-            if text.is_empty() {
-                self.messages.warning(format_args!("{input} {number} is empty"));
+        if self.tally.first_bad.len() < REPORTED {
+            let what = if text.is_empty() {
+                " is empty".to_owned()
             } else {
-                let text = excerpt(text);
-                self.messages
-                    .warning(format_args!("{input} {number}: {text} is not an IP address ({reason})"));
-            }
+                format!(": {} is not an IP address ({reason})", excerpt(text))
+            };
+            self.tally.first_bad.push((self.tally.lines, what));
         }
     }
 
-    /// Answers all lines so far, and writes the answers.
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        self.answer()?;
-        self.write()
+    /// Answers what is left, and returns the counts since the last end.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<Tally, Failure> {
+        self.respond(out)?;
+        Ok(std::mem::take(&mut self.tally))
     }
 
-    /// Writes the end of the output and reports how many lines were not addresses.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
-        self.answer()?;
-        self.rows.end(&mut self.out);
-        self.write()?;
-        let Tally { bad, .. } = self.tally;
-        if bad > REPORTED {
-            let inputs = format!("{}s", self.input);
-            self.messages.warning(format_args!("{} {inputs} in all were not IP addresses", thousands(bad)));
-        }
-        Ok(())
-    }
-
-    /// Returns what answered how many addresses, as text.
-    pub(super) fn stats(&self) -> impl Iterator<Item = String> {
-        [self.finders.v4.stats(), self.finders.v6.stats()].into_iter().flatten()
-    }
-
-    fn write(&mut self) -> Result<(), Failure> {
-        self.sink.write_all(&self.out)?;
-        self.out.clear();
-        self.sink.flush()?;
-        Ok(())
-    }
-
-    fn answer(&mut self) -> Result<(), Failure> {
-        let Self { finders, rows, block, out, tally, .. } = self;
-        finders.v4.find(&block.v4, &mut block.found_v4, self.messages)?;
-        finders.v6.find(&block.v6, &mut block.found_v6, self.messages)?;
+    fn respond(&mut self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let Self { finders, rows, block, tally, .. } = self;
+        block.keys.find(finders, self.messages)?;
+        let keys = &block.keys;
         let (mut at, mut at_v4, mut at_v6) = (0, 0, 0);
         for &(kind, len) in &block.lines {
             let text = &block.text[at..at + usize::from(len)];
             at += usize::from(len);
             let hit = match kind {
-                Kind::V4 => put_row(rows, out, text, block.v4[at_v4], block.found_v4[at_v4], &mut at_v4),
-                Kind::V6 => put_row(rows, out, text, block.v6[at_v6], block.found_v6[at_v6], &mut at_v6),
+                Kind::V4 => put_row(rows, out, text, keys.v4[at_v4], keys.found_v4[at_v4], &mut at_v4),
+                Kind::V6 => put_row(rows, out, text, keys.v6[at_v6], keys.found_v6[at_v6], &mut at_v6),
                 Kind::Bad => {
                     rows.bad(out);
                     false
@@ -158,7 +147,23 @@ impl<'a, W: Write> Answers<'a, W> {
             tally.matched += usize::from(hit);
         }
         block.clear();
-        if self.out.len() >= OUTPUT_BYTES { self.write() } else { Ok(()) }
+        Ok(())
+    }
+}
+
+impl Worker for Answers<'_, '_> {
+    fn answer(&mut self, chunk: &[u8], first: bool, out: &mut Vec<u8>) -> Result<Tally, Failure> {
+        self.rows.set_first(first);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', chunk) {
+            self.push(&chunk[start..end], out)?;
+            start = end + 1;
+        }
+        // Only the last line of all may lack its line feed.
+        if start < chunk.len() {
+            self.push(&chunk[start..], out)?;
+        }
+        self.end(out)
     }
 }
 
@@ -183,18 +188,7 @@ fn put_row<K: Digits>(
 impl Block {
     #[inline]
     fn push(&mut self, text: &[u8]) -> Result<(), AddressError> {
-        let kind = match u32::parse(text) {
-            Ok(key) => {
-                self.v4.push(key);
-                Kind::V4
-            }
-            // A colon means IPv6, also in error messages.
-            Err(_) if memchr::memchr(b':', text).is_some() => {
-                self.v6.push(u128::parse(text)?);
-                Kind::V6
-            }
-            Err(error) => return Err(error),
-        };
+        let kind = self.keys.push(text)?;
         self.text.extend_from_slice(text);
         // An address has at most 45 bytes, because leading zeros are refused.
         self.lines.push((kind, text.len() as u8));
@@ -204,10 +198,7 @@ impl Block {
     fn clear(&mut self) {
         self.text.clear();
         self.lines.clear();
-        self.v4.clear();
-        self.v6.clear();
-        self.found_v4.clear();
-        self.found_v6.clear();
+        self.keys.clear();
     }
 }
 

@@ -1,18 +1,26 @@
-//! The options of `fibula lookup`.
+//! The options of `fibula lookup` and `fibula enrich`.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
+use super::enrich::InputFormat;
+
 use crate::machine::IsaArgs;
-use crate::options::{OutputArgs, QuietArgs, SourceArgs};
+use crate::options::{OutputArgs, QuietArgs, STDIN, SourceArgs};
 
 /// Find the route of each address: the matched prefix and its next hop
 ///
-/// Prints one line per address, in order. Addresses come from the command line or, if none are given, from standard
-/// input, one a line. Each answer is printed as soon as its address has arrived, so fibula works in a pipe and by hand.
+/// Prints one line per address, in order. Addresses come from the command line, from a file (--addresses) or, if none are
+/// given, from standard input, one a line. Each answer is printed as soon as its address has arrived, so fibula works in a
+/// pipe and by hand.
+///
+/// With --column the lines of the input have other columns too: CSV, values separated by tabs, or JSON lines. They are
+/// printed as they are, and the answer's columns come after them ('fibula enrich' is short for this).
 ///
 /// The table is a file, plain or compressed (gzip, bzip2, xz, zstd): MRT as written by route collectors and routing
 /// daemons, the output of 'bgpdump -m', or text with a prefix and a next hop on each line: '192.0.2.0/24 198.51.100.1'.
-/// A next hop is an address or a number (an interface, an AS). One table may hold both IPv4 and IPv6. Lines that cannot
+/// A next hop is an address, a number (an interface, an AS) or any other word. One table may hold both IPv4 and IPv6. Lines that cannot
 /// be read are reported and skipped.
 ///
 /// A table that was compiled ('fibula compile') is used as it is: its routes answer without being loaded. If it was compiled
@@ -42,28 +50,58 @@ Output for an address with a route, an address without one, and a line that is n
              {\"address\":\"198.51.100.1\",\"prefix\":null,\"next_hop\":null}
              {\"address\":null,\"prefix\":null,\"next_hop\":null}
   json       a list of the same objects
+With --value the columns of the values follow next_hop. For people, the origin AS follows the next hop
+where the table has it: 'via 192.0.2.9 origin-as 64500'.
 
 Exit codes:
   0  at least one address has a route
   1  no address has a route
   2  wrong use
-  3  a line is not an address, or the table cannot be read
+  3  a line is not an address (without --column), or the table cannot be read
   4  this machine lacks the instruction set
 
 Examples:
   fibula lookup --table routes.txt 192.0.2.1
   fibula lookup -t routes.txt.xz --format csv < addresses.txt > routes.csv
-  cut -d, -f1 flows.csv | fibula lookup -t routes.txt --json")]
+  fibula lookup -t rib.gz --addresses seen.txt.gz --format csv -o routes.csv
+  fibula lookup -t rib.gz --addresses flows.csv --column src_addr --value origin-as")]
 pub(crate) struct LookupArgs {
     /// Addresses to look up [default: read from standard input, one a line]
     #[arg(value_name = "ADDRESS", allow_hyphen_values = false)]
     pub(crate) addresses: Vec<String>,
+
+    /// Read the addresses from this file, plain or compressed; '-' is standard input
+    #[arg(long = "addresses", value_name = "FILE", conflicts_with = "addresses")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Each line has an address in this column: its number from 1, its name in the first line, or its name in objects of
+    /// JSON. If repeated, the answers of one column follow those of the other
+    #[arg(short, long, value_name = "COLUMN", conflicts_with_all = ["addresses", "format", "json"])]
+    pub(crate) column: Vec<String>,
+
+    /// The format of lines with columns [default: by the file's name, else by its first line]
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "column")]
+    pub(crate) input_format: Option<InputFormat>,
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+
+    #[command(flatten)]
+    pub(crate) quiet: QuietArgs,
+}
+
+/// How addresses are looked up, and where the answers go.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 
     /// Use this structure for all addresses of the families it supports (see 'fibula algorithms')
     #[arg(long, value_name = "NAME")]
@@ -72,9 +110,63 @@ pub(crate) struct LookupArgs {
     #[command(flatten)]
     pub(crate) isa: IsaArgs,
 
+    /// Threads that look up, besides those that read and write [default: one for each core]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
     /// Print statistics to standard error at the end: what was loaded, what was looked up where, how fast
     #[arg(short, long)]
     pub(crate) stats: bool,
+}
+
+impl HowArgs {
+    /// Returns the number of threads that look up.
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+/// Add the routes of addresses to lines with other columns, such as flow logs
+///
+/// Each line of the input is printed as it is, followed by the answer's columns: the matched prefix, its next hop, and the
+/// values that --value names. The input is CSV, values separated by tabs, or JSON lines, plain or compressed. If its
+/// first line has the names of columns, the names of the new ones are added to it. With several columns of addresses, or
+/// where the input has such a column already, the new names begin with that of the address: src_prefix, src_next_hop.
+///
+/// Lines whose column is not an address are kept, with empty columns after them, and counted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  at least one address has a route
+  1  no address has a route
+  2  wrong use
+  3  the table or the input cannot be read, or has no such column
+  4  this machine lacks the instruction set
+
+Examples:
+  fibula enrich --table rib.gz --column src_addr --value origin-as flows.csv -o with-as.csv
+  fibula enrich -t rib.gz -c 3 -c 4 --value origin-as,as-path < flows.tsv
+  zcat events.json.gz | fibula enrich -t rib.gz --column client.ip")]
+pub(crate) struct EnrichArgs {
+    /// The lines, plain or compressed; '-' is standard input
+    #[arg(value_name = "FILE", default_value = STDIN)]
+    pub(crate) file: PathBuf,
+
+    /// The column with the address: its number from 1, its name in the first line, or its name in objects of JSON
+    /// ('client.ip' is a field of a field). May be repeated
+    #[arg(short, long, value_name = "COLUMN", required = true)]
+    pub(crate) column: Vec<String>,
+
+    /// The format of the lines [default: by the file's name, else by its first line]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<InputFormat>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
 
     #[command(flatten)]
     pub(crate) quiet: QuietArgs,

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fibula::auto::{self, Machine, Workload};
@@ -54,8 +56,10 @@ pub(super) struct Finder<'a, K: Key> {
     table: Option<Table<'a, K>>,
     limits: Limits,
     stage: Stage<'a, K>,
-    answered_by_table: usize,
-    answered_by_structure: usize,
+    /// The stage after the table, once building a structure has paid. Threads that come first wait for it.
+    next: OnceLock<Result<Stage<'a, K>, String>>,
+    answered_by_table: AtomicUsize,
+    answered_by_structure: AtomicUsize,
 }
 
 enum Stage<'a, K: Key> {
@@ -79,7 +83,7 @@ impl<'a, K: Key> Finder<'a, K> {
     pub(super) fn new(table: Table<'a, K>, limits: Limits, algorithm: Option<&str>) -> Self {
         let forced = algorithm.and_then(|name| registry::find(name).ok());
         let stage = if table.routes().is_empty() { Stage::TableForGood } else { Stage::Table { forced } };
-        Self { table: Some(table), limits, stage, answered_by_table: 0, answered_by_structure: 0 }
+        Self::with(Some(table), limits, stage)
     }
 
     /// Uses what a compiled table has: its routes, or its structure alone.
@@ -91,12 +95,18 @@ impl<'a, K: Key> Finder<'a, K> {
             (Some(name), Some(fib)) => Stage::Compiled(name, fib),
             _ => Stage::TableForGood,
         };
-        Self { table: None, limits, stage, answered_by_table: 0, answered_by_structure: 0 }
+        Self::with(None, limits, stage)
+    }
+
+    fn with(table: Option<Table<'a, K>>, limits: Limits, stage: Stage<'a, K>) -> Self {
+        let (answered_by_table, answered_by_structure) = Default::default();
+        Self { table, limits, stage, next: OnceLock::new(), answered_by_table, answered_by_structure }
     }
 
     /// Appends the longest match of each key to `found`.
+    #[inline]
     pub(super) fn find(
-        &mut self,
+        &self,
         keys: &[K],
         found: &mut Vec<Option<Match>>,
         messages: Messages,
@@ -104,30 +114,44 @@ impl<'a, K: Key> Finder<'a, K> {
         if keys.is_empty() {
             return Ok(());
         }
-        if let Stage::Table { forced } = self.stage
-            && (forced.is_some() || self.answered_by_table + keys.len() > TABLE_ANSWERS)
-        {
-            self.stage = self.build(forced, keys.len(), messages)?;
-        }
-        if let Stage::Structure { structure, .. } = &self.stage {
-            let first = found.len();
-            found.resize(first + keys.len(), None);
-            structure.lookup_keys(Keys::Host(keys), &mut found[first..]);
-            self.answered_by_structure += keys.len();
-        } else if let Stage::Compiled(_, fib) = &self.stage {
-            let mut next_hops = vec![None; keys.len()];
-            fib.lookup_batch(keys, &mut next_hops);
-            let unknown = |next_hop| Match { next_hop, prefix_len: NO_PREFIX };
-            found.extend(next_hops.into_iter().map(|next_hop| next_hop.map(unknown)));
-            self.answered_by_structure += keys.len();
-        } else {
-            found.extend(keys.iter().map(|&key| {
-                let route = self.table?.lookup_prefix(key)?;
-                Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
-            }));
-            self.answered_by_table += keys.len();
-        }
+        let stage = self.stage(keys.len(), messages)?;
+        let answered = match stage {
+            Stage::Structure { structure, .. } => {
+                let first = found.len();
+                found.resize(first + keys.len(), None);
+                structure.lookup_keys(Keys::Host(keys), &mut found[first..]);
+                &self.answered_by_structure
+            }
+            Stage::Compiled(_, fib) => {
+                let mut next_hops = vec![None; keys.len()];
+                fib.lookup_batch(keys, &mut next_hops);
+                let unknown = |next_hop| Match { next_hop, prefix_len: NO_PREFIX };
+                found.extend(next_hops.into_iter().map(|next_hop| next_hop.map(unknown)));
+                &self.answered_by_structure
+            }
+            Stage::Table { .. } | Stage::TableForGood => {
+                found.extend(keys.iter().map(|&key| {
+                    let route = self.table?.lookup_prefix(key)?;
+                    Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
+                }));
+                &self.answered_by_table
+            }
+        };
+        answered.fetch_add(keys.len(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Returns what answers the next `count` keys; builds it if it is worth it now.
+    fn stage(&self, count: usize, messages: Messages) -> Result<&Stage<'a, K>, Failure> {
+        let Stage::Table { forced } = self.stage else { return Ok(&self.stage) };
+        let so_far = self.answered_by_table.load(Ordering::Relaxed);
+        if forced.is_none() && self.next.get().is_none() && so_far + count <= TABLE_ANSWERS {
+            return Ok(&self.stage);
+        }
+        match self.next.get_or_init(|| self.build(forced, count, messages)) {
+            Ok(stage) => Ok(stage),
+            Err(reason) => Err(Failure::BadInput(reason.clone())),
+        }
     }
 
     fn build(
@@ -135,12 +159,10 @@ impl<'a, K: Key> Finder<'a, K> {
         forced: Option<Algorithm<K>>,
         batch: usize,
         messages: Messages,
-    ) -> Result<Stage<'a, K>, Failure> {
+    ) -> Result<Stage<'a, K>, String> {
         let Some(table) = self.table else { return Ok(Stage::TableForGood) };
         if let Some(algorithm) = forced {
-            return self
-                .build_one(table, algorithm)
-                .map_err(|error| Failure::BadInput(reason(table, &error)));
+            return self.build_one(table, algorithm).map_err(|error| reason(table, &error));
         }
         let recorded = Machine::recorded();
         let machine = l2_bytes().map_or(recorded, |bytes| recorded.with_l2(bytes));
@@ -175,23 +197,25 @@ impl<'a, K: Key> Finder<'a, K> {
     /// Returns what answered how many addresses, as text; `None` if there were none.
     pub(super) fn stats(&self) -> Option<String> {
         let mut parts = Vec::new();
-        if self.answered_by_table > 0 {
-            parts.push(format!("{} by the table (RIB)", thousands(self.answered_by_table)));
+        let by_table = self.answered_by_table.load(Ordering::Relaxed);
+        let by_structure = thousands(self.answered_by_structure.load(Ordering::Relaxed));
+        if by_table > 0 {
+            parts.push(format!("{} by the table (RIB)", thousands(by_table)));
         }
-        if let Stage::Structure { name, structure, build_time, why } = &self.stage {
+        let stage = self.next.get().and_then(|next| next.as_ref().ok()).unwrap_or(&self.stage);
+        if let Stage::Structure { name, structure, build_time, why } = stage {
             parts.push(format!(
-                "{} by {name} ({}{}, built in {:.0} ms)",
-                thousands(self.answered_by_structure),
+                "{by_structure} by {name} ({}{}, built in {:.0} ms)",
                 why.as_ref().map(|why| format!("{why}; ")).unwrap_or_default(),
                 bytes(structure.memory().lookup_bytes),
                 build_time.as_secs_f64() * 1e3,
             ));
         }
-        if let Stage::Compiled(name, fib) = &self.stage
-            && self.answered_by_structure > 0
+        if let Stage::Compiled(name, fib) = stage
+            && by_structure != "0"
         {
-            let (count, size) = (thousands(self.answered_by_structure), bytes(fib.memory().lookup_bytes));
-            parts.push(format!("{count} by {name} ({size}, as compiled)"));
+            let size = bytes(fib.memory().lookup_bytes);
+            parts.push(format!("{by_structure} by {name} ({size}, as compiled)"));
         }
         (!parts.is_empty()).then(|| format!("{} answers: {}", K::FAMILY, parts.join(", ")))
     }

@@ -1,14 +1,17 @@
-//! `fibula lookup`: addresses in, routes out.
+//! `fibula lookup` and `fibula enrich`: addresses in, routes out.
 
 mod answers;
 mod args;
+mod chunks;
 mod digits;
+mod enrich;
 mod finder;
-mod lines;
+mod input;
+mod pipeline;
 mod rows;
 
-use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -17,40 +20,82 @@ use fibula::net::Dual;
 use fibula_feed::Table;
 
 use crate::failure::{Failure, code};
-use crate::load;
+use crate::load::{self, Columns};
 use crate::messages::{self, Messages};
-use crate::options::STDIN;
-use crate::output;
+use crate::options::{Format, STDIN, SourceArgs};
+use crate::output::Output;
 use crate::text::{plural, thousands};
-use answers::{Answers, Tally};
-pub(crate) use args::LookupArgs;
+use answers::{Answers, Finders};
+pub(crate) use args::{EnrichArgs, HowArgs, LookupArgs};
+use chunks::Chunks;
+use enrich::{Enricher, InputFormat, Plan};
 use finder::Finder;
-use lines::{Line, LineReader};
-use rows::Rows;
+use input::Input;
+use pipeline::{REPORTED, Tally, Worker};
+use rows::{Labels, Rows};
+
+/// What is looked up, and how.
+struct Request<'a> {
+    source: &'a SourceArgs,
+    how: &'a HowArgs,
+    quiet: bool,
+    from: From<'a>,
+    /// The columns with addresses; if there are none, each line is one.
+    columns: &'a [String],
+    input_format: Option<InputFormat>,
+    format: Format,
+}
+
+/// Where addresses come from.
+enum From<'a> {
+    Arguments(&'a [String]),
+    File(&'a Path),
+}
 
 pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
-    let messages = Messages::new(args.quiet.quiet);
-    args.isa.force()?;
-    if let Some(name) = &args.algorithm {
+    let from = match &args.file {
+        Some(file) => From::File(file),
+        None if args.addresses.is_empty() => From::File(Path::new(STDIN)),
+        None => From::Arguments(&args.addresses),
+    };
+    let (columns, input_format) = (&args.column[..], args.input_format);
+    let (source, how, quiet) = (&args.source, &args.how, args.quiet.quiet);
+    look_up(&Request { source, how, quiet, from, columns, input_format, format: args.output.format() })
+}
+
+/// `fibula enrich`.
+pub(crate) fn enrich(args: &EnrichArgs) -> Result<ExitCode, Failure> {
+    let (columns, input_format, from) = (&args.column[..], args.input_format, From::File(&args.file));
+    let (source, how, quiet) = (&args.source, &args.how, args.quiet.quiet);
+    look_up(&Request { source, how, quiet, from, columns, input_format, format: Format::Csv })
+}
+
+fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
+    let messages = Messages::new(request.quiet);
+    let (source, how) = (request.source, request.how);
+    how.isa.force()?;
+    if let Some(name) = &how.algorithm {
         known(name)?;
     }
-    if args.source.table.iter().any(|path| load::is_stdin(path)) && args.addresses.is_empty() {
+    let file = match request.from {
+        From::File(path) => Some(path.to_owned()),
+        From::Arguments(_) => None,
+    };
+    if source.table.iter().any(|path| load::is_stdin(path)) && file.as_deref().is_some_and(load::is_stdin) {
         return Err(Failure::WrongUse(
             "the table and the addresses cannot both come from standard input".to_owned(),
         ));
     }
-    let stdin = PathBuf::from(STDIN);
-    output::refuse_inputs(args.source.table.iter().chain(args.addresses.is_empty().then_some(&stdin)))?;
-    if let Some(file) = compiled(args)? {
-        let limits = load::limits(args.source.feed.memory_limit);
-        let algorithm = args.algorithm.as_deref();
+    let output = Output::new(how.output.as_deref(), source.table.iter().chain(&file))?;
+    if let Some(file) = compiled(request)? {
+        let limits = load::limits(source.feed.memory_limit);
+        let algorithm = how.algorithm.as_deref();
         let finders = Dual::new(
             Finder::compiled(&file.v4, limits, algorithm),
             Finder::compiled(&file.v6, limits, algorithm),
         );
-        let labels = file.values().zip(1..).take_while(|((id, _), number)| id.id() == *number);
-        let labels = labels.map(|((_, label), _)| String::from_utf8_lossy(label).into_owned());
-        return answer(args, finders, Rows::new(args.output.format(), labels), messages, || {
+        let columns = Columns { values: Vec::new(), implied: false };
+        return answer(request, &finders, &columns, &Labels::Compiled(&file), output, messages, &|| {
             let routes = [
                 file.v4.routes.as_ref().map_or(0, StoredRoutes::len),
                 file.v6.routes.as_ref().map_or(0, StoredRoutes::len),
@@ -58,62 +103,182 @@ pub(crate) fn run(args: &LookupArgs) -> Result<ExitCode, Failure> {
             let [v4, v6] = routes.map(thousands);
             messages::plain(format_args!(
                 "{}: compiled; {v4} IPv4 routes, {v6} IPv6 routes, {} next hops",
-                args.source.table[0].display(),
+                source.table[0].display(),
                 thousands(file.values().len()),
             ));
         });
     }
-    let table = load::load_feeds(&args.source.table, &args.source.feed, messages)?;
-    let finders = finders(args, &table);
-    let labels = table.next_hops.iter().map(|(_, label)| label.to_string());
-    let rows = Rows::new(args.output.format(), labels);
-    answer(args, finders, rows, messages, || load::print_stats(&table))
+    let for_people = request.format == Format::Text && request.columns.is_empty();
+    let (table, columns) = load::load_columns(&source.table, &source.feed, for_people, messages)?;
+    let finders = finders(request, &table);
+    let labels = Labels::Loaded(&table.next_hops);
+    answer(request, &finders, &columns, &labels, output, messages, &|| load::print_stats(&table))
 }
 
 /// Opens the table, if it is a compiled one that can be used as it is: alone, and with routes where these are needed.
-fn compiled(args: &LookupArgs) -> Result<Option<TableFile>, Failure> {
-    let [path] = &args.source.table[..] else { return Ok(None) };
-    if args.source.feed.family.is_some() || !load::is_compiled(path) {
+fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
+    let [path] = &request.source.table[..] else { return Ok(None) };
+    let feed = &request.source.feed;
+    let plain = feed.family.is_none() && feed.value.is_empty() && feed.filter.is_empty();
+    if !plain || !load::is_compiled(path) {
         return Ok(None);
     }
-    let file = TableFile::open_within(path, load::limits(args.source.feed.memory_limit))
+    let file = TableFile::open_within(path, load::limits(feed.memory_limit))
         .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
     // Another structure is built from routes. Loading them says what is missing.
-    Ok((args.algorithm.is_none() || !lacks_routes).then_some(file))
+    Ok((request.how.algorithm.is_none() || !lacks_routes).then_some(file))
 }
 
 fn answer(
-    args: &LookupArgs,
-    finders: Dual<Finder<'_, u32>, Finder<'_, u128>>,
-    rows: Rows,
+    request: &Request<'_>,
+    finders: &Finders<'_>,
+    columns: &Columns,
+    labels: &Labels<'_>,
+    output: Output,
     messages: Messages,
-    print_stats: impl FnOnce(),
+    print_stats: &dyn Fn(),
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let input = if args.addresses.is_empty() { "line" } else { "argument" };
-    let mut answers = Answers::new(finders, rows, io::stdout().lock(), messages, input);
-    if args.addresses.is_empty() {
-        answer_stream(&mut answers, messages)?;
-    } else {
-        for address in &args.addresses {
-            answers.push(Line::Text(address.as_bytes()))?;
+    let mut tally = Tally::default();
+    output.write(|out| match request.from {
+        From::Arguments(addresses) => {
+            let rows = Rows::new(request.format, columns, labels);
+            answer_arguments(addresses, finders, rows, out, messages, &mut tally)
         }
-    }
-    answers.finish()?;
-    let tally = answers.tally;
-    if args.stats {
+        From::File(path) if request.columns.is_empty() => {
+            let rows = Rows::new(request.format, columns, labels);
+            answer_lines(request, path, finders, &rows, out, messages, &mut tally)
+        }
+        From::File(path) => {
+            enrich_lines(request, path, finders, (columns, labels), out, messages, &mut tally)
+        }
+    })?;
+    if request.how.stats {
         let seconds = started.elapsed().as_secs_f64();
         print_stats();
-        stats(tally, seconds, answers.stats());
+        let finders = [finders.v4.stats(), finders.v6.stats()];
+        stats(&tally, seconds, finders.into_iter().flatten());
     }
-    Ok(exit_code(tally))
+    // With other columns, a line without an address is no fault.
+    let bad = if request.columns.is_empty() { tally.bad } else { 0 };
+    Ok(match (bad, tally.matched) {
+        (1.., _) => code::BAD_INPUT.into(),
+        (_, 0) => code::NOTHING_FOUND.into(),
+        _ => ExitCode::SUCCESS,
+    })
 }
 
-fn finders<'a>(args: &LookupArgs, table: &'a Table) -> Dual<Finder<'a, u32>, Finder<'a, u128>> {
-    let algorithm = args.algorithm.as_deref();
-    let limits = load::limits(args.source.feed.memory_limit);
+fn answer_arguments(
+    addresses: &[String],
+    finders: &Finders<'_>,
+    rows: Rows,
+    out: &mut dyn Write,
+    messages: Messages,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    rows.start(&mut text);
+    let mut answers = Answers::new(finders, rows.clone(), messages);
+    for address in addresses {
+        answers.push(address.as_bytes(), &mut text)?;
+    }
+    tally.add(answers.end(&mut text)?);
+    rows.end(tally.lines > 0, &mut text);
+    report(tally, 0, 0, "argument", messages);
+    summary(tally, "argument", messages);
+    Ok(out.write_all(&text)?)
+}
+
+fn answer_lines(
+    request: &Request<'_>,
+    path: &Path,
+    finders: &Finders<'_>,
+    rows: &Rows,
+    out: &mut (dyn Write + Send),
+    messages: Messages,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    rows.start(&mut text);
+    // The header comes before the first answer.
+    out.write_all(&text)?;
+    out.flush()?;
+    let input = Input::open(path, request.how.output.is_some(), messages)?;
+    let worker = || -> Box<dyn Worker + '_> { Box::new(Answers::new(finders, rows.clone(), messages)) };
+    let workers = (0..request.how.threads()).map(|_| worker()).collect();
+    input.run(Chunks::new(input.reader()?, answers::LINES), workers, &mut |answers, next| {
+        report(&next, tally.lines, tally.first_bad.len(), "line", messages);
+        tally.add(next);
+        out.write_all(answers)?;
+        Ok(out.flush()?)
+    })?;
+    text.clear();
+    rows.end(tally.lines > 0, &mut text);
+    out.write_all(&text)?;
+    summary(tally, "line", messages);
+    Ok(())
+}
+
+fn enrich_lines(
+    request: &Request<'_>,
+    path: &Path,
+    finders: &Finders<'_>,
+    (columns, labels): (&Columns, &Labels<'_>),
+    out: &mut (dyn Write + Send),
+    messages: Messages,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let input = Input::open(path, request.how.output.is_some(), messages)?;
+    let named = request.input_format.or_else(|| InputFormat::of_name(&path.to_string_lossy()));
+    let mut chunks = Chunks::new(input.reader()?, named.unwrap_or(InputFormat::JsonLine).lines());
+    let failed = |error: io::Error| input.failed(&error);
+    let format = match named {
+        Some(format) => format,
+        None => {
+            let format = InputFormat::of_line(chunks.first_line().map_err(failed)?);
+            chunks.set_lines(format.lines());
+            format
+        }
+    };
+    let plan = Plan::new(format, request.columns, chunks.first_line().map_err(failed)?, columns, labels)?;
+    let mut header = 0;
+    if let Some(line) = &plan.header {
+        out.write_all(line)?;
+        chunks.skip_line();
+        header = 1;
+    }
+    let worker = || -> Box<dyn Worker + '_> { Box::new(Enricher::new(finders, &plan, messages)) };
+    let workers = (0..request.how.threads()).map(|_| worker()).collect();
+    input.run(chunks, workers, &mut |answers, next| {
+        report(&next, tally.lines + header, tally.first_bad.len(), "row", messages);
+        tally.add(next);
+        out.write_all(answers)?;
+        Ok(out.flush()?)
+    })?;
+    summary(tally, "row", messages);
+    Ok(())
+}
+
+/// Warns of the first lines that are not addresses. `before` lines came before these, of which some were reported.
+fn report(next: &Tally, before: usize, reported: usize, input: &str, messages: Messages) {
+    let room = REPORTED.saturating_sub(reported);
+    for (line, what) in next.first_bad.iter().take(room) {
+        messages.warning(format_args!("{input} {}{what}", thousands(before + line)));
+    }
+}
+
+/// Says how many lines were not addresses, if not all of them were reported.
+fn summary(tally: &Tally, input: &str, messages: Messages) {
+    if tally.bad > REPORTED {
+        messages.warning(format_args!("{} {input}s in all were not IP addresses", thousands(tally.bad)));
+    }
+}
+
+fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
+    let algorithm = request.how.algorithm.as_deref();
+    let limits = load::limits(request.source.feed.memory_limit);
     Dual::new(
         Finder::new(finder::Table::Rib(&table.ribs.v4), limits, algorithm),
         Finder::new(finder::Table::Rib(&table.ribs.v6), limits, algorithm),
@@ -129,78 +294,17 @@ fn known(name: &str) -> Result<(), Failure> {
     Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", names.join(", "))))
 }
 
-fn answer_stream<W: io::Write>(answers: &mut Answers<'_, W>, messages: Messages) -> Result<(), Failure> {
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        messages.note("type addresses, one a line, and end with Ctrl-D");
-    }
-    // The header comes before the first answer.
-    answers.flush()?;
-    let bar = progress(&stdin, messages);
-    let mut reader = LineReader::new(stdin.lock());
-    loop {
-        let count = reader.read(|line| answers.push(line).map_err(Stop::Failure));
-        let count = count.map_err(Stop::into_failure)?;
-        // The input may pause here: answer what has arrived.
-        answers.flush()?;
-        bar.inc(count as u64);
-        if count == 0 {
-            bar.finish_and_clear();
-            return Ok(());
-        }
-    }
-}
-
-/// Progress, if neither input nor output is the terminal.
-fn progress(stdin: &io::Stdin, messages: Messages) -> indicatif::ProgressBar {
-    if stdin.is_terminal() || io::stdout().is_terminal() {
-        return indicatif::ProgressBar::hidden();
-    }
-    let bar = messages.bytes(None);
-    bar.set_message("looking up");
-    bar
-}
-
-/// Why reading lines stopped: a read that failed, or what was done with the lines.
-enum Stop {
-    Read(io::Error),
-    Failure(Failure),
-}
-
-impl Stop {
-    fn into_failure(self) -> Failure {
-        match self {
-            Self::Read(error) => Failure::reading("standard input", &error),
-            Self::Failure(failure) => failure,
-        }
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Read(error)
-    }
-}
-
-fn exit_code(tally: Tally) -> ExitCode {
-    match tally {
-        Tally { bad: 1.., .. } => code::BAD_INPUT.into(),
-        Tally { matched: 0, .. } => code::NOTHING_FOUND.into(),
-        _ => ExitCode::SUCCESS,
-    }
-}
-
-fn stats(tally: Tally, seconds: f64, finders: impl Iterator<Item = String>) {
-    let Tally { lines, bad, matched } = tally;
+fn stats(tally: &Tally, seconds: f64, finders: impl Iterator<Item = String>) {
+    let Tally { lines, bad, matched, .. } = tally;
     for line in finders {
         messages::plain(line);
     }
     messages::plain(format_args!(
         "{} {}, {} with a route, {} not an address; {seconds:.3} s, {:.2} million a second",
-        thousands(lines),
-        plural(lines as u64, "address", "addresses"),
-        thousands(matched),
-        thousands(bad),
-        lines as f64 / seconds / 1e6,
+        thousands(*lines),
+        plural(*lines as u64, "address", "addresses"),
+        thousands(*matched),
+        thousands(*bad),
+        *lines as f64 / seconds / 1e6,
     ));
 }

@@ -1,27 +1,48 @@
 //! One row for each input, in every format.
 
+use std::sync::Arc;
+
 use fibula::fib::Match;
+use fibula::file::TableFile;
 use fibula::net::NextHop;
+use fibula_feed::{Label, NextHops};
 
 use super::digits::{Digits, put_prefix};
 use super::finder::NO_PREFIX;
-use crate::objects::csv_field;
+use crate::fields::Fields;
+use crate::load::Columns;
 use crate::options::Format;
 
 /// Writes rows. The parts that repeat are made once, including the ends with the next hops: a row is then four copies and
 /// a prefix.
+#[derive(Clone)]
 pub(super) struct Rows {
-    form: &'static Form,
-    /// Where the end of a row for next hop id - 1 ends in `ends`.
-    bounds: Vec<usize>,
-    ends: Vec<u8>,
+    form: Arc<Form>,
     any: bool,
 }
 
-/// The constant parts of a format.
+/// The labels of next hops 1, 2 and so on.
+pub(super) enum Labels<'a> {
+    Loaded(&'a NextHops),
+    Compiled(&'a TableFile),
+}
+
+impl Labels<'_> {
+    fn each(&self, each: &mut dyn FnMut(&Label)) {
+        match self {
+            Self::Loaded(labels) => labels.iter().for_each(|(_, label)| each(label)),
+            Self::Compiled(file) => {
+                let labels = file.values().zip(1..).take_while(|((id, _), number)| id.id() == *number);
+                labels.for_each(|((_, label), _)| each(&Label::Text(String::from_utf8_lossy(label).into())));
+            }
+        }
+    }
+}
+
+/// The constant parts of a format, and the ends of rows.
 struct Form {
     /// Before all rows.
-    start: &'static str,
+    start: String,
     /// After all rows, if there are any, and if there are none.
     end: (&'static str, &'static str),
     /// Between rows.
@@ -29,102 +50,92 @@ struct Form {
     /// Before the address.
     head: &'static str,
     /// Between address and prefix, and between prefix and next hop.
-    middle: (&'static str, &'static str),
+    middle: (String, &'static str),
     /// Between address and next hop, if the prefix is not known.
-    unknown: &'static str,
-    /// After the next hop.
-    tail: &'static str,
+    unknown: String,
     /// After the address, if nothing matches.
-    miss: &'static str,
+    miss: String,
     /// Instead of a row, if the line is not an address.
-    bad: &'static str,
+    bad: String,
+    /// Where the end of a row for next hop id - 1 ends in `ends`.
+    bounds: Vec<usize>,
+    ends: Vec<u8>,
+    /// The end of a row for a next hop without a label.
+    unnamed: Fields,
 }
-
-static TEXT: Form = Form {
-    start: "",
-    end: ("", ""),
-    between: "",
-    head: "",
-    middle: (" ", " via "),
-    unknown: " via ",
-    tail: "\n",
-    miss: " no route\n",
-    bad: "- not an address\n",
-};
-
-static CSV: Form = Form {
-    start: "address,prefix,next_hop\n",
-    end: ("", ""),
-    between: "",
-    head: "",
-    middle: (",", ","),
-    unknown: ",,",
-    tail: "\n",
-    miss: ",,\n",
-    bad: ",,\n",
-};
-
-static JSON_LINE: Form = Form {
-    start: "",
-    end: ("", ""),
-    between: "",
-    head: "{\"address\":\"",
-    middle: ("\",\"prefix\":\"", "\",\"next_hop\":"),
-    unknown: "\",\"prefix\":null,\"next_hop\":",
-    tail: "}\n",
-    miss: "\",\"prefix\":null,\"next_hop\":null}\n",
-    bad: "{\"address\":null,\"prefix\":null,\"next_hop\":null}\n",
-};
-
-static JSON: Form = Form {
-    start: "[",
-    end: ("\n]\n", "]\n"),
-    between: ",",
-    head: "\n  {\"address\":\"",
-    tail: "}",
-    miss: "\",\"prefix\":null,\"next_hop\":null}",
-    bad: "\n  {\"address\":null,\"prefix\":null,\"next_hop\":null}",
-    ..JSON_LINE
-};
 
 impl Rows {
     /// Returns rows for next hops 1, 2 and so on, which have these labels.
-    pub(super) fn new(format: Format, labels: impl Iterator<Item = String>) -> Self {
-        let form = match format {
-            Format::Text => &TEXT,
-            Format::Csv => &CSV,
-            Format::Json => &JSON,
-            Format::JsonLine => &JSON_LINE,
+    pub(super) fn new(format: Format, columns: &Columns, labels: &Labels<'_>) -> Self {
+        let fields = Fields::new(format, columns);
+        let form = Form::new(format, &fields);
+        Self::with(form, &fields, labels)
+    }
+
+    /// Returns what comes after the line of an address, without what ends the line: of CSV, with this separator, or of JSON.
+    /// The names of all columns begin with `prefix`.
+    pub(super) fn appended(
+        separator: Option<u8>,
+        prefix: &str,
+        columns: &Columns,
+        labels: &Labels<'_>,
+    ) -> Self {
+        let format = if separator.is_some() { Format::Csv } else { Format::JsonLine };
+        let fields = Fields::new(format, columns).appended(separator.unwrap_or(b','), prefix);
+        let base = Form::new(Format::Text, &fields);
+        let form = match separator {
+            Some(separator) => {
+                let between = char::from(separator);
+                Form {
+                    middle: (between.to_string(), if separator == b'\t' { "\t" } else { "," }),
+                    unknown: format!("{between}{between}"),
+                    miss: format!("{between}{between}{}", fields.empty()),
+                    ..base
+                }
+            }
+            None => {
+                let name = serde_json::Value::from(format!("{prefix}prefix"));
+                Form {
+                    middle: (format!(",{name}:\""), "\","),
+                    unknown: format!(",{name}:null,"),
+                    miss: format!(",{name}:null,{}", fields.empty()),
+                    ..base
+                }
+            }
         };
-        let mut rows = Self { form, bounds: vec![0], ends: Vec::new(), any: false };
-        for label in labels {
-            let label = match format {
-                Format::Text => label,
-                Format::Csv => csv_field(&label).into_owned(),
-                Format::Json | Format::JsonLine => serde_json::Value::from(label).to_string(),
-            };
-            rows.ends.extend_from_slice(label.as_bytes());
-            rows.ends.extend_from_slice(form.tail.as_bytes());
-            rows.bounds.push(rows.ends.len());
-        }
-        rows
+        Self::with(form, &fields, labels)
+    }
+
+    fn with(mut form: Form, fields: &Fields, labels: &Labels<'_>) -> Self {
+        labels.each(&mut |label| {
+            fields.put(label, &mut form.ends);
+            form.ends.extend_from_slice(fields.tail());
+            form.bounds.push(form.ends.len());
+        });
+        Self { form: Arc::new(form), any: false }
+    }
+
+    /// Says whether the next row is the first of all.
+    pub(super) fn set_first(&mut self, first: bool) {
+        self.any = !first;
     }
 
     pub(super) fn start(&self, out: &mut Vec<u8>) {
-        put(out, self.form.start);
+        put(out, &self.form.start);
     }
 
-    pub(super) fn end(&self, out: &mut Vec<u8>) {
-        put(out, if self.any { self.form.end.0 } else { self.form.end.1 });
+    /// Ends the output, which has rows or none.
+    pub(super) fn end(&self, any: bool, out: &mut Vec<u8>) {
+        put(out, if any { self.form.end.0 } else { self.form.end.1 });
     }
 
     #[inline]
     pub(super) fn hit<K: Digits>(&mut self, out: &mut Vec<u8>, address: &[u8], key: K, found: Match) {
         self.head(out, address);
         if found.prefix_len == NO_PREFIX {
-            put(out, self.form.unknown);
+            put(out, &self.form.unknown);
         } else {
-            put(out, self.form.middle.0);
+            put(out, &self.form.middle.0);
             put_prefix(key, found.prefix_len, out);
             put(out, self.form.middle.1);
         }
@@ -134,12 +145,12 @@ impl Rows {
     #[inline]
     pub(super) fn miss(&mut self, out: &mut Vec<u8>, address: &[u8]) {
         self.head(out, address);
-        put(out, self.form.miss);
+        put(out, &self.form.miss);
     }
 
     pub(super) fn bad(&mut self, out: &mut Vec<u8>) {
         self.separate(out);
-        put(out, self.form.bad);
+        put(out, &self.form.bad);
     }
 
     /// An address that was parsed needs no quotes in any format: digits, letters, dots and colons.
@@ -160,16 +171,64 @@ impl Rows {
 
     #[inline]
     fn tail(&self, out: &mut Vec<u8>, next_hop: NextHop) {
+        let Form { bounds, ends, unnamed, .. } = &*self.form;
         let id = next_hop.id() as usize;
-        match self.bounds.get(id - 1..=id) {
-            Some(&[start, end]) => out.extend_from_slice(&self.ends[start..end]),
+        match bounds.get(id - 1..=id) {
+            Some(&[start, end]) => out.extend_from_slice(&ends[start..end]),
             // A next hop without a label, of a compiled table that another program made.
             _ => {
-                let number = next_hop.to_string();
-                let is_json = self.form.tail.starts_with('}');
-                put(out, &if is_json { serde_json::Value::from(number).to_string() } else { number });
-                put(out, self.form.tail);
+                unnamed.put(&Label::Number(next_hop.id()), out);
+                out.extend_from_slice(unnamed.tail());
             }
+        }
+    }
+}
+
+impl Form {
+    fn new(format: Format, fields: &Fields) -> Self {
+        let empty = |head: &str| head.to_owned() + &fields.empty() + &String::from_utf8_lossy(fields.tail());
+        let base = Self {
+            start: String::new(),
+            end: ("", ""),
+            between: "",
+            head: "",
+            middle: (" ".to_owned(), " via "),
+            unknown: " via ".to_owned(),
+            miss: " no route\n".to_owned(),
+            bad: "- not an address\n".to_owned(),
+            bounds: vec![0],
+            ends: Vec::new(),
+            unnamed: fields.clone(),
+        };
+        match format {
+            Format::Text => base,
+            Format::Csv => Self {
+                start: format!("address,prefix,{}\n", fields.names()),
+                middle: (",".to_owned(), ","),
+                unknown: ",,".to_owned(),
+                miss: empty(",,"),
+                bad: empty(",,"),
+                ..base
+            },
+            Format::JsonLine => Self {
+                head: "{\"address\":\"",
+                middle: ("\",\"prefix\":\"".to_owned(), "\","),
+                unknown: "\",\"prefix\":null,".to_owned(),
+                miss: empty("\",\"prefix\":null,"),
+                bad: empty("{\"address\":null,\"prefix\":null,"),
+                ..base
+            },
+            Format::Json => Self {
+                start: "[".to_owned(),
+                end: ("\n]\n", "]\n"),
+                between: ",",
+                head: "\n  {\"address\":\"",
+                middle: ("\",\"prefix\":\"".to_owned(), "\","),
+                unknown: "\",\"prefix\":null,".to_owned(),
+                miss: empty("\",\"prefix\":null,"),
+                bad: empty("\n  {\"address\":null,\"prefix\":null,"),
+                ..base
+            },
         }
     }
 }

@@ -63,12 +63,6 @@ impl Output {
     }
 }
 
-/// Refuses a standard output that is also an input, as `fibula ... FILE >> FILE` has it: what is written would be read
-/// again.
-pub(crate) fn refuse_inputs<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    Output::new(None, inputs).map(|_| ())
-}
-
 /// Writes a whole file, which must be none of the inputs.
 pub(crate) fn write_file<'a>(
     path: &Path,

@@ -7,7 +7,7 @@ use fibula_feed::{LoadOptions, Selection, Table};
 use super::args::{ConvertArgs, Form};
 use super::intervals;
 use crate::failure::Failure;
-use crate::load::{load_feeds, tell};
+use crate::load::{Columns, load_columns, load_feeds, tell};
 use crate::messages::Messages;
 use crate::options::Format;
 use crate::output::Output;
@@ -30,12 +30,24 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         ));
     }
     let output = Output::new(args.output.as_deref(), &args.files)?;
-    let table = load_feeds(&args.files, &args.feed, messages)?;
-    output.write(|out| write(args.to, &table, out))
+    let (table, columns) = match args.to {
+        // Columns after the next hop; elsewhere the value takes its place.
+        Form::Csv | Form::Json | Form::JsonLine => load_columns(&args.files, &args.feed, false, messages)?,
+        _ => {
+            let table = load_feeds(&args.files, &args.feed, messages)?;
+            (table, Columns { values: Vec::new(), implied: false })
+        }
+    };
+    output.write(|out| write(args.to, &table, &columns, out))
 }
 
-fn write(form: Form, table: &Table, mut out: &mut (dyn Write + Send)) -> Result<(), Failure> {
-    let mut rows = |format| route_rows::write_all(table, &mut out, format);
+fn write(
+    form: Form,
+    table: &Table,
+    columns: &Columns,
+    mut out: &mut (dyn Write + Send),
+) -> Result<(), Failure> {
+    let mut rows = |format| route_rows::write_all(table, &mut out, format, columns).map(|_| ());
     match form {
         Form::Text => rows(Format::Text)?,
         Form::Csv => rows(Format::Csv)?,
@@ -77,6 +89,8 @@ fn bgpdump(args: &ConvertArgs, messages: Messages) -> Result<(), Failure> {
     if args.all_peers {
         options.selection = Selection::Best;
     }
+    // These lines have all values.
+    options.values.clear();
     let output = Output::new(args.output.as_deref(), &args.files)?;
     output.write(|mut out| {
         let mut each = |event| fibula_feed::text::write_bgpdump(&event, &mut out);

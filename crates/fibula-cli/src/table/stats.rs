@@ -42,7 +42,14 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => families.iter().try_for_each(|figures| write_text(&mut out, figures))?,
+        Format::Text => {
+            // What the routes lead to.
+            let what = match &args.feed.value[..] {
+                [] => "Next hops".to_owned(),
+                values => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            };
+            families.iter().try_for_each(|figures| write_text(&mut out, figures, &what))?;
+        }
         Format::Csv => {
             let rows: Vec<Object> = families.iter().flat_map(lengths).collect();
             objects::write(&mut out, Format::Csv, COLUMNS, &rows)?;
@@ -143,7 +150,7 @@ fn objects(families: &[Figures]) -> Vec<Value> {
     families.iter().map(object).collect()
 }
 
-fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, figures: &Figures, what: &str) -> io::Result<()> {
     let Figures { family, shape, memory_bytes, top } = figures;
     let (bold, dim) = (bold(), dim());
     let percent = |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
@@ -190,7 +197,7 @@ fn write_text(out: &mut dyn Write, figures: &Figures) -> io::Result<()> {
     }
     writeln!(out, "{}\n", grid.right(&[0, 1, 2]).render())?;
 
-    writeln!(out, "{bold}Next hops{bold:#} {dim}(most frequent first){dim:#}")?;
+    writeln!(out, "{bold}{what}{bold:#} {dim}(most frequent first){dim:#}")?;
     let mut grid = Grid::bare();
     for (next_hop, routes) in top {
         grid.row([next_hop.clone(), thousands(*routes), percent(*routes, shape.routes)]);

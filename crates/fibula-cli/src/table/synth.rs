@@ -7,6 +7,7 @@ use fibula_lab::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
 
 use super::args::SynthArgs;
 use crate::failure::Failure;
+use crate::load::Columns;
 use crate::output::Output;
 use crate::route_rows::Rows;
 
@@ -22,7 +23,8 @@ pub(super) fn run(args: &SynthArgs) -> Result<(), Failure> {
     presets.sort_by_key(|preset| preset.family);
     let output = Output::new(args.output.as_deref(), [])?;
     output.write(|mut out| {
-        let mut rows = Rows::new(&mut out, args.form.format())?;
+        let columns = Columns { values: Vec::new(), implied: false };
+        let mut rows = Rows::new(&mut out, args.form.format(), &columns)?;
         for preset in &presets {
             match preset.family {
                 Family::Ipv6 => write::<u128>(args, preset, &mut rows)?,

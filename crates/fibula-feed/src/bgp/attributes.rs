@@ -25,6 +25,7 @@ pub struct Attributes {
     next_hop: Option<IpAddr>,
     parsed: models::Attributes,
     encoded_bytes: usize,
+    since: Option<u32>,
 }
 
 /// Attributes, and the two fields of prefixes that may be among them, as offsets within the message.
@@ -105,8 +106,18 @@ impl Attributes {
         };
         let parsed = parse(rest, width, base, faults)?;
         let next_hop = next_hop.or(parsed.next_hop());
-        let attributes = Self { next_hop, parsed, encoded_bytes: section.len() };
+        let attributes = Self { next_hop, parsed, encoded_bytes: section.len(), since: None };
         Ok(Decoded { attributes, reach, unreach })
+    }
+
+    /// Returns when the collector received the route, in seconds since 1970; only table dumps have this.
+    #[must_use]
+    pub fn since(&self) -> Option<u32> {
+        self.since
+    }
+
+    pub(crate) fn set_since(&mut self, seconds: u32) {
+        self.since = Some(seconds);
     }
 
     /// Returns the number of bytes that they were decoded from; the memory they take is proportional to it.
@@ -172,6 +183,16 @@ impl Attributes {
     pub fn communities(&self) -> String {
         let shown = self.parsed.iter_communities().filter_map(|community| match community {
             MetaCommunity::Plain(_) => Some(community.to_string()),
+            _ => None,
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns COMMUNITIES and LARGE_COMMUNITIES in order, separated by blanks, without extended communities.
+    #[must_use]
+    pub fn all_communities(&self) -> String {
+        let shown = self.parsed.iter_communities().filter_map(|community| match community {
+            MetaCommunity::Plain(_) | MetaCommunity::Large(_) => Some(community.to_string()),
             _ => None,
         });
         shown.collect::<Vec<_>>().join(" ")

@@ -16,7 +16,9 @@ use super::choice::{PeerCounts, Wanted, slot};
 use super::framer::{Block, Framer};
 use super::live::Change;
 use crate::event::{Action, Event, Path, Peer};
+use crate::filter::Filter;
 use crate::mrt::{self, Fault, FaultKind, Header, Mention, PeerTable, Record, Sink, Skipped};
+use crate::value::{Facts, Value};
 
 /// Some of the events of a block, in order.
 #[derive(Default)]
@@ -50,6 +52,10 @@ pub(super) struct Decoder<'a> {
     pub(super) counting: bool,
     /// Whether the events keep their path attributes.
     pub(super) attributes: bool,
+    /// Which events to take.
+    pub(super) filter: &'a Filter,
+    /// The values that become the label of a route: of none, its next hop.
+    pub(super) values: &'a [Value],
 }
 
 /// Scratch space that a thread keeps between blocks, so that the cost of a block depends on its content, not on the
@@ -90,6 +96,10 @@ impl Decoder<'_> {
             let end = at + header.record_bytes();
             let record = Record { header, body: bytes.slice(at + Header::BYTES..end) };
             gatherer.batch.steps += 1;
+            if !self.filter.is_in_time(header.time.seconds) {
+                at = end;
+                continue;
+            }
             if let Err(fault) = mrt::decode(&record, peers.as_deref(), &mut gatherer) {
                 gatherer.fault(fault);
             }
@@ -246,7 +256,8 @@ impl Sink for Gatherer<'_> {
         wanted
     }
 
-    fn event(&mut self, mut event: Event) {
+    fn event(&mut self, event: Event) {
+        let Some(mut event) = self.decoder.filter.judge(event, None) else { return };
         // The end of a session concerns both families.
         if let Some(peer) = event.peer.filter(|_| event.ends_session()) {
             let place = self.named(&peer);
@@ -256,7 +267,14 @@ impl Sink for Gatherer<'_> {
                 return;
             }
         }
+        let label = match self.decoder.values {
+            [] => None,
+            values => Facts::of(&event, None).map(|facts| facts.label(values)),
+        };
         if let Action::Announce(route) = &mut event.action {
+            if let Some(label) = label {
+                route.next_hop = label;
+            }
             match &route.attributes {
                 Some(attributes) if self.decoder.attributes => {
                     // All routes of a message share their attributes.

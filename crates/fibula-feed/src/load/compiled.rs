@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use fibula::file::{self, Part, TableFile};
 use fibula::memory::Limits;
-use fibula::net::{Key, NextHop, Route};
+use fibula::net::{Key, Route};
 
 use super::error::{LoadError, LoadErrorKind};
 use super::source::Feed;
+use crate::next_hops::quoted;
 
 /// Returns the feed as it is, or as the text of its routes if it is a compiled table.
 pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>, LoadError> {
@@ -100,23 +101,14 @@ fn write<K: Key>(table: &TableFile, part: &Part<K>, next: &mut usize, lines: &mu
     let Some(routes) = &part.routes else { return Ok(()) };
     let end = routes.len().min(*next + AT_ONCE);
     for Route { prefix, next_hop } in (*next..end).filter_map(|at| routes.get(at)) {
-        write!(lines, "{prefix} ")?;
-        lines.extend_from_slice(label(table, next_hop, &mut [0; 10]));
-        lines.push(b'\n');
+        match table.value(next_hop) {
+            Some(label) => writeln!(lines, "{prefix} {}", quoted(&String::from_utf8_lossy(label)))?,
+            // What another program made without labels.
+            None => writeln!(lines, "{prefix} {next_hop}")?,
+        }
     }
     *next = end;
     Ok(())
-}
-
-/// Returns what a next hop stands for, or its number.
-fn label<'a>(table: &'a TableFile, next_hop: NextHop, number: &'a mut [u8; 10]) -> &'a [u8] {
-    if let Some(label) = table.value(next_hop) {
-        return label;
-    }
-    let mut rest = &mut number[..];
-    let _ = write!(rest, "{next_hop}");
-    let left = rest.len();
-    &number[..10 - left]
 }
 
 impl Read for Text {

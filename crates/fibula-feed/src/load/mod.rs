@@ -35,7 +35,9 @@ use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula::rib::DualRib;
 
+use crate::filter::Filter;
 use crate::next_hops::NextHops;
+use crate::value::Value;
 use loader::Each;
 
 pub use choice::{PeerCounts, PeerName, PeerNameError, Selection};
@@ -73,6 +75,11 @@ pub struct LoadOptions {
     pub family: Option<Family>,
     /// Whose routes to take if there are several peers.
     pub selection: Selection,
+    /// The values that a route of the table leads to, instead of its next hop. With several, the labels are
+    /// [`Label::Fields`](crate::Label), one field for each.
+    pub values: Vec<Value>,
+    /// Which routes to take.
+    pub filter: Filter,
     /// How many threads may work on MRT files; 0 and 1 start none. The table is the same.
     pub threads: usize,
 }

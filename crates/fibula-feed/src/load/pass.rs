@@ -19,6 +19,7 @@ use crate::event::{Action, Announcement, Event, Peer, Time};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
 use crate::text::{self, Entry, LineError, LineErrorKind};
+use crate::value::{self, Facts};
 
 /// Text between two calls of the progress function.
 const PROGRESS_BYTES: u64 = 256 << 10;
@@ -116,7 +117,9 @@ impl Pass<'_, '_> {
         };
         let wanted = self.wanted.clone();
         let mut framer = Framer::new(input);
-        let decoder = Decoder { wanted: &wanted, family, counting, attributes: self.each.is_some() };
+        let (filter, values) = (&self.options.filter, &self.options.values[..]);
+        let attributes = self.each.is_some();
+        let decoder = Decoder { wanted: &wanted, family, counting, attributes, filter, values };
         let outcome = blocks::run(&mut framer, threads, &decoder, |batch| self.take(batch), &mut tell);
         outcome.map_err(|error| self.error(LoadErrorKind::Threads(error)))??;
         tell(&framer);
@@ -226,7 +229,13 @@ impl Pass<'_, '_> {
                 return Ok(());
             }
             Ok(Some(text::Line::Route(entry))) => self.entry(entry)?,
-            Ok(Some(text::Line::Event(event))) => self.event(event)?,
+            Ok(Some(text::Line::Event(event))) => {
+                if !self.options.filter.is_in_time(event.time.seconds) {
+                    self.report.left_out += 1;
+                    return Ok(());
+                }
+                self.event(event, text)?
+            }
             Err(error) => Err(error),
         };
         taken.or_else(|error| self.bad_line(error, text))
@@ -253,13 +262,21 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn entry(&mut self, Entry { prefix, next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
+    fn entry(&mut self, Entry { prefix, mut next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
         if let Err(error) = self.is_of_kind(false) {
             return Ok(Err(error));
         }
         if self.options.family.is_some_and(|family| family != prefix.family()) {
             self.report.left_out += 1;
             return Ok(Ok(()));
+        }
+        if !self.options.filter.passes_plain(&next_hop) {
+            self.report.left_out += 1;
+            return Ok(Ok(()));
+        }
+        let values = &self.options.values;
+        if !values.is_empty() {
+            next_hop = value::label(values, |value| value::plain(&next_hop, value));
         }
         let place = Place::Line(self.report.lines);
         if self.each.is_some() {
@@ -278,7 +295,7 @@ impl Pass<'_, '_> {
         Ok(Ok(()))
     }
 
-    fn event(&mut self, event: Event) -> Result<Result<(), LineError>, LoadError> {
+    fn event(&mut self, event: Event, line: &[u8]) -> Result<Result<(), LineError>, LoadError> {
         if let Err(error) = self.is_of_kind(true) {
             return Ok(Err(error));
         }
@@ -320,10 +337,26 @@ impl Pass<'_, '_> {
             Some(family) => self.wanted.includes(&peer, family),
             None => true,
         };
-        if wanted {
+        if wanted && let Some(event) = self.labelled(event, line) {
             self.said(event, Place::Line(self.report.lines))?;
         }
         Ok(Ok(()))
+    }
+
+    /// Returns the event of a line as the filter judges it, with the values that were requested as its label.
+    fn labelled(&self, event: Event, line: &[u8]) -> Option<Event> {
+        let LoadOptions { filter, values, .. } = self.options;
+        let values = &values[..];
+        if values.is_empty() && !filter.needs_attributes() {
+            return Some(event);
+        }
+        let fields = text::BgpdumpFields::of(line);
+        let mut event = filter.judge(event, fields)?;
+        let label = Facts::of(&event, fields).filter(|_| !values.is_empty()).map(|facts| facts.label(values));
+        if let (Action::Announce(route), Some(label)) = (&mut event.action, label) {
+            route.next_hop = label;
+        }
+        Some(event)
     }
 
     fn follow(&mut self, peer: Peer, change: Change, place: Place) -> Result<(), LoadError> {

@@ -88,7 +88,8 @@ fn message(
 /// Reads a BGP4MP_ENTRY (RFC 6396 appendix B.2), which OpenBGPD still writes: a route of a table.
 fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<()> {
     let peer = peer(&mut at, false)?;
-    at.take(8, "view, status and time")?;
+    at.take(4, "view and status")?;
+    let since = at.u32("time of the route")?;
     let family_at = at.position();
     let family = match bgp::family(at.u16("address family")?, at.u8("subsequent address family")?) {
         Ok(family) => family,
@@ -112,7 +113,8 @@ fn entry(record: &Record, time: Time, mut at: Cursor<'_>, sink: &mut dyn Sink) -
     if let Some(fault) = fault {
         sink.fault(fault.at(start));
     }
-    let route = Dumped { time, peer, path: prefix.into(), width: AsWidth::Two, family, next_hop };
+    let path = prefix.into();
+    let route = Dumped { time, peer, path, width: AsWidth::Two, family, next_hop, since };
     route.tell(record, from, len, sink)
 }
 

@@ -35,7 +35,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
     let (prefix, set) = if v6 { prefix::<u128>(at)? } else { prefix::<u32>(at)? };
     let status_at = at.position();
     let status = at.u8("status")?;
-    at.u32("time of the route")?;
+    let since = at.u32("time of the route")?;
     let address = at.address(v6)?;
     let peer = Peer { address, asn: at.asn(false)? };
     let len = at.u16("attribute length")?;
@@ -58,6 +58,7 @@ fn route(record: &Record, at: &mut Cursor<'_>, family: Family, sink: &mut dyn Si
         width: AsWidth::Two,
         family,
         next_hop: None,
+        since,
     };
     route.tell(record, from, len, sink)
 }
@@ -87,6 +88,8 @@ pub(super) struct Dumped {
     pub(super) family: Family,
     /// The next hop that the record has outside its attributes.
     pub(super) next_hop: Option<IpAddr>,
+    /// When the collector received the route.
+    pub(super) since: u32,
 }
 
 impl Dumped {
@@ -97,7 +100,8 @@ impl Dumped {
         let mut faults: Vec<Fault> = Vec::new();
         let decoded = Attributes::decode(&section, from, self.width, Some(self.family), &mut faults);
         faults.into_iter().for_each(|fault| sink.fault(fault));
-        let attributes = decoded?.attributes;
+        let mut attributes = decoded?.attributes;
+        attributes.set_since(self.since);
         attributes.missing().for_each(|fault| sink.fault(fault.at(from)));
         // Some daemons dump routes of IPv6 without one.
         let next_hop = attributes.next_hop().or(self.next_hop).unwrap_or_else(|| {

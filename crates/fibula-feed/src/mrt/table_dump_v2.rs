@@ -108,7 +108,7 @@ fn entries(
     for _ in 0..count {
         let index_at = at.position();
         let index = at.u16("peer")?;
-        at.u32("time of the route")?;
+        let since = at.u32("time of the route")?;
         let id = if add_path { Some(at.u32("path identifier")?) } else { None };
         let len = at.u16("attribute length")?;
         let from = at.position();
@@ -121,8 +121,8 @@ fn entries(
         if !sink.wants(&peer, Some(index), &path, Mention::Listed) {
             continue;
         }
-        let route =
-            Dumped { time: record.header.time, peer, path, width: AsWidth::Four, family, next_hop: None };
+        let (time, width) = (record.header.time, AsWidth::Four);
+        let route = Dumped { time, peer, path, width, family, next_hop: None, since };
         if let Err(fault) = route.tell(record, from, len, sink) {
             sink.fault(fault);
         }

@@ -101,6 +101,37 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     Ok(Line::Event(Event { time, peer: Some(peer), action }))
 }
 
+/// The fields of a line of bgpdump that hold attributes.
+#[derive(Debug, Clone, Copy)]
+pub struct BgpdumpFields<'a>(&'a str);
+
+impl<'a> BgpdumpFields<'a> {
+    /// Returns the fields of a line, if it is one of bgpdump.
+    #[must_use]
+    pub fn of(line: &'a [u8]) -> Option<Self> {
+        let line = core::str::from_utf8(line).ok()?.trim_start();
+        recognises(&Fields::split(line.as_bytes())).then_some(Self(line))
+    }
+
+    fn field(&self, number: usize) -> Option<&'a str> {
+        // A path identifier comes after the prefix.
+        let more = usize::from(self.0.split('|').next().is_some_and(|kind| kind.ends_with("_AP")));
+        self.0.split('|').nth(number + more)
+    }
+
+    /// Returns the AS path.
+    #[must_use]
+    pub fn as_path(&self) -> &'a str {
+        self.field(6).unwrap_or_default()
+    }
+
+    /// Returns the communities; lines of `-M` have none.
+    #[must_use]
+    pub fn communities(&self) -> Option<&'a str> {
+        self.field(11)
+    }
+}
+
 enum Said {
     Route { dumped: bool },
     Withdrawal,

@@ -22,6 +22,7 @@ pub(crate) enum LineErrorKind {
     NoNextHop,
     NextHopAddress(AddressError),
     NotANextHop,
+    NotQuoted,
     NumberTooLarge,
     NotAnOrigin,
     OriginTooLarge,
@@ -86,8 +87,9 @@ impl fmt::Display for Reason {
                 write!(f, "the next hop is not an IP address: {}", error.reason())
             }
             LineErrorKind::NotANextHop => {
-                f.write_str("the next hop is not a number, an address or a list of AS numbers")
+                f.write_str("the next hop is not a number, an address, a list of AS numbers or a name")
             }
+            LineErrorKind::NotQuoted => f.write_str("the quotes of the label do not end where the line does"),
             LineErrorKind::NumberTooLarge => write!(f, "the next hop is a number above {}", u32::MAX),
             LineErrorKind::NotAnOrigin => f.write_str("an AS number is missing or not a number"),
             LineErrorKind::OriginTooLarge => write!(f, "an AS number is above {}", u32::MAX),

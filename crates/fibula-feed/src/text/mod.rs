@@ -26,7 +26,7 @@ use crate::event::Event;
 use crate::next_hops::Label;
 use fields::Fields;
 
-pub use bgpdump::write as write_bgpdump;
+pub use bgpdump::{BgpdumpFields, write as write_bgpdump};
 pub(crate) use error::LineErrorKind;
 pub use error::{LineError, Reason};
 
@@ -75,8 +75,13 @@ pub struct Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.prefix, self.next_hop)
+        write!(f, "{} {}", self.prefix, self.next_hop.line())
     }
+}
+
+/// Reads a label: a number, an address, AS numbers or a name.
+pub(crate) fn label(word: &[u8]) -> Result<Label, LineError> {
+    next_hop::parse(fields::Field { bytes: word, offset: 0 })
 }
 
 /// Reads one line, without its line feed; `None` if it is blank or a comment.

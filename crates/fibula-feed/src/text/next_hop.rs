@@ -1,4 +1,4 @@
-//! Next hops as text.
+//! Next hops, and other labels, as text.
 
 use fibula::net::parse_address;
 
@@ -6,23 +6,64 @@ use super::error::{LineError, LineErrorKind};
 use super::fields::Field;
 use crate::next_hops::Label;
 
-/// Reads a number, an address, or several AS numbers.
+/// Reads a number, an address, several AS numbers, or any other word.
 pub(super) fn parse(field: Field<'_>) -> Result<Label, LineError> {
-    // Only addresses have a dot or a colon.
-    if field.bytes.iter().any(|byte| matches!(byte, b'.' | b':')) {
-        return parse_address(field.bytes).map(Label::Address).map_err(|error| {
-            LineError::new(LineErrorKind::NextHopAddress(error), field.offset + error.offset())
-        });
+    let bytes = field.bytes;
+    let is_numeric = |&byte: &u8| byte.is_ascii_digit() || is_separator(byte);
+    if bytes.iter().all(is_numeric) {
+        if bytes.iter().any(|&byte| is_separator(byte)) {
+            return parse_origins(field);
+        }
+        return parse_number(bytes)
+            .map(Label::Number)
+            .ok_or(LineError::new(LineErrorKind::NumberTooLarge, field.offset));
     }
-    if !field.bytes.iter().all(|&byte| byte.is_ascii_digit() || is_separator(byte)) {
-        return Err(LineError::new(LineErrorKind::NotANextHop, field.offset));
+    // Only addresses have a dot or a colon and nothing else but digits.
+    let is_punctuation = |byte: &u8| matches!(byte, b'.' | b':');
+    if bytes.iter().any(is_punctuation) {
+        match parse_address(bytes) {
+            Ok(address) => return Ok(Label::Address(address)),
+            Err(error) if bytes.iter().all(|byte| byte.is_ascii_hexdigit() || is_punctuation(byte)) => {
+                return Err(LineError::new(
+                    LineErrorKind::NextHopAddress(error),
+                    field.offset + error.offset(),
+                ));
+            }
+            Err(_) => {}
+        }
     }
-    if field.bytes.iter().any(|&byte| is_separator(byte)) {
-        return parse_origins(field);
+    free(field)
+}
+
+/// Reads a word that is neither a number nor an address: the name of an interface, of a site, of anything.
+fn free(field: Field<'_>) -> Result<Label, LineError> {
+    let wrong = LineError::new(LineErrorKind::NotANextHop, field.offset);
+    let text = core::str::from_utf8(field.bytes).map_err(|_| wrong)?;
+    // A word of signs and digits is more likely a slip than a name; `-` is how a table says that there is none.
+    let has_name = text.chars().any(char::is_alphabetic) && text != "via";
+    match text {
+        "-" => Ok(Label::Absent),
+        _ if has_name && !text.chars().any(|c| c.is_control() || c == '"') => Ok(Label::Text(text.into())),
+        _ => Err(wrong),
     }
-    parse_number(field.bytes)
-        .map(Label::Number)
-        .ok_or(LineError::new(LineErrorKind::NumberTooLarge, field.offset))
+}
+
+/// Reads a text in quotes, which is the rest of a line.
+pub(super) fn parse_quoted(field: Field<'_>) -> Result<Label, LineError> {
+    let wrong = LineError::new(LineErrorKind::NotQuoted, field.offset);
+    let text = core::str::from_utf8(field.bytes.trim_ascii_end()).map_err(|_| wrong)?;
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(wrong)?;
+    let mut label = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return Err(wrong),
+            '\\' => label.push(chars.next().ok_or(wrong)?),
+            c if c.is_control() => return Err(wrong),
+            c => label.push(c),
+        }
+    }
+    Ok(Label::of_text(&label))
 }
 
 /// Reads one AS number or several.

@@ -1,4 +1,4 @@
-//! `prefix next-hop`: what routers, looking glasses and most archives print.
+//! `prefix next-hop`, or any label in place of a next hop: what routers, looking glasses and most archives print.
 
 use fibula::net::{HostBits, IpPrefix};
 
@@ -24,6 +24,11 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
         [Field { bytes: b"via", .. }, next_hop, ..] => (next_hop, 3),
         [next_hop, ..] => (next_hop, 2),
     };
+    if next_hop.bytes.starts_with(b"\"") {
+        // Blanks belong to a label in quotes.
+        let rest = Field { bytes: &fields.line()[next_hop.offset..], offset: next_hop.offset };
+        return Ok(Line::Route(Entry { prefix, next_hop: next_hop::parse_quoted(rest)? }));
+    }
     let next_hop = next_hop::parse(*next_hop)?;
     fields.refuse_after(count, LineErrorKind::ExtraField)?;
     Ok(Line::Route(Entry { prefix, next_hop }))

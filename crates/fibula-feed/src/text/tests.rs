@@ -157,8 +157,7 @@ fn errors_of_prefix_and_next_hop() {
     for (line, column) in [("1.0.0.0/24", 11), ("1.0.0.0/24  \r", 11), ("1.0.0.0/24 via ", 15)] {
         assert_eq!(error(line), format!("column {column}: no next hop after the prefix"));
     }
-    let neither = "the next hop is not a number, an address or a list of AS numbers";
-    assert_eq!(error("1.0.0.0/24 eth0"), format!("column 12: {neither}"));
+    let neither = "the next hop is not a number, an address, a list of AS numbers or a name";
     assert_eq!(error("1.0.0.0/24 -1"), format!("column 12: {neither}"));
     assert_eq!(error("1.0.0.0/24 via via"), format!("column 16: {neither}"));
     assert_eq!(error("1.0.0.0/24 4294967296"), "column 12: the next hop is a number above 4294967295");
@@ -166,10 +165,10 @@ fn errors_of_prefix_and_next_hop() {
         error("1.0.0.0/24 192.0.2.300"),
         "column 20: the next hop is not an IP address: a number is above 255"
     );
-    assert_eq!(
-        error("1.0.0.0/24 via fe80::1%1"),
-        "column 23: the next hop is not an IP address: unexpected '%'"
-    );
+    let open = "the quotes of the label do not end where the line does";
+    for line in ["\"", "\"a", "\"a\" b", "\"a\"b\"", "\"a\\\"", "\"a\\"] {
+        assert_eq!(error(&format!("1.0.0.0/24 {line}")), format!("column 12: {open}"), "{line}");
+    }
     let more = "unexpected text after the next hop";
     assert_eq!(error("1.0.0.0/24 78 79"), format!("column 15: {more}"));
     assert_eq!(error("1.0.0.0/24 via 78 79 80"), format!("column 19: {more}"));
@@ -233,7 +232,7 @@ fn columns_host_bits_and_limits_can_be_asked_for() {
     let error = decode(line, HostBits::Refuse).unwrap_err();
     assert!(error.is_host_bits());
     assert_eq!((error.offset(), error.column()), (8, 9));
-    for line in [&b"10.0.0.0/33 1"[..], b"10.0.0.0/8 x", b"10.0.0.0/08 1"] {
+    for line in [&b"10.0.0.0/33 1"[..], b"10.0.0.0/8 +", b"10.0.0.0/08 1"] {
         assert!(!decode(line, HostBits::Refuse).unwrap_err().is_host_bits());
     }
     assert_eq!(decode_route(line, HostBits::Mask).unwrap().unwrap().to_string(), "10.0.0.0/8 1");
@@ -296,5 +295,31 @@ fn check_error(line: &[u8]) {
             Ok(Some(Line::Event(_))) => {}
             Ok(None) => {}
         }
+    }
+}
+
+#[test]
+fn labels_are_any_words_and_texts_in_quotes() {
+    let label = |text: &str| match decode(format!("10.0.0.0/8 {text}").as_bytes(), HostBits::Refuse) {
+        Ok(Some(Line::Route(entry))) => entry.next_hop,
+        other => panic!("{other:?}"),
+    };
+    for word in ["eth0", "eth0.100", "office-berlin", "fe80::1%eth0", "Zürich", "1a", "AS64500", "a,b"] {
+        assert_eq!(label(word), Label::Text(word.into()));
+        assert_eq!(label(&format!("via {word}")), Label::Text(word.into()));
+    }
+    assert_eq!(label("-"), Label::Absent);
+    for text in ["two words", "a \"quoted\" word", "back\\slash \\", "1, 2", "via"] {
+        let entry = Entry { prefix: "10.0.0.0/8".parse().unwrap(), next_hop: Label::Text(text.into()) };
+        assert_eq!(label(entry.to_string().strip_prefix("10.0.0.0/8 ").unwrap()), entry.next_hop, "{text}");
+    }
+    for (text, expected) in [
+        (" 7 ", Label::Number(7)),
+        ("192.0.2.1", Label::Address("192.0.2.1".parse().unwrap())),
+        ("", Label::Absent),
+        ("two\nlines", Label::Text("two lines".into())),
+        ("1.2.3.4.5", Label::Text("1.2.3.4.5".into())),
+    ] {
+        assert_eq!(Label::of_text(text), expected, "{text:?}");
     }
 }

@@ -1,0 +1,132 @@
+//! The end of a row: the next hop of a route and the values after it, in every format.
+
+use std::io::Write;
+
+use fibula_feed::{Label, Value};
+
+use crate::load::Columns;
+use crate::objects::csv_field;
+use crate::options::Format;
+
+/// Writes next hops and values.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    format: Format,
+    /// The names of the values after the next hop, as columns.
+    names: Vec<String>,
+    /// The same for people.
+    words: Vec<String>,
+    implied: bool,
+    /// Between columns.
+    separator: u8,
+    /// Before each name.
+    prefix: String,
+    /// Whether something follows in the row.
+    is_open: bool,
+}
+
+impl Fields {
+    pub(crate) fn new(format: Format, columns: &Columns) -> Self {
+        let names = columns.values.iter().map(Value::column).collect();
+        let words = columns.values.iter().map(ToString::to_string).collect();
+        let (prefix, implied) = (String::new(), columns.implied);
+        Self { format, names, words, implied, separator: b',', prefix, is_open: false }
+    }
+
+    /// Returns the fields as they are appended to a row of something else.
+    pub(crate) fn appended(self, separator: u8, prefix: &str) -> Self {
+        Self { separator, prefix: prefix.to_owned(), is_open: true, ..self }
+    }
+
+    /// Returns a field as it is between separators. Labels have no tabs.
+    fn escaped(&self, text: String) -> String {
+        if self.separator == b',' { csv_field(&text).into_owned() } else { text }
+    }
+
+    /// Returns the names of all columns, separated.
+    pub(crate) fn names(&self) -> String {
+        self.list().join(&char::from(self.separator).to_string())
+    }
+
+    /// Returns the names of all columns, as they are between separators.
+    pub(crate) fn list(&self) -> Vec<String> {
+        let names = std::iter::once("next_hop").chain(self.names.iter().map(String::as_str));
+        names.map(|name| self.escaped(format!("{}{name}", self.prefix))).collect()
+    }
+
+    /// Appends the fields of a label, as they come after a comma in CSV, after a comma in an object of JSON, and after a
+    /// blank in text.
+    pub(crate) fn put(&self, label: &Label, out: &mut Vec<u8>) {
+        let (next_hop, values) = match label.fields().split_first() {
+            Some((next_hop, values)) => (next_hop.clone(), values),
+            None => (Label::Absent, &[][..]),
+        };
+        match self.format {
+            Format::Text => self.text(&next_hop, values, out),
+            Format::Csv => {
+                out.extend_from_slice(self.escaped(next_hop.to_string()).as_bytes());
+                for at in 0..self.names.len() {
+                    out.push(self.separator);
+                    let value = values.get(at).unwrap_or(&Label::Absent);
+                    if *value != Label::Absent {
+                        out.extend_from_slice(self.escaped(value.to_string()).as_bytes());
+                    }
+                }
+            }
+            Format::Json | Format::JsonLine => {
+                let next_hop = serde_json::Value::from(next_hop.to_string());
+                // Writing to a vector does not fail.
+                let _ = write!(out, "{}:{next_hop}", self.key("next_hop"));
+                for (at, name) in self.names.iter().enumerate() {
+                    let value = json(values.get(at).unwrap_or(&Label::Absent));
+                    let _ = write!(out, ",{}:{value}", self.key(name));
+                }
+            }
+        }
+    }
+
+    fn key(&self, name: &str) -> serde_json::Value {
+        format!("{}{name}", self.prefix).into()
+    }
+
+    fn text(&self, next_hop: &Label, values: &[Label], out: &mut Vec<u8>) {
+        let _ = write!(out, "{next_hop}");
+        for (word, value) in self.words.iter().zip(values) {
+            // What was not requested is shown where it adds something.
+            if !self.implied || (*value != Label::Absent && value != next_hop) {
+                let _ = write!(out, " {word} {}", value.line());
+            }
+        }
+    }
+
+    /// Returns the fields where no route is found.
+    pub(crate) fn empty(&self) -> String {
+        match self.format {
+            Format::Text => String::new(),
+            Format::Csv => char::from(self.separator).to_string().repeat(self.names.len()),
+            Format::Json | Format::JsonLine => {
+                let names = self.names.iter().map(|name| format!(",{}:null", self.key(name)));
+                format!("{}:null{}", self.key("next_hop"), names.collect::<String>())
+            }
+        }
+    }
+
+    /// Returns what ends a row.
+    pub(crate) fn tail(&self) -> &'static [u8] {
+        match self.format {
+            _ if self.is_open => b"",
+            Format::Text | Format::Csv => b"\n",
+            Format::JsonLine => b"}\n",
+            Format::Json => b"}",
+        }
+    }
+}
+
+/// Returns a value as JSON: numbers as numbers, what is absent as null.
+pub(crate) fn json(label: &Label) -> serde_json::Value {
+    match label {
+        Label::Absent => serde_json::Value::Null,
+        Label::Number(number) => (*number).into(),
+        other => other.to_string().into(),
+    }
+}

@@ -1,0 +1,249 @@
+//! A stream in chunks of whole lines, as many as each read returns.
+
+use std::io::{self, Read};
+
+/// Bytes read at a time. A pipe returns at most 64 KiB, a file fills the buffer.
+const READ_BYTES: usize = 256 << 10;
+
+/// What ends a line, and what becomes of very long ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lines {
+    /// A line feed. Of a line of more bytes than this, only one more is kept.
+    Cut(usize),
+    /// A line feed. A line of more bytes than this is an error.
+    Whole(usize),
+    /// A line feed outside quotes, which begin where a field does, after this separator (RFC 4180). A line of more bytes
+    /// than the number is an error.
+    Quoted(u8, usize),
+}
+
+impl Lines {
+    fn limit(self) -> usize {
+        match self {
+            Self::Cut(limit) | Self::Whole(limit) | Self::Quoted(_, limit) => limit,
+        }
+    }
+}
+
+/// Splits a stream into chunks without ever waiting for more than one read.
+pub(super) struct Chunks<R> {
+    source: R,
+    lines: Lines,
+    /// Bytes that follow the last chunk.
+    rest: Vec<u8>,
+    /// Whether the rest of a line that was cut is being skipped.
+    skipping: bool,
+    started: bool,
+    ended: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    pub(super) fn new(source: R, lines: Lines) -> Self {
+        Self { source, lines, rest: Vec::new(), skipping: false, started: false, ended: false }
+    }
+
+    /// Changes what ends a line, once that is known.
+    pub(super) fn set_lines(&mut self, lines: Lines) {
+        self.lines = lines;
+    }
+
+    /// Returns the first line, without taking it; without its line feed.
+    pub(super) fn first_line(&mut self) -> io::Result<&[u8]> {
+        while !self.ended && end_of_lines(&self.rest, self.lines).is_none() {
+            self.check_length()?;
+            self.read()?;
+        }
+        let end = first_end(&self.rest, self.lines).unwrap_or(self.rest.len());
+        Ok(&self.rest[..end])
+    }
+
+    /// Removes the first line, which was looked at.
+    pub(super) fn skip_line(&mut self) {
+        let end = first_end(&self.rest, self.lines).map_or(self.rest.len(), |end| end + 1);
+        self.rest.drain(..end);
+    }
+
+    /// Puts the next lines into `chunk`; returns false at the end. The last line of the stream may lack its line feed.
+    pub(super) fn next(&mut self, chunk: &mut Vec<u8>) -> io::Result<bool> {
+        loop {
+            if let Some(end) = end_of_lines(&self.rest, self.lines) {
+                chunk.clear();
+                chunk.extend_from_slice(&self.rest[end..]);
+                // The rest is mostly short: the long part changes hands.
+                std::mem::swap(chunk, &mut self.rest);
+                chunk.truncate(end);
+                return Ok(true);
+            }
+            if self.ended {
+                std::mem::swap(chunk, &mut self.rest);
+                self.rest.clear();
+                return Ok(!chunk.is_empty());
+            }
+            self.check_length()?;
+            self.read()?;
+        }
+    }
+
+    /// Reads once.
+    fn read(&mut self) -> io::Result<()> {
+        let old = self.rest.len();
+        self.rest.resize(old + READ_BYTES, 0);
+        let count = loop {
+            match self.source.read(&mut self.rest[old..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        self.rest.truncate(old + *count.as_ref().unwrap_or(&0));
+        self.ended = count? == 0;
+        if self.skipping {
+            match memchr::memchr(b'\n', &self.rest[old..]) {
+                // The line feed ends what was kept of the line.
+                Some(at) => {
+                    self.rest.drain(old..old + at);
+                    self.skipping = false;
+                }
+                None => self.rest.truncate(old),
+            }
+        }
+        // Some editors write a byte order mark.
+        if !self.started && (self.rest.len() >= 3 || self.ended) {
+            self.started = true;
+            if self.rest.starts_with(b"\xef\xbb\xbf") {
+                self.rest.drain(..3);
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts or refuses a line that is too long.
+    fn check_length(&mut self) -> io::Result<()> {
+        let limit = self.lines.limit();
+        if self.rest.len() <= limit {
+            return Ok(());
+        }
+        if let Lines::Cut(_) = self.lines {
+            self.rest.truncate(limit + 1);
+            self.skipping = true;
+            return Ok(());
+        }
+        let quotes = if matches!(self.lines, Lines::Quoted(..)) { ", or quotes do not end" } else { "" };
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a line is longer than {limit} bytes{quotes}"),
+        ))
+    }
+}
+
+/// Returns where the last complete line ends, its line feed included.
+fn end_of_lines(bytes: &[u8], lines: Lines) -> Option<usize> {
+    match lines {
+        Lines::Quoted(separator, _) if memchr::memchr(b'"', bytes).is_some() => {
+            ends(bytes, separator).last().map(|at| at + 1)
+        }
+        _ => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
+    }
+}
+
+/// Returns the place of the first line feed that ends a line.
+fn first_end(bytes: &[u8], lines: Lines) -> Option<usize> {
+    match lines {
+        Lines::Quoted(separator, _) => ends(bytes, separator).next(),
+        _ => memchr::memchr(b'\n', bytes),
+    }
+}
+
+/// Returns the places of the line feeds outside quotes.
+pub(super) fn ends(bytes: &[u8], separator: u8) -> impl Iterator<Item = usize> {
+    let mut quoted = false;
+    memchr::memchr2_iter(b'"', b'\n', bytes).filter(move |&at| {
+        if bytes[at] == b'\n' {
+            return !quoted;
+        }
+        // Two quotes within quotes are one, and end and begin the quotes here.
+        let opens = at == 0 || matches!(bytes[at - 1], b'\n' | b'"') || bytes[at - 1] == separator;
+        quoted = !quoted && opens;
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Brings its bytes in pieces of a given size.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            let (piece, rest) = self.0.split_at(count);
+            buffer[..count].copy_from_slice(piece);
+            self.0 = rest;
+            Ok(count)
+        }
+    }
+
+    fn all(bytes: &[u8], piece: usize, lines: Lines) -> io::Result<Vec<u8>> {
+        let (mut chunks, mut chunk, mut all) =
+            (Chunks::new(Pieces(bytes, piece), lines), Vec::new(), Vec::new());
+        while chunks.next(&mut chunk)? {
+            assert!(chunks.ended || chunk.ends_with(b"\n"));
+            if let Lines::Quoted(separator, _) = lines {
+                assert!(chunks.ended || ends(&chunk, separator).last() == Some(chunk.len() - 1));
+            }
+            all.extend_from_slice(&chunk);
+        }
+        assert!(!chunks.next(&mut chunk)?);
+        Ok(all)
+    }
+
+    #[test]
+    fn chunks_are_whole_lines_however_they_arrive() {
+        let mut bytes = b"1.2.3.4\n\n  5.6.7.8\r\n".to_vec();
+        bytes.extend(vec![b'a'; 4096]);
+        bytes.push(b'\n');
+        let mut cut = bytes.clone();
+        bytes.extend(vec![b'b'; 4098]);
+        cut.extend(vec![b'b'; 4097]);
+        for part in [&mut bytes, &mut cut] {
+            part.push(b'\n');
+        }
+        bytes.extend(vec![b'c'; 3 * READ_BYTES]);
+        cut.extend(vec![b'c'; 4097]);
+        for part in [&mut bytes, &mut cut] {
+            part.extend(b"\nlast");
+        }
+        for piece in [100, 4095, 4096, 4097, 65_536, usize::MAX] {
+            let found = all(&bytes, piece, Lines::Cut(4096)).unwrap();
+            // A read may bring more of a long line than is kept of it.
+            let lengths = |bytes: &[u8]| {
+                bytes.split(|&byte| byte == b'\n').map(|line| line.len().min(4097)).collect::<Vec<_>>()
+            };
+            assert_eq!(lengths(&found), lengths(&cut), "{piece}");
+            assert_eq!(all(&bytes, piece, Lines::Whole(4 << 20)).unwrap(), bytes);
+            assert!(all(&bytes, piece, Lines::Whole(4097)).is_err());
+            assert_eq!(all(b"\xef\xbb\xbf1.2.3.4\n", piece, Lines::Cut(9)).unwrap(), b"1.2.3.4\n");
+        }
+        for piece in [1, 2, 3, 7, usize::MAX] {
+            let quoted = b"a,\"1\n2\",b\n\"\"\"\n\",\n5\" x\n\"\"\n".repeat(10);
+            assert_eq!(all(&quoted, piece, Lines::Quoted(b',', 100)).unwrap(), quoted);
+        }
+        assert!(all(b"", 1, Lines::Cut(9)).unwrap().is_empty());
+        let open = [&b"a,\""[..], &[b'\n'; 200]].concat();
+        assert!(all(&open, 7, Lines::Quoted(b',', 100)).is_err());
+    }
+
+    #[test]
+    fn the_first_line_can_be_looked_at_and_taken() {
+        for piece in [1, 2, usize::MAX] {
+            let mut chunks = Chunks::new(Pieces(b"a,\"b\nc\"\nd\n", piece), Lines::Quoted(b',', 100));
+            assert_eq!(chunks.first_line().unwrap(), b"a,\"b\nc\"");
+            let mut chunk = Vec::new();
+            chunks.skip_line();
+            assert!(chunks.next(&mut chunk).unwrap());
+            assert_eq!(chunk, b"d\n");
+            assert_eq!(Chunks::new(Pieces(b"", piece), Lines::Cut(9)).first_line().unwrap(), b"");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The file or stream that addresses come from, and how far it was read.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fibula_feed::compression::Decompressor;
+use indicatif::ProgressBar;
+
+use super::chunks::Chunks;
+use super::pipeline::{self, Worker, Write};
+use crate::failure::Failure;
+use crate::load::is_stdin;
+use crate::messages::Messages;
+
+/// Where lines come from.
+pub(super) struct Input {
+    path: PathBuf,
+    bar: ProgressBar,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Input {
+    /// Prepares the progress, which is shown if no answers go to the terminal.
+    pub(super) fn open(path: &Path, to_file: bool, messages: Messages) -> Result<Self, Failure> {
+        let stdin = is_stdin(path);
+        if stdin && io::stdin().is_terminal() {
+            messages.note("type addresses, one a line, and end with Ctrl-D");
+        }
+        let on_terminal = (stdin && io::stdin().is_terminal()) || (!to_file && io::stdout().is_terminal());
+        let bar = if on_terminal {
+            ProgressBar::hidden()
+        } else {
+            let metadata = std::fs::metadata(path).ok().filter(|_| !stdin);
+            messages.bytes(metadata.filter(std::fs::Metadata::is_file).map(|file| file.len()))
+        };
+        bar.set_message("looking up");
+        Ok(Self { path: path.to_owned(), bar, bytes_read: Arc::default() })
+    }
+
+    /// Opens the input, and decompresses a file.
+    pub(super) fn reader(&self) -> Result<Box<dyn Read + Send>, Failure> {
+        let counted = |inner| Counted { inner, bytes_read: Arc::clone(&self.bytes_read) };
+        if is_stdin(&self.path) {
+            return Ok(Box::new(counted(Box::new(io::stdin()) as Box<dyn Read + Send>)));
+        }
+        let file = File::open(&self.path).map_err(|error| Failure::opening(&self.path, &error))?;
+        let input = Decompressor::new(counted(Box::new(file) as Box<dyn Read + Send>));
+        Ok(Box::new(input.map_err(|error| self.failed(&error))?))
+    }
+
+    /// Returns the failure of a read.
+    pub(super) fn failed(&self, error: &io::Error) -> Failure {
+        let stdin = is_stdin(&self.path);
+        Failure::reading(
+            &if stdin { "standard input".to_owned() } else { self.path.display().to_string() },
+            error,
+        )
+    }
+
+    /// Answers all chunks, and shows how far that has come.
+    pub(super) fn run<R: Read + Send>(
+        &self,
+        chunks: Chunks<R>,
+        workers: Vec<Box<dyn Worker + '_>>,
+        write: Write<'_>,
+    ) -> Result<(), Failure> {
+        let failed = |error: &io::Error| self.failed(error);
+        let outcome = pipeline::run(chunks, workers, &failed, &mut |answers, tally| {
+            self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
+            write(answers, tally)
+        });
+        self.bar.finish_and_clear();
+        outcome
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    inner: R,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

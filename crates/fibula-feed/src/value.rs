@@ -1,0 +1,290 @@
+//! What a route leads to: its next hop, or any other thing that its source says about it.
+
+use core::fmt;
+use core::str::FromStr;
+use std::borrow::Cow;
+
+use crate::bgp::Attributes;
+use crate::event::{Action, Announcement, Event, Peer};
+use crate::next_hops::Label;
+use crate::text::BgpdumpFields;
+
+/// A value of a route. A table holds one or several for each prefix: see [`LoadOptions::values`](crate::LoadOptions).
+///
+/// Reads and prints as on the command line: `origin-as`. Any other word is the name of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Value {
+    /// The next hop; of a table that names none, the only value that it has.
+    NextHop,
+    /// The AS that announced the prefix: the last one of the AS path, or the members of the set that ends it.
+    OriginAs,
+    /// The AS path, as bgpdump prints it.
+    AsPath,
+    /// The address of the peer that told the route to the collector.
+    Peer,
+    /// The AS of that peer.
+    PeerAs,
+    /// The communities and large communities, separated by blanks.
+    Communities,
+    /// Seconds between the time when the collector received the route and that of the table dump.
+    Age,
+    /// The time when the collector received the route: seconds since 1970.
+    Since,
+    /// A column of a CSV table or a field of JSON, by its name.
+    Column(Box<str>),
+}
+
+impl Value {
+    /// The values with names of their own.
+    pub const NAMED: [Self; 8] = [
+        Self::NextHop,
+        Self::OriginAs,
+        Self::AsPath,
+        Self::Peer,
+        Self::PeerAs,
+        Self::Communities,
+        Self::Age,
+        Self::Since,
+    ];
+
+    /// Returns the name, as on the command line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::NextHop => "next-hop",
+            Self::OriginAs => "origin-as",
+            Self::AsPath => "as-path",
+            Self::Peer => "peer",
+            Self::PeerAs => "peer-as",
+            Self::Communities => "communities",
+            Self::Age => "age",
+            Self::Since => "since",
+            Self::Column(name) => name,
+        }
+    }
+
+    /// Returns the name as a column: `origin_as`.
+    #[must_use]
+    pub fn column(&self) -> String {
+        match self {
+            Self::Column(name) => name.to_string(),
+            named => named.name().replace('-', "_"),
+        }
+    }
+
+    /// Returns whether a column of this name holds this value.
+    #[must_use]
+    pub fn is_column(&self, name: &str) -> bool {
+        match self {
+            Self::Column(own) => **own == *name,
+            Self::NextHop => matches!(name, "next_hop" | "next-hop" | "nexthop" | "value" | "label"),
+            Self::OriginAs => {
+                matches!(name, "origin_as" | "origin-as" | "asn" | "as" | "autonomous_system_number")
+            }
+            named => named.column() == name || named.name() == name,
+        }
+    }
+
+    /// Returns whether only routes of peers have it.
+    #[must_use]
+    pub fn is_of_peers(&self) -> bool {
+        !matches!(self, Self::NextHop | Self::OriginAs | Self::Column(_))
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Any text but an empty one.
+impl FromStr for Value {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        if text.is_empty() {
+            return Err(ValueError);
+        }
+        let named = Self::NAMED.into_iter().find(|value| text == value.name() || text == value.column());
+        Ok(named.unwrap_or_else(|| Self::Column(text.into())))
+    }
+}
+
+/// The error for a name of a value that is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueError;
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a value is empty")
+    }
+}
+
+impl core::error::Error for ValueError {}
+
+/// A route of a peer with all that its source says about it.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    seconds: u32,
+    peer: Option<Peer>,
+    route: &'a Announcement,
+    /// The fields of a line of bgpdump, which is not decoded into attributes.
+    fields: Option<BgpdumpFields<'a>>,
+}
+
+impl fmt::Debug for Facts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Facts").field("peer", &self.peer).field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// Returns what an announcement says; `None` for other events. `fields` are those of its line, if it is one of bgpdump.
+    #[must_use]
+    pub fn of(event: &'a Event, fields: Option<BgpdumpFields<'a>>) -> Option<Self> {
+        match &event.action {
+            Action::Announce(route) => {
+                Some(Self { seconds: event.time.seconds, peer: event.peer, route, fields })
+            }
+            _ => None,
+        }
+    }
+
+    fn attributes(&self) -> Option<&'a Attributes> {
+        self.route.attributes.as_deref()
+    }
+
+    /// Returns the AS path as text, if the source has it.
+    #[must_use]
+    pub fn as_path(&self) -> Option<Cow<'a, str>> {
+        match (self.attributes(), self.fields) {
+            (Some(attributes), _) => Some(attributes.as_path().to_string().into()),
+            (_, Some(fields)) => Some(fields.as_path().into()),
+            _ => None,
+        }
+    }
+
+    /// Returns the communities as text, if the source has them.
+    #[must_use]
+    pub fn communities(&self) -> Option<Cow<'a, str>> {
+        match (self.attributes(), self.fields) {
+            (Some(attributes), _) => Some(attributes.all_communities().into()),
+            (_, Some(fields)) => fields.communities().map(Cow::from),
+            _ => None,
+        }
+    }
+
+    /// Returns a value, or [`Label::Absent`].
+    #[must_use]
+    pub fn value(&self, value: &Value) -> Label {
+        let text = |text: Option<Cow<'_, str>>| match text {
+            Some(text) if !text.is_empty() => Label::Text(text.into()),
+            _ => Label::Absent,
+        };
+        let since = || match self.attributes().and_then(Attributes::since) {
+            Some(since) => Some(since),
+            // An update is received when it is recorded.
+            None => (!self.route.dumped).then_some(self.seconds),
+        };
+        match value {
+            Value::NextHop => self.route.next_hop.clone(),
+            Value::OriginAs => self.as_path().map_or(Label::Absent, |path| origin(&path)),
+            Value::AsPath => text(self.as_path()),
+            Value::Communities => text(self.communities()),
+            Value::Peer => self.peer.map_or(Label::Absent, |peer| Label::Address(peer.address)),
+            Value::PeerAs => self.peer.map_or(Label::Absent, |peer| Label::Number(peer.asn)),
+            Value::Age => match since() {
+                Some(since) if self.route.dumped => Label::Number(self.seconds.saturating_sub(since)),
+                _ => Label::Absent,
+            },
+            Value::Since => since().map_or(Label::Absent, Label::Number),
+            Value::Column(_) => Label::Absent,
+        }
+    }
+
+    /// Returns the label for these values.
+    #[must_use]
+    pub fn label(&self, values: &[Value]) -> Label {
+        label(values, |value| self.value(value))
+    }
+}
+
+/// Returns the label that joins the values: of none, the next hop.
+pub(crate) fn label(values: &[Value], mut of: impl FnMut(&Value) -> Label) -> Label {
+    match values {
+        [] => of(&Value::NextHop),
+        [value] => of(value),
+        values => Label::Fields(values.iter().map(of).collect()),
+    }
+}
+
+/// Returns a value of a table that names no peers, whose only value is its label.
+pub(crate) fn plain(label: &Label, value: &Value) -> Label {
+    match (value, label) {
+        (Value::NextHop, _) | (Value::OriginAs, Label::Number(_) | Label::Origins(_)) => label.clone(),
+        _ => Label::Absent,
+    }
+}
+
+/// Returns the origin of an AS path in the form of [`Label::Origins`]: the last AS, or the members of a last set. Segments
+/// of a confederation are not origins for others.
+fn origin(path: &str) -> Label {
+    let word = path.split_ascii_whitespace().next_back().unwrap_or_default();
+    if let Some(set) = word.strip_suffix('}') {
+        // bgpdump separates the members by commas.
+        let set = &set[set.rfind('{').map_or(0, |at| at + 1)..];
+        return match set.parse() {
+            Ok(number) => Label::Number(number),
+            Err(_) if set.is_empty() => Label::Absent,
+            Err(_) => Label::Origins(set.into()),
+        };
+    }
+    word.parse().map_or(Label::Absent, Label::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for value in Value::NAMED {
+            assert_eq!(value.name().parse(), Ok(value.clone()));
+            assert_eq!(value.column().parse(), Ok(value.clone()));
+            assert!(value.is_column(&value.column()), "{value}");
+        }
+        let column: Value = "country.iso_code".parse().unwrap();
+        assert_eq!(column, Value::Column("country.iso_code".into()));
+        assert!(column.is_column("country.iso_code") && !column.is_column("country"));
+        assert_eq!("".parse::<Value>(), Err(ValueError));
+    }
+
+    #[test]
+    fn the_origin_is_the_last_as_or_the_last_set() {
+        for (path, expected) in [
+            ("64500 64501", Label::Number(64501)),
+            ("64500", Label::Number(64500)),
+            ("64500 {7}", Label::Number(7)),
+            ("64500 {7,8}", Label::Origins("7,8".into())),
+            ("{7,8} 9", Label::Number(9)),
+            ("", Label::Absent),
+            ("7 {}", Label::Absent),
+            ("64500 (65001 65002)", Label::Absent),
+            ("64500 [65001,65002]", Label::Absent),
+        ] {
+            assert_eq!(origin(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn plain_tables_have_one_value() {
+        let (number, address) = (Label::Number(7), Label::Address([192, 0, 2, 1].into()));
+        assert_eq!(plain(&number, &Value::OriginAs), number);
+        assert_eq!(plain(&address, &Value::OriginAs), Label::Absent);
+        assert_eq!(plain(&address, &Value::NextHop), address);
+        assert_eq!(plain(&number, &Value::AsPath), Label::Absent);
+        assert_eq!(label(&[Value::NextHop, Value::AsPath], |value| plain(&number, value)).to_string(), "7 -");
+    }
+}
