@@ -115,6 +115,7 @@ pub mod auto;
 pub mod check;
 pub mod fib;
 pub mod file;
+pub mod hops;
 pub mod live;
 pub mod map;
 pub mod memory;

@@ -12,6 +12,7 @@ use crate::rib::{Before, Rib};
 
 use super::growth::Growth;
 use super::options::{Options, Outcome, TableError};
+use super::uses::Uses;
 
 /// The routes of a family, and the structure.
 pub(crate) struct FamilyWriter<K: Key> {
@@ -199,6 +200,17 @@ impl<K: Key> FamilyWriter<K> {
             aggregated.follow(&self.prefixes, &self.rib)?;
         }
         Ok(())
+    }
+
+    /// Counts by next hop what the changes at hand have done to the routes.
+    pub(super) fn count(&self, changes: &[Change<K>], uses: &mut Uses) {
+        for (change, before) in changes.iter().zip(&self.log) {
+            let after = match change {
+                Change::Insert(route) => Some(route.next_hop),
+                Change::Remove(_) => None,
+            };
+            uses.replace(before.next_hop, after);
+        }
     }
 
     fn prepare_engine(&mut self, when: When, compact: bool) -> Result<Ready<K>, TableError> {

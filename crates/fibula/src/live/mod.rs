@@ -17,25 +17,35 @@
 //! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped;
 //!   `growth.rs` does that in the background, when asked for.
 //! - `listener.rs`: what is told of the words that are stored, for copies elsewhere.
+//! - `slots.rs`, `segments.rs`, `uses.rs`, `held.rs`: for what is kept beside a table under the same pins: values and next hops.
 
 pub(crate) mod epoch;
 #[cfg(test)]
 mod epoch_tests;
 pub(crate) mod family;
 mod growth;
+mod held;
 mod listener;
 #[cfg(test)]
 mod listener_tests;
 mod options;
 mod reader;
 pub(crate) mod root;
+mod segments;
+mod slots;
 mod sync;
 mod table;
 #[cfg(test)]
 mod tests;
+mod uses;
 mod writer;
 
+pub(crate) use epoch::{Domain, Retired};
+pub(crate) use held::Held;
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
 pub use reader::{Pinned, Reader};
+pub(crate) use segments::{SHIFT, Segments};
+pub(crate) use slots::{Keeper, Slots};
 pub use table::{Maintenance, Statistics, Table, TableKey, TableRoutes};
+pub(crate) use uses::Uses;

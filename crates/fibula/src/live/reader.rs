@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::net::{BatchError, Keys, NextHop};
 
-use super::epoch::Slot;
+use super::epoch::{Domain, Slot};
 use super::options::TableError;
 use super::root;
 use super::table::{Shared, TableKey};
@@ -123,6 +123,12 @@ impl Pinned<'_> {
     #[inline]
     pub fn refresh(&mut self) {
         self.roots.refresh();
+    }
+
+    /// Returns what the pin holds in place.
+    #[inline]
+    pub(super) fn domain(&self) -> &Domain {
+        self.roots.domain()
     }
 
     /// Returns the version that lookups see at least: changes whose [`Outcome::version`](super::Outcome::version) is no

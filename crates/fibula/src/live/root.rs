@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::fib::Fib;
 
-use super::epoch::Slot;
+use super::epoch::{Domain, Slot};
 
 /// What readers look up in.
 pub(crate) struct Roots {
@@ -84,6 +84,12 @@ impl<T> Pinned<'_, T> {
     pub(crate) fn refresh(&mut self) {
         self.epoch = self.slot.refresh();
         self.roots = self.root.load();
+    }
+
+    /// Returns the domain of the pin.
+    #[inline]
+    pub(super) fn domain(&self) -> &Domain {
+        self.slot.domain()
     }
 
     /// Returns the epoch of the pin.

@@ -391,6 +391,10 @@ impl Table {
         }
     }
 
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
         self.shared.writer.lock().map_err(|_| TableError::Poisoned)
     }

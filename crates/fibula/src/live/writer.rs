@@ -12,6 +12,7 @@ use super::family::{FamilyWriter, Ready, When};
 use super::listener::{Listener, Told};
 use super::options::{Options, Outcome, TableError};
 use super::root::{OldRoot, Root, Roots};
+use super::uses::Uses;
 
 /// The writer's side of a table.
 pub(super) struct Writer {
@@ -27,6 +28,8 @@ pub(super) struct Writer {
     pub(super) totals: Outcome,
     /// What is told of the words that are stored.
     listener: Option<Box<dyn Listener>>,
+    /// How many routes have each next hop, if next hops are numbered.
+    pub(super) uses: Option<Uses>,
 }
 
 /// What was retired.
@@ -48,7 +51,8 @@ impl Writer {
         let budget = Budget::new(Limits { memory_bytes: None, ..options.limits });
         let (retired, units) = (Retired::default(), Vec::new());
         let totals = Outcome::default();
-        Self { families, retired, budget, units, options, since: Instant::now(), totals, listener: None }
+        let since = Instant::now();
+        Self { families, retired, budget, units, options, since, totals, listener: None, uses: None }
     }
 
     /// Tells a listener of all that readers see, and from here on of what changes. Returns the one before.
@@ -140,12 +144,16 @@ impl Writer {
         };
         // Readers that see new roots see all of the changes or none.
         let aside = atomic || ready.v4.replaces() || ready.v6.replaces();
-        if let Err(error) = self.reserve(&ready, aside) {
+        if let Err(error) = self.reserve(&ready, aside).and_then(|()| self.expect_uses(changes)) {
             self.families.v4.undo();
             self.families.v6.undo();
             return Err(error);
         }
         // Nothing fails from here on.
+        if let Some(uses) = &mut self.uses {
+            self.families.v4.count(changes.v4, uses);
+            self.families.v6.count(changes.v6, uses);
+        }
         let published = self.publish(domain, Some(root), ready, aside);
         outcome.rebuilt = published.replaced;
         outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
@@ -211,6 +219,15 @@ impl Writer {
         Ok(())
     }
 
+    /// Makes room to count the next hops of changed routes.
+    fn expect_uses(&mut self, changes: Dual<&[Change<u32>], &[Change<u128>]>) -> Result<(), TableError> {
+        if let Some(uses) = &mut self.uses {
+            uses.expect(changes.v4)?;
+            uses.expect(changes.v6)?;
+        }
+        Ok(())
+    }
+
     /// Moves units towards the beginning of their arrays, looking at so many entries. What fails is left for later.
     pub(super) fn tidy(&mut self, domain: &Domain, entries: usize) {
         let Dual { v4, v6 } = &mut self.families;
@@ -260,9 +277,9 @@ impl Writer {
         self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
     }
 
-    /// Returns the memory of the list of what is retired.
+    /// Returns the memory of the list of what is retired, and of the counts of next hops.
     pub(super) fn memory(&self) -> Memory {
-        self.retired.memory()
+        self.retired.memory() + self.uses.as_ref().map_or_else(Memory::default, Uses::memory)
     }
 
     /// Returns the bytes that are retired.

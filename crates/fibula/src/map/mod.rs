@@ -4,6 +4,7 @@
 //! |---|---|
 //! | keep a value of any type for each prefix, of one family | [`PrefixMap`] |
 //! | the same for both families, with addresses of either | [`IpPrefixMap`] |
+//! | change a map of both families while other threads look up in it | [`SharedPrefixMap`] |
 //! | look up many addresses in a map that does not change | [`PrefixMap::compile`], [`CompiledMap`] |
 //! | find *all* prefixes around an address, not only the longest | [`PrefixMap::covers`]; in bulk [`PrefixMap::covers_batch`], [`PrefixMap::compile_covers`] |
 //! | combine two maps prefix by prefix | [`PrefixMap::join`], [`PrefixMap::union_with`] and their neighbours |
@@ -11,8 +12,8 @@
 //! | the same of the addresses that prefixes contain; the fewest prefixes for them | [`AddressSet`] |
 //! | map addresses from a first to a last one | [`PrefixMap::insert_range`], [`prefixes_of`] |
 //!
-//! A map is changed by its owner (`&mut self`). A table that other threads look up in while it changes is a
-//! [`Table`](crate::Table), whose routes have next hops.
+//! A map is changed by its owner (`&mut self`), but for [`SharedPrefixMap`], in which other threads look up while it changes. It
+//! is built on a [`Table`](crate::Table), whose routes have next hops.
 //!
 //! A map keeps its prefixes in a [`Rib`](crate::rib::Rib) and its values in a list; the next hop of a route is the place of
 //! its value. So maps have the order and the queries of that table, and the structures of [`fib`](crate::fib).
@@ -32,6 +33,10 @@ mod range;
 mod serde;
 mod set;
 mod set_operations;
+mod shared;
+mod shared_reader;
+#[cfg(test)]
+mod shared_tests;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -46,3 +51,5 @@ pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
 pub use iter::{Covers, IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;
 pub use set::PrefixSet;
+pub use shared::SharedPrefixMap;
+pub use shared_reader::{MapReader, PinnedMap};

@@ -100,6 +100,12 @@ impl Slot {
         Ok(Self { domain: Arc::clone(domain), slot, number, not_sync: PhantomData })
     }
 
+    /// Returns the domain.
+    #[inline]
+    pub(crate) fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
     /// Returns the number of the slot, by which errors name the reader. Numbers are reused, the lowest first.
     pub(crate) fn number(&self) -> usize {
         self.number

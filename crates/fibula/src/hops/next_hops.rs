@@ -1,0 +1,312 @@
+//! The table of next hops, for the threads that change it.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::check::CheckError;
+use crate::live::{Held, Table, TableError, Uses};
+use crate::memory::{Limits, Memory};
+use crate::net::NextHop;
+
+use super::HopsError;
+use super::check;
+use super::reader::HopReader;
+use super::shared::{Shared, Tallies, Words};
+use super::state::{Kind, State};
+
+/// The next hops of a [`Table`]: values of any type by number, and weighted groups of them. See the [module](super).
+///
+/// A clone is another handle. Any thread may change them; each call waits for changes of the table in progress. What it
+/// changes is seen by lookups that begin after it returns.
+///
+/// Calls that return a number count as holds on it: end each with [`release`](Self::release).
+pub struct NextHops<T> {
+    shared: Arc<Owned<T>>,
+}
+
+impl<T> Clone for NextHops<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What handles share beyond what readers do: with the last of them, numbers are not given out any more.
+struct Owned<T> {
+    shared: Arc<Shared<T>>,
+    /// What the table's counts know the owner by.
+    _mark: Arc<()>,
+}
+
+impl<T: Send + Sync> NextHops<T> {
+    /// Returns next hops for a table, none at first. Routes that the table has already keep their numbers, which resolve to
+    /// [`Unknown`](super::Resolved::Unknown) and are not given out before the routes are gone.
+    ///
+    /// # Errors
+    /// When memory runs out, or the table has next hops that are still in use.
+    pub fn new(table: &Table) -> Result<Self, HopsError> {
+        Self::within(table, Limits::default())
+    }
+
+    /// Like [`new`](Self::new), with limits on the memory of values and on that of all else, each by itself.
+    ///
+    /// # Errors
+    /// When memory runs out, or the table has next hops that are still in use.
+    pub fn within(table: &Table, limits: Limits) -> Result<Self, HopsError> {
+        let mark = Arc::new(());
+        let mut held = table.hold()?;
+        if held.uses().as_ref().is_some_and(Uses::is_owned) {
+            return Err(HopsError::Numbered);
+        }
+        let mut uses = Uses::new(limits, Arc::downgrade(&mark));
+        held.routes::<u32>().try_for_each(|route| uses.add(route.next_hop))?;
+        held.routes::<u128>().try_for_each(|route| uses.add(route.next_hop))?;
+        *held.uses() = Some(uses);
+        let words = Arc::new(Words::new());
+        let state = State::new(Arc::clone(table.domain()), Arc::clone(&words), limits);
+        let values = Arc::clone(state.values.slots());
+        let (state, tallies) = (Mutex::new(state), Mutex::new(Tallies::default()));
+        let shared = Arc::new(Shared { table: table.clone(), words, values, state, tallies });
+        drop(held);
+        Ok(Self { shared: Arc::new(Owned { shared, _mark: mark }) })
+    }
+
+    /// Returns the table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.shared.shared.table
+    }
+
+    /// Returns a reader of the table and its next hops, for one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn reader(&self) -> Result<HopReader<T>, HopsError> {
+        HopReader::new(Arc::clone(&self.shared.shared))
+    }
+
+    /// Adds a next hop. Its number is the one that was freed last, else the next.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn add(&self, value: T) -> Result<NextHop, HopsError> {
+        self.change_state(|state, held| state.add(value, held))
+    }
+
+    /// Replaces the value of a next hop: all routes and groups through it follow at once, by one store. A withdrawn next hop
+    /// comes back, and takes buckets in its groups as a new member does. The value before is dropped once no reader has it.
+    ///
+    /// # Errors
+    /// When memory runs out, or the number is not of a next hop that was added.
+    pub fn change(&self, id: NextHop, value: T) -> Result<(), HopsError> {
+        self.change_state(|state, _| state.change(id, value))
+    }
+
+    /// Withdraws a next hop: all routes through it lead nowhere at once, by one store, and the other members of its groups take
+    /// its flows, and only those. See [the module](super#withdrawn) for what that means. Returns whether it was not withdrawn before.
+    /// Needs no memory.
+    ///
+    /// # Errors
+    /// When the number is not of a next hop that was added.
+    pub fn withdraw(&self, id: NextHop) -> Result<bool, HopsError> {
+        self.change_state(|state, _| state.withdraw(id))
+    }
+
+    /// Ends a hold on a next hop or a group. Without any, its number is reused when no route and no group has it and no reader can have
+    /// found it. Until then it resolves as before. Needs no memory.
+    ///
+    /// # Errors
+    /// When the number has no hold.
+    pub fn release(&self, id: NextHop) -> Result<(), HopsError> {
+        self.change_state(|state, _| state.release(id))
+    }
+
+    /// Withdraws and releases a next hop, as when a routing daemon deletes it.
+    ///
+    /// # Errors
+    /// When the number is not of a next hop that was added.
+    pub fn remove(&self, id: NextHop) -> Result<(), HopsError> {
+        self.change_state(|state, _| {
+            state.withdraw(id)?;
+            state.release(id)
+        })
+    }
+
+    /// Adds a group of next hops with weights, or returns the number of the one that has the same. Members that are withdrawn
+    /// get no flows. The number of buckets is a power of two: at least 64, at least 16 a member, and exact for weights
+    /// with a sum of up to 1,024.
+    ///
+    /// # Errors
+    /// When memory runs out, a member is not a next hop that was added or is listed twice, a weight is 0, or there are none or
+    /// more than [`MOST_BUCKETS`](super::MOST_BUCKETS) members.
+    pub fn add_group(&self, members: &[(NextHop, u32)]) -> Result<NextHop, HopsError> {
+        self.change_state(|state, held| state.add_group(members, None, held))
+    }
+
+    /// Like [`add_group`](Self::add_group), with a number of buckets, a power of two: more divide flows more finely, and
+    /// take 4 bytes each.
+    ///
+    /// # Errors
+    /// As for [`add_group`](Self::add_group); when the number of buckets is not a power of two, or too large or small.
+    pub fn add_group_with(&self, members: &[(NextHop, u32)], buckets: usize) -> Result<NextHop, HopsError> {
+        self.change_state(|state, held| state.add_group(members, Some(buckets), held))
+    }
+
+    /// Replaces the members of a group: all routes through it follow at once, by one store. The buckets stay as many, if they
+    /// are enough, and those of members that stay move only as far as weights demand.
+    ///
+    /// # Errors
+    /// As for [`add_group`](Self::add_group); when the group was added more than once and not released.
+    pub fn change_group(&self, id: NextHop, members: &[(NextHop, u32)]) -> Result<(), HopsError> {
+        self.change_state(|state, _| state.change_group(id, members))
+    }
+
+    /// Retires all numbers that nothing has any more, and frees what no reader has. Each change does so for a few.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn maintain(&self) -> Result<(), HopsError> {
+        let (mut held, mut state) = self.lock()?;
+        state.finish(&mut held, true);
+        Ok(())
+    }
+
+    /// Returns a copy of the value of a next hop; `None` if it is withdrawn.
+    ///
+    /// # Errors
+    /// When the number is not of a next hop that was added.
+    pub fn get(&self, id: NextHop) -> Result<Option<T>, HopsError>
+    where
+        T: Clone,
+    {
+        let (_held, state) = self.lock()?;
+        Ok(state.hop(id)?.and_then(|slot| state.values.get(slot).cloned()))
+    }
+
+    /// Returns the members of a group, in the order of their numbers, each with its weight and its buckets. Weights are
+    /// without a common factor. A withdrawn member has no buckets, unless all members are withdrawn.
+    ///
+    /// # Errors
+    /// When the number is not of a group that was added.
+    pub fn members(&self, group: NextHop) -> Result<Vec<(NextHop, u32, u32)>, HopsError> {
+        let (_held, state) = self.lock()?;
+        let group = state.group(group)?;
+        let mut members: Vec<_> = group.members.iter().map(|&(hop, weight)| (hop, weight, 0)).collect();
+        for at in 0..group.block.len() {
+            if let Some(place) = state.words.bucket(group.block, at).and_then(|member| group.place(member)) {
+                members[place].2 += 1;
+            }
+        }
+        Ok(members)
+    }
+
+    /// Returns how many routes of the table have a number.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn routes_of(&self, id: NextHop) -> Result<usize, HopsError> {
+        let mut held = self.table().hold()?;
+        Ok(held.uses().as_ref().map_or(0, |uses| uses.of(id) as usize))
+    }
+
+    /// Returns what there is and what was done.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn statistics(&self) -> Result<Statistics, HopsError> {
+        let (_held, state) = self.lock()?;
+        let [withdrawn_lookups, unknown_lookups] = self.tallies().sum();
+        let mut statistics = Statistics {
+            moved_buckets: state.totals.moved_buckets,
+            shared_groups: state.totals.shared_groups,
+            withdrawn_lookups,
+            unknown_lookups,
+            numbers: state.entries.len(),
+            free: state.free.len(),
+            leaving: state.leaving.len(),
+            memory: state.memory(),
+            ..Statistics::default()
+        };
+        for entry in state.entries.iter().filter(|entry| !entry.is_gone) {
+            match &entry.kind {
+                Kind::Hop(slot) => {
+                    statistics.hops += 1;
+                    statistics.withdrawn += usize::from(slot.is_none());
+                }
+                Kind::Group(group) => {
+                    statistics.groups += 1;
+                    statistics.buckets += group.block.len() as usize;
+                }
+                Kind::Nothing => {}
+            }
+        }
+        Ok(statistics)
+    }
+
+    /// Verifies all [invariants](super#invariants), while changes wait.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn check(&self) -> Result<(), CheckError> {
+        match self.lock() {
+            Ok((mut held, state)) => check::check(&state, &mut held),
+            Err(_) => Err(CheckError::new("no thread panicked in a change", 0)),
+        }
+    }
+
+    fn tallies(&self) -> MutexGuard<'_, Tallies> {
+        self.shared.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<T>>), HopsError> {
+        let Shared { table, state, .. } = &*self.shared.shared;
+        let held = table.hold()?;
+        let state = state.lock().map_err(|_| TableError::Poisoned)?;
+        Ok((held, state))
+    }
+
+    fn change_state<R>(
+        &self,
+        change: impl FnOnce(&mut State<T>, &mut Held<'_>) -> Result<R, HopsError>,
+    ) -> Result<R, HopsError> {
+        let (mut held, mut state) = self.lock()?;
+        let changed = change(&mut state, &mut held)?;
+        state.finish(&mut held, false);
+        Ok(changed)
+    }
+}
+
+impl<T> fmt::Debug for NextHops<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextHops").field("table", &self.shared.shared.table).finish_non_exhaustive()
+    }
+}
+
+/// What next hops there are, and what was done to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Next hops, withdrawn and leaving ones included.
+    pub hops: usize,
+    /// Next hops that are withdrawn.
+    pub withdrawn: usize,
+    /// Groups, leaving ones included.
+    pub groups: usize,
+    /// Buckets of all groups.
+    pub buckets: usize,
+    /// Numbers that were ever given out or kept back: the highest number.
+    pub numbers: usize,
+    /// Numbers that are free.
+    pub free: usize,
+    /// Numbers without a hold that routes or groups still have.
+    pub leaving: usize,
+    /// Buckets that changed their member, each with its part of the group's flows.
+    pub moved_buckets: u64,
+    /// Calls that returned a group which was there.
+    pub shared_groups: u64,
+    /// Lookups, of all readers, that led to a withdrawn next hop or group.
+    pub withdrawn_lookups: u64,
+    /// Lookups, of all readers, that led to a number which was not given out or is free.
+    pub unknown_lookups: u64,
+    /// Memory of everything but what values allocate themselves.
+    pub memory: Memory,
+}

@@ -1,0 +1,303 @@
+//! Lookups that end at a next hop.
+
+use core::fmt;
+use core::net::IpAddr;
+use core::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, PoisonError};
+
+use crate::live::{Pinned, Reader, TableError, TableKey};
+use crate::memory::OutOfMemory;
+use crate::net::{Keys, NextHop};
+
+use super::HopsError;
+use super::shared::{Shared, Tally, Target};
+use super::word::Meaning;
+
+/// What one thread looks addresses up with, down to the values of next hops. See [`NextHops::reader`](super::NextHops::reader).
+pub struct HopReader<T> {
+    reader: Reader,
+    shared: Arc<Shared<T>>,
+    tally: Arc<Tally>,
+}
+
+impl<T> HopReader<T> {
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Result<Self, HopsError> {
+        let reader = shared.table.reader()?;
+        let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
+        let bytes = size_of::<Tally>();
+        let full = OutOfMemory { wanted_bytes: bytes, used_bytes: 0, limit_bytes: None };
+        Ok(Self { reader, tally: tally.ok_or(TableError::Memory(full))?, shared })
+    }
+
+    /// Pins the table and its next hops, as [`Reader::pin`]: what is found stays in place until the pin ends.
+    #[inline]
+    pub fn pin(&mut self) -> PinnedHops<'_, T> {
+        let Self { reader, shared, tally } = self;
+        PinnedHops { pin: reader.pin(), shared, tally }
+    }
+
+    /// Returns another reader, for another thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_clone(&self) -> Result<Self, HopsError> {
+        Self::new(Arc::clone(&self.shared))
+    }
+}
+
+impl<T> Drop for HopReader<T> {
+    fn drop(&mut self) {
+        self.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.tally);
+    }
+}
+
+impl<T> fmt::Debug for HopReader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HopReader").field("reader", &self.reader).finish_non_exhaustive()
+    }
+}
+
+/// Where a flow goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolved<'p, T> {
+    /// To this next hop.
+    Found {
+        /// The next hop: never a group, but the member that the flow goes to.
+        member: NextHop,
+        /// Its value.
+        value: &'p T,
+    },
+    /// No route matches the address.
+    NoRoute,
+    /// The route leads to a next hop, or to a group of next hops, that is withdrawn.
+    Withdrawn(NextHop),
+    /// The route has a number that was not given out.
+    Unknown(NextHop),
+}
+
+impl<'p, T> Resolved<'p, T> {
+    /// Returns the value of the next hop; `None` if the flow goes nowhere, for whatever reason.
+    #[must_use]
+    pub fn value(self) -> Option<&'p T> {
+        match self {
+            Self::Found { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the next hop; `None` if the flow goes nowhere, for whatever reason.
+    #[must_use]
+    pub fn member(self) -> Option<NextHop> {
+        match self {
+            Self::Found { member, .. } => Some(member),
+            _ => None,
+        }
+    }
+}
+
+/// How many flows of a batch went where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Flows with a next hop.
+    pub found: usize,
+    /// Flows without a route.
+    pub no_route: usize,
+    /// Flows whose next hop, or group of next hops, is withdrawn.
+    pub withdrawn: usize,
+    /// Flows whose route has a number that was not given out.
+    pub unknown: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.found += other.found;
+        self.no_route += other.no_route;
+        self.withdrawn += other.withdrawn;
+        self.unknown += other.unknown;
+    }
+}
+
+/// A reader that is pinned. It does not leave its thread.
+pub struct PinnedHops<'r, T> {
+    pin: Pinned<'r>,
+    shared: &'r Shared<T>,
+    tally: &'r Tally,
+}
+
+impl<T> PinnedHops<'_, T> {
+    /// Returns where a flow goes that is addressed to `address`. Flows with equal hashes take the same way.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: impl Into<IpAddr>, flow_hash: u32) -> Resolved<'_, T> {
+        self.resolve(self.pin.lookup(address), flow_hash)
+    }
+
+    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
+    #[inline]
+    #[must_use]
+    pub fn lookup_key<K: TableKey>(&self, key: K, flow_hash: u32) -> Resolved<'_, T> {
+        self.resolve(self.pin.lookup_key(key), flow_hash)
+    }
+
+    /// Looks up `keys` and writes to `members[i]` the next hop of a flow addressed to `keys[i]` with `flow_hashes[i]`; `None`
+    /// if it goes nowhere. [`get`](Self::get) has the value of each. Returns how many went where.
+    ///
+    /// # Panics
+    /// When the three differ in length.
+    pub fn lookup_batch<K: TableKey>(
+        &self,
+        keys: &[K],
+        flow_hashes: &[u32],
+        members: &mut [Option<NextHop>],
+    ) -> Counts {
+        assert_eq!(keys.len(), members.len(), "a batch needs one result a key");
+        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
+        let mut counts = Counts::default();
+        for ((keys, hashes), members) in
+            keys.chunks(BLOCK).zip(flow_hashes.chunks(BLOCK)).zip(members.chunks_mut(BLOCK))
+        {
+            self.pin.lookup_batch(keys, members);
+            counts.add(self.resolve_block(members, hashes));
+        }
+        self.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        counts
+    }
+
+    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
+    ///
+    /// # Panics
+    /// When the three differ in length.
+    pub fn lookup_keys<K: TableKey>(
+        &self,
+        keys: Keys<'_, K>,
+        flow_hashes: &[u32],
+        members: &mut [Option<NextHop>],
+    ) -> Counts {
+        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
+        self.pin.lookup_keys(keys, members);
+        self.resolve_in_place(members, flow_hashes)
+    }
+
+    /// Returns where a flow goes whose route has this number, if it has a route.
+    #[inline]
+    #[must_use]
+    pub fn resolve(&self, next_hop: Option<NextHop>, flow_hash: u32) -> Resolved<'_, T> {
+        let Some(id) = next_hop else { return Resolved::NoRoute };
+        // What was stored before the route was, for which the lookup may have no fence.
+        fence(Ordering::Acquire);
+        match self.shared.words.resolve(id, flow_hash) {
+            Target::Hop(member, slot) => match self.shared.values.read(&self.pin).get(slot) {
+                Some(value) => Resolved::Found { member, value },
+                None => self.withdrawn(id),
+            },
+            Target::Withdrawn => self.withdrawn(id),
+            Target::Unknown => {
+                self.tally.count(0, 1);
+                Resolved::Unknown(id)
+            }
+        }
+    }
+
+    #[cold]
+    fn withdrawn(&self, id: NextHop) -> Resolved<'_, T> {
+        self.tally.count(1, 0);
+        Resolved::Withdrawn(id)
+    }
+
+    /// Resolves what a batch of lookups in the table has found, under this pin: writes to `members[i]` the next hop of a flow with
+    /// `flow_hashes[i]` whose route has `next_hops[i]`. Returns how many went where.
+    ///
+    /// # Panics
+    /// When the three differ in length.
+    pub fn resolve_batch(
+        &self,
+        next_hops: &[Option<NextHop>],
+        flow_hashes: &[u32],
+        members: &mut [Option<NextHop>],
+    ) -> Counts {
+        members.copy_from_slice(next_hops);
+        self.resolve_in_place(members, flow_hashes)
+    }
+
+    /// Like [`resolve_batch`](Self::resolve_batch), in place.
+    ///
+    /// # Panics
+    /// When the two differ in length.
+    pub fn resolve_in_place(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
+        assert_eq!(next_hops.len(), flow_hashes.len(), "a batch needs one flow hash a next hop");
+        let counts = self.resolve_block(next_hops, flow_hashes);
+        self.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        counts
+    }
+
+    #[inline]
+    fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
+        fence(Ordering::Acquire);
+        let words = &*self.shared.words;
+        let mut counts = Counts::default();
+        for (next_hop, &flow_hash) in next_hops.iter_mut().zip(flow_hashes) {
+            let Some(id) = *next_hop else {
+                counts.no_route += 1;
+                continue;
+            };
+            *next_hop = match words.resolve(id, flow_hash) {
+                Target::Hop(member, _) => Some(member),
+                Target::Withdrawn => {
+                    counts.withdrawn += 1;
+                    None
+                }
+                Target::Unknown => {
+                    counts.unknown += 1;
+                    None
+                }
+            };
+        }
+        counts.found = next_hops.len() - counts.no_route - counts.withdrawn - counts.unknown;
+        counts
+    }
+
+    /// Returns the value of a next hop that was found under this pin; `None` if it was withdrawn meanwhile, or is a group.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, member: NextHop) -> Option<&T> {
+        match self.shared.words.meaning(member) {
+            Meaning::Hop(slot) => self.shared.values.read(&self.pin).get(slot),
+            _ => None,
+        }
+    }
+
+    /// Pins anew, as [`Pinned::refresh`].
+    #[inline]
+    pub fn refresh(&mut self) {
+        self.pin.refresh();
+    }
+
+    /// Returns the version of the table that lookups see at least, as [`Pinned::version`].
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.pin.version()
+    }
+
+    /// Returns the pin of the table alone, whose lookups return numbers that are not resolved: of groups too.
+    #[must_use]
+    pub fn unresolved(&self) -> &Pinned<'_> {
+        &self.pin
+    }
+}
+
+/// Addresses that are looked up before they are resolved, while the numbers are in the nearest cache.
+const BLOCK: usize = 256;
+
+impl<T> fmt::Debug for PinnedHops<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedHops").field("pin", &self.pin).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl<T> PinnedHops<'_, T> {
+    /// Returns what readers resolve with.
+    pub(super) fn shared_words(&self) -> &super::shared::Words {
+        &self.shared.words
+    }
+}

@@ -1,0 +1,185 @@
+//! What readers and the writer share, and how a number and a flow hash become a member.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::live::{Segments, Slots, Table};
+use crate::net::NextHop;
+
+use super::blocks::Block;
+use super::state::State;
+use super::word::{Meaning, Word};
+
+/// Next hops of a table.
+pub(super) struct Shared<T> {
+    pub(super) table: Table,
+    /// By number less one.
+    pub(super) words: Arc<Words>,
+    pub(super) values: Arc<Slots<T>>,
+    /// Taken after the lock of the table.
+    pub(super) state: Mutex<State<T>>,
+    pub(super) tallies: Mutex<Tallies>,
+}
+
+/// Words and buckets, to which the writer stores while readers look.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) words: Segments<AtomicU64>,
+    pub(super) buckets: Segments<AtomicU32>,
+}
+
+/// What a number and a flow hash lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A next hop and the slot of its value.
+    Hop(NextHop, u32),
+    Withdrawn,
+    Unknown,
+}
+
+impl Words {
+    pub(super) fn new() -> Self {
+        Self { words: Segments::new(), buckets: Segments::new() }
+    }
+
+    /// Returns the meaning of a number.
+    #[inline]
+    pub(super) fn meaning(&self, id: NextHop) -> Meaning {
+        let word = self.words.get(id.id() - 1);
+        Word(word.map_or(0, |word| word.load(Ordering::Acquire))).meaning()
+    }
+
+    /// Stores the meaning of a number that there is room for.
+    pub(super) fn store(&self, id: NextHop, word: Word) {
+        if let Some(to) = self.words.get(id.id() - 1) {
+            to.store(word.0, Ordering::Release);
+        }
+    }
+
+    /// Returns the member in a bucket of a block.
+    #[inline]
+    pub(super) fn bucket(&self, block: Block, at: u32) -> Option<NextHop> {
+        NextHop::new(self.buckets.get(block.place + at)?.load(Ordering::Acquire))
+    }
+
+    pub(super) fn store_bucket(&self, block: Block, at: u32, member: NextHop) {
+        if let Some(to) = self.buckets.get(block.place + at) {
+            to.store(member.id(), Ordering::Release);
+        }
+    }
+
+    /// Returns where a flow of a number goes.
+    #[inline]
+    pub(super) fn resolve(&self, id: NextHop, flow_hash: u32) -> Target {
+        match self.meaning(id) {
+            Meaning::Hop(slot) => Target::Hop(id, slot),
+            Meaning::Group(block) => self.member(block, flow_hash),
+            Meaning::Withdrawn => Target::Withdrawn,
+            Meaning::Unknown => Target::Unknown,
+        }
+    }
+
+    #[inline]
+    fn member(&self, block: Block, flow_hash: u32) -> Target {
+        let at = bucket_of(flow_hash, block.log2);
+        if let Some(member) = self.bucket(block, at)
+            && let Meaning::Hop(slot) = self.meaning(member)
+        {
+            return Target::Hop(member, slot);
+        }
+        self.another(block, at)
+    }
+
+    /// Returns the member of the next bucket whose member is not withdrawn: for the moment between the store that withdraws
+    /// a member and those of its buckets.
+    #[cold]
+    fn another(&self, block: Block, at: u32) -> Target {
+        for step in 1..block.len() {
+            let at = (at + step) & (block.len() - 1);
+            if let Some(member) = self.bucket(block, at)
+                && let Meaning::Hop(slot) = self.meaning(member)
+            {
+                return Target::Hop(member, slot);
+            }
+        }
+        Target::Withdrawn
+    }
+}
+
+/// Returns the bucket of a flow. Hashes of few bits spread too: the multiplier is 2^32 over the golden ratio (Knuth, The Art
+/// of Computer Programming, volume 3, section 6.4), whose highest bits depend on all bits of the hash.
+#[inline]
+pub(super) fn bucket_of(flow_hash: u32, log2: u8) -> u32 {
+    let spread = flow_hash.wrapping_mul(0x9e37_79b1);
+    ((u64::from(spread) << log2) >> 32) as u32
+}
+
+/// Lookups of one reader that led nowhere. Written by that reader only.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Tally {
+    pub(super) withdrawn: AtomicU64,
+    pub(super) unknown: AtomicU64,
+}
+
+impl Tally {
+    #[inline]
+    pub(super) fn count(&self, withdrawn: u64, unknown: u64) {
+        for (tally, more) in [(&self.withdrawn, withdrawn), (&self.unknown, unknown)] {
+            if more > 0 {
+                tally.store(tally.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn read(&self) -> [u64; 2] {
+        [&self.withdrawn, &self.unknown].map(|tally| tally.load(Ordering::Relaxed))
+    }
+}
+
+/// The tallies of all readers.
+#[derive(Debug, Default)]
+pub(super) struct Tallies {
+    readers: Vec<Arc<Tally>>,
+    /// Of readers that are gone.
+    past: [u64; 2],
+}
+
+impl Tallies {
+    /// Adds a reader; `None` without memory.
+    pub(super) fn add(&mut self) -> Option<Arc<Tally>> {
+        self.readers.try_reserve(1).ok()?;
+        let tally = Arc::new(Tally::default());
+        self.readers.push(Arc::clone(&tally));
+        Some(tally)
+    }
+
+    /// Keeps the counts of a reader that goes.
+    pub(super) fn remove(&mut self, tally: &Arc<Tally>) {
+        let [withdrawn, unknown] = tally.read();
+        self.past = [self.past[0] + withdrawn, self.past[1] + unknown];
+        self.readers.retain(|reader| !Arc::ptr_eq(reader, tally));
+    }
+
+    /// Returns lookups of withdrawn and of unknown numbers.
+    pub(super) fn sum(&self) -> [u64; 2] {
+        self.readers.iter().map(|reader| reader.read()).fold(self.past, |[a, b], [c, d]| [a + c, b + d])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flow_hashes_of_few_bits_spread_over_the_buckets() {
+        for log2 in [0, 1, 6, 16] {
+            assert!(bucket_of(u32::MAX, log2) < 1 << log2 && bucket_of(1, log2) < 1 << log2);
+        }
+        for shift in [0, 8, 16] {
+            let mut buckets = [0; 64];
+            (0..65_536_u32).for_each(|hash| buckets[bucket_of((hash & 0xffff) << shift, 6) as usize] += 1);
+            assert!(buckets.iter().all(|&flows| (900..1150).contains(&flows)), "{shift}: {buckets:?}");
+        }
+    }
+}

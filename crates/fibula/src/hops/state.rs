@@ -1,0 +1,562 @@
+//! The writer's side: what each number is, who has it, and the order in which a change is made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::live::{Domain, Held, Keeper, Retired, Uses};
+use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
+use crate::net::NextHop;
+
+use super::HopsError;
+use super::assign::{Giving, Share, VACANT, assign};
+use super::blocks::{Block, Blocks};
+use super::group::{Group, Key, Member};
+use super::shared::Words;
+use super::word::Word;
+
+/// What a number is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Nothing: it is free, or routes have it that was never given out.
+    Nothing,
+    /// A next hop, with the slot of its value unless it is withdrawn.
+    Hop(Option<u32>),
+    Group(Group),
+}
+
+/// A number.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) holds: u32,
+    /// The groups that have it as a member.
+    pub(super) groups: Vec<NextHop>,
+    /// Whether it is in the list of those that are leaving, which a shared group may have stopped to do.
+    pub(super) is_leaving: bool,
+    /// Whether it is free, or will be when no reader can have found it.
+    pub(super) is_gone: bool,
+}
+
+/// What is retired.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Gone {
+    Id(NextHop),
+    Block(Block),
+}
+
+/// Changes since the next hops were made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) moved_buckets: u64,
+    pub(super) shared_groups: u64,
+}
+
+pub(super) struct State<T> {
+    pub(super) domain: Arc<Domain>,
+    pub(super) words: Arc<Words>,
+    /// By number less one.
+    pub(super) entries: Vec<Entry>,
+    /// Free numbers, with room for all.
+    pub(super) free: Vec<NextHop>,
+    /// Numbers without a hold that are not retired, with room for all; and the next one to be looked at.
+    pub(super) leaving: Vec<NextHop>,
+    turn: usize,
+    pub(super) values: Keeper<T>,
+    pub(super) blocks: Blocks,
+    pub(super) retired: Retired<Gone>,
+    /// What was retired and is free now, with room for all numbers and blocks.
+    freed: Vec<Gone>,
+    /// Groups by what equal groups have in common.
+    pub(super) index: HashMap<Key, NextHop>,
+    /// With room for the buckets and the members of the largest group.
+    owners: Vec<u32>,
+    shares: Vec<Share>,
+    pub(super) budget: Budget,
+    pub(super) totals: Totals,
+}
+
+/// Numbers that each call looks at, for those that no route has any more.
+const SWEEP: usize = 16;
+
+impl<T: Send + Sync> State<T> {
+    pub(super) fn new(domain: Arc<Domain>, words: Arc<Words>, limits: Limits) -> Self {
+        Self {
+            values: Keeper::new(Arc::clone(&domain), limits),
+            domain,
+            words,
+            entries: Vec::new(),
+            free: Vec::new(),
+            leaving: Vec::new(),
+            turn: 0,
+            blocks: Blocks::default(),
+            retired: Retired::default(),
+            freed: Vec::new(),
+            index: HashMap::new(),
+            owners: Vec::new(),
+            shares: Vec::new(),
+            budget: Budget::new(limits),
+            totals: Totals::default(),
+        }
+    }
+
+    fn entry(&mut self, id: NextHop) -> &mut Entry {
+        &mut self.entries[id.id() as usize - 1]
+    }
+
+    /// Returns a number that is held.
+    pub(super) fn held(&self, id: NextHop) -> Result<&Entry, HopsError> {
+        let entry = self.entries.get(id.id() as usize - 1).filter(|entry| entry.holds > 0);
+        entry.ok_or(HopsError::Unknown(id))
+    }
+
+    /// Returns the slot of a next hop that is held.
+    pub(super) fn hop(&self, id: NextHop) -> Result<Option<u32>, HopsError> {
+        match self.held(id)?.kind {
+            Kind::Hop(slot) => Ok(slot),
+            _ => Err(HopsError::IsGroup(id)),
+        }
+    }
+
+    /// Returns a group that is held.
+    pub(super) fn group(&self, id: NextHop) -> Result<&Group, HopsError> {
+        match &self.held(id)?.kind {
+            Kind::Group(group) => Ok(group),
+            _ => Err(HopsError::IsHop(id)),
+        }
+    }
+
+    /// Adds a next hop.
+    pub(super) fn add(&mut self, value: T, held: &mut Held<'_>) -> Result<NextHop, HopsError> {
+        self.values.reserve(1)?;
+        let id = self.take(held)?;
+        let slot = self.values.put(value);
+        self.give_out(id, Kind::Hop(Some(slot)));
+        self.words.store(id, Word::hop(slot));
+        Ok(id)
+    }
+
+    /// Replaces the value of a next hop, or brings one back that was withdrawn.
+    pub(super) fn change(&mut self, id: NextHop, value: T) -> Result<(), HopsError> {
+        let old = self.hop(id)?;
+        self.values.reserve(1)?;
+        let slot = self.values.put(value);
+        self.entry(id).kind = Kind::Hop(Some(slot));
+        self.words.store(id, Word::hop(slot));
+        match old {
+            Some(old) => self.values.retire(old),
+            None => self.each_group(id, Giving::Surplus),
+        }
+        Ok(())
+    }
+
+    /// Makes a next hop lead nowhere. Returns whether it led anywhere.
+    pub(super) fn withdraw(&mut self, id: NextHop) -> Result<bool, HopsError> {
+        let Some(slot) = self.hop(id)? else { return Ok(false) };
+        self.words.store(id, Word::WITHDRAWN);
+        self.entry(id).kind = Kind::Hop(None);
+        self.each_group(id, Giving::Gone);
+        self.values.retire(slot);
+        Ok(true)
+    }
+
+    /// Ends a hold.
+    pub(super) fn release(&mut self, id: NextHop) -> Result<(), HopsError> {
+        self.held(id)?;
+        let entry = self.entry(id);
+        entry.holds -= 1;
+        if entry.holds == 0 && !core::mem::replace(&mut entry.is_leaving, true) {
+            self.leaving.push(id);
+        }
+        Ok(())
+    }
+
+    /// Adds a group, or returns the one with these members.
+    pub(super) fn add_group(
+        &mut self,
+        members: &[Member],
+        buckets: Option<usize>,
+        held: &mut Held<'_>,
+    ) -> Result<NextHop, HopsError> {
+        let key = Key::new(members, buckets, &mut self.budget)?;
+        let added = self.find_or_make(&key, held);
+        match added {
+            Ok((id, true)) => drop(self.index.insert(key, id)),
+            _ => self.budget.free(key.members),
+        }
+        added.map(|(id, _)| id)
+    }
+
+    /// Returns the group of a key, and whether it is new.
+    fn find_or_make(&mut self, key: &Key, held: &mut Held<'_>) -> Result<(NextHop, bool), HopsError> {
+        self.members_are_held(&key.members)?;
+        if let Some(&id) = self.index.get(key) {
+            self.entry(id).holds += 1;
+            self.totals.shared_groups += 1;
+            return Ok((id, false));
+        }
+        self.expect_group(key)?;
+        let block = self.blocks.take(key.log2, &self.words.buckets, &mut self.budget)?;
+        let made = self.take(held).and_then(|id| match key.copy(&mut self.budget) {
+            Ok(copy) => Ok((id, copy.members)),
+            Err(error) => {
+                self.free.push(id);
+                Err(error.into())
+            }
+        });
+        let (id, members) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                self.blocks.give(block);
+                return Err(error);
+            }
+        };
+        let group = Group { members, block };
+        self.owners.clear();
+        self.owners.resize(block.len() as usize, VACANT);
+        let word = self.write_new(&group);
+        self.link(id, &group.members);
+        self.give_out(id, Kind::Group(group));
+        self.words.store(id, word);
+        Ok((id, true))
+    }
+
+    /// Replaces the members of a group, which keeps its number of buckets if they are enough.
+    pub(super) fn change_group(&mut self, id: NextHop, members: &[Member]) -> Result<(), HopsError> {
+        let block = self.group(id)?.block;
+        let holds = self.held(id)?.holds;
+        if holds > 1 {
+            return Err(HopsError::Shared { group: id, holds });
+        }
+        let buckets = Some(block.len() as usize).filter(|&buckets| buckets >= members.len());
+        let key = Key::new(members, buckets, &mut self.budget)?;
+        let changed = self.replace_members(id, &key);
+        if changed == Ok(true) && !self.index.contains_key(&key) {
+            self.index.insert(key, id);
+        } else {
+            self.budget.free(key.members);
+        }
+        changed.map(drop)
+    }
+
+    /// Gives a group the members of a key. Returns whether they differ from those before.
+    fn replace_members(&mut self, id: NextHop, key: &Key) -> Result<bool, HopsError> {
+        self.members_are_held(&key.members)?;
+        let old = self.group(id)?;
+        if old.members == key.members && old.block.log2 == key.log2 {
+            return Ok(false);
+        }
+        self.expect_group(key)?;
+        self.expect_retired()?;
+        let members = key.copy(&mut self.budget)?.members;
+        let block = match self.blocks.take(key.log2, &self.words.buckets, &mut self.budget) {
+            Ok(block) => block,
+            Err(error) => {
+                self.budget.free(members);
+                return Err(error.into());
+            }
+        };
+        let group = Group { members, block };
+        let Kind::Group(old) = core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) else {
+            return Err(HopsError::IsHop(id));
+        };
+        self.keep_owners(&group, old.block);
+        let word = self.write_new(&group);
+        let is_moved = |at: &u32| self.words.bucket(old.block, *at) != self.words.bucket(block, *at);
+        let is_other = block.log2 != old.block.log2;
+        let moved = if is_other { block.len() as usize } else { (0..block.len()).filter(is_moved).count() };
+        self.totals.moved_buckets += moved as u64;
+        self.link(id, &group.members);
+        self.words.store(id, word);
+        self.entry(id).kind = Kind::Group(group);
+        self.unlink(id, &old.members);
+        self.retired.retire(&self.domain, Gone::Block(old.block), 4 << old.block.log2);
+        self.forget(id, old);
+        Ok(true)
+    }
+
+    /// Notes the owners that buckets of a changed group keep: if there are as many as before, those that are still members.
+    fn keep_owners(&mut self, group: &Group, before: Block) {
+        self.owners.clear();
+        for at in 0..group.block.len() {
+            let kept = self.words.bucket(before, at).filter(|_| group.block.log2 == before.log2);
+            let owner = kept.and_then(|member| group.place(member)).map_or(VACANT, |place| place as u32);
+            self.owners.push(owner);
+        }
+    }
+
+    /// Takes a group from the list of groups, and frees the list of its members.
+    fn forget(&mut self, id: NextHop, group: Group) {
+        let key = Key { members: group.members, log2: group.block.log2 };
+        if self.index.get(&key) == Some(&id)
+            && let Some((key, _)) = self.index.remove_entry(&key)
+        {
+            self.budget.free(key.members);
+        }
+        self.budget.free(key.members);
+    }
+
+    fn members_are_held(&self, members: &[Member]) -> Result<(), HopsError> {
+        members.iter().try_for_each(|&(member, _)| self.hop(member).map(drop))
+    }
+
+    /// Makes room for what a group needs besides its number and its buckets.
+    fn expect_group(&mut self, key: &Key) -> Result<(), OutOfMemory> {
+        let Self { budget, owners, shares, entries, index, .. } = self;
+        owners.clear();
+        shares.clear();
+        budget.reserve(owners, 1 << key.log2)?;
+        budget.reserve(shares, key.members.len())?;
+        for &(member, _) in &key.members {
+            // One more than there are: a change of the group adds itself before it removes itself.
+            budget.reserve_an_eighth(&mut entries[member.id() as usize - 1].groups, 1)?;
+        }
+        let wanted_bytes = size_of::<(Key, NextHop)>();
+        let refused = |_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None };
+        index.try_reserve(1).map_err(refused)
+    }
+
+    /// Makes room to retire every number, and the buckets of every group and of one that changes.
+    fn expect_retired(&mut self) -> Result<(), OutOfMemory> {
+        let more = 2 * self.entries.len() + 2;
+        let all = self.retired.items().count() + more;
+        let Self { retired, freed, budget, .. } = self;
+        budget.reserve(freed, all.saturating_sub(freed.len()))?;
+        retired.reserve(more, budget)
+    }
+
+    /// Takes a number that no route has: a free one, else the next. Makes room for all that its end needs.
+    fn take(&mut self, held: &mut Held<'_>) -> Result<NextHop, HopsError> {
+        loop {
+            while self.free.is_empty() {
+                self.make(held)?;
+            }
+            self.expect_retired()?;
+            let Some(id) = self.free.pop() else { continue };
+            if held.uses().as_ref().is_none_or(|uses| uses.of(id) == 0) {
+                return Ok(id);
+            }
+            // A route was given a number that is free: it is kept back until the route is gone.
+            let entry = self.entry(id);
+            (entry.is_leaving, entry.is_gone) = (true, false);
+            self.leaving.push(id);
+        }
+    }
+
+    /// Makes the next number, which is free unless routes have it.
+    fn make(&mut self, held: &mut Held<'_>) -> Result<(), HopsError> {
+        let full = OutOfMemory { wanted_bytes: usize::MAX, used_bytes: 0, limit_bytes: None };
+        let number = u32::try_from(self.entries.len() + 1).map_err(|_| full)?;
+        let id = NextHop::new(number).ok_or(full)?;
+        let all = number as usize;
+        let Self { budget, entries, free, leaving, words, .. } = self;
+        budget.reserve(entries, 1)?;
+        budget.reserve(free, all - free.len())?;
+        budget.reserve(leaving, all - leaving.len())?;
+        words.words.reserve(number, budget, Default::default)?;
+        let uses = held.uses().as_mut().ok_or(HopsError::Numbered)?;
+        uses.give()?;
+        let is_used = uses.of(id) > 0;
+        let (kind, groups) = (Kind::Nothing, Vec::new());
+        entries.push(Entry { kind, holds: 0, groups, is_leaving: is_used, is_gone: !is_used });
+        if is_used {
+            leaving.push(id);
+        } else {
+            free.push(id);
+        }
+        Ok(())
+    }
+
+    fn give_out(&mut self, id: NextHop, kind: Kind) {
+        let entry = self.entry(id);
+        (entry.kind, entry.holds, entry.is_gone) = (kind, 1, false);
+    }
+
+    /// Assigns the buckets of a new block, from the owners at hand, and returns the word for it. A member that is withdrawn
+    /// gets none, unless all are.
+    fn write_new(&mut self, group: &Group) -> Word {
+        let is_live = self.weigh(group);
+        if !is_live {
+            self.shares
+                .iter_mut()
+                .zip(&group.members)
+                .for_each(|(share, &(_, weight))| share.weight = weight);
+        }
+        assign(&mut self.owners, &mut self.shares, Giving::Surplus);
+        for (at, &owner) in self.owners.iter().enumerate() {
+            self.words.store_bucket(group.block, at as u32, group.members[owner as usize].0);
+        }
+        if is_live { Word::group(group.block) } else { Word::WITHDRAWN }
+    }
+
+    /// Notes the weights of members, 0 for those that are withdrawn. Returns whether any is not.
+    fn weigh(&mut self, group: &Group) -> bool {
+        let Self { shares, entries, .. } = self;
+        shares.clear();
+        for &(member, weight) in &group.members {
+            let is_live = matches!(entries[member.id() as usize - 1].kind, Kind::Hop(Some(_)));
+            shares.push(Share::of(if is_live { weight } else { 0 }));
+        }
+        shares.iter().any(|share| share.weight > 0)
+    }
+
+    /// Assigns the buckets of all groups of a member anew, after it has come or gone.
+    fn each_group(&mut self, member: NextHop, giving: Giving) {
+        let groups = core::mem::take(&mut self.entry(member).groups);
+        for &id in &groups {
+            self.reassign(id, giving);
+        }
+        self.entry(member).groups = groups;
+    }
+
+    fn reassign(&mut self, id: NextHop, giving: Giving) {
+        let Kind::Group(group) = core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) else { return };
+        if self.weigh(&group) {
+            self.owners.clear();
+            for at in 0..group.block.len() {
+                let member = self.words.bucket(group.block, at);
+                let place = member.and_then(|member| group.place(member));
+                self.owners.push(place.map_or(VACANT, |place| place as u32));
+            }
+            assign(&mut self.owners, &mut self.shares, giving);
+            for (at, &owner) in self.owners.iter().enumerate() {
+                let member = group.members[owner as usize].0;
+                if self.words.bucket(group.block, at as u32) != Some(member) {
+                    self.words.store_bucket(group.block, at as u32, member);
+                    self.totals.moved_buckets += 1;
+                }
+            }
+            self.words.store(id, Word::group(group.block));
+        } else {
+            self.words.store(id, Word::WITHDRAWN);
+        }
+        self.entry(id).kind = Kind::Group(group);
+    }
+
+    /// Puts a group into the lists of its members, which have room.
+    fn link(&mut self, id: NextHop, members: &[Member]) {
+        for &(member, _) in members {
+            self.entry(member).groups.push(id);
+        }
+    }
+
+    /// Takes a group from the lists of its members, once from each.
+    fn unlink(&mut self, id: NextHop, members: &[Member]) {
+        for &(member, _) in members {
+            let groups = &mut self.entry(member).groups;
+            if let Some(at) = groups.iter().position(|&group| group == id) {
+                groups.swap_remove(at);
+            }
+        }
+    }
+
+    /// Ends a call: retires numbers without a hold that nothing has, looking at a few or at all of them, ends the epoch and
+    /// frees what no reader can have.
+    pub(super) fn finish(&mut self, held: &mut Held<'_>, all: bool) {
+        // While changes wait, readers may find numbers that no route has any more.
+        if !held.waits()
+            && let Some(uses) = held.uses()
+        {
+            let count = self.leaving.len();
+            self.sweep(uses, if all { count } else { count.min(SWEEP) });
+        }
+        self.retired.advance(&self.domain);
+        self.collect();
+    }
+
+    fn sweep(&mut self, uses: &Uses, count: usize) {
+        for _ in 0..count {
+            if self.leaving.is_empty() {
+                return;
+            }
+            self.turn %= self.leaving.len();
+            let id = self.leaving[self.turn];
+            let entry = &mut self.entries[id.id() as usize - 1];
+            let is_held = entry.holds > 0;
+            if !is_held && (uses.of(id) > 0 || !entry.groups.is_empty()) {
+                self.turn += 1;
+                continue;
+            }
+            entry.is_leaving = false;
+            self.leaving.swap_remove(self.turn);
+            if !is_held {
+                self.retire(id);
+            }
+        }
+    }
+
+    /// Retires a number that nothing has. From here on no call returns it until it is free.
+    fn retire(&mut self, id: NextHop) {
+        let entry = self.entry(id);
+        entry.is_gone = true;
+        if let Kind::Group(group) = &mut entry.kind {
+            let key = Key { members: core::mem::take(&mut group.members), log2: group.block.log2 };
+            if self.index.get(&key) == Some(&id)
+                && let Some((key, _)) = self.index.remove_entry(&key)
+            {
+                self.budget.free(key.members);
+            }
+            if let Kind::Group(group) = &mut self.entry(id).kind {
+                group.members = key.members;
+            }
+        }
+        self.retired.retire(&self.domain, Gone::Id(id), size_of::<Entry>());
+    }
+
+    fn collect(&mut self) {
+        let Self { retired, domain, freed, .. } = self;
+        retired.collect(domain, |gone| freed.push(gone));
+        let mut freed = core::mem::take(&mut self.freed);
+        let has_freed = !freed.is_empty();
+        for gone in freed.drain(..) {
+            match gone {
+                Gone::Id(id) => self.free(id),
+                Gone::Block(block) => self.blocks.give(block),
+            }
+        }
+        self.freed = freed;
+        if has_freed {
+            // What the numbers led to.
+            self.retired.advance(&self.domain);
+        }
+        self.values.collect();
+    }
+
+    /// Frees a number that no reader can have found.
+    fn free(&mut self, id: NextHop) {
+        self.words.store(id, Word::UNKNOWN);
+        match core::mem::replace(&mut self.entry(id).kind, Kind::Nothing) {
+            Kind::Hop(Some(slot)) => self.values.retire(slot),
+            Kind::Group(group) => {
+                self.unlink(id, &group.members);
+                self.retired.retire(&self.domain, Gone::Block(group.block), 4 << group.block.log2);
+                self.budget.free(group.members);
+            }
+            Kind::Hop(None) | Kind::Nothing => {}
+        }
+        self.free.push(id);
+    }
+
+    /// Returns the memory of all but the values' own allocations.
+    pub(super) fn memory(&self) -> Memory {
+        let lists = memory::allocated(&self.entries)
+            + memory::allocated(&self.free)
+            + memory::allocated(&self.leaving)
+            + memory::allocated(&self.freed)
+            + memory::allocated(&self.owners)
+            + memory::allocated(&self.shares)
+            + self.entries.iter().map(entry_bytes).sum::<usize>()
+            + self.index.keys().map(|key| memory::allocated(&key.members)).sum::<usize>()
+            + self.index.capacity() * (size_of::<(Key, NextHop)>() + 1);
+        let lists = Memory { allocated_bytes: lists, ..Memory::default() };
+        let shared = self.words.words.memory() + self.words.buckets.memory();
+        lists + shared + self.values.memory() + self.blocks.memory() + self.retired.memory()
+    }
+}
+
+fn entry_bytes(entry: &Entry) -> usize {
+    let members = match &entry.kind {
+        Kind::Group(group) => memory::allocated(&group.members),
+        _ => 0,
+    };
+    members + memory::allocated(&entry.groups)
+}

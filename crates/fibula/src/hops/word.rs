@@ -1,0 +1,61 @@
+//! What a number means, in a word.
+
+use super::blocks::Block;
+
+/// The word of a number, as readers load it. A kind in the two highest bits; 0 for numbers that mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word(pub(super) u64);
+
+/// What a word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Unknown,
+    Withdrawn,
+    /// The slot of the value.
+    Hop(u32),
+    Group(Block),
+}
+
+const KIND: u32 = 62;
+const WITHDRAWN: u64 = 1;
+const HOP: u64 = 2;
+const GROUP: u64 = 3;
+const SIZE: u32 = 32;
+
+impl Word {
+    pub(super) const UNKNOWN: Self = Self(0);
+    pub(super) const WITHDRAWN: Self = Self(WITHDRAWN << KIND);
+
+    pub(super) fn hop(slot: u32) -> Self {
+        Self(HOP << KIND | u64::from(slot))
+    }
+
+    pub(super) fn group(block: Block) -> Self {
+        Self(GROUP << KIND | u64::from(block.log2) << SIZE | u64::from(block.place))
+    }
+
+    #[inline]
+    pub(super) fn meaning(self) -> Meaning {
+        match self.0 >> KIND {
+            HOP => Meaning::Hop(self.0 as u32),
+            GROUP => Meaning::Group(Block { place: self.0 as u32, log2: (self.0 >> SIZE) as u8 }),
+            WITHDRAWN => Meaning::Withdrawn,
+            _ => Meaning::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_say_what_they_were_made_of() {
+        let block = Block { place: u32::MAX - 7, log2: 16 };
+        assert_eq!(Word::group(block).meaning(), Meaning::Group(block));
+        assert_eq!(Word::hop(u32::MAX).meaning(), Meaning::Hop(u32::MAX));
+        assert_eq!(Word::hop(0).meaning(), Meaning::Hop(0));
+        assert_eq!(Word::WITHDRAWN.meaning(), Meaning::Withdrawn);
+        assert_eq!(Word::UNKNOWN.meaning(), Meaning::Unknown);
+    }
+}

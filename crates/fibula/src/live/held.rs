@@ -1,0 +1,62 @@
+//! A table that is held while something beside it changes: its next hops, or the values of its routes.
+
+use std::sync::{Arc, MutexGuard};
+
+use crate::net::{Change, NextHop, Prefix, Route};
+
+use super::epoch::Domain;
+use super::options::{Outcome, TableError};
+use super::table::{Shared, Table, TableKey};
+use super::uses::Uses;
+use super::writer::Writer;
+
+/// The lock of a table, with which one thread at a time retires and collects in the table's domain.
+pub(crate) struct Held<'a> {
+    shared: &'a Shared,
+    writer: MutexGuard<'a, Writer>,
+}
+
+impl Table {
+    /// Waits for changes in progress, and holds others up.
+    pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
+        Ok(Held { shared: self.shared(), writer: self.lock()? })
+    }
+
+    /// Returns what readers of this table are pinned in.
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.shared().domain
+    }
+}
+
+impl Held<'_> {
+    /// Applies changes of a family.
+    pub(crate) fn apply<K: TableKey>(&mut self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
+        let (v4, v6) = K::split(changes);
+        self.writer.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
+    }
+
+    /// Publishes what waits, as [`Table::flush`].
+    pub(crate) fn flush(&mut self) -> Result<Outcome, TableError> {
+        self.writer.publish_waiting(&self.shared.domain, &self.shared.root, true)
+    }
+
+    /// Returns the next hop of exactly a prefix.
+    pub(crate) fn get<K: TableKey>(&self, prefix: Prefix<K>) -> Option<NextHop> {
+        K::rib(&self.writer).get(prefix)
+    }
+
+    /// Returns all routes of a family, in order.
+    pub(crate) fn routes<K: TableKey>(&self) -> impl Iterator<Item = Route<K>> {
+        K::rib(&self.writer).iter()
+    }
+
+    /// Returns whether lookups may find a next hop that no route has, since changes wait.
+    pub(crate) fn waits(&self) -> bool {
+        self.writer.waiting() > 0
+    }
+
+    /// Returns the counts of routes by next hop, if next hops are numbered.
+    pub(crate) fn uses(&mut self) -> &mut Option<Uses> {
+        &mut self.writer.uses
+    }
+}

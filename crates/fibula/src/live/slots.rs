@@ -1,0 +1,259 @@
+//! Values of any type, which readers get by number without a lock, and which the writer puts beside, replaces and drops.
+//!
+//! A slot is empty, open or closed. The writer fills an empty slot and opens it; readers get what is in open ones. A value
+//! goes in two steps, each of which takes until no reader is pinned that was pinned at its beginning ([`epoch`](super::epoch)):
+//!
+//! ```text
+//! retire   the table does not lead to the slot any more. Readers that found its number before still get the value
+//! close    after the first step: no reader finds the number in the table. Who has it from elsewhere gets nothing
+//! drop     after the second step: no reader has a reference. The slot is empty
+//! ```
+//!
+//! The second step makes [`Values::get`] safe for any number, whatever the caller made it of.
+
+#![allow(
+    unsafe_code,
+    reason = "readers borrow values in slots that the writer fills and empties, kept by their pins"
+)]
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+
+use crate::memory::{Budget, Limits, Memory, OutOfMemory};
+
+use super::epoch::{Domain, Retired};
+use super::reader::Pinned;
+use super::segments::Segments;
+
+const EMPTY: u32 = 0;
+const OPEN: u32 = 1;
+const CLOSED: u32 = 2;
+
+struct Slot<V> {
+    state: AtomicU32,
+    value: UnsafeCell<MaybeUninit<V>>,
+}
+
+impl<V> Slot<V> {
+    fn empty() -> Self {
+        Self { state: AtomicU32::new(EMPTY), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
+/// The slots, as readers share them.
+pub(crate) struct Slots<V> {
+    domain: Arc<Domain>,
+    slots: Segments<Slot<V>>,
+}
+
+// SAFETY: any thread that shares the slots borrows values (`V: Sync`), and one of them drops values that another made
+// (`V: Send`). States are atomic, and the value in a slot is written only while no thread reads it: see `Keeper`.
+unsafe impl<V: Send + Sync> Sync for Slots<V> {}
+
+/// Values, as a pinned reader has them.
+pub(crate) struct Values<'p, V> {
+    slots: &'p Slots<V>,
+}
+
+impl<V> Clone for Values<'_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Values<'_, V> {}
+
+impl<V> Slots<V> {
+    /// Returns the values for as long as a pin.
+    ///
+    /// # Panics
+    /// When the pin is of another table.
+    #[inline]
+    pub(crate) fn read<'p>(&'p self, pin: &'p Pinned<'_>) -> Values<'p, V> {
+        assert!(core::ptr::eq(pin.domain(), &*self.domain), "the pin is of another table");
+        Values { slots: self }
+    }
+
+    /// Returns the value of a slot, for the writer, which drops none meanwhile.
+    fn get(&self, at: u32) -> Option<&V> {
+        let slot = self.slots.get(at)?;
+        if slot.state.load(Ordering::Acquire) == EMPTY {
+            return None;
+        }
+        // SAFETY: the slot is not empty, so nothing is written to it while this writer is borrowed.
+        let value = unsafe { &*slot.value.get() };
+        // SAFETY: what is not empty was filled before.
+        Some(unsafe { value.assume_init_ref() })
+    }
+}
+
+impl<'p, V> Values<'p, V> {
+    /// Returns the value of an open slot.
+    #[inline]
+    pub(crate) fn get(self, at: u32) -> Option<&'p V> {
+        let slot = self.slots.slots.get(at)?;
+        if slot.state.load(Ordering::Acquire) != OPEN {
+            return None;
+        }
+        // SAFETY: the slot was open while this reader was pinned. It is written to again only two grace periods later, the
+        // second of which begins when it is closed, so after the load above; and the pin outlives `'p`.
+        let value = unsafe { &*slot.value.get() };
+        // SAFETY: the value was written before the slot was opened, which the load acquires.
+        Some(unsafe { value.assume_init_ref() })
+    }
+}
+
+impl<V> Drop for Slots<V> {
+    fn drop(&mut self) {
+        for slot in self.slots.iter_mut() {
+            if *slot.state.get_mut() != EMPTY {
+                // SAFETY: it was filled, and nothing else has the slots any more.
+                unsafe { slot.value.get_mut().assume_init_drop() };
+            }
+        }
+    }
+}
+
+/// A slot whose value goes.
+#[derive(Debug, Clone, Copy)]
+enum Leaving {
+    Retired(u32),
+    Closed(u32),
+}
+
+/// The writer's side: fills slots, and drops values when no reader has them. Freed slots are reused first. All calls are made
+/// by the one writer of the domain.
+pub(crate) struct Keeper<V> {
+    slots: Arc<Slots<V>>,
+    leaving: Retired<Leaving>,
+    /// Slots that are empty, with room for all that there are.
+    free: Vec<u32>,
+    /// Slots that are to be closed, with room for all that there are.
+    closing: Vec<u32>,
+    end: u32,
+    budget: Budget,
+}
+
+impl<V: Send + Sync> Keeper<V> {
+    pub(crate) fn new(domain: Arc<Domain>, limits: Limits) -> Self {
+        Self {
+            slots: Arc::new(Slots { domain, slots: Segments::new() }),
+            leaving: Retired::default(),
+            free: Vec::new(),
+            closing: Vec::new(),
+            end: 0,
+            budget: Budget::new(limits),
+        }
+    }
+
+    /// Returns the slots for readers.
+    pub(crate) fn slots(&self) -> &Arc<Slots<V>> {
+        &self.slots
+    }
+
+    /// Makes room for so many values, and for all that their end needs.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn reserve(&mut self, values: usize) -> Result<(), OutOfMemory> {
+        let more = values.saturating_sub(self.free.len());
+        if more == 0 {
+            return Ok(());
+        }
+        let full = OutOfMemory { wanted_bytes: usize::MAX, used_bytes: 0, limit_bytes: None };
+        let end = u32::try_from(self.end as usize + more).map_err(|_| full)?;
+        let Self { slots, leaving, free, closing, budget, .. } = self;
+        let all = end as usize;
+        slots.slots.reserve(end, budget, Slot::empty)?;
+        budget.reserve(free, all - free.len())?;
+        budget.reserve(closing, all - closing.len())?;
+        let held = leaving.items().count();
+        leaving.reserve(all - held, budget)
+    }
+
+    /// Puts a value into a slot and opens it.
+    ///
+    /// # Panics
+    /// When there is no room: [`reserve`](Self::reserve) comes first.
+    pub(crate) fn put(&mut self, value: V) -> u32 {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.end += 1;
+            self.end - 1
+        });
+        let slot = self.slots.slots.get(at).expect("room was reserved for a value");
+        // SAFETY: the slot is empty: no reader has a reference into it, and none gets one before the store below.
+        unsafe { (*slot.value.get()).write(value) };
+        slot.state.store(OPEN, Ordering::Release);
+        at
+    }
+
+    /// Returns the value of a slot, which stays until [`collect`](Self::collect).
+    pub(crate) fn get(&self, at: u32) -> Option<&V> {
+        self.slots.get(at)
+    }
+
+    /// Begins the end of a value that the table does not lead to any more.
+    pub(crate) fn retire(&mut self, at: u32) {
+        let domain = &self.slots.domain;
+        self.leaving.retire(domain, Leaving::Retired(at), size_of::<Slot<V>>());
+    }
+
+    /// Ends the epoch, after all stores of a change.
+    pub(crate) fn advance(&mut self) -> u64 {
+        self.leaving.advance(&self.slots.domain)
+    }
+
+    /// Closes and drops what no reader can have.
+    pub(crate) fn collect(&mut self) {
+        let Self { slots, leaving, free, closing, .. } = self;
+        let Slots { domain, slots } = &**slots;
+        leaving.collect(domain, |item| match item {
+            Leaving::Retired(at) => closing.push(at),
+            Leaving::Closed(at) => {
+                if let Some(slot) = slots.get(at) {
+                    slot.state.store(EMPTY, Ordering::Relaxed);
+                    // SAFETY: it was closed for a grace period: no reader has a reference, and the writer is this one.
+                    let value = unsafe { &mut *slot.value.get() };
+                    // SAFETY: it was filled before it was opened.
+                    unsafe { value.assume_init_drop() };
+                    free.push(at);
+                }
+            }
+        });
+        if closing.is_empty() {
+            return;
+        }
+        for at in closing.drain(..) {
+            if let Some(slot) = slots.get(at) {
+                slot.state.store(CLOSED, Ordering::Release);
+                leaving.retire(domain, Leaving::Closed(at), size_of::<Slot<V>>());
+            }
+        }
+        leaving.advance(domain);
+    }
+
+    /// Returns the number of values, those that are leaving included.
+    pub(crate) fn len(&self) -> usize {
+        self.end as usize - self.free.len()
+    }
+
+    /// Returns the number of values that readers may still have, though the table does not lead to them.
+    pub(crate) fn leaving(&self) -> usize {
+        self.leaving.items().count()
+    }
+
+    /// Returns the memory of slots and lists, without what values allocate themselves.
+    pub(crate) fn memory(&self) -> Memory {
+        let lists = crate::memory::allocated(&self.free) + crate::memory::allocated(&self.closing);
+        let lists = Memory { allocated_bytes: lists, ..Memory::default() };
+        self.slots.slots.memory() + lists + self.leaving.memory()
+    }
+
+    /// Returns whether a slot is open, and not leaving.
+    pub(crate) fn is_kept(&self, at: u32) -> bool {
+        let is_open = self.slots.slots.get(at).is_some_and(|slot| slot.state.load(Ordering::Relaxed) == OPEN);
+        is_open && !self.leaving.items().any(|&item| matches!(item, Leaving::Retired(gone) if gone == at))
+    }
+}

@@ -1,0 +1,539 @@
+//! The map that changes while other threads look up in it.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::check::CheckError;
+use crate::live::{Held, Keeper, Options, Slots, Table, TableError, TableKey};
+use crate::memory::{self, Budget, Memory, OutOfMemory};
+use crate::net::{Change, IpPrefix, NextHop, Prefix, Route};
+use crate::rib::DualRib;
+
+use super::shared_reader::MapReader;
+use super::slab::{index, number};
+
+/// A map from prefixes of both families to values of any type, that changes while other threads look addresses up in it.
+///
+/// It is a [`Table`] whose next hops number the values. A clone is another handle to the same map. Any thread may change it,
+/// one at a time; each thread that looks up has a [`MapReader`], never waits, and gets references to the values.
+///
+/// A value is never changed in place, as readers may be reading it: [`insert`](Self::insert) puts another one in its place,
+/// and the one before is dropped when no reader has it any more, by a later change or by [`maintain`](Self::maintain).
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use fibula::ipnet::IpNet;
+/// use fibula::map::SharedPrefixMap;
+///
+/// let sites = SharedPrefixMap::new()?;
+/// sites.insert("192.0.2.0/24".parse::<IpNet>()?, "office".to_owned())?;
+/// sites.insert("2001:db8::/32".parse::<IpNet>()?, "lab".to_owned())?;
+///
+/// let mut reader = sites.reader()?;
+/// let pin = reader.pin();
+/// let office = pin.lookup("192.0.2.1".parse::<IpAddr>()?);
+/// sites.insert("192.0.2.0/24".parse::<IpNet>()?, "home".to_owned())?;
+/// // A reference stays good as long as the pin. A lookup finds what is there now.
+/// assert_eq!(office.map(String::as_str), Some("office"));
+/// assert_eq!(pin.lookup("192.0.2.1".parse::<IpAddr>()?).map(String::as_str), Some("home"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// | operation | cost |
+/// |---|---|
+/// | lookups, alone and in batches | those of the table, and a load a value |
+/// | `insert`, `remove` | a change of the table, and a slot for the value |
+/// | `interning` maps: `insert` | also a hash of the value; equal values take one slot |
+///
+/// Lookup structures are smaller and faster with fewer values: make a map with few different ones by
+/// [`interning`](Self::interning).
+pub struct SharedPrefixMap<V> {
+    pub(super) shared: Arc<Shared<V>>,
+}
+
+impl<V> Clone for SharedPrefixMap<V> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What handles and readers share.
+pub(super) struct Shared<V> {
+    pub(super) table: Table,
+    pub(super) values: Arc<Slots<V>>,
+    /// Taken after the lock of the table.
+    state: Mutex<State<V>>,
+}
+
+/// The writer's side of the values.
+struct State<V> {
+    values: Keeper<V>,
+    /// Prefixes by slot.
+    uses: Vec<u32>,
+    /// Values that no prefix has, but lookups may find while changes wait.
+    stale: Vec<u32>,
+    /// Changes that are being made, by family, and the slots of what they replace.
+    v4: Vec<Change<u32>>,
+    v6: Vec<Change<u128>>,
+    interned: Option<Interned<V>>,
+    budget: Budget,
+}
+
+/// Values that are in slots, by hash.
+struct Interned<V> {
+    hasher: RandomState,
+    hash: fn(&RandomState, &V) -> u64,
+    equal: fn(&V, &V) -> bool,
+    /// Hashes that collide have one slot in here, the last one; an equal value in another slot is not found, which costs a
+    /// slot.
+    slots: HashMap<u64, u32>,
+}
+
+impl<V: Send + Sync> SharedPrefixMap<V> {
+    /// Returns an empty map, in which each prefix has a slot for its value.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new() -> Result<Self, TableError> {
+        Self::with(Options::default())
+    }
+
+    /// Like [`new`](Self::new), with options of the [`Table`]. The memory limit applies to the values too, by themselves.
+    ///
+    /// # Errors
+    /// When memory runs out, or there is no structure of a name.
+    pub fn with(options: Options) -> Result<Self, TableError> {
+        Self::build(options, None)
+    }
+
+    /// Returns an empty map in which equal values share a slot.
+    ///
+    /// # Errors
+    /// When memory runs out, or there is no structure of a name.
+    pub fn interning(options: Options) -> Result<Self, TableError>
+    where
+        V: Eq + Hash,
+    {
+        let interned = Interned {
+            hasher: RandomState::new(),
+            hash: |hasher, value| hasher.hash_one(value),
+            equal: V::eq,
+            slots: HashMap::new(),
+        };
+        Self::build(options, Some(interned))
+    }
+
+    fn build(options: Options, interned: Option<Interned<V>>) -> Result<Self, TableError> {
+        let table = Table::from_routes(DualRib::default(), options)?;
+        let values = Keeper::new(Arc::clone(table.domain()), options.limits);
+        let slots = Arc::clone(values.slots());
+        let budget = Budget::new(options.limits);
+        let (uses, stale, v4, v6) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let state = Mutex::new(State { values, uses, stale, v4, v6, interned, budget });
+        Ok(Self { shared: Arc::new(Shared { table, values: slots, state }) })
+    }
+
+    /// Returns a reader, for one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn reader(&self) -> Result<MapReader<V>, TableError> {
+        MapReader::new(Arc::clone(&self.shared))
+    }
+
+    /// Maps a prefix to a value. Returns whether it had one before, which is dropped when no reader has it.
+    ///
+    /// # Errors
+    /// When memory runs out, the structure refuses the prefix, or a reader holds up too much: see
+    /// [`Table::apply`]. The map is as it was, and the value is dropped.
+    pub fn insert(&self, prefix: impl Into<IpPrefix>, value: V) -> Result<bool, TableError> {
+        let (mut held, mut state) = self.lock()?;
+        let replaced = match prefix.into() {
+            IpPrefix::V4(prefix) => state.insert(&mut held, prefix, value),
+            IpPrefix::V6(prefix) => state.insert(&mut held, prefix, value),
+        };
+        state.finish(&held);
+        replaced
+    }
+
+    /// Removes a prefix. Returns whether it was there. Its value is dropped when no reader has it.
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert).
+    pub fn remove(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
+        let (mut held, mut state) = self.lock()?;
+        let removed = match prefix.into() {
+            IpPrefix::V4(prefix) => state.remove(&mut held, prefix),
+            IpPrefix::V6(prefix) => state.remove(&mut held, prefix),
+        };
+        state.finish(&held);
+        removed
+    }
+
+    /// Makes many changes, in order: maps prefixes to values, and removes those with `None`. They are applied 64 at a time
+    /// a family, which takes less time for each than single ones do. Returns how many there were.
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert). Changes before the 64 that were refused are made.
+    pub fn apply<P: Into<IpPrefix>>(
+        &self,
+        changes: impl IntoIterator<Item = (P, Option<V>)>,
+    ) -> Result<usize, TableError> {
+        let (mut held, mut state) = self.lock()?;
+        let applied =
+            state.apply(&mut held, changes.into_iter().map(|(prefix, value)| (prefix.into(), value)));
+        state.finish(&held);
+        applied
+    }
+
+    /// Calls `read` with the value of exactly a prefix, while changes wait; `None` if it is not there.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn get<R>(
+        &self,
+        prefix: impl Into<IpPrefix>,
+        read: impl FnOnce(&V) -> R,
+    ) -> Result<Option<R>, TableError> {
+        let (held, state) = self.lock()?;
+        let at = match prefix.into() {
+            IpPrefix::V4(prefix) => held.get(prefix),
+            IpPrefix::V6(prefix) => held.get(prefix),
+        };
+        Ok(at.and_then(|at| state.values.get(index(at) as u32)).map(read))
+    }
+
+    /// Returns whether exactly a prefix is present.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn contains(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
+        Ok(self.get(prefix, |_| ())?.is_some())
+    }
+
+    /// Calls `each` with all prefixes in order and their values, IPv4 first, while changes wait.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn for_each(&self, mut each: impl FnMut(IpPrefix, &V)) -> Result<(), TableError> {
+        let (held, state) = self.lock()?;
+        let mut item = |prefix, at| {
+            if let Some(value) = state.values.get(index(at) as u32) {
+                each(prefix, value);
+            }
+        };
+        held.routes::<u32>().for_each(|route| item(route.prefix.into(), route.next_hop));
+        held.routes::<u128>().for_each(|route| item(route.prefix.into(), route.next_hop));
+        Ok(())
+    }
+
+    /// Returns the number of prefixes of both families.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn len(&self) -> Result<usize, TableError> {
+        self.shared.table.len()
+    }
+
+    /// Returns whether there are no prefixes.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn is_empty(&self) -> Result<bool, TableError> {
+        self.shared.table.is_empty()
+    }
+
+    /// Does what changes leave for later, as [`Table::maintain`], and drops values that no reader has.
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert).
+    pub fn maintain(&self) -> Result<(), TableError> {
+        self.shared.table.maintain()?;
+        let (held, mut state) = self.lock()?;
+        state.finish(&held);
+        Ok(())
+    }
+
+    /// Publishes all changes that wait, as [`Table::flush`].
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert).
+    pub fn flush(&self) -> Result<(), TableError> {
+        let (mut held, mut state) = self.lock()?;
+        held.flush()?;
+        state.finish(&held);
+        Ok(())
+    }
+
+    /// Returns the number of values in slots: those of prefixes, and those that readers may still have.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn values(&self) -> Result<usize, TableError> {
+        Ok(self.lock()?.1.values.len())
+    }
+
+    /// Returns the memory of prefixes, structures and slots, without what values allocate themselves.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn memory(&self) -> Result<Memory, TableError> {
+        let table = self.shared.table.statistics()?;
+        let structures = table.structures.v4 + table.structures.v6;
+        let routes = Memory { lookup_bytes: 0, ..table.routes + table.bookkeeping };
+        Ok(routes + structures + self.lock()?.1.memory())
+    }
+
+    /// Verifies all invariants: those of the table, and that every prefix has a value and every value that is kept its
+    /// prefixes.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.shared.table.check()?;
+        match self.lock() {
+            Ok((held, state)) => state.check(&held),
+            Err(_) => Err(CheckError::new("no thread panicked in a change", 0)),
+        }
+    }
+
+    fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<V>>), TableError> {
+        let held = self.shared.table.hold()?;
+        let state = self.shared.state.lock().map_err(|_| TableError::Poisoned)?;
+        Ok((held, state))
+    }
+}
+
+/// Changes that are applied at a time.
+const BATCH: usize = 64;
+
+impl<V: Send + Sync> State<V> {
+    fn insert<K: TableKey>(
+        &mut self,
+        held: &mut Held<'_>,
+        prefix: Prefix<K>,
+        value: V,
+    ) -> Result<bool, TableError> {
+        self.expect(1)?;
+        let at = self.put(value);
+        let old = held.get(prefix);
+        match held.apply(&[Change::Insert(Route::new(prefix, number(at as usize)))]) {
+            Ok(_) => {
+                if let Some(old) = old {
+                    self.forget(index(old) as u32);
+                }
+                Ok(old.is_some())
+            }
+            Err(error) => {
+                self.forget(at);
+                Err(error)
+            }
+        }
+    }
+
+    fn remove<K: TableKey>(&mut self, held: &mut Held<'_>, prefix: Prefix<K>) -> Result<bool, TableError> {
+        let Some(old) = held.get(prefix) else { return Ok(false) };
+        self.expect(0)?;
+        held.apply(&[Change::Remove(prefix)])?;
+        self.forget(index(old) as u32);
+        Ok(true)
+    }
+
+    fn apply(
+        &mut self,
+        held: &mut Held<'_>,
+        changes: impl Iterator<Item = (IpPrefix, Option<V>)>,
+    ) -> Result<usize, TableError> {
+        let mut count = 0;
+        self.v4.clear();
+        self.v6.clear();
+        self.budget.reserve(&mut self.v4, BATCH)?;
+        self.budget.reserve(&mut self.v6, BATCH)?;
+        for (prefix, value) in changes {
+            self.note(prefix, value).inspect_err(|_| self.abandon())?;
+            if self.v4.len() == BATCH {
+                self.publish(held, |state| &mut state.v4).inspect_err(|_| self.abandon())?;
+                count += BATCH;
+            }
+            if self.v6.len() == BATCH {
+                self.publish(held, |state| &mut state.v6).inspect_err(|_| self.abandon())?;
+                count += BATCH;
+            }
+        }
+        count += self.v4.len() + self.v6.len();
+        self.publish(held, |state| &mut state.v4).inspect_err(|_| self.abandon())?;
+        self.publish(held, |state| &mut state.v6).inspect_err(|_| self.abandon())?;
+        Ok(count)
+    }
+
+    /// Puts a value into a slot, and notes the change.
+    fn note(&mut self, prefix: IpPrefix, value: Option<V>) -> Result<(), OutOfMemory> {
+        let at = match value {
+            Some(value) => {
+                self.expect(1)?;
+                Some(number(self.put(value) as usize))
+            }
+            None => None,
+        };
+        match prefix {
+            IpPrefix::V4(prefix) => self.v4.push(change(prefix, at)),
+            IpPrefix::V6(prefix) => self.v6.push(change(prefix, at)),
+        }
+        Ok(())
+    }
+
+    /// Applies the changes of a family that were noted, and forgets the values that they replace.
+    fn publish<K: TableKey>(
+        &mut self,
+        held: &mut Held<'_>,
+        of: fn(&mut Self) -> &mut Vec<Change<K>>,
+    ) -> Result<(), TableError> {
+        if of(self).is_empty() {
+            return Ok(());
+        }
+        self.expect(0)?;
+        let mut changes = core::mem::take(of(self));
+        let replaced = replaced(held, &changes).map_err(TableError::from);
+        let applied = replaced.and_then(|replaced| held.apply(&changes).map(|_| replaced));
+        if applied.is_ok() {
+            changes.clear();
+        }
+        *of(self) = changes;
+        applied?.into_iter().for_each(|at| self.forget(index(at) as u32));
+        Ok(())
+    }
+
+    /// Takes back the values of changes that are not made.
+    fn abandon(&mut self) {
+        let (mut v4, mut v6) = (core::mem::take(&mut self.v4), core::mem::take(&mut self.v6));
+        let (of_v4, of_v6) = (v4.drain(..).filter_map(value_of), v6.drain(..).filter_map(value_of));
+        of_v4.chain(of_v6).for_each(|at| self.forget(index(at) as u32));
+        (self.v4, self.v6) = (v4, v6);
+    }
+
+    /// Makes room for so many values, and for the end of all.
+    fn expect(&mut self, values: usize) -> Result<(), OutOfMemory> {
+        self.values.reserve(values)?;
+        let most = self.values.len() + values;
+        let Self { uses, stale, budget, interned, .. } = self;
+        budget.reserve(uses, (most + 1).saturating_sub(uses.len()))?;
+        budget.reserve(stale, most.saturating_sub(stale.len()))?;
+        if let Some(interned) = interned {
+            let wanted_bytes = values.saturating_mul(size_of::<(u64, u32)>());
+            let refused = |_| OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None };
+            interned.slots.try_reserve(values).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a value into a slot, or finds an equal one, and counts a prefix for it.
+    fn put(&mut self, value: V) -> u32 {
+        let hash = self.interned.as_ref().map(|interned| (interned.hash)(&interned.hasher, &value));
+        if let (Some(interned), Some(hash)) = (&self.interned, hash)
+            && let Some(&at) = interned.slots.get(&hash)
+            && self.values.get(at).is_some_and(|other| (interned.equal)(other, &value))
+        {
+            self.uses[at as usize] += 1;
+            return at;
+        }
+        let at = self.values.put(value);
+        if self.uses.len() <= at as usize {
+            self.uses.resize(at as usize + 1, 0);
+        }
+        self.uses[at as usize] = 1;
+        if let (Some(interned), Some(hash)) = (&mut self.interned, hash) {
+            interned.slots.insert(hash, at);
+        }
+        at
+    }
+
+    /// Counts a prefix less for a value. Without any, it goes when changes do not wait.
+    fn forget(&mut self, at: u32) {
+        let uses = &mut self.uses[at as usize];
+        *uses -= 1;
+        if *uses > 0 {
+            return;
+        }
+        if let Some(interned) = &mut self.interned
+            && let Some(value) = self.values.get(at)
+        {
+            let hash = (interned.hash)(&interned.hasher, value);
+            if interned.slots.get(&hash) == Some(&at) {
+                interned.slots.remove(&hash);
+            }
+        }
+        self.stale.push(at);
+    }
+
+    /// Ends a call: retires values that neither a prefix nor a lookup finds, and drops those that no reader has.
+    fn finish(&mut self, held: &Held<'_>) {
+        if !held.waits() && !self.stale.is_empty() {
+            for at in self.stale.drain(..) {
+                self.values.retire(at);
+            }
+            self.values.advance();
+        }
+        self.values.collect();
+    }
+
+    fn memory(&self) -> Memory {
+        let lists = memory::allocated(&self.uses)
+            + memory::allocated(&self.stale)
+            + memory::allocated(&self.v4)
+            + memory::allocated(&self.v6)
+            + self.interned.as_ref().map_or(0, |interned| interned.slots.capacity() * 17);
+        self.values.memory() + Memory { allocated_bytes: lists, ..Memory::default() }
+    }
+
+    fn check(&self, held: &Held<'_>) -> Result<(), CheckError> {
+        let mut counts = vec![0; self.uses.len()];
+        let v4 = held.routes::<u32>().map(|route| route.next_hop);
+        for at in v4.chain(held.routes::<u128>().map(|route| route.next_hop)) {
+            let at = index(at);
+            let is_kept = self.values.get(at as u32).is_some();
+            CheckError::unless(is_kept && at < counts.len(), "every prefix has a value", at)?;
+            counts[at] += 1;
+        }
+        for (at, (&uses, count)) in self.uses.iter().zip(counts).enumerate() {
+            CheckError::unless(uses == count, "the prefixes of a value are counted", at)?;
+        }
+        let used = self.uses.iter().filter(|&&uses| uses > 0).count();
+        let all = used + self.stale.len() + self.values.leaving();
+        CheckError::unless(self.values.len() == all, "every value has a prefix, or is leaving", all)
+    }
+}
+
+fn change<K>(prefix: Prefix<K>, next_hop: Option<NextHop>) -> Change<K> {
+    match next_hop {
+        Some(next_hop) => Change::Insert(Route::new(prefix, next_hop)),
+        None => Change::Remove(prefix),
+    }
+}
+
+fn value_of<K>(change: Change<K>) -> Option<NextHop> {
+    match change {
+        Change::Insert(route) => Some(route.next_hop),
+        Change::Remove(_) => None,
+    }
+}
+
+/// Returns what changes replace, each change after those before it.
+fn replaced<K: TableKey>(held: &Held<'_>, changes: &[Change<K>]) -> Result<Vec<NextHop>, OutOfMemory> {
+    let mut replaced = Budget::default().vec(changes.len())?;
+    for (at, change) in changes.iter().enumerate() {
+        let prefix = change.prefix();
+        let earlier = changes[..at].iter().rev().find(|earlier| earlier.prefix() == prefix);
+        replaced.extend(earlier.map_or_else(|| held.get(prefix), |&earlier| value_of(earlier)));
+    }
+    Ok(replaced)
+}
+
+impl<V> fmt::Debug for SharedPrefixMap<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedPrefixMap").field("table", &self.shared.table).finish_non_exhaustive()
+    }
+}
