@@ -10,6 +10,7 @@ mod file;
 mod live;
 mod mrt;
 mod text;
+mod vrfs;
 
 /// A target: its name, which is also its corpus' folder, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -22,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     ("live", live::follow),
     ("mrt", mrt::compare),
     ("text", text::compare),
+    ("vrfs", vrfs::follow),
 ];
 
 /// Runs the target of this name.

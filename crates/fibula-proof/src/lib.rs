@@ -36,6 +36,9 @@ mod documents {
     #[doc = include_str!("../../../docs/guide/maps.md")]
     struct Maps;
 
+    #[doc = include_str!("../../../docs/guide/vrfs.md")]
+    struct Vrfs;
+
     #[doc = include_str!("../../fibula/README.md")]
     struct Library;
 

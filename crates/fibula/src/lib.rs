@@ -125,5 +125,7 @@ pub mod radix;
 mod random;
 pub mod rib;
 pub mod simd;
+pub mod vrf;
 
 pub use live::{Pinned, Reader, Table};
+pub use vrf::{Vrf, Vrfs};

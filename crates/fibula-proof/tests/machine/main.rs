@@ -9,6 +9,7 @@ mod rib;
 mod sets;
 mod toy_pairs;
 mod toy_tables;
+mod vrfs;
 
 use std::process::ExitCode;
 
@@ -52,6 +53,7 @@ fn all() -> Result<Vec<Trial>, Failure> {
     trials.extend(rib::trials());
     trials.extend(maps::trials());
     trials.extend(sets::trials());
+    trials.extend(vrfs::trials());
     trials.extend(cases::trials()?);
     trials.extend(data::trials());
     Ok(trials)

@@ -65,6 +65,7 @@ pub use contract::{Applied, BuildError, Fib, Updatable};
 pub use dual::DualFib;
 pub use matches::{Match, WithLength};
 pub use parts::ranges;
+pub(crate) use parts::units;
 pub use sections::{Elements, Sections};
 
 use crate::auto::{self, Workload};

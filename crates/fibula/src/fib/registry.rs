@@ -43,7 +43,7 @@ pub struct Algorithm<K: Key> {
     /// The instruction sets that it has kernels for.
     pub isas: &'static [Isa],
     /// See [`Algorithm::build`].
-    pub(super) build: Build<K>,
+    pub(crate) build: Build<K>,
     /// Builds a form that changes while readers look.
     pub(crate) in_place: Option<BuildInPlace<K>>,
     /// Makes the structure of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
@@ -54,7 +54,7 @@ pub struct Algorithm<K: Key> {
 }
 
 /// Builds a structure within limits.
-pub(super) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+pub(crate) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
 
 /// Builds a structure that changes while readers look.
 pub(crate) type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;

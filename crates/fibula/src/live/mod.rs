@@ -47,5 +47,6 @@ pub use options::{Options, Outcome, TableError};
 pub use reader::{Pinned, Reader};
 pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use slots::{Keeper, Slots};
+pub(crate) use table::split;
 pub use table::{Maintenance, Statistics, Table, TableKey, TableRoutes};
 pub(crate) use uses::Uses;

@@ -1,0 +1,355 @@
+//! One family of all VRFs, as the writer has it.
+
+use crate::check::CheckError;
+use crate::fib::in_place;
+use crate::fib::units::Unit;
+use crate::live::family::{FamilyWriter, Ready, When};
+use crate::live::{Outcome, TableError};
+use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
+use crate::net::{Change, Key};
+use crate::rib::{Before, Rib};
+
+use super::arena::{Arena, Number};
+use super::block::{self, Refusal, Root};
+use super::options::{Options, VrfError};
+use super::roots::{FamilyRoots, Structures};
+
+/// The table of a VRF in one family.
+pub(super) enum Side<K: Key> {
+    /// The routes are in a block; without routes there is none.
+    Small { rib: Rib<K>, block: Option<Number> },
+    /// They have a structure of their own.
+    Large { family: Box<FamilyWriter<K>>, number: u32, serial: u64 },
+}
+
+impl<K: Key> Side<K> {
+    /// Returns a table without routes.
+    pub(super) fn empty(limits: Limits) -> Self {
+        Self::Small { rib: Rib::new(limits), block: None }
+    }
+
+    /// Returns the routes.
+    pub(super) fn rib(&self) -> &Rib<K> {
+        match self {
+            Self::Small { rib, .. } => rib,
+            Self::Large { family, .. } => &family.rib,
+        }
+    }
+
+    fn rib_mut(&mut self) -> &mut Rib<K> {
+        match self {
+            Self::Small { rib, .. } => rib,
+            Self::Large { family, .. } => &mut family.rib,
+        }
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        matches!(self, Self::Large { .. })
+    }
+
+    /// Returns the memory of the routes.
+    pub(super) fn routes_memory(&self) -> Memory {
+        match self {
+            Self::Small { rib, .. } => rib.memory(),
+            Self::Large { family, .. } => family.routes_memory(),
+        }
+    }
+}
+
+/// What a change needs before readers can see it.
+pub(super) enum Step<K: Key> {
+    /// Nothing has changed.
+    Same,
+    /// Another table takes the place of the one there is, with its routes.
+    Side(Side<K>),
+    /// The structure has prepared the change.
+    Ready(Ready<K>),
+}
+
+/// What tables are made with.
+pub(super) struct Making<'a> {
+    pub(super) budget: &'a mut Budget,
+    pub(super) options: &'a Options,
+    /// The number of structures that were made.
+    pub(super) serial: &'a mut u64,
+}
+
+/// What is retired of a family.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Gone {
+    /// The lines of a block.
+    Lines(Unit),
+    /// A unit of a structure: of which VRF and which structure, and of which of those that it has followed.
+    Unit { vrf: u32, serial: u64, generation: u32, unit: in_place::Retired },
+}
+
+/// The blocks and structures of a family.
+pub(super) struct Family<K: Key> {
+    pub(super) arena: Arena<K>,
+    /// What readers look up in, by the number of the structure.
+    large: Structures<K>,
+    /// What the routes were before the change at hand.
+    log: Vec<Before<K>>,
+    name: fn(&Options) -> &'static str,
+}
+
+impl<K: Key> Family<K> {
+    pub(super) fn new(limits: Limits, name: fn(&Options) -> &'static str) -> Result<Self, OutOfMemory> {
+        Ok(Self { arena: Arena::new(limits)?, large: Vec::new(), log: Vec::new(), name })
+    }
+
+    /// Returns the half of a VRF's word.
+    pub(super) fn root(&self, side: &Side<K>) -> Root {
+        match side {
+            Side::Small { block: None, .. } => Root::EMPTY,
+            Side::Small { block: Some(number), .. } => self.arena.root(*number),
+            Side::Large { number, .. } => Root::large(*number),
+        }
+    }
+
+    /// Takes the routes and makes a table of them; on an error they are left where they are.
+    pub(super) fn side(&mut self, rib: &mut Rib<K>, making: &mut Making<'_>) -> Result<Side<K>, VrfError> {
+        if rib.is_empty() {
+            return Ok(Side::Small { rib: core::mem::take(rib), block: None });
+        }
+        let options = making.options;
+        if rib.len() <= options.small_routes
+            && let Some(block) = self.block(rib, making)?
+        {
+            return Ok(Side::Small { rib: core::mem::take(rib), block: Some(block) });
+        }
+        let number = match self.large.iter().position(Option::is_none) {
+            Some(number) => number,
+            None => {
+                making.budget.reserve(&mut self.large, 1)?;
+                self.large.len()
+            }
+        };
+        let family = Box::new(FamilyWriter::of(rib, (self.name)(options), &options.of_structure())?);
+        if number == self.large.len() {
+            self.large.push(None);
+        }
+        self.large[number] = Some(family.reading());
+        *making.serial += 1;
+        Ok(Side::Large { family, number: number as u32, serial: *making.serial })
+    }
+
+    /// Returns the block of these routes, unless they need a structure.
+    fn block(&mut self, rib: &Rib<K>, making: &mut Making<'_>) -> Result<Option<Number>, TableError> {
+        // What the build needs beside the block is free after it.
+        let mut scratch = Budget::new(making.options.limits);
+        let block = block::build(rib, &mut scratch).and_then(|block| self.arena.take(&block, making.budget));
+        match block {
+            Ok(number) => Ok(Some(number)),
+            Err(Refusal::TooLarge) => Ok(None),
+            Err(Refusal::Memory(error)) => Err(TableError::Memory(error)),
+        }
+    }
+
+    /// Returns a block in the place of a structure that has few routes now, if that succeeds.
+    pub(super) fn shrunk(&mut self, side: &mut Side<K>, making: &mut Making<'_>) -> Step<K> {
+        // The structure stays as it is until then, without its routes.
+        match self.side(side.rib_mut(), making) {
+            Ok(small @ Side::Small { .. }) => Step::Side(small),
+            Ok(large) => {
+                *side.rib_mut() = self.unmake(large);
+                Step::Same
+            }
+            Err(_) => Step::Same,
+        }
+    }
+
+    /// Takes back what [`shrunk`](Self::shrunk) has prepared.
+    pub(super) fn unshrink(&mut self, side: &mut Side<K>, step: Step<K>) {
+        if let Step::Side(small) = step {
+            *side.rib_mut() = self.unmake(small);
+        }
+    }
+
+    /// Gives up a table that no reader has seen, and returns its routes.
+    pub(super) fn unmake(&mut self, side: Side<K>) -> Rib<K> {
+        match side {
+            Side::Small { rib, block } => {
+                if let Some(unit) = block.and_then(|number| self.arena.give(number)) {
+                    self.arena.free(unit);
+                }
+                rib
+            }
+            Side::Large { mut family, number, .. } => {
+                self.large[number as usize] = None;
+                core::mem::take(&mut family.rib)
+            }
+        }
+    }
+
+    /// Gives up a table that readers may still be in, and returns its routes and the bytes of its structure, which the old
+    /// roots keep. Its block is passed to `retire`.
+    pub(super) fn discard(&mut self, side: Side<K>, mut retire: impl FnMut(Gone, usize)) -> (Rib<K>, usize) {
+        match side {
+            Side::Small { rib, block } => {
+                if let Some(unit) = block.and_then(|number| self.arena.give(number)) {
+                    retire(Gone::Lines(unit), Arena::<K>::bytes(unit));
+                }
+                (rib, 0)
+            }
+            Side::Large { ref family, .. } => {
+                let bytes = family.structure_memory().held_bytes();
+                (self.unmake(side), bytes)
+            }
+        }
+    }
+
+    /// Changes the routes, and makes what readers will look up in; or leaves everything as it was.
+    pub(super) fn prepare(
+        &mut self,
+        side: &mut Side<K>,
+        changes: &[Change<K>],
+        compact: bool,
+        outcome: &mut Outcome,
+        making: &mut Making<'_>,
+    ) -> Result<Step<K>, VrfError> {
+        match side {
+            Side::Large { family, .. } => {
+                Ok(Step::Ready(family.prepare(changes, When::Now, compact, outcome)?))
+            }
+            Side::Small { rib, .. } => {
+                let made = self.follow(rib, changes, outcome, making);
+                if made.is_err() {
+                    rib.undo(&mut self.log);
+                }
+                made
+            }
+        }
+    }
+
+    fn follow(
+        &mut self,
+        rib: &mut Rib<K>,
+        changes: &[Change<K>],
+        outcome: &mut Outcome,
+        making: &mut Making<'_>,
+    ) -> Result<Step<K>, VrfError> {
+        self.log.clear();
+        let tally = rib.apply_logged(changes, &mut self.log).map_err(TableError::from)?;
+        outcome.changed += tally.changed;
+        outcome.unchanged += tally.unchanged;
+        outcome.absent += tally.absent;
+        if tally.changed == 0 {
+            return Ok(Step::Same);
+        }
+        self.side(rib, making).map(Step::Side)
+    }
+
+    /// Takes a change back that was prepared.
+    pub(super) fn undo(&mut self, side: &mut Side<K>, step: Step<K>) {
+        match (step, side) {
+            (Step::Side(made), side) => {
+                let rib = self.unmake(made);
+                *side.rib_mut() = rib;
+                side.rib_mut().undo(&mut self.log);
+            }
+            (Step::Ready(_), Side::Large { family, .. }) => family.undo(),
+            _ => {}
+        }
+    }
+
+    /// Returns whether readers need other roots to see a change.
+    pub(super) fn needs_roots(side: &Side<K>, step: &Step<K>, atomic: bool) -> bool {
+        match step {
+            Step::Same => false,
+            Step::Side(made) => made.is_large() || side.is_large(),
+            Step::Ready(ready) => ready.replaces() || atomic && ready.is_in_place(),
+        }
+    }
+
+    /// Returns the most units that publishing a change retires, and makes room for a copy of the entries if it is published
+    /// aside.
+    pub(super) fn reserve(
+        &mut self,
+        side: &mut Side<K>,
+        step: &Step<K>,
+        aside: bool,
+    ) -> Result<usize, TableError> {
+        match (step, side) {
+            (Step::Ready(ready), Side::Large { family, .. }) => {
+                if aside && ready.is_in_place() {
+                    family.set_aside()?;
+                }
+                Ok(family.retires())
+            }
+            (Step::Same, _) => Ok(0),
+            _ => Ok(1),
+        }
+    }
+
+    /// Publishes what a structure has prepared, or a structure in its place. Returns the bytes of the old one.
+    pub(super) fn publish(
+        &mut self,
+        side: &mut Side<K>,
+        ready: Ready<K>,
+        aside: bool,
+        vrf: u32,
+        units: &mut Vec<in_place::Retired>,
+        mut retire: impl FnMut(Gone, usize),
+    ) -> usize {
+        let Side::Large { family, number, serial } = side else { return 0 };
+        let is_new = ready.replaces() || aside && ready.is_in_place();
+        let replaced = family.publish(ready, aside, units);
+        for unit in units.drain(..) {
+            let generation = family.generation;
+            retire(Gone::Unit { vrf, serial: *serial, generation, unit }, family.bytes(unit));
+        }
+        if is_new {
+            self.large[*number as usize] = Some(family.reading());
+        }
+        replaced
+    }
+
+    /// Returns a list with room for all structures.
+    pub(super) fn list(&self) -> Result<Structures<K>, OutOfMemory> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(self.large.len())
+            .map_err(|_| super::options::no_memory(self.large.len() * size_of::<Structures<K>>()))?;
+        Ok(list)
+    }
+
+    /// Returns what readers look up in, with the list that has room for it.
+    pub(super) fn roots(&mut self, mut list: Structures<K>) -> FamilyRoots<K> {
+        list.extend_from_slice(&self.large);
+        FamilyRoots { words: self.arena.reading(), large: list }
+    }
+
+    /// Returns the memory of lists.
+    pub(super) fn bookkeeping(&self) -> Memory {
+        // Readers have a copy of the list.
+        let large = 2 * memory::allocated(&self.large);
+        let lists = Memory { allocated_bytes: large + memory::allocated(&self.log), ..Memory::default() };
+        self.arena.bookkeeping() + lists
+    }
+
+    /// Verifies one table, and counts its block.
+    pub(super) fn check(
+        &self,
+        side: &Side<K>,
+        counts: &mut [u32],
+        retired: &[in_place::Retired],
+    ) -> Result<(), CheckError> {
+        match side {
+            Side::Small { rib, block } => {
+                rib.check()?;
+                let Some(number) = *block else {
+                    return CheckError::unless(rib.is_empty(), "a VRF with routes has a block", rib.len());
+                };
+                counts[number as usize] += 1;
+                let fresh = block::build(rib, &mut Budget::default());
+                let is_right = fresh.is_ok_and(|fresh| self.arena.is(number, &fresh));
+                CheckError::unless(is_right, "a block is that of its VRF's routes", number as usize)
+            }
+            Side::Large { family, number, .. } => {
+                let is_read = self.large.get(*number as usize).is_some_and(Option::is_some);
+                CheckError::unless(is_read, "readers have a VRF's structure", *number as usize)?;
+                family.check(retired)
+            }
+        }
+    }
+}

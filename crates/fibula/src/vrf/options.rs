@@ -1,0 +1,151 @@
+//! Options, errors and statistics of a set of VRFs.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::live::{Outcome, TableError};
+use crate::memory::{Limits, Memory, OutOfMemory};
+use crate::net::Dual;
+
+use super::Vrf;
+
+/// How [`Vrfs`](super::Vrfs) are kept. Name only what differs: `Options { limits, ..Options::default() }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Most VRFs at a time. The directory has addresses for so many, 8 bytes each, and takes memory for those that were
+    /// ever there. Default: 65,536.
+    pub vrfs: u32,
+    /// Most routes of a VRF in one family that are kept in a block, which VRFs with equal routes share and which is made anew
+    /// at each change. With more, the VRF has a structure of its own, which changes in place. Default: 16,384.
+    pub small_routes: usize,
+    /// The structure of VRFs with many IPv4 routes by its name in the registry. Default: `dir-17-bitmap`.
+    pub ipv4: &'static str,
+    /// The structure of VRFs with many IPv6 routes. Default: `dir-btree`.
+    pub ipv6: &'static str,
+    /// Limits on everything that VRFs share, blocks and lists, and on the routes and each structure of a VRF, each by itself.
+    /// Default: none.
+    pub limits: Limits,
+    /// Most bytes that were replaced and that readers may still see. Default: 64 MiB.
+    pub retired_bytes: usize,
+    /// How long a change waits at that limit for readers to move on, before it is refused; zero refuses at once.
+    /// Default: 1 second.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let tables = crate::live::Options::default();
+        Self {
+            vrfs: 1 << 16,
+            small_routes: 1 << 14,
+            ipv4: tables.ipv4,
+            ipv6: tables.ipv6,
+            limits: tables.limits,
+            retired_bytes: tables.retired_bytes,
+            patience: tables.patience,
+        }
+    }
+}
+
+impl Options {
+    /// Returns the options of a structure.
+    pub(super) fn of_structure(&self) -> crate::live::Options {
+        crate::live::Options {
+            ipv4: self.ipv4,
+            ipv6: self.ipv6,
+            limits: self.limits,
+            ..crate::live::Options::default()
+        }
+    }
+}
+
+/// Why a VRF could not be made or changed. All VRFs are as they were before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VrfError {
+    /// There is no such VRF.
+    Unknown(Vrf),
+    /// There are as many VRFs as the options allow, or the numbers of dropped ones may still be in the hands of readers.
+    Full {
+        /// Most VRFs: [`Options::vrfs`].
+        vrfs: u32,
+    },
+    /// A table cannot be built or changed.
+    Table(TableError),
+}
+
+impl fmt::Display for VrfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(vrf) => write!(f, "there is no VRF {vrf}"),
+            Self::Full { vrfs } => {
+                write!(
+                    f,
+                    "all {vrfs} numbers of VRFs are in use: drop a VRF, or raise the limit when VRFs are made"
+                )
+            }
+            Self::Table(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for VrfError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Table(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl<E: Into<TableError>> From<E> for VrfError {
+    fn from(error: E) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+/// Returns the error where the system refuses memory.
+pub(super) fn no_memory(wanted_bytes: usize) -> OutOfMemory {
+    OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None }
+}
+
+/// What VRFs take, and what was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Number of VRFs.
+    pub vrfs: usize,
+    /// Routes of all VRFs.
+    pub route_count: Dual<usize>,
+    /// Memory of these routes.
+    pub routes: Memory,
+    /// Memory of the directory, of which a lookup reads a word.
+    pub directory: Memory,
+    /// Memory of the blocks, what is retired included.
+    pub blocks: Dual<Memory>,
+    /// Number of blocks that differ.
+    pub block_count: Dual<usize>,
+    /// Tables that have a block, which may be that of others.
+    pub in_blocks: Dual<usize>,
+    /// Memory of structures.
+    pub structures: Dual<Memory>,
+    /// Number of structures.
+    pub structure_count: Dual<usize>,
+    /// Memory of the lists of the writer and the slots of readers.
+    pub bookkeeping: Memory,
+    /// The number of the reader that holds up the oldest of what is retired, and the changes since it was pinned.
+    pub stalled: Option<(usize, u64)>,
+    /// Number of readers.
+    pub readers: usize,
+    /// Changes since the VRFs were made.
+    pub totals: Outcome,
+}
+
+impl Statistics {
+    /// Returns the memory that lookups can touch.
+    #[must_use]
+    pub fn lookup(&self) -> Memory {
+        let (blocks, structures) = (self.blocks, self.structures);
+        self.directory + blocks.v4 + blocks.v6 + structures.v4 + structures.v6
+    }
+}

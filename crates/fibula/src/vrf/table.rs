@@ -1,0 +1,343 @@
+//! The handle: VRFs that any thread makes, changes and drops, one at a time, and that readers look up in meanwhile.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::check::CheckError;
+use crate::fib::registry;
+use crate::live::epoch::Domain;
+use crate::live::root::Root;
+use crate::live::{Outcome, TableError, TableKey};
+use crate::memory::Memory;
+use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Route};
+use crate::rib::DualRib;
+
+use super::Vrf;
+use super::family::Side;
+use super::options::{Options, Statistics, VrfError};
+use super::reader::Reader;
+use super::roots::Roots;
+use super::writer::{Way, Writer};
+
+/// Many routing tables in one handle, which change while other threads look addresses up in them.
+///
+/// A clone is another handle to the same VRFs. Any thread may make, change and drop VRFs; that is done one after the other.
+/// Each thread that looks up has a [`Reader`] of its own, which serves all VRFs. Tables with equal routes share what lookups
+/// read.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+///
+/// use fibula::Vrfs;
+/// use fibula::net::{IpPrefix, NextHop};
+///
+/// let vrfs = Vrfs::new()?;
+/// let [red, blue] = [vrfs.create()?, vrfs.create()?];
+/// let prefix: IpPrefix = "192.0.2.0/24".parse()?;
+/// vrfs.insert(red, prefix, NextHop::try_from(1)?)?;
+/// vrfs.insert(blue, prefix, NextHop::try_from(2)?)?;
+///
+/// let mut reader = vrfs.reader()?;
+/// let pin = reader.pin();
+/// let address = Ipv4Addr::new(192, 0, 2, 1);
+/// assert_eq!(pin.lookup(red, address).map(NextHop::id), Some(1));
+///
+/// // Columns, in any mix.
+/// let mut next_hops = [None; 3];
+/// pin.lookup_batch(&[blue, red, blue], &[u32::from(address), u32::from(address), 0], &mut next_hops);
+/// assert_eq!(next_hops.map(|next_hop| next_hop.map_or(0, NextHop::id)), [2, 1, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What lookups see
+///
+/// A change of one VRF is never seen in another. Of one call of [`apply`](Self::apply), every address of the VRF goes straight
+/// from its answer before the call to that after it. Of [`apply_atomic`](Self::apply_atomic) and [`swap`](Self::swap), a pin
+/// sees everything or nothing, but for tables in blocks: a pin that began before may see the new routes, those of both
+/// families at once. The number of a dropped VRF is given to another one only when no pin is left that began before.
+#[derive(Clone)]
+pub struct Vrfs {
+    shared: Arc<Shared>,
+}
+
+/// What handles and readers share.
+pub(super) struct Shared {
+    pub(super) root: Root<Roots>,
+    pub(super) domain: Arc<Domain>,
+    writer: Mutex<Writer>,
+}
+
+impl Vrfs {
+    /// Returns a handle without VRFs, with default [`Options`].
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new() -> Result<Self, VrfError> {
+        Self::with_options(Options::default())
+    }
+
+    /// Returns a handle without VRFs.
+    ///
+    /// # Errors
+    /// When memory runs out, or there is no structure of a name.
+    pub fn with_options(options: Options) -> Result<Self, VrfError> {
+        registry::find::<u32>(options.ipv4).map_err(TableError::from)?;
+        registry::find::<u128>(options.ipv6).map_err(TableError::from)?;
+        let mut writer = Writer::new(options)?;
+        let root = Root::new(writer.roots()?);
+        let domain = Arc::new(Domain::new(options.limits));
+        Ok(Self { shared: Arc::new(Shared { root, domain, writer: Mutex::new(writer) }) })
+    }
+
+    /// Returns a reader, for one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn reader(&self) -> Result<Reader, VrfError> {
+        Reader::new(Arc::clone(&self.shared))
+    }
+
+    /// Makes a VRF without routes, and returns its number: the one that was freed last, or the next.
+    ///
+    /// # Errors
+    /// When all numbers are in use, memory runs out, or a thread panicked in a change before.
+    pub fn create(&self) -> Result<Vrf, VrfError> {
+        self.lock()?.create(&self.shared.domain)
+    }
+
+    /// Drops a VRF, and returns its routes. Its number is given to another one when no reader can have seen it.
+    ///
+    /// # Errors
+    /// When there is no such VRF, memory runs out, or readers hold up too much: the VRF is then as it was.
+    pub fn delete(&self, vrf: Vrf) -> Result<DualRib, VrfError> {
+        let Shared { root, domain, .. } = &*self.shared;
+        self.lock()?.delete(domain, root, vrf)
+    }
+
+    /// Exchanges all routes of a VRF with others, of both families, which is how it is filled: `routes` are then those that it
+    /// had. On an error they are unchanged, and so is the VRF. Takes microseconds for hundreds of routes, some tens of
+    /// milliseconds for a full table. [`Outcome::changed`] is the number of the new routes.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn swap(&self, vrf: Vrf, routes: &mut DualRib) -> Result<Outcome, VrfError> {
+        let Shared { root, domain, .. } = &*self.shared;
+        self.lock()?.swap(domain, root, vrf, routes)
+    }
+
+    /// Adds a route to a VRF, or replaces the next hop of its prefix.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn insert(
+        &self,
+        vrf: Vrf,
+        prefix: impl Into<IpPrefix>,
+        next_hop: NextHop,
+    ) -> Result<Outcome, VrfError> {
+        match prefix.into() {
+            IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
+            IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
+        }
+    }
+
+    /// Removes a prefix from a VRF, if it is there.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn remove(&self, vrf: Vrf, prefix: impl Into<IpPrefix>) -> Result<Outcome, VrfError> {
+        match prefix.into() {
+            IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
+            IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
+        }
+    }
+
+    /// Applies changes to a VRF in order. Each address goes straight from its answer before all of them to that after all of
+    /// them. Up to [`Options::small_routes`] routes, a call makes the VRF's block anew, so that many changes are best made by
+    /// one call; with more routes, a change costs what it costs in a [`Table`](crate::Table).
+    ///
+    /// # Errors
+    /// When there is no such VRF, when memory runs out, when a structure refuses the table, when a reader has held up what was
+    /// replaced for longer than the options' patience, or when a thread panicked in a change before. All VRFs are then as they
+    /// were.
+    pub fn apply<K: TableKey>(&self, vrf: Vrf, changes: &[Change<K>]) -> Result<Outcome, VrfError> {
+        let (v4, v6) = crate::live::split(changes);
+        self.change(vrf, Dual { v4, v6 }, false, false)
+    }
+
+    /// Applies changes of both families to a VRF so that a pin sees all of them or none. For a VRF with a structure of its own
+    /// this copies the entries of the structure.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn apply_atomic(
+        &self,
+        vrf: Vrf,
+        v4: &[Change<u32>],
+        v6: &[Change<u128>],
+    ) -> Result<Outcome, VrfError> {
+        self.change(vrf, Dual { v4, v6 }, true, false)
+    }
+
+    fn change(
+        &self,
+        vrf: Vrf,
+        changes: Dual<&[Change<u32>], &[Change<u128>]>,
+        atomic: bool,
+        compact: bool,
+    ) -> Result<Outcome, VrfError> {
+        let Shared { root, domain, .. } = &*self.shared;
+        self.lock()?.change(domain, root, vrf, changes, Way { atomic, compact })
+    }
+
+    /// Does what changes leave for later: frees memory that no reader can see any more, fills gaps in structures, builds those
+    /// anew that changes have made large, and puts tables that have few routes now into blocks. Takes the VRFs one by one;
+    /// changes may be made in between.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn maintain(&self) -> Result<(), VrfError> {
+        let Shared { root, domain, .. } = &*self.shared;
+        let numbers = self.lock()?.tables.len() as u32;
+        for vrf in (0..numbers).map(Vrf) {
+            let mut writer = self.lock()?;
+            let Ok(sides) = writer.table(vrf) else { continue };
+            if sides.v4.is_large() || sides.v6.is_large() {
+                writer.shrink(domain, root, vrf);
+                let none = Dual { v4: &[][..], v6: &[][..] };
+                let _ = writer.change(domain, root, vrf, none, Way { atomic: false, compact: true })?;
+                writer.tidy(domain, root, vrf, 1 << 12);
+            }
+        }
+        let mut writer = self.lock()?;
+        writer.collect(domain);
+        writer.shrink_lists();
+        Ok(())
+    }
+
+    /// Returns the VRFs, in the order of their numbers.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn vrfs(&self) -> Result<Vec<Vrf>, VrfError> {
+        let writer = self.lock()?;
+        let there = writer.tables.iter().enumerate().filter(|(_, sides)| sides.is_some());
+        Ok(there.map(|(number, _)| Vrf(number as u32)).collect())
+    }
+
+    /// Returns whether there is such a VRF.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn contains(&self, vrf: Vrf) -> Result<bool, VrfError> {
+        Ok(self.lock()?.table(vrf).is_ok())
+    }
+
+    /// Returns the next hop of exactly this prefix in a VRF.
+    ///
+    /// # Errors
+    /// When there is no such VRF, or a thread panicked in a change.
+    pub fn get(&self, vrf: Vrf, prefix: impl Into<IpPrefix>) -> Result<Option<NextHop>, VrfError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = writer.table(vrf)?;
+        Ok(match prefix.into() {
+            IpPrefix::V4(prefix) => v4.rib().get(prefix),
+            IpPrefix::V6(prefix) => v6.rib().get(prefix),
+        })
+    }
+
+    /// Returns the number of routes of a VRF, of both families.
+    ///
+    /// # Errors
+    /// When there is no such VRF, or a thread panicked in a change.
+    pub fn len(&self, vrf: Vrf) -> Result<usize, VrfError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = writer.table(vrf)?;
+        Ok(v4.rib().len() + v6.rib().len())
+    }
+
+    /// Returns a copy of all routes of a VRF.
+    ///
+    /// # Errors
+    /// When there is no such VRF, or a thread panicked in a change.
+    pub fn routes(&self, vrf: Vrf) -> Result<DualRib, VrfError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = writer.table(vrf)?;
+        Ok(DualRib::new(v4.rib().clone(), v6.rib().clone()))
+    }
+
+    /// Returns what the VRFs take, and what was done. Adds up all of them.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn statistics(&self) -> Result<Statistics, VrfError> {
+        let writer = self.lock()?;
+        let domain = &self.shared.domain;
+        let Dual { v4, v6 } = &writer.families;
+        let sides = || writer.tables.iter().flatten();
+        let [of_v4, of_v6] = [sums(sides().map(|sides| &sides.v4)), sums(sides().map(|sides| &sides.v6))];
+        Ok(Statistics {
+            vrfs: sides().count(),
+            route_count: Dual { v4: of_v4.routes, v6: of_v6.routes },
+            routes: of_v4.routes_memory + of_v6.routes_memory,
+            directory: writer.directory_memory(),
+            blocks: Dual { v4: v4.arena.memory(), v6: v6.arena.memory() },
+            block_count: Dual { v4: v4.arena.blocks(), v6: v6.arena.blocks() },
+            in_blocks: Dual { v4: of_v4.in_blocks, v6: of_v6.in_blocks },
+            structures: Dual { v4: of_v4.structures_memory, v6: of_v6.structures_memory },
+            structure_count: Dual { v4: of_v4.structures, v6: of_v6.structures },
+            bookkeeping: writer.bookkeeping() + domain.memory(),
+            stalled: writer.stalled(domain),
+            readers: domain.readers(),
+            totals: Outcome { retired_bytes: writer.retired_bytes(), ..writer.totals },
+        })
+    }
+
+    /// Verifies all invariants: routes, blocks, which it builds anew to compare, structures, counts and the directory. Changes
+    /// wait meanwhile.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<(), CheckError> {
+        match self.lock() {
+            Ok(writer) => writer.check(),
+            Err(_) => Err(CheckError::new("no thread panicked in a change", 0)),
+        }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Writer>, VrfError> {
+        self.shared.writer.lock().map_err(|_| VrfError::Table(TableError::Poisoned))
+    }
+}
+
+/// Sums over the tables of a family.
+#[derive(Default)]
+struct Sums {
+    routes: usize,
+    routes_memory: Memory,
+    in_blocks: usize,
+    structures: usize,
+    structures_memory: Memory,
+}
+
+fn sums<'a, K: Key>(sides: impl Iterator<Item = &'a Side<K>>) -> Sums {
+    let mut sums = Sums::default();
+    for side in sides {
+        sums.routes += side.rib().len();
+        sums.routes_memory = sums.routes_memory + side.routes_memory();
+        match side {
+            Side::Small { block, .. } => sums.in_blocks += usize::from(block.is_some()),
+            Side::Large { family, .. } => {
+                sums.structures += 1;
+                sums.structures_memory = sums.structures_memory + family.structure_memory();
+            }
+        }
+    }
+    sums
+}
+
+impl fmt::Debug for Vrfs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vrfs").field("version", &self.shared.domain.epoch()).finish_non_exhaustive()
+    }
+}

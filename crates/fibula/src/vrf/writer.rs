@@ -1,0 +1,607 @@
+//! The writer's side of all VRFs, and the order in which a change is made: first all that can fail, then the stores.
+
+use core::sync::atomic::Ordering;
+
+use crate::check::CheckError;
+use crate::fib::in_place;
+use crate::fib::units::Unit;
+use crate::live::epoch::{Domain, Retired};
+use crate::live::root::{OldRoot, Root};
+use crate::live::{Outcome, TableError};
+use crate::memory::{self, Budget, Cell, Memory, Shared, Word};
+use crate::net::{Change, Dual, Key};
+use crate::rib::DualRib;
+
+use super::Vrf;
+use super::block;
+use super::family::{Family, Gone, Making, Side, Step};
+use super::options::{Options, VrfError};
+use super::roots::{Roots, Structures};
+
+/// The tables of a VRF.
+pub(super) type Sides = Dual<Side<u32>, Side<u128>>;
+
+type Steps = Dual<Step<u32>, Step<u128>>;
+
+/// The writer's side of all VRFs.
+pub(super) struct Writer {
+    pub(super) options: Options,
+    budget: Budget,
+    /// The VRFs by their numbers.
+    pub(super) tables: Vec<Option<Sides>>,
+    /// Numbers that are free; there is room for all.
+    vacant: Vec<u32>,
+    directory: Shared<u64>,
+    pub(super) families: Dual<Family<u32>, Family<u128>>,
+    retired: Retired<Item>,
+    /// Units that are being retired.
+    units: Vec<in_place::Retired>,
+    serial: u64,
+    pub(super) totals: Outcome,
+}
+
+/// What was retired.
+enum Item {
+    V4(Gone),
+    V6(Gone),
+    Roots(OldRoot<Roots>),
+    /// The number of a VRF that was dropped.
+    Number(u32),
+}
+
+/// What publishing needs that could not be had.
+struct Reserved {
+    /// New roots, if readers need them.
+    lists: Option<Dual<Structures<u32>, Structures<u128>>>,
+    /// A copy of the directory, if words change that readers of the old roots must not see.
+    directory: Option<Shared<u64>>,
+    aside: bool,
+}
+
+/// Entries that are looked at with each change, for units that could move.
+const TIDY: usize = 4;
+
+impl Writer {
+    pub(super) fn new(options: Options) -> Result<Self, VrfError> {
+        let limits = options.limits;
+        let directory = Shared::zeros(options.vrfs as usize, limits.huge_pages)?;
+        let v4 = Family::new(limits, |options| options.ipv4)?;
+        let v6 = Family::new(limits, |options| options.ipv6)?;
+        Ok(Self {
+            options,
+            budget: Budget::new(limits),
+            tables: Vec::new(),
+            vacant: Vec::new(),
+            directory,
+            families: Dual { v4, v6 },
+            retired: Retired::default(),
+            units: Vec::new(),
+            serial: 0,
+            totals: Outcome::default(),
+        })
+    }
+
+    /// Returns the first roots.
+    pub(super) fn roots(&mut self) -> Result<Roots, VrfError> {
+        let lists = Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? };
+        Ok(self.roots_of(lists))
+    }
+
+    fn roots_of(&mut self, lists: Dual<Structures<u32>, Structures<u128>>) -> Roots {
+        Roots {
+            directory: self.directory.another(),
+            v4: self.families.v4.roots(lists.v4),
+            v6: self.families.v6.roots(lists.v6),
+        }
+    }
+
+    /// Returns the tables of a VRF.
+    pub(super) fn table(&self, vrf: Vrf) -> Result<&Sides, VrfError> {
+        self.tables.get(vrf.index()).and_then(Option::as_ref).ok_or(VrfError::Unknown(vrf))
+    }
+
+    /// Makes a VRF without routes.
+    pub(super) fn create(&mut self, domain: &Domain) -> Result<Vrf, VrfError> {
+        self.collect(domain);
+        let limits = self.options.limits;
+        let number = match self.vacant.last() {
+            Some(&number) => number,
+            None => {
+                let number = self.tables.len();
+                if number >= self.options.vrfs as usize {
+                    return Err(VrfError::Full { vrfs: self.options.vrfs });
+                }
+                self.budget.reserve(&mut self.tables, 1)?;
+                let more = self.tables.capacity() - self.vacant.len();
+                self.budget.reserve(&mut self.vacant, more)?;
+                self.tables.push(None);
+                self.vacant.push(number as u32);
+                number as u32
+            }
+        };
+        self.vacant.pop();
+        let empty = Dual { v4: Side::empty(limits), v6: Side::empty(limits) };
+        self.store(number, &empty);
+        self.tables[number as usize] = Some(empty);
+        self.totals.version = self.retired.advance(domain);
+        Ok(Vrf(number))
+    }
+
+    /// Stores the word of a VRF.
+    fn store(&self, number: u32, sides: &Sides) {
+        self.directory[number as usize].store(self.word(sides), Ordering::Release);
+    }
+
+    fn word(&self, sides: &Sides) -> u64 {
+        block::word(self.families.v4.root(&sides.v4), self.families.v6.root(&sides.v6))
+    }
+
+    /// Applies changes of both families to a VRF; all at once for new pins if `atomic`. With `compact`, structures that
+    /// changes have made large are built anew.
+    pub(super) fn change(
+        &mut self,
+        domain: &Domain,
+        root: &Root<Roots>,
+        vrf: Vrf,
+        changes: Dual<&[Change<u32>], &[Change<u128>]>,
+        way: Way,
+    ) -> Result<Outcome, VrfError> {
+        self.table(vrf)?;
+        self.make_room(domain)?;
+        let mut outcome = Outcome::default();
+        // Nothing is freed until it is back in its place.
+        let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        let changed = self
+            .prepare(&mut sides, changes, way.compact, &mut outcome)
+            .and_then(|steps| self.commit(domain, root, vrf, &mut sides, steps, way.atomic));
+        self.tables[vrf.index()] = Some(sides);
+        let rebuilt = changed?;
+        outcome.rebuilt = rebuilt;
+        self.end(domain, vrf, root, &mut outcome);
+        Ok(outcome)
+    }
+
+    fn prepare(
+        &mut self,
+        sides: &mut Sides,
+        changes: Dual<&[Change<u32>], &[Change<u128>]>,
+        compact: bool,
+        outcome: &mut Outcome,
+    ) -> Result<Steps, VrfError> {
+        let Self { families, budget, options, serial, .. } = self;
+        let making = &mut Making { budget, options, serial };
+        let v4 = families.v4.prepare(&mut sides.v4, changes.v4, compact, outcome, making)?;
+        match families.v6.prepare(&mut sides.v6, changes.v6, compact, outcome, making) {
+            Ok(v6) => Ok(Dual { v4, v6 }),
+            Err(error) => {
+                families.v4.undo(&mut sides.v4, v4);
+                Err(error)
+            }
+        }
+    }
+
+    /// Publishes what is prepared, or takes it back. Returns the number of structures that were built anew.
+    fn commit(
+        &mut self,
+        domain: &Domain,
+        root: &Root<Roots>,
+        vrf: Vrf,
+        sides: &mut Sides,
+        steps: Steps,
+        atomic: bool,
+    ) -> Result<usize, VrfError> {
+        match self.reserve(sides, &steps, atomic) {
+            Ok(reserved) => {
+                let rebuilt = rebuilt(&steps.v4) + rebuilt(&steps.v6);
+                self.publish(domain, root, vrf, sides, steps, reserved);
+                Ok(rebuilt)
+            }
+            Err(error) => {
+                self.families.v4.undo(&mut sides.v4, steps.v4);
+                self.families.v6.undo(&mut sides.v6, steps.v6);
+                Err(error)
+            }
+        }
+    }
+
+    /// Exchanges the routes of a VRF with others.
+    pub(super) fn swap(
+        &mut self,
+        domain: &Domain,
+        root: &Root<Roots>,
+        vrf: Vrf,
+        routes: &mut DualRib,
+    ) -> Result<Outcome, VrfError> {
+        self.table(vrf)?;
+        self.make_room(domain)?;
+        let Self { families, budget, options, serial, .. } = self;
+        let making = &mut Making { budget, options, serial };
+        let v4 = families.v4.side(&mut routes.v4, making)?;
+        let v6 = match families.v6.side(&mut routes.v6, making) {
+            Ok(v6) => v6,
+            Err(error) => {
+                routes.v4 = families.v4.unmake(v4);
+                return Err(error);
+            }
+        };
+        let steps = Dual { v4: Step::Side(v4), v6: Step::Side(v6) };
+        let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        let reserved = self.reserve(&mut sides, &steps, false);
+        let swapped = match reserved {
+            Ok(reserved) => {
+                *routes = self.publish(domain, root, vrf, &mut sides, steps, reserved);
+                Ok(())
+            }
+            Err(error) => {
+                if let Dual { v4: Step::Side(v4), v6: Step::Side(v6) } = steps {
+                    let Dual { v4: of_v4, v6: of_v6 } = &mut self.families;
+                    *routes = DualRib::new(of_v4.unmake(v4), of_v6.unmake(v6));
+                }
+                Err(error)
+            }
+        };
+        let mut outcome =
+            Outcome { changed: sides.v4.rib().len() + sides.v6.rib().len(), ..Outcome::default() };
+        self.tables[vrf.index()] = Some(sides);
+        swapped?;
+        self.end(domain, vrf, root, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// Drops a VRF, and returns its routes.
+    pub(super) fn delete(
+        &mut self,
+        domain: &Domain,
+        root: &Root<Roots>,
+        vrf: Vrf,
+    ) -> Result<DualRib, VrfError> {
+        self.table(vrf)?;
+        self.make_room(domain)?;
+        self.retired.reserve(4, &mut self.budget)?;
+        let sides = self.table(vrf)?;
+        let lists = if sides.v4.is_large() || sides.v6.is_large() {
+            Some(Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? })
+        } else {
+            None
+        };
+        // Nothing fails from here on.
+        let sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
+        self.directory[vrf.index()].store(0, Ordering::Release);
+        let Self { families, retired, .. } = self;
+        let (v4, of_v4) =
+            families.v4.discard(sides.v4, |gone, bytes| retired.retire(domain, Item::V4(gone), bytes));
+        let (v6, of_v6) =
+            families.v6.discard(sides.v6, |gone, bytes| retired.retire(domain, Item::V6(gone), bytes));
+        retired.retire(domain, Item::Number(vrf.0), 0);
+        if let Some(lists) = lists {
+            let old = root.swap(self.roots_of(lists));
+            self.retired.retire(domain, Item::Roots(old), of_v4 + of_v6);
+        }
+        self.totals.version = self.retired.advance(domain);
+        self.collect(domain);
+        Ok(DualRib::new(v4, v6))
+    }
+
+    /// Waits until less is retired than the limit says.
+    fn make_room(&mut self, domain: &Domain) -> Result<(), TableError> {
+        let limit = self.options.retired_bytes;
+        if self.retired.bytes() <= limit {
+            return Ok(());
+        }
+        let Self { retired, families, tables, vacant, options, .. } = self;
+        let free = |item| free(item, families, tables, vacant);
+        let waited = retired.wait(domain, limit, options.patience, free);
+        waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
+    }
+
+    /// Makes room for all that publishing takes.
+    fn reserve(&mut self, sides: &mut Sides, steps: &Steps, atomic: bool) -> Result<Reserved, VrfError> {
+        let needs_roots = Family::needs_roots(&sides.v4, &steps.v4, atomic)
+            || Family::needs_roots(&sides.v6, &steps.v6, atomic);
+        // What readers see with new roots they see at once.
+        let aside = needs_roots;
+        let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, aside)?
+            + self.families.v6.reserve(&mut sides.v6, &steps.v6, aside)?;
+        if self.units.capacity() < units {
+            self.budget.reserve(&mut self.units, units)?;
+        }
+        self.retired.reserve(units + 1, &mut self.budget)?;
+        if !needs_roots {
+            return Ok(Reserved { lists: None, directory: None, aside });
+        }
+        let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
+        let directory = if is_side {
+            Some(Shared::<u64>::zeros(self.directory.len(), self.options.limits.huge_pages)?)
+        } else {
+            None
+        };
+        let lists = Dual { v4: self.families.v4.list()?, v6: self.families.v6.list()? };
+        Ok(Reserved { lists: Some(lists), directory, aside })
+    }
+
+    /// Publishes what is ready, for which there is room. Returns the routes of tables that others have replaced.
+    fn publish(
+        &mut self,
+        domain: &Domain,
+        root: &Root<Roots>,
+        vrf: Vrf,
+        sides: &mut Sides,
+        steps: Steps,
+        reserved: Reserved,
+    ) -> DualRib {
+        let Reserved { lists, directory, aside } = reserved;
+        let is_side = matches!(steps.v4, Step::Side(_)) || matches!(steps.v6, Step::Side(_));
+        let Self { families, retired, units, .. } = self;
+        let mut routes = DualRib::default();
+        let mut bytes = 0;
+        let retire = |gone, bytes| retired.retire(domain, Item::V4(gone), bytes);
+        match steps.v4 {
+            Step::Same => {}
+            Step::Side(side) => {
+                let old = core::mem::replace(&mut sides.v4, side);
+                let (rib, of_structure) = families.v4.discard(old, retire);
+                routes.v4 = rib;
+                bytes += of_structure;
+            }
+            Step::Ready(ready) => {
+                bytes += families.v4.publish(&mut sides.v4, ready, aside, vrf.0, units, retire);
+            }
+        }
+        let retire = |gone, bytes| retired.retire(domain, Item::V6(gone), bytes);
+        match steps.v6 {
+            Step::Same => {}
+            Step::Side(side) => {
+                let old = core::mem::replace(&mut sides.v6, side);
+                let (rib, of_structure) = families.v6.discard(old, retire);
+                routes.v6 = rib;
+                bytes += of_structure;
+            }
+            Step::Ready(ready) => {
+                bytes += families.v6.publish(&mut sides.v6, ready, aside, vrf.0, units, retire);
+            }
+        }
+        if let Some(directory) = directory {
+            for (to, word) in directory.iter().zip(&self.directory[..self.tables.len()]) {
+                word.read().write(to);
+            }
+            self.directory = directory;
+        }
+        if is_side {
+            self.store(vrf.0, sides);
+        }
+        if let Some(lists) = lists {
+            let old = root.swap(self.roots_of(lists));
+            self.retired.retire(domain, Item::Roots(old), bytes);
+        }
+        routes
+    }
+
+    /// Ends the epoch of a publication, and does what is due after it.
+    fn end(&mut self, domain: &Domain, vrf: Vrf, root: &Root<Roots>, outcome: &mut Outcome) {
+        outcome.version = self.retired.advance(domain);
+        self.tidy(domain, root, vrf, TIDY);
+        self.collect(domain);
+        outcome.retired_bytes = self.retired.bytes();
+        self.totals.changed += outcome.changed;
+        self.totals.unchanged += outcome.unchanged;
+        self.totals.absent += outcome.absent;
+        self.totals.rebuilt += outcome.rebuilt;
+        self.totals.version = outcome.version;
+    }
+
+    /// Moves units of a VRF's structures towards the beginning of their arrays. What fails is left for later.
+    pub(super) fn tidy(&mut self, domain: &Domain, root: &Root<Roots>, vrf: Vrf, entries: usize) {
+        let Some(mut sides) = self.tables.get_mut(vrf.index()).and_then(Option::take) else { return };
+        let steps = Dual { v4: tidied(&mut sides.v4, entries), v6: tidied(&mut sides.v6, entries) };
+        if matches!(steps, Dual { v4: Step::Same, v6: Step::Same }) {
+            self.tables[vrf.index()] = Some(sides);
+            return;
+        }
+        match self.reserve(&mut sides, &steps, false) {
+            Ok(reserved) => {
+                let _ = self.publish(domain, root, vrf, &mut sides, steps, reserved);
+                self.totals.version = self.retired.advance(domain);
+            }
+            Err(_) => {
+                abandon(&mut sides.v4);
+                abandon(&mut sides.v6);
+            }
+        }
+        self.tables[vrf.index()] = Some(sides);
+    }
+
+    /// Puts tables that have few routes now into blocks, where that succeeds.
+    pub(super) fn shrink(&mut self, domain: &Domain, root: &Root<Roots>, vrf: Vrf) {
+        let few = self.options.small_routes / 4;
+        let Ok(Dual { v4, v6 }) = self.table(vrf) else { return };
+        let shrinks = |is_large: bool, routes: usize| is_large && routes <= few;
+        let shrinks =
+            Dual { v4: shrinks(v4.is_large(), v4.rib().len()), v6: shrinks(v6.is_large(), v6.rib().len()) };
+        if !shrinks.v4 && !shrinks.v6 {
+            return;
+        }
+        let Some(mut sides) = self.tables[vrf.index()].take() else { return };
+        let Self { families, budget, options, serial, .. } = self;
+        let making = &mut Making { budget, options, serial };
+        let v4 = if shrinks.v4 { families.v4.shrunk(&mut sides.v4, making) } else { Step::Same };
+        let v6 = if shrinks.v6 { families.v6.shrunk(&mut sides.v6, making) } else { Step::Same };
+        let steps = Dual { v4, v6 };
+        if !matches!(steps, Dual { v4: Step::Same, v6: Step::Same }) {
+            match self.reserve(&mut sides, &steps, false) {
+                Ok(reserved) => {
+                    let _ = self.publish(domain, root, vrf, &mut sides, steps, reserved);
+                    self.totals.version = self.retired.advance(domain);
+                }
+                Err(_) => {
+                    self.families.v4.unshrink(&mut sides.v4, steps.v4);
+                    self.families.v6.unshrink(&mut sides.v6, steps.v6);
+                }
+            }
+        }
+        self.tables[vrf.index()] = Some(sides);
+    }
+
+    /// Frees what no reader can see any more.
+    pub(super) fn collect(&mut self, domain: &Domain) {
+        let Self { retired, families, tables, vacant, .. } = self;
+        let _ = retired.collect(domain, |item| free(item, families, tables, vacant));
+    }
+
+    /// Gives back the room that a long list has left.
+    pub(super) fn shrink_lists(&mut self) {
+        self.retired.shrink(&mut self.budget);
+    }
+
+    /// Returns the bytes that are retired.
+    pub(super) fn retired_bytes(&self) -> usize {
+        self.retired.bytes()
+    }
+
+    /// Returns the reader that holds up the oldest of what is retired, and the changes since its pin.
+    pub(super) fn stalled(&self, domain: &Domain) -> Option<(usize, u64)> {
+        self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
+    }
+
+    /// Returns the memory of the directory.
+    pub(super) fn directory_memory(&self) -> Memory {
+        self.directory.memory_of(self.tables.len())
+    }
+
+    /// Returns the memory of the writer's lists.
+    pub(super) fn bookkeeping(&self) -> Memory {
+        let lists = memory::allocated(&self.tables) + memory::allocated(&self.vacant);
+        let lists = lists + memory::allocated(&self.units);
+        let Dual { v4, v6 } = &self.families;
+        let lists = Memory { allocated_bytes: lists, ..Memory::default() };
+        lists + self.retired.memory() + v4.bookkeeping() + v6.bookkeeping()
+    }
+
+    /// Verifies all invariants.
+    pub(super) fn check(&self) -> Result<(), CheckError> {
+        let blocks = |tables: usize| vec![0; tables];
+        let mut counts = Dual {
+            v4: blocks(self.families.v4.arena.entries()),
+            v6: blocks(self.families.v6.arena.entries()),
+        };
+        for (number, sides) in self.tables.iter().enumerate() {
+            let word = self.directory[number].read();
+            let Some(sides) = sides else {
+                CheckError::unless(word == 0, "a number without VRF has no word", number)?;
+                continue;
+            };
+            CheckError::unless(word == self.word(sides), "a VRF's word leads to its tables", number)?;
+            let gone = self.gone_of(number as u32);
+            self.families.v4.check(&sides.v4, &mut counts.v4, &gone.v4)?;
+            self.families.v6.check(&sides.v6, &mut counts.v6, &gone.v6)?;
+        }
+        let lines = |gone: &Gone| match gone {
+            Gone::Lines(unit) => Some(*unit),
+            Gone::Unit { .. } => None,
+        };
+        let (mut v4, mut v6) = (Vec::<Unit>::new(), Vec::<Unit>::new());
+        for item in self.retired.items() {
+            match item {
+                Item::V4(gone) => v4.extend(lines(gone)),
+                Item::V6(gone) => v6.extend(lines(gone)),
+                _ => {}
+            }
+        }
+        self.families.v4.arena.check(&counts.v4, &v4)?;
+        self.families.v6.arena.check(&counts.v6, &v6)
+    }
+
+    /// Returns the retired units of the structures of a VRF.
+    fn gone_of(&self, number: u32) -> Dual<Vec<in_place::Retired>> {
+        let mut all = Dual { v4: Vec::new(), v6: Vec::new() };
+        let Some(Some(sides)) = self.tables.get(number as usize) else { return all };
+        for item in self.retired.items() {
+            match item {
+                Item::V4(gone) => all.v4.extend(of_structure(gone, number, &sides.v4)),
+                Item::V6(gone) => all.v6.extend(of_structure(gone, number, &sides.v6)),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+/// How changes are made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// Whether new pins see all of the changes or none.
+    pub(super) atomic: bool,
+    /// Whether structures that changes have made large are built anew.
+    pub(super) compact: bool,
+}
+
+fn rebuilt<K: Key>(step: &Step<K>) -> usize {
+    match step {
+        Step::Side(side) => usize::from(side.is_large()),
+        Step::Ready(ready) => usize::from(ready.replaces()),
+        Step::Same => 0,
+    }
+}
+
+/// Returns the moves that a structure has prepared.
+fn tidied<K: Key>(side: &mut Side<K>, entries: usize) -> Step<K> {
+    match side {
+        Side::Large { family, .. } => {
+            let ready = family.tidy(entries);
+            if ready.is_in_place() { Step::Ready(ready) } else { Step::Same }
+        }
+        Side::Small { .. } => Step::Same,
+    }
+}
+
+fn abandon<K: Key>(side: &mut Side<K>) {
+    if let Side::Large { family, .. } = side {
+        family.abandon();
+    }
+}
+
+/// Returns the unit that is retired, if it is of the structure of a VRF as it is.
+fn of_structure<K: Key>(gone: &Gone, number: u32, side: &Side<K>) -> Option<in_place::Retired> {
+    match (*gone, side) {
+        (Gone::Unit { vrf, serial, generation, unit }, Side::Large { family, serial: present, .. })
+            if vrf == number && serial == *present && generation == family.generation =>
+        {
+            Some(unit)
+        }
+        _ => None,
+    }
+}
+
+fn free(
+    item: Item,
+    families: &mut Dual<Family<u32>, Family<u128>>,
+    tables: &mut [Option<Sides>],
+    vacant: &mut Vec<u32>,
+) {
+    match item {
+        Item::V4(gone) => back(gone, &mut families.v4, tables, |sides| &mut sides.v4),
+        Item::V6(gone) => back(gone, &mut families.v6, tables, |sides| &mut sides.v6),
+        Item::Roots(old) => drop(old),
+        Item::Number(number) => vacant.push(number),
+    }
+}
+
+/// Gives back what is retired of a family. Units of structures that are gone went with them.
+fn back<K: Key>(
+    gone: Gone,
+    family: &mut Family<K>,
+    tables: &mut [Option<Sides>],
+    of: impl Fn(&mut Sides) -> &mut Side<K>,
+) {
+    let number = match gone {
+        Gone::Lines(unit) => return family.arena.free(unit),
+        Gone::Unit { vrf, .. } => vrf,
+    };
+    if let Some(Some(sides)) = tables.get_mut(number as usize) {
+        let side = of(sides);
+        if let Some(unit) = of_structure(&gone, number, side)
+            && let Side::Large { family, .. } = side
+        {
+            family.free(unit);
+        }
+    }
+}
