@@ -9,6 +9,7 @@ mod changes;
 mod file;
 mod live;
 mod mrt;
+mod router;
 mod text;
 mod vrfs;
 
@@ -22,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     ("file", file::open),
     ("live", live::follow),
     ("mrt", mrt::compare),
+    ("router", router::forward),
     ("text", text::compare),
     ("vrfs", vrfs::follow),
 ];

@@ -1,0 +1,227 @@
+//! The configuration file (TOML): read, checked as a whole, and refused with line and reason.
+//!
+//! ```toml
+//! threads = 2
+//! socket = "/run/fibula/router.sock"
+//!
+//! [[interface]]
+//! name = "lan"
+//! device = "eth0"                 # back end af-packet; addresses, MAC and MTU are the kernel's
+//! urpf = "strict"
+//!
+//! [[interface]]
+//! name = "guests"
+//! backend = "tap"
+//! device = "tap0"
+//! addresses = ["192.0.2.1/24", "2001:db8::1/64"]
+//!
+//! [[route]]
+//! prefix = "0.0.0.0/0"
+//! via = "198.51.100.1"
+//!
+//! [[table]]
+//! file = "routes.txt"             # prefixes and gateways, in any form that 'fibula table' reads
+//! ```
+//!
+//! `docs/guide/router.md` has every key.
+
+mod file;
+mod read;
+
+use core::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use fibula::net::IpPrefix;
+
+use crate::forward::fabric::Urpf;
+use crate::neighbour::Limits;
+use crate::packet::ethernet::Mac;
+use crate::packet::flow::FlowHash;
+
+/// Where the control socket is unless the file says otherwise.
+pub const SOCKET: &str = "/run/fibula/router.sock";
+
+/// A configuration that has been checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Threads that forward.
+    pub threads: usize,
+    /// Path of the control socket.
+    pub socket: PathBuf,
+    /// Structure for IPv4, by its name in the registry.
+    pub ipv4: &'static str,
+    /// Structure for IPv6.
+    pub ipv6: &'static str,
+    /// How flows are spread over groups.
+    pub hash: FlowHash,
+    /// ICMP errors a second, and in a burst, for each port and thread.
+    pub icmp_rate: (u32, u32),
+    /// Limits on neighbours.
+    pub limits: Limits,
+    /// Names of the VRFs; the first is "default".
+    pub vrfs: Vec<String>,
+    /// Interfaces.
+    pub interfaces: Vec<Interface>,
+    /// Static routes.
+    pub routes: Vec<Route>,
+    /// Files of routes.
+    pub tables: Vec<TableFile>,
+}
+
+/// How packets get in and out: the list of back ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backend {
+    /// Rings of packet sockets, on a device of the kernel.
+    Packet {
+        /// Name of the device.
+        device: String,
+        /// Frames of each ring.
+        frames: usize,
+    },
+    /// A tap that the router makes.
+    Tap {
+        /// Name of the tap.
+        device: String,
+    },
+    /// Files.
+    Pcap {
+        /// Frames that are received.
+        input: Option<PathBuf>,
+        /// File for the frames that are sent.
+        output: Option<PathBuf>,
+    },
+}
+
+impl Backend {
+    /// The names of all back ends.
+    pub const NAMES: [&str; 3] = ["af-packet", "tap", "pcap"];
+
+    /// Returns the name of the back end.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Packet { .. } => Self::NAMES[0],
+            Self::Tap { .. } => Self::NAMES[1],
+            Self::Pcap { .. } => Self::NAMES[2],
+        }
+    }
+
+    /// Returns the name of the device or file.
+    #[must_use]
+    pub fn device(&self) -> String {
+        match self {
+            Self::Packet { device, .. } | Self::Tap { device } => device.clone(),
+            Self::Pcap { input, output } => {
+                input.as_ref().or(output.as_ref()).map_or(String::new(), |path| path.display().to_string())
+            }
+        }
+    }
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// Back end; interfaces of several VLANs may share a device.
+    pub backend: Backend,
+    /// VLAN; 0 without tags.
+    pub vlan: u16,
+    /// MAC address, where the kernel does not say.
+    pub mac: Option<Mac>,
+    /// MTU, where the kernel does not say or a smaller one is wanted.
+    pub mtu: Option<usize>,
+    /// Addresses and lengths of their networks; none where they are the kernel's.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Number of the VRF.
+    pub vrf: usize,
+    /// Which sources are accepted.
+    pub urpf: Urpf,
+}
+
+/// Where packets of a route go.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Nowhere, silently.
+    Blackhole,
+    /// Nowhere; senders are told that it is unreachable.
+    Unreachable,
+    /// Nowhere; senders are told that it is prohibited.
+    Prohibit,
+    /// To one of several.
+    Group(Vec<Member>),
+}
+
+/// A way out, with its weight in a group.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Member {
+    /// The next router; `None`: the destination is a neighbour.
+    pub gateway: Option<IpAddr>,
+    /// Name of the interface; `None`: that whose network the gateway is in.
+    pub interface: Option<String>,
+    /// Weight, from 1.
+    pub weight: u32,
+}
+
+/// A static route.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// Number of the VRF.
+    pub vrf: usize,
+    /// Its destinations.
+    pub prefix: IpPrefix,
+    /// Where they go.
+    pub target: Target,
+    /// Line in the file.
+    pub line: usize,
+}
+
+/// A file of routes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableFile {
+    /// Path, from the folder of the configuration file.
+    pub path: PathBuf,
+    /// Number of the VRF.
+    pub vrf: usize,
+    /// Where all routes go; `None`: to the gateways that the file names.
+    pub target: Option<Target>,
+    /// Line in the configuration file.
+    pub line: usize,
+}
+
+/// Why a file is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Line, from 1; `None` if it is about the file as a whole.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub reason: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// When the text is not TOML, has an unknown key, or says something impossible: nothing of it is then used.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        read::config(text)
+    }
+
+    /// Returns the number of an interface.
+    #[must_use]
+    pub fn interface(&self, name: &str) -> Option<usize> {
+        self.interfaces.iter().position(|interface| interface.name == name)
+    }
+}

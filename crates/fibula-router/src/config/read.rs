@@ -1,0 +1,370 @@
+//! From the file as it is written to a configuration that holds together.
+
+use core::ops::Range;
+use std::net::IpAddr;
+
+use fibula::fib::registry;
+use fibula::net::{HostBits, IpPrefix};
+use toml::Spanned;
+
+use super::file;
+use super::{Backend, Config, ConfigError, Interface, Member, Route, SOCKET, TableFile, Target};
+use crate::forward::fabric::Urpf;
+use crate::neighbour::Limits;
+use crate::packet::flow::FlowHash;
+use crate::packet::ipv6;
+
+/// Most threads; a fanout group of the kernel has no more members.
+const MOST_THREADS: usize = 256;
+/// Frames of a ring unless the file says otherwise.
+const FRAMES: usize = 512;
+
+/// The text, to turn places into lines.
+struct Text<'t>(&'t str);
+
+impl Text<'_> {
+    fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.0.bytes().take(span.start).filter(|&byte| byte == b'\n').count()
+    }
+
+    fn error<T>(&self, at: &Spanned<T>, reason: impl Into<String>) -> ConfigError {
+        ConfigError { line: Some(self.line(&at.span())), reason: reason.into() }
+    }
+}
+
+pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
+    let file: file::File = toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| Text(text).line(&span));
+        ConfigError { line, reason: error.message().to_owned() }
+    })?;
+    let text = Text(text);
+    let threads = match &file.threads {
+        Some(threads) if !(1..=MOST_THREADS).contains(threads.get_ref()) => {
+            return Err(text.error(threads, format!("threads: from 1 to {MOST_THREADS}")));
+        }
+        threads => threads.as_ref().map_or(1, |threads| *threads.get_ref()),
+    };
+    let mut config = Config {
+        threads,
+        socket: file.socket.unwrap_or_else(|| SOCKET.to_owned()).into(),
+        ipv4: algorithm(
+            &text,
+            file.ipv4_algorithm.as_ref(),
+            fibula::live::Options::default().ipv4,
+            |name| registry::find::<u32>(name).ok().map(|algorithm| algorithm.name),
+        )?,
+        ipv6: algorithm(
+            &text,
+            file.ipv6_algorithm.as_ref(),
+            fibula::live::Options::default().ipv6,
+            |name| registry::find::<u128>(name).ok().map(|algorithm| algorithm.name),
+        )?,
+        hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
+        icmp_rate: (file.icmp.rate, file.icmp.burst),
+        limits: Limits {
+            neighbours: file.neighbours.most,
+            requests: file.neighbours.requests,
+            requests_prefix: file.neighbours.requests_prefix,
+        },
+        vrfs: vec!["default".to_owned()],
+        interfaces: Vec::new(),
+        routes: Vec::new(),
+        tables: Vec::new(),
+    };
+    for vrf in &file.vrf {
+        if config.vrfs.contains(vrf.name.get_ref()) {
+            return Err(text.error(&vrf.name, format!("VRF '{}' is there twice", vrf.name.get_ref())));
+        }
+        config.vrfs.push(vrf.name.get_ref().clone());
+    }
+    for line in &file.interface {
+        let interface = interface(&text, &config, line)?;
+        config.interfaces.push(interface);
+    }
+    if config.interfaces.is_empty() {
+        return Err(ConfigError {
+            line: None,
+            reason: "no [[interface]]: nothing to forward between".into(),
+        });
+    }
+    for line in &file.route {
+        let route = route(&text, &config, line)?;
+        if config.routes.iter().any(|other| other.vrf == route.vrf && other.prefix == route.prefix) {
+            return Err(text.error(&line.prefix, format!("route '{}' is there twice", line.prefix.get_ref())));
+        }
+        config.routes.push(route);
+    }
+    for line in &file.table {
+        let table = table(&text, &config, line)?;
+        config.tables.push(table);
+    }
+    Ok(config)
+}
+
+fn algorithm(
+    text: &Text<'_>,
+    name: Option<&Spanned<String>>,
+    default: &'static str,
+    find: impl Fn(&str) -> Option<&'static str>,
+) -> Result<&'static str, ConfigError> {
+    match name {
+        None => Ok(default),
+        Some(name) if name.get_ref() == "auto" => Ok(default),
+        Some(name) => find(name.get_ref()).ok_or_else(|| {
+            text.error(name, format!("no algorithm '{}': 'fibula algorithms' lists them", name.get_ref()))
+        }),
+    }
+}
+
+fn vrf(text: &Text<'_>, config: &Config, name: Option<&Spanned<String>>) -> Result<usize, ConfigError> {
+    let Some(name) = name else { return Ok(0) };
+    let found = config.vrfs.iter().position(|vrf| vrf == name.get_ref());
+    found.ok_or_else(|| text.error(name, format!("no VRF '{}': add a [[vrf]] of this name", name.get_ref())))
+}
+
+fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigError> {
+    let name = line.backend.as_ref().map_or("af-packet", |name| name.get_ref());
+    let device = || match &line.device {
+        Some(device) if (1..=15).contains(&device.get_ref().len()) && !device.get_ref().contains('/') => {
+            Ok(device.get_ref().clone())
+        }
+        Some(device) => Err(text.error(device, "a device name has 1 to 15 bytes, none of them '/'")),
+        None => Err(text.error(&line.name, "an interface of this back end needs a 'device'")),
+    };
+    let frames = match &line.frames {
+        Some(frames) if !(15..=65_536).contains(frames.get_ref()) => {
+            return Err(text.error(frames, "frames: from 15 to 65,536 for each ring"));
+        }
+        frames => frames.as_ref().map_or(FRAMES, |frames| *frames.get_ref()),
+    };
+    match (name, &line.backend) {
+        ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
+        ("tap", _) => Ok(Backend::Tap { device: device()? }),
+        ("pcap", _) if line.input.is_none() && line.output.is_none() => {
+            Err(text.error(&line.name, "an interface of files needs 'input', 'output' or both"))
+        }
+        ("pcap", _) => Ok(Backend::Pcap { input: line.input.clone(), output: line.output.clone() }),
+        (other, Some(place)) => {
+            Err(text.error(place, format!("no back end '{other}': there are {}", Backend::NAMES.join(", "))))
+        }
+        (other, None) => Err(text.error(&line.name, format!("no back end '{other}'"))),
+    }
+}
+
+fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result<Interface, ConfigError> {
+    let name = line.name.get_ref();
+    if name.is_empty() || config.interface(name).is_some() {
+        return Err(text.error(&line.name, format!("interface '{name}' has no name of its own")));
+    }
+    let backend = backend(text, line)?;
+    let vlan = line.vlan.as_ref().map_or(0, |vlan| *vlan.get_ref());
+    if let Some(place) = line.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.get_ref())) {
+        return Err(text.error(place, "vlan: from 1 to 4094"));
+    }
+    let same = |other: &&Interface| other.backend.device() == backend.device();
+    if let Some(other) = config.interfaces.iter().filter(same).find(|other| other.vlan == vlan) {
+        let reason = format!("interface '{}' has this device and VLAN already", other.name);
+        return Err(text.error(&line.name, reason));
+    }
+    if let Some(other) = config.interfaces.iter().find(same).filter(|other| other.backend != backend) {
+        let reason = format!("interface '{}' has this device with other options", other.name);
+        return Err(text.error(&line.name, reason));
+    }
+    let mac = match &line.mac {
+        Some(place) => match place.get_ref().parse::<crate::packet::ethernet::Mac>() {
+            Ok(mac) if mac.is_station() => Some(mac),
+            _ => return Err(text.error(place, "mac: the address of a station, as in 02:00:00:00:00:01")),
+        },
+        None => None,
+    };
+    let addresses = line
+        .addresses
+        .iter()
+        .map(|place| address(place.get_ref()).map_err(|reason| text.error(place, reason)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mtu = line.mtu.as_ref().map(|mtu| *mtu.get_ref());
+    let least = if addresses.iter().any(|address| address.0.is_ipv6()) { ipv6::MIN_MTU } else { 68 };
+    if let Some(place) = line.mtu.as_ref().filter(|mtu| !(least..=9216).contains(mtu.get_ref())) {
+        return Err(text.error(place, format!("mtu: from {least} to 9216")));
+    }
+    let kernel = matches!(backend, Backend::Packet { .. }) && vlan == 0;
+    if let Some(place) = line.addresses.first().filter(|_| kernel) {
+        return Err(text.error(place, "the kernel owns this device: give it addresses with 'ip address add'"));
+    }
+    if let Some(place) = line.mac.as_ref().filter(|_| matches!(backend, Backend::Packet { .. })) {
+        return Err(text.error(place, "the kernel owns this device: its MAC address is the kernel's"));
+    }
+    let urpf = match line.urpf.as_ref().map(|urpf| (urpf, urpf.get_ref().as_str())) {
+        None | Some((_, "off")) => Urpf::Off,
+        Some((_, "strict")) => Urpf::Strict,
+        Some((_, "loose")) => Urpf::Loose,
+        Some((place, _)) => return Err(text.error(place, "urpf: 'off', 'strict' or 'loose'")),
+    };
+    let vrf = vrf(text, config, line.vrf.as_ref())?;
+    Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf })
+}
+
+fn address(text: &str) -> Result<(IpAddr, u8), String> {
+    let wrong = || format!("'{text}' is not an address with the length of its network, as in 192.0.2.1/24");
+    let (ip, len) = text.split_once('/').ok_or_else(wrong)?;
+    let (ip, len): (IpAddr, u8) = (ip.parse().map_err(|_| wrong())?, len.parse().map_err(|_| wrong())?);
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    if len == 0 || len > most || ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
+        return Err(format!("'{text}' cannot be the address of an interface"));
+    }
+    Ok((ip, len))
+}
+
+fn gateway(text: &Text<'_>, place: Option<&Spanned<String>>) -> Result<Option<IpAddr>, ConfigError> {
+    let Some(place) = place else { return Ok(None) };
+    match place.get_ref().parse::<IpAddr>() {
+        Ok(ip) if !ip.is_unspecified() && !ip.is_multicast() => Ok(Some(ip)),
+        _ => Err(text.error(place, format!("'{}' is not the address of a gateway", place.get_ref()))),
+    }
+}
+
+fn member(
+    text: &Text<'_>,
+    config: &Config,
+    via: Option<&Spanned<String>>,
+    interface: Option<&Spanned<String>>,
+    weight: u32,
+) -> Result<Member, ConfigError> {
+    let gateway = gateway(text, via)?;
+    if let Some(place) = interface.filter(|place| config.interface(place.get_ref()).is_none()) {
+        return Err(text.error(place, format!("no interface '{}'", place.get_ref())));
+    }
+    match (gateway, via, interface) {
+        (Some(IpAddr::V6(ip)), Some(place), None) if ipv6::is_link_local(ip.into()) => {
+            Err(text.error(place, "a link-local gateway needs its 'interface'"))
+        }
+        _ => Ok(Member { gateway, interface: interface.map(|place| place.get_ref().clone()), weight }),
+    }
+}
+
+fn route(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Route, ConfigError> {
+    let prefix = IpPrefix::parse(line.prefix.get_ref().as_bytes(), HostBits::Refuse)
+        .map_err(|error| text.error(&line.prefix, format!("'{}': {error}", line.prefix.get_ref())))?;
+    let one = line.via.is_some() || line.interface.is_some();
+    let ways = usize::from(one) + usize::from(line.kind.is_some()) + usize::from(!line.group.is_empty());
+    if ways != 1 {
+        let reason = "a route has either 'via' and 'interface', or a 'group', or a 'kind'";
+        return Err(text.error(&line.prefix, reason));
+    }
+    let target = match line.kind.as_ref().map(|kind| (kind, kind.get_ref().as_str())) {
+        Some((_, "blackhole")) => Target::Blackhole,
+        Some((_, "unreachable")) => Target::Unreachable,
+        Some((_, "prohibit")) => Target::Prohibit,
+        Some((place, _)) => {
+            return Err(text.error(place, "kind: 'blackhole', 'unreachable' or 'prohibit'"));
+        }
+        None if one => {
+            let only = member(text, config, line.via.as_ref(), line.interface.as_ref(), 1)?;
+            Target::Group(vec![only])
+        }
+        None => Target::Group(group(text, config, line)?),
+    };
+    if let (IpPrefix::V6(_), Target::Group(members)) = (&prefix, &target)
+        && members.iter().any(|member| matches!(member.gateway, Some(IpAddr::V4(_))))
+    {
+        return Err(text.error(&line.prefix, "an IPv6 route cannot have an IPv4 gateway"));
+    }
+    let vrf = vrf(text, config, line.vrf.as_ref())?;
+    Ok(Route { vrf, prefix, target, line: text.line(&line.prefix.span()) })
+}
+
+fn group(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Vec<Member>, ConfigError> {
+    let mut members = Vec::new();
+    for way in &line.group {
+        let weight = way.weight.as_ref().map_or(1, |weight| *weight.get_ref());
+        if let Some(place) = way.weight.as_ref().filter(|_| !(1..=256).contains(&weight)) {
+            return Err(text.error(place, "weight: from 1 to 256"));
+        }
+        if way.via.is_none() && way.interface.is_none() {
+            return Err(text.error(&line.prefix, "a member of a group needs 'via', 'interface' or both"));
+        }
+        members.push(member(text, config, way.via.as_ref(), way.interface.as_ref(), weight)?);
+    }
+    Ok(members)
+}
+
+fn table(text: &Text<'_>, config: &Config, line: &file::Table) -> Result<TableFile, ConfigError> {
+    let target = match (&line.via, &line.interface) {
+        (None, None) => None,
+        (via, interface) => {
+            Some(Target::Group(vec![member(text, config, via.as_ref(), interface.as_ref(), 1)?]))
+        }
+    };
+    let vrf = vrf(text, config, line.vrf.as_ref())?;
+    Ok(TableFile { path: line.file.get_ref().clone(), vrf, target, line: text.line(&line.file.span()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+[[vrf]]
+name = \"blue\"
+
+[[interface]]
+name = \"lan\"
+device = \"eth0\"
+urpf = \"strict\"
+
+[[interface]]
+name = \"guests\"
+backend = \"tap\"
+device = \"tap0\"
+mac = \"02:00:00:00:00:01\"
+vrf = \"blue\"
+addresses = [\"192.0.2.1/24\", \"2001:db8::1/64\"]
+
+[[route]]
+prefix = \"0.0.0.0/0\"
+group = [{ via = \"192.0.2.9\", weight = 2 }, { via = \"192.0.2.8\" }]
+
+[[route]]
+prefix = \"2001:db8:1::/48\"
+vrf = \"blue\"
+via = \"fe80::1\"
+interface = \"guests\"
+
+[[route]]
+prefix = \"198.51.100.0/24\"
+kind = \"blackhole\"
+";
+
+    #[test]
+    fn a_file_with_everything() {
+        let config = Config::parse(GOOD).unwrap();
+        assert_eq!((config.interfaces.len(), config.routes.len(), config.threads), (2, 3, 1));
+        assert_eq!(config.interfaces[1].vrf, 1);
+        assert_eq!(config.routes[2].target, Target::Blackhole);
+        assert_eq!(config.routes[1].line, 22);
+    }
+
+    #[test]
+    fn wrong_files_are_refused_with_line_and_reason() {
+        for (from, to, line, part) in [
+            ("device = \"eth0\"", "device = eth0", Some(6), ""),
+            ("urpf = \"strict\"", "urpf = \"both\"", Some(7), "'off', 'strict' or 'loose'"),
+            ("urpf = \"strict\"", "urfp = \"strict\"", Some(7), "unknown field `urfp`"),
+            ("device = \"tap0\"", "device = \"eth0\"", Some(10), "with this device"),
+            ("vrf = \"blue\"\naddr", "vrf = \"red\"\naddr", Some(14), "no VRF 'red'"),
+            ("192.0.2.1/24", "192.0.2.1", Some(15), "'192.0.2.1' is not an address with"),
+            ("0.0.0.0/0", "10.0.0.1/8", Some(18), "10.0.0.1/8"),
+            ("weight = 2", "weight = 0", Some(19), "from 1 to 256"),
+            ("interface = \"guests\"", "", Some(24), "needs its 'interface'"),
+            ("kind = \"blackhole\"", "kind = \"black\"", Some(29), "'blackhole', 'unreachable'"),
+            ("kind = \"blackhole\"", "", Some(28), "either"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = Config::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
+            let known = error.line == line || part == "with this device";
+            assert!(known, "{from} -> {to}: {error:?}");
+            assert!(error.reason.contains(part) || part == "with this device", "{from} -> {to}: {error:?}");
+        }
+        assert_eq!(Config::parse("").unwrap_err().line, None);
+    }
+}

@@ -1,0 +1,258 @@
+//! What forwarding is configured with: ports, interfaces, VRFs and next hops. Built whole, then never changed: a new
+//! configuration is a new fabric, which workers take up between two bursts.
+
+use fibula::Table;
+
+use crate::packet::ethernet::Mac;
+use crate::packet::flow::{self, FlowHash};
+use crate::packet::ipv6;
+
+/// No interface.
+const NONE: u16 = u16::MAX;
+
+/// A port: what frames come from and go to. Interfaces of several VLANs may share it.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// Name of the device or file.
+    pub name: String,
+    /// Whether frames can be given to the kernel of the machine.
+    pub host: bool,
+    untagged: u16,
+    tagged: Option<Box<[u16]>>,
+}
+
+impl Port {
+    /// Makes a port without interfaces.
+    #[must_use]
+    pub fn new(name: impl Into<String>, host: bool) -> Self {
+        Self { name: name.into(), host, untagged: NONE, tagged: None }
+    }
+
+    /// Gives the frames of a VLAN (0: those without a tag) to an interface.
+    pub fn attach(&mut self, vlan: u16, interface: u16) {
+        if vlan == 0 {
+            self.untagged = interface;
+        } else {
+            let tagged = self.tagged.get_or_insert_with(|| vec![NONE; 4096].into_boxed_slice());
+            tagged[usize::from(vlan & 0xfff)] = interface;
+        }
+    }
+
+    /// Returns the interface of a VLAN.
+    #[inline]
+    #[must_use]
+    pub fn interface(&self, vlan: u16) -> Option<u16> {
+        let interface = match &self.tagged {
+            _ if vlan == 0 => self.untagged,
+            Some(tagged) => tagged[usize::from(vlan & 0xfff)],
+            None => NONE,
+        };
+        (interface != NONE).then_some(interface)
+    }
+}
+
+/// Which sources an interface accepts (RFC 3704).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Urpf {
+    /// All.
+    #[default]
+    Off,
+    /// Those with a route back that leaves through the interface.
+    Strict,
+    /// Those with a route back.
+    Loose,
+}
+
+/// An interface: a port, or one VLAN of it, with addresses.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Name for operators.
+    pub name: String,
+    /// Number of the port.
+    pub port: usize,
+    /// VLAN of its frames; 0 without tags.
+    pub vlan: u16,
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Largest packet that it sends, in bytes from the IP header on.
+    pub mtu: usize,
+    /// Its IPv4 addresses and the lengths of their networks.
+    pub v4: Vec<(u32, u8)>,
+    /// Its IPv6 addresses, link-local ones included.
+    pub v6: Vec<(u128, u8)>,
+    /// Number of its VRF.
+    pub vrf: usize,
+    /// Which sources it accepts.
+    pub urpf: Urpf,
+    /// Whether the kernel resolves its neighbours; else the router does.
+    pub kernel: bool,
+    /// Whether its link is up.
+    pub up: bool,
+}
+
+impl Interface {
+    /// Returns the IPv4 address to speak with `to`: one of its network, else the first.
+    #[must_use]
+    pub fn v4_towards(&self, to: u32) -> Option<u32> {
+        let near = self.v4.iter().find(|&&(address, len)| same_v4(address, to, len));
+        near.or(self.v4.first()).map(|&(address, _)| address)
+    }
+
+    /// Returns the IPv6 address to speak with `to`: link-local to link-local, else one of its network, else the first
+    /// that is not link-local.
+    #[must_use]
+    pub fn v6_towards(&self, to: u128) -> Option<u128> {
+        if ipv6::is_link_local(to) || ipv6::is_multicast(to) {
+            return self.link_local();
+        }
+        let near = self.v6.iter().find(|&&(address, len)| same_v6(address, to, len));
+        let global = || self.v6.iter().find(|&&(address, _)| !ipv6::is_link_local(address));
+        near.or_else(global).map(|&(address, _)| address)
+    }
+
+    /// Returns the link-local IPv6 address.
+    #[must_use]
+    pub fn link_local(&self) -> Option<u128> {
+        self.v6.iter().map(|&(address, _)| address).find(|&address| ipv6::is_link_local(address))
+    }
+
+    /// Returns whether the address is in one of the interface's networks.
+    #[must_use]
+    pub fn is_near_v4(&self, address: u32) -> bool {
+        self.v4.iter().any(|&(own, len)| same_v4(own, address, len))
+    }
+
+    /// Returns whether the interface has this address.
+    #[must_use]
+    pub fn has_v4(&self, address: u32) -> bool {
+        self.v4.iter().any(|&(own, _)| own == address)
+    }
+
+    /// Returns whether the interface has this address.
+    #[must_use]
+    pub fn has_v6(&self, address: u128) -> bool {
+        self.v6.iter().any(|&(own, _)| own == address)
+    }
+}
+
+fn same_v4(a: u32, b: u32, len: u8) -> bool {
+    u64::from(a ^ b) >> (32 - u32::from(len.min(32))) == 0
+}
+
+fn same_v6(a: u128, b: u128, len: u8) -> bool {
+    len == 0 || (a ^ b) >> (128 - u32::from(len.min(128))) == 0
+}
+
+/// A routing table of its own, for some of the interfaces.
+#[derive(Debug, Clone)]
+pub struct Vrf {
+    /// Name for operators.
+    pub name: String,
+    /// Its routes, whose next hops are numbers of [`Fabric::hops`].
+    pub table: Table,
+}
+
+/// Address of a router that packets are handed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Gateway {
+    /// IPv4.
+    V4(u32),
+    /// IPv6, which may also be the next hop of IPv4 routes (RFC 8950).
+    V6(u128),
+}
+
+/// What a route does with its packets.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Hop {
+    /// Sends them to another router.
+    Via {
+        /// Number of the interface.
+        interface: u16,
+        /// The other router.
+        gateway: Gateway,
+    },
+    /// Sends them to their destination, which is a neighbour.
+    Connected {
+        /// Number of the interface.
+        interface: u16,
+    },
+    /// Gives them to the machine itself.
+    Local,
+    /// Discards them.
+    Blackhole,
+    /// Discards them and tells the sender that the destination is unreachable.
+    Unreachable,
+    /// Discards them and tells the sender that the destination is prohibited.
+    Prohibit,
+    /// Spreads flows over next hops: each member's number, as often as its weight says.
+    Group(Box<[u32]>),
+}
+
+impl Hop {
+    /// Returns the interface that packets leave through.
+    #[inline]
+    #[must_use]
+    pub const fn interface(&self) -> Option<u16> {
+        match self {
+            Self::Via { interface, .. } | Self::Connected { interface } => Some(*interface),
+            _ => None,
+        }
+    }
+}
+
+/// Everything together.
+#[derive(Debug, Clone, Default)]
+pub struct Fabric {
+    /// Ports by number.
+    pub ports: Vec<Port>,
+    /// Interfaces by number.
+    pub interfaces: Vec<Interface>,
+    /// VRFs by number.
+    pub vrfs: Vec<Vrf>,
+    /// Next hops by number; 0 is none.
+    pub hops: Vec<Option<Hop>>,
+    /// How flows are spread over groups.
+    pub hash: FlowHash,
+    /// ICMP errors a second and in a burst, for each port of each worker.
+    pub icmp_rate: (u32, u32),
+}
+
+impl Fabric {
+    /// Returns the next hop of this number; of a group, the member that `hash` chooses.
+    #[inline]
+    #[must_use]
+    pub fn hop(&self, number: u32, hash: impl FnOnce() -> u32) -> Option<&Hop> {
+        match self.hops.get(number as usize)?.as_ref()? {
+            Hop::Group(members) => {
+                let member = *members.get(flow::member(hash(), members.len()))?;
+                self.hops.get(member as usize)?.as_ref().filter(|hop| !matches!(hop, Hop::Group(_)))
+            }
+            hop => Some(hop),
+        }
+    }
+
+    /// Returns whether packets to `number` may leave through `interface`: it does, or a member of the group does.
+    #[must_use]
+    pub fn leads_through(&self, number: u32, interface: u16) -> bool {
+        let through = |number: u32| {
+            self.hops.get(number as usize).and_then(Option::as_ref).and_then(Hop::interface)
+                == Some(interface)
+        };
+        match self.hops.get(number as usize).and_then(Option::as_ref) {
+            Some(Hop::Group(members)) => members.iter().any(|&member| through(member)),
+            _ => through(number),
+        }
+    }
+
+    /// Returns an address of any interface of a VRF: what the router is known by where an interface has none.
+    #[must_use]
+    pub fn any_v4(&self, vrf: usize) -> Option<u32> {
+        self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v4_towards(0))
+    }
+
+    /// Like [`any_v4`](Self::any_v4), for IPv6.
+    #[must_use]
+    pub fn any_v6(&self, vrf: usize) -> Option<u128> {
+        self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v6_towards(1 << 127))
+    }
+}

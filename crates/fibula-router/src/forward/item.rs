@@ -1,0 +1,206 @@
+//! What the first pass over a burst finds out about a packet.
+
+use crate::drops::Drop;
+use crate::io::Received;
+use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
+use crate::packet::flow::{self, Flow};
+use crate::packet::{ipv4, ipv6, nd};
+
+use super::fabric::Fabric;
+
+/// A packet that is to be routed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Item {
+    /// Number in the burst.
+    pub(super) index: usize,
+    /// Interface that it came from.
+    pub(super) interface: u16,
+    /// VRF of that interface.
+    pub(super) vrf: usize,
+    /// Where the packet begins in the frame.
+    pub(super) start: usize,
+    /// Bytes of the packet.
+    pub(super) len: usize,
+    /// Bytes of the header, options included, of IPv4.
+    pub(super) header: usize,
+    /// Where the payload begins in the packet; `None` without: later fragments, cut chains.
+    pub(super) upper: Option<usize>,
+    pub(super) v6: bool,
+    /// Whether the frame went to a group of stations.
+    pub(super) group: bool,
+    /// TTL or hop limit.
+    pub(super) ttl: u8,
+    pub(super) protocol: u8,
+    pub(super) fragment: bool,
+    pub(super) later_fragment: bool,
+    pub(super) dont_fragment: bool,
+    pub(super) routing_0: bool,
+    pub(super) label: u32,
+    /// An IPv4 address is in the low bits.
+    pub(super) source: u128,
+    pub(super) destination: u128,
+}
+
+impl Item {
+    /// Returns where the packet is in its frame.
+    pub(super) fn range(&self) -> core::ops::Range<usize> {
+        self.start..self.start + self.len
+    }
+
+    /// Returns what the packet's flow is told apart by.
+    pub(super) fn flow(&self, packet: &[u8]) -> Flow {
+        let whole = !self.fragment;
+        let ports = match self.upper {
+            Some(offset) if whole => flow::ports(packet, self.protocol, offset),
+            _ => 0,
+        };
+        Flow {
+            source: self.source,
+            destination: self.destination,
+            ports,
+            protocol: if whole { self.protocol } else { 0 },
+            label: self.label,
+        }
+    }
+
+    /// Returns whether the source is one that is never forwarded.
+    pub(super) fn is_martian_source(&self) -> bool {
+        match self.v6 {
+            true => ipv6::is_martian_source(self.source),
+            false => ipv4::is_martian_source(self.source as u32),
+        }
+    }
+}
+
+/// What becomes of a frame after the first pass.
+#[derive(Debug)]
+pub(super) enum Class {
+    /// It is looked up.
+    Route(Item),
+    /// It is ARP, and the router resolves neighbours of the interface itself: interface, start of the packet.
+    Arp(u16, usize),
+    /// It is neighbour discovery, and the router resolves neighbours of the interface itself.
+    Nd(Item),
+    /// It is given to the kernel, if the interface has one; else dropped for this reason.
+    Host(Drop),
+    /// It is for the router, though no route says so: link-local.
+    Local(Item),
+}
+
+/// Sorts a frame of a port, by its headers alone.
+#[inline]
+pub(super) fn classify(
+    fabric: &Fabric,
+    port: usize,
+    index: usize,
+    frame: &Received<'_>,
+) -> Result<Class, Drop> {
+    let header = ethernet::parse(frame.bytes, frame.tag)?;
+    if frame.cut {
+        return Err(Drop::FrameTruncated);
+    }
+    let port = &fabric.ports[port];
+    let number = port.interface(header.vlan).ok_or(Drop::VlanUnknown)?;
+    let interface = &fabric.interfaces[usize::from(number)];
+    let group = header.destination.is_group();
+    if header.destination != interface.mac && !group {
+        return Err(Drop::OtherMac);
+    }
+    let mut item = Item {
+        index,
+        interface: number,
+        vrf: interface.vrf,
+        start: header.payload,
+        group,
+        ..Item::default()
+    };
+    let packet = &frame.bytes[header.payload..];
+    match header.ether_type {
+        IPV4 => {
+            read_v4(&mut item, packet)?;
+            Ok(scope_v4(item))
+        }
+        IPV6 => {
+            read_v6(&mut item, packet)?;
+            scope_v6(item, packet, interface.kernel)
+        }
+        ARP if interface.kernel => Ok(Class::Host(Drop::NoHost)),
+        ARP => Ok(Class::Arp(number, header.payload)),
+        _ => Ok(Class::Host(Drop::EtherType)),
+    }
+}
+
+#[inline]
+fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
+    let parsed = ipv4::parse(packet)?;
+    item.len = parsed.len;
+    item.header = parsed.header;
+    item.fragment = parsed.is_fragment();
+    item.later_fragment = parsed.is_later_fragment();
+    item.upper = (!item.later_fragment).then_some(parsed.header);
+    item.ttl = parsed.ttl;
+    item.protocol = parsed.protocol;
+    item.dont_fragment = parsed.dont_fragment();
+    item.source = u128::from(parsed.source);
+    item.destination = u128::from(parsed.destination);
+    Ok(())
+}
+
+#[inline]
+fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
+    let parsed = ipv6::parse(packet)?;
+    let upper = ipv6::upper(&packet[..parsed.len], parsed.next_header);
+    item.v6 = true;
+    item.len = parsed.len;
+    item.header = ipv6::HEADER;
+    item.fragment = upper.fragment;
+    item.later_fragment = upper.later_fragment;
+    item.upper = upper.offset;
+    item.ttl = parsed.hop_limit;
+    item.protocol = upper.protocol;
+    item.dont_fragment = true;
+    item.routing_0 = upper.routing_0;
+    item.label = parsed.flow_label;
+    item.source = parsed.source;
+    item.destination = parsed.destination;
+    Ok(())
+}
+
+fn scope_v4(item: Item) -> Class {
+    let destination = item.destination as u32;
+    if ipv4::is_multicast(destination) {
+        return Class::Host(Drop::Multicast);
+    }
+    if destination == u32::MAX {
+        return Class::Host(Drop::NoHost);
+    }
+    if ipv4::is_martian_destination(destination) {
+        return Class::Host(Drop::MartianDestination);
+    }
+    Class::Route(item)
+}
+
+fn scope_v6(item: Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
+    if !kernel && item.protocol == ipv6::ICMPV6 {
+        let kind = item.upper.and_then(|at| packet[..item.len].get(at));
+        // With a hop limit other than 255 it came through a router: not for this link, and forwarded as any other packet.
+        if kind.is_some_and(|&kind| nd::is_nd(kind))
+            && (item.ttl == 255 || ipv6::is_multicast(item.destination))
+        {
+            return Ok(Class::Nd(item));
+        }
+    }
+    if ipv6::is_multicast(item.destination) {
+        return Ok(Class::Host(Drop::Multicast));
+    }
+    if ipv6::is_martian_destination(item.destination) {
+        return Ok(Class::Host(Drop::MartianDestination));
+    }
+    if ipv6::is_link_local(item.destination) {
+        return Ok(Class::Local(item));
+    }
+    if item.routing_0 {
+        return Err(Drop::Ipv6RoutingHeader);
+    }
+    Ok(Class::Route(item))
+}

@@ -1,0 +1,163 @@
+//! What is for the router itself: ARP, neighbour discovery, pings.
+
+use std::sync::Arc;
+
+use crate::count::Made;
+use crate::drops::Drop;
+use crate::io::Io;
+use crate::neighbour::{Key, Probe};
+use crate::packet::ethernet::{ARP, IPV6, Mac};
+use crate::packet::nd::{self, Nd};
+use crate::packet::{arp, icmp, ipv4, ipv6};
+
+use super::item::Item;
+use super::worker::Worker;
+
+impl Worker {
+    /// Handles an ARP packet of an interface whose neighbours the router resolves.
+    pub(super) fn arp(
+        &mut self,
+        io: &mut impl Io,
+        index: usize,
+        interface: u16,
+        start: usize,
+        now_ns: u64,
+    ) -> Result<(), Drop> {
+        let arp = arp::parse(&io.frame(index).bytes[start..])?;
+        let own = &self.fabric.interfaces[usize::from(interface)];
+        let (mac, for_us) = (own.mac, own.has_v4(arp.target));
+        // A probe (RFC 5227) has no sender yet.
+        let probe = arp.request && arp.sender == 0;
+        if own.has_v4(arp.sender) || arp.sender_mac == mac || (!probe && !own.is_near_v4(arp.sender)) {
+            return Err(Drop::ArpForeign);
+        }
+        if !probe {
+            let key = Key::v4(interface, arp.sender);
+            let confirmed = !arp.request && for_us;
+            // RFC 826: who asks for us is about to speak with us; others are only noted where they are known.
+            self.shared.neighbours.learn(key, arp.sender_mac, confirmed, arp.request && for_us, now_ns);
+        }
+        if arp.request && for_us {
+            let reply = arp::write(false, (mac, arp.target), (arp.sender_mac, arp.sender));
+            self.emit_control(io, interface, arp.sender_mac, ARP, &reply, Made::ArpReply);
+        }
+        Ok(())
+    }
+
+    /// Handles neighbour discovery of an interface whose neighbours the router resolves.
+    pub(super) fn nd(&mut self, io: &mut impl Io, item: &Item, now_ns: u64) -> Result<(), Drop> {
+        let packet = &io.frame(item.index).bytes[item.range()];
+        let parsed = ipv6::parse(packet)?;
+        let Some(offset) = item.upper else { return Err(Drop::NdMalformed) };
+        let message = nd::parse(packet, &parsed, offset)?;
+        let own = &self.fabric.interfaces[usize::from(item.interface)];
+        let mac = own.mac;
+        match message {
+            Nd::Other => return Err(Drop::NdIgnored),
+            Nd::Solicitation { target, link } => {
+                if !own.has_v6(target) {
+                    return Ok(());
+                }
+                if let Some(link) = link {
+                    let key = Key::v6(item.interface, parsed.source);
+                    self.shared.neighbours.learn(key, link, false, true, now_ns);
+                }
+                let reply = nd::advertisement(target, mac, parsed.source);
+                let to = match (parsed.source, link) {
+                    (0, _) => Mac::of_ipv6_group(nd::ALL_NODES),
+                    (_, Some(link)) => link,
+                    // Without the option, the sender is the one of the frame.
+                    (_, None) => source_of(io.frame(item.index).bytes),
+                };
+                self.emit_control(io, item.interface, to, IPV6, &reply, Made::NdAdvertisement);
+            }
+            Nd::Advertisement { target, link, solicited, replaces } => {
+                if own.has_v6(target) {
+                    return Err(Drop::NdIgnored);
+                }
+                let Some(link) = link else { return Ok(()) };
+                let key = Key::v6(item.interface, target);
+                // RFC 4861, section 7.2.5: without the override flag, a known address is not replaced.
+                let known = self.shared.neighbours.get(&key);
+                let other = matches!(known, crate::neighbour::Answer::Known(mac) if mac != link);
+                if replaces || !other {
+                    self.shared.neighbours.learn(key, link, solicited, false, now_ns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles a packet that is addressed to the router: the kernel gets it; where there is none, pings are answered.
+    pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
+        if self.fabric.ports[port].host {
+            return self.deliver(io, port, item.index, Drop::NoHost);
+        }
+        let packet = &io.frame(item.index).bytes[item.range()];
+        let reply = if item.group || (item.is_martian_source() && !item.v6) {
+            None
+        } else if item.v6 {
+            let own = &self.fabric.interfaces[usize::from(item.interface)];
+            let ours = !ipv6::is_link_local(item.destination) || own.has_v6(item.destination);
+            let parsed = ipv6::parse(packet).ok().filter(|_| ours);
+            parsed.and_then(|parsed| icmp::echo_reply_v6(&mut self.message, packet, &parsed))
+        } else {
+            let parsed = ipv4::parse(packet).ok();
+            parsed.and_then(|parsed| icmp::echo_reply_v4(&mut self.message, packet, &parsed))
+        };
+        let Some(len) = reply else {
+            self.counters[port].drop(Drop::NoHost);
+            return;
+        };
+        self.counters[port].consumed.add(1);
+        let sent = if item.v6 && ipv6::is_link_local(item.source) {
+            let key = Key::v6(item.interface, item.source);
+            self.originate_to(io, item.interface, key, true, len, now_ns)
+        } else {
+            self.originate(io, item.vrf, item.v6, len, now_ns)
+        };
+        if sent {
+            self.counters[port].make(Made::EchoReply);
+        }
+    }
+
+    /// Sends a request for a neighbour, if the router resolves neighbours of that interface itself.
+    pub(super) fn probe(&mut self, io: &mut impl Io, probe: Probe) {
+        let fabric = Arc::clone(&self.fabric);
+        let Some(own) = fabric.interfaces.get(usize::from(probe.key.interface)) else { return };
+        if own.kernel {
+            self.shared.neighbours.ask_kernel(probe);
+            return;
+        }
+        let target = probe.key.address;
+        if probe.key.v6 {
+            let Some(source) = own.link_local().or_else(|| own.v6_towards(target)) else { return };
+            let (packet, len) = nd::solicitation(target, source, own.mac, probe.mac.is_some());
+            let to = probe.mac.unwrap_or(Mac::of_ipv6_group(nd::solicited_node(target)));
+            self.emit_control(io, probe.key.interface, to, IPV6, &packet[..len], Made::NdSolicitation);
+        } else {
+            // Without an address there is nothing to answer to.
+            let Some(source) = own.v4_towards(target as u32) else { return };
+            let packet = arp::write(true, (own.mac, source), (Mac::default(), target as u32));
+            let to = probe.mac.unwrap_or(Mac::BROADCAST);
+            self.emit_control(io, probe.key.interface, to, ARP, &packet, Made::ArpRequest);
+        }
+    }
+
+    /// Lets time pass for the neighbours: sends the requests that are due. For one worker, a few times a second.
+    pub fn tick(&mut self, io: &mut impl Io, now_ns: u64) {
+        let mut probes = std::mem::take(&mut self.probes);
+        self.shared.neighbours.tick(now_ns, &mut probes);
+        for probe in probes.drain(..) {
+            self.probe(io, probe);
+        }
+        self.probes = probes;
+        io.finish();
+    }
+}
+
+fn source_of(frame: &[u8]) -> Mac {
+    let mut mac = [0; 6];
+    mac.copy_from_slice(&frame[6..12]);
+    Mac(mac)
+}

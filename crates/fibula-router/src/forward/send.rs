@@ -1,0 +1,383 @@
+//! The way out: TTL, MTU, fragments, MAC addresses, and what senders are told.
+
+use std::sync::Arc;
+
+use crate::count::Made;
+use crate::drops::Drop;
+use crate::io::{Io, Offload};
+use crate::neighbour::{Answer, Key};
+use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
+use crate::packet::icmp::{self, Problem};
+use crate::packet::{fragment, ipv4, ipv6};
+
+use super::fabric::{Gateway, Hop, Interface};
+use super::item::Item;
+use super::worker::{Refused, Worker};
+
+impl Worker {
+    /// Sends a packet on, or keeps it until its neighbour is known.
+    pub(super) fn forward(
+        &mut self,
+        io: &mut impl Io,
+        item: &Item,
+        out: u16,
+        gateway: Option<Gateway>,
+        now_ns: u64,
+    ) -> Result<(), Refused> {
+        let fabric = Arc::clone(&self.fabric);
+        let way = &fabric.interfaces[usize::from(out)];
+        let port = fabric.interfaces[usize::from(item.interface)].port;
+        let frame = io.frame(item.index);
+        let offload = frame.offload;
+        if item.header > 20 && !item.v6 {
+            let header = &frame.bytes[item.start..item.start + item.header];
+            ipv4::check_options(header).map_err(|fault| {
+                let malformed = fault.reason == Drop::Ipv4Options;
+                let problem = malformed.then_some(Problem::Parameter(fault.pointer));
+                Refused { reason: fault.reason, problem }
+            })?;
+        }
+        if item.ttl <= 1 {
+            return Err(Refused::telling(Drop::TtlExpired, Problem::Expired));
+        }
+        if !way.up {
+            return Err(Refused::telling(Drop::InterfaceDown, Problem::HostUnreachable));
+        }
+        if offload.segment != 0 && !io.segments(way.port) {
+            return Err(Drop::OffloadUnsupported.into());
+        }
+        let split = does_not_fit(item, way.mtu, &offload)?;
+        let key = neighbour(out, gateway, item.v6, item.destination);
+        let Some(mac) = self.resolve(io, key, now_ns)? else {
+            let packet = &mut io.frame(item.index).bytes[item.range()];
+            if !self.pending.push(key, Some(port), item.interface, packet, offload, now_ns) {
+                return Err(Drop::NeighbourQueue.into());
+            }
+            return Ok(());
+        };
+        let packet = &mut io.frame(item.index).bytes[item.range()];
+        hop(packet, item.v6);
+        if split {
+            self.scratch[..item.len].copy_from_slice(packet);
+            return self.fragments(io, way, mac, item.len, port).map_err(Refused::from);
+        }
+        let header = Header::new(mac, way.mac, way.vlan, if item.v6 { IPV6 } else { IPV4 });
+        let header = header.as_bytes();
+        if !io.forward(item.index, way.port, header, item.range(), &offload) {
+            return Err(Drop::TransmitFull.into());
+        }
+        self.counters[port].forwarded.add(1);
+        self.sent(way.port, header.len() + item.len);
+        Ok(())
+    }
+
+    fn sent(&self, port: usize, bytes: usize) {
+        self.counters[port].sent.add(1);
+        self.counters[port].sent_bytes.add(bytes as u64);
+    }
+
+    /// Returns the MAC address of a neighbour; `None` if it is being looked for.
+    fn resolve(&mut self, io: &mut impl Io, key: Key, now_ns: u64) -> Result<Option<Mac>, Refused> {
+        match self.shared.neighbours.get(&key) {
+            Answer::Known(mac) => Ok(Some(mac)),
+            Answer::Waiting => Ok(None),
+            Answer::Failed => Err(Refused::telling(Drop::NeighbourFailed, Problem::HostUnreachable)),
+            Answer::Unknown => match self.shared.neighbours.request(key, now_ns) {
+                Ok(probe) => {
+                    if let Some(probe) = probe {
+                        self.probe(io, probe);
+                    }
+                    Ok(None)
+                }
+                Err(_) => Err(Drop::NeighbourLimit.into()),
+            },
+        }
+    }
+
+    /// Sends the fragments of the packet in `scratch`, of `len` bytes.
+    fn fragments(
+        &mut self,
+        io: &mut impl Io,
+        way: &Interface,
+        mac: Mac,
+        len: usize,
+        from: usize,
+    ) -> Result<(), Drop> {
+        let packet = &self.scratch[..len];
+        let parsed = ipv4::parse(packet)?;
+        let parts = fragment::split(packet, &parsed, way.mtu).ok_or(Drop::TooBig)?;
+        let header = Header::new(mac, way.mac, way.vlan, IPV4);
+        for part in parts {
+            let bytes = [header.as_bytes(), part.header(), part.payload];
+            if !io.emit(way.port, bytes, &Offload::default()) {
+                return Err(Drop::TransmitFull);
+            }
+            self.counters[from].make(Made::Fragment);
+            self.sent(way.port, bytes.iter().map(|part| part.len()).sum());
+        }
+        self.counters[from].forwarded.add(1);
+        Ok(())
+    }
+
+    /// Drops a packet, and tells its sender if it is to be told.
+    pub(super) fn refuse(
+        &mut self,
+        io: &mut impl Io,
+        port: usize,
+        item: &Item,
+        refused: Refused,
+        now_ns: u64,
+    ) {
+        self.counters[port].drop(refused.reason);
+        let Some(problem) = refused.problem else { return };
+        if item.group {
+            return;
+        }
+        let packet = &io.frame(item.index).bytes[item.range()];
+        if let Some(len) = self.complain(port, item.interface, item.v6, problem, packet, now_ns) {
+            let made = self.originate(io, item.vrf, item.v6, len, now_ns);
+            self.counters[port].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
+        }
+    }
+
+    /// Makes an ICMP error about a packet in `message`, with a source address that [`originate`](Self::originate) corrects;
+    /// `None` if no error may be sent about it.
+    fn complain(
+        &mut self,
+        port: usize,
+        interface: u16,
+        v6: bool,
+        problem: Problem,
+        packet: &[u8],
+        now_ns: u64,
+    ) -> Option<usize> {
+        let vrf = self.fabric.interfaces[usize::from(interface)].vrf;
+        if v6 {
+            let parsed = ipv6::parse(packet).ok()?;
+            let upper = ipv6::upper(packet, parsed.next_header);
+            if !icmp::may_answer_v6(packet, &parsed, &upper, problem) || !self.limit(port, now_ns) {
+                return None;
+            }
+            let source = self.source_v6(vrf, interface, parsed.source).unwrap_or(0);
+            return Some(icmp::error_v6(&mut self.message, problem, source, packet));
+        }
+        let parsed = ipv4::parse(packet).ok()?;
+        if !icmp::may_answer_v4(packet, &parsed) || !self.limit(port, now_ns) {
+            return None;
+        }
+        let source = self.source_v4(vrf, interface, parsed.source).unwrap_or(0);
+        Some(icmp::error_v4(&mut self.message, problem, source, packet))
+    }
+
+    fn limit(&mut self, port: usize, now_ns: u64) -> bool {
+        let may = self.icmp[port].take(now_ns);
+        if !may {
+            self.counters[port].make(Made::IcmpLimited);
+        }
+        may
+    }
+
+    /// Returns the address to speak to `to` from: one of the interface that the packet leaves through (RFC 1812, section
+    /// 4.3.2.4), else of the one that the cause came from, else any of the VRF.
+    fn source_v4(&mut self, vrf: usize, interface: u16, to: u32) -> Option<u32> {
+        let route = self.readers[vrf].pin().lookup_key(to);
+        let fabric = &self.fabric;
+        let out = route.and_then(|route| fabric.hop(route.id(), || 0)).and_then(Hop::interface);
+        let near = |number: u16| fabric.interfaces[usize::from(number)].v4_towards(to);
+        out.and_then(near).or_else(|| near(interface)).or_else(|| fabric.any_v4(vrf))
+    }
+
+    fn source_v6(&mut self, vrf: usize, interface: u16, to: u128) -> Option<u128> {
+        let route = self.readers[vrf].pin().lookup_key(to);
+        let fabric = &self.fabric;
+        let out = route.and_then(|route| fabric.hop(route.id(), || 0)).and_then(Hop::interface);
+        let near = |number: u16| fabric.interfaces[usize::from(number)].v6_towards(to);
+        out.and_then(near).or_else(|| near(interface)).or_else(|| fabric.any_v6(vrf))
+    }
+
+    /// Sends the first `len` bytes of `message`, a packet of the router's own, by the routes of a VRF. Returns whether it was
+    /// sent, or waits for its neighbour.
+    pub(super) fn originate(
+        &mut self,
+        io: &mut impl Io,
+        vrf: usize,
+        v6: bool,
+        len: usize,
+        now_ns: u64,
+    ) -> bool {
+        let packet = &self.message[..len];
+        let (source, destination, route) = if v6 {
+            let Ok(parsed) = ipv6::parse(packet) else { return false };
+            let route = self.readers[vrf].pin().lookup_key(parsed.destination);
+            (parsed.source, parsed.destination, route)
+        } else {
+            let Ok(parsed) = ipv4::parse(packet) else { return false };
+            let route = self.readers[vrf].pin().lookup_key(parsed.destination);
+            (u128::from(parsed.source), u128::from(parsed.destination), route)
+        };
+        let fabric = Arc::clone(&self.fabric);
+        let hop = route.and_then(|route| fabric.hop(route.id(), || 0));
+        let (out, gateway) = match hop {
+            Some(Hop::Via { interface, gateway }) => (*interface, Some(*gateway)),
+            Some(Hop::Connected { interface }) => (*interface, None),
+            _ => return false,
+        };
+        let way = &fabric.interfaces[usize::from(out)];
+        if source == 0 || !way.up || len > way.mtu {
+            return false;
+        }
+        self.originate_to(io, out, neighbour(out, gateway, v6, destination), v6, len, now_ns)
+    }
+
+    /// Like [`originate`](Self::originate), to a neighbour.
+    pub(super) fn originate_to(
+        &mut self,
+        io: &mut impl Io,
+        out: u16,
+        key: Key,
+        v6: bool,
+        len: usize,
+        now_ns: u64,
+    ) -> bool {
+        match self.resolve(io, key, now_ns) {
+            Ok(Some(mac)) => self.emit(io, out, mac, v6, len),
+            Ok(None) => self.pending.push(key, None, out, &self.message[..len], Offload::default(), now_ns),
+            Err(_) => false,
+        }
+    }
+
+    fn emit(&mut self, io: &mut impl Io, out: u16, mac: Mac, v6: bool, len: usize) -> bool {
+        let way = &self.fabric.interfaces[usize::from(out)];
+        let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
+        let sent = io.emit(way.port, [header.as_bytes(), &self.message[..len], &[]], &Offload::default());
+        if sent {
+            self.sent(way.port, header.as_bytes().len() + len);
+        }
+        sent
+    }
+
+    /// Sends a frame of ARP or neighbour discovery.
+    pub(super) fn emit_control(
+        &mut self,
+        io: &mut impl Io,
+        interface: u16,
+        to: Mac,
+        ether_type: u16,
+        packet: &[u8],
+        made: Made,
+    ) {
+        let way = &self.fabric.interfaces[usize::from(interface)];
+        let header = Header::new(to, way.mac, way.vlan, ether_type);
+        if io.emit(way.port, [header.as_bytes(), packet, &[]], &Offload::default()) {
+            self.counters[way.port].make(made);
+            self.sent(way.port, header.as_bytes().len() + packet.len());
+        }
+    }
+
+    /// Looks at the packets that wait for neighbours: sends those whose neighbour is known now, drops those whose neighbour
+    /// failed and those that have waited too long.
+    pub(super) fn resume(&mut self, io: &mut impl Io, now_ns: u64) {
+        self.generation = self.shared.neighbours.generation();
+        for index in 0..self.pending.slots() {
+            let Some(waiting) = self.pending.get(index) else { continue };
+            match self.shared.neighbours.get(&waiting.key) {
+                Answer::Known(mac) => self.resume_one(io, index, mac),
+                Answer::Failed => self.give_up(io, index, Drop::NeighbourFailed, now_ns),
+                _ if waiting.until_ns <= now_ns => {
+                    self.give_up(io, index, Drop::NeighbourTimeout, now_ns);
+                }
+                _ => {}
+            }
+        }
+        self.pending.reckon();
+    }
+
+    fn resume_one(&mut self, io: &mut impl Io, index: usize, mac: Mac) {
+        let Some(waiting) = self.pending.get(index) else { return };
+        let (from, key, offload) = (waiting.from, waiting.key, waiting.offload);
+        let packet = waiting.packet();
+        let len = packet.len();
+        let v6 = packet.first().is_some_and(|&byte| byte >> 4 == 6);
+        self.scratch[..len].copy_from_slice(packet);
+        self.pending.release(index);
+        let fabric = Arc::clone(&self.fabric);
+        let Some(way) = fabric.interfaces.get(usize::from(key.interface)) else {
+            if let Some(from) = from {
+                self.counters[from].drop(Drop::InterfaceDown);
+            }
+            return;
+        };
+        if let Some(from) = from {
+            hop(&mut self.scratch[..len], v6);
+            if !v6 && len > way.mtu && offload.segment == 0 {
+                if let Err(reason) = self.fragments(io, way, mac, len, from) {
+                    self.counters[from].drop(reason);
+                }
+                return;
+            }
+        }
+        let header = Header::new(mac, way.mac, way.vlan, if v6 { IPV6 } else { IPV4 });
+        let sent = io.emit(way.port, [header.as_bytes(), &self.scratch[..len], &[]], &offload);
+        if sent {
+            self.sent(way.port, header.as_bytes().len() + len);
+        }
+        match from {
+            Some(from) if sent => self.counters[from].forwarded.add(1),
+            Some(from) => self.counters[from].drop(Drop::TransmitFull),
+            None => {}
+        }
+    }
+
+    /// Drops a packet that waits; its sender is told.
+    fn give_up(&mut self, io: &mut impl Io, index: usize, reason: Drop, now_ns: u64) {
+        let Some(waiting) = self.pending.get(index) else { return };
+        let (from, interface) = (waiting.from, waiting.interface);
+        let packet = waiting.packet();
+        let len = packet.len();
+        let v6 = packet.first().is_some_and(|&byte| byte >> 4 == 6);
+        self.scratch[..len].copy_from_slice(packet);
+        self.pending.release(index);
+        // Nothing is said about packets of the router's own.
+        let Some(from) = from else { return };
+        self.counters[from].drop(reason);
+        let scratch = std::mem::take(&mut self.scratch);
+        let problem = Problem::HostUnreachable;
+        if let Some(len) = self.complain(from, interface, v6, problem, &scratch[..len], now_ns) {
+            let vrf = self.fabric.interfaces[usize::from(interface)].vrf;
+            let made = self.originate(io, vrf, v6, len, now_ns);
+            self.counters[from].make(if made { Made::IcmpError } else { Made::IcmpUnsent });
+        }
+        self.scratch = scratch;
+    }
+}
+
+/// Returns the neighbour that a packet goes to.
+fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
+    match gateway {
+        Some(Gateway::V4(address)) => Key::v4(out, address),
+        Some(Gateway::V6(address)) => Key::v6(out, address),
+        None => Key { interface: out, v6, address: destination },
+    }
+}
+
+fn hop(packet: &mut [u8], v6: bool) {
+    if v6 { ipv6::hop(packet) } else { ipv4::hop(packet) }
+}
+
+/// Returns whether a packet must be split for this MTU.
+fn does_not_fit(item: &Item, mtu: usize, offload: &Offload) -> Result<bool, Refused> {
+    let largest = match offload.segment {
+        0 => item.len,
+        segment => usize::from(segment) + usize::from(offload.headers),
+    };
+    if largest <= mtu {
+        return Ok(false);
+    }
+    if item.dont_fragment {
+        return Err(Refused::telling(Drop::TooBig, Problem::TooBig(mtu)));
+    }
+    if offload.segment != 0 || offload.partial_checksum() {
+        return Err(Drop::OffloadTooBig.into());
+    }
+    Ok(true)
+}

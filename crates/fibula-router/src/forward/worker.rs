@@ -1,0 +1,324 @@
+//! A worker: the state of one thread that forwards, and its two passes over a burst.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fibula::Reader;
+use fibula::live::TableError;
+use fibula::net::NextHop;
+
+use crate::count::PortCounters;
+use crate::drops::Drop;
+use crate::io::{BURST, Io};
+use crate::neighbour::{Limits, Neighbours, Probe};
+use crate::packet::icmp::{MAX_MESSAGE, Problem};
+use crate::packet::limit::Bucket;
+
+use super::fabric::{Fabric, Hop, Urpf};
+use super::item::{Class, Item, classify};
+use super::pending::Pending;
+
+/// What all workers share.
+#[derive(Debug)]
+pub struct Shared {
+    fabric: Mutex<Arc<Fabric>>,
+    version: AtomicU64,
+    /// The neighbours of all interfaces.
+    pub neighbours: Neighbours,
+}
+
+impl Shared {
+    /// Begins with a fabric.
+    #[must_use]
+    pub fn new(fabric: Fabric, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            fabric: Mutex::new(Arc::new(fabric)),
+            version: AtomicU64::new(0),
+            neighbours: Neighbours::new(limits),
+        })
+    }
+
+    /// Returns the fabric of now.
+    #[must_use]
+    pub fn fabric(&self) -> Arc<Fabric> {
+        Arc::clone(&self.fabric.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another fabric in its place. Workers take it up before their next burst. Ports keep their numbers; new ones come
+    /// after them.
+    pub fn replace(&self, fabric: Fabric) {
+        *self.fabric.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fabric);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+/// A packet that goes no further: the counter, and what its sender is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused {
+    pub(super) reason: Drop,
+    pub(super) problem: Option<Problem>,
+}
+
+impl From<Drop> for Refused {
+    fn from(reason: Drop) -> Self {
+        Self { reason, problem: None }
+    }
+}
+
+impl Refused {
+    pub(super) const fn telling(reason: Drop, problem: Problem) -> Self {
+        Self { reason, problem: Some(problem) }
+    }
+}
+
+/// The state of one thread that forwards.
+#[derive(Debug)]
+pub struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) fabric: Arc<Fabric>,
+    version: u64,
+    pub(super) readers: Vec<Reader>,
+    pub(super) counters: Arc<[PortCounters]>,
+    pub(super) icmp: Vec<Bucket>,
+    pub(super) pending: Pending,
+    /// Generation of the neighbours when waiting packets were looked at last.
+    pub(super) generation: u64,
+    /// A message that is being made.
+    pub(super) message: Box<[u8; MAX_MESSAGE]>,
+    /// A packet that is being split.
+    pub(super) scratch: Box<[u8]>,
+    pub(super) probes: Vec<Probe>,
+    items: Box<[Item; BURST]>,
+    routes: Box<[Option<NextHop>; BURST]>,
+    sources: Box<[Option<NextHop>; BURST]>,
+}
+
+/// Largest packet of IPv4, and of IPv6 without jumbograms.
+const LARGEST: usize = 65_575;
+
+impl Worker {
+    /// Makes a worker, whose frames are counted in `counters`: one set for each port, and for ports that may be added.
+    ///
+    /// # Errors
+    /// When a table has no room for another reader.
+    ///
+    /// # Panics
+    /// When there are fewer counters than ports.
+    pub fn new(shared: Arc<Shared>, counters: Arc<[PortCounters]>) -> Result<Self, TableError> {
+        let version = shared.version();
+        let fabric = shared.fabric();
+        assert!(counters.len() >= fabric.ports.len(), "counters for every port");
+        let largest = fabric.interfaces.iter().map(|interface| interface.mtu).max().unwrap_or(0).max(1500);
+        let icmp = counters.iter().map(|_| Bucket::new(fabric.icmp_rate.0, fabric.icmp_rate.1)).collect();
+        Ok(Self {
+            readers: readers(&fabric)?,
+            version,
+            fabric,
+            generation: shared.neighbours.generation(),
+            shared,
+            counters,
+            icmp,
+            pending: Pending::new(largest),
+            message: Box::new([0; MAX_MESSAGE]),
+            scratch: vec![0; LARGEST].into_boxed_slice(),
+            probes: Vec::new(),
+            items: Box::new([Item::default(); BURST]),
+            routes: Box::new([None; BURST]),
+            sources: Box::new([None; BURST]),
+        })
+    }
+
+    /// Returns how many packets wait for a neighbour.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Takes up a new fabric, if there is one. One that cannot be (no room for a reader) is tried again later.
+    fn refresh(&mut self) {
+        let version = self.shared.version();
+        if version == self.version {
+            return;
+        }
+        let fabric = self.shared.fabric();
+        if let Ok(readers) = readers(&fabric)
+            && fabric.ports.len() <= self.counters.len()
+        {
+            self.readers = readers;
+            self.fabric = fabric;
+            self.version = version;
+            let (rate, burst) = self.fabric.icmp_rate;
+            self.icmp.iter_mut().for_each(|bucket| *bucket = Bucket::new(rate, burst));
+        }
+    }
+
+    /// Receives a burst from a port and handles it; returns the number of frames. `now_ns` is a time that never goes back.
+    ///
+    /// Also sends packets whose neighbours have been found meanwhile, so it is to be called for some port every few
+    /// milliseconds even where nothing arrives.
+    pub fn burst(&mut self, io: &mut impl Io, port: usize, now_ns: u64) -> usize {
+        self.refresh();
+        let received = io.receive(port);
+        if received > 0 {
+            let count = self.sort(io, port, received, now_ns);
+            self.look_up(count);
+            for number in 0..count {
+                let (item, route) = (self.items[number], self.routes[number]);
+                let source = self.sources[number];
+                if let Err(refused) = self.route(io, &item, route, source, now_ns) {
+                    self.refuse(io, port, &item, refused, now_ns);
+                }
+            }
+        }
+        if self.pending.len() > 0
+            && (self.pending.next_ns <= now_ns || self.generation != self.shared.neighbours.generation())
+        {
+            self.resume(io, now_ns);
+        }
+        io.finish();
+        received
+    }
+
+    /// The first pass: returns how many items are to be looked up.
+    fn sort(&mut self, io: &mut impl Io, port: usize, received: usize, now_ns: u64) -> usize {
+        let counters = Arc::clone(&self.counters);
+        let counters = &counters[port];
+        let (mut count, mut bytes) = (0, 0);
+        for index in 0..received {
+            let frame = io.frame(index);
+            bytes += frame.bytes.len() as u64;
+            match classify(&self.fabric, port, index, &frame) {
+                Ok(Class::Route(item)) => {
+                    self.items[count] = item;
+                    count += 1;
+                }
+                Ok(Class::Host(otherwise)) => self.deliver(io, port, index, otherwise),
+                Ok(Class::Arp(interface, start)) => match self.arp(io, index, interface, start, now_ns) {
+                    Ok(()) => counters.consumed.add(1),
+                    Err(reason) => counters.drop(reason),
+                },
+                Ok(Class::Nd(item)) => match self.nd(io, &item, now_ns) {
+                    Ok(()) => counters.consumed.add(1),
+                    Err(reason) => counters.drop(reason),
+                },
+                Ok(Class::Local(item)) => self.local(io, port, &item, now_ns),
+                Err(reason) => counters.drop(reason),
+            }
+        }
+        counters.received.add(received as u64);
+        counters.received_bytes.add(bytes);
+        count
+    }
+
+    /// Looks up the destinations of the first `count` items, and sources where uRPF wants them.
+    fn look_up(&mut self, count: usize) {
+        let mut begin = 0;
+        while begin < count {
+            // A run of packets of one VRF and family: nearly always the whole burst.
+            let first = self.items[begin];
+            let same = |item: &&Item| item.vrf == first.vrf && item.v6 == first.v6;
+            let end = begin + self.items[begin..count].iter().take_while(same).count();
+            let run = &self.items[begin..end];
+            let pin = self.readers[first.vrf].pin();
+            let checks = |item: &Item| self.fabric.interfaces[usize::from(item.interface)].urpf != Urpf::Off;
+            let sources = run.iter().any(checks);
+            let routes = &mut self.routes[begin..end];
+            let found = &mut self.sources[begin..end];
+            if first.v6 {
+                let mut keys = [0u128; BURST];
+                run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.destination);
+                pin.lookup_batch(&keys[..run.len()], routes);
+                if sources {
+                    run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.source);
+                    pin.lookup_batch(&keys[..run.len()], found);
+                }
+            } else {
+                let mut keys = [0u32; BURST];
+                run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.destination as u32);
+                pin.lookup_batch(&keys[..run.len()], routes);
+                if sources {
+                    run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.source as u32);
+                    pin.lookup_batch(&keys[..run.len()], found);
+                }
+            }
+            begin = end;
+        }
+    }
+
+    /// The second pass, for one packet.
+    fn route(
+        &mut self,
+        io: &mut impl Io,
+        item: &Item,
+        route: Option<NextHop>,
+        source: Option<NextHop>,
+        now_ns: u64,
+    ) -> Result<(), Refused> {
+        let port = self.fabric.interfaces[usize::from(item.interface)].port;
+        let Some(route) = route else {
+            self.may_leave(item, source)?;
+            return Err(Refused::telling(Drop::NoRoute, Problem::NoRoute));
+        };
+        let fabric = Arc::clone(&self.fabric);
+        let hash = || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()]));
+        let hop = fabric.hop(route.id(), hash).ok_or(Drop::NextHopUnknown)?;
+        if *hop == Hop::Local {
+            self.local(io, port, item, now_ns);
+            return Ok(());
+        }
+        self.may_leave(item, source)?;
+        match hop {
+            Hop::Via { interface, gateway } => self.forward(io, item, *interface, Some(*gateway), now_ns),
+            Hop::Connected { interface } => self.forward(io, item, *interface, None, now_ns),
+            Hop::Blackhole => Err(Drop::Blackhole.into()),
+            Hop::Unreachable => Err(Refused::telling(Drop::Unreachable, Problem::HostUnreachable)),
+            Hop::Prohibit => Err(Refused::telling(Drop::Prohibit, Problem::Prohibited)),
+            Hop::Local | Hop::Group(_) => Err(Drop::NextHopUnknown.into()),
+        }
+    }
+
+    /// Checks whether a packet may be forwarded at all, by its source and by how it came here.
+    fn may_leave(&self, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+        if item.group {
+            return Err(Drop::LinkBroadcast.into());
+        }
+        if item.is_martian_source() {
+            return Err(Drop::MartianSource.into());
+        }
+        let urpf = self.fabric.interfaces[usize::from(item.interface)].urpf;
+        if urpf == Urpf::Off {
+            return Ok(());
+        }
+        let reason = if urpf == Urpf::Strict { Drop::UrpfStrict } else { Drop::UrpfLoose };
+        let number = source.ok_or(reason)?.id();
+        match self.fabric.hops.get(number as usize).and_then(Option::as_ref) {
+            Some(Hop::Local) => Err(Drop::MartianSource.into()),
+            Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
+                if urpf == Urpf::Loose || self.fabric.leads_through(number, item.interface) =>
+            {
+                Ok(())
+            }
+            _ => Err(reason.into()),
+        }
+    }
+
+    /// Gives a frame to the kernel of the machine, or drops it if the port has none.
+    pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: Drop) {
+        let counters = &self.counters[port];
+        if !self.fabric.ports[port].host {
+            counters.drop(otherwise);
+        } else if io.deliver(index, port) {
+            counters.delivered.add(1);
+        } else {
+            counters.drop(Drop::HostFull);
+        }
+    }
+}
+
+fn readers(fabric: &Fabric) -> Result<Vec<Reader>, TableError> {
+    fabric.vrfs.iter().map(|vrf| vrf.table.reader()).collect()
+}

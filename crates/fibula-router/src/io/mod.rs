@@ -1,0 +1,122 @@
+//! Where packets come from and go to: one folder or file a back end, all with the trait [`Io`].
+
+pub mod memory;
+#[cfg(target_os = "linux")]
+pub mod packet;
+pub mod pcap;
+#[cfg(target_os = "linux")]
+pub mod ports;
+#[cfg(target_os = "linux")]
+pub mod tap;
+
+/// Most frames of a burst.
+pub const BURST: usize = 64;
+
+/// What a network card or its driver has left undone, and what must go with a packet that is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// Where the checksum begins that is still to be computed, from the start of the IP packet, and where in there it is to be
+    /// written: TCP and UDP of local senders. (0, 0) when nothing is left to do.
+    pub checksum: (u16, u16),
+    /// Payload bytes of each segment, if the packet is several segments in one; 0 if it is one.
+    pub segment: u16,
+    /// Kind of the segments, as in `struct virtio_net_hdr`.
+    pub segment_kind: u8,
+    /// Bytes of the IP and transport header, in front of the segments' payload.
+    pub headers: u16,
+}
+
+impl Offload {
+    /// Returns whether a checksum is still to be computed.
+    #[inline]
+    #[must_use]
+    pub const fn partial_checksum(&self) -> bool {
+        self.checksum.1 != 0
+    }
+}
+
+/// A frame that was received, as its back end holds it.
+#[derive(Debug)]
+pub struct Received<'b> {
+    /// The frame, from the Ethernet header on.
+    pub bytes: &'b mut [u8],
+    /// The VLAN tag that the kernel has taken out of the frame.
+    pub tag: Option<u16>,
+    /// What is left to do.
+    pub offload: Offload,
+    /// Whether the frame was longer than the bytes that are here.
+    pub cut: bool,
+}
+
+/// Packet I/O of one worker: its queue of each port.
+///
+/// A worker receives a burst from one port, and handles each of its frames with one of [`forward`](Self::forward),
+/// [`deliver`](Self::deliver) or nothing, which drops it; then it calls [`finish`](Self::finish). Nothing here allocates, and
+/// system calls are made at most once a burst.
+pub trait Io {
+    /// Receives up to [`BURST`] frames from a port, and returns how many. They are numbered from 0.
+    fn receive(&mut self, port: usize) -> usize;
+
+    /// Returns a frame of the burst.
+    fn frame(&mut self, index: usize) -> Received<'_>;
+
+    /// Sends the packet in `packet` of a frame, with `header` in front of it, out of `port`. The packet may take the place of the
+    /// frame without a copy. Returns `false` if there is no room.
+    fn forward(
+        &mut self,
+        index: usize,
+        port: usize,
+        header: &[u8],
+        packet: core::ops::Range<usize>,
+        offload: &Offload,
+    ) -> bool;
+
+    /// Sends a frame that is given in parts. Returns `false` if there is no room.
+    fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool;
+
+    /// Gives a frame to the kernel of the machine, as if it had been received by the port's device. Returns `false` if there is no
+    /// room.
+    fn deliver(&mut self, index: usize, port: usize) -> bool;
+
+    /// Returns whether packets of several segments may be sent out of a port.
+    fn segments(&self, port: usize) -> bool {
+        let _ = port;
+        false
+    }
+
+    /// Ends the burst: its frames are given back, and what was sent goes out.
+    fn finish(&mut self);
+}
+
+/// Computes the checksum that a sender has left to hardware, for a way out that has none. `packet` begins with the IP header.
+pub fn complete_checksum(packet: &mut [u8], offload: &Offload) {
+    if !offload.partial_checksum() {
+        return;
+    }
+    let (start, at) = (usize::from(offload.checksum.0), usize::from(offload.checksum.1));
+    let Some(rest) = packet.get_mut(start..).filter(|rest| rest.len() >= at + 2) else { return };
+    // The field holds the sum of the pseudo header already.
+    let sum = !crate::packet::checksum::sum(rest, 0);
+    let sum = if sum == 0 { 0xffff } else { sum };
+    rest[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::checksum;
+
+    #[test]
+    fn checksums_are_completed() {
+        let mut packet = vec![7u8; 20 + 8 + 5];
+        let pseudo = checksum::pseudo_ipv4(0x0a00_0001, 0x0a00_0002, 13, 17);
+        packet[26..28].copy_from_slice(&checksum::fold(pseudo).to_be_bytes());
+        let offload = Offload { checksum: (20, 6), ..Offload::default() };
+        complete_checksum(&mut packet, &offload);
+        assert_eq!(checksum::sum(&packet[20..], pseudo), 0xffff);
+        // A header that points beyond the packet changes nothing.
+        let before = packet.clone();
+        complete_checksum(&mut packet, &Offload { checksum: (30, 2), ..Offload::default() });
+        assert_eq!(packet, before);
+    }
+}

@@ -1,0 +1,275 @@
+//! AF_PACKET: rings that are shared with the kernel, for any network device (packet(7), TPACKET_V2).
+//!
+//! The kernel copies each frame into the next slot of the receive ring, and the router each packet into a slot of the transmit
+//! ring; one system call a burst tells the kernel to send. Several workers join a fanout group, in which the kernel
+//! spreads flows by hash. Each frame comes with a `struct virtio_net_hdr` in front of it: what checksum is left to compute and
+//! how many segments the packet holds. It is passed on with the packet, so that large packets of local senders cross the
+//! router whole.
+//!
+//! Version 3 of the rings holds frames back until a block is full or a timer of a millisecond or more ends; version 2 gives
+//! each frame at once.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+
+use crate::kernel::sys::{self, Slots};
+
+use super::{BURST, Offload, Received};
+
+const SOL_PACKET: i32 = 263;
+const PACKET_RX_RING: i32 = 5;
+const PACKET_STATISTICS: i32 = 6;
+const PACKET_VERSION: i32 = 10;
+const PACKET_TX_RING: i32 = 13;
+const PACKET_LOSS: i32 = 14;
+const PACKET_VNET_HDR: i32 = 15;
+const PACKET_FANOUT: i32 = 18;
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+const TPACKET_V2: i32 = 1;
+const FANOUT_HASH: i32 = 0;
+const ETH_P_ALL: u16 = 3;
+
+const KERNEL: u32 = 0;
+const USER: u32 = 1;
+const VLAN_VALID: u32 = 0x10;
+const SEND_REQUEST: u32 = 1;
+const WRONG_FORMAT: u32 = 4;
+
+/// Bytes of `struct virtio_net_hdr`.
+const VNET: usize = 10;
+const NEEDS_CHECKSUM: u8 = 1;
+/// Where a frame to send begins in its slot: after `struct tpacket2_hdr`.
+const SEND_AT: usize = 32;
+/// Longest frame: a packet of 64 KiB with its headers.
+const LARGEST: usize = 65_536 + 64;
+/// Bytes of a slot that holds any frame.
+const SLOT: usize = 66_048;
+const SLOTS_PER_BLOCK: usize = 15;
+const BLOCK: usize = 1 << 20;
+const _: () = assert!(SLOT.is_multiple_of(16) && SLOT * SLOTS_PER_BLOCK <= BLOCK && LARGEST + 256 < SLOT);
+
+/// Field offsets of `struct tpacket2_hdr`, less the status that [`Slots::bytes`] leaves out.
+mod field {
+    pub(super) const LEN: usize = 0;
+    pub(super) const CAPTURED: usize = 4;
+    pub(super) const MAC: usize = 8;
+    pub(super) const TAG: usize = 20;
+}
+
+fn u16_of(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_of(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn ring(fd: &OwnedFd, option: i32, frames: usize) -> io::Result<Slots> {
+    let blocks = frames.div_ceil(SLOTS_PER_BLOCK).max(1);
+    sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_VERSION, TPACKET_V2)?;
+    sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_VNET_HDR, 1)?;
+    let request = [BLOCK, blocks, SLOT, blocks * SLOTS_PER_BLOCK].map(|n| (n as u32).to_ne_bytes()).concat();
+    sys::set_option(fd.as_fd(), SOL_PACKET, option, &request)?;
+    Slots::map(fd.as_fd(), BLOCK, blocks, SLOT)
+}
+
+/// The receive ring of a device, for one worker.
+#[derive(Debug)]
+pub struct Receive {
+    fd: OwnedFd,
+    slots: Slots,
+    head: usize,
+    /// Frames of the burst that is being handled.
+    held: usize,
+}
+
+impl Receive {
+    /// Opens a ring of at least `frames` frames. Workers of one device share it by the number of their `fanout` group.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW, without memory for the ring, and when the device is gone.
+    pub fn open(device: u32, frames: usize, fanout: Option<u16>) -> io::Result<Self> {
+        // Without a protocol nothing arrives before the ring is there.
+        let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let slots = ring(&fd, PACKET_RX_RING, frames)?;
+        sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+        sys::bind(fd.as_fd(), &sys::packet_address(ETH_P_ALL, device))?;
+        if let Some(group) = fanout {
+            let value = i32::from(group) | FANOUT_HASH << 16;
+            sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
+        }
+        Ok(Self { fd, slots, head: 0, held: 0 })
+    }
+
+    pub(super) fn receive(&mut self) -> usize {
+        while self.held < BURST.min(self.slots.count()) {
+            let index = (self.head + self.held) % self.slots.count();
+            // Acquire: the frame was written before its status.
+            if self.slots.status(index).load(Ordering::Acquire) & USER == 0 {
+                break;
+            }
+            self.held += 1;
+        }
+        self.held
+    }
+
+    pub(super) fn frame(&mut self, index: usize) -> Received<'_> {
+        assert!(index < self.held, "frame {index} of {}", self.held);
+        let slot = (self.head + index) % self.slots.count();
+        let status = self.slots.status(slot).load(Ordering::Relaxed);
+        let bytes = self.slots.bytes(slot);
+        let (len, captured) = (u32_of(bytes, field::LEN), u32_of(bytes, field::CAPTURED));
+        // Less the four bytes of the status.
+        let at = usize::from(u16_of(bytes, field::MAC)).max(4 + VNET) - 4;
+        let tag = (status & VLAN_VALID != 0).then(|| u16_of(bytes, field::TAG));
+        let end = (at + captured as usize).min(bytes.len());
+        let (before, frame) = bytes[..end].split_at_mut(at.min(end));
+        let offload = before.last_chunk::<VNET>().map_or(Offload::default(), |vnet| offload(vnet, frame));
+        Received { bytes: frame, tag, offload, cut: captured < len }
+    }
+
+    pub(super) fn finish(&mut self) {
+        for _ in 0..self.held {
+            // Release: the frame is read before its slot is given back.
+            self.slots.status(self.head).store(KERNEL, Ordering::Release);
+            self.head = (self.head + 1) % self.slots.count();
+        }
+        self.held = 0;
+    }
+
+    /// Returns how many frames the kernel had no slot for since this was called last.
+    pub fn take_lost(&self) -> u64 {
+        sys::packet_losses(self.fd.as_fd(), SOL_PACKET, PACKET_STATISTICS).unwrap_or(0)
+    }
+}
+
+impl AsRawFd for Receive {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Reads a `struct virtio_net_hdr`, whose offsets are from the start of the frame.
+fn offload(vnet: &[u8; VNET], frame: &[u8]) -> Offload {
+    let (flags, kind, segment) = (vnet[0], vnet[1], u16_of(vnet, 4));
+    let (start, offset) = (u16_of(vnet, 6), u16_of(vnet, 8));
+    let link = if frame.get(12..14) == Some(&[0x81, 0]) { 18 } else { 14 };
+    let mut offload = Offload::default();
+    if flags & NEEDS_CHECKSUM != 0 && start >= link {
+        offload.checksum = (start - link, offset);
+    }
+    if kind != 0 && segment != 0 {
+        offload.segment = segment;
+        offload.segment_kind = kind;
+        // The length that the kernel gives may include payload: TCP says itself where that begins.
+        let transport = match kind & 0x7f {
+            1 | 4 => frame.get(usize::from(start) + 12).map_or(60, |&byte| u16::from(byte >> 4) * 4),
+            _ => 8,
+        };
+        offload.headers = start.saturating_sub(link) + transport;
+    }
+    offload
+}
+
+/// Writes a `struct virtio_net_hdr` for a frame with a header of `link` bytes.
+fn vnet(offload: &Offload, link: u16) -> [u8; VNET] {
+    let mut vnet = [0; VNET];
+    if offload.partial_checksum() {
+        vnet[0] = NEEDS_CHECKSUM;
+        vnet[6..8].copy_from_slice(&(offload.checksum.0 + link).to_ne_bytes());
+        vnet[8..10].copy_from_slice(&offload.checksum.1.to_ne_bytes());
+    }
+    if offload.segment != 0 {
+        vnet[1] = offload.segment_kind;
+        vnet[2..4].copy_from_slice(&(offload.headers + link).to_ne_bytes());
+        vnet[4..6].copy_from_slice(&offload.segment.to_ne_bytes());
+    }
+    vnet
+}
+
+/// The transmit ring of a device, for one worker.
+#[derive(Debug)]
+pub struct Transmit {
+    fd: OwnedFd,
+    slots: Slots,
+    head: usize,
+    unsent: bool,
+}
+
+impl Transmit {
+    /// Opens a ring of at least `frames` frames.
+    ///
+    /// # Errors
+    /// See [`Receive::open`].
+    pub fn open(device: u32, frames: usize) -> io::Result<Self> {
+        let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        // A frame that the kernel refuses is skipped, instead of stopping the ring.
+        sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_LOSS, 1)?;
+        let slots = ring(&fd, PACKET_TX_RING, frames)?;
+        // Room for many frames at once; without the right to more, what there is must do.
+        let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 64 << 20);
+        sys::bind(fd.as_fd(), &sys::packet_address(0, device))?;
+        Ok(Self { fd, slots, head: 0, unsent: false })
+    }
+
+    /// Puts a frame, given in parts of which the first is its Ethernet header, into the ring. Returns `false` if the ring is full.
+    pub(super) fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        let len = VNET + parts.iter().map(|part| part.len()).sum::<usize>();
+        // Acquire: the kernel has read the slot before it gave it back.
+        let status = self.slots.status(self.head).load(Ordering::Acquire);
+        if len > LARGEST || !matches!(status, KERNEL | WRONG_FORMAT) {
+            return false;
+        }
+        let bytes = self.slots.bytes(self.head);
+        bytes[field::LEN..field::LEN + 4].copy_from_slice(&(len as u32).to_ne_bytes());
+        let mut at = SEND_AT - 4;
+        for part in [&vnet(offload, parts[0].len() as u16)[..], parts[0], parts[1], parts[2]] {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        // Release: the frame is written before its status.
+        self.slots.status(self.head).store(SEND_REQUEST, Ordering::Release);
+        self.head = (self.head + 1) % self.slots.count();
+        self.unsent = true;
+        true
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.unsent {
+            // Where the device has no room now, the frames stay in the ring and go with the next burst.
+            let sent = sys::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
+            self.unsent = matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_to_do_goes_with_the_packet() {
+        // Segments of 1448 bytes; TCP with options begins at 14 + 20, its checksum 16 bytes further on.
+        let mut frame = vec![0; 14 + 20 + 32 + 5000];
+        frame[12] = 8;
+        frame[14 + 20 + 12] = 0x80;
+        let mut header = [0; VNET];
+        header[..2].copy_from_slice(&[NEEDS_CHECKSUM, 1]);
+        header[2..4].copy_from_slice(&500u16.to_ne_bytes());
+        header[4..6].copy_from_slice(&1448u16.to_ne_bytes());
+        header[6..8].copy_from_slice(&34u16.to_ne_bytes());
+        header[8..10].copy_from_slice(&16u16.to_ne_bytes());
+        let found = offload(&header, &frame);
+        let expected = Offload { checksum: (20, 16), segment: 1448, segment_kind: 1, headers: 52 };
+        assert_eq!(found, expected);
+        let written = vnet(&found, 18);
+        assert_eq!((u16_of(&written, 2), u16_of(&written, 6), u16_of(&written, 8)), (70, 38, 16));
+        assert_eq!(
+            offload(&written, &frame[..0]).checksum,
+            (24, 16),
+            "no frame: taken for one without a tag"
+        );
+        assert_eq!(vnet(&Offload::default(), 14), [0; VNET]);
+    }
+}

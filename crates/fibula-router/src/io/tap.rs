@@ -1,0 +1,100 @@
+//! TAP: a port whose other end is a network device of the kernel (Documentation/networking/tuntap.rst).
+//!
+//! The device belongs to whoever uses it, in this network namespace or in one that it is moved to; the router has the other end of
+//! its wire, with a MAC address of its own, and resolves neighbours itself. A system call a frame: for a few hosts, virtual
+//! machines and tests.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use crate::kernel::sys;
+
+use super::{BURST, Offload, Received};
+
+const IFF_TAP: i16 = 0x0002;
+const IFF_NO_PI: i16 = 0x1000;
+const IFF_MULTI_QUEUE: i16 = 0x0100;
+/// Longest frame, as no offloads are offered.
+const LARGEST: usize = 9216 + 18;
+
+/// One queue of a tap, for one worker.
+#[derive(Debug)]
+pub struct Tap {
+    file: Arc<File>,
+    frames: Vec<(Box<[u8]>, usize)>,
+    held: usize,
+    out: Box<[u8]>,
+}
+
+impl Tap {
+    /// Makes a tap, or joins one as a further queue.
+    ///
+    /// # Errors
+    /// Without CAP_NET_ADMIN, without /dev/net/tun, and when another kind of device has the name.
+    pub fn open(name: &str) -> io::Result<Self> {
+        if name.is_empty() || name.len() > 15 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device name has 1 to 15 bytes"));
+        }
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+        sys::set_tap(file.as_fd(), name, IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE)?;
+        let frames = (0..BURST).map(|_| (vec![0; LARGEST].into_boxed_slice(), 0)).collect();
+        Ok(Self { file: Arc::new(file), frames, held: 0, out: vec![0; LARGEST].into_boxed_slice() })
+    }
+
+    pub(super) fn receive(&mut self) -> usize {
+        while let Some((room, len)) = self.frames.get_mut(self.held) {
+            match (&*self.file).read(room) {
+                Ok(read) if read > 0 => *len = read,
+                // Nothing there, or the device is down.
+                _ => break,
+            }
+            self.held += 1;
+        }
+        self.held
+    }
+
+    pub(super) fn frame(&mut self, index: usize) -> Received<'_> {
+        let (room, len) = &mut self.frames[index];
+        let cut = *len == room.len();
+        Received { bytes: &mut room[..*len], tag: None, offload: Offload::default(), cut }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.held = 0;
+    }
+
+    /// Returns the end that frames are sent with.
+    pub(super) fn sender(&mut self) -> Sender {
+        Sender { file: Arc::clone(&self.file), out: std::mem::take(&mut self.out) }
+    }
+}
+
+impl AsRawFd for Tap {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+/// The sending end of a tap.
+#[derive(Debug)]
+pub struct Sender {
+    file: Arc<File>,
+    out: Box<[u8]>,
+}
+
+impl Sender {
+    pub(super) fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        let mut len = 0;
+        for part in parts {
+            let Some(room) = self.out.get_mut(len..len + part.len()) else { return false };
+            room.copy_from_slice(part);
+            len += part.len();
+        }
+        super::complete_checksum(&mut self.out[parts[0].len()..len], offload);
+        matches!((&*self.file).write(&self.out[..len]), Ok(written) if written == len)
+    }
+}

@@ -1,0 +1,344 @@
+//! Links, addresses and neighbours of the kernel, by route netlink.
+//!
+//! The decoding does no I/O and never reads past a message. The kernel drops messages under load and says so; then everything is
+//! asked anew ([`Event::Lost`]).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use crate::packet::ethernet::Mac;
+
+use super::sys;
+
+const NEW_LINK: u16 = 16;
+const DEL_LINK: u16 = 17;
+const GET_LINK: u16 = 18;
+const NEW_ADDRESS: u16 = 20;
+const DEL_ADDRESS: u16 = 21;
+const GET_ADDRESS: u16 = 22;
+const NEW_NEIGHBOUR: u16 = 28;
+const DEL_NEIGHBOUR: u16 = 29;
+const GET_NEIGHBOUR: u16 = 30;
+const DONE: u16 = 3;
+const ERROR: u16 = 2;
+const REQUEST: u16 = 1;
+const DUMP: u16 = 0x300;
+const CREATE: u16 = 0x400;
+/// Links, neighbours, IPv4 and IPv6 addresses.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x100;
+/// Ask for a neighbour that is not known, verify one that is stale.
+const NTF_USE: u8 = 1;
+const NUD_STALE: u16 = 4;
+const NUD_FAILED: u16 = 0x20;
+const NUD_VALID: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
+
+/// A device of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Number.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// MAC address, if it has one.
+    pub mac: Option<Mac>,
+    /// MTU.
+    pub mtu: usize,
+    /// Whether it is up and has a carrier.
+    pub up: bool,
+}
+
+/// An address of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// Number of the device.
+    pub index: u32,
+    /// The address.
+    pub ip: IpAddr,
+    /// Length of its network's prefix.
+    pub len: u8,
+    /// Broadcast address of the network.
+    pub broadcast: Option<Ipv4Addr>,
+}
+
+/// A neighbour of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Number of the device.
+    pub index: u32,
+    /// Its address.
+    pub ip: IpAddr,
+    /// Its MAC address, if the kernel has a valid one.
+    pub mac: Option<Mac>,
+    /// Whether the MAC address should be verified before long.
+    pub stale: bool,
+    /// Whether it does not answer.
+    pub failed: bool,
+}
+
+/// What the kernel tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A device is there, or changed.
+    Link(Link),
+    /// A device is gone.
+    LinkGone(u32),
+    /// An address is there.
+    Address(Address),
+    /// An address is gone.
+    AddressGone(Address),
+    /// A neighbour is there, or changed.
+    Neighbour(Neighbour),
+    /// A neighbour is gone.
+    NeighbourGone(Neighbour),
+    /// The answer to a question is complete.
+    Complete,
+    /// Events were lost: ask for everything again.
+    Lost,
+}
+
+fn u16_of(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_of(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Calls `each` with the events of a datagram of the kernel. What is damaged or of another kind is left out.
+pub fn decode(mut bytes: &[u8], mut each: impl FnMut(Event)) {
+    while let (Some(len), Some(kind)) = (u32_of(bytes, 0), u16_of(bytes, 4)) {
+        let Some(message) = bytes.get(16..len as usize) else { return };
+        match kind {
+            DONE | ERROR => each(Event::Complete),
+            _ => {
+                if let Some(event) = event(kind, message) {
+                    each(event);
+                }
+            }
+        }
+        let next = (len as usize).next_multiple_of(4).min(bytes.len());
+        bytes = &bytes[next..];
+    }
+}
+
+fn event(kind: u16, message: &[u8]) -> Option<Event> {
+    match kind {
+        NEW_LINK => link(message).map(Event::Link),
+        DEL_LINK => u32_of(message, 4).map(Event::LinkGone),
+        NEW_ADDRESS => address(message).map(Event::Address),
+        DEL_ADDRESS => address(message).map(Event::AddressGone),
+        NEW_NEIGHBOUR => neighbour(message).map(Event::Neighbour),
+        DEL_NEIGHBOUR => neighbour(message).map(Event::NeighbourGone),
+        _ => None,
+    }
+}
+
+/// Returns the value of an attribute among those from `at` on.
+fn attribute(message: &[u8], at: usize, wanted: u16) -> Option<&[u8]> {
+    let mut rest = message.get(at..)?;
+    loop {
+        let (len, kind) = (usize::from(u16_of(rest, 0)?), u16_of(rest, 2)?);
+        let value = rest.get(4..len)?;
+        if kind & 0x3fff == wanted {
+            return Some(value);
+        }
+        rest = rest.get(len.next_multiple_of(4)..)?;
+    }
+}
+
+fn mac_of(value: &[u8]) -> Option<Mac> {
+    value.try_into().ok().map(Mac)
+}
+
+fn ip_of(value: &[u8]) -> Option<IpAddr> {
+    match value.len() {
+        4 => Some(<[u8; 4]>::try_from(value).ok()?.into()),
+        16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(value).ok()?).into()),
+        _ => None,
+    }
+}
+
+fn link(message: &[u8]) -> Option<Link> {
+    let name = attribute(message, 16, 3)?;
+    let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
+    // IFF_UP and IFF_LOWER_UP; taps and veths say both.
+    let up = u32_of(message, 8)? & 0x1_0001 == 0x1_0001;
+    Some(Link {
+        index: u32_of(message, 4)?,
+        name,
+        mac: attribute(message, 16, 1).and_then(mac_of),
+        mtu: u32_of(attribute(message, 16, 4)?, 0)? as usize,
+        up,
+    })
+}
+
+fn address(message: &[u8]) -> Option<Address> {
+    let ip = attribute(message, 8, 2).or_else(|| attribute(message, 8, 1)).and_then(ip_of)?;
+    let broadcast = match attribute(message, 8, 4).and_then(ip_of) {
+        Some(IpAddr::V4(broadcast)) => Some(broadcast),
+        _ => None,
+    };
+    Some(Address { index: u32_of(message, 4)?, ip, len: *message.get(1)?, broadcast })
+}
+
+fn neighbour(message: &[u8]) -> Option<Neighbour> {
+    let state = u16_of(message, 8)?;
+    let mac = attribute(message, 12, 2).and_then(mac_of);
+    Some(Neighbour {
+        index: u32_of(message, 4)?,
+        ip: attribute(message, 12, 1).and_then(ip_of)?,
+        mac: mac.filter(|_| state & NUD_VALID != 0),
+        stale: state & NUD_STALE != 0,
+        failed: state & NUD_FAILED != 0,
+    })
+}
+
+/// A connection to the kernel.
+#[derive(Debug)]
+pub struct Netlink {
+    fd: OwnedFd,
+    buffer: Box<[u8]>,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens a connection that also hears of changes.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn open() -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        let fd = sys::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE)?;
+        let mut address = [0; 12];
+        address[..2].copy_from_slice(&(libc::AF_NETLINK as u16).to_ne_bytes());
+        address[8..12].copy_from_slice(&GROUPS.to_ne_bytes());
+        sys::bind(fd.as_fd(), &address)?;
+        // Room for bursts; without the right to more, what there is must do.
+        let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
+        Ok(Self { fd, buffer: vec![0; 1 << 16].into_boxed_slice(), sequence: 0 })
+    }
+
+    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.sequence += 1;
+        let mut message = ((16 + body.len()) as u32).to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.extend((REQUEST | flags).to_ne_bytes());
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(body);
+        sys::send(self.fd.as_fd(), &message, 0).map(drop)
+    }
+
+    /// Asks for links, addresses and neighbours, one after another, and calls `each` with all of them.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn dump(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
+        for (kind, len) in [(GET_LINK, 16), (GET_ADDRESS, 8), (GET_NEIGHBOUR, 12)] {
+            self.ask(kind, DUMP, &[0; 16][..len])?;
+            let mut complete = false;
+            while !complete {
+                if sys::poll(&mut [sys::readable(&self.fd)], 5000)? == 0 {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                self.read(|event| match event {
+                    Event::Complete => complete = true,
+                    event => each(event),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with what the kernel has told since; returns at once.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn read(&mut self, mut each: impl FnMut(Event)) -> io::Result<()> {
+        loop {
+            match sys::receive(self.fd.as_fd(), &mut self.buffer, 0) {
+                Ok(len) => decode(&self.buffer[..len], &mut each),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => each(Event::Lost),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks the kernel to find a neighbour, or to verify one that is stale: the kernel does not do so by itself for packets that it
+    /// does not send.
+    ///
+    /// # Errors
+    /// When the kernel does not take the question.
+    pub fn use_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
+        let (family, octets) = match ip {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        let mut body = vec![family as u8, 0, 0, 0];
+        body.extend(device.to_ne_bytes());
+        body.extend([0, 0, NTF_USE, 0]);
+        body.extend(((4 + octets.len()) as u16).to_ne_bytes());
+        body.extend(1u16.to_ne_bytes());
+        body.extend(octets);
+        self.ask(NEW_NEIGHBOUR, CREATE, &body)
+    }
+}
+
+impl AsRawFd for Netlink {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_answers_and_cut_messages_are_left_out() {
+        let mut netlink = Netlink::open().unwrap();
+        let mut loopback = None;
+        netlink
+            .dump(|event| match event {
+                Event::Link(link) if link.name == "lo" => loopback = Some(link),
+                _ => {}
+            })
+            .unwrap();
+        assert_eq!(loopback.expect("lo").index, 1);
+        // A neighbour of device 3: 192.0.2.1 at 02:00:00:00:00:09, reachable.
+        let mut message = 44u32.to_ne_bytes().to_vec();
+        message.extend(NEW_NEIGHBOUR.to_ne_bytes());
+        message.extend([0; 10]);
+        message.extend([2, 0, 0, 0]);
+        message.extend(3u32.to_ne_bytes());
+        message.extend(2u16.to_ne_bytes());
+        message.extend([0, 0]);
+        message.extend(8u16.to_ne_bytes());
+        message.extend(1u16.to_ne_bytes());
+        message.extend([192, 0, 2, 1]);
+        message.extend(10u16.to_ne_bytes());
+        message.extend(2u16.to_ne_bytes());
+        message.extend([2, 0, 0, 0, 0, 9, 0, 0]);
+        let len = (message.len() as u32).to_ne_bytes();
+        message[..4].copy_from_slice(&len);
+        let mut events = Vec::new();
+        decode(&message, |event| events.push(event));
+        let expected = Neighbour {
+            index: 3,
+            ip: "192.0.2.1".parse().unwrap(),
+            mac: Some(Mac([2, 0, 0, 0, 0, 9])),
+            stale: false,
+            failed: false,
+        };
+        assert_eq!(events, [Event::Neighbour(expected)]);
+        for len in 0..message.len() {
+            decode(&message[..len], |_| {});
+            let mut cut = message.clone();
+            cut[..4].copy_from_slice(&(len as u32).to_ne_bytes());
+            decode(&cut, |_| {});
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A software router: packets in, looked up, rewritten, out.
+//!
+//! - [`forward`]: the pipeline, and what it is configured with.
+//! - [`packet`]: the rules for Ethernet, ARP, IPv4, IPv6, ICMP and neighbour discovery. Does no I/O.
+//! - [`neighbour`]: the MAC addresses of next hops.
+//! - [`io`]: where packets come from and go to, one back end a file or folder.
+//! - [`config`]: the configuration file.
+//! - `control`, `kernel` (Linux): a router that runs, and what it hears from the kernel.
+//! - [`drops`]: **the list** of reasons for which a packet is dropped; [`count`]: counters.
+//!
+//! # Example
+//!
+//! ```
+//! use fibula::Table;
+//! use fibula::net::{IpPrefix, NextHop};
+//! use fibula_router::forward::fabric::{Fabric, Hop, Interface, Port, Urpf, Vrf};
+//! use fibula_router::forward::{Shared, Worker};
+//! use fibula_router::io::memory::Memory;
+//! use fibula_router::count::PortCounters;
+//! use fibula_router::drops::Drop;
+//!
+//! let table = Table::new()?;
+//! table.insert("192.0.2.0/24".parse::<IpPrefix>()?, NextHop::try_from(1)?)?;
+//! let mut port = Port::new("left", false);
+//! port.attach(0, 0);
+//! let interface = Interface {
+//!     name: "left".into(), port: 0, vlan: 0, mac: "02:00:00:00:00:01".parse()?, mtu: 1500,
+//!     v4: vec![], v6: vec![], vrf: 0, urpf: Urpf::Off, kernel: false, up: true,
+//! };
+//! let fabric = Fabric {
+//!     ports: vec![port],
+//!     interfaces: vec![interface],
+//!     vrfs: vec![Vrf { name: "default".into(), table }],
+//!     hops: vec![None, Some(Hop::Blackhole)],
+//!     ..Fabric::default()
+//! };
+//! let counters: std::sync::Arc<[PortCounters]> = vec![PortCounters::default()].into();
+//! let mut worker = Worker::new(Shared::new(fabric, Default::default()), counters.clone())?;
+//! let mut io = Memory::new(1);
+//! io.ports[0].input.push_back(vec![0; 10].into());
+//! worker.burst(&mut io, 0, 0);
+//! assert_eq!(counters[0].dropped(Drop::FrameTruncated), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod config;
+pub mod count;
+pub mod drops;
+pub mod forward;
+pub mod io;
+#[cfg(target_os = "linux")]
+pub mod kernel;
+pub mod neighbour;
+pub mod packet;

@@ -1,0 +1,521 @@
+//! Neighbours: which MAC address a next hop has (RFC 826, RFC 4861 section 7.3).
+//!
+//! Both families share the states. A neighbour is *waiting* while requests for it go unanswered; *known*; known but *stale*,
+//! when nothing confirmed it for a while, and then verified as soon as it is used again; or *failed*, which is remembered
+//! for a few seconds so that a flood to it costs no requests. No clock is read here: every call takes the time.
+//!
+//! Workers read an array without waiting ([`view`]); changes are made under a mutex, which is taken for packets to
+//! neighbours that nobody has looked for yet, for what neighbours send, and by the timer. How many requests are in flight is
+//! limited by interface and by prefix (/24, /64), so that a scan of addresses neither grows memory nor stops others.
+//!
+//! Where the kernel owns the interface, it also owns the neighbours: then requests go to the kernel, and what it finds
+//! comes back ([`Neighbours::learn`], [`Neighbours::lose`]).
+
+mod view;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use view::View;
+
+use crate::packet::ethernet::Mac;
+
+const SECOND: u64 = 1_000_000_000;
+/// Time between requests (RFC 4861, section 10: RETRANS_TIMER).
+const RETRY_NS: u64 = SECOND;
+/// Requests before a neighbour has failed (MAX_MULTICAST_SOLICIT, MAX_UNICAST_SOLICIT).
+const TRIES: u8 = 3;
+/// How long a confirmation lasts (REACHABLE_TIME).
+const REACHABLE_NS: u64 = 30 * SECOND;
+/// How long a failure is remembered.
+const FAILED_NS: u64 = 3 * SECOND;
+/// How long an unused neighbour is kept.
+const UNUSED_NS: u64 = 600 * SECOND;
+
+/// A neighbour: an address of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Number of the interface.
+    pub interface: u16,
+    /// Whether the address is IPv6.
+    pub v6: bool,
+    /// The address; an IPv4 address in the low 32 bits.
+    pub address: u128,
+}
+
+impl Key {
+    /// A neighbour by its IPv4 address.
+    #[inline]
+    #[must_use]
+    pub fn v4(interface: u16, address: u32) -> Self {
+        Self { interface, v6: false, address: u128::from(address) }
+    }
+
+    /// A neighbour by its IPv6 address.
+    #[inline]
+    #[must_use]
+    pub fn v6(interface: u16, address: u128) -> Self {
+        Self { interface, v6: true, address }
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub fn ip(&self) -> IpAddr {
+        if self.v6 { Ipv6Addr::from(self.address).into() } else { Ipv4Addr::from(self.address as u32).into() }
+    }
+
+    /// Returns what shares a limit of requests with this neighbour: a /24 or a /64 of the interface.
+    fn prefix(&self) -> Self {
+        let host = if self.v6 { u128::from(u64::MAX) } else { 0xff };
+        Self { address: self.address & !host, ..*self }
+    }
+}
+
+/// What a worker learns of a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Nobody has looked for it: see [`Neighbours::request`].
+    Unknown,
+    /// It is being looked for.
+    Waiting,
+    /// Its MAC address.
+    Known(Mac),
+    /// It does not answer.
+    Failed,
+}
+
+/// A request that is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// The neighbour.
+    pub key: Key,
+    /// Its MAC address, where that is to be verified; else the request goes to all stations.
+    pub mac: Option<Mac>,
+}
+
+/// Limits, see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Neighbours in all.
+    pub neighbours: usize,
+    /// Neighbours of an interface that are being looked for.
+    pub requests: usize,
+    /// The same, of a prefix.
+    pub requests_prefix: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { neighbours: 8192, requests: 256, requests_prefix: 64 }
+    }
+}
+
+/// State of a neighbour, as operators see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Requests are unanswered so far.
+    Waiting,
+    /// Confirmed not long ago.
+    Reachable,
+    /// Confirmed long ago.
+    Stale,
+    /// Confirmed long ago and in use: being verified.
+    Verifying,
+    /// It does not answer.
+    Failed,
+}
+
+impl State {
+    /// Returns the name that operators see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Reachable => "reachable",
+            Self::Stale => "stale",
+            Self::Verifying => "verifying",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: State,
+    mac: Mac,
+    /// Requests sent in this state.
+    tries: u8,
+    /// When the state is looked at again.
+    due_ns: u64,
+    used_ns: u64,
+    slot: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: HashMap<Key, Entry>,
+    /// Neighbours that are waiting, by interface and by prefix. The key of an interface has all bits of the address set.
+    in_flight: HashMap<Key, usize>,
+    /// Interfaces whose neighbours the kernel resolves.
+    kernel: Vec<u16>,
+}
+
+/// The neighbours of all interfaces.
+#[derive(Debug)]
+pub struct Neighbours {
+    view: View,
+    inner: Mutex<Inner>,
+    /// Requests for the kernel to send.
+    kernel: Mutex<Vec<Probe>>,
+    generation: AtomicU64,
+    limits: Limits,
+}
+
+/// Too many neighbours are being looked for, or known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitReached;
+
+impl Neighbours {
+    /// Makes an empty table.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let view = View::new(limits.neighbours);
+        Self {
+            view,
+            inner: Mutex::default(),
+            kernel: Mutex::default(),
+            generation: AtomicU64::new(0),
+            limits,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change leaves the table whole, so a panic elsewhere is no reason to stop.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is known of a neighbour. For every packet: reads a few atomic words.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Answer {
+        self.view.get(key)
+    }
+
+    /// Returns a number that grows when a neighbour becomes known or fails: packets that wait may then go on.
+    #[inline]
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Begins to look for a neighbour. Returns the request to send, or `None` if somebody else began meanwhile.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn request(&self, key: Key, now_ns: u64) -> Result<Option<Probe>, LimitReached> {
+        let mut inner = self.lock();
+        if inner.entries.contains_key(&key) {
+            return Ok(None);
+        }
+        let (interface, prefix) = (interface_of(key), key.prefix());
+        let flying = |key| inner.in_flight.get(&key).copied().unwrap_or(0);
+        if inner.entries.len() >= self.limits.neighbours
+            || flying(interface) >= self.limits.requests
+            || flying(prefix) >= self.limits.requests_prefix
+        {
+            return Err(LimitReached);
+        }
+        let slot = self.view.insert(&key, Answer::Waiting).ok_or(LimitReached)?;
+        let due_ns = now_ns + RETRY_NS;
+        let entry =
+            Entry { state: State::Waiting, mac: Mac::default(), tries: 1, due_ns, used_ns: now_ns, slot };
+        inner.entries.insert(key, entry);
+        inner.fly(key);
+        Ok(Some(Probe { key, mac: None }))
+    }
+
+    /// Notes the MAC address of a neighbour. `confirmed`: it answered just now, so that its address need not be verified for
+    /// a while. `create`: note it even if nobody looked for it. Returns whether it is noted.
+    pub fn learn(&self, key: Key, mac: Mac, confirmed: bool, create: bool, now_ns: u64) -> bool {
+        let mut inner = self.lock();
+        let state = if confirmed { State::Reachable } else { State::Stale };
+        let due_ns = now_ns + REACHABLE_NS;
+        let full = inner.entries.len() >= self.limits.neighbours;
+        match inner.entries.get_mut(&key) {
+            Some(entry) => {
+                let before = (entry.state, entry.mac);
+                let was_waiting = entry.state == State::Waiting;
+                // A MAC address that did not change stays confirmed.
+                if confirmed || entry.mac != mac || !matches!(entry.state, State::Reachable) {
+                    entry.state = state;
+                    entry.due_ns = due_ns;
+                    entry.tries = 0;
+                }
+                entry.mac = mac;
+                self.view.set(entry.slot, Answer::Known(mac));
+                if was_waiting {
+                    inner.land(key);
+                }
+                if before != (state, mac) {
+                    self.changed();
+                }
+            }
+            None if !create || full => return false,
+            None => {
+                let Some(slot) = self.view.insert(&key, Answer::Known(mac)) else { return false };
+                let entry = Entry { state, mac, tries: 0, due_ns, used_ns: now_ns, slot };
+                inner.entries.insert(key, entry);
+                self.changed();
+            }
+        }
+        true
+    }
+
+    /// Notes that the kernel found no neighbour of this address, or forgot it.
+    pub fn lose(&self, key: Key, failed: bool, now_ns: u64) {
+        let mut inner = self.lock();
+        let Some(entry) = inner.entries.get_mut(&key) else { return };
+        let was_waiting = entry.state == State::Waiting;
+        if failed {
+            entry.state = State::Failed;
+            entry.due_ns = now_ns + FAILED_NS;
+            self.view.set(entry.slot, Answer::Failed);
+        } else if was_waiting {
+            // Forgotten before it was found: the answer may still come.
+            return;
+        } else {
+            let slot = entry.slot;
+            inner.entries.remove(&key);
+            self.view.remove(slot);
+        }
+        if was_waiting {
+            inner.land(key);
+        }
+        self.changed();
+    }
+
+    /// Removes the neighbours of an interface that is gone, or whose link went down.
+    pub fn forget_interface(&self, interface: u16) {
+        let mut inner = self.lock();
+        inner.entries.retain(|key, entry| {
+            let stays = key.interface != interface;
+            if !stays {
+                self.view.remove(entry.slot);
+            }
+            stays
+        });
+        inner.in_flight.retain(|key, _| key.interface != interface);
+        self.changed();
+    }
+
+    /// Says that the kernel resolves the neighbours of an interface. It says nothing when a neighbour that it holds for
+    /// confirmed is used, so silence is no failure there.
+    pub fn set_kernel(&self, interface: u16) {
+        let mut inner = self.lock();
+        if !inner.kernel.contains(&interface) {
+            inner.kernel.push(interface);
+        }
+    }
+
+    /// Notes a request that the kernel is to send.
+    pub fn ask_kernel(&self, probe: Probe) {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+    }
+
+    /// Takes the requests that the kernel is to send.
+    pub fn take_kernel_probes(&self, probes: &mut Vec<Probe>) {
+        probes.append(&mut self.kernel.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets time pass: appends the requests that are due to `probes`. To be called a few times a second, by one thread.
+    pub fn tick(&self, now_ns: u64, probes: &mut Vec<Probe>) {
+        let mut inner = self.lock();
+        let mut landed = Vec::new();
+        let mut failures = false;
+        let view = &self.view;
+        let Inner { entries, kernel, .. } = &mut *inner;
+        entries.retain(|&key, entry| {
+            if view.take_used(entry.slot) {
+                entry.used_ns = now_ns;
+            }
+            let used = entry.used_ns + RETRY_NS > now_ns;
+            match entry.state {
+                State::Waiting | State::Verifying if entry.due_ns <= now_ns => {
+                    let waiting = entry.state == State::Waiting;
+                    if !waiting && kernel.contains(&key.interface) {
+                        entry.state = State::Reachable;
+                        entry.due_ns = now_ns + REACHABLE_NS;
+                    } else if entry.tries >= TRIES {
+                        if waiting {
+                            landed.push(key);
+                        }
+                        failures = true;
+                        entry.state = State::Failed;
+                        entry.due_ns = now_ns + FAILED_NS;
+                        view.set(entry.slot, Answer::Failed);
+                    } else {
+                        entry.tries += 1;
+                        entry.due_ns = now_ns + RETRY_NS;
+                        probes.push(Probe { key, mac: (!waiting).then_some(entry.mac) });
+                    }
+                }
+                State::Reachable if entry.due_ns <= now_ns => entry.state = State::Stale,
+                State::Stale if used => {
+                    entry.state = State::Verifying;
+                    entry.tries = 1;
+                    entry.due_ns = now_ns + RETRY_NS;
+                    probes.push(Probe { key, mac: Some(entry.mac) });
+                }
+                _ => {}
+            }
+            let gone = match entry.state {
+                State::Failed => entry.due_ns <= now_ns,
+                State::Stale => entry.used_ns + UNUSED_NS <= now_ns,
+                _ => false,
+            };
+            if gone {
+                view.remove(entry.slot);
+            }
+            !gone
+        });
+        landed.into_iter().for_each(|key| inner.land(key));
+        if failures {
+            self.changed();
+        }
+    }
+
+    /// Calls `each` with every neighbour, its MAC address if it is known, and its state. For operators.
+    pub fn for_each(&self, mut each: impl FnMut(Key, Option<Mac>, State)) {
+        for (key, entry) in &self.lock().entries {
+            let known = !matches!(entry.state, State::Waiting | State::Failed);
+            each(*key, known.then_some(entry.mac), entry.state);
+        }
+    }
+}
+
+fn interface_of(key: Key) -> Key {
+    Key { address: u128::MAX, v6: true, ..key }
+}
+
+impl Inner {
+    fn fly(&mut self, key: Key) {
+        for key in [interface_of(key), key.prefix()] {
+            *self.in_flight.entry(key).or_default() += 1;
+        }
+    }
+
+    fn land(&mut self, key: Key) {
+        for key in [interface_of(key), key.prefix()] {
+            if let Some(count) = self.in_flight.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.in_flight.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: Mac = Mac([2, 0, 0, 0, 0, 9]);
+    const KEY: Key = Key { interface: 3, v6: false, address: 0x0a00_0001 };
+
+    fn ticked(neighbours: &Neighbours, seconds: u64) -> Vec<Probe> {
+        let mut probes = Vec::new();
+        neighbours.tick(seconds * SECOND, &mut probes);
+        probes
+    }
+
+    #[test]
+    fn a_neighbour_that_never_answers() {
+        let table = Neighbours::new(Limits::default());
+        assert_eq!(table.get(&KEY), Answer::Unknown);
+        assert_eq!(table.request(KEY, 0), Ok(Some(Probe { key: KEY, mac: None })));
+        assert_eq!(table.request(KEY, 0), Ok(None));
+        assert_eq!(table.get(&KEY), Answer::Waiting);
+        let before = table.generation();
+        assert_eq!(ticked(&table, 1), [Probe { key: KEY, mac: None }]);
+        assert_eq!(ticked(&table, 2).len(), 1);
+        assert_eq!(table.generation(), before);
+        assert_eq!(ticked(&table, 3), []);
+        assert_eq!(table.get(&KEY), Answer::Failed);
+        assert!(table.generation() > before);
+        ticked(&table, 6);
+        assert_eq!(
+            table.get(&KEY),
+            Answer::Unknown,
+            "a failure is forgotten, so that the neighbour may come back"
+        );
+    }
+
+    #[test]
+    fn a_neighbour_that_answers_is_verified_when_it_is_used_again() {
+        let table = Neighbours::new(Limits::default());
+        table.request(KEY, 0).unwrap();
+        assert!(table.learn(KEY, MAC, true, false, SECOND));
+        assert_eq!(table.get(&KEY), Answer::Known(MAC));
+        assert_eq!(ticked(&table, 10), []);
+        assert_eq!(ticked(&table, 32), [], "stale, and not in use");
+        assert_eq!(table.get(&KEY), Answer::Known(MAC));
+        assert_eq!(ticked(&table, 33), [Probe { key: KEY, mac: Some(MAC) }], "in use: verified");
+        assert_eq!(ticked(&table, 34).len(), 1);
+        assert!(table.learn(KEY, MAC, true, false, 34 * SECOND));
+        assert_eq!(ticked(&table, 40), []);
+        ticked(&table, 70);
+        ticked(&table, 700);
+        assert_eq!(table.get(&KEY), Answer::Unknown, "unused for long");
+    }
+
+    #[test]
+    fn a_neighbour_that_stops_answering_fails() {
+        let table = Neighbours::new(Limits::default());
+        table.learn(KEY, MAC, false, true, 0);
+        for second in 0..3 {
+            let _ = table.get(&KEY);
+            assert_eq!(ticked(&table, second), [Probe { key: KEY, mac: Some(MAC) }], "{second}");
+        }
+        ticked(&table, 3);
+        assert_eq!(table.get(&KEY), Answer::Failed);
+    }
+
+    #[test]
+    fn nobody_who_was_not_looked_for_is_noted_by_a_reply() {
+        let table = Neighbours::new(Limits::default());
+        assert!(!table.learn(KEY, MAC, true, false, 0));
+        assert_eq!(table.get(&KEY), Answer::Unknown);
+        assert!(table.learn(KEY, MAC, false, true, 0));
+        assert_eq!(table.get(&KEY), Answer::Known(MAC));
+        table.lose(KEY, false, 0);
+        assert_eq!(table.get(&KEY), Answer::Unknown);
+    }
+
+    #[test]
+    fn a_scan_takes_no_more_than_its_limits() {
+        let limits = Limits { neighbours: 100, requests: 20, requests_prefix: 8 };
+        let table = Neighbours::new(limits);
+        let scan =
+            |prefix: u32| (0..256).filter(|n| table.request(Key::v4(1, prefix + n), 0).is_ok()).count();
+        assert_eq!(scan(0x0a00_0000), 8, "of one prefix");
+        assert_eq!(scan(0x0a00_0100), 8);
+        assert_eq!(scan(0x0a00_0200), 4, "of the interface");
+        assert!(table.request(Key::v4(2, 5), 0).is_ok(), "others go on");
+        for second in 1..=7 {
+            ticked(&table, second);
+        }
+        assert_eq!(table.lock().in_flight.len(), 0, "all have landed");
+        assert_eq!(scan(0x0a00_0000), 8);
+        table.forget_interface(1);
+        assert_eq!(table.lock().in_flight.len(), 0);
+        let all = (0..300).filter(|&n| table.learn(Key::v6(9, n << 64), MAC, true, true, 0)).count();
+        assert!((90..=100).contains(&all), "{all} neighbours");
+    }
+}

@@ -1,0 +1,243 @@
+//! IPv4 headers (RFC 791, RFC 1812).
+
+use crate::drops::Drop;
+
+use super::checksum;
+use super::{u16_at, u32_at};
+
+/// Protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const OFFSET: u16 = 0x1fff;
+
+/// What a valid IPv4 header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv4 {
+    /// Bytes of the header, options included.
+    pub header: usize,
+    /// Bytes of the packet.
+    pub len: usize,
+    /// Source address.
+    pub source: u32,
+    /// Destination address.
+    pub destination: u32,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// Flags and fragment offset, as in the header.
+    pub fragment: u16,
+}
+
+impl Ipv4 {
+    /// Returns whether the packet is a part of a datagram.
+    #[inline]
+    #[must_use]
+    pub const fn is_fragment(&self) -> bool {
+        self.fragment & (MORE_FRAGMENTS | OFFSET) != 0
+    }
+
+    /// Returns whether the packet is a part of a datagram and not its first.
+    #[inline]
+    #[must_use]
+    pub const fn is_later_fragment(&self) -> bool {
+        self.fragment & OFFSET != 0
+    }
+
+    /// Returns whether routers may not fragment the packet.
+    #[inline]
+    #[must_use]
+    pub const fn dont_fragment(&self) -> bool {
+        self.fragment & DONT_FRAGMENT != 0
+    }
+}
+
+/// Reads the header at the beginning of `packet`, which may be longer than the packet is (Ethernet pads short frames), and
+/// checks what RFC 1812, section 5.2.2, demands.
+///
+/// # Errors
+/// When version, header length, total length or checksum are wrong.
+#[inline]
+pub fn parse(packet: &[u8]) -> Result<Ipv4, Drop> {
+    let Some((fixed, _)) = packet.split_first_chunk::<20>() else { return Err(Drop::Ipv4Header) };
+    if fixed[0] >> 4 != 4 {
+        return Err(Drop::Ipv4Version);
+    }
+    let header = usize::from(fixed[0] & 15) * 4;
+    if header < 20 || header > packet.len() {
+        return Err(Drop::Ipv4Header);
+    }
+    let len = usize::from(u16_at(fixed, 2));
+    if len < header || len > packet.len() {
+        return Err(Drop::Ipv4Length);
+    }
+    let sum = if header == 20 { checksum::sum(fixed, 0) } else { checksum::sum(&packet[..header], 0) };
+    if sum != 0xffff {
+        return Err(Drop::Ipv4Checksum);
+    }
+    Ok(Ipv4 {
+        header,
+        len,
+        source: u32_at(fixed, 12),
+        destination: u32_at(fixed, 16),
+        ttl: fixed[8],
+        protocol: fixed[9],
+        fragment: u16_at(fixed, 6),
+    })
+}
+
+/// Options that may not pass: which rule they break, and the byte of the header that a parameter problem points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionFault {
+    /// The rule.
+    pub reason: Drop,
+    /// Offset in the header.
+    pub pointer: u8,
+}
+
+/// Checks the options of a header of more than 20 bytes. Options that are neither malformed nor source routes pass as they are.
+///
+/// # Errors
+/// When an option ends beyond the header, or is a loose or strict source route.
+pub fn check_options(header: &[u8]) -> Result<(), OptionFault> {
+    let mut at = 20;
+    while at < header.len() {
+        let fault = |reason, at| Err(OptionFault { reason, pointer: at as u8 });
+        let len = match header[at] {
+            0 => return Ok(()),
+            1 => 1,
+            kind => {
+                let len = header.get(at + 1).copied().map_or(0, usize::from);
+                if len < 2 || at + len > header.len() {
+                    return fault(Drop::Ipv4Options, at + 1);
+                }
+                if matches!(kind, 131 | 137) {
+                    return fault(Drop::Ipv4SourceRoute, at);
+                }
+                len
+            }
+        };
+        at += len;
+    }
+    Ok(())
+}
+
+/// Counts one hop: TTL less one, and the checksum corrected for it.
+#[inline]
+pub fn hop(packet: &mut [u8]) {
+    let Some((header, _)) = packet.split_first_chunk_mut::<20>() else { return };
+    let old = u16_at(header, 8);
+    header[8] = header[8].wrapping_sub(1);
+    let corrected = checksum::update(u16_at(header, 10), old, u16_at(header, 8));
+    header[10..12].copy_from_slice(&corrected.to_be_bytes());
+}
+
+/// Writes a header without options and with its checksum. Identification and fragment field are zero but for "do not fragment".
+pub fn write(header: &mut [u8], len: usize, ttl: u8, protocol: u8, source: u32, destination: u32) {
+    let header = &mut header[..20];
+    header.copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, ttl, protocol, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    header[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    header[12..16].copy_from_slice(&source.to_be_bytes());
+    header[16..20].copy_from_slice(&destination.to_be_bytes());
+    let sum = checksum::checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Returns whether packets from this address are never forwarded: unspecified, loopback, link-local, multicast, reserved and
+/// broadcast (RFC 1812, section 5.3.7; RFC 3927, section 2.7).
+#[inline]
+#[must_use]
+pub const fn is_martian_source(address: u32) -> bool {
+    matches!(address >> 24, 0 | 127 | 224..=255) || address >> 16 == 0xa9fe
+}
+
+/// Returns whether packets to this address are never forwarded. Multicast is not among them.
+#[inline]
+#[must_use]
+pub const fn is_martian_destination(address: u32) -> bool {
+    matches!(address >> 24, 0 | 127 | 240..=255) || address >> 16 == 0xa9fe
+}
+
+/// Returns whether the address is multicast.
+#[inline]
+#[must_use]
+pub const fn is_multicast(address: u32) -> bool {
+    address >> 28 == 0xe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> Vec<u8> {
+        let mut packet = vec![0; 28];
+        write(&mut packet, 28, 64, UDP, 0x0a00_0001, 0x0a00_0002);
+        packet
+    }
+
+    fn fixed(mut packet: Vec<u8>) -> Vec<u8> {
+        let header = usize::from(packet[0] & 15) * 4;
+        packet[10..12].fill(0);
+        let sum = checksum::checksum(&packet[..header.min(packet.len())]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn each_rule_of_a_header() {
+        let good = packet();
+        let parsed = parse(&good).unwrap();
+        assert_eq!((parsed.header, parsed.len, parsed.ttl, parsed.protocol), (20, 28, 64, UDP));
+        assert!(parsed.dont_fragment() && !parsed.is_fragment());
+        let with = |at: usize, byte: u8| {
+            let mut packet = good.clone();
+            packet[at] = byte;
+            parse(&fixed(packet)).map(|header| header.len)
+        };
+        assert_eq!(with(0, 0x65), Err(Drop::Ipv4Version));
+        assert_eq!(with(0, 0x44), Err(Drop::Ipv4Header));
+        assert_eq!(with(0, 0x48), Err(Drop::Ipv4Header));
+        assert_eq!(with(3, 19), Err(Drop::Ipv4Length));
+        assert_eq!(with(3, 29), Err(Drop::Ipv4Length));
+        assert_eq!(with(3, 20), Ok(20));
+        assert_eq!(parse(&good[..19]), Err(Drop::Ipv4Header));
+        assert_eq!(parse(&good[..27]), Err(Drop::Ipv4Length));
+        let mut wrong = good.clone();
+        wrong[15] ^= 1;
+        assert_eq!(parse(&wrong), Err(Drop::Ipv4Checksum));
+    }
+
+    #[test]
+    fn options_pass_but_for_source_routes_and_malformed_ones() {
+        let check = |options: &[u8]| {
+            let mut header = vec![0; 20];
+            header.extend(options);
+            check_options(&header).map_err(|fault| (fault.reason, fault.pointer))
+        };
+        assert_eq!(check(&[1, 1, 1, 0]), Ok(()));
+        assert_eq!(check(&[0, 131, 3, 4]), Ok(()), "after the end of options there are none");
+        assert_eq!(check(&[148, 4, 0, 0]), Ok(()), "router alert");
+        assert_eq!(check(&[7, 7, 4, 0, 0, 0, 0, 0]), Ok(()), "record route");
+        assert_eq!(check(&[131, 3, 4, 0]), Err((Drop::Ipv4SourceRoute, 20)));
+        assert_eq!(check(&[1, 137, 3, 4]), Err((Drop::Ipv4SourceRoute, 21)));
+        assert_eq!(check(&[7, 1, 0, 0]), Err((Drop::Ipv4Options, 21)));
+        assert_eq!(check(&[1, 1, 1, 7]), Err((Drop::Ipv4Options, 24)));
+        assert_eq!(check(&[7, 5, 0, 0]), Err((Drop::Ipv4Options, 21)));
+    }
+
+    #[test]
+    fn a_hop_keeps_the_checksum_right() {
+        for ttl in 2..=255 {
+            let mut packet = vec![0; 20];
+            write(&mut packet, 20, ttl, TCP, 0xc000_0201, 0xffff_0000);
+            hop(&mut packet);
+            assert_eq!(parse(&packet).unwrap().ttl, ttl - 1);
+        }
+    }
+}

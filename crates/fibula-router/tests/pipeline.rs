@@ -1,0 +1,176 @@
+//! What golden frames cannot say: limits, offloads, full rings, order, reloads, and routes that change under traffic.
+
+mod support;
+
+use std::collections::{BTreeMap, HashMap};
+
+use fibula_router::count::Made;
+use fibula_router::drops::Drop;
+use fibula_router::io::Offload;
+use fibula_router::io::memory::Frame;
+use fibula_router::neighbour::Limits;
+use fibula_router::packet::flow::FlowHash;
+
+use support::frames::build;
+use support::network::{self, Network};
+
+fn frame(text: &str) -> Frame {
+    Frame::from(build(text, &[]).bytes)
+}
+
+fn receive(network: &mut Network, port: usize, frames: impl IntoIterator<Item = Frame>) {
+    network.io.ports[port].input.extend(frames);
+    network.run();
+}
+
+#[test]
+fn a_burst_to_an_unknown_neighbour_waits_and_the_rest_is_dropped() {
+    let mut network = Network::new();
+    let packet = frame("eth R0 a / ip4 10.0.0.1 10.0.1.50 / udp 1 2");
+    receive(&mut network, 0, vec![packet; 40]);
+    network.check();
+    assert_eq!(network.totals(0).dropped[Drop::NeighbourQueue.index()], 24);
+    assert_eq!(network.worker.waiting(), 16);
+    let reply = frame("eth R1 5 / arp reply 5 10.0.1.50 R1 10.0.1.254");
+    receive(&mut network, 1, [reply]);
+    network.check();
+    assert_eq!(network.worker.waiting(), 0);
+    assert_eq!(network.totals(0).forwarded, 16);
+}
+
+#[test]
+fn a_flood_to_unused_addresses_has_limits_and_stops_nobody() {
+    let mut network =
+        Network::with(network::fabric(), Limits { requests: 40, requests_prefix: 40, ..Limits::default() });
+    let flood = (0..2000u32).map(|n| {
+        let (a, b) = (n % 250, n / 250);
+        let destination = if b % 2 == 0 { format!("10.0.1.{a}") } else { format!("10.0.2.{a}") };
+        frame(&format!("eth R0 a / ip4 10.0.0.1 {destination} / udp {n} 2"))
+    });
+    receive(&mut network, 0, flood.collect::<Vec<_>>());
+    network.check();
+    let totals = network.totals(0);
+    assert!(totals.dropped[Drop::NeighbourLimit.index()] > 1000, "{totals:?}");
+    assert_eq!(network.totals(1).made[Made::ArpRequest as usize], 40);
+    network.io.take_output(1);
+    receive(&mut network, 0, [frame("eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2")]);
+    assert_eq!(network.io.ports[1].output.len(), 1, "a known neighbour is reached");
+    network.wait(8000);
+    network.check();
+    assert_eq!(network.worker.waiting(), 0);
+}
+
+#[test]
+fn packets_that_wait_too_long_are_dropped() {
+    let mut network = Network::new();
+    receive(&mut network, 0, [frame("eth R0 a / ip4 10.0.0.1 10.0.1.50 / udp 1 2")]);
+    // Nobody asks for the neighbour again, so it never fails: the packet's own limit ends the wait.
+    network.now_ns += 4_000_000_000;
+    network.run();
+    network.check();
+    assert_eq!(network.totals(0).dropped[Drop::NeighbourTimeout.index()], 1);
+    assert_eq!(network.totals(0).made[Made::IcmpError as usize], 1);
+}
+
+#[test]
+fn full_rings_are_counted() {
+    let mut network = Network::new();
+    network.io.ports[1].room = 5;
+    receive(&mut network, 0, vec![frame("eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2"); 9]);
+    network.check();
+    assert_eq!((network.totals(0).forwarded, network.totals(0).dropped[Drop::TransmitFull.index()]), (5, 4));
+}
+
+#[test]
+fn packets_of_several_segments_pass_whole_or_are_counted() {
+    let segments = |df: &str, segment| Frame {
+        offload: Offload { checksum: (20, 16), segment, segment_kind: 1, headers: 40 },
+        ..frame(&format!("eth R0 a / ip4 10.0.0.1 10.0.1.1 {df} / tcp 1 2 / data 6000"))
+    };
+    let mut network = Network::new();
+    receive(&mut network, 0, [segments("df", 1200)]);
+    assert_eq!(network.totals(0).dropped[Drop::OffloadUnsupported.index()], 1);
+    network.io.ports[1].segments = true;
+    receive(&mut network, 0, [segments("df", 1200)]);
+    let sent = network.io.take_output(1);
+    assert_eq!((sent.len(), sent[0].offload.segment, sent[0].offload.checksum), (1, 1200, (20, 16)));
+    receive(&mut network, 0, [segments("df", 1400)]);
+    assert_eq!(network.totals(0).dropped[Drop::TooBig.index()], 1);
+    receive(&mut network, 0, [segments("", 1400)]);
+    assert_eq!(network.totals(0).dropped[Drop::OffloadTooBig.index()], 1);
+    network.check();
+}
+
+#[test]
+fn icmp_errors_are_rate_limited() {
+    let mut network = Network::new();
+    let packet = frame("eth R0 a / ip4 10.0.0.1 198.51.7.1 / udp 1 2");
+    receive(&mut network, 0, vec![packet.clone(); 100]);
+    assert_eq!(network.totals(0).made[Made::IcmpError as usize], 20);
+    assert_eq!(network.totals(0).made[Made::IcmpLimited as usize], 80);
+    network.wait(1000);
+    receive(&mut network, 0, vec![packet; 100]);
+    assert_eq!(network.totals(0).made[Made::IcmpError as usize], 30);
+}
+
+#[test]
+fn flows_keep_their_way_and_their_order() {
+    for symmetric in [false, true] {
+        let mut fabric = network::fabric();
+        fabric.hash = FlowHash { seed: 5, symmetric };
+        let mut network = Network::with(fabric, Limits::default());
+        let frames = (0..4000u32).map(|n| {
+            let (flow, number) = (n % 100, n / 100);
+            frame(&format!("eth R0 a / ip4 10.0.0.1 198.51.2.{flow} id={number} / udp {flow} 80"))
+        });
+        receive(&mut network, 0, frames.collect::<Vec<_>>());
+        let mut ways: BTreeMap<u8, (usize, u16)> = BTreeMap::new();
+        let mut shares = [0; 2];
+        for (way, (port, at)) in [(1, 14), (2, 18)].into_iter().enumerate() {
+            for frame in network.io.take_output(port) {
+                let number = u16::from_be_bytes([frame.bytes[at + 4], frame.bytes[at + 5]]);
+                let seen = ways.entry(frame.bytes[at + 19]).or_insert((way, 0));
+                assert_eq!(*seen, (way, number), "in order, and one way");
+                seen.1 += 1;
+                shares[way] += 1;
+            }
+        }
+        assert_eq!(shares.iter().sum::<usize>(), 4000);
+        assert!(shares[1] > shares[0], "weights 1 and 2: {shares:?}");
+        network.check();
+    }
+}
+
+#[test]
+fn the_parts_of_a_datagram_take_one_way() {
+    let mut network = Network::new();
+    for id in 0..50 {
+        for (field, payload) in
+            [("mf", "udp 7 9 / data 32"), ("mf off=5 proto=17", "data 40"), ("off=10 proto=17", "data 9")]
+        {
+            let text = format!("eth R0 a / ip4 10.0.0.1 198.51.2.{id} id={id} {field} / {payload}");
+            receive(&mut network, 0, [frame(&text)]);
+        }
+    }
+    let mut ways: HashMap<u8, usize> = HashMap::new();
+    for (port, at) in [(1, 14), (2, 18)] {
+        for frame in network.io.take_output(port) {
+            assert_eq!(*ways.entry(frame.bytes[at + 19]).or_insert(port), port);
+        }
+    }
+    assert_eq!(ways.len(), 50);
+}
+
+#[test]
+fn a_new_fabric_is_taken_up_between_bursts() {
+    let mut network = Network::new();
+    let packet = frame("eth R0 a / ip4 10.0.0.1 198.51.8.1 / udp 1 2");
+    receive(&mut network, 0, [packet.clone()]);
+    assert_eq!(network.totals(0).dropped[Drop::InterfaceDown.index()], 1);
+    let mut fabric = (*network.shared.fabric()).clone();
+    fabric.interfaces[6].up = true;
+    network.shared.replace(fabric);
+    receive(&mut network, 0, [packet]);
+    assert_eq!(network.totals(0).dropped[Drop::InterfaceDown.index()], 1);
+    assert_eq!(network.io.ports[5].output.len(), 1);
+}
