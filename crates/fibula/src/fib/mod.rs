@@ -54,6 +54,8 @@ pub mod dir_24_8;
 pub mod dir_btree;
 pub mod dxr;
 pub mod linear;
+pub mod miht;
+pub mod multibit;
 pub mod planb;
 pub mod poptrie;
 pub mod radix;
@@ -78,6 +80,8 @@ registry::algorithms! {
     linear: Key,
     binary_trie: Key,
     radix: Key,
+    multibit: Key,
+    miht: Key,
     range_search: Key,
     planb: Key,
     dir_24_8: Ipv4Key,
@@ -99,6 +103,7 @@ pub mod internals {
     pub use super::dxr::layout::Dxr;
     pub use super::dxr::options::{Format, Options, Search};
     pub use super::dxr::statistics::Statistics as DxrStatistics;
+    pub use super::multibit::layout::Multibit;
     pub use super::planb::layout::{
         Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, Word,
     };
