@@ -6,6 +6,7 @@ use crate::choose::ChooseArgs;
 use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
 use crate::lookup::{EnrichArgs, LookupArgs};
+use crate::paper::PaperArgs;
 use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
@@ -37,7 +38,8 @@ const STYLES: Styles = Styles::styled()
     after_help = "\
 Exit codes:
   0  success; also when the reader of the output has gone, as in '| head'
-  1  nothing found; of 'table diff' and 'verify': the tables differ; of 'bench' and 'tour': a wrong answer
+  1  nothing found; of 'table diff' and 'verify': the tables differ; of 'bench' and 'tour': a wrong answer; of
+     'paper': a part was not measured
   2  wrong use
   3  bad input, or a file that cannot be read or written
   4  not available on this machine: an instruction set, a rival, a feature left out of this build
@@ -80,6 +82,7 @@ pub(crate) enum Command {
     Compile(CompileArgs),
     Bench(BenchArgs),
     Replay(ReplayArgs),
+    Paper(PaperArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

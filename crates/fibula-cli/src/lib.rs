@@ -21,6 +21,7 @@ mod messages;
 mod objects;
 mod options;
 mod output;
+mod paper;
 mod peers;
 mod replay;
 mod route;
@@ -66,6 +67,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Compile(args)) => compile::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Replay(args)) => replay::run(args),
+        Some(Command::Paper(args)) => paper::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
         Some(Command::Completions(args)) => {
             docs::completions(args, Cli::command()).map(|()| ExitCode::SUCCESS)

@@ -204,6 +204,49 @@ fn what_changes_cost() {
 }
 
 #[test]
+fn lookups_are_divided_among_threads() {
+    let folder = Folder::new();
+    let records = folder.path().join("records");
+    let options =
+        ["--synth", "ipv4/300", "--synth", "ipv6/300", "--chunk", "1", "--chunk", "48", "--runs", "5"];
+    let options = [&options[..], &["--threads", "1", "--threads", "4096"]].concat();
+    let some = ["--algorithm", "poptrie", "--algorithm", "miht", "--algorithm", "dxr-18"];
+    let record = ["--record", records.to_str().unwrap()];
+    let run = bench(&[&options[..], &some, &["--schedule", "--json"], &record].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    // Three structures of IPv4 and two of IPv6; shares, and two sizes of chunks in two ways; two numbers of threads.
+    assert_eq!(rows.len(), 5 * (1 + 2 * 2) * 2);
+    for row in &rows {
+        assert_eq!(row["wrong"], 0, "{row}");
+        match row["threads"].as_u64() {
+            Some(1) => assert!(row["mlps_median"].is_number() && row["speedup"] == 1.0, "{row}"),
+            _ => assert!(row["error"].as_str().unwrap().starts_with("takes 4096 cores"), "{row}"),
+        }
+    }
+    let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+    assert!(machine.join("synth-ipv4-300-ipv6-300.json").exists());
+
+    let text = bench(&[&options[..], &["--algorithm", "miht", "--schedule=rayon"]].concat()).out;
+    assert!(text.contains("rayon") && text.contains("missing: takes 4096 cores"), "{text}");
+    assert!(!text.contains("static") && !text.contains("dynamic"), "{text}");
+    let all =
+        bench(&[&options[..], &["--algorithm", "miht", "--schedule", "--reserve-core", "--json"]].concat());
+    let rows: Vec<Value> = serde_json::from_str(&all.out).unwrap();
+    assert!(rows.iter().all(|row| row["reserved"] == true), "{all:?}");
+    for wrong in [
+        &["--schedule", "--updates"][..],
+        &["--schedule", "--rivals"],
+        &["--schedule", "--batch", "1", "--batch", "2"],
+        &["--chunk", "1"],
+        &["--reserve-core"],
+        &["--schedule=often"],
+    ] {
+        assert_eq!(bench(&[&["--synth", "ipv4/10"], wrong].concat()).code, 2, "{wrong:?}");
+    }
+}
+
+#[test]
 fn the_other_forms() {
     let options =
         ["--synth", "ipv4/500", "--algorithm", "radix", "--traffic", "match", "--batch", "64", "--runs", "6"];

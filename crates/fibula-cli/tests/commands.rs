@@ -108,7 +108,8 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, enrich, route, table, verify, peers, algorithms, choose, compile, bench, replay, tour"
+            "lookup, enrich, route, table, verify, peers, algorithms, choose, compile, bench, replay, paper, \
+             tour"
         ),
         "{}",
         unknown.err

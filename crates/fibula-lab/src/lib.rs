@@ -5,6 +5,7 @@
 //! - [`measure`]: quick measurements of lookups and builds; every answer is checked in the same run.
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
 //! - [`choice`]: what [`fibula::auto`] chooses structures by: recorded, fitted and judged.
+//! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 //! - [`random`]: random numbers that a seed determines, the same on every platform and with every dependency.
 //!
@@ -35,6 +36,7 @@
 pub mod bench;
 pub mod choice;
 pub mod measure;
+pub mod paper;
 pub mod random;
 pub mod replay;
 pub mod rival;

@@ -58,6 +58,7 @@ Examples:
   fibula bench -t routes.txt --isa avx2 --threads 1 --threads 4
   fibula bench -t routes.txt --reach --rivals --seconds 300
   fibula bench -t routes.txt --updates --trace updates.gz --rivals
+  fibula bench -t routes.txt --schedule --chunk 1 --chunk 256 --reserve-core
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
@@ -114,6 +115,20 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE", requires = "updates", conflicts_with_all = ["synth", "hosts"])]
     pub(super) trace: Option<PathBuf>,
 
+    /// Measure ways to divide the addresses among threads: shares, chunks that free threads take, or a data-parallel run-time;
+    /// of all structures, with as many threads as there are cores unless --threads says otherwise; may be repeated
+    #[arg(long, value_enum, value_name = "WAY", num_args = 0..=1, require_equals = true, default_missing_value = "all",
+        conflicts_with_all = ["reach", "updates", "addresses", "order", "many_keys", "every_isa", "svg"])]
+    pub(super) schedule: Vec<Schedule>,
+
+    /// Addresses that a thread takes at once with --schedule; may be repeated [default: 1, 16, 256 and 4096]
+    #[arg(long, value_name = "NUMBER", requires = "schedule", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) chunk: Vec<u32>,
+
+    /// Leave a core to the thread that manages the others of --schedule
+    #[arg(long, requires = "schedule")]
+    pub(super) reserve_core: bool,
+
     /// Timed runs of each structure
     #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(5..=1000))]
     pub(super) runs: u32,
@@ -147,6 +162,18 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(super) quiet: QuietArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Schedule {
+    /// Every way
+    All,
+    /// Each thread has a share of its own
+    Static,
+    /// A thread that is free takes the next chunk
+    Dynamic,
+    /// Chunks for the threads of rayon, a data-parallel run-time
+    Rayon,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@ mod args;
 mod contestants;
 mod reach;
 mod report;
+mod schedule;
 mod tables;
 mod updates;
 
@@ -58,6 +59,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     selection.name_the_absent(&tables, messages);
     if args.updates {
         return updates::run(args, tables, &selection, messages);
+    }
+    if !args.schedule.is_empty() {
+        return schedule::run(args, &tables, &selection, messages);
     }
     let plan = plan(args, isa, families);
     if args.reach {
@@ -218,7 +222,7 @@ fn write_record(path: &Path, json: &str, messages: Messages) -> Result<(), Failu
 }
 
 /// Returns the date in UTC, as 2026-01-31.
-fn today() -> String {
+pub(crate) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     date((seconds / 86_400) as i64)
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use fibula_lab::bench::{Row, duration, svg};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::objects::Object;
@@ -161,7 +162,7 @@ pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
 }
 
 /// Returns the rows as objects.
-pub(super) fn records(rows: &[Row]) -> io::Result<Vec<Object>> {
+pub(super) fn records<R: Serialize>(rows: &[R]) -> io::Result<Vec<Object>> {
     let record = |row| match serde_json::to_value(row)? {
         Value::Object(record) => Ok(record),
         _ => Ok(Object::new()),

@@ -7,7 +7,7 @@ use fibula::net::{Family, Key};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
 use fibula_lab::bench::reach::with_hosts;
-use fibula_lab::table::{Profile, TableSpec, generate, hostile, preset};
+use fibula_lab::table::made;
 
 use super::args::{Source, Synth};
 use crate::failure::Failure;
@@ -60,13 +60,8 @@ fn add_hosts<K: Key>(rib: &mut Rib<K>, hosts: usize) -> Result<(), Failure> {
 
 /// Generates routes, and returns how many.
 fn fill<K: Key>(rib: &mut Rib<K>, synth: &Synth) -> Result<usize, Failure> {
-    let sized = |spec: TableSpec| TableSpec { routes: synth.routes.unwrap_or(spec.routes), ..spec };
-    let hostile = synth.name.split_once('-').and_then(|(_, name)| hostile::find::<K>(name));
-    let made = match (preset(&synth.name), hostile) {
-        (Some(preset), _) => generate::<K>(&sized(preset.spec()), &Profile::of::<K>()),
-        (None, Some(table)) => (table.generate)(&sized(table.spec)),
-        (None, None) => return Err(Failure::WrongUse(format!("no table '{}' to generate", synth.name))),
-    };
+    let made = made::<K>(&synth.name, |routes| synth.routes.unwrap_or(routes))
+        .ok_or_else(|| Failure::WrongUse(format!("no table '{}' to generate", synth.name)))?;
     let routes = made.map_err(|error| Failure::WrongUse(format!("{}: {error}", synth.name)))?;
     for &route in &routes {
         rib.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;

@@ -17,7 +17,7 @@ use super::tables::{self, Tables};
 use crate::failure::{Failure, code};
 use crate::load::limits;
 use crate::messages::Messages;
-use crate::objects::{self, Object};
+use crate::objects;
 use crate::options::{FeedArgs, Format};
 use crate::text::Grid;
 
@@ -53,7 +53,7 @@ pub(super) fn run(
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => text(&mut out, &rows)?,
-        format => objects::write(&mut out, format, UpdateRow::COLUMNS, &records(&rows)?)?,
+        format => objects::write(&mut out, format, UpdateRow::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;
     for row in rows.iter().filter(|row| row.rival && row.wrong > 0) {
@@ -84,7 +84,7 @@ fn split(steps: &[Step]) -> (Vec<Change<u32>>, Vec<Change<u128>>) {
     (v4, v6)
 }
 
-fn size<K: TableKey>(rib: &Rib<K>) -> Option<FamilyInfo> {
+pub(super) fn size<K: TableKey>(rib: &Rib<K>) -> Option<FamilyInfo> {
     let mut next_hops: Vec<u32> = rib.iter().map(|route| route.next_hop.id()).collect();
     next_hops.sort_unstable();
     next_hops.dedup();
@@ -117,14 +117,6 @@ where
     let rows = updates::run(plan, rib, trace, &contestants, &mut show);
     bar.finish_and_clear();
     rows.map_err(|error| Failure::BadInput(error.to_string()))
-}
-
-fn records(rows: &[UpdateRow]) -> io::Result<Vec<Object>> {
-    let record = |row| match serde_json::to_value(row)? {
-        serde_json::Value::Object(record) => Ok(record),
-        _ => Ok(Object::new()),
-    };
-    rows.iter().map(record).collect()
 }
 
 fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {

@@ -60,6 +60,7 @@ pub mod reach;
 mod record;
 mod row;
 mod runner;
+pub mod schedule;
 mod summary;
 pub mod updates;
 
@@ -67,6 +68,7 @@ pub use chart::{ChartError, svg};
 pub use clock::Spent;
 pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document, duration};
+pub(crate) use drawing::{BAR_CLASSES, Drawing, LINE_COLOURS, Scale, escape};
 pub use interval::Interval;
 pub use key_sets::{Traffic, traffic_names};
 pub use machine::{Cache, Machine, Program};

@@ -13,6 +13,7 @@
 mod cascade;
 mod holders;
 pub mod hostile;
+mod made;
 mod partings;
 mod presets;
 mod profile;
@@ -29,6 +30,7 @@ use crate::random::Random;
 use cascade::Place;
 use holders::Holders;
 
+pub use made::made;
 pub use presets::{PRESETS, Preset, preset};
 pub use profile::{Block, Length, NextHops, Parting, Profile, SIZES, Thinning, Zone};
 pub use shape::{Chunks, Shape, shape};

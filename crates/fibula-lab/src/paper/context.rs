@@ -1,0 +1,174 @@
+//! The tables of a run.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fibula::memory::Limits;
+use fibula::net::Key;
+use fibula::rib::Rib;
+
+use super::definition::Table;
+use super::record::TableUsed;
+use super::run::Settings;
+use crate::bench::family_name;
+use crate::table;
+
+/// Loads real tables.
+pub trait Load {
+    /// Returns the IPv4 routes of the table of this name; `None` if there is no such table.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn ipv4(&self, name: &str) -> Result<Option<Rib<u32>>, String>;
+
+    /// Returns the IPv6 routes of the table of this name; `None` if there is no such table.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn ipv6(&self, name: &str) -> Result<Option<Rib<u128>>, String>;
+}
+
+/// No real tables: generated ones stand in for all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTables;
+
+impl Load for NoTables {
+    fn ipv4(&self, _: &str) -> Result<Option<Rib<u32>>, String> {
+        Ok(None)
+    }
+
+    fn ipv6(&self, _: &str) -> Result<Option<Rib<u128>>, String> {
+        Ok(None)
+    }
+}
+
+/// A table with the name that points have.
+pub(super) struct Named<K> {
+    pub(super) name: String,
+    pub(super) rib: Rc<Rib<K>>,
+}
+
+impl<K> Clone for Named<K> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), rib: Rc::clone(&self.rib) }
+    }
+}
+
+/// What measurements have: the settings and the tables.
+pub struct Context<'a> {
+    /// How much is measured.
+    pub settings: &'a Settings,
+    load: &'a dyn Load,
+    /// The last table of each family, which the next part often takes too.
+    v4: Option<(Table, Named<u32>)>,
+    v6: Option<(Table, Named<u128>)>,
+    used: Vec<TableUsed>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(settings: &'a Settings, load: &'a dyn Load) -> Self {
+        Self { settings, load, v4: None, v6: None, used: Vec::new() }
+    }
+
+    /// Returns an IPv4 table and its name.
+    ///
+    /// # Errors
+    /// When it cannot be read or generated.
+    pub fn ipv4(&mut self, table: Table) -> Result<(String, Rc<Rib<u32>>), String> {
+        let named = u32::table(self, table)?;
+        Ok((named.name, named.rib))
+    }
+
+    /// Returns an IPv6 table and its name.
+    ///
+    /// # Errors
+    /// When it cannot be read or generated.
+    pub fn ipv6(&mut self, table: Table) -> Result<(String, Rc<Rib<u128>>), String> {
+        let named = u128::table(self, table)?;
+        Ok((named.name, named.rib))
+    }
+
+    /// Takes what is known of the tables that were used since.
+    pub(super) fn take_used(&mut self) -> Vec<TableUsed> {
+        core::mem::take(&mut self.used)
+    }
+
+    /// Loads the real table, if it takes part, or generates the other.
+    fn get<K: PaperKey>(&mut self, table: Table) -> Result<Named<K>, String> {
+        let real = match table.real {
+            Some(name) if !self.settings.quick => K::load(self.load, name)?.map(|rib| (name, rib)),
+            _ => None,
+        };
+        let generated = real.is_none();
+        let (name, rib) = match real {
+            Some((name, rib)) => (name.to_owned(), rib),
+            None => (table.made.to_owned(), generate(table.made, self.settings.routes)?),
+        };
+        if rib.is_empty() {
+            return Err(format!("table '{name}' has no {} routes", K::FAMILY));
+        }
+        let next_hops = rib.iter().map(|route| route.next_hop).collect::<BTreeSet<_>>().len();
+        let used = TableUsed {
+            name: name.clone(),
+            family: family_name(K::FAMILY).to_owned(),
+            generated,
+            routes: rib.len(),
+            next_hops,
+        };
+        self.used.push(used);
+        Ok(Named { name, rib: Rc::new(rib) })
+    }
+}
+
+/// Generates the table of this name, of at most so many routes.
+fn generate<K: Key>(name: &str, most: usize) -> Result<Rib<K>, String> {
+    let made = table::made::<K>(name, |routes| routes.min(most));
+    let routes = made.ok_or_else(|| format!("no table '{name}' to generate"))?;
+    let routes = routes.map_err(|error| format!("{name}: {error}"))?;
+    let mut rib = Rib::new(Limits::default());
+    for route in routes {
+        rib.insert(route).map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(rib)
+}
+
+/// The families that papers measure.
+pub(super) trait PaperKey: Key {
+    /// Returns a table, from the cache if it is the last one.
+    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String>;
+
+    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String>;
+}
+
+impl PaperKey for u32 {
+    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String> {
+        if let Some((_, named)) = context.v4.as_ref().filter(|(last, _)| *last == table) {
+            return Ok(named.clone());
+        }
+        // The one before is freed first.
+        context.v4 = None;
+        let named = context.get(table)?;
+        context.v4 = Some((table, named.clone()));
+        Ok(named)
+    }
+
+    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
+        load.ipv4(name)
+    }
+}
+
+impl PaperKey for u128 {
+    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String> {
+        if let Some((_, named)) = context.v6.as_ref().filter(|(last, _)| *last == table) {
+            return Ok(named.clone());
+        }
+        context.v6 = None;
+        let named = context.get(table)?;
+        context.v6 = Some((table, named.clone()));
+        Ok(named)
+    }
+
+    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
+        load.ipv6(name)
+    }
+}

@@ -1,0 +1,171 @@
+//! Times that the benchmark does not measure: lookups by steps of the search, and updates by prefix length.
+
+use std::time::Instant;
+
+use fibula::fib::{Applied, Fib, registry};
+use fibula::memory::Limits;
+use fibula::net::{Change, Route};
+use fibula::rib::Rib;
+
+use super::super::definition::Table;
+use super::super::{Context, Point};
+use super::build;
+use crate::bench::{self, Contestant, Interval, Plan, Row, Traffic};
+use crate::random::Random;
+use crate::traffic;
+
+/// The structure of Fig. 5, and its k.
+const D18R: (&str, u8) = ("dxr-18", 18);
+
+/// Fewest and most keys of a number of steps.
+const KEYS_MIN: usize = 16;
+const KEYS_MAX: usize = 1 << 16;
+
+/// Most steps.
+const STEPS: usize = 9;
+
+/// Measures lookups of keys that take exactly so many steps.
+pub(super) fn by_steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+    let settings = *context.settings;
+    let (_, rib) = context.ipv4(table)?;
+    let dxr = build(&rib, D18R.1)?;
+    let mut keys: Vec<Vec<u32>> = vec![Vec::new(); STEPS + 1];
+    // MATCH has more of those with many steps than RND.
+    for pattern in ["rnd", "match"] {
+        let pattern = traffic::find::<u32>(pattern).ok_or("both are patterns")?;
+        let made = (pattern.generate)(&*rib, 4 * settings.keys, 1).map_err(|error| error.to_string())?;
+        for key in made {
+            let steps = dxr.search_steps(key) as usize;
+            if let Some(keys) = keys.get_mut(steps).filter(|keys| keys.len() < KEYS_MAX) {
+                keys.push(key);
+            }
+        }
+    }
+    drop(dxr);
+    let (there, absent): (Vec<usize>, Vec<usize>) =
+        (0..=STEPS).partition(|&steps| keys[steps].len() >= KEYS_MIN);
+    let recorded: Vec<Traffic<u32>> = there
+        .iter()
+        .map(|&steps| Traffic {
+            name: steps.to_string(),
+            dependent: false,
+            // All have as many keys, and as many different ones as there are.
+            keys: keys[steps].iter().copied().cycle().take(KEYS_MAX.min(settings.keys)).collect(),
+        })
+        .collect();
+    let algorithm = registry::find::<u32>(D18R.0).map_err(|error| error.to_string())?;
+    let plan = Plan {
+        // No pattern but those of the steps: the first of them is named so that the plan does not mean all.
+        traffic: vec!["rnd".to_owned()],
+        batches: vec![256],
+        keys: KEYS_MIN,
+        runs: settings.runs,
+        seconds: settings.run.as_secs_f64() * (settings.runs * (there.len() + 1)) as f64,
+        ..Plan::default()
+    };
+    let contestants = [Contestant::new(algorithm, Limits::default())];
+    let rows =
+        bench::run(&plan, &*rib, &contestants, recorded, &mut |_| ()).map_err(|error| error.to_string())?;
+    let mut points: Vec<Point> =
+        rows.iter().filter(|row| row.traffic != "rnd").map(|row| time_of(row, "one core")).collect();
+    points.extend(absent.iter().map(|steps| {
+        Point::absent(
+            steps.to_string(),
+            "one core",
+            "hardly any random key takes so many steps in this table",
+        )
+    }));
+    Ok(points)
+}
+
+/// Returns the time of a lookup in a row, in nanoseconds.
+fn time_of(row: &Row, column: &str) -> Point {
+    let time = |rate: f64| 1e3 / rate;
+    Point {
+        low: row.mlps_high.map(time),
+        high: row.mlps_low.map(time),
+        runs: row.mlps_runs.iter().copied().map(time).collect(),
+        value: row.mlps_median.map(time),
+        race: Some("steps".to_owned()),
+        ..Point::absent(row.traffic.clone(), column, row.isa.clone())
+    }
+}
+
+/// Structures whose updates are measured.
+const UPDATED: [&str; 3] = ["dxr-16", "dxr-18", "dxr-20"];
+
+/// Most prefixes of a length.
+const PREFIXES: usize = 256;
+
+/// Measures what it takes to remove a prefix and to add it back, by its length.
+pub(super) fn updates(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+    let settings = *context.settings;
+    let (_, rib) = context.ipv4(table)?;
+    let mut after: Rib<u32> = (*rib).clone();
+    let mut random = Random::new(7);
+    let mut by_length: Vec<Vec<Route<u32>>> = vec![Vec::new(); 33];
+    rib.iter().for_each(|route| by_length[usize::from(route.prefix.len())].push(route));
+    let counts: Vec<usize> = by_length.iter().map(Vec::len).collect();
+    for routes in &mut by_length {
+        for at in 0..routes.len().min(PREFIXES) {
+            let other = at + random.below((routes.len() - at) as u64) as usize;
+            routes.swap(at, other);
+        }
+        routes.truncate(PREFIXES);
+    }
+    let mut fibs = Vec::new();
+    for name in UPDATED {
+        let algorithm = registry::find::<u32>(name).map_err(|error| error.to_string())?;
+        let fib = algorithm.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?;
+        fibs.push((name, fib, vec![Vec::new(); 33]));
+    }
+    let lengths: Vec<usize> = (0..33).filter(|&length| !by_length[length].is_empty()).collect();
+    for _ in 0..settings.runs {
+        for &length in &lengths {
+            for (_, fib, times) in &mut fibs {
+                let us = round(fib.as_mut(), &mut after, &by_length[length])?;
+                times[length].push(us);
+            }
+        }
+    }
+    let mut points = Vec::new();
+    for (name, _, times) in &fibs {
+        for &length in &lengths {
+            points.push(point(length.to_string(), name, &times[length])?);
+        }
+        // As the table has the lengths.
+        let all: usize = counts.iter().sum();
+        let mean = |run: usize| {
+            let sum: f64 = lengths.iter().map(|&length| times[length][run] * counts[length] as f64).sum();
+            sum / all as f64
+        };
+        let means: Vec<f64> = (0..settings.runs).map(mean).collect();
+        points.push(point("all".to_owned(), name, &means)?);
+    }
+    Ok(points)
+}
+
+fn point(row: String, column: &str, times: &[f64]) -> Result<Point, String> {
+    let Interval { low, median, high } = Interval::of(times).ok_or("there are runs")?;
+    let race = Some("updates".to_owned());
+    let point = Point::new(row, column, median);
+    Ok(Point { low: Some(low), high: Some(high), runs: times.to_vec(), race, ..point })
+}
+
+/// Removes and adds each route, and returns the microseconds of an update. The routes themselves are not timed.
+fn round(fib: &mut dyn Fib<u32>, after: &mut Rib<u32>, routes: &[Route<u32>]) -> Result<f64, String> {
+    let fib = fib.updatable().ok_or("it changes in place")?;
+    let mut spent = 0.0;
+    for &route in routes {
+        for change in [Change::Remove(route.prefix), Change::Insert(route)] {
+            after.apply(&[change]).map_err(|error| error.to_string())?;
+            let begin = Instant::now();
+            let applied = fib.apply(&[change], after).map_err(|error| error.to_string())?;
+            spent += begin.elapsed().as_secs_f64();
+            if let Applied::NeedsRebuild(why) = applied {
+                return Err(why.to_owned());
+            }
+        }
+    }
+    Ok(spent * 1e6 / (2 * routes.len()) as f64)
+}

@@ -1,0 +1,120 @@
+//! Rates of lookups, by the benchmark.
+
+use fibula::fib::registry;
+use fibula::memory::Limits;
+
+use super::context::{Context, PaperKey};
+use super::definition::{Contestants, Dimension, Exhibit, Rates};
+use super::record::Point;
+use crate::bench::{self, Contestant, Plan, Row};
+
+/// Measures the rates of a part. Values are million lookups a second, all threads together.
+pub(super) fn measure<K: PaperKey>(
+    rates: &Rates<K>,
+    exhibit: &Exhibit,
+    context: &mut Context<'_>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Point>, String> {
+    let table = K::table(context, rates.table)?;
+    let settings = context.settings;
+    let contestants = contestants(rates, context)?;
+    let (threads, beyond): (Vec<usize>, Vec<usize>) =
+        rates.threads.iter().partition(|&&threads| threads <= settings.cores);
+    let mut points = Vec::new();
+    if !threads.is_empty() {
+        // Each kernel of each contestant in each cell has the same time.
+        let kernels: usize = contestants.iter().map(|contestant| contestant.kernels.len()).sum();
+        let lanes = kernels * rates.traffic.len() * rates.batches.len() * threads.len();
+        let plan = Plan {
+            traffic: rates.traffic.iter().map(|&name| name.to_owned()).collect(),
+            batches: rates.batches.to_vec(),
+            threads,
+            keys: settings.keys,
+            runs: settings.runs,
+            seconds: settings.run.as_secs_f64() * (settings.runs * lanes) as f64,
+            every_isa: true,
+            ..Plan::default()
+        };
+        let rows = bench::run(&plan, &*table.rib, &contestants, Vec::new(), &mut |step| progress(step.step))
+            .map_err(|error| error.to_string())?;
+        if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
+            return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
+        }
+        points.extend(best(rates, &table.name, &rows));
+    }
+    points.extend(absent(rates, exhibit, &table.name, &beyond, settings.cores));
+    Ok(points)
+}
+
+fn contestants<K: PaperKey>(rates: &Rates<K>, context: &Context<'_>) -> Result<Vec<Contestant<K>>, String> {
+    match rates.contestants {
+        Contestants::Made(make) => Ok(make(context.settings)),
+        Contestants::Registry(names) => {
+            let entry = |name: &&str| {
+                let algorithm = registry::find::<K>(name).map_err(|error| error.to_string())?;
+                Ok(Contestant::new(algorithm, Limits::default()))
+            };
+            names.iter().map(entry).collect()
+        }
+    }
+}
+
+/// Returns a point for each row and column, that of the fastest of them.
+fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for row in rows {
+        let name = |dimension| match dimension {
+            Dimension::Algorithm => row.algorithm.clone(),
+            Dimension::Table => table.to_owned(),
+            Dimension::Traffic => row.traffic.clone(),
+            Dimension::Batch => row.batch.to_string(),
+            Dimension::Threads => row.threads.to_string(),
+            Dimension::Isa => row.isa.clone(),
+            Dimension::AlgorithmAndTraffic => format!("{}, {}", row.algorithm, row.traffic),
+        };
+        let way = format!("{}, {} a call", row.isa, row.batch);
+        let point = Point {
+            row: name(rates.rows),
+            column: name(rates.columns),
+            value: row.mlps_median,
+            low: row.mlps_low,
+            high: row.mlps_high,
+            runs: row.mlps_runs.clone(),
+            race: Some(format!("{table}, {}, {} a call, {} threads", row.traffic, row.batch, row.threads)),
+            note: Some(row.error.clone().unwrap_or(way)),
+        };
+        let rate = |point: &Point| point.value.unwrap_or(0.0);
+        match points.iter_mut().find(|other| other.row == point.row && other.column == point.column) {
+            Some(other) if rate(other) < rate(&point) => *other = point,
+            Some(_) => {}
+            None => points.push(point),
+        }
+    }
+    points
+}
+
+/// Returns the places of the numbers of threads that there are no cores for.
+fn absent<K: PaperKey>(
+    rates: &Rates<K>,
+    exhibit: &Exhibit,
+    table: &str,
+    beyond: &[usize],
+    cores: usize,
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &threads in beyond {
+        let why = format!("takes {threads} cores, and this machine has {cores}");
+        let row = match rates.rows {
+            Dimension::Threads => threads.to_string(),
+            Dimension::Table => table.to_owned(),
+            _ => continue,
+        };
+        match rates.columns {
+            Dimension::Threads => points.push(Point::absent(row, threads.to_string(), why)),
+            _ => points.extend(
+                exhibit.columns.iter().map(|column| Point::absent(row.clone(), column.name, why.clone())),
+            ),
+        }
+    }
+    points
+}

@@ -1,0 +1,130 @@
+//! Measures a paper, part by part.
+
+use std::time::{Duration, Instant};
+
+use super::context::{Context, Load};
+use super::definition::{Exhibit, Paper, Part, Work};
+use super::rates;
+use super::record::{Done, PaperError, Point, Record};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Whether this is a quick run: small generated tables, few keys and short times. It shows that all of it works, and proves
+    /// nothing.
+    pub quick: bool,
+    /// Most routes of a generated table.
+    pub routes: usize,
+    /// Keys of each traffic.
+    pub keys: usize,
+    /// Timed runs of each contestant.
+    pub runs: usize,
+    /// Time of a timed run.
+    pub run: Duration,
+    /// Cores. Points that need more threads are missing.
+    pub cores: usize,
+}
+
+impl Settings {
+    /// Returns the settings of a full run.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            quick: false,
+            routes: usize::MAX,
+            keys: 1 << 20,
+            runs: 15,
+            run: Duration::from_millis(60),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// Returns the settings of a quick run.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self { quick: true, routes: 2_000, keys: 4_096, runs: 5, run: Duration::ZERO, ..Self::full() }
+    }
+}
+
+/// A part that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// Parts that are done, or need not be.
+    pub done: usize,
+    /// Parts in all.
+    pub total: usize,
+    /// The exhibit.
+    pub exhibit: &'a str,
+    /// The part, or what of it begins now.
+    pub part: &'a str,
+}
+
+/// Measures what a record lacks of a paper, which begins empty ([`Record::new`]). `save` gets the record after each part, and
+/// ends the run by an error. A part that fails is kept with the reason, and tried again by the next run.
+///
+/// # Errors
+/// When the record cannot be saved.
+pub fn run(
+    paper: &Paper,
+    settings: &Settings,
+    load: &dyn Load,
+    mut record: Record,
+    save: &mut dyn FnMut(&Record) -> Result<(), PaperError>,
+    progress: &mut dyn FnMut(Step<'_>),
+) -> Result<Record, PaperError> {
+    let total = paper.exhibits.iter().map(|exhibit| exhibit.parts.len()).sum();
+    record.parts.retain(|done| done.error.is_none());
+    let mut context = Context::new(settings, load);
+    let mut number = 0;
+    for exhibit in paper.exhibits {
+        for part in exhibit.parts {
+            let step = Step { done: number, total, exhibit: exhibit.title, part: part.name };
+            number += 1;
+            if record.done(exhibit.name, part.name).is_some() {
+                continue;
+            }
+            progress(step);
+            let begin = Instant::now();
+            let result =
+                measure(exhibit, part, &mut context, &mut |detail| progress(Step { part: detail, ..step }));
+            let seconds = begin.elapsed().as_secs_f64();
+            let (points, error) = match result {
+                Ok(points) => (points, None),
+                Err(error) => (Vec::new(), Some(error)),
+            };
+            for used in context.take_used() {
+                if !record.tables.contains(&used) {
+                    record.tables.push(used);
+                }
+            }
+            let (exhibit, part) = (exhibit.name.to_owned(), part.name.to_owned());
+            record.parts.push(Done {
+                exhibit,
+                part,
+                seconds: (seconds * 10.0).round() / 10.0,
+                error,
+                points,
+            });
+            save(&record)?;
+        }
+    }
+    Ok(record)
+}
+
+fn measure(
+    exhibit: &Exhibit,
+    part: &Part,
+    context: &mut Context<'_>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Point>, String> {
+    match &part.work {
+        Work::Missing { rows, why } => {
+            let columns =
+                |row| exhibit.columns.iter().map(move |column| Point::absent(row, column.name, *why));
+            Ok(rows.iter().copied().flat_map(columns).collect())
+        }
+        Work::Ipv4(rates) => rates::measure(rates, exhibit, context, progress),
+        Work::Ipv6(rates) => rates::measure(rates, exhibit, context, progress),
+        Work::Values(values) => values(context),
+    }
+}

@@ -1,0 +1,221 @@
+//! Definitions that fit together, verdicts on made-up values, and a quick run of every paper, with its page.
+
+use std::collections::BTreeSet;
+
+use super::definition::{Judge, Part};
+use super::record::Done;
+use super::verdict::Found;
+use super::*;
+
+fn settings() -> Settings {
+    Settings { routes: 300, keys: 512, ..Settings::quick() }
+}
+
+fn measured(paper: &Paper, record: Record) -> (Record, usize) {
+    let mut saved = 0;
+    let save = &mut |_: &Record| {
+        saved += 1;
+        Ok(())
+    };
+    let record = run(paper, &settings(), &NoTables, record, save, &mut |_| ()).unwrap();
+    (record, saved)
+}
+
+#[test]
+fn definitions_name_their_own_rows_and_columns() {
+    for paper in papers() {
+        let mut names = BTreeSet::new();
+        for exhibit in paper.exhibits {
+            let place = format!("{}, {}", paper.name, exhibit.name);
+            assert!(names.insert(exhibit.name), "{place}: two exhibits have one name");
+            assert!(exhibit.title.contains(':'), "{place}: a title is a name and a subject");
+            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name).collect();
+            let known = |name: &str| columns.contains(&name);
+            assert!(exhibit.published.iter().all(|value| known(value.column)), "{place}");
+            assert!(exhibit.published.is_empty() || !exhibit.setting.is_empty(), "{place}: published where?");
+            assert!(exhibit.against.is_none_or(known), "{place}");
+            for claim in exhibit.claims {
+                match claim.judge {
+                    Judge::Ratio { of, over, .. } => assert!(known(of.1) && known(over.1), "{place}"),
+                    Judge::Value { of, .. } => assert!(known(of.1), "{place}"),
+                    Judge::Missing(_) => {}
+                }
+            }
+            let parts: BTreeSet<&str> = exhibit.parts.iter().map(|part| part.name).collect();
+            assert_eq!(parts.len(), exhibit.parts.len(), "{place}: two parts have one name");
+        }
+    }
+}
+
+#[test]
+fn quick_runs_measure_everything_and_make_a_page() {
+    for paper in papers() {
+        let (record, _) = measured(paper, Record::new(paper, "2026-11-24", true));
+        let failed: Vec<_> = record.parts.iter().filter_map(|done| done.error.as_ref()).collect();
+        assert!(failed.is_empty(), "{}: {failed:?}", paper.name);
+        for exhibit in paper.exhibits {
+            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name).collect();
+            for point in record.points(exhibit) {
+                assert!(columns.contains(&&*point.column), "{}: no column '{}'", exhibit.name, point.column);
+            }
+        }
+        let page = report(paper, &record, "fibula paper");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        assert!(
+            page.contains("A quick run.") && page.contains("<svg") && page.contains("prefers-color-scheme")
+        );
+        assert!(
+            !page.contains("http://") || page.matches("http://").count() == page.matches("xmlns=").count()
+        );
+        for exhibit in paper.exhibits {
+            assert!(page.contains(&format!("<h2 id=\"{}\">", exhibit.name)));
+        }
+    }
+}
+
+#[test]
+fn runs_continue_where_they_ended() {
+    let paper = find("multibit").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(Record::read(folder.path()), Ok(None));
+    let mut rest = 2;
+    let ended = run(
+        paper,
+        &settings(),
+        &NoTables,
+        Record::new(paper, "2026-11-24", true),
+        &mut |record| {
+            record.write(folder.path())?;
+            rest -= 1;
+            if rest == 0 { Err(PaperError("interrupted".to_owned())) } else { Ok(()) }
+        },
+        &mut |_| (),
+    );
+    assert_eq!(ended, Err(PaperError("interrupted".to_owned())));
+
+    let mut before = Record::read(folder.path()).unwrap().unwrap();
+    assert_eq!(before.parts.len(), 2);
+    Record::new(paper, "2026-11-25", true).continues(&before).unwrap();
+    let other = Record::new(paper, "2026-11-25", false).continues(&before).unwrap_err().to_string();
+    assert_eq!(
+        other,
+        "the record is of another kind of run ('quick', this is 'full'): measure it anew, without resuming"
+    );
+
+    // A part that failed is tried again.
+    before.parts[1].error = Some("no memory".to_owned());
+    let total = paper.exhibits.iter().map(|exhibit| exhibit.parts.len()).sum::<usize>();
+    let (record, saved) = measured(paper, before);
+    assert_eq!((record.parts.len(), saved), (total, total - 1));
+    assert_eq!(record.date, "2026-11-24");
+}
+
+#[test]
+fn records_of_another_schema_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = Record { schema: 99, ..Record::new(find("multibit").unwrap(), "2026-11-24", true) };
+    record.write(folder.path()).unwrap();
+    let error = Record::read(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.ends_with("a record of schema 99; this program reads schema 1: measure it anew"),
+        "{error}"
+    );
+    std::fs::write(Record::path(folder.path()), "{").unwrap();
+    assert!(Record::read(folder.path()).unwrap_err().to_string().contains("record.json: EOF"));
+}
+
+fn timed(row: &str, column: &str, race: &str, runs: &[f64]) -> Point {
+    let median = crate::bench::Interval::of(runs).unwrap();
+    Point {
+        low: Some(median.low),
+        high: Some(median.high),
+        runs: runs.to_vec(),
+        race: Some(race.to_owned()),
+        ..Point::new(row, column, median.median)
+    }
+}
+
+#[test]
+fn claims_are_judged_by_paired_ratios_and_their_spread() {
+    // Both are disturbed alike.
+    let slow = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let fast = slow.map(|rate| 2.0 * rate);
+    let points =
+        [timed("a", "new", "1", &fast), timed("a", "old", "1", &slow), timed("b", "new", "2", &slow)];
+    let points: Vec<&Point> = points.iter().collect();
+    let claim = |least, most| Claim {
+        text: "",
+        published: "",
+        judge: Judge::Ratio { of: ("*", "new"), over: ("*", "old"), least, most },
+    };
+    let found = Found { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
+    assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Holds(found));
+    assert_eq!(Verdict::of(&claim(2.5, 3.0), &points), Verdict::Fails(found));
+
+    // The same values of two races say little.
+    let apart = [timed("a", "new", "1", &fast), timed("a", "old", "2", &slow)];
+    let ratio = Ratio::of(&apart[0], &apart[1]).unwrap();
+    assert_eq!((ratio.median, ratio.low, ratio.high, ratio.paired), (2.0, 0.4, 10.0, false));
+    let apart: Vec<&Point> = apart.iter().collect();
+    assert!(matches!(Verdict::of(&claim(1.5, 3.0), &apart), Verdict::Undecided(_)));
+    assert!(apart[0].is_noisy());
+
+    let none = Verdict::of(&claim(1.0, 2.0), &[]);
+    assert_eq!(none, Verdict::Missing("its values are missing".to_owned()));
+    let value = Claim { judge: Judge::Value { of: ("b", "new"), least: 0.0, most: 10.0 }, ..claim(0.0, 0.0) };
+    assert!(matches!(Verdict::of(&value, &points), Verdict::Holds(_)));
+}
+
+const FIGURE: Exhibit = Exhibit {
+    name: "figure",
+    title: "Fig. 0: <of> nothing",
+    about: "",
+    rows: "threads",
+    columns: &[Column { name: "a & b", unit: "M/s" }],
+    published: &[Published::new("2", "a & b", 4.0), Published::new("10", "a & b", 8.0)],
+    setting: "a machine",
+    differs: "",
+    parts: &[Part { name: "all", work: Work::Missing { rows: &[], why: "" } }],
+    against: None,
+    chart: Chart::Lines,
+    claims: &[],
+};
+
+#[test]
+fn pages_say_what_is_missing_and_escape_what_they_quote() {
+    let paper = Paper { name: "p", title: "A < B", citation: "", summary: "", exhibits: &[FIGURE] };
+    let mut record = Record::new(&paper, "2026-11-24", false);
+    let points = vec![
+        Point::new("1", "a & b", 2.0).noted("avx2"),
+        Point::absent("10", "a & b", "takes 10 cores, and this machine has 2"),
+    ];
+    record.parts.push(Done {
+        exhibit: "figure".into(),
+        part: "all".into(),
+        seconds: 1.0,
+        error: None,
+        points,
+    });
+    let page = report(&paper, &record, "fibula paper p");
+    assert!(
+        page.contains("A &lt; B")
+            && page.contains("Fig. 0: &lt;of&gt; nothing")
+            && page.contains("a &amp; b")
+    );
+    assert!(page.contains("Missing (10): takes 10 cores, and this machine has 2."));
+    assert!(!page.contains("A quick run.") && page.contains("1 in part"));
+    // Rows are numbers, and in their order.
+    let at = |text: &str| page.find(text).unwrap();
+    assert!(at("<td>1</td>") < at("<td>2</td>") && at("<td>2</td>") < at("<td>10</td>"));
+    assert_eq!(page.matches("<polyline").count(), 2, "one measured, one published");
+}
+
+#[test]
+fn numbers_have_the_digits_that_mean_something() {
+    let all = [0.0, 0.000_04, 0.012_34, 0.5, 1.0, 2.345, 12.345, 123.45, 999.6, 1_234_567.0, -5_000.0];
+    let texts = all.map(report::number);
+    assert_eq!(
+        texts,
+        ["0", "4.0e-5", "0.0123", "0.5000", "1", "2.35", "12.3", "123", "1,000", "1,234,567", "-5,000"]
+    );
+}
