@@ -1,6 +1,7 @@
 //! Routes to a block.
 
-use std::collections::HashMap;
+use core::hash::BuildHasher;
+use std::hash::RandomState;
 
 use crate::fib::ranges::{self, Merge};
 use crate::memory::{Budget, OutOfMemory};
@@ -61,7 +62,10 @@ struct Builder<'a, K> {
     /// The pieces of the trees under construction, those of the innermost one last.
     pieces: Vec<Piece>,
     objects: Vec<Object>,
-    numbers: HashMap<Object, u32>,
+    /// One more than the number of an object, at the place of its hash or after it; 0 elsewhere. None, or a power of two of
+    /// which half at most are used.
+    places: Vec<u32>,
+    hasher: RandomState,
     /// Lines of the trees below the first one.
     lines: Vec<Line>,
 }
@@ -87,7 +91,8 @@ pub(in crate::vrf) fn build<K: Key>(routes: &dyn Routes<K>, budget: &mut Budget)
         starts,
         pieces: Vec::new(),
         objects: Vec::new(),
-        numbers: HashMap::new(),
+        places: Vec::new(),
+        hasher: RandomState::new(),
         lines: Vec::new(),
     };
     builder.pieces(0, 0, all, first)?;
@@ -174,25 +179,46 @@ impl<K: Key> Builder<'_, K> {
 
     /// Returns the value that leads to an object. Equal objects are one.
     fn number(&mut self, object: Object) -> Result<u32, Refusal> {
-        if let Some(&number) = self.numbers.get(&object) {
+        if 2 * self.objects.len() >= self.places.len() {
+            self.make_places()?;
+        }
+        let place = self.place(&object);
+        if let Some(number) = self.places[place].checked_sub(1) {
             return Ok(BELOW | number);
         }
         let number = self.objects.len();
         if number == OBJECTS {
             return Err(Refusal::TooLarge);
         }
-        if self.numbers.try_reserve(1).is_err() {
-            let wanted_bytes = 2 * self.numbers.len() * size_of::<(Object, u32)>();
-            return Err(OutOfMemory {
-                wanted_bytes,
-                used_bytes: self.budget.used_bytes(),
-                limit_bytes: None,
-            }
-            .into());
-        }
         self.budget.push(&mut self.objects, object)?;
-        self.numbers.insert(object, number as u32);
+        self.places[place] = number as u32 + 1;
         Ok(BELOW | number as u32)
+    }
+
+    /// Returns the place of an object's number, or that where it would be.
+    fn place(&self, object: &Object) -> usize {
+        let last = self.places.len() - 1;
+        let mut place = self.hasher.hash_one(object) as usize & last;
+        while let Some(number) = self.places[place].checked_sub(1) {
+            if self.objects[number as usize] == *object {
+                break;
+            }
+            place = (place + 1) & last;
+        }
+        place
+    }
+
+    /// Makes twice as many places.
+    fn make_places(&mut self) -> Result<(), OutOfMemory> {
+        let count = (2 * self.places.len()).max(32);
+        let mut places = self.budget.vec(count)?;
+        places.resize(count, 0);
+        self.budget.free(core::mem::replace(&mut self.places, places));
+        for number in 0..self.objects.len() {
+            let place = self.place(&self.objects[number]);
+            self.places[place] = number as u32 + 1;
+        }
+        Ok(())
     }
 
     /// Returns the block: objects, the first tree, the others.
