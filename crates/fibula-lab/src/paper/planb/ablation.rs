@@ -7,9 +7,14 @@ use super::super::definition::Table;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan, Row};
 
-/// The structure of the first step, and that of the others.
-const BASELINE: &str = "range-search";
-const TREE: &str = "planb";
+/// The steps of one key at a time, each a registry entry, and the structure that looks up batches.
+const STEPS: [(&str, &str); 4] = [
+    ("lower_bound", "range-search"),
+    ("tree", "planb-scalar"),
+    ("compiler-vectorised", "planb-compiled"),
+    ("vectors", "planb-vectors"),
+];
+const BATCHES: (&str, &str) = ("batches", "planb");
 
 /// Keys a call in the last step.
 const BATCH: usize = 256;
@@ -19,11 +24,12 @@ pub(super) fn steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point
     let settings = *context.settings;
     let (name, rib) = context.ipv6(table)?;
     let mut contestants = Vec::new();
-    for structure in [BASELINE, TREE] {
+    for (_, structure) in STEPS.into_iter().chain([BATCHES]) {
         let algorithm = registry::find::<u128>(structure).map_err(|error| error.to_string())?;
         contestants.push(Contestant::new(algorithm, Limits::default()));
     }
-    let lanes = 4 + contestants.iter().map(|contestant| contestant.kernels.len()).sum::<usize>();
+    let lanes =
+        2 * contestants.len() + contestants.iter().map(|contestant| contestant.kernels.len()).sum::<usize>();
     let plan = Plan {
         traffic: vec!["match".to_owned()],
         batches: vec![1, BATCH],
@@ -41,21 +47,16 @@ pub(super) fn steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point
         let wanted = structure.to_owned();
         rows.iter().filter(move |row| row.algorithm == wanted && row.batch == batch)
     };
-    let by_rate =
-        |a: &&Row, b: &&Row| a.mlps_median.partial_cmp(&b.mlps_median).unwrap_or(core::cmp::Ordering::Equal);
-    let found = [
-        ("lower_bound", of(BASELINE, 1).find(|row| row.isa == "scalar")),
-        ("tree", of(TREE, 1).find(|row| row.isa == "scalar")),
-        ("vectors", of(TREE, 1).find(|row| row.isa != "scalar")),
-        ("batches", of(TREE, BATCH).max_by(by_rate)),
-    ];
-    let point = |(step, row): &(&str, Option<&Row>)| match row {
-        Some(row) => of_row(&name, step, row),
-        None => Point::absent(name.clone(), *step, "takes vector instructions that this machine lacks"),
-    };
-    let mut points: Vec<Point> = found.iter().map(point).collect();
-    let why = "no structure of the registry leaves vectors to the compiler";
-    points.push(Point::absent(name.clone(), "compiler-vectorised", why));
+    let rate = |row: &&Row| row.mlps_median.unwrap_or(0.0);
+    let mut points = Vec::new();
+    for (step, structure) in STEPS {
+        // The binary search has vector kernels too, which this step has not.
+        let found = of(structure, 1).filter(|row| step != "lower_bound" || row.isa == "scalar");
+        let found = found.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        points.extend(found.map(|row| of_row(&name, step, row)));
+    }
+    let batches = of(BATCHES.1, BATCH).max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    points.extend(batches.map(|row| of_row(&name, BATCHES.0, row)));
     Ok(points)
 }
 

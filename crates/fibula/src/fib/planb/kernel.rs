@@ -41,3 +41,18 @@ kernel! {
         })
     }
 }
+
+kernel! {
+    /// Looks up one key, with searches of nodes that the compiler makes: [`PlanB::one`].
+    pub(super) fn counted<K: Key, N: Node, C: Code>(
+        fib: &PlanB<K, N>,
+        codes: &[C],
+        key: K,
+    ) -> Option<NextHop>;
+    scalar PlanB::one_by_counting;
+    vector op {
+        // None of the set's own operations takes part.
+        let _ = op::rank64;
+        fib.one_by_counting(codes, key)
+    }
+}

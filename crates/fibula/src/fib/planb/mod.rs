@@ -50,6 +50,13 @@
 //! in the tree. Toy keys search half of their bits, so that they have blocks too. Their words are filled up with ones,
 //! so that their last address is all ones as well.
 //!
+//! # The steps of Fig. 14
+//!
+//! The paper measures what each part of the design contributes. Its steps are registry entries for IPv6: `range-search` without
+//! vectors (a binary search), `planb-scalar` (the tree, without branches), `planb-compiled` (each node's keys counted in a loop that
+//! the compiler turns into vectors), `planb-vectors` (one comparison of vectors a node), all of one key at a time, and `planb` in
+//! batches.
+//!
 //! # Invariants
 //!
 //! 1. There are as few internal levels as hold the keys, and they are full. After them come as many leaves as the keys
@@ -96,6 +103,7 @@
 mod build;
 mod check;
 mod kernel;
+mod ladder;
 pub(super) mod layout;
 mod lookup;
 mod open;
@@ -113,6 +121,7 @@ use super::registry::{Algorithm, Build, Families, Open, Role, Update};
 use super::sections::{Parts, PartsError};
 use super::{BuildError, Fib};
 
+use ladder::{Search, Step};
 use layout::{Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB};
 
 const NAME: &str = "planb";
@@ -142,7 +151,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let merged = "linearized B+-tree over disjoint ranges, equal neighbours merged";
     let unmerged = "linearized B+-tree over the elementary intervals of all prefixes, as printed";
     let double = "linearized B+-tree with nodes of 128 bytes, equal neighbours merged";
-    vec![
+    let mut entries = vec![
         entry(
             NAME,
             merged,
@@ -161,7 +170,59 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
             |routes, limits| in_lines_of_128(routes, Merge::EqualNeighbours, limits),
             |parts| open_lines_of_128(parts, Merge::EqualNeighbours),
         ),
+    ];
+    if K::FAMILY != Family::Ipv4 {
+        entries.extend(ladder());
+    }
+    entries
+}
+
+/// Returns the steps of Fig. 14 that are neither the binary search (`range-search`) nor the batches (`planb`).
+fn ladder<K: Key>() -> [Algorithm<K>; 3] {
+    let entry = |name, summary, isas, build: Build<K>| Algorithm {
+        name,
+        summary,
+        paper: "PlanB, section 4.5, Fig. 14",
+        families: Families::Ipv6,
+        role: Role::Published,
+        update: Update::Rebuild,
+        in_place: None,
+        open: None,
+        maps: false,
+        limits: None,
+        isas,
+        build,
+    };
+    [
+        entry(
+            "planb-scalar",
+            "one key at a time, nodes searched without vectors",
+            &[Isa::Scalar],
+            |routes, limits| one_by_one(routes, limits, Search::Portable),
+        ),
+        entry(
+            "planb-compiled",
+            "one key at a time, vectors left to the compiler",
+            Isa::ALL,
+            |routes, limits| one_by_one(routes, limits, Search::Compiled),
+        ),
+        entry(
+            "planb-vectors",
+            "one key at a time, a comparison of vectors a node",
+            Isa::ALL,
+            |routes, limits| one_by_one(routes, limits, Search::Vectors),
+        ),
     ]
+}
+
+fn one_by_one<K: Key>(routes: &dyn Routes<K>, limits: Limits, search: Search) -> Boxed<K> {
+    let merge = Merge::EqualNeighbours;
+    match K::FAMILY {
+        Family::Toy if K::BITS <= SMALLEST_BITS => {
+            Step::boxed(PlanB::<K, Node2x64>::build(routes, merge, limits), search)
+        }
+        _ => Step::boxed(PlanB::<K, Node8x64>::build(routes, merge, limits), search),
+    }
 }
 
 /// A built structure as a trait object, or why it could not be built.

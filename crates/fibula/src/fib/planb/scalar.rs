@@ -264,6 +264,14 @@ impl<K: Key, N: Node> PlanB<K, N> {
         self.one::<C, LEVELS>(codes, key, rank_by_thirds)
     }
 
+    /// Looks up one key, counting in all nodes.
+    #[inline(always)]
+    pub(super) fn one_by_counting<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
+        self.one::<C, ANY>(codes, key, |node, word| {
+            node.keys().iter().map(|&key| usize::from(key < word)).sum()
+        })
+    }
+
     /// Returns the number of keys strictly below `word`.
     #[cfg(test)]
     pub(super) fn rank(&self, word: N::Word) -> usize {

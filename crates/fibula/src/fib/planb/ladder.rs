@@ -1,0 +1,71 @@
+//! The steps of the paper's ablation (Fig. 14) between the binary search and the batches: one key at a time.
+
+use crate::fib::{BuildError, CheckError, Fib};
+use crate::memory::Memory;
+use crate::net::{Key, NextHop};
+use crate::simd::{self, Present};
+
+use super::kernel;
+use super::layout::{Codes, Node, PlanB};
+use super::scalar::{ANY, Host, Walk};
+
+/// How a node is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    /// In portable code without branches.
+    Portable,
+    /// By counting in a loop, which the compiler turns into vectors of the set.
+    Compiled,
+    /// By the vector operations of the set.
+    Vectors,
+}
+
+/// A tree that is searched for one key at a time, in batches too.
+#[derive(Debug)]
+pub(super) struct Step<K, N: Copy> {
+    tree: PlanB<K, N>,
+    search: Search,
+}
+
+impl<K: Key, N: Node> Step<K, N> {
+    /// Returns the step of a built tree.
+    pub(super) fn boxed(
+        tree: Result<PlanB<K, N>, BuildError>,
+        search: Search,
+    ) -> Result<Box<dyn Fib<K>>, BuildError> {
+        Ok(Box::new(Self { tree: tree?, search }))
+    }
+
+    #[inline]
+    fn one(&self, isa: Present, key: K) -> Option<NextHop> {
+        let (tree, walk) = (&self.tree, Walk::<Host, ANY>::NEW);
+        let isa = if self.search == Search::Portable { Present::SCALAR } else { isa };
+        match (&tree.codes, self.search) {
+            (Codes::Narrow(codes), Search::Compiled) => kernel::counted(isa, tree, codes, key),
+            (Codes::Wide(codes), Search::Compiled) => kernel::counted(isa, tree, codes, key),
+            (Codes::Narrow(codes), _) => kernel::one(isa, tree, walk, codes, key),
+            (Codes::Wide(codes), _) => kernel::one(isa, tree, walk, codes, key),
+        }
+    }
+}
+
+impl<K: Key, N: Node> Fib<K> for Step<K, N> {
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        self.one(simd::chosen(), key)
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        for (&key, result) in keys.iter().zip(results) {
+            *result = self.one(isa, key);
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        self.tree.bytes()
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.tree.walk()
+    }
+}
