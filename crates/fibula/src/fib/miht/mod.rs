@@ -56,12 +56,14 @@
 //!
 //! # Limits and cost
 //!
-//! At most 2^32 - 1 routes. A lookup reads an index node a level, a root, and a data node a level of the trie; 4 levels and 7
-//! levels on full IPv4 tables. Routes that come in order leave index nodes half full. A removal looks for the longest route
-//! below, which in a trie of routes of all lengths is a walk of all of it.
+//! At most 2^32 - 1 routes. A lookup reads an index node a level, a root, and a data node a level of the trie. dfz4-2023 has
+//! 33,013 keys and 4,353 routes without one: 5 index nodes, a root, and on average 5.8 data nodes for keys of MATCH, of which 0.3 %
+//! also search the routes without a key. The deepest trie has 17 levels. It takes 20.5 bytes a prefix. Routes that come in order
+//! leave index nodes half full. A removal looks for the longest route below, which in a trie of routes of all lengths is a walk
+//! of all of it.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): all host routes of a /16 make a trie 16 deep. The
-//! 16,777,216 routes of one /8 take 20 bytes each, and so do all /24s. `notes.md` has what was measured.
+//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): all host routes of a /16 make a trie 17 deep, and those of
+//! an IPv6 /104 one 97 deep. The 16,777,216 routes of one /8 take 20 bytes each, and so do all /24s.
 
 mod build;
 mod check;
