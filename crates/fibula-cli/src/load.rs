@@ -160,8 +160,8 @@ fn no_route(report: &Report) -> Failure {
     let name = &report.name;
     Failure::BadInput(match report.content {
         Content::Mrt => format!("{name}: none of its MRT records is a route"),
-        Content::Text => format!(
-            "{name}: not a routing table: no line is a route; fibula reads MRT, the output of 'bgpdump -m', and lines of 'PREFIX NEXT-HOP'"
+        Content::Text | Content::Document => format!(
+            "{name}: not a routing table: no line is a route; fibula reads MRT, the output of 'bgpdump -m', lines of 'PREFIX NEXT-HOP', CSV and JSON with prefixes"
         ),
     })
 }
@@ -257,7 +257,7 @@ impl Bar {
 fn unit(content: Content, count: u64) -> &'static str {
     match content {
         Content::Mrt => plural(count, "MRT record", "MRT records"),
-        Content::Text => plural(count, "line", "lines"),
+        Content::Text | Content::Document => plural(count, "line", "lines"),
     }
 }
 
@@ -287,7 +287,7 @@ fn warn(report: &Report, messages: Messages) {
     }
     if report.bad_lines > 0 {
         let of = match report.content {
-            Content::Text => plural(report.bad_lines, "bad line was", "bad lines were"),
+            Content::Text | Content::Document => plural(report.bad_lines, "bad line was", "bad lines were"),
             Content::Mrt => {
                 plural(report.bad_lines, "bad MRT record or route was", "bad MRT records or routes were")
             }

@@ -61,17 +61,22 @@ impl Filter {
             && self.communities.is_empty()
     }
 
+    /// Returns whether a route with these fields passes.
+    pub(crate) fn passes_fields(&self, origin: &Label, as_path: &str, communities: &str) -> bool {
+        let has = |pattern: &CommunityPattern| {
+            communities.split_ascii_whitespace().any(|one| pattern.is_match(one))
+        };
+        self.passes_origin(origin)
+            && self.as_path.as_ref().is_none_or(|pattern| pattern.is_match(as_path))
+            && (self.communities.is_empty() || self.communities.iter().any(has))
+    }
+
     fn passes(&self, facts: &Facts<'_>) -> bool {
-        (self.origin_as.is_empty() || self.passes_origin(&facts.value(&Value::OriginAs)))
-            && self
-                .as_path
-                .as_ref()
-                .is_none_or(|pattern| facts.as_path().is_some_and(|path| pattern.is_match(&path)))
-            && (self.communities.is_empty()
-                || facts.communities().is_some_and(|all| {
-                    all.split_ascii_whitespace()
-                        .any(|one| self.communities.iter().any(|pattern| pattern.is_match(one)))
-                }))
+        // What is not looked at is not decoded.
+        let origin = if self.origin_as.is_empty() { Label::Absent } else { facts.value(&Value::OriginAs) };
+        let as_path = self.as_path.as_ref().and_then(|_| facts.as_path()).unwrap_or_default();
+        let communities = if self.communities.is_empty() { None } else { facts.communities() };
+        self.passes_fields(&origin, &as_path, &communities.unwrap_or_default())
     }
 
     fn passes_origin(&self, origin: &Label) -> bool {

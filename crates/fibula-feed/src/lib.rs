@@ -35,6 +35,7 @@
 
 pub mod bgp;
 pub mod compression;
+mod document;
 pub mod event;
 mod filter;
 mod ledger;

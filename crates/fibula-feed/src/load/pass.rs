@@ -15,6 +15,7 @@ use super::report::{BadLine, Content, Report, Truncation};
 use super::routes::{Refusal, Routes};
 use super::{Each, LoadOptions, MAX_UNSETTLED_BYTES, Progress};
 use crate::compression::{Decompressor, Fault, OtherForm};
+use crate::document::{self, Document, Record};
 use crate::event::{Action, Announcement, Event, Peer, Time};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
@@ -161,6 +162,10 @@ impl Pass<'_, '_> {
     }
 
     fn text(&mut self, input: Source<'_>, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let mut document = document::recognise(first_line(input.head()));
+        if document.is_some() {
+            self.report.content = Content::Document;
+        }
         let mut lines = Lines::new(input);
         lines.give_up_at(MAX_UNSETTLED_BYTES);
         let mut due = PROGRESS_BYTES;
@@ -168,7 +173,10 @@ impl Pass<'_, '_> {
             match lines.next() {
                 Ok(None) => break,
                 Ok(Some(line)) => {
-                    self.line(&line)?;
+                    match &mut document {
+                        Some(document) => self.document_line(&line, &mut **document)?,
+                        None => self.line(&line)?,
+                    }
                     if self.peers.is_some() {
                         lines.give_up_at(u64::MAX);
                     }
@@ -241,6 +249,47 @@ impl Pass<'_, '_> {
         taken.or_else(|error| self.bad_line(error, text))
     }
 
+    /// Takes a line of a document, and the routes that are then complete.
+    fn document_line(&mut self, line: &Line<'_>, document: &mut dyn Document) -> Result<(), LoadError> {
+        self.report.lines += 1;
+        let too_long =
+            LineError::new(LineErrorKind::LineTooLong { limit_bytes: MAX_LINE_BYTES }, MAX_LINE_BYTES);
+        let (mut text, is_whole) = match *line {
+            Line::Whole(text) => (text, true),
+            Line::TooLong(text) => (text, false),
+        };
+        if self.report.lines == 1 {
+            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        }
+        let LoadOptions { filter, values, host_bits, .. } = self.options;
+        let (mut routes, mut left_out) = (Vec::new(), 0);
+        let mut each = |record: Record<'_>| {
+            if !record.passes(filter) {
+                left_out += 1;
+                return Ok(());
+            }
+            let label = record.label(values);
+            record.prefixes(*host_bits, |prefix| {
+                routes.push(Entry { prefix, next_hop: label.clone() });
+                Ok(())
+            })
+        };
+        let said = match is_whole {
+            true => document.line(&String::from_utf8_lossy(text), &mut each),
+            false => Err(too_long),
+        };
+        self.report.left_out += left_out;
+        if routes.is_empty() && left_out == 0 && said.is_ok() {
+            self.report.comments += 1;
+        }
+        for entry in routes {
+            if let Err(error) = self.labelled_entry(entry)? {
+                self.bad_line(error, text)?;
+            }
+        }
+        said.or_else(|error| self.bad_line(error, text))
+    }
+
     /// Tells a stream whether it will be read again.
     fn settle(&self, again: bool) {
         match &self.readings {
@@ -263,13 +312,6 @@ impl Pass<'_, '_> {
     }
 
     fn entry(&mut self, Entry { prefix, mut next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {
-        if let Err(error) = self.is_of_kind(false) {
-            return Ok(Err(error));
-        }
-        if self.options.family.is_some_and(|family| family != prefix.family()) {
-            self.report.left_out += 1;
-            return Ok(Ok(()));
-        }
         if !self.options.filter.passes_plain(&next_hop) {
             self.report.left_out += 1;
             return Ok(Ok(()));
@@ -277,6 +319,21 @@ impl Pass<'_, '_> {
         let values = &self.options.values;
         if !values.is_empty() {
             next_hop = value::label(values, |value| value::plain(&next_hop, value));
+        }
+        self.labelled_entry(Entry { prefix, next_hop })
+    }
+
+    /// Takes a route with the label that it shall have.
+    fn labelled_entry(
+        &mut self,
+        Entry { prefix, next_hop }: Entry,
+    ) -> Result<Result<(), LineError>, LoadError> {
+        if let Err(error) = self.is_of_kind(false) {
+            return Ok(Err(error));
+        }
+        if self.options.family.is_some_and(|family| family != prefix.family()) {
+            self.report.left_out += 1;
+            return Ok(Ok(()));
         }
         let place = Place::Line(self.report.lines);
         if self.each.is_some() {
@@ -428,4 +485,10 @@ impl Pass<'_, '_> {
     fn error(&self, kind: LoadErrorKind) -> LoadError {
         LoadError::new(&self.report.name, kind)
     }
+}
+
+/// Returns the first line that is neither blank nor a comment, if the beginning of the text has one.
+fn first_line(head: &[u8]) -> &[u8] {
+    let is_content = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#");
+    head.split(|&byte| byte == b'\n').find(is_content).unwrap_or_default()
 }

@@ -13,8 +13,10 @@ use crate::text::LineError;
 /// What kind of file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// Lines of text.
+    /// Lines of text, each of which is a route or what a peer said.
     Text,
+    /// CSV, JSON, or what a router or Linux prints.
+    Document,
     /// Records of MRT.
     Mrt,
 }

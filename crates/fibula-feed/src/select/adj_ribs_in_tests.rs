@@ -93,7 +93,7 @@ fn the_best_routes_follow_all_events() {
         };
         routes.apply(event, &mut next_hops, each).unwrap();
         let expected = best(&model);
-        assert_eq!(routes.routes(), model.values().map(BTreeMap::len).sum(), "{at}");
+        assert_eq!(routes.routes(), model.values().map(BTreeMap::len).sum::<usize>(), "{at}");
         assert_eq!((routes.prefixes(), table.len()), (expected.len(), expected.len()), "{at}");
         for (&prefix, label) in &expected {
             assert_eq!((table.get(&prefix).copied(), routes.best(prefix)), {
@@ -119,7 +119,7 @@ fn refused_events_change_nothing() {
                 Err(error) => panic!("{error}"),
             }
             assert!(routes.memory().allocated_bytes <= limit);
-            assert_eq!(routes.routes(), model.values().map(BTreeMap::len).sum());
+            assert_eq!(routes.routes(), model.values().map(BTreeMap::len).sum::<usize>());
             for (prefix, label) in best(&model) {
                 assert_eq!(routes.best(prefix), next_hops.get(&label));
             }

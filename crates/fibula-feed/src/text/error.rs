@@ -23,6 +23,9 @@ pub(crate) enum LineErrorKind {
     NextHopAddress(AddressError),
     NotANextHop,
     NotQuoted,
+    NotJson,
+    NotARange,
+    RangeAddress(AddressError),
     NumberTooLarge,
     NotAnOrigin,
     OriginTooLarge,
@@ -88,6 +91,13 @@ impl fmt::Display for Reason {
             }
             LineErrorKind::NotANextHop => {
                 f.write_str("the next hop is not a number, an address, a list of AS numbers or a name")
+            }
+            LineErrorKind::NotJson => f.write_str("not an object of JSON"),
+            LineErrorKind::NotARange => {
+                f.write_str("the range does not end after its beginning, in the same family")
+            }
+            LineErrorKind::RangeAddress(error) => {
+                write!(f, "an end of the range is not an IP address: {}", error.reason())
             }
             LineErrorKind::NotQuoted => f.write_str("the quotes of the label do not end where the line does"),
             LineErrorKind::NumberTooLarge => write!(f, "the next hop is a number above {}", u32::MAX),
