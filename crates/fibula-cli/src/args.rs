@@ -5,7 +5,8 @@ use crate::bench::BenchArgs;
 use crate::choose::ChooseArgs;
 use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
-use crate::lookup::{EnrichArgs, LookupArgs};
+use crate::doctor::DoctorArgs;
+use crate::lookup::{CountArgs, EnrichArgs, LookupArgs};
 use crate::paper::PaperArgs;
 use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
@@ -34,7 +35,6 @@ const STYLES: Styles = Styles::styled()
     version,
     styles = STYLES,
     max_term_width = 100,
-    disable_help_subcommand = true,
     after_help = "\
 Exit codes:
   0  success; also when the reader of the output has gone, as in '| head'
@@ -51,8 +51,9 @@ Examples:
   fibula algorithms
 
 Environment:
-  FIBULA_ISA  the instruction set for lookups, as in --isa
-  NO_COLOR    if set, no colours
+  FIBULA_TABLE  the table of commands that take one, where none is named
+  FIBULA_ISA    the instruction set for lookups, as in --isa
+  NO_COLOR      if set, no colours
 
 'fibula COMMAND --help' explains a command. To see what fibula does in under a minute: fibula tour"
 )]
@@ -73,6 +74,7 @@ pub(crate) struct TourCli {
 pub(crate) enum Command {
     Lookup(Box<LookupArgs>),
     Enrich(Box<EnrichArgs>),
+    Count(Box<CountArgs>),
     Route(RouteArgs),
     Table(TableArgs),
     Verify(VerifyArgs),
@@ -83,6 +85,7 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     Replay(ReplayArgs),
     Paper(PaperArgs),
+    Doctor(DoctorArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -95,6 +98,7 @@ impl Command {
             Self::Table(args) => args.prints(),
             Self::Lookup(args) => args.how.output.is_none(),
             Self::Enrich(args) => args.how.output.is_none(),
+            Self::Count(args) => args.output.is_none(),
             Self::Man(args) => args.output.is_none(),
             Self::Compile(args) => args.output.as_os_str() == "-",
             _ => true,

@@ -22,7 +22,7 @@ use crate::load::load_feeds;
 use crate::machine::{IsaArgs, l2_bytes};
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs};
+use crate::options::{FeedArgs, FilesArgs, Format, OutputArgs, QuietArgs};
 use crate::text::{Grid, bold, bytes};
 
 const COLUMNS: &[&str] =
@@ -52,9 +52,8 @@ Examples:
   fibula choose rib.gz --bytes 2000000 --json
   fibula choose rib.gz --measure --keys addresses.txt")]
 pub(crate) struct ChooseArgs {
-    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    files: FilesArgs,
 
     #[command(flatten)]
     feed: FeedArgs,
@@ -107,7 +106,7 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
     }
     let messages = Messages::new(args.quiet.quiet);
-    let table = load_feeds(&args.files, &args.feed, messages)?;
+    let table = load_feeds(&args.files.paths()?, &args.feed, messages)?;
     let machine = machine(args)?;
     let keys =
         args.keys.as_deref().map(|path| Addresses::read(path, messages)).transpose()?.unwrap_or_default();

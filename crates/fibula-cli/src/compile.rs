@@ -18,7 +18,7 @@ use fibula_feed::Table;
 use crate::failure::Failure;
 use crate::load;
 use crate::messages::Messages;
-use crate::options::{FeedArgs, QuietArgs};
+use crate::options::{FeedArgs, FilesArgs, QuietArgs};
 use crate::output::Output;
 use crate::text::{bytes, thousands};
 
@@ -42,13 +42,8 @@ Examples:
   fibula compile rib.gz -o table.fibula --mapped --no-routes
   fibula lookup --table table.fibula 192.0.2.1")]
 pub(crate) struct CompileArgs {
-    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
-    #[arg(value_name = "TABLE", required_unless_present = "table")]
-    files: Vec<PathBuf>,
-
-    /// The table, as other commands take it
-    #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
-    table: Vec<PathBuf>,
+    #[command(flatten)]
+    files: FilesArgs,
 
     /// Write this file; '-' is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -83,7 +78,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.algorithm {
         refuse(name, args.mapped)?;
     }
-    let files = if args.files.is_empty() { &args.table } else { &args.files };
+    let files = &args.files.paths()?;
     let output = Output::new(Some(&args.output), files)?;
     let table = load::load_feeds(files, &args.feed, messages)?;
     let limits = load::limits(args.feed.memory_limit);

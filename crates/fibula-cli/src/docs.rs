@@ -28,11 +28,12 @@ pub(crate) struct CompletionsArgs {
 Examples:
   fibula man | man -l -
   fibula man lookup | man -l -
+  fibula man route get | man -l -
   fibula man --output ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Print the page of this command [default: fibula itself]
+    /// Print the page of this command, such as 'lookup' or 'route get' [default: fibula itself]
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
-    pub(crate) command: Option<String>,
+    pub(crate) command: Vec<String>,
 
     /// Write all pages to this folder instead, creating it if needed
     #[arg(short, long, value_name = "DIR")]
@@ -52,9 +53,9 @@ pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
         return write_pages(&command, folder);
     }
     command.build();
-    if let Some(name) = &args.command {
+    for name in args.command.iter().flat_map(|names| names.split_whitespace()) {
         let Some(found) = command.find_subcommand(name) else {
-            let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            let names: Vec<&str> = subcommands(&command).map(Command::get_name).collect();
             return Err(Failure::WrongUse(format!("no command '{name}'; there are: {}", names.join(", "))));
         };
         command = found.clone();
@@ -64,9 +65,14 @@ pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
     print(&page)
 }
 
+/// Returns the commands within a command that have pages.
+fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|command| command.get_name() != "help")
+}
+
 /// Writes the page of a command and those of the commands in it.
 fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
-    command.get_subcommands().try_for_each(|command| write_pages(command, folder))?;
+    subcommands(command).try_for_each(|command| write_pages(command, folder))?;
     let man = Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;

@@ -10,7 +10,9 @@ mod bench;
 mod choose;
 mod compile;
 mod docs;
+mod doctor;
 mod failure;
+mod fetch;
 mod fields;
 #[cfg(feature = "crates")]
 mod heap;
@@ -58,6 +60,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => help(),
         Some(Command::Lookup(args)) => lookup::run(args),
         Some(Command::Enrich(args)) => lookup::enrich(args),
+        Some(Command::Count(args)) => lookup::count(args),
         Some(Command::Route(args)) => route::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Verify(args)) => verify::run(args),
@@ -68,6 +71,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Paper(args)) => paper::run(args),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Tour(args)) => tour::run(args, &program),
         Some(Command::Completions(args)) => {
             docs::completions(args, Cli::command()).map(|()| ExitCode::SUCCESS)

@@ -12,8 +12,9 @@ use fibula_feed::{
 };
 
 use crate::failure::Failure;
+use crate::fetch;
 use crate::messages::{self, Messages};
-use crate::options::{FeedArgs, ReadingArgs, STDIN};
+use crate::options::{FeedArgs, Merge, ReadingArgs, STDIN};
 use crate::text::{bytes, plural, thousands};
 
 const STDIN_NAME: &str = "standard input";
@@ -39,7 +40,7 @@ pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
 
 /// Loads the table at `path`, or from standard input if that is `-`, and warns of what was skipped.
 pub(crate) fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
-    load_with(&[path.to_owned()], LoadOptions::default(), messages)
+    load_with(&[path.to_owned()], LoadOptions::default(), Merge::default(), messages)
 }
 
 /// Loads the files into one table, aggregated if that was asked for, and warns of what was skipped.
@@ -66,8 +67,29 @@ pub(crate) fn load_all_routes(
     feed: &FeedArgs,
     messages: Messages,
 ) -> Result<Table, Failure> {
-    let table = load_with(paths, feed.options(), messages)?;
-    refuse_absent(&table, &feed.value, 0)?;
+    load_plain(paths, feed, &feed.value, messages)
+}
+
+/// Loads the files into one table whose labels are these values, aggregated if that was requested.
+pub(crate) fn load_values(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    values: &[Value],
+    messages: Messages,
+) -> Result<Table, Failure> {
+    aggregated(load_plain(paths, feed, values, messages)?, feed, messages)
+}
+
+fn load_plain(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    values: &[Value],
+    messages: Messages,
+) -> Result<Table, Failure> {
+    let mut options = feed.options();
+    options.values = values.to_vec();
+    let table = load_with(paths, options, feed.merge, messages)?;
+    refuse_absent(&table, values, 0)?;
     Ok(table)
 }
 
@@ -90,7 +112,7 @@ pub(crate) fn load_columns(
     let mut options = feed.options();
     options.values = vec![Value::NextHop];
     options.values.extend(columns.values.iter().cloned());
-    let table = aggregated(load_with(paths, options, messages)?, feed, messages)?;
+    let table = aggregated(load_with(paths, options, feed.merge, messages)?, feed, messages)?;
     if !columns.implied {
         refuse_absent(&table, &columns.values, 1)?;
     }
@@ -122,13 +144,19 @@ fn refuse_absent(table: &Table, values: &[Value], first: usize) -> Result<(), Fa
     Ok(())
 }
 
-fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) -> Result<Table, Failure> {
+fn load_with(
+    paths: &[PathBuf],
+    mut options: LoadOptions,
+    merge: Merge,
+    messages: Messages,
+) -> Result<Table, Failure> {
     options.threads = threads();
     if paths.len() > 1 && paths.iter().any(|path| is_stdin(path)) {
         return Err(Failure::WrongUse("standard input cannot be one of several tables".to_owned()));
     }
     let mut bar = Bar::new(paths, messages);
-    let table = Loader::new(options).on_progress(|at| bar.show(at)).load(source(paths));
+    let source = source(paths, merge)?;
+    let table = Loader::new(options).on_progress(|at| bar.show(at)).load(source);
     bar.bar.finish_and_clear();
     let table = table.map_err(|error| failure(&error))?;
     for report in &table.reports {
@@ -148,12 +176,20 @@ fn load_with(paths: &[PathBuf], mut options: LoadOptions, messages: Messages) ->
     Ok(table)
 }
 
-/// Returns the files, or standard input if that is the only one.
-fn source(paths: &[PathBuf]) -> Source<'static> {
-    match paths {
-        [path] if is_stdin(path) => Source::reader(STDIN_NAME, io::stdin().lock()),
-        _ => paths.into(),
+/// Returns the files, folders and URLs, or standard input if that is the only one.
+fn source(paths: &[PathBuf], merge: Merge) -> Result<Source<'static>, Failure> {
+    if let [path] = paths
+        && is_stdin(path)
+    {
+        return Ok(Source::reader(STDIN_NAME, io::stdin().lock()));
     }
+    if merge == Merge::Replay || paths.iter().any(|path| path.is_dir()) {
+        return Ok(Source::replay(paths));
+    }
+    paths.iter().try_fold(Source::files([""; 0]), |all, path| match fetch::url(path) {
+        Some(url) => Ok(all.and(Source::reader(url, fetch::Fetched::new(url)?))),
+        None => Ok(all.and(path.into())),
+    })
 }
 
 fn no_route(report: &Report) -> Failure {
@@ -176,7 +212,8 @@ pub(crate) fn survey(path: &Path, reading: &ReadingArgs, messages: Messages) -> 
     let mut options = reading.options();
     options.threads = threads();
     let mut bar = Bar::new(&[path.to_owned()], messages);
-    let reports = Loader::new(options).on_progress(|at| bar.show(at)).survey(source(&[path.to_owned()]));
+    let source = source(&[path.to_owned()], Merge::default())?;
+    let reports = Loader::new(options).on_progress(|at| bar.show(at)).survey(source);
     bar.bar.finish_and_clear();
     let report = reports.map_err(|error| failure(&error))?.remove(0);
     warn(&report, messages);
@@ -196,7 +233,7 @@ pub(crate) fn tell(
     let mut options = options.clone();
     options.threads = threads();
     let mut bar = Bar::new(std::slice::from_ref(path), messages);
-    let source = source(std::slice::from_ref(path));
+    let source = source(std::slice::from_ref(path), Merge::default())?;
     let mut told = 0_u64;
     let mut count = |event| {
         told += 1;

@@ -1,12 +1,15 @@
 //! Options that several commands share.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use fibula::memory::Limits;
 use fibula::net::{Family, HostBits};
 use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value};
 
+use crate::failure::Failure;
 use crate::time;
 
 /// The name of standard input, and of standard output.
@@ -15,13 +18,63 @@ pub(crate) const STDIN: &str = "-";
 /// A table, from one feed or from several.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// The routing table: MRT or text, plain or compressed, or compiled; '-' is standard input. If repeated, the files become one
-    /// table, with the best path for each prefix
-    #[arg(short, long, value_name = "FILE", required = true)]
+    /// The routing table: MRT or text, plain or compressed, or compiled; a folder of MRT files; an URL, which curl reads; '-' is
+    /// standard input. If repeated, the files become one table (--merge)
+    #[arg(short, long, value_name = "FILE", required = table_variable().is_empty(), default_values_os = table_variable())]
     pub(crate) table: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
+}
+
+/// The environment variable for `--table`; the option takes precedence.
+const FIBULA_TABLE: &str = "FIBULA_TABLE";
+
+/// Returns the table that the environment names, if it names one.
+fn table_variable() -> Vec<&'static OsStr> {
+    static TABLE: OnceLock<Option<OsString>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| std::env::var_os(FIBULA_TABLE).filter(|name| !name.is_empty()));
+    table.as_deref().into_iter().collect()
+}
+
+/// Tables of commands that take neither addresses nor prefixes: their names may stand alone.
+#[derive(Debug, Args)]
+pub(crate) struct FilesArgs {
+    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix [default: what
+    /// FIBULA_TABLE names]
+    #[arg(value_name = "TABLE", conflicts_with = "table")]
+    files: Vec<PathBuf>,
+
+    /// The table, as other commands take it
+    #[arg(short, long, value_name = "FILE")]
+    table: Vec<PathBuf>,
+}
+
+impl FilesArgs {
+    /// Returns the tables, at least one.
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        let named = if self.files.is_empty() { &self.table } else { &self.files };
+        if !named.is_empty() {
+            return Ok(named.clone());
+        }
+        let variable: Vec<PathBuf> = table_variable().into_iter().map(PathBuf::from).collect();
+        if variable.is_empty() {
+            return Err(Failure::WrongUse(format!(
+                "no table: name its file, or set {FIBULA_TABLE}; to generate one: fibula table synth ipv4 --output routes.txt"
+            )));
+        }
+        Ok(variable)
+    }
+}
+
+/// How several files become one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Merge {
+    /// The best path of each prefix: the shorter AS path, the lower peer address, the earlier file
+    #[default]
+    BestPath,
+    /// The latest table dump, and the updates after it in order of time
+    Replay,
 }
 
 /// Which routes of a feed to use, and how to read it.
@@ -49,6 +102,10 @@ pub(crate) struct FeedArgs {
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+
+    /// How several files become one table; a folder is replayed always. With --at TIME a replay gives the table at that time
+    #[arg(long, value_enum, value_name = "RULE", default_value_t, help_heading = FEED)]
+    pub(crate) merge: Merge,
 
     /// Use the fewest routes that give every address the same next hop (ORTC)
     #[arg(long, help_heading = FEED)]

@@ -14,6 +14,8 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
     for command in [
         "lookup",
         "enrich",
+        "count",
+        "doctor",
         "route",
         "table",
         "verify",
@@ -108,8 +110,8 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, enrich, route, table, verify, peers, algorithms, choose, compile, bench, replay, paper, \
-             tour"
+            "lookup, enrich, count, route, table, verify, peers, algorithms, choose, compile, bench, replay, \
+             paper, doctor, tour"
         ),
         "{}",
         unknown.err

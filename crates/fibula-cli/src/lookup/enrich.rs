@@ -68,18 +68,66 @@ impl InputFormat {
 
 /// Where addresses are in a line.
 #[derive(Debug, Clone)]
-enum Place {
+pub(super) enum Place {
     /// The number of the column, from 0.
     Column(usize),
     /// The field of an object, by the names on the way to it.
     Field(Vec<String>),
 }
 
+/// Where the columns that were requested are.
+#[derive(Debug, Clone)]
+pub(super) struct Located {
+    /// Between columns; JSON has none.
+    pub(super) separator: Option<u8>,
+    pub(super) places: Vec<Place>,
+    /// The names in the first line, or its values.
+    names: Vec<String>,
+    /// Whether the first line has names.
+    pub(super) has_header: bool,
+}
+
+impl Located {
+    /// Finds the columns by the first line. The first few of them have addresses.
+    pub(super) fn new(
+        format: InputFormat,
+        wanted: &[&str],
+        addresses: usize,
+        first_line: &[u8],
+    ) -> Result<Self, Failure> {
+        let separator = format.separator();
+        let Some(mark) = separator else {
+            let place = |name: &&str| Place::Field(name.split('.').map(str::to_owned).collect());
+            let places = wanted.iter().map(place).collect();
+            return Ok(Self { separator, places, names: Vec::new(), has_header: false });
+        };
+        let (first_line, _) = without_return(first_line);
+        let names = names(first_line, mark);
+        let found: Vec<usize> = wanted.iter().map(|name| column(name, &names)).collect::<Result<_, _>>()?;
+        // The first line has names where something was found by its name, or no address is where one should be.
+        let is_address =
+            |&at: &usize| names.get(at).is_some_and(|text| Keys::default().push(text.as_bytes()).is_ok());
+        let named = wanted.iter().any(|name| name.parse::<usize>().is_err());
+        let has_header = !first_line.is_empty() && (named || !found[..addresses].iter().any(is_address));
+        let places = found.into_iter().map(Place::Column).collect();
+        Ok(Self { separator, places, names, has_header })
+    }
+
+    /// Returns the text of a column of a line. `quoted` says whether the line may have quotes.
+    #[inline]
+    pub(super) fn field<'l>(&self, line: &'l [u8], index: usize, quoted: bool) -> Option<&'l [u8]> {
+        match (&self.places[index], self.separator) {
+            (&Place::Column(number), Some(separator)) => field(line, separator, number, quoted),
+            (Place::Field(path), _) => value(line, path),
+            (Place::Column(_), None) => None,
+        }
+    }
+}
+
 /// The columns with addresses, and what is appended for each.
 #[derive(Clone)]
 pub(super) struct Plan {
-    separator: Option<u8>,
-    places: Vec<Place>,
+    located: Located,
     rows: Vec<Rows>,
     /// The first line with the names of the new columns, if the first line has names.
     pub(super) header: Option<Vec<u8>>,
@@ -94,45 +142,36 @@ impl Plan {
         columns: &Columns,
         labels: &Labels<'_>,
     ) -> Result<Self, Failure> {
-        let separator = format.separator();
-        let Some(mark) = separator else {
-            let place = |name: &String| Place::Field(name.split('.').map(str::to_owned).collect());
-            let places = wanted.iter().map(place).collect();
-            let prefixes =
-                wanted.iter().map(|name| if wanted.len() > 1 { format!("{name}_") } else { String::new() });
+        let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        let located = Located::new(format, &names, names.len(), first_line)?;
+        let several = wanted.len() > 1;
+        let Some(mark) = located.separator else {
+            let prefixes = wanted.iter().map(|name| if several { format!("{name}_") } else { String::new() });
             let rows = prefixes.map(|prefix| Rows::appended(None, &prefix, columns, labels)).collect();
-            return Ok(Self { separator, places, rows, header: None });
+            return Ok(Self { located, rows, header: None });
         };
         let (first_line, end) = without_return(first_line);
-        let names = names(first_line, mark);
-        let mut found = Vec::new();
-        for name in wanted {
-            found.push(column(name, &names)?);
-        }
-        // The first line has names where something was found by its name, or no address is where one should be.
-        let is_address =
-            |&at: &usize| names.get(at).is_some_and(|text| Keys::default().push(text.as_bytes()).is_ok());
-        let named = wanted.iter().any(|name| name.parse::<usize>().is_err());
-        let has_header = !first_line.is_empty() && (named || !found.iter().any(is_address));
         let plain = Fields::new(Format::Csv, columns).appended(mark, "").list();
-        let clash = names.iter().any(|name| name == "prefix" || plain.contains(name));
+        let clash =
+            located.has_header && located.names.iter().any(|name| name == "prefix" || plain.contains(name));
         let mut header = first_line.to_vec();
         let mut rows = Vec::new();
-        for &at in &found {
-            let name = names.get(at).filter(|_| has_header).cloned().unwrap_or_else(|| (at + 1).to_string());
-            let prefix =
-                if wanted.len() > 1 || (has_header && clash) { format!("{name}_") } else { String::new() };
+        for place in &located.places {
+            let Place::Column(at) = *place else { continue };
+            let name = located.names.get(at).filter(|_| located.has_header).cloned();
+            let name = name.unwrap_or_else(|| (at + 1).to_string());
+            let prefix = if several || clash { format!("{name}_") } else { String::new() };
             let fields = Fields::new(Format::Csv, columns).appended(mark, &prefix);
             for text in [format!("{prefix}prefix"), fields.names()] {
                 header.push(mark);
                 header.extend_from_slice(text.as_bytes());
             }
-            rows.push(Rows::appended(separator, &prefix, columns, labels));
+            rows.push(Rows::appended(located.separator, &prefix, columns, labels));
         }
         header.extend_from_slice(end);
         header.push(b'\n');
-        let places = found.into_iter().map(Place::Column).collect();
-        Ok(Self { separator, places, rows, header: has_header.then_some(header) })
+        let header = located.has_header.then_some(header);
+        Ok(Self { located, rows, header })
     }
 }
 
@@ -237,7 +276,7 @@ impl<'a, 't> Enricher<'a, 't> {
         let (line, end_of_line) = without_return(&chunk[start..end]);
         let mut shape = if end_of_line.is_empty() { Shape::Line } else { Shape::Return };
         let mut end = start + line.len();
-        let is_object = self.plan.separator.is_none();
+        let is_object = self.plan.located.separator.is_none();
         if is_object {
             // The answer's fields come before the brace that ends the object.
             match line.trim_ascii_end() {
@@ -254,12 +293,8 @@ impl<'a, 't> Enricher<'a, 't> {
             self.lines.push((start as u32, (start + line.len()) as u32, Shape::Kept));
         } else {
             self.lines.push((start as u32, end as u32, shape));
-            for index in 0..self.plan.places.len() {
-                let text = match (&self.plan.places[index], self.plan.separator) {
-                    (&Place::Column(number), Some(separator)) => field(line, separator, number, quoted),
-                    (Place::Field(path), _) => value(line, path),
-                    (Place::Column(_), None) => None,
-                };
+            for index in 0..self.plan.located.places.len() {
+                let text = self.plan.located.field(line, index, quoted);
                 let kind = match text.map(|text| self.keys.push(text)) {
                     Some(Ok(kind)) => kind,
                     Some(Err(error)) => {
@@ -297,7 +332,7 @@ impl<'a, 't> Enricher<'a, 't> {
                 out.push(b'\n');
                 continue;
             }
-            let empty = plan.separator.is_none() && text.trim_ascii_end().ends_with(b"{");
+            let empty = plan.located.separator.is_none() && text.trim_ascii_end().ends_with(b"{");
             let (mut hit, after) = (false, out.len() + text.len());
             for (rows, kind) in plan.rows.iter_mut().zip(&mut kinds_left) {
                 match kind {
@@ -328,7 +363,7 @@ impl<'a, 't> Enricher<'a, 't> {
                 out.remove(after);
             }
             tally.matched += usize::from(hit);
-            let end: &[u8] = match (plan.separator, shape) {
+            let end: &[u8] = match (plan.located.separator, shape) {
                 (Some(_), Shape::Return) => b"\r\n",
                 (Some(_), _) => b"\n",
                 (None, Shape::Return) => b"}\r\n",
@@ -348,7 +383,7 @@ impl Worker for Enricher<'_, '_> {
         if u32::try_from(chunk.len()).is_err() {
             return Err(Failure::Output(io::ErrorKind::OutOfMemory.into()));
         }
-        let quotes = self.plan.separator.filter(|_| memchr::memchr(b'"', chunk).is_some());
+        let quotes = self.plan.located.separator.filter(|_| memchr::memchr(b'"', chunk).is_some());
         let mut start = 0;
         match quotes {
             None => {

@@ -3,6 +3,7 @@
 mod answers;
 mod args;
 mod chunks;
+mod count;
 mod digits;
 mod enrich;
 mod finder;
@@ -28,6 +29,7 @@ use crate::text::{plural, thousands};
 use answers::{Answers, Finders};
 pub(crate) use args::{EnrichArgs, HowArgs, LookupArgs};
 use chunks::Chunks;
+pub(crate) use count::{CountArgs, run as count};
 use enrich::{Enricher, InputFormat, Plan};
 use finder::Finder;
 use input::Input;

@@ -69,6 +69,9 @@ impl Target {
     /// Refuses an input that is this file, by whatever name, and one that cannot be opened. FIFOs are left alone: opening
     /// one is an event for its writer.
     pub(super) fn refuse_input(&self, input: &Path) -> Result<(), Failure> {
+        if crate::fetch::url(input).is_some() {
+            return Ok(());
+        }
         let stdin = input.as_os_str() == STDIN;
         let met = if stdin { stdin_metadata() } else { fs::metadata(input) };
         let is_file = met.as_ref().is_ok_and(Metadata::is_file);

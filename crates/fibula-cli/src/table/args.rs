@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::options::{FeedArgs, OutputArgs, QuietArgs};
+use crate::options::{FeedArgs, FilesArgs, OutputArgs, QuietArgs};
 
 /// Describe, convert, compare and generate tables
 #[derive(Debug, Args)]
@@ -57,9 +57,8 @@ Examples:
   fibula table stats routes.txt
   fibula table stats rib.gz --best --json")]
 pub(crate) struct StatsArgs {
-    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
-    #[arg(value_name = "FILE", required = true)]
-    pub(super) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) files: FilesArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -99,9 +98,8 @@ Examples:
   fibula table convert updates.gz --to bgpdump --peer AS3333
   fibula table convert rib.gz --to intervals > ranges.csv")]
 pub(crate) struct ConvertArgs {
-    /// The table; '-' is standard input. Several files become one table, with the best path for each prefix
-    #[arg(value_name = "FILE", required = true)]
-    pub(super) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) files: FilesArgs,
 
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]

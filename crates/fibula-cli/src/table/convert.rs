@@ -29,12 +29,13 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
             "this build has no Parquet; to get it: cargo install fibula-cli --features parquet".to_owned(),
         ));
     }
-    let output = Output::new(args.output.as_deref(), &args.files)?;
+    let files = &args.files.paths()?;
+    let output = Output::new(args.output.as_deref(), files)?;
     let (table, columns) = match args.to {
         // Columns after the next hop; elsewhere the value takes its place.
-        Form::Csv | Form::Json | Form::JsonLine => load_columns(&args.files, &args.feed, false, messages)?,
+        Form::Csv | Form::Json | Form::JsonLine => load_columns(files, &args.feed, false, messages)?,
         _ => {
-            let table = load_feeds(&args.files, &args.feed, messages)?;
+            let table = load_feeds(files, &args.feed, messages)?;
             (table, Columns { values: Vec::new(), implied: false })
         }
     };
@@ -91,9 +92,10 @@ fn bgpdump(args: &ConvertArgs, messages: Messages) -> Result<(), Failure> {
     }
     // These lines have all values.
     options.values.clear();
-    let output = Output::new(args.output.as_deref(), &args.files)?;
+    let files = args.files.paths()?;
+    let output = Output::new(args.output.as_deref(), &files)?;
     output.write(|mut out| {
         let mut each = |event| fibula_feed::text::write_bgpdump(&event, &mut out);
-        args.files.iter().try_for_each(|path| tell(path, &options, &mut each, messages))
+        files.iter().try_for_each(|path| tell(path, &options, &mut each, messages))
     })
 }

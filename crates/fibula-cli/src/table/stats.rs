@@ -37,7 +37,7 @@ struct Figures {
 }
 
 pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
-    let table = load_feeds(&args.files, &args.feed, Messages::new(args.quiet.quiet))?;
+    let table = load_feeds(&args.files.paths()?, &args.feed, Messages::new(args.quiet.quiet))?;
     let families = [figures(&table.ribs.v4, &table.next_hops), figures(&table.ribs.v6, &table.next_hops)];
     let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
     let mut out = anstream::stdout().lock();

@@ -41,7 +41,11 @@ impl Folder {
 pub(crate) fn fibula() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fibula"));
     command.env("FIBULA_PYTHON", "/nowhere/python3").env("FIBULA_GO", "/nowhere/go");
-    command.env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR").env_remove("FIBULA_ISA");
+    command
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("NO_COLOR")
+        .env_remove("FIBULA_ISA")
+        .env_remove("FIBULA_TABLE");
     command
 }
 

@@ -25,6 +25,7 @@ pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>,
                 None => Ok(Feed::File(path)),
             }
         }
+        Feed::Replay(paths) => Ok(Feed::Replay(paths)),
         Feed::Reader { name, mut input } => {
             let mut head = Vec::new();
             // A failure comes again when the stream is read on.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::replay::Chain;
 use crate::ledger::{Held, Ledger};
 
 /// Most bytes of a stream that are kept for a second reading where no limit is set.
@@ -38,6 +39,7 @@ pub(super) enum Input<'a> {
     Stream(Stream<'a>),
     /// The second reading of a stream.
     Kept(Kept),
+    Chain(Chain),
 }
 
 /// A stream, and what was read of it.
@@ -94,6 +96,7 @@ impl<'a> Input<'a> {
             }
             Self::Stream(stream) => Self::Kept(stream.kept),
             Self::Kept(kept) => Self::Kept(kept),
+            Self::Chain(chain) => Self::Chain(chain.again()),
         })
     }
 }
@@ -103,6 +106,7 @@ impl Read for Input<'_> {
         match self {
             Self::File(file) => file.read(buf),
             Self::Kept(kept) => Ok(kept.take(buf)),
+            Self::Chain(chain) => chain.read(buf),
             Self::Stream(stream) => stream.read(buf),
         }
     }

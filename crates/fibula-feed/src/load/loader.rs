@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::choice::{Selection, Tally, Wanted};
@@ -12,6 +12,7 @@ use super::error::{LoadError, LoadErrorKind, Place};
 use super::input::Input;
 use super::live::Live;
 use super::pass::Pass;
+use super::replay::{self, Chain};
 use super::report::Report;
 use super::routes::Routes;
 use super::source::{Feed, Source};
@@ -82,6 +83,10 @@ impl<'a> Loader<'a> {
                     session.survey(name, &mut file, metadata.map(|metadata| metadata.len()), &mut progress)
                 }
                 Feed::Reader { name, mut input } => session.survey(name, &mut input, None, &mut progress),
+                Feed::Replay(paths) => {
+                    let (name, mut input) = chain(&paths, &self.options)?;
+                    session.survey(name, &mut input, None, &mut progress)
+                }
             }
         };
         feeds.into_iter().map(survey).collect()
@@ -136,6 +141,18 @@ fn open(path: &Path, ledger: &Ledger) -> Result<(Arc<str>, Input<'static>), Load
     Ok((name, input))
 }
 
+/// Returns the files that make the table at the end of the times that are read.
+fn chain(paths: &[PathBuf], options: &LoadOptions) -> Result<(Arc<str>, Chain), LoadError> {
+    let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    let name: Arc<str> = names.join(" + ").into();
+    let read = |error| LoadError::new(&name, LoadErrorKind::Read { bytes: 0, error });
+    let files = replay::plan(paths, options.filter.until).map_err(read)?;
+    if files.is_empty() {
+        return Err(LoadError::new(&name, LoadErrorKind::NoFile));
+    }
+    Ok((name, Chain::new(files)))
+}
+
 /// One load of all feeds of a source.
 pub(super) struct Session<'a> {
     options: &'a LoadOptions,
@@ -164,7 +181,13 @@ impl<'a> Session<'a> {
         let feeds = feeds(source)?;
         let count = feeds.len();
         for (index, feed) in feeds.into_iter().enumerate() {
-            let (name, input) = match compiled::recognised(feed, self.options.limits)? {
+            let feed = compiled::recognised(feed, self.options.limits)?;
+            self.routes.set_replay(matches!(feed, Feed::Replay(_)));
+            let (name, input) = match feed {
+                Feed::Replay(paths) => {
+                    let (name, chain) = chain(&paths, self.options)?;
+                    (name, Input::Chain(chain))
+                }
                 Feed::File(path) => open(&path, &self.ledger)?,
                 Feed::Reader { name, input } => (name, Input::stream(input, &self.ledger)),
             };

@@ -21,6 +21,7 @@ mod peek;
 mod peers_tests;
 #[cfg(test)]
 mod real_tests;
+mod replay;
 mod report;
 mod routes;
 #[cfg(test)]

@@ -61,6 +61,8 @@ pub(super) struct Routes {
     /// Paths announced and not withdrawn, by source.
     announced: Map<u32, Announced>,
     feed: u32,
+    /// In a replay, the time of the table dump: updates from before it are in it.
+    dumped_at: Option<u32>,
 }
 
 /// What a source has announced and not withdrawn: candidates by path.
@@ -80,7 +82,13 @@ impl Routes {
             plain: Ribs::new(limits, ledger),
             announced: Map::new(ledger),
             feed: 0,
+            dumped_at: None,
         }
+    }
+
+    /// Says whether the next feed is a table dump and the updates after it.
+    pub(super) fn set_replay(&mut self, replay: bool) {
+        self.dumped_at = replay.then_some(0);
     }
 
     /// Takes a line of a plain table; the last one for a prefix counts.
@@ -101,6 +109,14 @@ impl Routes {
     /// Takes an event of a peer.
     pub(super) fn event(&mut self, event: Event, report: &mut Report) -> Result<(), Refusal> {
         let source = self.candidates.source(event.peer)?;
+        if let Some(dumped_at) = &mut self.dumped_at {
+            if matches!(&event.action, Action::Announce(route) if route.dumped) {
+                *dumped_at = event.time.seconds.max(*dumped_at);
+            } else if event.time.seconds < *dumped_at {
+                report.left_out += 1;
+                return Ok(());
+            }
+        }
         match event.action {
             Action::Announce(route) if route.dumped => {
                 let candidate = self.candidate(source, &route)?;

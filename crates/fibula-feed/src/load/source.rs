@@ -13,7 +13,12 @@ pub struct Source<'a>(Vec<Feed<'a>>);
 /// One input of a source.
 pub(super) enum Feed<'a> {
     File(PathBuf),
-    Reader { name: Arc<str>, input: Box<dyn Read + 'a> },
+    Reader {
+        name: Arc<str>,
+        input: Box<dyn Read + 'a>,
+    },
+    /// Files of one feed, one after the other.
+    Replay(Vec<PathBuf>),
 }
 
 impl<'a> Source<'a> {
@@ -26,6 +31,20 @@ impl<'a> Source<'a> {
     /// route is used.
     pub fn files(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self(paths.into_iter().map(|path| Feed::File(path.into())).collect())
+    }
+
+    /// Returns the files, or those in folders, as one feed: the latest table dump and the updates after it, in the order of
+    /// time, whatever the files are called. With [`Filter::until`](crate::Filter) that is the table at that time. All files
+    /// are MRT. Updates from before the dump, whose effects are in it, are left out.
+    pub fn replay(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        Self(vec![Feed::Replay(paths.into_iter().map(Into::into).collect())])
+    }
+
+    /// Returns this source, followed by another.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 
     pub(super) fn into_feeds(self) -> Vec<Feed<'a>> {
@@ -43,6 +62,7 @@ impl fmt::Debug for Feed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.fmt(f),
+            Self::Replay(paths) => write!(f, "replay {paths:?}"),
             Self::Reader { name, .. } => write!(f, "reader {name:?}"),
         }
     }
