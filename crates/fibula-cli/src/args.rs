@@ -11,6 +11,7 @@ use crate::paper::PaperArgs;
 use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
+use crate::router::RouterArgs;
 use crate::table::TableArgs;
 use crate::tour::TourArgs;
 use crate::verify::VerifyArgs;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Enrich(Box<EnrichArgs>),
     Count(Box<CountArgs>),
     Route(RouteArgs),
+    Router(RouterArgs),
     Table(TableArgs),
     Verify(VerifyArgs),
     Peers(PeersArgs),

@@ -28,6 +28,7 @@ mod peers;
 mod replay;
 mod route;
 mod route_rows;
+mod router;
 mod table;
 mod text;
 mod time;
@@ -62,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Enrich(args)) => lookup::enrich(args),
         Some(Command::Count(args)) => lookup::count(args),
         Some(Command::Route(args)) => route::run(args),
+        Some(Command::Router(args)) => router::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Peers(args)) => peers::run(args),

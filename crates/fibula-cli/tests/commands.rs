@@ -17,6 +17,7 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
         "count",
         "doctor",
         "route",
+        "router",
         "table",
         "verify",
         "peers",

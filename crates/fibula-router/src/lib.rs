@@ -44,6 +44,8 @@
 //! ```
 
 pub mod config;
+#[cfg(target_os = "linux")]
+pub mod control;
 pub mod count;
 pub mod drops;
 pub mod forward;

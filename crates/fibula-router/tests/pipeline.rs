@@ -8,7 +8,7 @@ use fibula_router::count::Made;
 use fibula_router::drops::Drop;
 use fibula_router::io::Offload;
 use fibula_router::io::memory::Frame;
-use fibula_router::neighbour::Limits;
+use fibula_router::neighbour::{Key, Limits, State};
 use fibula_router::packet::flow::FlowHash;
 
 use support::frames::build;
@@ -173,4 +173,41 @@ fn a_new_fabric_is_taken_up_between_bursts() {
     receive(&mut network, 0, [packet]);
     assert_eq!(network.totals(0).dropped[Drop::InterfaceDown.index()], 1);
     assert_eq!(network.io.ports[5].output.len(), 1);
+}
+
+#[test]
+fn a_checksum_left_to_hardware_is_completed_before_a_packet_is_split() {
+    let mut network = Network::new();
+    let mut packet = build("eth R0 a / ip4 10.0.0.1 10.0.1.1 id=9 / udp 1 2 / data 1400", &[]).bytes;
+    // As a local sender leaves it: the sum of the pseudo header is in the field.
+    let pseudo = fibula_router::packet::checksum::pseudo_ipv4(0x0a00_0001, 0x0a00_0101, 1408, 17);
+    packet[40..42].copy_from_slice(&fibula_router::packet::checksum::fold(pseudo).to_be_bytes());
+    let offload = Offload { checksum: (20, 6), ..Offload::default() };
+    receive(&mut network, 0, [Frame { bytes: packet, offload, ..Frame::default() }]);
+    let sent = network.io.take_output(1);
+    assert_eq!(sent.len(), 2);
+    let datagram: Vec<u8> = sent.iter().flat_map(|frame| frame.bytes[34..].to_vec()).collect();
+    assert_eq!(fibula_router::packet::checksum::sum(&datagram, pseudo), 0xffff);
+}
+
+#[test]
+fn a_neighbour_that_is_verified_may_leave_its_mac_address_out() {
+    let mut network = Network::new();
+    let state = |network: &Network| {
+        let mut found = None;
+        network.shared.neighbours.for_each(|key, _, state| {
+            if key == Key::v6(0, 0x2001_0db8 << 96 | 1) {
+                found = Some(state);
+            }
+        });
+        found
+    };
+    network.wait(31_000);
+    assert_eq!(state(&network), Some(State::Stale));
+    receive(&mut network, 1, [frame("eth R1 b / ip6 2001:db8:1::1 2001:db8::1 / udp 1 2")]);
+    network.wait(100);
+    assert_eq!(state(&network), Some(State::Verifying));
+    let answer = "eth R0 a / ip6 2001:db8::1 fe80::ff:fe00:f0 hop=255 / icmp6 136 0 40000000 / hex 20010db8000000000000000000000001";
+    receive(&mut network, 0, [frame(answer)]);
+    assert_eq!(state(&network), Some(State::Reachable));
 }

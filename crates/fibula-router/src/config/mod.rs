@@ -28,6 +28,9 @@
 mod file;
 mod read;
 
+#[cfg(target_os = "linux")]
+pub(crate) use read::network;
+
 use core::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;

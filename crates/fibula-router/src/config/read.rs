@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::net::IpAddr;
 
 use fibula::fib::registry;
-use fibula::net::{HostBits, IpPrefix};
+use fibula::net::{HostBits, IpPrefix, Prefix};
 use toml::Spanned;
 
 use super::file;
@@ -297,6 +297,15 @@ fn table(text: &Text<'_>, config: &Config, line: &file::Table) -> Result<TableFi
     };
     let vrf = vrf(text, config, line.vrf.as_ref())?;
     Ok(TableFile { path: line.file.get_ref().clone(), vrf, target, line: text.line(&line.file.span()) })
+}
+
+/// Returns the prefix of an interface's network; `None` for a length that its family does not have.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) fn network(ip: IpAddr, len: u8) -> Option<IpPrefix> {
+    match ip {
+        IpAddr::V4(ip) => Prefix::masked(ip.into(), len).ok().map(IpPrefix::V4),
+        IpAddr::V6(ip) => Prefix::masked(ip.into(), len).ok().map(IpPrefix::V6),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::count::Made;
 use crate::drops::Drop;
 use crate::io::Io;
-use crate::neighbour::{Key, Probe};
+use crate::neighbour::{Answer, Key, Probe};
 use crate::packet::ethernet::{ARP, IPV6, Mac};
 use crate::packet::nd::{self, Nd};
 use crate::packet::{arp, icmp, ipv4, ipv6};
@@ -75,11 +75,15 @@ impl Worker {
                 if own.has_v6(target) {
                     return Err(Drop::NdIgnored);
                 }
-                let Some(link) = link else { return Ok(()) };
                 let key = Key::v6(item.interface, target);
-                // RFC 4861, section 7.2.5: without the override flag, a known address is not replaced.
-                let known = self.shared.neighbours.get(&key);
-                let other = matches!(known, crate::neighbour::Answer::Known(mac) if mac != link);
+                let known = match self.shared.neighbours.get(&key) {
+                    Answer::Known(mac) => Some(mac),
+                    _ => None,
+                };
+                // An answer to a question that went to the neighbour alone may leave its MAC address out (RFC 4861, 4.4).
+                let Some(link) = link.or(known) else { return Ok(()) };
+                // Without the override flag, a known address is not replaced (7.2.5).
+                let other = known.is_some_and(|mac| mac != link);
                 if replaces || !other {
                     self.shared.neighbours.learn(key, link, solicited, false, now_ns);
                 }
@@ -90,7 +94,7 @@ impl Worker {
 
     /// Handles a packet that is addressed to the router: the kernel gets it; where there is none, pings are answered.
     pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
-        if self.fabric.ports[port].host {
+        if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
             return self.deliver(io, port, item.index, Drop::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::count::Made;
 use crate::drops::Drop;
-use crate::io::{Io, Offload};
+use crate::io::{Io, Offload, complete_checksum};
 use crate::neighbour::{Answer, Key};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
@@ -58,7 +58,9 @@ impl Worker {
         let packet = &mut io.frame(item.index).bytes[item.range()];
         hop(packet, item.v6);
         if split {
-            self.scratch[..item.len].copy_from_slice(packet);
+            let scratch = &mut self.scratch[..item.len];
+            scratch.copy_from_slice(packet);
+            complete_checksum(scratch, &offload);
             return self.fragments(io, way, mac, item.len, port).map_err(Refused::from);
         }
         let header = Header::new(mac, way.mac, way.vlan, if item.v6 { IPV6 } else { IPV4 });
@@ -310,6 +312,7 @@ impl Worker {
         if let Some(from) = from {
             hop(&mut self.scratch[..len], v6);
             if !v6 && len > way.mtu && offload.segment == 0 {
+                complete_checksum(&mut self.scratch[..len], &offload);
                 if let Err(reason) = self.fragments(io, way, mac, len, from) {
                     self.counters[from].drop(reason);
                 }
@@ -376,7 +379,7 @@ fn does_not_fit(item: &Item, mtu: usize, offload: &Offload) -> Result<bool, Refu
     if item.dont_fragment {
         return Err(Refused::telling(Drop::TooBig, Problem::TooBig(mtu)));
     }
-    if offload.segment != 0 || offload.partial_checksum() {
+    if offload.segment != 0 {
         return Err(Drop::OffloadTooBig.into());
     }
     Ok(true)

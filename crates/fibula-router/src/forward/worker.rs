@@ -45,10 +45,10 @@ impl Shared {
     }
 
     /// Puts another fabric in its place. Workers take it up before their next burst. Ports keep their numbers; new ones come
-    /// after them.
-    pub fn replace(&self, fabric: Fabric) {
+    /// after them. Returns its version, see [`Worker::taken`].
+    pub fn replace(&self, fabric: Fabric) -> u64 {
         *self.fabric.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fabric);
-        self.version.fetch_add(1, Ordering::Release);
+        self.version.fetch_add(1, Ordering::Release) + 1
     }
 
     fn version(&self) -> u64 {
@@ -81,6 +81,7 @@ pub struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) fabric: Arc<Fabric>,
     version: u64,
+    taken: Arc<AtomicU64>,
     pub(super) readers: Vec<Reader>,
     pub(super) counters: Arc<[PortCounters]>,
     pub(super) icmp: Vec<Bucket>,
@@ -117,6 +118,7 @@ impl Worker {
         Ok(Self {
             readers: readers(&fabric)?,
             version,
+            taken: Arc::new(AtomicU64::new(version)),
             fabric,
             generation: shared.neighbours.generation(),
             shared,
@@ -130,6 +132,12 @@ impl Worker {
             routes: Box::new([None; BURST]),
             sources: Box::new([None; BURST]),
         })
+    }
+
+    /// Returns where the worker notes the version of the fabric that it has taken up.
+    #[must_use]
+    pub fn taken(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.taken)
     }
 
     /// Returns how many packets wait for a neighbour.
@@ -151,6 +159,7 @@ impl Worker {
             self.readers = readers;
             self.fabric = fabric;
             self.version = version;
+            self.taken.store(version, Ordering::Release);
             let (rate, burst) = self.fabric.icmp_rate;
             self.icmp.iter_mut().for_each(|bucket| *bucket = Bucket::new(rate, burst));
         }

@@ -45,6 +45,7 @@ pub struct Input {
     /// Why reading ended early.
     error: Option<pcap::PcapError>,
     ended: bool,
+    name: String,
 }
 
 impl Input {
@@ -54,7 +55,7 @@ impl Input {
     /// When it cannot be read, or is not a pcap file.
     pub fn open(path: &Path) -> Result<Self, pcap::PcapError> {
         let reader = pcap::Reader::new(BufReader::new(File::open(path)?))?;
-        Ok(Self { reader, burst: Vec::new(), error: None, ended: false })
+        Ok(Self { reader, burst: Vec::new(), error: None, ended: false, name: path.display().to_string() })
     }
 
     fn receive(&mut self) -> usize {
@@ -119,11 +120,10 @@ impl Ports {
         })
     }
 
-    /// Returns why a file could not be read to its end.
-    #[must_use]
-    pub fn error(&self) -> Option<(usize, &pcap::PcapError)> {
-        self.sources.iter().enumerate().find_map(|(port, source)| match source {
-            Source::File(input) => input.error.as_ref().map(|error| (port, error)),
+    /// Returns why a file could not be read to its end, with the name of the file.
+    pub fn take_error(&mut self) -> Option<(String, pcap::PcapError)> {
+        self.sources.iter_mut().find_map(|source| match source {
+            Source::File(input) => Some((input.name.clone(), input.error.take()?)),
             _ => None,
         })
     }

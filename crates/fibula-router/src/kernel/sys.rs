@@ -115,6 +115,20 @@ pub(crate) fn packet_losses(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Re
     checked(result.into()).map(|_| u64::from(statistics[1]))
 }
 
+/// Sets which rights files that are made from here on do not have; returns what was set before.
+pub(crate) fn umask(mask: u32) -> u32 {
+    // SAFETY: takes and returns a number.
+    unsafe { libc::umask(mask as libc::mode_t) as u32 }
+}
+
+/// Returns a time in nanoseconds that never goes back.
+pub(crate) fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes `time`; this clock exists on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Memory that is shared with the kernel: the slots of a ring.
 ///
 /// Whose a slot is, its first word says; both sides change it only to give the slot away. The ring's owner calls the methods

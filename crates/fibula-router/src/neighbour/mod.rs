@@ -4,7 +4,7 @@
 //! when nothing confirmed it for a while, and then verified as soon as it is used again; or *failed*, which is remembered
 //! for a few seconds so that a flood to it costs no requests. No clock is read here: every call takes the time.
 //!
-//! Workers read an array without waiting ([`view`]); changes are made under a mutex, which is taken for packets to
+//! Workers read an array without waiting (`view.rs`); changes are made under a mutex, which is taken for packets to
 //! neighbours that nobody has looked for yet, for what neighbours send, and by the timer. How many requests are in flight is
 //! limited by interface and by prefix (/24, /64), so that a scan of addresses neither grows memory nor stops others.
 //!

@@ -1,0 +1,124 @@
+//! `fibula router doctor`: what this machine lacks.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use fibula_router::kernel::filter::Filter;
+use fibula_router::kernel::netlink::{Event, Netlink};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// One thing that was looked at.
+struct Finding {
+    name: &'static str,
+    good: bool,
+    found: String,
+    advice: &'static str,
+}
+
+pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
+    let findings = [capabilities(), filter(), tun(), netlink(), forwarding(), huge_pages(), processors()];
+    let mut out = io::stdout().lock();
+    if as_json {
+        let object = |finding: &Finding| {
+            let advice = (!finding.good).then_some(finding.advice);
+            json!({ "name": finding.name, "good": finding.good, "found": finding.found, "advice": advice })
+        };
+        writeln!(out, "{}", Value::Array(findings.iter().map(object).collect()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for finding in &findings {
+        let word = if finding.good { "ok  " } else { "note" };
+        writeln!(out, "{word} {:<18} {}", finding.name, finding.found)?;
+        if !finding.good {
+            writeln!(out, "     {:<18} {}", "", finding.advice)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn capabilities() -> Finding {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let wanted = [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_BPF", 39)];
+    let missing: Vec<&str> =
+        wanted.iter().filter(|wanted| mask >> wanted.1 & 1 == 0).map(|wanted| wanted.0).collect();
+    Finding {
+        name: "capabilities",
+        good: missing.is_empty(),
+        found: if missing.is_empty() { "all".into() } else { format!("missing: {}", missing.join(", ")) },
+        advice: "run as root, or: setcap cap_net_admin,cap_net_raw,cap_bpf+ep fibula",
+    }
+}
+
+fn filter() -> Finding {
+    let loaded = Filter::load();
+    Finding {
+        name: "filter",
+        good: loaded.is_ok(),
+        found: loaded.map_or_else(|error| format!("cannot be loaded: {error}"), |_| "can be loaded".into()),
+        advice: "back end af-packet needs Linux 6.6 with TCX, and CAP_BPF: without it the kernel would forward a second time",
+    }
+}
+
+fn tun() -> Finding {
+    let there = fs::metadata("/dev/net/tun").is_ok();
+    Finding {
+        name: "taps",
+        good: there,
+        found: if there { "/dev/net/tun" } else { "no /dev/net/tun" }.into(),
+        advice: "modprobe tun; back end tap needs it",
+    }
+}
+
+fn netlink() -> Finding {
+    let mut links = Vec::new();
+    let asked = Netlink::open().and_then(|mut netlink| {
+        netlink.dump(|event| {
+            if let Event::Link(link) = event {
+                links.push(format!("{}{}", link.name, if link.up { "" } else { " (down)" }));
+            }
+        })
+    });
+    Finding {
+        name: "devices",
+        good: asked.is_ok() && links.len() > 1,
+        found: asked.map_or_else(|error| error.to_string(), |()| links.join(", ")),
+        advice: "a router needs two devices, or VLANs of one: 'ip link' shows them",
+    }
+}
+
+fn forwarding() -> Finding {
+    let read = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == "1");
+    let v6 = read("/proc/sys/net/ipv6/conf/all/forwarding");
+    Finding {
+        name: "IPv6 forwarding",
+        good: v6,
+        found: if v6 { "on" } else { "off" }.into(),
+        advice: "sysctl net.ipv6.conf.all.forwarding=1, or the kernel's advertisements do not say that this is a router",
+    }
+}
+
+fn huge_pages() -> Finding {
+    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let good = text.contains("[always]") || text.contains("[madvise]");
+    Finding {
+        name: "huge pages",
+        good,
+        found: text.trim().to_owned(),
+        advice: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: lookups in large tables are faster",
+    }
+}
+
+fn processors() -> Finding {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    Finding {
+        name: "processors",
+        good: count > 1,
+        found: count.to_string(),
+        advice: "one processor forwards and does everything else: expect losses in the rings",
+    }
+}

@@ -1,0 +1,447 @@
+//! From a configuration and what the kernel says to a fabric and the routes of each VRF.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::path::Path;
+
+use fibula::live::TableError;
+use fibula::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
+use fibula::rib::{DualRib, Rib};
+use fibula::{Table, live};
+use fibula_feed::{Label, LoadOptions, Loader, Source};
+
+use super::machine::Machine;
+use crate::config::{Backend, Config, Member, Target, network};
+use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Vrf};
+use crate::packet::ethernet::Mac;
+use crate::packet::ipv6;
+
+/// MTU of what has no kernel to say.
+const MTU: usize = 1500;
+
+/// Numbers of next hops: each kind keeps its number as long as the router runs, so that routes and workers, which change at
+/// different moments, always mean the same.
+#[derive(Debug)]
+pub(super) struct Hops {
+    numbers: HashMap<Hop, u32>,
+    hops: Vec<Option<Hop>>,
+}
+
+impl Default for Hops {
+    fn default() -> Self {
+        Self { numbers: HashMap::new(), hops: vec![None] }
+    }
+}
+
+impl Hops {
+    fn number(&mut self, hop: Hop) -> NextHop {
+        let next = self.hops.len() as u32;
+        let number = *self.numbers.entry(hop.clone()).or_insert(next);
+        if number == next {
+            self.hops.push(Some(hop));
+        }
+        NextHop::new(number).expect("numbers begin at 1")
+    }
+}
+
+/// A file of routes, loaded.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    table: fibula_feed::Table,
+    vrf: usize,
+    target: Option<Target>,
+    name: String,
+}
+
+/// Loads the files of routes that a configuration names; paths are from `folder`.
+pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, String> {
+    let load = |file: &crate::config::TableFile| {
+        let path = folder.join(&file.path);
+        let table = Loader::new(LoadOptions::default()).load(Source::files([path.clone()]));
+        let name = path.display().to_string();
+        let table = table.map_err(|error| format!("line {}: {name}: {error}", file.line))?;
+        Ok(Loaded { table, vrf: file.vrf, target: file.target.clone(), name })
+    };
+    config.tables.iter().map(load).collect()
+}
+
+/// Returns the names of the ports that a configuration needs, with their back ends.
+pub(super) fn ports(config: &Config) -> Vec<Backend> {
+    let mut ports: Vec<Backend> = Vec::new();
+    for interface in &config.interfaces {
+        if !ports.contains(&interface.backend) {
+            ports.push(interface.backend.clone());
+        }
+    }
+    ports
+}
+
+/// A fabric and its routes.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) fabric: Fabric,
+    /// Routes of each VRF.
+    pub(super) routes: Vec<DualRib>,
+    /// The machine's addresses, each towards a device: what the filter passes.
+    pub(super) locals: Vec<(u32, IpAddr)>,
+    /// Numbers of interfaces by number of the device, where the kernel resolves neighbours.
+    pub(super) devices: BTreeMap<u32, u16>,
+    /// Routes that lead nowhere at the moment, and why.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Makes tables for the VRFs of a configuration; those that are there already stay.
+pub(super) fn tables(config: &Config, known: &[Vrf]) -> Result<Vec<Vrf>, TableError> {
+    let options = live::Options { ipv4: config.ipv4, ipv6: config.ipv6, ..live::Options::default() };
+    let make = |name: &String| match known.iter().find(|vrf| vrf.name == *name) {
+        Some(vrf) => Ok(vrf.clone()),
+        None => Ok(Vrf { name: name.clone(), table: Table::from_routes(DualRib::default(), options)? }),
+    };
+    config.vrfs.iter().map(make).collect()
+}
+
+/// Makes a plan.
+pub(super) fn plan(
+    config: &Config,
+    machine: &Machine,
+    vrfs: &[Vrf],
+    loaded: &[Loaded],
+    hops: &mut Hops,
+) -> Result<Plan, String> {
+    let backends = ports(config);
+    let port = |backend: &Backend| Port::new(backend.device(), matches!(backend, Backend::Packet { .. }));
+    let mut plan = Plan {
+        fabric: Fabric {
+            ports: backends.iter().map(port).collect(),
+            vrfs: vrfs.to_vec(),
+            hash: config.hash,
+            icmp_rate: config.icmp_rate,
+            ..Fabric::default()
+        },
+        routes: vec![DualRib::default(); vrfs.len()],
+        locals: Vec::new(),
+        devices: BTreeMap::new(),
+        warnings: Vec::new(),
+    };
+    for (number, line) in config.interfaces.iter().enumerate() {
+        let port = backends.iter().position(|backend| *backend == line.backend).unwrap_or(0);
+        plan.fabric.ports[port].attach(line.vlan, number as u16);
+        let interface = interface(line, port, machine);
+        if let (true, Some(link)) = (interface.kernel, machine.link(&line.backend.device())) {
+            plan.devices.insert(link.index, number as u16);
+        }
+        plan.fabric.interfaces.push(interface);
+    }
+    plan.connected(machine, hops)?;
+    for file in loaded {
+        plan.file(file, hops)?;
+    }
+    for route in &config.routes {
+        let number = plan.target(&route.target, route.vrf, hops);
+        match number {
+            Ok(number) => plan.insert(route.vrf, route.prefix, number)?,
+            Err(reason) => plan.warnings.push(format!("line {}: {reason}", route.line)),
+        }
+    }
+    plan.fabric.hops.clone_from(&hops.hops);
+    Ok(plan)
+}
+
+fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) -> Interface {
+    let device = line.backend.device();
+    let link = match line.backend {
+        Backend::Packet { .. } => machine.link(&device),
+        _ => None,
+    };
+    let kernel = matches!(line.backend, Backend::Packet { .. }) && line.vlan == 0;
+    let mac = link.and_then(|link| link.mac).or(line.mac).unwrap_or_else(|| made_up(&device));
+    let mtu = link.map_or(MTU, |link| link.mtu);
+    let mut addresses = line.addresses.clone();
+    if let (true, Some(link)) = (kernel, link) {
+        addresses.extend(machine.addresses(link.index).map(|address| (address.ip, address.len)));
+    }
+    let (mut v4, mut v6) = (Vec::new(), Vec::new());
+    for (ip, len) in addresses {
+        match ip {
+            IpAddr::V4(ip) => v4.push((ip.into(), len)),
+            IpAddr::V6(ip) => v6.push((ip.into(), len)),
+        }
+    }
+    if !kernel && !v6.is_empty() {
+        v6.push((mac.link_local(), 64));
+    }
+    Interface {
+        name: line.name.clone(),
+        port,
+        vlan: line.vlan,
+        mac,
+        mtu: line.mtu.map_or(mtu, |wanted| if link.is_some() { wanted.min(mtu) } else { wanted }),
+        v4,
+        v6,
+        vrf: line.vrf,
+        urpf: line.urpf,
+        kernel,
+        up: match line.backend {
+            Backend::Packet { .. } => link.is_some_and(|link| link.up),
+            _ => true,
+        },
+    }
+}
+
+/// Returns the MAC address of a port that nobody gave one: of its own, and the same at every start.
+fn made_up(device: &str) -> Mac {
+    let hash = device.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let [a, b, c, d, e, ..] = hash.to_be_bytes();
+    Mac([0x02, a, b, c, d, e])
+}
+
+fn host(ip: IpAddr) -> IpPrefix {
+    match ip {
+        IpAddr::V4(ip) => IpPrefix::V4(Prefix::host(ip.into())),
+        IpAddr::V6(ip) => IpPrefix::V6(Prefix::host(ip.into())),
+    }
+}
+
+impl Plan {
+    fn insert(&mut self, vrf: usize, prefix: IpPrefix, number: NextHop) -> Result<(), String> {
+        let rib = &mut self.routes[vrf];
+        rib.insert(prefix, number).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Adds the networks of the interfaces, and the machine's own addresses.
+    fn connected(&mut self, machine: &Machine, hops: &mut Hops) -> Result<(), String> {
+        let local = hops.number(Hop::Local);
+        for number in 0..self.fabric.interfaces.len() {
+            let interface = &self.fabric.interfaces[number];
+            let (vrf, up, kernel) = (interface.vrf, interface.up, interface.kernel);
+            let v4 = interface.v4.iter().map(|&(ip, len)| (IpAddr::V4(ip.into()), len));
+            let v6 = interface.v6.iter().filter(|address| !ipv6::is_link_local(address.0));
+            let addresses: Vec<_> = v4.chain(v6.map(|&(ip, len)| (IpAddr::V6(ip.into()), len))).collect();
+            let connected = hops.number(Hop::Connected { interface: number as u16 });
+            for (ip, len) in addresses {
+                if let Some(network) = network(ip, len).filter(|_| up) {
+                    self.insert(vrf, network, connected)?;
+                }
+                self.insert(vrf, host(ip), local)?;
+                if let (IpAddr::V4(ip), false, ..=30) = (ip, kernel, len) {
+                    let broadcast = u32::from(ip) | u32::MAX.checked_shr(len.into()).unwrap_or(0);
+                    self.insert(vrf, IpPrefix::V4(Prefix::host(broadcast)), local)?;
+                }
+            }
+        }
+        // A device that is no interface of the router's counts to the first VRF.
+        let vrf_of = |plan: &Self, device: u32| {
+            plan.devices.get(&device).map_or(0, |&number| plan.fabric.interfaces[usize::from(number)].vrf)
+        };
+        for (device, ip) in machine.locals() {
+            let vrf = vrf_of(self, device);
+            self.insert(vrf, host(ip), local)?;
+            let towards = self.devices.keys().copied().filter(|&other| vrf_of(self, other) == vrf);
+            let towards: Vec<u32> = towards.collect();
+            self.locals.extend(towards.into_iter().map(|other| (other, ip)));
+        }
+        Ok(())
+    }
+
+    /// Returns the number of a target's next hop.
+    fn target(&self, target: &Target, vrf: usize, hops: &mut Hops) -> Result<NextHop, String> {
+        let members = match target {
+            Target::Blackhole => return Ok(hops.number(Hop::Blackhole)),
+            Target::Unreachable => return Ok(hops.number(Hop::Unreachable)),
+            Target::Prohibit => return Ok(hops.number(Hop::Prohibit)),
+            Target::Group(members) => members,
+        };
+        let mut numbers = Vec::new();
+        for member in members {
+            let number = self.member(member, vrf, hops)?;
+            numbers.extend(std::iter::repeat_n(number, member.weight as usize));
+        }
+        match numbers[..] {
+            [only] => Ok(only),
+            _ => Ok(hops.number(Hop::Group(numbers.iter().map(|number| number.id()).collect()))),
+        }
+    }
+
+    fn member(&self, member: &Member, vrf: usize, hops: &mut Hops) -> Result<NextHop, String> {
+        let named = member.interface.as_ref().map(|name| {
+            let found = self.fabric.interfaces.iter().position(|interface| interface.name == *name);
+            found.ok_or_else(|| format!("no interface '{name}'"))
+        });
+        let number = match (named.transpose()?, member.gateway) {
+            (Some(number), _) => number,
+            (None, Some(gateway)) => self.near(gateway, vrf).ok_or_else(|| {
+                format!("no interface of VRF '{}' has the network of {gateway}", self.fabric.vrfs[vrf].name)
+            })?,
+            (None, None) => return Err("neither a gateway nor an interface".into()),
+        };
+        let interface = number as u16;
+        Ok(hops.number(match member.gateway {
+            None => Hop::Connected { interface },
+            Some(IpAddr::V4(ip)) => Hop::Via { interface, gateway: Gateway::V4(ip.into()) },
+            Some(IpAddr::V6(ip)) => Hop::Via { interface, gateway: Gateway::V6(ip.into()) },
+        }))
+    }
+
+    /// Returns the interface whose network an address is in: by the longest prefix.
+    fn near(&self, address: IpAddr, vrf: usize) -> Option<usize> {
+        let networks = |interface: &Interface| -> Vec<(IpAddr, u8)> {
+            let v4 = interface.v4.iter().map(|&(ip, len)| (IpAddr::V4(ip.into()), len));
+            v4.chain(interface.v6.iter().map(|&(ip, len)| (IpAddr::V6(ip.into()), len))).collect()
+        };
+        let inside = |ip: IpAddr, len: u8| {
+            ip.is_ipv4() == address.is_ipv4() && network(ip, len) == network(address, len)
+        };
+        let candidates = self.fabric.interfaces.iter().enumerate().filter(|(_, other)| other.vrf == vrf);
+        let matching = candidates.flat_map(|(number, interface)| {
+            networks(interface)
+                .into_iter()
+                .filter(|&(ip, len)| inside(ip, len))
+                .map(move |(_, len)| (len, number))
+        });
+        matching.max().map(|(_, number)| number)
+    }
+
+    /// Adds the routes of a file.
+    fn file(&mut self, file: &Loaded, hops: &mut Hops) -> Result<(), String> {
+        let mut numbers: HashMap<NextHop, Option<NextHop>> = HashMap::new();
+        let mut left_out = 0;
+        for (prefix, label) in file.table.ribs.iter() {
+            let number = match numbers.get(&label) {
+                Some(number) => *number,
+                None => {
+                    let number = self.labelled(file, label, hops);
+                    if let Err(reason) = &number {
+                        self.warnings.push(format!("{}: {reason}", file.name));
+                    }
+                    *numbers.entry(label).or_insert(number.ok())
+                }
+            };
+            match number {
+                Some(number) => self.insert(file.vrf, prefix, number)?,
+                None => left_out += 1,
+            }
+        }
+        if left_out > 0 {
+            self.warnings.push(format!("{}: {left_out} routes lead nowhere and are left out", file.name));
+        }
+        Ok(())
+    }
+
+    fn labelled(&self, file: &Loaded, label: NextHop, hops: &mut Hops) -> Result<NextHop, String> {
+        if let Some(target) = &file.target {
+            return self.target(target, file.vrf, hops);
+        }
+        match file.table.next_hops.label(label) {
+            Some(Label::Address(ip)) => {
+                self.member(&Member { gateway: Some(*ip), interface: None, weight: 1 }, file.vrf, hops)
+            }
+            Some(label) => Err(format!(
+                "next hop '{label}' is not an address: say where its routes go with 'via' or 'interface'"
+            )),
+            None => Err("a next hop without a label".into()),
+        }
+    }
+}
+
+/// Makes a table's routes those of a plan: what is new first, so that no address is without a route in between.
+pub(super) fn apply(table: &Table, wanted: &DualRib) -> Result<usize, TableError> {
+    let have = table.routes()?;
+    let (v4, v6) = (changes(&have.v4, &wanted.v4), changes(&have.v6, &wanted.v6));
+    table.apply(&v4)?;
+    table.apply(&v6)?;
+    Ok(v4.len() + v6.len())
+}
+
+fn changes<K: Key>(have: &Rib<K>, want: &Rib<K>) -> Vec<Change<K>> {
+    let news = want.iter().filter(|route: &Route<K>| have.get(route.prefix) != Some(route.next_hop));
+    let gone = have.iter().filter(|route| !want.contains(route.prefix));
+    news.map(Change::Insert).chain(gone.map(|route| Change::Remove(route.prefix))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::netlink::{Address, Event, Link};
+
+    fn machine() -> Machine {
+        let mut machine = Machine::default();
+        for (index, name) in [(1, "lo"), (2, "eth0"), (3, "eth1")] {
+            let mac = Some(Mac([2, 0, 0, 0, 0, index as u8]));
+            let link = Link { index, name: name.into(), mac, mtu: 1400, up: true };
+            assert!(machine.take(&Event::Link(link.clone())));
+            assert!(!machine.take(&Event::Link(link)), "nothing new");
+        }
+        for (index, ip, len) in
+            [(1, "192.0.2.9", 32), (2, "10.0.1.1", 24), (3, "10.0.2.1", 24), (2, "fe80::1", 64)]
+        {
+            let ip: IpAddr = ip.parse().unwrap();
+            machine.take(&Event::Address(Address { index, ip, len, broadcast: None }));
+        }
+        machine
+    }
+
+    const CONFIG: &str = "
+[[vrf]]
+name = \"blue\"
+[[interface]]
+name = \"a\"
+device = \"eth0\"
+[[interface]]
+name = \"b\"
+device = \"eth1\"
+vrf = \"blue\"
+[[interface]]
+name = \"c\"
+device = \"eth0\"
+vlan = 7
+addresses = [\"10.0.3.1/24\", \"2001:db8::1/64\"]
+[[route]]
+prefix = \"198.51.100.0/24\"
+group = [{ via = \"10.0.1.9\", weight = 2 }, { via = \"10.0.3.9\" }]
+[[route]]
+prefix = \"203.0.113.0/24\"
+via = \"10.0.2.9\"
+";
+
+    #[test]
+    fn routes_addresses_and_what_leads_nowhere() {
+        let config = Config::parse(CONFIG).unwrap();
+        let vrfs = tables(&config, &[]).unwrap();
+        let mut hops = Hops::default();
+        let plan = plan(&config, &machine(), &vrfs, &[], &mut hops).unwrap();
+        assert_eq!((plan.fabric.ports.len(), plan.fabric.interfaces.len()), (2, 3));
+        assert!(!plan.fabric.interfaces[2].kernel && plan.fabric.interfaces[2].mtu == 1400);
+        assert_eq!(plan.warnings.len(), 1, "10.0.2.9 is near another VRF: {:?}", plan.warnings);
+        let hop = |vrf: usize, ip: &str| {
+            let number = plan.routes[vrf].lookup(ip.parse::<IpAddr>().unwrap())?;
+            plan.fabric.hops[number.id() as usize].clone()
+        };
+        assert_eq!(hop(0, "10.0.1.1"), Some(Hop::Local));
+        assert_eq!(hop(0, "192.0.2.9"), Some(Hop::Local), "an address of lo");
+        assert_eq!(hop(0, "10.0.1.7"), Some(Hop::Connected { interface: 0 }));
+        assert_eq!(hop(0, "2001:db8::7"), Some(Hop::Connected { interface: 2 }));
+        assert_eq!(hop(0, "10.0.2.1"), None, "of the other VRF");
+        assert_eq!(hop(1, "10.0.2.1"), Some(Hop::Local));
+        assert!(matches!(hop(0, "198.51.100.1"), Some(Hop::Group(members)) if members.len() == 3));
+        let mut towards: Vec<u32> = plan
+            .locals
+            .iter()
+            .filter(|local| local.1.to_string() == "10.0.1.1")
+            .map(|local| local.0)
+            .collect();
+        towards.sort_unstable();
+        assert_eq!(towards, [2], "an address is the machine's towards its own VRF alone");
+
+        // The table takes the routes; the next plan changes only what differs, and numbers stay.
+        assert!(apply(&vrfs[0].table, &plan.routes[0]).unwrap() > 5);
+        let again = super::plan(&config, &machine(), &vrfs, &[], &mut hops).unwrap();
+        assert_eq!(apply(&vrfs[0].table, &again.routes[0]).unwrap(), 0);
+        let mut gone = machine();
+        gone.take(&Event::LinkGone(2));
+        let after = super::plan(&config, &gone, &vrfs, &[], &mut hops).unwrap();
+        assert!(!after.fabric.interfaces[0].up);
+        assert!(apply(&vrfs[0].table, &after.routes[0]).unwrap() > 0);
+    }
+}
