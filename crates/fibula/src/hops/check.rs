@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::check::CheckError;
-use crate::live::Held;
+use crate::live::Hold;
 use crate::net::NextHop;
 
 use super::blocks::Block;
@@ -12,7 +12,7 @@ use super::state::{Entry, Gone, Kind, State};
 use super::word::{Meaning, Word};
 
 /// Returns the first invariant that does not hold, with the number, the bucket or the place in question.
-pub(super) fn check<T: Send + Sync>(state: &State<T>, held: &mut Held<'_>) -> Result<(), CheckError> {
+pub(super) fn check<T: Send + Sync>(state: &State<T>, held: &mut dyn Hold) -> Result<(), CheckError> {
     for (at, entry) in state.entries.iter().enumerate() {
         if let Some(id) = NextHop::new(at as u32 + 1) {
             number(state, id, entry)?;
@@ -113,17 +113,13 @@ fn lists<T: Send + Sync>(state: &State<T>) -> Result<(), CheckError> {
 }
 
 /// Verifies the counts of routes by next hop.
-fn uses<T: Send + Sync>(state: &State<T>, held: &mut Held<'_>) -> Result<(), CheckError> {
+fn uses<T: Send + Sync>(state: &State<T>, held: &mut dyn Hold) -> Result<(), CheckError> {
     let mut counts = vec![0; state.entries.len()];
-    let of_both = held
-        .routes::<u32>()
-        .map(|route| route.next_hop)
-        .chain(held.routes::<u128>().map(|route| route.next_hop));
-    for id in of_both {
+    held.for_each_next_hop(&mut |id| {
         if let Some(count) = counts.get_mut(id.id() as usize - 1) {
             *count += 1;
         }
-    }
+    });
     for (at, count) in counts.into_iter().enumerate() {
         let Some(id) = NextHop::new(at as u32 + 1) else { continue };
         let uses = held.uses().as_ref().map_or(0, |uses| uses.of(id));

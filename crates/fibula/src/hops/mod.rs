@@ -14,6 +14,8 @@
 //!
 //! A reader of next hops takes the flow hash with each lookup and returns members, never groups: no caller can forget to
 //! resolve one. It pins the table and its next hops with one word, so that what it finds stays in place ([`live`](crate::live)).
+//! What is said of a table here is true of all [`Vrfs`](crate::vrf::Vrfs) of a handle together: they have their next hops in
+//! common, and lookups take a VRF too.
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -102,15 +104,20 @@ mod error;
 mod group;
 mod next_hops;
 mod reader;
+mod routed;
 mod shared;
 mod state;
 #[cfg(test)]
 mod tests;
+mod vrf;
+#[cfg(test)]
+mod vrf_tests;
 mod word;
 
 pub use error::HopsError;
 pub use next_hops::{NextHops, Statistics};
 pub use reader::{Counts, HopReader, PinnedHops, Resolved};
+pub use routed::Routed;
 
 /// The most buckets that a group has.
 pub const MOST_BUCKETS: usize = 1 << 16;

@@ -4,83 +4,92 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::check::CheckError;
-use crate::live::{Held, Table, TableError, Uses};
+use crate::live::{Hold, Table, TableError, Uses};
 use crate::memory::{Limits, Memory};
 use crate::net::NextHop;
 
 use super::HopsError;
 use super::check;
 use super::reader::HopReader;
+use super::routed::Routed;
 use super::shared::{Shared, Tallies, Words};
 use super::state::{Kind, State};
 
-/// The next hops of a [`Table`]: values of any type by number, and weighted groups of them. See the [module](super).
+/// The next hops of a [`Table`], or of [`Vrfs`](crate::vrf::Vrfs): values of any type by number, and weighted groups of them.
+/// See the [module](super).
 ///
 /// A clone is another handle. Any thread may change them; each call waits for changes of the table in progress. What it
 /// changes is seen by lookups that begin after it returns.
 ///
 /// Calls that return a number count as holds on it: end each with [`release`](Self::release).
-pub struct NextHops<T> {
-    shared: Arc<Owned<T>>,
+pub struct NextHops<T, R = Table> {
+    shared: Arc<Owned<T, R>>,
 }
 
-impl<T> Clone for NextHops<T> {
+impl<T, R> Clone for NextHops<T, R> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
 /// What handles share beyond what readers do: with the last of them, numbers are not given out any more.
-struct Owned<T> {
-    shared: Arc<Shared<T>>,
+struct Owned<T, R> {
+    shared: Arc<Shared<T, R>>,
     /// What the table's counts know the owner by.
     _mark: Arc<()>,
 }
 
-impl<T: Send + Sync> NextHops<T> {
-    /// Returns next hops for a table, none at first. Routes that the table has already keep their numbers, which resolve to
+impl<T: Send + Sync, R: Routed> NextHops<T, R> {
+    /// Returns next hops for a table or for VRFs, none at first. Routes that are there already keep their numbers, which resolve to
     /// [`Unknown`](super::Resolved::Unknown) and are not given out before the routes are gone.
     ///
     /// # Errors
-    /// When memory runs out, or the table has next hops that are still in use.
-    pub fn new(table: &Table) -> Result<Self, HopsError> {
-        Self::within(table, Limits::default())
+    /// When memory runs out, or it has next hops that are still in use.
+    pub fn new(routed: &R) -> Result<Self, HopsError> {
+        Self::within(routed, Limits::default())
     }
 
     /// Like [`new`](Self::new), with limits on the memory of values and on that of all else, each by itself.
     ///
     /// # Errors
-    /// When memory runs out, or the table has next hops that are still in use.
-    pub fn within(table: &Table, limits: Limits) -> Result<Self, HopsError> {
+    /// When memory runs out, or it has next hops that are still in use.
+    pub fn within(routed: &R, limits: Limits) -> Result<Self, HopsError> {
         let mark = Arc::new(());
-        let mut held = table.hold()?;
+        let mut held = routed.hold()?;
         if held.uses().as_ref().is_some_and(Uses::is_owned) {
             return Err(HopsError::Numbered);
         }
         let mut uses = Uses::new(limits, Arc::downgrade(&mark));
-        held.routes::<u32>().try_for_each(|route| uses.add(route.next_hop))?;
-        held.routes::<u128>().try_for_each(|route| uses.add(route.next_hop))?;
+        let mut refused = None;
+        held.for_each_next_hop(&mut |next_hop| {
+            if refused.is_none() {
+                refused = uses.add(next_hop).err();
+            }
+        });
+        if let Some(refused) = refused {
+            return Err(refused.into());
+        }
         *held.uses() = Some(uses);
         let words = Arc::new(Words::new());
-        let state = State::new(Arc::clone(table.domain()), Arc::clone(&words), limits);
+        let state = State::new(Arc::clone(routed.domain()), Arc::clone(&words), limits);
         let values = Arc::clone(state.values.slots());
         let (state, tallies) = (Mutex::new(state), Mutex::new(Tallies::default()));
-        let shared = Arc::new(Shared { table: table.clone(), words, values, state, tallies });
+        let shared = Arc::new(Shared { routed: routed.clone(), words, values, state, tallies });
         drop(held);
         Ok(Self { shared: Arc::new(Owned { shared, _mark: mark }) })
     }
 
-    /// Returns the table.
+    /// Returns what has the routes.
     #[must_use]
-    pub fn table(&self) -> &Table {
-        &self.shared.shared.table
+    pub fn routed(&self) -> &R {
+        &self.shared.shared.routed
     }
 
-    /// Returns a reader of the table and its next hops, for one thread.
+    /// Returns a reader of the routes and their next hops, for one thread.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn reader(&self) -> Result<HopReader<T>, HopsError> {
+    pub fn reader(&self) -> Result<HopReader<T, R>, HopsError> {
         HopReader::new(Arc::clone(&self.shared.shared))
     }
 
@@ -166,7 +175,7 @@ impl<T: Send + Sync> NextHops<T> {
     /// When a thread panicked in a change.
     pub fn maintain(&self) -> Result<(), HopsError> {
         let (mut held, mut state) = self.lock()?;
-        state.finish(&mut held, true);
+        state.finish(&mut *held, true);
         Ok(())
     }
 
@@ -199,12 +208,12 @@ impl<T: Send + Sync> NextHops<T> {
         Ok(members)
     }
 
-    /// Returns how many routes of the table have a number.
+    /// Returns how many routes have a number.
     ///
     /// # Errors
     /// When a thread panicked in a change.
     pub fn routes_of(&self, id: NextHop) -> Result<usize, HopsError> {
-        let mut held = self.table().hold()?;
+        let mut held = self.routed().hold()?;
         Ok(held.uses().as_ref().map_or(0, |uses| uses.of(id) as usize))
     }
 
@@ -248,7 +257,7 @@ impl<T: Send + Sync> NextHops<T> {
     /// The first that does not hold.
     pub fn check(&self) -> Result<(), CheckError> {
         match self.lock() {
-            Ok((mut held, state)) => check::check(&state, &mut held),
+            Ok((mut held, state)) => check::check(&state, &mut *held),
             Err(_) => Err(CheckError::new("no thread panicked in a change", 0)),
         }
     }
@@ -257,27 +266,30 @@ impl<T: Send + Sync> NextHops<T> {
         self.shared.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<T>>), HopsError> {
-        let Shared { table, state, .. } = &*self.shared.shared;
-        let held = table.hold()?;
+    fn lock(&self) -> Result<Locked<'_, T>, HopsError> {
+        let Shared { routed, state, .. } = &*self.shared.shared;
+        let held = routed.hold()?;
         let state = state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
     }
 
-    fn change_state<R>(
+    fn change_state<C>(
         &self,
-        change: impl FnOnce(&mut State<T>, &mut Held<'_>) -> Result<R, HopsError>,
-    ) -> Result<R, HopsError> {
+        change: impl FnOnce(&mut State<T>, &mut dyn Hold) -> Result<C, HopsError>,
+    ) -> Result<C, HopsError> {
         let (mut held, mut state) = self.lock()?;
-        let changed = change(&mut state, &mut held)?;
-        state.finish(&mut held, false);
+        let changed = change(&mut state, &mut *held)?;
+        state.finish(&mut *held, false);
         Ok(changed)
     }
 }
 
-impl<T> fmt::Debug for NextHops<T> {
+/// The two locks that a change takes: that of the routes, then that of the next hops.
+type Locked<'a, T> = (Box<dyn Hold + 'a>, MutexGuard<'a, State<T>>);
+
+impl<T, R: fmt::Debug> fmt::Debug for NextHops<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NextHops").field("table", &self.shared.shared.table).finish_non_exhaustive()
+        f.debug_struct("NextHops").field("routed", &self.shared.shared.routed).finish_non_exhaustive()
     }
 }
 

@@ -5,35 +5,37 @@ use core::net::IpAddr;
 use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, PoisonError};
 
-use crate::live::{Pinned, Reader, TableError, TableKey};
+use crate::live::{Pinned, Table, TableError, TableKey};
 use crate::memory::OutOfMemory;
 use crate::net::{Keys, NextHop};
 
 use super::HopsError;
+use super::routed::Routed;
 use super::shared::{Shared, Tally, Target};
 use super::word::Meaning;
 
 /// What one thread looks addresses up with, down to the values of next hops. See [`NextHops::reader`](super::NextHops::reader).
-pub struct HopReader<T> {
-    reader: Reader,
-    shared: Arc<Shared<T>>,
+pub struct HopReader<T, R: Routed = Table> {
+    reader: R::Reader,
+    shared: Arc<Shared<T, R>>,
     tally: Arc<Tally>,
 }
 
-impl<T> HopReader<T> {
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Result<Self, HopsError> {
-        let reader = shared.table.reader()?;
+impl<T, R: Routed> HopReader<T, R> {
+    pub(super) fn new(shared: Arc<Shared<T, R>>) -> Result<Self, HopsError> {
+        let reader = shared.routed.new_reader()?;
         let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
         let bytes = size_of::<Tally>();
         let full = OutOfMemory { wanted_bytes: bytes, used_bytes: 0, limit_bytes: None };
         Ok(Self { reader, tally: tally.ok_or(TableError::Memory(full))?, shared })
     }
 
-    /// Pins the table and its next hops, as [`Reader::pin`]: what is found stays in place until the pin ends.
+    /// Pins the routes and their next hops, as [`Reader::pin`](crate::Reader::pin): what is found stays in place until the pin
+    /// ends.
     #[inline]
-    pub fn pin(&mut self) -> PinnedHops<'_, T> {
+    pub fn pin(&mut self) -> PinnedHops<'_, T, R> {
         let Self { reader, shared, tally } = self;
-        PinnedHops { pin: reader.pin(), shared, tally }
+        PinnedHops { pin: R::pin(reader), shared, tally }
     }
 
     /// Returns another reader, for another thread.
@@ -45,13 +47,13 @@ impl<T> HopReader<T> {
     }
 }
 
-impl<T> Drop for HopReader<T> {
+impl<T, R: Routed> Drop for HopReader<T, R> {
     fn drop(&mut self) {
         self.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.tally);
     }
 }
 
-impl<T> fmt::Debug for HopReader<T> {
+impl<T, R: Routed> fmt::Debug for HopReader<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HopReader").field("reader", &self.reader).finish_non_exhaustive()
     }
@@ -109,7 +111,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.found += other.found;
         self.no_route += other.no_route;
         self.withdrawn += other.withdrawn;
@@ -118,10 +120,10 @@ impl Counts {
 }
 
 /// A reader that is pinned. It does not leave its thread.
-pub struct PinnedHops<'r, T> {
-    pin: Pinned<'r>,
-    shared: &'r Shared<T>,
-    tally: &'r Tally,
+pub struct PinnedHops<'r, T, R: Routed = Table> {
+    pub(super) pin: R::Pin<'r>,
+    pub(super) shared: &'r Shared<T, R>,
+    pub(super) tally: &'r Tally,
 }
 
 impl<T> PinnedHops<'_, T> {
@@ -178,6 +180,14 @@ impl<T> PinnedHops<'_, T> {
         self.resolve_in_place(members, flow_hashes)
     }
 
+    /// Returns the pin of the table alone, whose lookups return numbers that are not resolved: of groups too.
+    #[must_use]
+    pub fn unresolved(&self) -> &Pinned<'_> {
+        &self.pin
+    }
+}
+
+impl<T, R: Routed> PinnedHops<'_, T, R> {
     /// Returns where a flow goes whose route has this number, if it has a route.
     #[inline]
     #[must_use]
@@ -231,7 +241,7 @@ impl<T> PinnedHops<'_, T> {
     }
 
     #[inline]
-    fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
+    pub(super) fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
         fence(Ordering::Acquire);
         let words = &*self.shared.words;
         let mut counts = Counts::default();
@@ -269,33 +279,27 @@ impl<T> PinnedHops<'_, T> {
     /// Pins anew, as [`Pinned::refresh`].
     #[inline]
     pub fn refresh(&mut self) {
-        self.pin.refresh();
+        R::refresh(&mut self.pin);
     }
 
-    /// Returns the version of the table that lookups see at least, as [`Pinned::version`].
+    /// Returns the version of the routes that lookups see at least, as [`Pinned::version`].
     #[must_use]
     pub fn version(&self) -> u64 {
-        self.pin.version()
-    }
-
-    /// Returns the pin of the table alone, whose lookups return numbers that are not resolved: of groups too.
-    #[must_use]
-    pub fn unresolved(&self) -> &Pinned<'_> {
-        &self.pin
+        R::version(&self.pin)
     }
 }
 
 /// Addresses that are looked up before they are resolved, while the numbers are in the nearest cache.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 
-impl<T> fmt::Debug for PinnedHops<'_, T> {
+impl<T, R: Routed> fmt::Debug for PinnedHops<'_, T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PinnedHops").field("pin", &self.pin).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-impl<T> PinnedHops<'_, T> {
+impl<T, R: Routed> PinnedHops<'_, T, R> {
     /// Returns what readers resolve with.
     pub(super) fn shared_words(&self) -> &super::shared::Words {
         &self.shared.words

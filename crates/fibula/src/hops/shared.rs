@@ -3,20 +3,20 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::live::{Segments, Slots, Table};
+use crate::live::{Segments, Slots};
 use crate::net::NextHop;
 
 use super::blocks::Block;
 use super::state::State;
 use super::word::{Meaning, Word};
 
-/// Next hops of a table.
-pub(super) struct Shared<T> {
-    pub(super) table: Table,
+/// Next hops of what has routes.
+pub(super) struct Shared<T, R> {
+    pub(super) routed: R,
     /// By number less one.
     pub(super) words: Arc<Words>,
     pub(super) values: Arc<Slots<T>>,
-    /// Taken after the lock of the table.
+    /// Taken after the lock of what has the routes.
     pub(super) state: Mutex<State<T>>,
     pub(super) tallies: Mutex<Tallies>,
 }

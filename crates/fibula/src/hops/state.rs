@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::live::{Domain, Held, Keeper, Retired, Uses};
+use crate::live::{Domain, Hold, Keeper, Retired, Uses};
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::NextHop;
 
@@ -126,7 +126,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Adds a next hop.
-    pub(super) fn add(&mut self, value: T, held: &mut Held<'_>) -> Result<NextHop, HopsError> {
+    pub(super) fn add(&mut self, value: T, held: &mut dyn Hold) -> Result<NextHop, HopsError> {
         self.values.reserve(1)?;
         let id = self.take(held)?;
         let slot = self.values.put(value);
@@ -175,7 +175,7 @@ impl<T: Send + Sync> State<T> {
         &mut self,
         members: &[Member],
         buckets: Option<usize>,
-        held: &mut Held<'_>,
+        held: &mut dyn Hold,
     ) -> Result<NextHop, HopsError> {
         let key = Key::new(members, buckets, &mut self.budget)?;
         let added = self.find_or_make(&key, held);
@@ -187,7 +187,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Returns the group of a key, and whether it is new.
-    fn find_or_make(&mut self, key: &Key, held: &mut Held<'_>) -> Result<(NextHop, bool), HopsError> {
+    fn find_or_make(&mut self, key: &Key, held: &mut dyn Hold) -> Result<(NextHop, bool), HopsError> {
         self.members_are_held(&key.members)?;
         if let Some(&id) = self.index.get(key) {
             self.entry(id).holds += 1;
@@ -325,7 +325,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Takes a number that no route has: a free one, else the next. Makes room for all that its end needs.
-    fn take(&mut self, held: &mut Held<'_>) -> Result<NextHop, HopsError> {
+    fn take(&mut self, held: &mut dyn Hold) -> Result<NextHop, HopsError> {
         loop {
             while self.free.is_empty() {
                 self.make(held)?;
@@ -343,7 +343,7 @@ impl<T: Send + Sync> State<T> {
     }
 
     /// Makes the next number, which is free unless routes have it.
-    fn make(&mut self, held: &mut Held<'_>) -> Result<(), HopsError> {
+    fn make(&mut self, held: &mut dyn Hold) -> Result<(), HopsError> {
         let full = OutOfMemory { wanted_bytes: usize::MAX, used_bytes: 0, limit_bytes: None };
         let number = u32::try_from(self.entries.len() + 1).map_err(|_| full)?;
         let id = NextHop::new(number).ok_or(full)?;
@@ -451,7 +451,7 @@ impl<T: Send + Sync> State<T> {
 
     /// Ends a call: retires numbers without a hold that nothing has, looking at a few or at all of them, ends the epoch and
     /// frees what no reader can have.
-    pub(super) fn finish(&mut self, held: &mut Held<'_>, all: bool) {
+    pub(super) fn finish(&mut self, held: &mut dyn Hold, all: bool) {
         // While changes wait, readers may find numbers that no route has any more.
         if !held.waits()
             && let Some(uses) = held.uses()

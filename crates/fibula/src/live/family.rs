@@ -203,14 +203,8 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Counts by next hop what the changes at hand have done to the routes.
-    pub(super) fn count(&self, changes: &[Change<K>], uses: &mut Uses) {
-        for (change, before) in changes.iter().zip(&self.log) {
-            let after = match change {
-                Change::Insert(route) => Some(route.next_hop),
-                Change::Remove(_) => None,
-            };
-            uses.replace(before.next_hop, after);
-        }
+    pub(crate) fn count(&self, changes: &[Change<K>], uses: &mut Uses) {
+        uses.change(changes, &self.log);
     }
 
     fn prepare_engine(&mut self, when: When, compact: bool) -> Result<Ready<K>, TableError> {

@@ -1,4 +1,4 @@
-//! A table that is held while something beside it changes: its next hops, or the values of its routes.
+//! A table that is held while something beside it changes: its next hops, or the values of its routes. VRFs are held alike.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -9,6 +9,18 @@ use super::options::{Outcome, TableError};
 use super::table::{Shared, Table, TableKey};
 use super::uses::Uses;
 use super::writer::Writer;
+
+/// The lock of what has routes, with which one thread at a time retires and collects in its domain.
+pub(crate) trait Hold {
+    /// Returns the counts of routes by next hop, if next hops are numbered.
+    fn uses(&mut self) -> &mut Option<Uses>;
+
+    /// Returns whether lookups may find a next hop that no route has, since changes wait.
+    fn waits(&self) -> bool;
+
+    /// Calls `each` for the next hop of every route, of both families.
+    fn for_each_next_hop(&self, each: &mut dyn FnMut(NextHop));
+}
 
 /// The lock of a table, with which one thread at a time retires and collects in the table's domain.
 pub(crate) struct Held<'a> {
@@ -49,14 +61,19 @@ impl Held<'_> {
     pub(crate) fn routes<K: TableKey>(&self) -> impl Iterator<Item = Route<K>> {
         K::rib(&self.writer).iter()
     }
+}
 
-    /// Returns whether lookups may find a next hop that no route has, since changes wait.
-    pub(crate) fn waits(&self) -> bool {
+impl Hold for Held<'_> {
+    fn uses(&mut self) -> &mut Option<Uses> {
+        &mut self.writer.uses
+    }
+
+    fn waits(&self) -> bool {
         self.writer.waiting() > 0
     }
 
-    /// Returns the counts of routes by next hop, if next hops are numbered.
-    pub(crate) fn uses(&mut self) -> &mut Option<Uses> {
-        &mut self.writer.uses
+    fn for_each_next_hop(&self, each: &mut dyn FnMut(NextHop)) {
+        self.routes::<u32>().for_each(|route| each(route.next_hop));
+        self.routes::<u128>().for_each(|route| each(route.next_hop));
     }
 }

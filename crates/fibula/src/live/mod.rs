@@ -41,9 +41,10 @@ mod uses;
 mod writer;
 
 pub(crate) use epoch::{Domain, Retired};
-pub(crate) use held::Held;
+pub(crate) use held::{Held, Hold};
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
+pub(crate) use reader::Pin;
 pub use reader::{Pinned, Reader};
 pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use slots::{Keeper, Slots};

@@ -125,17 +125,24 @@ impl Pinned<'_> {
         self.roots.refresh();
     }
 
-    /// Returns what the pin holds in place.
-    #[inline]
-    pub(super) fn domain(&self) -> &Domain {
-        self.roots.domain()
-    }
-
     /// Returns the version that lookups see at least: changes whose [`Outcome::version`](super::Outcome::version) is no
     /// larger are all visible.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.roots.epoch()
+    }
+}
+
+/// What keeps a reader's epoch from ending: values that were retired since in its domain stay for as long.
+pub(crate) trait Pin {
+    /// Returns the domain in which this is pinned.
+    fn domain(&self) -> &Domain;
+}
+
+impl Pin for Pinned<'_> {
+    #[inline]
+    fn domain(&self) -> &Domain {
+        self.roots.domain()
     }
 }
 

@@ -88,7 +88,7 @@ impl<T> Pinned<'_, T> {
 
     /// Returns the domain of the pin.
     #[inline]
-    pub(super) fn domain(&self) -> &Domain {
+    pub(crate) fn domain(&self) -> &Domain {
         self.slot.domain()
     }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::memory::{Budget, Limits, Memory, OutOfMemory};
 
 use super::epoch::{Domain, Retired};
-use super::reader::Pinned;
+use super::reader::Pin;
 use super::segments::Segments;
 
 const EMPTY: u32 = 0;
@@ -71,7 +71,7 @@ impl<V> Slots<V> {
     /// # Panics
     /// When the pin is of another table.
     #[inline]
-    pub(crate) fn read<'p>(&'p self, pin: &'p Pinned<'_>) -> Values<'p, V> {
+    pub(crate) fn read<'p>(&'p self, pin: &'p impl Pin) -> Values<'p, V> {
         assert!(core::ptr::eq(pin.domain(), &*self.domain), "the pin is of another table");
         Values { slots: self }
     }

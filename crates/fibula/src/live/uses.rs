@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Weak;
 
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
-use crate::net::{Change, NextHop};
+use crate::net::{Change, Key, NextHop};
+use crate::rib::Before;
 
 /// The routes of a table by next hop.
 pub(crate) struct Uses {
@@ -52,14 +53,10 @@ impl Uses {
     /// # Errors
     /// When memory runs out.
     pub(crate) fn expect<K>(&mut self, changes: &[Change<K>]) -> Result<(), OutOfMemory> {
-        let is_other = |change: &&Change<K>| match change {
-            Change::Insert(route) => route.next_hop.id() as usize > self.given.len(),
-            Change::Remove(_) => false,
-        };
-        match changes.iter().filter(is_other).count() {
-            0 => Ok(()),
-            count => self.expect_others(count),
-        }
+        self.expect_all(changes.iter().filter_map(|change| match change {
+            Change::Insert(route) => Some(route.next_hop),
+            Change::Remove(_) => None,
+        }))
     }
 
     fn expect_others(&mut self, count: usize) -> Result<(), OutOfMemory> {
@@ -94,6 +91,28 @@ impl Uses {
                 Some(uses) => *uses -= 1,
                 None => self.forget(old.id()),
             }
+        }
+    }
+
+    /// Counts changes of routes, for which there is room. `before` has what each replaced.
+    pub(crate) fn change<K: Key>(&mut self, changes: &[Change<K>], before: &[Before<K>]) {
+        for (change, before) in changes.iter().zip(before) {
+            let after = match change {
+                Change::Insert(route) => Some(route.next_hop),
+                Change::Remove(_) => None,
+            };
+            self.replace(before.next_hop, after);
+        }
+    }
+
+    /// Makes room to count these next hops.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn expect_all(&mut self, next_hops: impl Iterator<Item = NextHop>) -> Result<(), OutOfMemory> {
+        match next_hops.filter(|next_hop| next_hop.id() as usize > self.given.len()).count() {
+            0 => Ok(()),
+            count => self.expect_others(count),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::hash_map::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
-use crate::live::{Held, Keeper, Options, Slots, Table, TableError, TableKey};
+use crate::live::{Held, Hold, Keeper, Options, Slots, Table, TableError, TableKey};
 use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::{Change, IpPrefix, NextHop, Prefix, Route};
 use crate::rib::DualRib;

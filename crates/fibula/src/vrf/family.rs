@@ -4,7 +4,7 @@ use crate::check::CheckError;
 use crate::fib::in_place;
 use crate::fib::units::Unit;
 use crate::live::family::{FamilyWriter, Ready, When};
-use crate::live::{Outcome, TableError};
+use crate::live::{Outcome, TableError, Uses};
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key};
 use crate::rib::{Before, Rib};
@@ -238,6 +238,14 @@ impl<K: Key> Family<K> {
             return Ok(Step::Same);
         }
         self.side(rib, making).map(Step::Side)
+    }
+
+    /// Counts by next hop what changes that are prepared do to the routes.
+    pub(super) fn count(&self, side: &Side<K>, changes: &[Change<K>], uses: &mut Uses) {
+        match side {
+            Side::Small { .. } => uses.change(changes, &self.log),
+            Side::Large { family, .. } => family.count(changes, uses),
+        }
     }
 
     /// Takes a change back that was prepared.

@@ -4,8 +4,8 @@ use core::fmt;
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use crate::live::epoch::Slot;
-use crate::live::{TableKey, root};
+use crate::live::epoch::{Domain, Slot};
+use crate::live::{Pin, TableError, TableKey, root};
 use crate::net::{BatchError, Keys, NextHop};
 use crate::simd::{self, Present};
 
@@ -24,7 +24,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, VrfError> {
+    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, TableError> {
         let slot = Slot::register(&shared.domain)?;
         Ok(Self { shared, slot })
     }
@@ -52,7 +52,7 @@ impl Reader {
     /// # Errors
     /// When memory runs out.
     pub fn try_clone(&self) -> Result<Self, VrfError> {
-        Self::new(Arc::clone(&self.shared))
+        Ok(Self::new(Arc::clone(&self.shared))?)
     }
 }
 
@@ -224,6 +224,13 @@ impl Pinned<'_> {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.roots.epoch()
+    }
+}
+
+impl Pin for Pinned<'_> {
+    #[inline]
+    fn domain(&self) -> &Domain {
+        self.roots.domain()
     }
 }
 

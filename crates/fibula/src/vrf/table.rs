@@ -7,7 +7,7 @@ use crate::check::CheckError;
 use crate::fib::registry;
 use crate::live::epoch::Domain;
 use crate::live::root::Root;
-use crate::live::{Outcome, TableError, TableKey};
+use crate::live::{Hold, Outcome, TableError, TableKey, Uses};
 use crate::memory::Memory;
 use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Route};
 use crate::rib::DualRib;
@@ -17,7 +17,7 @@ use super::family::Side;
 use super::options::{Options, Statistics, VrfError};
 use super::reader::Reader;
 use super::roots::Roots;
-use super::writer::{Way, Writer};
+use super::writer::{Way, Writer, next_hops};
 
 /// Many routing tables in one handle, which change while other threads look addresses up in them.
 ///
@@ -94,7 +94,7 @@ impl Vrfs {
     /// # Errors
     /// When memory runs out.
     pub fn reader(&self) -> Result<Reader, VrfError> {
-        Reader::new(Arc::clone(&self.shared))
+        Ok(self.another_reader()?)
     }
 
     /// Makes a VRF without routes, and returns its number: the one that was freed last, or the next.
@@ -305,6 +305,21 @@ impl Vrfs {
         }
     }
 
+    /// Returns a reader, as [`reader`](Self::reader).
+    pub(crate) fn another_reader(&self) -> Result<Reader, TableError> {
+        Reader::new(Arc::clone(&self.shared))
+    }
+
+    /// Waits for changes in progress, and holds others up.
+    pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
+        Ok(Held(self.shared.writer.lock().map_err(|_| TableError::Poisoned)?))
+    }
+
+    /// Returns what readers of these VRFs are pinned in.
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.shared.domain
+    }
+
     fn lock(&self) -> Result<MutexGuard<'_, Writer>, VrfError> {
         self.shared.writer.lock().map_err(|_| VrfError::Table(TableError::Poisoned))
     }
@@ -339,5 +354,24 @@ fn sums<'a, K: Key>(sides: impl Iterator<Item = &'a Side<K>>) -> Sums {
 impl fmt::Debug for Vrfs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vrfs").field("version", &self.shared.domain.epoch()).finish_non_exhaustive()
+    }
+}
+
+/// The lock of VRFs, with which one thread at a time retires and collects in their domain.
+pub(crate) struct Held<'a>(MutexGuard<'a, Writer>);
+
+impl Hold for Held<'_> {
+    fn uses(&mut self) -> &mut Option<Uses> {
+        &mut self.0.uses
+    }
+
+    fn waits(&self) -> bool {
+        false
+    }
+
+    fn for_each_next_hop(&self, each: &mut dyn FnMut(NextHop)) {
+        for sides in self.0.tables.iter().flatten() {
+            next_hops(sides).for_each(&mut *each);
+        }
     }
 }

@@ -7,9 +7,9 @@ use crate::fib::in_place;
 use crate::fib::units::Unit;
 use crate::live::epoch::{Domain, Retired};
 use crate::live::root::{OldRoot, Root};
-use crate::live::{Outcome, TableError};
+use crate::live::{Outcome, TableError, Uses};
 use crate::memory::{self, Budget, Cell, Memory, Shared, Word};
-use crate::net::{Change, Dual, Key};
+use crate::net::{Change, Dual, Key, NextHop};
 use crate::rib::DualRib;
 
 use super::Vrf;
@@ -38,6 +38,8 @@ pub(super) struct Writer {
     units: Vec<in_place::Retired>,
     serial: u64,
     pub(super) totals: Outcome,
+    /// The routes by next hop, if next hops are numbered.
+    pub(super) uses: Option<Uses>,
 }
 
 /// What was retired.
@@ -78,6 +80,7 @@ impl Writer {
             units: Vec::new(),
             serial: 0,
             totals: Outcome::default(),
+            uses: None,
         })
     }
 
@@ -148,12 +151,22 @@ impl Writer {
     ) -> Result<Outcome, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
+        if let Some(uses) = &mut self.uses {
+            uses.expect(changes.v4)?;
+            uses.expect(changes.v6)?;
+        }
         let mut outcome = Outcome::default();
         // Nothing is freed until it is back in its place.
         let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
         let changed = self
             .prepare(&mut sides, changes, way.compact, &mut outcome)
-            .and_then(|steps| self.commit(domain, root, vrf, &mut sides, steps, way.atomic));
+            .and_then(|steps| self.reserved(&mut sides, steps, way.atomic))
+            .map(|(steps, reserved)| {
+                self.count(&sides, changes);
+                let rebuilt = rebuilt(&steps.v4) + rebuilt(&steps.v6);
+                self.publish(domain, root, vrf, &mut sides, steps, reserved);
+                rebuilt
+            });
         self.tables[vrf.index()] = Some(sides);
         let rebuilt = changed?;
         outcome.rebuilt = rebuilt;
@@ -180,27 +193,28 @@ impl Writer {
         }
     }
 
-    /// Publishes what is prepared, or takes it back. Returns the number of structures that were built anew.
-    fn commit(
+    /// Makes room for what publishing takes, or takes back what is prepared.
+    fn reserved(
         &mut self,
-        domain: &Domain,
-        root: &Root<Roots>,
-        vrf: Vrf,
         sides: &mut Sides,
         steps: Steps,
         atomic: bool,
-    ) -> Result<usize, VrfError> {
+    ) -> Result<(Steps, Reserved), VrfError> {
         match self.reserve(sides, &steps, atomic) {
-            Ok(reserved) => {
-                let rebuilt = rebuilt(&steps.v4) + rebuilt(&steps.v6);
-                self.publish(domain, root, vrf, sides, steps, reserved);
-                Ok(rebuilt)
-            }
+            Ok(reserved) => Ok((steps, reserved)),
             Err(error) => {
                 self.families.v4.undo(&mut sides.v4, steps.v4);
                 self.families.v6.undo(&mut sides.v6, steps.v6);
                 Err(error)
             }
+        }
+    }
+
+    /// Counts by next hop what changes that are prepared do to the routes.
+    fn count(&mut self, sides: &Sides, changes: Dual<&[Change<u32>], &[Change<u128>]>) {
+        if let Some(uses) = &mut self.uses {
+            self.families.v4.count(&sides.v4, changes.v4, uses);
+            self.families.v6.count(&sides.v6, changes.v6, uses);
         }
     }
 
@@ -214,6 +228,9 @@ impl Writer {
     ) -> Result<Outcome, VrfError> {
         self.table(vrf)?;
         self.make_room(domain)?;
+        if let Some(uses) = &mut self.uses {
+            uses.expect_all(next_hops_of(routes))?;
+        }
         let Self { families, budget, options, serial, .. } = self;
         let making = &mut Making { budget, options, serial };
         let v4 = families.v4.side(&mut routes.v4, making)?;
@@ -230,6 +247,10 @@ impl Writer {
         let swapped = match reserved {
             Ok(reserved) => {
                 *routes = self.publish(domain, root, vrf, &mut sides, steps, reserved);
+                if let Some(uses) = &mut self.uses {
+                    next_hops(&sides).for_each(|next_hop| uses.replace(None, Some(next_hop)));
+                    next_hops_of(routes).for_each(|next_hop| uses.replace(Some(next_hop), None));
+                }
                 Ok(())
             }
             Err(error) => {
@@ -277,9 +298,13 @@ impl Writer {
             let old = root.swap(self.roots_of(lists));
             self.retired.retire(domain, Item::Roots(old), of_v4 + of_v6);
         }
+        let routes = DualRib::new(v4, v6);
+        if let Some(uses) = &mut self.uses {
+            next_hops_of(&routes).for_each(|next_hop| uses.replace(Some(next_hop), None));
+        }
         self.totals.version = self.retired.advance(domain);
         self.collect(domain);
-        Ok(DualRib::new(v4, v6))
+        Ok(routes)
     }
 
     /// Waits until less is retired than the limit says.
@@ -473,7 +498,11 @@ impl Writer {
         let lists = lists + memory::allocated(&self.units);
         let Dual { v4, v6 } = &self.families;
         let lists = Memory { allocated_bytes: lists, ..Memory::default() };
-        lists + self.retired.memory() + v4.bookkeeping() + v6.bookkeeping()
+        lists
+            + self.uses.as_ref().map_or_else(Memory::default, Uses::memory)
+            + self.retired.memory()
+            + v4.bookkeeping()
+            + v6.bookkeeping()
     }
 
     /// Verifies all invariants.
@@ -523,6 +552,16 @@ impl Writer {
         }
         all
     }
+}
+
+/// Returns the next hop of every route of a VRF.
+pub(super) fn next_hops(sides: &Sides) -> impl Iterator<Item = NextHop> {
+    let v4 = sides.v4.rib().iter().map(|route| route.next_hop);
+    v4.chain(sides.v6.rib().iter().map(|route| route.next_hop))
+}
+
+fn next_hops_of(routes: &DualRib) -> impl Iterator<Item = NextHop> {
+    routes.v4.iter().map(|route| route.next_hop).chain(routes.v6.iter().map(|route| route.next_hop))
 }
 
 /// How changes are made.
