@@ -136,12 +136,18 @@ fn where_nothing_can_miss_it_is_an_error() {
     let generate = |name: &str, routes: &[Route<u128>], count| {
         (traffic::find(name).unwrap().generate)(&RouteSlice::new(routes).unwrap(), count, 1)
     };
-    for routes in [vec![route("::/0")], vec![route("::/1"), route("8000::/1")]] {
-        assert_eq!(generate("miss", &routes, 1), Err(TrafficError::NothingMissed { pattern: "miss" }));
-        assert_eq!(generate("mix:99", &routes, 100), Err(TrafficError::NothingMissed { pattern: "mix:99" }));
-        assert_eq!(generate("mix:100", &routes, 100).unwrap().len(), 100);
-        assert_eq!(generate("miss", &routes, 0), Ok(Vec::new()));
+    let full = vec![route("::/1"), route("8000::/1")];
+    for routes in [&vec![route("::/0")], &full] {
+        assert_eq!(generate("miss", routes, 1), Err(TrafficError::NothingMissed { pattern: "miss" }));
+        assert_eq!(generate("miss", routes, 0), Ok(Vec::new()));
     }
+    assert_eq!(generate("mix:99", &full, 100), Err(TrafficError::NothingMissed { pattern: "mix:99" }));
+    assert_eq!(generate("mix:100", &full, 100).unwrap().len(), 100);
+    // The default route is no match: what misses all others ends up there.
+    let with_default = [route("::/0"), route("2001:db8::/32")];
+    let keys = generate("mix:30", &with_default, 1_000).unwrap();
+    assert_eq!(keys.iter().filter(|&&key| with_default[1].prefix.contains(key)).count(), 300);
+    assert!(generate("mix:30", &with_default[..1], 1_000).is_err());
     assert_eq!(generate("mix:1", &[], 100), Err(TrafficError::NoRoutes { pattern: "mix:1" }));
     assert!(
         ["mix:101", "mix:", "mix:-1", "mix:07", "mix", "MATCH"]

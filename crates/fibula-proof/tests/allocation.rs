@@ -235,6 +235,9 @@ fn refused_changes_leave_the_structure_as_it_was() {
 fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
     let mut random = Random(12);
     let mut outcomes = [0; 2];
+    // Less than the structure has without routes is never enough.
+    let nothing = algorithm.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
+    let nothing = nothing.memory().held_bytes() / 64 * 64;
     for round in 0..1_000 {
         let mut model = Model::<K>::random(&mut random, 2 + round % 40, 5);
         let before = model.routes();
@@ -247,10 +250,10 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
             .collect();
         let (slice, after) = (RouteSlice::new(&before).unwrap(), model.routes());
         let least = (1..)
-            .map(|step| step * 64)
+            .map(|step| nothing + step * 64)
             .find(|&limit| algorithm.build(&slice, within(limit)).is_ok())
             .unwrap();
-        let limit = least + random.below(least / 2);
+        let limit = least + random.below((least - nothing) / 2 + 64);
         let mut fib = algorithm.build(&slice, within(limit)).unwrap();
         let (result, usage) =
             measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));

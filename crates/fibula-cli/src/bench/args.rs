@@ -68,6 +68,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub(super) hosts: Option<u32>,
 
+    /// Keep one in so many of the routes, chosen at random, and remove the others
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub(super) one_in: Option<u32>,
+
     /// Measure only this structure (see 'fibula algorithms') or rival; may be repeated [default: all structures]
     #[arg(short, long, value_name = "NAME")]
     pub(super) algorithm: Vec<String>,

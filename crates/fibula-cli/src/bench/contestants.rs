@@ -32,8 +32,9 @@ impl Selection {
     pub(super) fn new(args: &BenchArgs, messages: Messages) -> Result<Self, Failure> {
         let ours = crate::algorithms::names();
         let tools = tools(messages);
-        let theirs: Vec<&String> =
-            args.algorithm.iter().filter(|name| !ours.contains(&name.as_str())).collect();
+        let is_ours =
+            |name: &str| ours.contains(&name) || is_variant::<u32>(name) || is_variant::<u128>(name);
+        let theirs: Vec<&String> = args.algorithm.iter().filter(|name| !is_ours(name)).collect();
         // Looking for rivals starts programs, so only when one is named.
         let rivals = match theirs.is_empty() {
             true => Vec::new(),
@@ -91,6 +92,12 @@ impl Selection {
     /// Returns the contestants of one family.
     pub(super) fn contestants<K: Key>(&self) -> Vec<Contestant<K>> {
         let mut all = Contestant::all(Limits::default());
+        let variants = fibula::fib::variants::<K>().into_iter();
+        all.extend(
+            variants
+                .filter(|variant| self.names.iter().any(|name| name == variant.name))
+                .map(|variant| Contestant::new(variant, Limits::default())),
+        );
         let ours: Vec<_> = all.iter().map(|contestant| contestant.name.clone()).collect();
         if self.rivals || self.names.iter().any(|name| !ours.contains(name)) {
             all.extend(
@@ -106,6 +113,11 @@ impl Selection {
         });
         all
     }
+}
+
+/// Returns whether this is a structure with other parameters than the listed ones.
+fn is_variant<K: Key>(name: &str) -> bool {
+    fibula::fib::variants::<K>().iter().any(|variant| variant.name == name)
 }
 
 /// The variables that name a Python interpreter, the command of Go, and where compiled rivals are kept.

@@ -45,6 +45,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     let selection = Selection::new(args, messages)?;
     let mut tables = Tables::new(&args.source, messages)?;
+    if let Some(one_in) = args.one_in {
+        tables.keep_one_in(one_in as usize)?;
+    }
     if let Some(hosts) = args.hosts {
         tables.add_hosts(hosts as usize)?;
     }

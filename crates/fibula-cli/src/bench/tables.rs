@@ -7,7 +7,7 @@ use fibula::net::{Family, Key};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
 use fibula_lab::bench::reach::with_hosts;
-use fibula_lab::table::made;
+use fibula_lab::table::{made, remaining};
 
 use super::args::{Source, Synth};
 use crate::failure::Failure;
@@ -38,6 +38,14 @@ impl Tables {
         Ok(tables)
     }
 
+    /// Keeps one in so many routes of each table, and says so in the name.
+    pub(super) fn keep_one_in(&mut self, one_in: usize) -> Result<(), Failure> {
+        self.ribs.v4 = keep_one_in(&self.ribs.v4, one_in)?;
+        self.ribs.v6 = keep_one_in(&self.ribs.v6, one_in)?;
+        self.name.push_str(&format!("-one-in-{one_in}"));
+        Ok(())
+    }
+
     /// Adds this many host routes to each table that has routes, and says so in the name.
     pub(super) fn add_hosts(&mut self, hosts: usize) -> Result<(), Failure> {
         add_hosts(&mut self.ribs.v4, hosts)?;
@@ -45,6 +53,18 @@ impl Tables {
         self.name.push_str(&format!("-hosts-{hosts}"));
         Ok(())
     }
+}
+
+/// The seed of which routes are kept.
+const KEPT_SEED: u64 = 1;
+
+fn keep_one_in<K: Key>(rib: &Rib<K>, one_in: usize) -> Result<Rib<K>, Failure> {
+    let routes: Vec<_> = rib.iter().collect();
+    let mut kept = Rib::default();
+    for route in remaining(&routes, one_in, KEPT_SEED) {
+        kept.insert(route).map_err(|error| Failure::BadInput(error.to_string()))?;
+    }
+    Ok(kept)
 }
 
 fn add_hosts<K: Key>(rib: &mut Rib<K>, hosts: usize) -> Result<(), Failure> {

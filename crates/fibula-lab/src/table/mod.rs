@@ -17,6 +17,7 @@ mod made;
 mod partings;
 mod presets;
 mod profile;
+mod remaining;
 mod shape;
 mod share;
 mod space;
@@ -33,6 +34,7 @@ use holders::Holders;
 pub use made::made;
 pub use presets::{PRESETS, Preset, preset};
 pub use profile::{Block, Length, NextHops, Parting, Profile, SIZES, Thinning, Zone};
+pub use remaining::remaining;
 pub use shape::{Chunks, Shape, shape};
 
 /// The size of a table, and which table of that size.

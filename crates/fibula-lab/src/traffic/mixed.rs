@@ -1,7 +1,9 @@
 //! Mixes of MATCH and MISS in random order: of `mix:70`, 70 % of the keys match (the matching ratio of the Bloomfwd
-//! paper).
+//! paper). The default route is no match, as in the paper: the rest ends up there, if there is one.
 
-use fibula::net::{Key, Routes};
+use core::ops::ControlFlow;
+
+use fibula::net::{Key, Prefix, Route, Routes};
 
 use super::{Pattern, TrafficError, matching, missing};
 use crate::random::Random;
@@ -36,6 +38,7 @@ fn keys<K: Key>(
     count: usize,
     seed: u64,
 ) -> Result<Vec<K>, TrafficError> {
+    let routes = &WithoutDefault(routes);
     let matched = (count as u128 * u128::from(percent) + 50) / 100;
     let matched = matched as usize;
     let mut random = Random::new(seed);
@@ -43,4 +46,29 @@ fn keys<K: Key>(
     keys.extend(missing::of(pattern, routes, count - matched, random.word())?);
     random.shuffle(&mut keys);
     Ok(keys)
+}
+
+/// The routes other than the default route.
+struct WithoutDefault<'a, K>(&'a dyn Routes<K>);
+
+impl<K: Key> Routes<K> for WithoutDefault<'_, K> {
+    fn len(&self) -> usize {
+        let mut len = 0;
+        let _ = self.visit(Prefix::ALL, &mut |_| {
+            len += 1;
+            ControlFlow::Continue(())
+        });
+        len
+    }
+
+    fn visit(&self, within: Prefix<K>, each: &mut dyn FnMut(Route<K>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.0.visit(within, &mut |route| match route.prefix.len() {
+            0 => ControlFlow::Continue(()),
+            _ => each(route),
+        })
+    }
+
+    fn parent(&self, prefix: Prefix<K>) -> Option<Route<K>> {
+        self.0.parent(prefix).filter(|parent| parent.prefix.len() > 0)
+    }
 }

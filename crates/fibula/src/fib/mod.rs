@@ -48,6 +48,9 @@ pub(crate) mod sections;
 // One folder a structure: a `mod` line here and its name in the list below. The modules are public for their chapters;
 // nothing in them is.
 pub mod binary_trie;
+pub mod bloom_baseline;
+pub mod bloom_naive;
+pub mod bloomfwd;
 pub mod dir_17_bitmap;
 pub mod dir_18_lines;
 pub mod dir_24_8;
@@ -87,10 +90,22 @@ registry::algorithms! {
     dir_24_8: Ipv4Key,
     dxr: Ipv4Key,
     poptrie: Key,
+    bloom_naive: Key,
+    bloom_baseline: Ipv4Key,
+    bloomfwd: Key,
     range_btree: Ipv4Key,
     dir_17_bitmap: Ipv4Key,
     dir_18_lines: Ipv4Key,
     dir_btree: Ipv6Key,
+}
+
+/// Returns structures with other parameters than those of the list, by which papers compare them: a name and the values,
+/// divided by colons. [`registry::find`] knows them too. Their chapters say what the values mean.
+#[must_use]
+pub fn variants<K: Key>() -> Vec<registry::Algorithm<K>> {
+    let mut all = bloom_naive::variants();
+    all.extend(bloomfwd::variants());
+    all
 }
 
 /// Structures by type: `docs/papers.md` compares what DXR and PlanB consist of with the figures their papers print, and an
@@ -104,6 +119,9 @@ pub mod internals {
     pub use super::dxr::options::{Format, Options, Search};
     pub use super::dxr::statistics::Statistics as DxrStatistics;
     pub use super::multibit::layout::Multibit;
+    pub use super::parts::bloom::figures::{ChosenLevels, chosen_levels, expanded_group, false_positives};
+    pub use super::parts::bloom::lengths::Choice;
+    pub use super::parts::bloom::sizes::Ratio;
     pub use super::planb::layout::{
         Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, Word,
     };

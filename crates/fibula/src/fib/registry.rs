@@ -236,13 +236,14 @@ pub(super) fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec
     (Box::new(entries) as Box<dyn Any>).downcast().ok().map(|entries| *entries)
 }
 
-/// Returns the registry entry of this name.
+/// Returns the registry entry of this name, or the [variant](super::variants).
 ///
 /// # Errors
-/// When the family has none; the error lists those it has.
+/// When the family has none; the error lists the registry entries it has.
 pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
     let all = super::algorithms::<K>();
-    all.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| UnknownAlgorithm {
+    let of_name = |all: &[Algorithm<K>]| all.iter().find(|algorithm| algorithm.name == name).copied();
+    of_name(&all).or_else(|| of_name(&super::variants())).ok_or_else(|| UnknownAlgorithm {
         name: name.to_owned(),
         family: K::FAMILY,
         known: all.iter().map(|algorithm| algorithm.name).collect(),

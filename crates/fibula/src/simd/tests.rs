@@ -38,7 +38,7 @@ fn bytes_are_read_lowest_first() {
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 kernel! {
     /// Each operation on the lanes of `a` and `b`, and on the indices `b`.
-    fn operations(a: &[u32; LANES], b: &[u32; LANES], halves: Halves<'_>, out: &mut [[u32; LANES]; 3])
+    fn operations(a: &[u32; LANES], b: &[u32; LANES], halves: Halves<'_>, out: &mut [[u32; LANES]; 6])
     vector op {
         let (a, b) = (op::load(a), op::load(b));
         let up_to = op::up_to(a, b);
@@ -46,6 +46,9 @@ kernel! {
         let union = op::union(a);
         op::store(&mut out[1], op::keep(up_to, op::splat(union)));
         op::store(&mut out[2], op::gather_pairs(halves, b));
+        op::store(&mut out[3], op::xor(a, b));
+        op::store(&mut out[4], op::mul(a, b));
+        op::store(&mut out[5], op::mul_high(a, b));
     }
 }
 
@@ -57,9 +60,9 @@ fn operations_are_what_they_say_on_every_set() {
         for mask in 0..256u32 {
             // Above and below the sign bit, and equal.
             let a: [u32; LANES] = core::array::from_fn(|lane| lane as u32 | 1 << 31 >> (lane % 3));
-            let b =
+            let b: [u32; LANES] =
                 core::array::from_fn(|lane| a[lane] - (!mask >> lane & 1) + (mask >> lane & lane as u32 & 1));
-            let mut out = [[7; LANES]; 3];
+            let mut out = [[7; LANES]; 6];
             operations(isa, &a, &b, Halves::new(&halves), &mut out);
             let kept: Vec<u32> =
                 (0..LANES).filter(|lane| mask >> lane & 1 != 0).map(|lane| a[lane]).collect();
@@ -67,8 +70,12 @@ fn operations_are_what_they_say_on_every_set() {
             let union = a.iter().fold(0, |all, lane| all | lane);
             assert_eq!(out[1], core::array::from_fn(|lane| (mask >> lane & 1) * union));
             assert_eq!(out[2], [0x1008_1007; LANES], "indices beyond the table read its last pair");
+            assert_eq!(out[3], core::array::from_fn(|lane| a[lane] ^ b[lane]));
+            let product = |lane: usize| u64::from(a[lane]) * u64::from(b[lane]);
+            assert_eq!(out[4], core::array::from_fn(|lane| product(lane) as u32));
+            assert_eq!(out[5], core::array::from_fn(|lane| (product(lane) >> 32) as u32));
         }
-        let mut out = [[0; LANES]; 3];
+        let mut out = [[0; LANES]; 6];
         operations(isa, &[0; LANES], &[0, 1, 2, 3, 4, 5, 6, 7], Halves::new(&halves), &mut out);
         assert_eq!(out[2], core::array::from_fn(|lane| 0x1001_1000 + 0x1_0001 * lane as u32));
     }

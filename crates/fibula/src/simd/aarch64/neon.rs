@@ -64,6 +64,8 @@ operations! { "neon"
     fn or(a: V, b: V) -> V { uint32x4x2_t(vorrq_u32(a.0, b.0), vorrq_u32(a.1, b.1)) }
     /// Returns the bits set in the second alone.
     fn only(a: V, b: V) -> V { but(a, b) }
+    /// Returns the bits in which the two differ.
+    fn xor(a: V, b: V) -> V { uint32x4x2_t(veorq_u32(a.0, b.0), veorq_u32(a.1, b.1)) }
     /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { uint32x4x2_t(vminq_u32(a.0, b.0), vminq_u32(a.1, b.1)) }
     /// Returns the bits that are set in any lane.
@@ -77,6 +79,17 @@ operations! { "neon"
     fn mul16(a: V, b: V) -> V {
         let product = |a, b| {
             vreinterpretq_u32_u16(vmulq_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b)))
+        };
+        uint32x4x2_t(product(a.0, b.0), product(a.1, b.1))
+    }
+    /// Multiplies, wrapping.
+    fn mul(a: V, b: V) -> V { uint32x4x2_t(vmulq_u32(a.0, b.0), vmulq_u32(a.1, b.1)) }
+    /// Returns the upper halves of the products of unsigned lanes.
+    fn mul_high(a: V, b: V) -> V {
+        let product = |a, b| {
+            let low = vmull_u32(vget_low_u32(a), vget_low_u32(b));
+            let high = vmull_high_u32(a, b);
+            vuzp2q_u32(vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high))
         };
         uint32x4x2_t(product(a.0, b.0), product(a.1, b.1))
     }

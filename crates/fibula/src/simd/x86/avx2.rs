@@ -52,6 +52,8 @@ operations! { "avx2,bmi2"
     fn or(a: V, b: V) -> V { _mm256_or_si256(a, b) }
     /// Returns the bits set in the second alone.
     fn only(a: V, b: V) -> V { _mm256_andnot_si256(a, b) }
+    /// Returns the bits in which the two differ.
+    fn xor(a: V, b: V) -> V { _mm256_xor_si256(a, b) }
     /// Returns the smaller of two unsigned lanes.
     fn min(a: V, b: V) -> V { _mm256_min_epu32(a, b) }
     /// Returns the bits that are set in any lane.
@@ -63,6 +65,14 @@ operations! { "avx2,bmi2"
     /// Multiplies the lower and the upper 16 bits of each lane separately. The plain product if factors and products
     /// are below 2^16.
     fn mul16(a: V, b: V) -> V { _mm256_mullo_epi16(a, b) }
+    /// Multiplies, wrapping.
+    fn mul(a: V, b: V) -> V { _mm256_mullo_epi32(a, b) }
+    /// Returns the upper halves of the products of unsigned lanes.
+    fn mul_high(a: V, b: V) -> V {
+        let even = _mm256_srli_epi64::<32>(_mm256_mul_epu32(a, b));
+        let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+        _mm256_blend_epi32::<0b1010_1010>(even, odd)
+    }
     /// Shifts left by a constant.
     fn shl[const BITS: i32](a: V) -> V { _mm256_slli_epi32::<BITS>(a) }
     /// Shifts right by a constant, filling with zeros.
