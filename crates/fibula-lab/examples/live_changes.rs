@@ -1,4 +1,4 @@
-//! Measures changes of a live table, and lookups beside them: `live FILE [CHANGES [STRUCTURE]]`.
+//! Measures changes of a live table, and lookups beside them: `live_changes FILE [CHANGES [STRUCTURE]]`.
 //!
 //! Random routes of the table are removed and added again, in calls of 1 and 64 changes, with no reader, with one that looks
 //! up random addresses of the table in batches of 256, and at a rate of a million changes a second.
@@ -13,7 +13,7 @@ use fibula_lab::replay::{self, Plan, Rate};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().ok_or("usage: live FILE [CHANGES [STRUCTURE]]")?;
+    let file = arguments.next().ok_or("usage: live_changes FILE [CHANGES [STRUCTURE]]")?;
     let changes: usize = arguments.next().map_or(Ok(1_000_000), |text| text.parse())?;
     let ribs = Loader::new(LoadOptions::default()).load(file.as_str())?.ribs;
     let mut options = Options::default();
