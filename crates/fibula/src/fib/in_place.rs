@@ -65,17 +65,23 @@ impl<'a> Stored<'a> {
 /// The writer's side of a structure that one writer changes and any number of threads look up in.
 ///
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
-/// entries that lead to them and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
+/// entries that lead to them, or a value of a unit in place of another, and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
 /// no reader can be in them.
 pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// Returns what readers look up in.
     fn reading(&self) -> Arc<dyn Fib<K>>;
 
-    /// Prepares the answers of all addresses in these prefixes, which ascend. `after` has the routes as they will be.
+    /// Prepares the answers of all addresses in these prefixes, which ascend. `after` has the routes as they will be. With
+    /// `aside`, it is to be published in a copy of the entries, so that nothing may be stored in units that readers see.
     ///
     /// # Errors
     /// When memory runs out. Then, and if it has to be built anew, nothing is prepared.
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError>;
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        aside: bool,
+    ) -> Result<Applied, BuildError>;
 
     /// Prepares moves of units towards the beginning of their arrays, if much of these is free, looking at so many entries.
     ///
@@ -201,7 +207,7 @@ impl<K: Key> Updatable<K> for Exclusive<K> {
         }
         prefixes.extend(changes.iter().map(Change::prefix));
         prefixes.sort_unstable();
-        match self.editor.prepare(&prefixes, after)? {
+        match self.editor.prepare(&prefixes, after, false)? {
             Applied::InPlace => publish_alone(&mut *self.editor, &mut self.retired)?,
             refused => return Ok(refused),
         }

@@ -206,17 +206,18 @@ impl<K: Key> Stopped<K> {
         prefixes.dedup();
         if random.below(8) == 0 {
             // Prepared, and taken back.
-            let _ = self.editor.prepare(&prefixes, &self.rib).unwrap();
+            let _ = self.editor.prepare(&prefixes, &self.rib, random.below(2) == 0).unwrap();
             self.editor.abandon();
             assert_eq!(answers(&*self.editor.reading()), before);
             self.editor.check(self.retired.make_contiguous()).unwrap();
             self.rib = rib;
             return;
         }
-        match self.editor.prepare(&prefixes, &self.rib).unwrap() {
+        let aside = random.below(5) == 0;
+        match self.editor.prepare(&prefixes, &self.rib, aside).unwrap() {
             Applied::InPlace => {
                 assert_eq!(answers(&*self.editor.reading()), before, "nothing is seen of what is prepared");
-                self.publish(random.below(5) == 0);
+                self.publish(aside);
             }
             Applied::NeedsRebuild(_) => {
                 *self = Self { stops: self.stops, ..Self::new(self.build, self.rib.clone()) };

@@ -154,15 +154,16 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     /// Changes the routes and prepares the structure, or leaves both as they were. With `compact`, a structure that changes
-    /// have made large is built anew.
+    /// have made large is built anew. With `atomic`, new pins are to see all of the changes or none.
     pub(crate) fn prepare(
         &mut self,
         changes: &[Change<K>],
         when: When,
         compact: bool,
+        atomic: bool,
         outcome: &mut Outcome,
     ) -> Result<Ready<K>, TableError> {
-        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when, compact));
+        let ready = self.change(changes, outcome).and_then(|()| self.prepare_engine(when, compact, atomic));
         if ready.is_err() {
             self.undo();
         }
@@ -207,7 +208,7 @@ impl<K: Key> FamilyWriter<K> {
         uses.change(changes, &self.log);
     }
 
-    fn prepare_engine(&mut self, when: When, compact: bool) -> Result<Ready<K>, TableError> {
+    fn prepare_engine(&mut self, when: When, compact: bool, atomic: bool) -> Result<Ready<K>, TableError> {
         if when == When::Later {
             return Ok(Ready::Nothing);
         }
@@ -237,7 +238,7 @@ impl<K: Key> FamilyWriter<K> {
             self.prefixes.sort_unstable();
             self.prefixes.dedup();
             let routes = self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib);
-            if editor.prepare(&self.prefixes, routes)? == Applied::InPlace {
+            if editor.prepare(&self.prefixes, routes, atomic)? == Applied::InPlace {
                 return Ok(Ready::InPlace);
             }
         }

@@ -41,7 +41,7 @@ impl<K: Key> Growth<K> {
         if let Engine::InPlace(editor) = &mut engine {
             missed.sort_unstable();
             missed.dedup();
-            if editor.prepare(&missed, routes)? != Applied::InPlace {
+            if editor.prepare(&missed, routes, false)? != Applied::InPlace {
                 return Ok(None);
             }
             // No reader has seen it.

@@ -213,9 +213,10 @@ impl Table {
         self.lock()?.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
     }
 
-    /// Applies changes of both families so that a pin sees all of them or none. Copies the entries of each family that
-    /// changes (512 KiB for the default structure of IPv4), which costs tens of microseconds and readers some cache misses:
-    /// for changes that have to be seen together, not for feeds.
+    /// Applies changes of both families so that a pin sees all of them or none. The structures keep a second array of entries
+    /// for it (512 KiB for the default structure of IPv4), which is brought up to date in microseconds; while a reader is in it, or
+    /// after thousands of changes, all entries are copied, which takes tens of microseconds. Costs readers some cache misses: for
+    /// changes that have to be seen together, not for feeds.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).

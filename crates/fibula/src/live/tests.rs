@@ -264,7 +264,8 @@ fn a_writer_that_panics_leaves_lookups_as_they_were() {
 fn a_thread_maintains_the_table_until_it_is_told() {
     let table = Table::new().unwrap();
     let maintenance = table.maintain_every(Duration::from_millis(1)).unwrap();
-    let prefix: Prefix<u32> = "10.0.0.0/24".parse().unwrap();
+    // A record, which is not stored in place.
+    let prefix: Prefix<u32> = "10.0.0.1/32".parse().unwrap();
     let mut reader = table.reader().unwrap();
     let pin = reader.pin();
     let _ = table.insert(prefix, hop(3)).unwrap();
@@ -348,7 +349,7 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
         let mut family = FamilyWriter::<u32>::new(Rib::default(), name, &Options::default()).unwrap();
         let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
         let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {
-            family.prepare(changes, When::Soon, false, &mut Outcome::default()).unwrap()
+            family.prepare(changes, When::Soon, false, false, &mut Outcome::default()).unwrap()
         };
         let ready = prepare(&mut family, &insert("10.0.0.0/8", 7));
         assert!(!ready.replaces() && !ready.is_in_place());

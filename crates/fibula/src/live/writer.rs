@@ -133,8 +133,8 @@ impl Writer {
         let mut outcome = Outcome::default();
         self.make_room(domain)?;
         let ready = Dual {
-            v4: self.families.v4.prepare(changes.v4, when, compact, &mut outcome)?,
-            v6: match self.families.v6.prepare(changes.v6, when, compact, &mut outcome) {
+            v4: self.families.v4.prepare(changes.v4, when, compact, atomic, &mut outcome)?,
+            v6: match self.families.v6.prepare(changes.v6, when, compact, atomic, &mut outcome) {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.families.v4.undo();

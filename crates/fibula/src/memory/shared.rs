@@ -97,6 +97,15 @@ impl<T: Word> Shared<T> {
         Self { start: self.start, len: self.len, owner: Owner::Several(several) }
     }
 
+    /// Returns whether there is no other handle to the elements, nor any reference of one that there was.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        match &mut self.owner {
+            Owner::Alone(_) => true,
+            Owner::Several(several) => Arc::get_mut(several).is_some(),
+            Owner::Mapped(_) => false,
+        }
+    }
+
     /// Returns the memory, all of which lookups can access.
     #[must_use]
     pub(crate) fn memory(&self) -> Memory {

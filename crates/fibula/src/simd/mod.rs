@@ -48,7 +48,7 @@ pub(crate) use shared_line::{
 };
 pub use table::fetch;
 pub(crate) use table::{
-    Bounded, Bytes, Halves, LINE_WORDS, Leading, Longs, Places, Words, byte_of, fetch_past, put,
+    Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
 };
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 #[cfg(target_arch = "x86_64")]

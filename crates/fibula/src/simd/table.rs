@@ -31,10 +31,35 @@ impl<C> Clone for Words<'_, C> {
 impl<C> Copy for Words<'_, C> {}
 
 /// An element of 32 bits.
-pub(crate) trait Cell32: Cell<Value = u32> {}
+pub(crate) trait Cell32: Cell<Value = u32> + Sized {
+    /// Whether a writer may change the elements while they are read.
+    const CHANGES: bool;
 
-impl Cell32 for u32 {}
-impl Cell32 for AtomicU32 {}
+    /// Returns the byte of elements at an offset, the lowest one of each element first.
+    ///
+    /// # Panics
+    /// When it is past the end.
+    fn byte_of(words: &[Self], offset: usize) -> u8;
+}
+
+impl Cell32 for u32 {
+    const CHANGES: bool = false;
+
+    #[inline(always)]
+    fn byte_of(words: &[Self], offset: usize) -> u8 {
+        byte_of(words, offset)
+    }
+}
+
+impl Cell32 for AtomicU32 {
+    const CHANGES: bool = true;
+
+    #[inline(always)]
+    fn byte_of(words: &[Self], offset: usize) -> u8 {
+        // All accesses have the size of an element.
+        (words[offset / 4].read() >> (8 * (offset % 4))) as u8
+    }
+}
 
 /// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as an upper half.
 #[derive(Debug, Clone, Copy)]
@@ -308,7 +333,7 @@ const _: () = assert!(size_of::<Line>() == 64);
 /// When it is past the end.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(crate) fn byte_of(words: &[u32], offset: usize) -> u8 {
+fn byte_of(words: &[u32], offset: usize) -> u8 {
     // SAFETY: these are the bytes of the slice, all of them initialised, and bytes need no alignment.
     let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
     bytes[if cfg!(target_endian = "big") { offset ^ 3 } else { offset }]

@@ -32,7 +32,9 @@ fn a_set_that_is_absent_is_refused_and_what_was_chosen_stays() {
 #[test]
 fn bytes_are_read_lowest_first() {
     let table = [0x0403_0201, 0x0807_0605];
-    assert_eq!([0, 1, 3, 4, 7].map(|at| byte_of(&table, at)), [1, 2, 4, 5, 8]);
+    assert_eq!([0, 1, 3, 4, 7].map(|at| u32::byte_of(&table, at)), [1, 2, 4, 5, 8]);
+    let shared = table.map(AtomicU32::new);
+    assert_eq!([0, 1, 3, 4, 7].map(|at| AtomicU32::byte_of(&shared, at)), [1, 2, 4, 5, 8]);
 }
 
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]

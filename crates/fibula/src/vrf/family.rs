@@ -13,6 +13,7 @@ use super::arena::{Arena, Number};
 use super::block::{self, Refusal, Root};
 use super::options::{Options, VrfError};
 use super::roots::{FamilyRoots, Structures};
+use super::writer::Way;
 
 /// The table of a VRF in one family.
 pub(super) enum Side<K: Key> {
@@ -204,13 +205,14 @@ impl<K: Key> Family<K> {
         &mut self,
         side: &mut Side<K>,
         changes: &[Change<K>],
-        compact: bool,
+        way: Way,
         outcome: &mut Outcome,
         making: &mut Making<'_>,
     ) -> Result<Step<K>, VrfError> {
+        let Way { compact, atomic } = way;
         match side {
             Side::Large { family, .. } => {
-                Ok(Step::Ready(family.prepare(changes, When::Now, compact, outcome)?))
+                Ok(Step::Ready(family.prepare(changes, When::Now, compact, atomic, outcome)?))
             }
             Side::Small { rib, .. } => {
                 let made = self.follow(rib, changes, outcome, making);

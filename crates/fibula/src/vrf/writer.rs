@@ -159,7 +159,7 @@ impl Writer {
         // Nothing is freed until it is back in its place.
         let mut sides = self.tables[vrf.index()].take().ok_or(VrfError::Unknown(vrf))?;
         let changed = self
-            .prepare(&mut sides, changes, way.compact, &mut outcome)
+            .prepare(&mut sides, changes, way, &mut outcome)
             .and_then(|steps| self.reserved(&mut sides, steps, way.atomic))
             .map(|(steps, reserved)| {
                 self.count(&sides, changes);
@@ -178,13 +178,13 @@ impl Writer {
         &mut self,
         sides: &mut Sides,
         changes: Dual<&[Change<u32>], &[Change<u128>]>,
-        compact: bool,
+        way: Way,
         outcome: &mut Outcome,
     ) -> Result<Steps, VrfError> {
         let Self { families, budget, options, serial, .. } = self;
         let making = &mut Making { budget, options, serial };
-        let v4 = families.v4.prepare(&mut sides.v4, changes.v4, compact, outcome, making)?;
-        match families.v6.prepare(&mut sides.v6, changes.v6, compact, outcome, making) {
+        let v4 = families.v4.prepare(&mut sides.v4, changes.v4, way, outcome, making)?;
+        match families.v6.prepare(&mut sides.v6, changes.v6, way, outcome, making) {
             Ok(v6) => Ok(Dual { v4, v6 }),
             Err(error) => {
                 families.v4.undo(&mut sides.v4, v4);

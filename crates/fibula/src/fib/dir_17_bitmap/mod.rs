@@ -63,13 +63,18 @@
 //!
 //! # Changes while readers look
 //!
-//! Both arrays are atomic words, each read with one access size, by offsets alone. A unit is never altered, only written
-//! anew beside the old one and published by storing one entry; a reader loads the entry once and everything else through
-//! it, with an acquire fence between the two stages (free on x86-64). `update.rs` takes the unit of a changed prefix apart,
-//! fills the slots of the prefix from the routes within it, and puts it together again. The form that changes has the
-//! units in an array of as many zeros as places can address, of which memory is only what is written. On dfz4-2023 a change writes 1.6 cache lines on
-//! average, 5 at most, before it stores the entry; 17,843 of 901,899 prefixes are shorter than /17 and meet several
-//! entries.
+//! Both arrays are atomic words, each read with one access size, by offsets alone. A unit is written anew beside the old one
+//! and published by storing one entry; a reader loads the entry once and everything else through it, with an acquire fence
+//! between the two stages (free on x86-64). `update.rs` takes the unit of a changed prefix apart, fills the slots of the
+//! prefix from the routes within it, and puts it together again. The form that changes has the units in an array of as many
+//! zeros as places can address, of which memory is only what is written. On dfz4-2023 a new unit is 1.6 cache lines on
+//! average, 5 at most; 17,843 of 901,899 prefixes are shorter than /17 and meet several entries.
+//!
+//! Where a unit's bitmaps have changes at the edges of what changes already, and values are of a byte, the values are stored
+//! in the unit as it is, a word at once (`in_unit.rs`). Every slot finds its value by one load, so that each address goes
+//! straight from its old answer to its new one. So that such edges are there, changes of the bitmap stay when a route goes, with
+//! equal values on both sides; a unit that is written anew has none of these. Changes that are published aside always write
+//! units anew.
 //!
 //! For listeners, entries are array 0, and units array 1, of 64-bit words. `step` is the binary logarithm of the words of a place.
 //!
@@ -125,6 +130,7 @@ mod build;
 mod change;
 mod check;
 mod fill;
+mod in_unit;
 mod kernel;
 pub(super) mod layout;
 mod lookup;

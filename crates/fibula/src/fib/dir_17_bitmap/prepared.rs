@@ -29,6 +29,8 @@ pub(super) struct Prepared {
     /// Places that the budget has counted.
     pub(super) charged: u32,
     pub(super) stores: Vec<Store>,
+    /// Words of units to store.
+    pub(super) edits: Vec<Edit>,
     /// The place of the unit that has a next hop alone.
     pub(super) uniform: HashMap<u32, u32>,
     /// The number of entries that lead to such a unit, by its place. Those of a next hop that are not in `uniform` are on
@@ -38,6 +40,13 @@ pub(super) struct Prepared {
     pub(super) fresh: usize,
     /// Whether more words are needed than places can address.
     pub(super) is_full: bool,
+}
+
+/// A word of a unit to store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edit {
+    pub(super) at: usize,
+    pub(super) word: u64,
 }
 
 /// An entry to store.
@@ -192,6 +201,7 @@ impl Prepared {
             }
         }
         self.stores.clear();
+        self.edits.clear();
         self.fresh = 0;
     }
 
@@ -201,6 +211,16 @@ impl Prepared {
             let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
             let words = self.words(units::Unit { size, ..store.unit });
             publication.stored(Stored::part(UNITS, &self.units[..], words));
+        }
+    }
+
+    /// Stores values in units as they are.
+    pub(super) fn store_edits(&self, publication: &mut dyn Publication) {
+        for &Edit { at, word } in &self.edits {
+            self.units[at].store(word, Ordering::Release);
+            if publication.listens() {
+                publication.stored(Stored::part(UNITS, &self.units[..], at..at + 1));
+            }
         }
     }
 
@@ -235,6 +255,7 @@ impl Prepared {
             publication.retire(Retired { array: UNITS, unit });
         }
         self.stores.clear();
+        self.edits.clear();
         self.fresh = 0;
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::check::CheckError;
 use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
+use crate::fib::parts::aside::Aside;
 use crate::fib::parts::ranges::{self, Merge};
 use crate::fib::{Applied, BuildError, Fib};
-use crate::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
+use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv4Key, NextHop, Prefix, Routes};
 use crate::simd::fetch_at;
 
@@ -24,8 +25,8 @@ pub(super) struct Editor<K> {
     filling: Filling,
     tables: Prepared,
     budget: Budget,
-    /// A copy of the entries, to be published in their place.
-    aside: Option<Buffer<u32>>,
+    /// Copies of the entries, to be published in their place.
+    aside: Aside,
     /// The next entry to look at for units that could move.
     cursor: usize,
 }
@@ -83,19 +84,32 @@ impl<K: Ipv4Key> Editor<K> {
             allotted,
             charged,
             stores: Vec::new(),
+            edits: Vec::new(),
             uniform,
             uses,
             fresh: 0,
             is_full: false,
         };
         let table = Arc::new(Dir17Bitmap { direct, units, allotted: None, end, step, keys });
-        Ok(Self { table, filling: Filling::new(windows, step), tables, budget, aside: None, cursor: 0 })
+        Ok(Self {
+            table,
+            filling: Filling::new(windows, step),
+            tables,
+            budget,
+            aside: Aside::default(),
+            cursor: 0,
+        })
     }
 
     const WINDOWS: Windows = Dir17Bitmap::<K>::WINDOWS;
 
     /// Prepares the units of the prefixes.
-    fn fill(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
+    fn fill(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        aside: bool,
+    ) -> Result<(), OutOfMemory> {
         let Self { filling, tables, budget, .. } = self;
         let windows = Self::WINDOWS;
         let slot_len = (windows.direct_bits + 1 + windows.slot_bits) as u8;
@@ -113,12 +127,12 @@ impl<K: Ipv4Key> Editor<K> {
             }
         }
         let mut last: Option<Prefix<K>> = None;
-        let mut open = 0;
+        let (mut open, mut skip) = (0, 0);
         let addresses =
             |prefix: &Prefix<K>| prefix.addr().to_bits() as u64..prefix.last().to_bits() as u64 + 1;
         for (number, prefix) in prefixes.iter().enumerate() {
             let within = Prefix::masked(prefix.addr(), prefix.len().min(slot_len)).unwrap_or(*prefix);
-            if last.is_some_and(|last| last.covers(within)) {
+            if number < skip || last.is_some_and(|last| last.covers(within)) {
                 continue;
             }
             last = Some(within);
@@ -128,6 +142,12 @@ impl<K: Ipv4Key> Editor<K> {
                 filling.close(open, tables, budget)?;
             }
             if u32::from(within.len()) > windows.direct_bits && !filling.is_open {
+                let count = prefixes[number..].partition_point(|prefix| direct(prefix) == at);
+                // Readers of old entries would see what is stored in units.
+                if !aside && tables.store_values(at, &prefixes[number..number + count], after, budget)? {
+                    skip = number + count;
+                    continue;
+                }
                 open = at;
                 let (entry, view) = (Entry(tables.direct[at].read()), tables.view());
                 let slot = |address: u64| (address % unit_addresses / windows.rests() as u64) as u32;
@@ -186,10 +206,15 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        aside: bool,
+    ) -> Result<Applied, BuildError> {
         debug_assert!(self.tables.stores.is_empty(), "what was prepared is published or abandoned first");
         let absorbed = self.tables.allotted.absorb(&mut self.budget);
-        let prepared = absorbed.and_then(|()| self.fill(prefixes, after));
+        let prepared = absorbed.and_then(|()| self.fill(prefixes, after, aside));
         if let Err(error) = prepared {
             self.filling.is_open = false;
             self.tables.abandon();
@@ -223,9 +248,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        if let Some(copy) = self.aside.take() {
-            self.budget.free(copy);
-        }
+        self.aside.keep();
         self.tables.abandon();
     }
 
@@ -236,9 +259,11 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         if listens {
             tables.tell_units(publication);
         }
+        tables.store_edits(publication);
         for store in &tables.stores {
             let at = store.at as usize;
             tables.direct[at].store(store.new.0, Ordering::Release);
+            self.aside.note(at..at + 1);
             if listens {
                 publication.stored(Stored::part(DIRECT, &tables.direct[..], at..at + 1));
             }
@@ -247,25 +272,25 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn set_aside(&mut self) -> Result<(), BuildError> {
-        let mut copy =
-            self.budget.buffer(self.tables.direct.len()).map_err(|error| BuildError::memory(NAME, error))?;
-        copy.extend(self.tables.direct.iter().map(Cell::read));
-        self.aside = Some(copy);
-        Ok(())
+        let direct = &self.tables.direct;
+        self.aside
+            .make(direct, &mut self.budget, |budget| Aside::array(direct.len(), budget))
+            .map_err(|error| BuildError::memory(NAME, error))
     }
 
     fn publish_aside(&mut self, publication: &mut dyn Publication) {
-        let Some(mut copy) = self.aside.take() else { return self.publish(publication) };
-        // The old entries, for which these were counted once, are freed with their last reader.
-        self.budget.release(4 * copy.len());
+        let Some(mut direct) = self.aside.take() else { return self.publish(publication) };
+        self.aside.replaced(core::mem::take(&mut self.tables.direct));
         for store in &self.tables.stores {
-            copy[store.at as usize] = store.new.0;
+            let at = store.at as usize;
+            direct[at].store(store.new.0, Ordering::Relaxed);
+            self.aside.note(at..at + 1);
         }
-        let mut direct = Shared::from(copy);
         if publication.listens() {
             self.tables.tell_units(publication);
             publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
         }
+        self.tables.store_edits(publication);
         let end = AtomicUsize::new((self.tables.allotted.end() as usize) << self.tables.step);
         self.table = Arc::new(Dir17Bitmap {
             direct: direct.another(),
@@ -297,6 +322,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     fn memory(&self) -> Memory {
         let lists = self.tables.allotted.memory();
         let uniform = self.tables.uniform.capacity() * 9 + self.tables.uses.capacity() * 9;
+        let lists = lists + self.aside.memory(self.tables.direct.len());
         self.table.memory() + lists + Memory { allocated_bytes: uniform, ..Memory::default() }
     }
 

@@ -168,7 +168,13 @@ impl Level for Tables {
         Ok(())
     }
 
-    fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    fn chunk(
+        &mut self,
+        slots: &[u64],
+        map: Option<u32>,
+        _below: &mut Area,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
         let line = self.line(slots.iter().copied(), map, budget)?;
         self.direct.push(line);
         Ok(())

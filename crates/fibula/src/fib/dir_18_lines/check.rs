@@ -1,11 +1,17 @@
-//! The fsck.
+//! The consistency check.
+
+use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 use crate::fib::CheckError;
-use crate::fib::parts::overflow::{PADDING, Walk, values_at, width_mask};
+use crate::fib::parts::overflow::{PADDING, Walk, Windows, values_at, width_mask};
+use crate::memory::Cell;
 use crate::net::Key;
+use crate::simd::{Cell32, LINE_WORDS};
 
 use super::Dir18Lines;
-use super::layout::WIDTHS;
+use super::layout::{Live, WIDTHS, line_words};
+use super::scalar::Arrays;
 
 impl<K: Key> Dir18Lines<K> {
     pub(super) fn walk(&self) -> Result<(), CheckError> {
@@ -39,10 +45,16 @@ impl<K: Key> Dir18Lines<K> {
         holds(!shared.contains(&false), "a shared line has an entry", shared_from)?;
 
         // A line is shared if, and only if, it has a single next hop.
-        let mut below = Walk::new(self.windows(), &self.below);
+        let arrays = self.arrays();
+        let below = Walk::new(self.windows(), &self.below);
         let mut last = None;
+        let mut done = 0;
         for number in 0..lines {
-            let (alone, first) = self.line(number, &mut below)?;
+            let Line { alone, first, below } = arrays.line(self.windows(), number, &below)?;
+            if let Some(words) = below {
+                holds(words.start == done, "what is below lines is in their order", words.start)?;
+                done = words.end;
+            }
             let begin = number * line_bytes;
             if begin >= shared_from {
                 holds(alone && last < Some(first), "shared lines are of one next hop, in order", begin)?;
@@ -51,36 +63,94 @@ impl<K: Key> Dir18Lines<K> {
                 holds(!alone, "a line of one next hop is shared", begin)?;
             }
         }
-        below.finish()
+        below.finish(done)
     }
+}
 
-    /// Checks a line. Returns whether all of its slots lead to the same, and to what the first one does.
-    fn line(&self, number: usize, below: &mut Walk<'_>) -> Result<(bool, Slot), CheckError> {
-        let begin = number * self.line_bytes();
-        let map = self.maps.get(number).copied().unwrap_or(0);
+/// A line that entries lead to, in a table that changes.
+pub(super) struct Reached {
+    pub(super) number: u32,
+    /// Entries that lead to it.
+    pub(super) entries: u32,
+    pub(super) alone: bool,
+    /// Its words of the overflow.
+    pub(super) below: Option<Range<usize>>,
+}
+
+impl<K: Key> Live<K> {
+    /// Checks all lines that entries lead to, and returns them in order.
+    pub(super) fn reached(&self) -> Result<Vec<Reached>, CheckError> {
+        let holds = CheckError::unless;
+        holds((self.width as usize) < WIDTHS, "values are of 8, 16 or 32 bits", 0)?;
+        let entries = 1 << self.windows().direct_bits;
+        holds(self.direct.len() == entries, "an entry for all leading bits", self.direct.len())?;
+        let [lines, below] = [0, 1].map(|array| self.used[array].load(Ordering::Relaxed) as usize);
+        let line_bytes = 4 * line_words(self.windows(), self.width);
+        let mut counts = vec![0; lines];
+        for entry in self.direct.iter().map(|entry| entry.read() as usize) {
+            let at = entry.is_multiple_of(line_bytes).then(|| counts.get_mut(entry / line_bytes)).flatten();
+            *at.ok_or(CheckError::new("an entry names a line", entry))? += 1;
+        }
+        let arrays = self.arrays();
+        let walk = Walk::new(self.windows(), &self.below[..below]);
+        let mut reached = Vec::new();
+        for (number, &entries) in counts.iter().enumerate().filter(|&(_, &entries)| entries > 0) {
+            let Line { alone, below, .. } = arrays.line(self.windows(), number, &walk)?;
+            reached.push(Reached { number: number as u32, entries, alone, below });
+        }
+        Ok(reached)
+    }
+}
+
+/// A line that was checked.
+pub(super) struct Line {
+    /// Whether all of its slots lead to the same.
+    pub(super) alone: bool,
+    /// What the first one leads to.
+    pub(super) first: Slot,
+    /// Its words of the overflow.
+    pub(super) below: Option<Range<usize>>,
+}
+
+impl<C: Cell32> Arrays<'_, C> {
+    /// Checks a line.
+    pub(super) fn line(
+        &self,
+        windows: Windows,
+        number: usize,
+        walk: &Walk<'_, C>,
+    ) -> Result<Line, CheckError> {
+        let line_words = line_words(windows, self.width);
+        let begin = number * line_words;
+        let map = self.maps.get(number).map_or(0, Cell::read);
         // Most lines have several next hops and nothing deeper, which their words tell at once.
-        let words = &self.lines[begin / 4..][..self.line_bytes() / 4];
-        if self.windows().slots() << self.width == self.line_bytes()
+        let mut words = [0; LINE_WORDS];
+        let words = &mut words[..line_words];
+        words.iter_mut().zip(&self.lines[begin..]).for_each(|(to, word)| *to = word.read());
+        if windows.slots() << self.width == 4 * line_words
             && words.iter().any(|&word| word != words[0])
-            && !words.iter().fold(false, |any, &word| any | has_deeper(word, self.width))
+            && !words.iter().any(|&word| has_deeper(word, self.width))
         {
             CheckError::unless(map == 0, NO_MAP, number)?;
-            return Ok((false, Slot::Value(words[0] & width_mask(self.width))));
+            let first = Slot::Value(words[0] & width_mask(self.width));
+            return Ok(Line { alone: false, first, below: None });
         }
-        let values = values_at(&self.lines, begin / 4, self.windows().slots(), self.width)?;
+        let values = values_at(words, 0, windows.slots(), self.width)?;
         let is_deeper = |value: &u32| *value == width_mask(self.width);
         if !values.iter().any(is_deeper) {
             CheckError::unless(map == 0, NO_MAP, number)?;
             let alone = values.iter().all(|&value| value == values[0]);
-            return Ok((alone, Slot::Value(values[0])));
+            return Ok(Line { alone, first: Slot::Value(values[0]), below: None });
         }
         let deeper: Vec<bool> = values.iter().map(is_deeper).collect();
-        let mut records = below.chunk(map as usize, &deeper)?.into_iter();
+        let checked = walk.chunk(map as usize, &deeper)?;
+        let mut records = checked.answers.into_iter();
         let slots = values.into_iter().zip(deeper);
         let slots: Vec<Slot> = slots
             .map(|(value, deeper)| if deeper { Slot::of(records.next()) } else { Slot::Value(value) })
             .collect();
-        Ok((slots.iter().all(|slot| *slot == slots[0]), slots[0]))
+        let alone = slots.iter().all(|slot| *slot == slots[0]);
+        Ok(Line { alone, first: slots[0], below: Some(checked.words) })
     }
 }
 
@@ -98,7 +168,7 @@ fn has_deeper(word: u32, width: u32) -> bool {
 
 /// What a slot leads to, ordered by next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Slot {
+pub(super) enum Slot {
     Value(u32),
     /// The overflow has one next hop for the whole slot.
     Below(u32),

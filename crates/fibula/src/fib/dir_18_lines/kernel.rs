@@ -1,15 +1,17 @@
 //! The vector kernel: a block of keys in stages, eight lanes at a time.
 
-use crate::fib::parts::lanes::Deferred;
-use crate::fib::parts::overflow::width_mask;
-use crate::simd::{Bytes, LANES, Places, Words, kernel};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::scalar::{View, block as scalar};
+use crate::fib::parts::lanes::Deferred;
+use crate::fib::parts::overflow::{value, width_mask};
+use crate::simd::{Bytes, LANES, Leading, Places, Words, kernel, put};
+
+use super::scalar::{View, block as scalar, live_block as live_scalar};
 
 kernel! {
     /// What the lines have for a block of keys, in values of 2^`WIDTH` bytes; lanes whose slots are deeper are noted.
     pub(super) fn block[const WIDTH: u32](
-        view: &View<'_>,
+        view: &View<'_, u32>,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
         noted: &mut Deferred,
@@ -32,6 +34,41 @@ kernel! {
         // The values are loaded one by one: while gathers are under way, nothing else begins.
         places.read::<WIDTH>();
 
+        let mask = op::splat(width_mask(WIDTH));
+        for (at, found) in found.iter().enumerate() {
+            let deeper = op::bits(op::eq(op::load(found), mask));
+            if deeper != 0 {
+                noted.vector(at, deeper);
+            }
+        }
+    }
+}
+
+kernel! {
+    /// The same for lines that a writer may change: words are read whole. The bytes of the values stay in `places`.
+    pub(super) fn live_block[const WIDTH: u32](
+        view: &View<'_, AtomicU32>,
+        keys: &[[u32; LANES]],
+        places: &mut [[u32; LANES]],
+        found: &mut [[u32; LANES]],
+        noted: &mut Deferred,
+    )
+    scalar live_scalar::<WIDTH>;
+    vector op {
+        let windows = view.windows;
+        let direct = Leading::new(view.direct, windows.direct_bits);
+        let slot_at = op::count(32 - windows.direct_bits - windows.slot_bits - WIDTH);
+        let slots = op::splat((windows.slots() as u32 - 1) << WIDTH);
+        for (keys, place) in keys.iter().zip(&mut *places) {
+            let key = op::load(keys);
+            let entry = op::gather_leading(direct, key);
+            op::store(place, op::add(op::and(op::shr_by(key, slot_at), slots), entry));
+        }
+        // A writer publishes a line by its entry.
+        fence(Ordering::Acquire);
+        for (&place, found) in places.as_flattened().iter().zip(found.as_flattened_mut()) {
+            put(found, value(view.lines, place as usize, WIDTH));
+        }
         let mask = op::splat(width_mask(WIDTH));
         for (at, found) in found.iter().enumerate() {
             let deeper = op::bits(op::eq(op::load(found), mask));

@@ -1,9 +1,10 @@
 //! The data that lookups read: the direct table, the lines, and the overflow.
 
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicU32;
 
 use crate::fib::parts::overflow::{Windows, width_mask};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Shared};
 use crate::net::Key;
 
 /// A direct table and lines of values.
@@ -20,6 +21,21 @@ pub(crate) struct Dir18Lines<K> {
     /// The place of the map of each line in `below`, 0 for a line without deeper slots. Empty where there are none.
     pub(super) maps: Buffer<u32>,
     pub(super) below: Buffer<u32>,
+    pub(super) keys: PhantomData<fn(K)>,
+}
+
+/// The same in words that one writer changes while readers look. All arrays have room for more.
+#[derive(Debug)]
+pub(super) struct Live<K> {
+    pub(super) width: u32,
+    pub(super) direct: Shared<u32>,
+    /// Lines in any order.
+    pub(super) lines: Shared<u32>,
+    /// The place of the map of each line in `below`, 0 for a line without deeper slots.
+    pub(super) maps: Shared<u32>,
+    pub(super) below: Shared<u32>,
+    /// Lines up to the last one, and words up to the last one in `below`.
+    pub(super) used: [AtomicU32; 2],
     pub(super) keys: PhantomData<fn(K)>,
 }
 
@@ -59,6 +75,12 @@ impl<K: Key> Dir18Lines<K> {
     #[cfg(test)]
     pub(super) fn value_bits(&self) -> u32 {
         8 << self.width
+    }
+}
+
+impl<K: Key> Live<K> {
+    pub(super) fn windows(&self) -> Windows {
+        Dir18Lines::<K>::WINDOWS[self.width as usize]
     }
 }
 

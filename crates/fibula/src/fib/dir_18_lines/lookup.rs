@@ -1,39 +1,69 @@
 //! Lookups, by the width of values: the kernel of the instruction set for full vectors of keys, portable code for
 //! everything else.
 
-use crate::fib::parts::lanes::{self, Deferred};
+use core::sync::atomic::Ordering;
+
+use crate::fib::parts::lanes::{self, BLOCK, Deferred};
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
-use crate::simd::{LANES, Present};
+use crate::simd::{Cell32, LANES, Present};
 
 use super::kernel;
-use super::layout::Dir18Lines;
+use super::layout::{Dir18Lines, Live, line_words};
+use super::scalar::Arrays;
 
 impl<K: Key> Dir18Lines<K> {
     fn batch<const WIDTH: u32>(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         let windows = const { Self::WINDOWS[WIDTH as usize] };
-        let (view, below) = (self.view(windows), self.below(windows));
+        let arrays = self.arrays();
+        let (view, below) = (arrays.view(windows), arrays.below(windows));
         lanes::for_each_block(keys, results, |keys, found| {
             let mut noted = Deferred::new();
             kernel::block::<WIDTH>(isa, &view, keys, found, &mut noted);
-            below.answer(isa, &mut noted, keys, found, |key| self.map_of::<WIDTH>(key));
+            below.answer(isa, &mut noted, keys, found, |_, key| {
+                arrays.map_at::<K, WIDTH>(arrays.direct[windows.direct(key)])
+            });
         });
     }
+}
+
+impl<K: Key> Live<K> {
+    fn batch<const WIDTH: u32>(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
+        let arrays = self.arrays();
+        let (view, below) = (arrays.view(windows), arrays.below(windows));
+        let mut places = [[0; LANES]; BLOCK];
+        lanes::for_each_block(keys, results, |keys, found| {
+            let mut noted = Deferred::new();
+            kernel::live_block::<WIDTH>(isa, &view, keys, &mut places[..keys.len()], found, &mut noted);
+            // A line may have been replaced meanwhile: its map is that of the line that was read.
+            let places = places.as_flattened();
+            below.answer(isa, &mut noted, keys, found, |lane, _| arrays.map_at::<K, WIDTH>(places[lane]));
+        });
+    }
+}
+
+/// Looks up keys too few for a vector. Returns whether it did.
+fn few<K: Key, C: Cell32>(arrays: &Arrays<'_, C>, keys: &[K], results: &mut [Option<NextHop>]) -> bool {
+    assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+    let are_few = keys.len() < LANES;
+    if are_few {
+        for (&key, result) in keys.iter().zip(results) {
+            *result = NextHop::new(arrays.find(key));
+        }
+    }
+    are_few
 }
 
 impl<K: Key> Fib<K> for Dir18Lines<K> {
     #[inline]
     fn lookup_key(&self, key: K) -> Option<NextHop> {
-        NextHop::new(self.find(key))
+        NextHop::new(self.arrays().find(key))
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        if keys.len() < LANES {
-            for (&key, result) in keys.iter().zip(results) {
-                *result = NextHop::new(self.find(key));
-            }
+        if few(&self.arrays(), keys, results) {
             return;
         }
         match self.width {
@@ -53,5 +83,37 @@ impl<K: Key> Fib<K> for Dir18Lines<K> {
 
     fn sections(&self) -> Option<Sections<'_>> {
         Some(self.parts())
+    }
+}
+
+impl<K: Key> Fib<K> for Live<K> {
+    #[inline]
+    fn lookup_key(&self, key: K) -> Option<NextHop> {
+        NextHop::new(self.arrays().find(key))
+    }
+
+    fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
+        if few(&self.arrays(), keys, results) {
+            return;
+        }
+        match self.width {
+            0 => self.batch::<0>(isa, keys, results),
+            1 => self.batch::<1>(isa, keys, results),
+            _ => self.batch::<2>(isa, keys, results),
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        let [lines, below] = [0, 1].map(|array| self.used[array].load(Ordering::Relaxed) as usize);
+        let lines_memory = self.lines.memory_of(lines * line_words(self.windows(), self.width));
+        self.direct.memory() + lines_memory + self.maps.memory_of(lines) + self.below.memory_of(below)
+    }
+
+    fn check(&self) -> Result<(), CheckError> {
+        self.reached().map(drop)
+    }
+
+    fn sections(&self) -> Option<Sections<'_>> {
+        self.parts()
     }
 }

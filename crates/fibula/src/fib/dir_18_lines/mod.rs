@@ -1,4 +1,4 @@
-//! Dir18Lines of values behind a direct table: the fast one of Fibula's own IPv4 engines.
+//! Lines of values below a direct table: the IPv4 engine of Fibula's own that changes fastest.
 //!
 //! # The idea
 //!
@@ -38,7 +38,7 @@
 //!
 //! # Invariants
 //!
-//! (1) There is a direct entry for every value of the leading bits, and it is the beginning of a line. (2) Dir18Lines of
+//! (1) There is a direct entry for every value of the leading bits, and it is the beginning of a line. (2) Lines of
 //! entries that go several ways stand first, in the order of the addresses, none of one next hop alone. (3) Shared lines
 //! follow, ascending by next hop, each with an entry. (4) A slot is deeper exactly where its value is all ones; a line
 //! has a map's place exactly where it has such a slot. (5) A word of zeros ends the lines, so that 32 bits can be read
@@ -53,9 +53,27 @@
 //!
 //! # Changes while readers look
 //!
-//! The format is made for one writer beside many readers: a line is never altered, only written anew beside the old
-//! one and published by storing one 32-bit entry; a reader loads the entry once and everything else through it. A
-//! change from one next hop to another of a whole entry stores that entry and nothing else.
+//! The form that changes has the same arrays in atomic words, with room for two lines an entry, and a place in `maps` for
+//! each line. Lines are in any order, and so is what is below them, in a unit for each line.
+//!
+//! - Where slots go from one value to another, the values are stored in the line, a word of it at once: nothing is written
+//!   beside it, and nothing has to be freed. A slot's value is one load, so each address goes straight from its old answer
+//!   to its new one.
+//! - A reader that saw that a slot is deeper goes on to the map of the line. So where a slot becomes deeper, is it no longer or
+//!   has another record, the line and all below it are written anew and published by one entry. Records of other slots are
+//!   taken over. The same is done for changes that are published aside, since readers of old entries reach the old lines.
+//! - Entries of one next hop share its line, which the writer counts them for. A line whose slots come to have one next hop
+//!   gives way to the shared one.
+//! - Widths stay. A next hop that they do not hold goes below, in place; when lookups read a sixth more bytes for that,
+//!   `maintain` builds the table anew, with wider values if these are better.
+//!
+//! Readers load all entries of a block, and one fence separates them from the lines; another separates the places of maps
+//! from what is below. They keep the place of each value, since the entry may lead to another line a moment later.
+//! Moves keep the arrays dense: lines beyond where all would fit move by their entry, what is below a line by its place in
+//! `maps`.
+//!
+//! For listeners, entries are array 0 (the byte of a line), lines array 1, `maps` array 2 and what is below array 3, all of
+//! 32-bit words. `width` is the binary logarithm of the bytes of a value.
 //!
 //! # Tried and lost
 //!
@@ -102,9 +120,11 @@ mod kernel;
 mod layout;
 mod lookup;
 mod open;
+mod prepared;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod update;
 
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
@@ -124,8 +144,8 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
         paper: "Fibula's own",
         families: Families::Ipv4,
         role: Role::Own,
-        update: Update::Rebuild,
-        in_place: None,
+        update: Update::InPlace,
+        in_place: Some(|routes, limits| Ok(Box::new(update::Editor::build(routes, limits)?))),
         open: Some(open::open),
         maps: false,
         limits: Some("256 MiB of overflow"),

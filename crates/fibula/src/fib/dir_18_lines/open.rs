@@ -1,14 +1,18 @@
 //! What files hold: the arrays, the width of values, and where shared lines begin.
 
 use core::marker::PhantomData;
+use core::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 
-use crate::fib::parts::overflow::PADDING;
-use crate::fib::sections::{Parts, PartsError, Sections};
+use crate::fib::parts::overflow::{PADDING, Walk, moved};
+use crate::fib::sections::{Owned, Parts, PartsError, Sections};
 use crate::fib::{CheckError, Fib};
+use crate::memory::Cell;
 use crate::net::{Ipv4Key, Key};
 
 use super::NAME;
-use super::layout::{Dir18Lines, WIDTHS};
+use super::check::Line;
+use super::layout::{Dir18Lines, Live, WIDTHS, line_words};
 
 impl<K: Key> Dir18Lines<K> {
     pub(super) fn parts(&self) -> Sections<'_> {
@@ -17,6 +21,66 @@ impl<K: Key> Dir18Lines<K> {
             .with("lines", &self.lines[..])
             .with("maps", &self.maps[..])
             .with("below", &self.below[..])
+    }
+}
+
+impl<K: Key> Live<K> {
+    /// Returns what a file holds: the arrays as they would be built. `None` if the tables are not in order.
+    pub(super) fn parts(&self) -> Option<Sections<'_>> {
+        let windows = self.windows();
+        let (arrays, line_words) = (self.arrays(), line_words(windows, self.width));
+        let walk = Walk::new(windows, &self.below[..]);
+        // By the number of a line, what it is, and its number among those that are written.
+        let mut checked: Vec<Option<Line>> = Vec::new();
+        checked.resize_with(self.used[0].load(Ordering::Relaxed) as usize, || None);
+        let mut own = Vec::new();
+        let mut shared = BTreeMap::new();
+        let entries = self.direct.iter().map(|entry| entry.read() as usize / (4 * line_words));
+        for number in entries.clone() {
+            let checked = checked.get_mut(number)?;
+            if checked.is_none() {
+                let line = arrays.line(windows, number, &walk).ok()?;
+                if line.alone {
+                    shared.entry(line.first).or_insert(number);
+                } else {
+                    own.push(number);
+                }
+                *checked = Some(line);
+            }
+        }
+        let shared_from = own.len();
+        let mut written = vec![0; checked.len()];
+        let (mut lines, mut maps, mut below) = (Vec::new(), Vec::new(), Vec::new());
+        for (to, &number) in own.iter().chain(shared.values()).enumerate() {
+            written[number] = to as u32;
+            lines.extend(self.lines[number * line_words..][..line_words].iter().map(Cell::read));
+            let words = checked[number].as_ref()?.below.clone();
+            maps.push(words.map_or(0, |words| {
+                let map = self.maps[number].read() - words.start as u32;
+                let by = (below.len() as u32).wrapping_sub(words.start as u32);
+                let place = below.len() as u32 + map;
+                below.extend(moved(&self.below[words], map as usize, windows, by));
+                place
+            }));
+        }
+        if maps.iter().all(|&map| map == 0) {
+            maps.clear();
+        }
+        let place = |number: usize| {
+            let line = checked[number].as_ref()?;
+            let number = if line.alone { *shared.get(&line.first)? } else { number };
+            Some(written[number] * 4 * line_words as u32)
+        };
+        let direct = entries.map(place).collect::<Option<Vec<u32>>>()?;
+        lines.extend([0; PADDING]);
+        below.extend([0; PADDING]);
+        let shared_from = (4 * line_words * shared_from) as u64;
+        let shape = [("width", self.width.into()), ("shared-from", shared_from)];
+        let arrays = [("direct", direct), ("lines", lines), ("maps", maps), ("below", below)];
+        let sections = Sections::new(NAME, &shape);
+        Some(
+            arrays.into_iter().fold(sections, |all, (name, words)| all.with_copy(name, Owned::Narrow(words))),
+        )
     }
 }
 

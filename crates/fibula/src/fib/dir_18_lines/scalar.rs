@@ -1,58 +1,91 @@
-//! The view of a table that lookups read, and lookups in portable code: one key, and a block of keys in stages.
+//! Lookups in portable code, in tables of either form: one key, and a block of keys in stages.
+
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::fib::parts::lanes::{self, Deferred};
 use crate::fib::parts::overflow::{Overflow, Windows, value, width_mask};
 use crate::net::Key;
-use crate::simd::LANES;
+use crate::simd::{Cell32, LANES};
 
-use super::layout::{Dir18Lines, line_words, windows};
+use super::layout::{Dir18Lines, Live, line_words, windows};
 
 /// A table as kernels read it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct View<'a> {
+#[derive(Debug)]
+pub(super) struct View<'a, C> {
     pub(super) windows: Windows,
-    pub(super) direct: &'a [u32],
-    pub(super) lines: &'a [u32],
+    pub(super) direct: &'a [C],
+    pub(super) lines: &'a [C],
 }
 
 /// Looks up a block of keys. Lanes with deeper slots are deferred.
 pub(super) fn block<const WIDTH: u32>(
-    view: &View<'_>,
+    view: &View<'_, u32>,
     keys: &[[u32; LANES]],
     found: &mut [[u32; LANES]],
     noted: &mut Deferred,
 ) {
     // With windows that the compiler knows, shifts are by constants and indices need no check.
     let ipv4 = const { windows(32, WIDTH) };
-    if view.windows == ipv4 {
-        stages::<WIDTH>(view, ipv4, keys, found, noted);
-    } else {
-        stages::<WIDTH>(view, view.windows, keys, found, noted);
-    }
-}
-
-/// Looks up a block in stages: all direct entries, then all places, then all values. No key waits for another, and no
-/// branch depends on a key.
-#[inline(always)]
-fn stages<const WIDTH: u32>(
-    view: &View<'_>,
-    windows: Windows,
-    keys: &[[u32; LANES]],
-    found: &mut [[u32; LANES]],
-    noted: &mut Deferred,
-) {
     let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
-    let direct = view.direct;
-    assert!(direct.len() == 1 << windows.direct_bits, "an entry for all leading bits");
-    for (&key, word) in keys.iter().zip(&mut *found) {
-        *word = direct[windows.direct(key)];
-    }
-    for (&key, word) in keys.iter().zip(&mut *found) {
-        *word += windows.slot(key) << WIDTH;
+    if view.windows == ipv4 {
+        places::<WIDTH, _>(view, ipv4, keys, found);
+    } else {
+        places::<WIDTH, _>(view, view.windows, keys, found);
     }
     for word in &mut *found {
         *word = value(view.lines, *word as usize, WIDTH);
     }
+    note::<WIDTH>(found, noted);
+}
+
+/// The same in a table that a writer may change. The bytes of the values stay in `places`.
+pub(super) fn live_block<const WIDTH: u32>(
+    view: &View<'_, AtomicU32>,
+    keys: &[[u32; LANES]],
+    places_of: &mut [[u32; LANES]],
+    found: &mut [[u32; LANES]],
+    noted: &mut Deferred,
+) {
+    let ipv4 = const { windows(32, WIDTH) };
+    let (keys, found) = (keys.as_flattened(), found.as_flattened_mut());
+    let places_of = places_of.as_flattened_mut();
+    if view.windows == ipv4 {
+        places::<WIDTH, _>(view, ipv4, keys, places_of);
+    } else {
+        places::<WIDTH, _>(view, view.windows, keys, places_of);
+    }
+    for (word, &place) in found.iter_mut().zip(&*places_of) {
+        *word = value(view.lines, place as usize, WIDTH);
+    }
+    note::<WIDTH>(found, noted);
+}
+
+/// The first stages: all direct entries, then the bytes of all values. No key waits for another, and no branch depends on
+/// a key.
+#[inline(always)]
+fn places<const WIDTH: u32, C: Cell32>(
+    view: &View<'_, C>,
+    windows: Windows,
+    keys: &[u32],
+    places: &mut [u32],
+) {
+    let direct = view.direct;
+    assert!(direct.len() == 1 << windows.direct_bits, "an entry for all leading bits");
+    for (&key, word) in keys.iter().zip(&mut *places) {
+        *word = direct[windows.direct(key)].read();
+    }
+    if C::CHANGES {
+        // A writer publishes a line by its entry.
+        fence(Ordering::Acquire);
+    }
+    for (&key, word) in keys.iter().zip(places) {
+        *word += windows.slot(key) << WIDTH;
+    }
+}
+
+/// Defers the lanes whose values say that the slot is deeper.
+#[inline(always)]
+fn note<const WIDTH: u32>(found: &[u32], noted: &mut Deferred) {
     // Counting first, because most blocks have no deeper slot.
     let mask = const { width_mask(WIDTH) };
     let deeper: u32 = found.iter().map(|&word| u32::from(word == mask)).sum();
@@ -61,47 +94,77 @@ fn stages<const WIDTH: u32>(
     }
 }
 
+/// The arrays of a table of either form.
+#[derive(Debug)]
+pub(super) struct Arrays<'a, C> {
+    pub(super) width: u32,
+    pub(super) direct: &'a [C],
+    pub(super) lines: &'a [C],
+    pub(super) maps: &'a [C],
+    pub(super) below: &'a [C],
+}
+
 impl<K: Key> Dir18Lines<K> {
     #[inline]
-    pub(super) fn view(&self, windows: Windows) -> View<'_> {
-        View { windows, direct: &self.direct, lines: &self.lines }
+    pub(super) fn arrays(&self) -> Arrays<'_, u32> {
+        let Self { width, direct, lines, maps, below, .. } = self;
+        Arrays { width: *width, direct, lines, maps, below }
+    }
+}
+
+impl<K: Key> Live<K> {
+    #[inline]
+    pub(super) fn arrays(&self) -> Arrays<'_, AtomicU32> {
+        let Self { width, direct, lines, maps, below, .. } = self;
+        Arrays { width: *width, direct, lines, maps, below }
+    }
+}
+
+impl<'a, C: Cell32> Arrays<'a, C> {
+    #[inline]
+    pub(super) fn view(&self, windows: Windows) -> View<'a, C> {
+        View { windows, direct: self.direct, lines: self.lines }
     }
 
     #[inline]
-    pub(super) fn below(&self, windows: Windows) -> Overflow<'_> {
-        Overflow { windows, area: &self.below }
+    pub(super) fn below(&self, windows: Windows) -> Overflow<'a, C> {
+        Overflow { windows, area: self.below }
     }
 
-    /// Returns the place of the map of the line of a key.
+    /// Returns the place of the map of the line that has this byte.
     #[inline]
-    pub(super) fn map_of<const WIDTH: u32>(&self, key: u32) -> u32 {
-        let windows = const { Self::WINDOWS[WIDTH as usize] };
-        let line_bytes = const { 4 * line_words(Self::WINDOWS[WIDTH as usize], WIDTH) };
-        self.maps[self.direct[windows.direct(key)] as usize / line_bytes]
+    pub(super) fn map_at<K: Key, const WIDTH: u32>(&self, byte: u32) -> u32 {
+        let line_bytes = const { 4 * line_words(Dir18Lines::<K>::WINDOWS[WIDTH as usize], WIDTH) };
+        self.maps[byte as usize / line_bytes].read()
     }
 
     /// Returns the next hop of a key, 0 for no route.
     #[inline]
-    pub(super) fn find(&self, key: K) -> u32 {
+    pub(super) fn find<K: Key>(&self, key: K) -> u32 {
         let key = lanes::aligned(key);
         // Each width has its own code, in which the windows are constants.
         match self.width {
-            0 => self.find_at::<0>(key),
-            1 => self.find_at::<1>(key),
-            _ => self.find_at::<2>(key),
+            0 => self.find_at::<K, 0>(key),
+            1 => self.find_at::<K, 1>(key),
+            _ => self.find_at::<K, 2>(key),
         }
     }
 
     #[inline(always)]
-    fn find_at<const WIDTH: u32>(&self, key: u32) -> u32 {
-        let windows = const { Self::WINDOWS[WIDTH as usize] };
-        let place = self.direct[windows.direct(key)] + (windows.slot(key) << WIDTH);
-        let value = value(&self.lines, place as usize, WIDTH);
-        if value == const { width_mask(WIDTH) } { self.find_below::<WIDTH>(key) } else { value }
+    fn find_at<K: Key, const WIDTH: u32>(&self, key: u32) -> u32 {
+        let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
+        let entry = self.direct[windows.direct(key)].read();
+        if C::CHANGES {
+            fence(Ordering::Acquire);
+        }
+        let place = entry + (windows.slot(key) << WIDTH);
+        let value = value(self.lines, place as usize, WIDTH);
+        if value == const { width_mask(WIDTH) } { self.find_below::<K, WIDTH>(place, key) } else { value }
     }
 
     #[cold]
-    fn find_below<const WIDTH: u32>(&self, key: u32) -> u32 {
-        self.below(const { Self::WINDOWS[WIDTH as usize] }).find(self.map_of::<WIDTH>(key), key)
+    fn find_below<K: Key, const WIDTH: u32>(&self, place: u32, key: u32) -> u32 {
+        let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
+        self.below(windows).find(self.map_at::<K, WIDTH>(place), key)
     }
 }

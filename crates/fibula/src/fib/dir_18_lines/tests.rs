@@ -1,6 +1,7 @@
 //! Widths of values, and the lines that direct entries share.
 
 use super::Dir18Lines;
+use super::update::Editor;
 use crate::fib::Fib;
 use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
@@ -47,3 +48,7 @@ fn direct_entries_of_one_next_hop_share_a_line() {
         assert_eq!(lines.lookup_key(key), NextHop::new(id), "{key:x}");
     }
 }
+
+crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(
+    routes, limits
+)?)));

@@ -132,7 +132,12 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        _aside: bool,
+    ) -> Result<Applied, BuildError> {
         debug_assert!(self.prepared.runs.is_empty(), "what was prepared is published or abandoned first");
         if let Err(error) = self.fill(prefixes, after) {
             self.abandon();

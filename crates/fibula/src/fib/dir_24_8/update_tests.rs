@@ -69,7 +69,7 @@ impl Changing {
             Some(next_hop) => self.rib.insert(Route::new(prefix, next_hop)).unwrap(),
             None => self.rib.remove(prefix),
         };
-        self.editor.prepare(&[prefix], &self.rib).unwrap()
+        self.editor.prepare(&[prefix], &self.rib, false).unwrap()
     }
 
     /// Changes a route in place. Returns what was stored, and how many segments were retired.
@@ -184,7 +184,7 @@ fn changes_that_have_no_memory_leave_the_table_as_it_was() {
     for at in 0..200 {
         let prefix = Prefix::masked(10 << 24 | at << 8, 32).unwrap();
         rib.insert(Route::new(prefix, hop(2))).unwrap();
-        if editor.prepare(&[prefix], &rib).is_err() {
+        if editor.prepare(&[prefix], &rib, false).is_err() {
             refused += 1;
             let _ = rib.remove(prefix);
         } else {

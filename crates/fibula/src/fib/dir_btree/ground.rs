@@ -41,6 +41,13 @@ pub(super) struct Store {
     pub(super) word: u32,
 }
 
+/// A word of the lines to store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edit {
+    pub(super) at: usize,
+    pub(super) word: u32,
+}
+
 /// The tables that lead to one value whatever the window, and its tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chain {
@@ -70,6 +77,8 @@ pub(super) struct Ground<K> {
     pub(super) mids: HashMap<u32, u32>,
     pub(super) by_value: HashMap<u64, u32>,
     pub(super) stores: Vec<Store>,
+    /// Values to store in leaves.
+    pub(super) edits: Vec<Edit>,
     /// Units that were taken for what is prepared, and those that it replaces.
     pub(super) made: Vec<Retired>,
     pub(super) gone: Vec<Retired>,
@@ -120,6 +129,7 @@ impl<K: Key> Ground<K> {
             mids: HashMap::new(),
             by_value: HashMap::new(),
             stores: Vec::new(),
+            edits: Vec::new(),
             made: Vec::new(),
             gone: Vec::new(),
             log: Vec::new(),
@@ -131,6 +141,11 @@ impl<K: Key> Ground<K> {
             pieces: Buffer::new(),
             keys: PhantomData,
         })
+    }
+
+    /// Returns the number of slots that lead to a tree, 0 for that of a chain.
+    pub(super) fn uses(&self, tree: u32) -> u32 {
+        self.tree_uses.get((tree / LINE_UNITS) as usize).copied().unwrap_or(0)
     }
 
     /// Returns what lookups read.

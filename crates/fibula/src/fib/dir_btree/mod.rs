@@ -67,12 +67,15 @@
 //!
 //! # Changes while readers look
 //!
-//! All arrays are atomic words, in units that can be freed. A tree is never altered. When a route changes, the slots that share
-//! a tree within one table get a new one: its intervals are the old ones, except for those of the changed prefix, which are
-//! made of the routes. Storing the slots publishes it, each for its addresses. Where the intervals need more than one tree,
-//! the slots are divided among several; a tree that became small is joined with the next one. Where one slot needs more than a
-//! tree, its table is made anew as a build would make it, or the table before it if that takes much fewer words, and published
-//! by the words that lead to it. The first table keeps its bits.
+//! All arrays are atomic words, in units that can be freed. Where intervals of a tree begin and end where what changes does,
+//! and their values are next hops, before and after, the new values are stored in its leaves, a word at once
+//! (`in_leaf.rs`). Intervals stay for that when a route goes, with the value of those around them.
+//!
+//! Else the slots that share a tree within one table get a new one. Its intervals are the old ones, equal neighbours made
+//! one, except for those of the changed prefix, which are made of the routes. Storing the slots publishes it, each for its
+//! addresses. Where the intervals need more than one tree, the slots are divided among several; a tree that became small is
+//! joined with the next one. Where one slot needs more than a tree, its table is made anew as a build would make it, or the
+//! table before it if that takes much fewer words, and published by the words that lead to it. The first table keeps its bits.
 //!
 //! A tree counts the slots that lead to it, since slots of other tables may share it and stay with it. The tables of two equal
 //! words for one value are a unit with its tree, and count the words that lead to them. All other tables belong to one
@@ -92,6 +95,7 @@ mod build;
 mod change;
 mod check;
 mod ground;
+mod in_leaf;
 mod kernel;
 pub(super) mod layout;
 mod lookup;

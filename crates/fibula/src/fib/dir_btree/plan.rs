@@ -12,6 +12,12 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
+    /// Forgets them.
+    pub(super) fn clear(&mut self) {
+        self.starts.truncate(0);
+        self.values.truncate(0);
+    }
+
     /// Returns the last interval with upper parts before `middle`, and the one of `middle`. Neither is before interval
     /// `from`, in which or after which `middle` is, but not as its first upper part.
     pub(super) fn split(&self, from: usize, middle: u64) -> [usize; 2] {

@@ -1,12 +1,14 @@
 //! What a change has prepared: the words to store, the units that they replace, and the way back.
 
+use core::sync::atomic::Ordering;
+
 use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::fib::parts::units::Unit;
 use crate::memory::OutOfMemory;
 use crate::net::Key;
 use crate::simd::LINE_UNITS;
 
-use super::ground::{Ground, LEVELS, LINES, OBJECTS, Store, TABLES};
+use super::ground::{Edit, Ground, LEVELS, LINES, OBJECTS, Store, TABLES};
 use super::layout::{ALONE, SHIFT};
 use super::scalar::place;
 
@@ -183,6 +185,17 @@ impl<K: Key> Ground<K> {
         }
     }
 
+    /// Stores values in leaves as they are.
+    pub(super) fn store_edits(&self, publication: &mut dyn Publication) {
+        let lines = &self.arrays[LINES];
+        for &Edit { at, word } in &self.edits {
+            lines[at].store(word, Ordering::Release);
+            if publication.listens() {
+                publication.stored(Stored::part(LINES as u8, &lines[..], at..at + 1));
+            }
+        }
+    }
+
     /// Ends a change that was published, and passes on what it retires.
     pub(super) fn done(&mut self, publication: &mut dyn Publication) {
         self.gone.drain(..).for_each(|unit| publication.retire(unit));
@@ -200,6 +213,7 @@ impl<K: Key> Ground<K> {
         self.log.clear();
         self.moved.clear();
         self.stores.clear();
+        self.edits.clear();
         self.new_chains.clear();
         self.sealed = 0;
     }

@@ -200,11 +200,11 @@ fn changes_in_place_answer_like_a_fresh_build() {
             }
         }
         prefixes.sort_unstable();
-        assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         if round % 5 == 1 {
             editor.abandon();
             editor.check(&retired).unwrap();
-            assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+            assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         }
         let old = editor.reading();
         if round % 3 == 0 {

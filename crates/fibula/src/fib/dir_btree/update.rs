@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::check::CheckError;
 use crate::fib::in_place::{InPlace, Publication, Retired, Stored};
+use crate::fib::parts::aside::Aside;
 use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::parts::units::{Unit, Units};
 use crate::fib::{Applied, BuildError, Fib};
-use crate::memory::{Budget, Cell, Limits, Memory, OutOfMemory, Shared};
+use crate::memory::{Budget, Limits, Memory, OutOfMemory, Shared};
 use crate::net::{Ipv6Key, Key, Prefix, Routes};
 
 use super::NAME;
@@ -30,20 +31,20 @@ const SPARED_WORDS: u64 = 64;
 /// The writer of a table.
 pub(super) struct Editor<K> {
     table: Arc<DirBtree<K>>,
-    ground: Ground<K>,
+    pub(super) ground: Ground<K>,
     /// The first and the last upper part of what changes, ascending.
-    spans: Vec<[u64; 2]>,
+    pub(super) spans: Vec<[u64; 2]>,
     /// What was prepared for which upper parts on, ascending.
     marks: Vec<(u64, Mark)>,
     /// Intervals of trees, and as they will be.
     old: Intervals,
-    new: Intervals,
-    blocks: Blocks<u128>,
+    pub(super) new: Intervals,
+    pub(super) blocks: Blocks<u128>,
     planted: Vec<Planted>,
     /// The upper part from which on trees are looked at that could move.
     cursor: u64,
-    /// A copy of the tables as they were when the change was prepared.
-    aside: Option<Shared<u32>>,
+    /// Copies of the tables as they are when a change is prepared.
+    aside: Aside,
     huge_pages: bool,
 }
 
@@ -97,14 +98,14 @@ impl<K: Ipv6Key> Editor<K> {
             blocks,
             planted,
             cursor: 0,
-            aside: None,
+            aside: Aside::default(),
             huge_pages,
         })
     }
 }
 
 /// Adds the intervals of a prefix.
-fn sweep<K: Key>(
+pub(super) fn sweep<K: Key>(
     routes: &dyn Routes<K>,
     within: Prefix<K>,
     all: &mut Intervals,
@@ -129,21 +130,27 @@ fn push(all: &mut Intervals, start: u64, value: u64, budget: &mut Budget) -> Res
 
 impl<K: Key> Editor<K> {
     /// Returns the prefix of these upper parts.
-    fn prefix([first, last]: [u64; 2]) -> Prefix<K> {
+    pub(super) fn prefix([first, last]: [u64; 2]) -> Prefix<K> {
         let upper = cut::<K>().upper;
         let addr = K::from_bits(u128::from(first) << (u32::from(K::BITS) - upper));
         Prefix::of(addr, (upper - (last - first + 1).trailing_zeros()) as u8)
     }
 
-    fn fill(&mut self, after: &dyn Routes<K>) -> Result<(), Refused> {
+    fn fill(&mut self, after: &dyn Routes<K>, aside: bool) -> Result<(), Refused> {
         let mut done = 0;
         for at in 0..self.spans.len() {
+            self.fetch(at);
             let [first, last] = self.spans[at];
             done = done.max(first);
             while done <= last {
                 let path = self.ground.path(done);
-                let replanted =
-                    if path.alone.is_some() { None } else { self.replant(done, at, &path, after)? };
+                // Readers of old entries would see what is stored in leaves.
+                let in_place = !aside && done == first && path.alone.is_none();
+                if in_place && self.in_leaf([first, last], &path, after)? {
+                    done = last + 1;
+                    break;
+                }
+                let replanted = if path.alone.is_some() { None } else { self.replant(done, &path, after)? };
                 done = match replanted {
                     Some(last) => last,
                     None => self.rebuild(done, &path, after)?,
@@ -153,15 +160,9 @@ impl<K: Key> Editor<K> {
         Ok(self.ground.seal()?)
     }
 
-    /// Prepares the tree of the slots that share the one of an upper part, changed as all spans from that number on have it.
+    /// Prepares the tree of the slots that share the one of an upper part, changed as all spans have it.
     /// Returns the last upper part of the slots; `None` if one of them needs more than a tree.
-    fn replant(
-        &mut self,
-        upper: u64,
-        span: usize,
-        path: &Path,
-        after: &dyn Routes<K>,
-    ) -> Result<Option<u64>, Refused> {
+    fn replant(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<Option<u64>, Refused> {
         let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
         let region = Ground::<K>::region(upper, path.depth(slots - 1));
         let [first, last] = Ground::<K>::places(slots, entry, region);
@@ -169,7 +170,7 @@ impl<K: Key> Editor<K> {
         let start = |slot: u32| region[0] + (u64::from(slot - first) << slot_bits);
         let run = self.run([first, last], path.places[slots], start)?;
         let whole = [start(run[0]), start(run[1] + 1) - 1];
-        self.splice(whole, span, slot_bits, after)?;
+        self.splice(whole, slot_bits, after)?;
         let mut planted = core::mem::take(&mut self.planted);
         planted.clear();
         let outcome =
@@ -188,8 +189,7 @@ impl<K: Key> Editor<K> {
         start: impl Fn(u32) -> u64,
     ) -> Result<[u32; 2], OutOfMemory> {
         let Self { ground, old, .. } = self;
-        old.starts.truncate(0);
-        old.values.truncate(0);
+        old.clear();
         let mut run = ground.run(slot, [first, last]);
         let mut tree = ground.word(slot);
         let mut begin = run[0];
@@ -256,20 +256,11 @@ impl<K: Key> Editor<K> {
     }
 
     /// Makes the intervals of these upper parts: the old ones, and what the routes have for the spans.
-    fn splice(
-        &mut self,
-        whole: [u64; 2],
-        span: usize,
-        slot_bits: u32,
-        after: &dyn Routes<K>,
-    ) -> Result<(), OutOfMemory> {
+    fn splice(&mut self, whole: [u64; 2], slot_bits: u32, after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
         let Self { ground, spans, old, new, blocks, .. } = self;
         let budget = &mut ground.budget;
-        new.starts.truncate(0);
-        new.values.truncate(0);
-        blocks.first.clear();
-        blocks.ends.clear();
-        blocks.next_hops.clear();
+        new.clear();
+        blocks.clear();
         let mut at = 0;
         let mut keep = |new: &mut Intervals, from: u64, until: u64, budget: &mut Budget| {
             at += old.starts[at..].partition_point(|&start| start <= from) - 1;
@@ -283,7 +274,9 @@ impl<K: Key> Editor<K> {
             Ok::<(), OutOfMemory>(())
         };
         let mut from = whole[0];
-        for &[first, last] in spans[span..].iter().take_while(|span| span[0] <= whole[1]) {
+        // Some may be stored in leaves of the old tree, too.
+        let spans = &spans[spans.partition_point(|span| span[1] < whole[0])..];
+        for &[first, last] in spans.iter().take_while(|span| span[0] <= whole[1]) {
             if from < first {
                 keep(new, from, first - 1, budget)?;
             }
@@ -383,11 +376,8 @@ impl<K: Key> Editor<K> {
     /// Makes the intervals of a region as the routes have them.
     fn intervals(&mut self, region: [u64; 2], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
         let Self { ground, new, blocks, .. } = self;
-        new.starts.truncate(0);
-        new.values.truncate(0);
-        blocks.first.clear();
-        blocks.ends.clear();
-        blocks.next_hops.clear();
+        new.clear();
+        blocks.clear();
         sweep(after, Self::prefix(region), new, blocks, &mut ground.budget)
     }
 
@@ -405,12 +395,17 @@ impl<K: Key> Editor<K> {
         Ok(())
     }
 
-    fn try_prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<(), Refused> {
+    fn try_prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        aside: bool,
+    ) -> Result<(), Refused> {
         self.spans(prefixes)?;
         for units in &mut self.ground.units {
             units.absorb(&mut self.ground.budget)?;
         }
-        self.fill(after)
+        self.fill(after, aside)
     }
 }
 
@@ -419,8 +414,13 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.table.clone()
     }
 
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
-        match self.try_prepare(prefixes, after) {
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        aside: bool,
+    ) -> Result<Applied, BuildError> {
+        match self.try_prepare(prefixes, after, aside) {
             Ok(()) => Ok(Applied::InPlace),
             Err(refused) => {
                 self.abandon();
@@ -454,21 +454,24 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     fn abandon(&mut self) {
-        self.aside = None;
+        self.aside.keep();
+        self.ground.edits.clear();
         self.ground.back_to(Mark::default());
     }
 
     fn publish(&mut self, publication: &mut dyn Publication) {
-        self.aside = None;
         self.note_ends();
+        self.note_made();
         let listens = publication.listens();
         if listens {
             self.ground.tell_units(publication);
         }
+        self.ground.store_edits(publication);
         let tables = &self.ground.arrays[TABLES];
         for store in &self.ground.stores {
             let at = store.at as usize;
             tables[at].store(store.word, Ordering::Release);
+            self.aside.note(at..at + 1);
             if listens {
                 publication.stored(Stored::part(TABLES as u8, &tables[..], at..at + 1));
             }
@@ -477,29 +480,28 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     fn set_aside(&mut self) -> Result<(), BuildError> {
-        let tables = &self.ground.arrays[TABLES];
-        let copy: Shared<u32> =
-            Shared::zeros(tables.len(), self.huge_pages).map_err(|error| BuildError::memory(NAME, error))?;
-        let end = self.ground.units[TABLES].end() as usize;
-        for (to, from) in copy.iter().zip(&tables[..end]) {
-            to.store(from.read(), Ordering::Relaxed);
-        }
-        self.aside = Some(copy);
-        Ok(())
+        self.note_made();
+        let Ground { arrays, units, budget, .. } = &mut self.ground;
+        let tables = &arrays[TABLES];
+        let array = |_: &mut Budget| Shared::zeros(tables.len(), self.huge_pages);
+        self.aside
+            .make(&tables[..units[TABLES].end() as usize], budget, array)
+            .map_err(|error| BuildError::memory(NAME, error))
     }
 
     fn publish_aside(&mut self, publication: &mut dyn Publication) {
         let Some(copy) = self.aside.take() else { return self.publish(publication) };
+        self.aside.replaced(core::mem::replace(&mut self.ground.arrays[TABLES], copy));
         for store in &self.ground.stores {
-            copy[store.at as usize].store(store.word, Ordering::Relaxed);
+            let at = store.at as usize;
+            self.ground.arrays[TABLES][at].store(store.word, Ordering::Relaxed);
+            self.aside.note(at..at + 1);
         }
         if publication.listens() {
             self.ground.tell_units(publication);
-        }
-        self.ground.arrays[TABLES] = copy;
-        if publication.listens() {
             self.ground.tell(TABLES, publication);
         }
+        self.ground.store_edits(publication);
         self.table = Arc::new(self.ground.reading());
         self.ground.done(publication);
     }
@@ -521,7 +523,8 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 
     fn memory(&self) -> Memory {
         let lists = self.ground.units.iter().map(Units::memory);
-        lists.fold(self.table.memory() + self.ground.memory(), |all, list| all + list)
+        let kept = self.aside.memory(self.ground.units[TABLES].end() as usize);
+        lists.fold(self.table.memory() + self.ground.memory() + kept, |all, list| all + list)
     }
 
     fn check(&self, retired: &[Retired]) -> Result<(), CheckError> {
@@ -568,6 +571,13 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 }
 
 impl<K: Key> Editor<K> {
+    /// Notes the words of new tables, which an earlier array does not have.
+    fn note_made(&mut self) {
+        for &made in self.ground.made.iter().filter(|made| usize::from(made.array) == TABLES) {
+            self.aside.note(Ground::<K>::words(made));
+        }
+    }
+
     fn note_ends(&self) {
         if let Some(ends) = &self.table.ends {
             for (end, units) in ends.iter().zip(&self.ground.units) {

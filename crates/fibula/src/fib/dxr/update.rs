@@ -37,7 +37,12 @@ impl<K: Key, F: Changing + Walked> InPlace<K> for Editor<K, F> {
         self.table.clone()
     }
 
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        _aside: bool,
+    ) -> Result<Applied, BuildError> {
         debug_assert!(self.written.stores.is_empty(), "what was prepared is published or abandoned first");
         if self.is_long_for_codes() {
             return Ok(Applied::NeedsRebuild("popular next hops with large codes"));

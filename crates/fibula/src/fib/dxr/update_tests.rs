@@ -91,18 +91,18 @@ fn churn<F: Room + Walked>(options: Options, rounds: usize) {
         prefixes.sort_unstable();
         // Some changes are swept by several threads, on a machine with one processor too.
         (editor.threads, editor.together_from) = (3, if round % 3 == 1 { 1 } else { 100 });
-        if let Applied::NeedsRebuild(reason) = editor.prepare(&prefixes, &rib).unwrap() {
+        if let Applied::NeedsRebuild(reason) = editor.prepare(&prefixes, &rib, false).unwrap() {
             // In so few chunks that holes hardly fit.
             assert_eq!(reason, "free places too small for chunks");
             editor = Editor::build(&rib, options, Limits::default()).unwrap();
             retired.clear();
-            assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+            assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
             assert_eq!(editor.written.stores.len(), 0);
         }
         if round % 5 == 1 {
             editor.abandon();
             editor.check(&retired).unwrap();
-            assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+            assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         }
         let old = editor.reading();
         if round % 3 == 0 {
@@ -135,7 +135,7 @@ fn churn<F: Room + Walked>(options: Options, rounds: usize) {
     }
     retired.drain(..).for_each(|unit| editor.free(unit));
     for _ in 0..50 {
-        if editor.prepare(&[], &rib).unwrap() != Applied::InPlace {
+        if editor.prepare(&[], &rib, false).unwrap() != Applied::InPlace {
             editor = Editor::build(&rib, options, Limits::default()).unwrap();
         }
         editor.tidy(1 << 14).unwrap();
@@ -163,15 +163,15 @@ fn a_dirty_chunk_is_rebuilt_once_and_one_that_stays_the_same_is_left() {
     // All /24s of two chunks of four.
     let prefixes: Vec<_> = (0..128).map(|at| slash_24(at, 1).prefix).collect();
     insert(&mut routes, (0..128).map(|at| slash_24(at, 1 + at % 2)));
-    assert_eq!(editor.prepare(&prefixes, &routes).unwrap(), Applied::InPlace);
+    assert_eq!(editor.prepare(&prefixes, &routes, false).unwrap(), Applied::InPlace);
     assert_eq!(editor.written.stores.len(), 2);
     assert_eq!(publish(&mut editor).len(), 2);
     // A shorter route that others hide, and one that changes the addresses after them.
     routes.insert(Route::new(prefix("10.0.0.0/17"), hop(5))).unwrap();
-    assert_eq!(editor.prepare(&[prefix("10.0.0.0/17")], &routes).unwrap(), Applied::InPlace);
+    assert_eq!(editor.prepare(&[prefix("10.0.0.0/17")], &routes, false).unwrap(), Applied::InPlace);
     assert_eq!((editor.retires(), publish(&mut editor).len()), (0, 0));
     routes.insert(Route::new(prefix("10.0.0.0/15"), hop(5))).unwrap();
-    assert_eq!(editor.prepare(&[prefix("10.0.0.0/15")], &routes).unwrap(), Applied::InPlace);
+    assert_eq!(editor.prepare(&[prefix("10.0.0.0/15")], &routes, false).unwrap(), Applied::InPlace);
     // Chunks of one next hop retire nothing but what that replaced: "no route", which keeps its code.
     assert_eq!((editor.written.stores.len(), publish(&mut editor).len()), (4, 0));
     assert_eq!(editor.reading().lookup_key(0x0a01_ffff), NextHop::new(5));
@@ -184,7 +184,7 @@ fn codes_come_back_with_the_last_chunk_that_has_them() {
     let mut editor = Editor::<u32, LiveCompact>::build(&routes, options, Limits::default()).unwrap();
     let mut change = |text: &str, id| {
         routes.insert(Route::new(prefix(text), hop(id))).unwrap();
-        assert_eq!(editor.prepare(&[prefix(text)], &routes).unwrap(), Applied::InPlace);
+        assert_eq!(editor.prepare(&[prefix(text)], &routes, false).unwrap(), Applied::InPlace);
         let mut retired = Vec::new();
         editor.publish(&mut retired);
         editor.check(&retired).unwrap();
@@ -216,7 +216,7 @@ fn reason(k: u8, before: Vec<Route<u32>>, more: Vec<Route<u32>>) -> Applied {
     let answer = editor.reading().lookup_key(key);
     let prefixes: Vec<_> = more.iter().map(|route| route.prefix).collect();
     insert(&mut routes, more);
-    let applied = editor.prepare(&prefixes, &routes).unwrap();
+    let applied = editor.prepare(&prefixes, &routes, false).unwrap();
     if applied != Applied::InPlace {
         // Nothing is prepared then.
         assert_eq!((editor.retires(), editor.written.codes.fresh().len()), (0, 0));
@@ -285,7 +285,7 @@ fn popular_next_hops_that_came_late_ask_for_a_rebuild() {
         let new: Vec<_> = (from..from + 100).map(|at| slash_24(1_000 + at, 5_000 + at % 9)).collect();
         let prefixes: Vec<_> = new.iter().map(|route| route.prefix).collect();
         insert(&mut routes, new);
-        if editor.prepare(&prefixes, &routes).unwrap() == Applied::InPlace {
+        if editor.prepare(&prefixes, &routes, false).unwrap() == Applied::InPlace {
             publish(&mut editor);
         } else {
             editor = Editor::build(&routes, options, Limits::default()).unwrap();
@@ -306,7 +306,7 @@ fn what_is_freed_is_not_counted_any_more() {
     let mut editor = Editor::<u32, LiveCompact>::build(&routes, options, limits).unwrap();
     for round in 0..20_000 {
         routes.insert(route(("10.0.0.0/24", 8 + round % 1_000))).unwrap();
-        assert_eq!(editor.prepare(&[prefix("10.0.0.0/24")], &routes).unwrap(), Applied::InPlace);
+        assert_eq!(editor.prepare(&[prefix("10.0.0.0/24")], &routes, false).unwrap(), Applied::InPlace);
         let mut retired = Vec::new();
         if round % 2 == 0 {
             editor.abandon();
@@ -338,7 +338,7 @@ fn all_changes_of_a_small_space_answer_right() {
             }
             routes.sort_by_key(|route| route.prefix);
             let slice = RouteSlice::new(&routes).unwrap();
-            if fib.prepare(&[changed], &slice).unwrap() == Applied::InPlace {
+            if fib.prepare(&[changed], &slice, false).unwrap() == Applied::InPlace {
                 let mut retired = Vec::new();
                 fib.publish(&mut retired);
                 fib.check(&retired).unwrap();

@@ -166,6 +166,11 @@ impl<T: Word> Arena<T> {
         u64::from(self.units.end()) + elements <= self.most.into()
     }
 
+    /// Returns the elements of the units that were taken.
+    pub(crate) fn made(&self) -> impl Iterator<Item = usize> {
+        self.made.iter().flat_map(|unit| (unit.place..unit.place + unit.size).map(|place| place as usize))
+    }
+
     /// Returns the number of units that publishing retires.
     pub(crate) fn retires(&self) -> usize {
         self.gone.len()

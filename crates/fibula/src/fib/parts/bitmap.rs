@@ -4,7 +4,8 @@
 //! count plus the set bits up to it.
 
 use crate::fib::CheckError;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Cell};
+use crate::simd::Cell32;
 
 /// Number of bits that one word of a map covers.
 pub(crate) const MAP_BITS: u32 = 24;
@@ -51,12 +52,12 @@ pub(crate) fn append(area: &mut Buffer<u32>, bits: impl Iterator<Item = bool>) {
 }
 
 /// Returns the bits of the map at word `at`.
-pub(crate) fn read(area: &[u32], at: usize, bits: usize) -> Result<Vec<bool>, CheckError> {
+pub(crate) fn read<C: Cell32>(area: &[C], at: usize, bits: usize) -> Result<Vec<bool>, CheckError> {
     let map = area.get(at..at.saturating_add(words(bits as u32) as usize));
     let map = map.ok_or(CheckError::new("a map is within the area", at))?;
     let mut found = Vec::with_capacity(bits);
     let mut count = 0;
-    for (index, word) in map.iter().enumerate() {
+    for (index, word) in map.iter().map(Cell::read).enumerate() {
         CheckError::unless(word >> MAP_BITS == count, "a word of a map counts those before it", at + index)?;
         found.extend((0..MAP_BITS).map(|bit| word >> bit & 1 == 1));
         count += (word & MAP_MASK).count_ones();

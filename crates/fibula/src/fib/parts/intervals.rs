@@ -57,6 +57,15 @@ impl<E> Default for Blocks<E> {
     }
 }
 
+impl<E> Blocks<E> {
+    /// Forgets them.
+    pub(crate) fn clear(&mut self) {
+        self.first.clear();
+        self.ends.clear();
+        self.next_hops.clear();
+    }
+}
+
 impl<E: Lower> Blocks<E> {
     /// Returns the indices of the pieces of block `at`.
     #[inline]

@@ -1,6 +1,7 @@
 //! Building blocks that structures share.
 
 pub(crate) mod arena;
+pub(crate) mod aside;
 pub(crate) mod bitmap;
 pub(crate) mod bloom;
 pub(crate) mod by_entry;

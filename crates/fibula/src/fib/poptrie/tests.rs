@@ -62,7 +62,7 @@ fn churn<K: Key>() {
             known.iter().for_each(|&prefix| assert!(rib.remove(prefix).is_some()));
             known
         };
-        assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         editor.publish(&mut retired);
         retired.drain(..).for_each(|unit| editor.free(unit));
         editor.tidy(TIDY).unwrap();
@@ -90,7 +90,7 @@ fn a_next_hop_that_narrow_leaves_cannot_hold_has_the_trie_built_anew() {
     let mut rib = Rib::<u32>::default();
     let mut change = |editor: &mut dyn InPlace<u32>, prefix: Prefix<u32>, id: u32| {
         rib.insert(Route::new(prefix, NextHop::new(id).unwrap())).unwrap();
-        let applied = editor.prepare(&[prefix], &rib).unwrap();
+        let applied = editor.prepare(&[prefix], &rib, false).unwrap();
         editor.abandon();
         editor.check(&[]).unwrap();
         (applied, update::build(&rib, Limits::default()).unwrap())
@@ -142,7 +142,7 @@ fn nested<K: Key>() {
         }
         prefixes.sort_unstable();
         prefixes.dedup();
-        assert_eq!(editor.prepare(&prefixes, &rib).unwrap(), Applied::InPlace);
+        assert_eq!(editor.prepare(&prefixes, &rib, false).unwrap(), Applied::InPlace);
         if random.below(3) == 0 {
             editor.set_aside().unwrap();
             editor.publish_aside(&mut retired);

@@ -149,7 +149,12 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
         self.table.clone()
     }
 
-    fn prepare(&mut self, prefixes: &[Prefix<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError> {
+    fn prepare(
+        &mut self,
+        prefixes: &[Prefix<K>],
+        after: &dyn Routes<K>,
+        _aside: bool,
+    ) -> Result<Applied, BuildError> {
         debug_assert!(self.prepared.entries.is_empty() && self.prepared.bases.is_empty());
         if let Err(error) = self.fill(prefixes, after) {
             self.abandon();

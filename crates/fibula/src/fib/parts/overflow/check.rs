@@ -1,31 +1,35 @@
 //! The check of the overflow area.
 
+use core::ops::Range;
+
 use crate::fib::CheckError;
 use crate::fib::parts::bitmap;
+use crate::simd::Cell32;
 
 use super::record::{Entry, Record, values_at, width_of};
 use super::{PADDING, Windows};
 
-/// A walk over the area. Chunks are in the order of their addresses, the wide records of a chunk before its records and
-/// map, so that everything before `done` has been read.
-pub(crate) struct Walk<'a> {
-    windows: Windows,
-    area: &'a [u32],
-    done: usize,
+/// The overflow of a chunk that was checked.
+pub(crate) struct Checked {
+    /// Its words: wide ones, then records, then the map.
+    pub(crate) words: Range<usize>,
+    /// For each deeper slot the place of its record, and the next hop if all addresses have the same.
+    pub(crate) answers: Vec<(usize, Option<u32>)>,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(windows: Windows, area: &'a [u32]) -> Self {
-        Self { windows, area, done: 0 }
+/// A walk over the area.
+pub(crate) struct Walk<'a, C> {
+    windows: Windows,
+    area: &'a [C],
+}
+
+impl<'a, C: Cell32> Walk<'a, C> {
+    pub(crate) fn new(windows: Windows, area: &'a [C]) -> Self {
+        Self { windows, area }
     }
 
-    /// Checks the overflow of a chunk whose map is at word `map` and that has these deeper slots. Returns for each slot the
-    /// place of its record, and the next hop if all addresses have the same.
-    pub(crate) fn chunk(
-        &mut self,
-        map: usize,
-        deeper: &[bool],
-    ) -> Result<Vec<(usize, Option<u32>)>, CheckError> {
+    /// Checks the overflow of a chunk whose map is at word `map` and that has these deeper slots.
+    pub(crate) fn chunk(&self, map: usize, deeper: &[bool]) -> Result<Checked, CheckError> {
         let holds = CheckError::unless;
         let found = bitmap::read(self.area, map, self.windows.slots())?;
         holds(found == deeper, "the map has the slots that are deeper", map)?;
@@ -33,15 +37,16 @@ impl<'a> Walk<'a> {
         holds(count > 0 && map >= 2 * count, "the records are before the map", map)?;
         let mut last = None;
         let mut answers = Vec::with_capacity(count);
+        let mut wide = Vec::new();
         for rank in 1..=count {
             let at = map - 2 * rank;
-            let record = Record([self.area[at], self.area[at + 1]]);
+            let record = Record([self.area[at].read(), self.area[at + 1].read()]);
             // Neighbouring slots of one next hop that no record can hold share their wide chunk.
             if let Some(entry) = record.entry()
                 && last != Some(record)
             {
                 holds(record == Record::wide(entry), "a record has one form", at)?;
-                self.wide(entry)?;
+                wide.push(self.wide(entry)?);
             }
             let mut answer = None;
             if record.entry().is_none() {
@@ -54,17 +59,25 @@ impl<'a> Walk<'a> {
             answers.push((at, answer));
             last = Some(record);
         }
-        holds(self.done == map - 2 * count, "the records follow the last wide chunk", map)?;
-        self.done = map + bitmap::words(self.windows.slots() as u32) as usize;
-        Ok(answers)
+        // What is taken over from an earlier form of the chunk comes first.
+        wide.sort_unstable_by_key(|words: &Range<usize>| words.start);
+        let begin = wide.first().map_or(map - 2 * count, |words| words.start);
+        let mut done = begin;
+        for words in wide {
+            holds(words.start == done, "wide chunks follow one another", words.start)?;
+            done = words.end;
+        }
+        holds(done == map - 2 * count, "the records follow the last wide chunk", map)?;
+        Ok(Checked { words: begin..map + bitmap::words(self.windows.slots() as u32) as usize, answers })
     }
 
-    fn wide(&mut self, entry: Entry) -> Result<(), CheckError> {
+    /// Checks a wide chunk, and returns its words.
+    fn wide(&self, entry: Entry) -> Result<Range<usize>, CheckError> {
         let holds = CheckError::unless;
         let start = entry.offset();
-        holds(self.done == start, "wide chunks follow one another", start)?;
         let (values, first) = if entry.shift() == Entry::SPARSE {
-            let word = *self.area.get(start).ok_or(CheckError::new("a chunk is within the area", start))?;
+            let word =
+                self.area.get(start).ok_or(CheckError::new("a chunk is within the area", start))?.read();
             let changes = word.to_le_bytes();
             let count = changes.iter().filter(|&&change| change != u8::MAX).count();
             let ascending = changes[..count].windows(2).all(|pair| pair[0] < pair[1]);
@@ -82,14 +95,13 @@ impl<'a> Walk<'a> {
         let greatest = found.iter().max().copied().unwrap_or(0);
         let narrowest = entry.width() == width_of(greatest);
         holds(narrowest, "values are no wider than they must be", start)?;
-        self.done = first + (values << entry.width()).div_ceil(4);
-        Ok(())
+        Ok(start..first + (values << entry.width()).div_ceil(4))
     }
 
-    /// After the last chunk.
-    pub(crate) fn finish(self) -> Result<(), CheckError> {
+    /// Checks the padding, after the last word of the last chunk.
+    pub(crate) fn finish(self, done: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
-        holds(self.done + PADDING == self.area.len(), "the chunks fill their area", self.done)?;
-        holds(self.area[self.done..].iter().all(|&word| word == 0), "the padding is empty", self.done)
+        holds(done + PADDING == self.area.len(), "the chunks fill their area", done)?;
+        holds(self.area[done..].iter().all(|word| word.read() == 0), "the padding is empty", done)
     }
 }

@@ -1,7 +1,7 @@
 //! The lookup of deferred lanes, in full vectors and in stages.
 
 use crate::fib::parts::bitmap::{MAP_BITS, MAP_MASK};
-use crate::simd::{Bytes, LANES, Words, kernel};
+use crate::simd::{Cell32, LANES, Words, kernel};
 
 use super::lookup::Overflow;
 use super::record::{Entry, Record, width_mask};
@@ -12,10 +12,10 @@ pub(crate) const WIDTH_MASKS: [u32; LANES] =
 
 kernel! {
     /// Looks up keys in deeper slots; `words` holds the places of their maps at first, and the next hops afterwards.
-    pub(super) fn answer(below: Overflow<'_>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
+    pub(super) fn answer<C: Cell32>(below: Overflow<'_, C>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
     vector op {
         let windows = below.windows;
-        let (area, bytes) = (Words::new(below.area), Bytes::new(below.area));
+        let area = Words::new(below.area);
 
         // The place of the record, by the rank of the slot in the map.
         let slot_from = op::count(windows.direct_bits);
@@ -24,7 +24,7 @@ kernel! {
             let slot = op::shr_by(op::shl_by(op::load(keys), slot_from), slot_at);
             let place = op::shr::<12>(op::mul16(slot, op::splat(171)));
             let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
-            let map = op::gather(area, op::add(op::load(words), place));
+            let map = op::gather_cells(area, op::add(op::load(words), place));
             let up_to = op::shrv(op::splat(MAP_MASK), op::sub(op::splat(MAP_BITS - 1), bit));
             let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
             op::store(words, op::sub(op::load(words), op::shl::<1>(rank)));
@@ -40,7 +40,7 @@ kernel! {
         let width_masks = op::load(&WIDTH_MASKS);
         for (keys, words) in keys.iter().zip(words) {
             let at = op::load(words);
-            let (most, other) = (op::gather(area, at), op::gather(area, op::add(at, op::splat(1))));
+            let (most, other) = (op::gather_cells(area, at), op::gather_cells(area, op::add(at, op::splat(1))));
             let rest = op::shr_by(op::shl_by(op::load(keys), rest_from), rest_at);
             let byte = op::splat(0xff);
             let from = op::up_to(op::and(most, byte), rest);
@@ -59,13 +59,16 @@ kernel! {
             let bit = op::sub(slot, op::mul16(place, op::splat(MAP_BITS)));
             let offset = op::and(most, op::splat(Entry::OFFSET));
             // A sparse chunk has one word only, at place 0: its slot is at most 1 after the shift.
-            let map = op::gather_where(wide, area, op::add(offset, place));
+            let map = op::gather_cells(area, op::keep(wide, op::add(offset, place)));
             let up_to = op::shrv(op::splat(MAP_MASK), op::sub(op::splat(MAP_BITS - 1), bit));
             let rank = op::add(op::shr::<24>(map), op::popcount(op::and(map, up_to)));
             let rank = op::select(sparse, op::bytes_below(map, rest), rank);
             let width = op::and(op::shr::<{ Entry::WIDTH_AT as i32 }>(most), op::splat(3));
             let base = op::add(op::shl::<2>(offset), op::pick(rest_head_bytes, shift));
-            let value = op::gather_bytes_where(wide, bytes, op::add(base, op::shlv(rank, width)));
+            // A value is within one word. Lanes without a wide chunk read the first one, so that they miss no cache.
+            let byte = op::keep(wide, op::add(base, op::shlv(rank, width)));
+            let word = op::gather_cells(area, op::shr::<2>(byte));
+            let value = op::shrv(word, op::shl::<3>(op::and(byte, op::splat(3))));
             let value = op::and(value, op::pick(width_masks, width));
             op::store(words, op::select(wide, value, next_hop));
         }

@@ -1,21 +1,32 @@
 //! Lookups in the overflow: of the lanes that a kernel has deferred, or of one key.
 
+use core::sync::atomic::{Ordering, fence};
+
 use crate::fib::parts::bitmap;
 use crate::fib::parts::lanes::{BLOCK, Deferred};
-use crate::simd::{LANES, Present, byte_of};
+use crate::simd::{Cell32, LANES, Present};
 
 use super::record::{Entry, Record, width_mask};
 use super::{Windows, kernel};
 
 /// The overflow area, as lookups see it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Overflow<'a> {
+#[derive(Debug)]
+pub(crate) struct Overflow<'a, C> {
     pub(crate) windows: Windows,
-    pub(crate) area: &'a [u32],
+    pub(crate) area: &'a [C],
 }
 
-impl Overflow<'_> {
-    /// Answers the deferred lanes of a block. `map_of` returns the place of the map of a key.
+impl<C> Clone for Overflow<'_, C> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Overflow<'_, C> {}
+
+impl<C: Cell32> Overflow<'_, C> {
+    /// Answers the deferred lanes of a block. `map_of` returns the place of the map of a lane, given its key.
     #[inline]
     pub(crate) fn answer(
         self,
@@ -23,7 +34,7 @@ impl Overflow<'_> {
         deferred: &mut Deferred,
         keys: &[[u32; LANES]],
         found: &mut [[u32; LANES]],
-        map_of: impl Fn(u32) -> u32,
+        map_of: impl Fn(usize, u32) -> u32,
     ) {
         if deferred.lanes().is_empty() {
             return;
@@ -32,9 +43,8 @@ impl Overflow<'_> {
         let lanes = deferred.lanes();
         // A few lanes would not fill a vector, and would wait for one another in it.
         if isa == Present::SCALAR || lanes.len() < LANES {
-            for &lane in lanes {
-                let key = keys[usize::from(lane)];
-                found[usize::from(lane)] = self.find(map_of(key), key);
+            for lane in lanes.iter().copied().map(usize::from) {
+                found[lane] = self.find(map_of(lane, keys[lane]), keys[lane]);
             }
             return;
         }
@@ -45,7 +55,10 @@ impl Overflow<'_> {
         let mut maps = [[0; LANES]; BLOCK];
         for ((&lane, asked), map) in lanes.iter().zip(asked.as_flattened_mut()).zip(maps.as_flattened_mut()) {
             *asked = keys[usize::from(lane)];
-            *map = map_of(*asked);
+            *map = map_of(usize::from(lane), *asked);
+        }
+        if C::CHANGES {
+            fence(Ordering::Acquire);
         }
         kernel::answer(isa, self, &asked[..vectors], &mut maps[..vectors]);
         for (&lane, &word) in lanes.iter().zip(maps.as_flattened()) {
@@ -56,11 +69,15 @@ impl Overflow<'_> {
     /// Returns the next hop of a key in a deeper slot, whose chunk has its map at `map`.
     #[inline]
     pub(crate) fn find(self, map: u32, key: u32) -> u32 {
+        if C::CHANGES {
+            // The place of a map publishes what it leads to.
+            fence(Ordering::Acquire);
+        }
         let map = map as usize;
         let (word, bit) = bitmap::place(self.windows.slot(key));
-        let rank = bitmap::rank(self.area[map + word as usize], bit) as usize;
+        let rank = bitmap::rank(self.area[map + word as usize].read(), bit) as usize;
         let at = map - 2 * rank;
-        let record = Record([self.area[at], self.area[at + 1]]);
+        let record = Record([self.area[at].read(), self.area[at + 1].read()]);
         let rest = self.windows.rest(key);
         record.entry().map_or_else(|| record.answer(rest), |entry| self.wide(entry, rest))
     }
@@ -68,7 +85,7 @@ impl Overflow<'_> {
     #[cold]
     fn wide(self, entry: Entry, rest: u32) -> u32 {
         let at = if entry.shift() == Entry::SPARSE {
-            let rank = bytes_below(self.area[entry.offset()], rest);
+            let rank = bytes_below(self.area[entry.offset()].read(), rest);
             4 * (entry.offset() + 1) + ((rank as usize) << entry.width())
         } else {
             ranked(self.area, entry, rest >> entry.shift(), self.windows.rests() >> entry.shift())
@@ -79,22 +96,22 @@ impl Overflow<'_> {
 
 /// Returns the byte offset of the value of a slot, by its rank in the map of the chunk.
 #[inline(always)]
-pub(crate) fn ranked(area: &[u32], entry: Entry, slot: u32, slots: usize) -> usize {
+fn ranked<C: Cell32>(area: &[C], entry: Entry, slot: u32, slots: usize) -> usize {
     let (word, bit) = bitmap::place(slot);
-    let rank = bitmap::rank(area[entry.offset() + word as usize], bit);
+    let rank = bitmap::rank(area[entry.offset() + word as usize].read(), bit);
     let values = entry.offset() + bitmap::words(slots as u32) as usize;
     4 * values + ((rank as usize) << entry.width())
 }
 
 /// Returns the value at a byte offset of an area.
 #[inline(always)]
-pub(crate) fn value(area: &[u32], at: usize, width: u32) -> u32 {
+pub(crate) fn value<C: Cell32>(area: &[C], at: usize, width: u32) -> u32 {
     // Most chunks hold bytes: a branch that is predicted costs less than shifts for all.
     if width == 0 {
-        return u32::from(byte_of(area, at));
+        return u32::from(C::byte_of(area, at));
     }
     // A value is within one word: chunks begin at words, and widths divide them.
-    (area[at / 4] >> (8 * (at % 4))) & width_mask(width)
+    (area[at / 4].read() >> (8 * (at % 4))) & width_mask(width)
 }
 
 /// Counts the bytes that are below the limit.

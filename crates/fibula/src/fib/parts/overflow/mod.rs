@@ -28,7 +28,10 @@ mod tests;
 pub(crate) use check::Walk;
 pub(crate) use lookup::{Overflow, value};
 pub(crate) use record::{Record, values_at, width_mask};
-pub(crate) use sweep::{Area, DEEP, Level, PADDING, SLOTS_MAX, append_records, append_values, sweep};
+pub(crate) use sweep::{
+    Area, DEEP, Filling, Level, PADDING, SLOTS_MAX, WORDS_MAX, append_records, append_values, moved, sweep,
+    words_below,
+};
 
 /// How a key is cut into three windows, from its first bit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

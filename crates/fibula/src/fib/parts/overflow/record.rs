@@ -1,6 +1,7 @@
 //! Entries of areas, records of deeper slots, and values of 8, 16 or 32 bits.
 
 use crate::fib::CheckError;
+use crate::simd::Cell32;
 
 /// An entry: a next hop, or the place of a chunk in an area.
 ///
@@ -87,6 +88,12 @@ impl Record {
         Entry(self.0[0]).is_chunk().then_some(Entry(self.0[0]))
     }
 
+    /// Returns the next hop of all addresses, if they have the same one and no wide chunk.
+    pub(crate) fn uniform(self) -> Option<u32> {
+        let [most, other] = self.0.map(|word| word >> Self::NEXT_HOP_AT);
+        (self.entry().is_none() && most == other).then_some(most)
+    }
+
     /// Returns the next hop of an address of the slot. The record must not have a wide chunk.
     #[inline]
     pub(crate) fn answer(self, rest: u32) -> u32 {
@@ -112,8 +119,8 @@ pub(crate) fn width_of(greatest: u32) -> u32 {
 }
 
 /// Returns values of this width, read from word `first` of an area on.
-pub(crate) fn values_at(
-    area: &[u32],
+pub(crate) fn values_at<C: Cell32>(
+    area: &[C],
     first: usize,
     count: usize,
     width: u32,
@@ -123,7 +130,7 @@ pub(crate) fn values_at(
     let words = words.ok_or(CheckError::new("values are within the area", first))?;
     let value = |at: usize| {
         let byte = at << width;
-        words[byte / 4] >> (8 * (byte % 4)) & width_mask(width)
+        words[byte / 4].read() >> (8 * (byte % 4)) & width_mask(width)
     };
     Ok((0..count).map(value).collect())
 }

@@ -1,10 +1,13 @@
 //! Turns ranges into slots, chunk by chunk, and their overflow.
 
+use core::ops::Range;
+
 use crate::fib::BuildError;
 use crate::fib::parts::bitmap;
 use crate::fib::parts::ranges::{self, Merge};
-use crate::memory::{Budget, Buffer, OutOfMemory};
+use crate::memory::{Budget, Buffer, Cell, OutOfMemory};
 use crate::net::{Key, NextHop, Prefix, Routes};
+use crate::simd::Cell32;
 
 use super::Windows;
 use super::record::{Entry, Record, width_mask, width_of};
@@ -13,7 +16,7 @@ use super::record::{Entry, Record, width_mask, width_of};
 pub(crate) const PADDING: usize = 1;
 
 /// Most words of an area: as many as the offset of an entry can address.
-const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
+pub(crate) const WORDS_MAX: u64 = Entry::OFFSET as u64 + 1;
 
 /// Marks a deeper slot in an array of slots.
 pub(crate) const DEEP: u64 = 1 << 32;
@@ -35,8 +38,14 @@ pub(crate) trait Level {
     /// Appends direct entries whose addresses all have the next hop `word`.
     fn uniform(&mut self, entries: usize, word: u32, budget: &mut Budget) -> Result<(), OutOfMemory>;
 
-    /// Appends a direct entry for these slots: next hops, or [`DEEP`] with the map at word `map` of the area.
-    fn chunk(&mut self, slots: &[u64], map: Option<u32>, budget: &mut Budget) -> Result<(), OutOfMemory>;
+    /// Appends a direct entry for these slots: next hops, or [`DEEP`] with the map at word `map` of the area below.
+    fn chunk(
+        &mut self,
+        slots: &[u64],
+        map: Option<u32>,
+        below: &mut Area,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory>;
 }
 
 /// Passes the slots of `routes` to `level`. Returns the overflow area.
@@ -46,23 +55,14 @@ pub(crate) fn sweep<K: Key, L: Level>(
     level: &mut L,
     budget: &mut Budget,
 ) -> Result<Area, OutOfMemory> {
-    let mut filling = Filling {
-        windows,
-        level,
-        below: Area::default(),
-        budget,
-        done: 0,
-        word: 0,
-        slots: [0; SLOTS_MAX],
-        records: [Record([0; 2]); SLOTS_MAX],
-        rest: [0; SLOTS_MAX],
-    };
+    let mut filling = Filling::new(windows);
+    let mut word = 0;
     ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
-        filling.fill(range.start.to_bits() as u64)?;
-        filling.word = NextHop::word(range.next_hop);
+        filling.fill(range.start.to_bits() as u64, word, level, budget)?;
+        word = NextHop::word(range.next_hop);
         Ok(())
     })?;
-    filling.fill(1 << K::BITS)?;
+    filling.fill(1 << K::BITS, word, level, budget)?;
     Ok(filling.below)
 }
 
@@ -75,6 +75,12 @@ pub(crate) struct Area {
 }
 
 impl Area {
+    /// Forgets the words.
+    pub(crate) fn clear(&mut self) {
+        self.words.truncate(0);
+        self.needed = 0;
+    }
+
     /// Reserves room for more words and the padding. Returns false past the limit of offsets, where words are only
     /// counted.
     pub(crate) fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
@@ -106,16 +112,13 @@ impl Area {
     }
 }
 
-/// Slots that are filled from the first address on.
-struct Filling<'a, L> {
+/// Slots that are filled in ascending order of addresses, chunk by chunk.
+pub(crate) struct Filling {
     windows: Windows,
-    level: &'a mut L,
-    below: Area,
-    budget: &'a mut Budget,
+    /// What is below the chunks.
+    pub(crate) below: Area,
     /// The first address that has no next hop yet.
-    done: u64,
-    /// Next hop of the addresses from here on.
-    word: u32,
+    pub(crate) done: u64,
     /// The open chunk: next hops, or [`DEEP`].
     slots: [u64; SLOTS_MAX],
     /// The records of its deeper slots.
@@ -124,9 +127,20 @@ struct Filling<'a, L> {
     rest: [u32; SLOTS_MAX],
 }
 
-impl<L: Level> Filling<'_, L> {
-    /// Gives the addresses before `end` the current next hop.
-    fn fill(&mut self, end: u64) -> Result<(), OutOfMemory> {
+impl Filling {
+    pub(crate) fn new(windows: Windows) -> Self {
+        let (slots, records, rest) = ([0; SLOTS_MAX], [Record([0; 2]); SLOTS_MAX], [0; SLOTS_MAX]);
+        Self { windows, below: Area::default(), done: 0, slots, records, rest }
+    }
+
+    /// Gives the addresses before `end` a next hop.
+    pub(crate) fn fill<L: Level>(
+        &mut self,
+        end: u64,
+        word: u32,
+        level: &mut L,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
         let Windows { slot_bits, rest_bits, .. } = self.windows;
         let (rests, slots) = (1u64 << rest_bits, 1u64 << slot_bits);
         let mut at = core::mem::replace(&mut self.done, end);
@@ -134,55 +148,112 @@ impl<L: Level> Filling<'_, L> {
             let (rest, slot) = (at % rests, (at >> rest_bits) % slots);
             if rest != 0 || end - at < rests {
                 let stop = (at - rest + rests).min(end);
-                self.rest[rest as usize..(rest + stop - at) as usize].fill(self.word);
+                self.rest[rest as usize..(rest + stop - at) as usize].fill(word);
                 at = stop;
                 if at.is_multiple_of(rests) {
-                    self.records[slot as usize] = self.close_rest()?;
+                    self.records[slot as usize] = self.close_rest(budget)?;
                     self.slots[slot as usize] = DEEP;
-                    self.close_if_full(slot + 1)?;
+                    self.close_if_full(slot + 1, level, budget)?;
                 }
                 continue;
             }
             let whole = (end - at) >> rest_bits;
-            if slot == 0 && whole >= slots && self.level.holds_whole(self.word) {
+            if slot == 0 && whole >= slots && level.holds_whole(word) {
                 let entries = whole >> slot_bits;
-                self.level.uniform(entries as usize, self.word, self.budget)?;
+                level.uniform(entries as usize, word, budget)?;
                 at += entries << (slot_bits + rest_bits);
                 continue;
             }
             let stop = (slot + whole).min(slots);
             let open = slot as usize..stop as usize;
-            if self.level.holds(self.word) {
-                self.slots[open].fill(u64::from(self.word));
+            if level.holds(word) {
+                self.slots[open].fill(u64::from(word));
             } else {
-                self.rest.fill(self.word);
-                let record = self.close_rest()?;
+                self.rest.fill(word);
+                let record = self.close_rest(budget)?;
                 self.records[open.clone()].fill(record);
                 self.slots[open].fill(DEEP);
             }
             at += (stop - slot) << rest_bits;
-            self.close_if_full(stop)?;
+            self.close_if_full(stop, level, budget)?;
         }
         Ok(())
     }
 
     /// Ends the open chunk if `slot` is past its last one.
-    fn close_if_full(&mut self, slot: u64) -> Result<(), OutOfMemory> {
+    fn close_if_full<L: Level>(
+        &mut self,
+        slot: u64,
+        level: &mut L,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
+        if slot < self.windows.slots() as u64 { Ok(()) } else { self.close(level, budget) }
+    }
+
+    /// Ends the open chunk.
+    pub(crate) fn close<L: Level>(&mut self, level: &mut L, budget: &mut Budget) -> Result<(), OutOfMemory> {
         let count = self.windows.slots();
-        if slot < count as u64 {
-            return Ok(());
-        }
         let (slots, records) = (&self.slots[..count], &self.records[..count]);
         let map = if slots.contains(&DEEP) {
-            Some(append_records(&mut self.below, slots, records, self.budget)?)
+            Some(append_records(&mut self.below, slots, records, budget)?)
         } else {
             None
         };
-        self.level.chunk(slots, map, self.budget)
+        level.chunk(slots, map, &mut self.below, budget)
+    }
+
+    /// Opens a chunk with these values, of which this one says that a slot is deeper. The answers of deeper slots that
+    /// `keeps` are taken over from an area that has the map of the chunk at this word; nothing else is below.
+    pub(crate) fn open<C: Cell32>(
+        &mut self,
+        values: impl Iterator<Item = u32>,
+        deeper: u32,
+        (area, map): (&[C], usize),
+        keeps: impl Fn(usize) -> bool,
+        budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
+        self.below.clear();
+        let (mut rank, mut last) = (0, None);
+        for (slot, value) in values.enumerate() {
+            self.slots[slot] = u64::from(value);
+            if value != deeper {
+                continue;
+            }
+            rank += 1;
+            self.slots[slot] = DEEP;
+            let record = Record([area[map - 2 * rank].read(), area[map - 2 * rank + 1].read()]);
+            let Some(entry) = record.entry().filter(|_| keeps(slot)) else {
+                self.records[slot] = record;
+                continue;
+            };
+            // Neighbouring slots may share their wide chunk.
+            let copy = match last {
+                Some((before, copy)) if before == entry => copy,
+                _ => self.copy(area, entry, budget)?,
+            };
+            last = Some((entry, copy));
+            self.records[slot] = Record::wide(copy);
+        }
+        Ok(())
+    }
+
+    /// Appends a copy of a wide chunk, and returns its entry.
+    fn copy<C: Cell32>(
+        &mut self,
+        area: &[C],
+        entry: Entry,
+        budget: &mut Budget,
+    ) -> Result<Entry, OutOfMemory> {
+        let words = wide_words(area, entry, self.windows);
+        let offset = self.below.needed;
+        if self.below.reserve(words.len(), budget)? {
+            area[words].iter().for_each(|word| self.below.words.push(word.read()));
+        }
+        Ok(Entry::chunk(entry.shift(), entry.width(), offset as u32))
     }
 
     /// Ends the open slot. Returns its record.
-    fn close_rest(&mut self) -> Result<Record, OutOfMemory> {
+    fn close_rest(&mut self, budget: &mut Budget) -> Result<Record, OutOfMemory> {
         let slots = &self.rest[..self.windows.rests()];
         if let Some(record) = Record::narrow(slots) {
             return Ok(record);
@@ -196,7 +267,7 @@ impl<L: Level> Filling<'_, L> {
         let width = width_of(slots.iter().max().copied().unwrap_or(0));
         let head_words = if sparse { 1 } else { bitmap::words((slots.len() / step) as u32) as usize };
         let offset = self.below.needed;
-        if !self.below.reserve(head_words + values_words(count + 1, width), self.budget)? {
+        if !self.below.reserve(head_words + values_words(count + 1, width), budget)? {
             return Ok(Record::wide(Entry(Entry::CHUNK)));
         }
         let area = &mut self.below.words;
@@ -209,6 +280,52 @@ impl<L: Level> Filling<'_, L> {
         append_values(area, width, core::iter::once(0).chain(changes()).map(|at| slots[at]), count + 1);
         Ok(Record::wide(Entry::chunk(shift, width, offset as u32)))
     }
+}
+
+/// Returns the words of a wide chunk.
+fn wide_words<C: Cell32>(area: &[C], entry: Entry, windows: Windows) -> Range<usize> {
+    let start = entry.offset();
+    let (changes, head) = if entry.shift() == Entry::SPARSE {
+        let changes = area[start].read().to_le_bytes();
+        (changes.iter().filter(|&&change| change != u8::MAX).count(), 1)
+    } else {
+        let head = bitmap::words((windows.rests() >> entry.shift()) as u32) as usize;
+        (bitmap::rank(area[start + head - 1].read(), bitmap::MAP_BITS - 1) as usize, head)
+    };
+    start..start + head + values_words(changes + 1, entry.width())
+}
+
+/// Returns the words below a chunk whose map is at this word: wide ones, records, and the map.
+pub(crate) fn words_below<C: Cell32>(area: &[C], map: usize, windows: Windows) -> Range<usize> {
+    let records = records_of(area, map, windows);
+    let entries = records.clone().step_by(2).filter_map(|at| Record([area[at].read(), 0]).entry());
+    let begin = entries.map(Entry::offset).fold(records.start, usize::min);
+    begin..map + bitmap::words(windows.slots() as u32) as usize
+}
+
+/// Returns the words below a chunk for another place: wide chunks are that much further on, modulo 2^32.
+pub(crate) fn moved<C: Cell32>(
+    words: &[C],
+    map: usize,
+    windows: Windows,
+    by: u32,
+) -> impl Iterator<Item = u32> {
+    let records = records_of(words, map, windows);
+    words.iter().map(Cell::read).enumerate().map(move |(at, word)| {
+        let entry = Entry(word);
+        if records.contains(&at) && entry.is_chunk() {
+            word & !Entry::OFFSET | (entry.offset() as u32).wrapping_add(by) & Entry::OFFSET
+        } else {
+            word
+        }
+    })
+}
+
+/// Returns the words of the records of a chunk whose map is at this word.
+fn records_of<C: Cell32>(words: &[C], map: usize, windows: Windows) -> Range<usize> {
+    let map_words = bitmap::words(windows.slots() as u32) as usize;
+    let count = bitmap::rank(words[map + map_words - 1].read(), bitmap::MAP_BITS - 1) as usize;
+    map - 2 * count..map
 }
 
 /// Returns the number of words of `count` values.

@@ -198,8 +198,8 @@ unsafe fn words(table: *const u32, index: W) -> W {
 /// Reads the 32 bits at the lanes' byte offsets, counted from byte `FROM`.
 ///
 /// # Safety
-/// Every offset is within a table of at most 2 GiB. What a writer may change is published before it is reached, and not
-/// changed while it can be: an offset needs no alignment.
+/// Every offset is within a table of at most 2 GiB. An offset needs no alignment: of what is reached, a writer changes single
+/// bytes only, by stores of whole elements, and the processor loads each byte as it was or as it will be.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn bytes<const FROM: i32>(table: *const u8, offset: W) -> W {

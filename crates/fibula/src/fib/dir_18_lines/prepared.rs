@@ -1,0 +1,587 @@
+//! What a change has prepared: new lines beside those that lookups reach, the entries that will lead to them, and values to
+//! be stored in lines as they are.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashMap;
+
+use crate::fib::in_place::{Publication, Stored};
+use crate::fib::parts::arena::Arena;
+use crate::fib::parts::aside::Aside;
+use crate::fib::parts::overflow::{
+    Area, DEEP, Level, Record, SLOTS_MAX, Windows, append_records, moved, width_mask, words_below,
+};
+use crate::memory::{self, Budget, Cell, Memory, OutOfMemory, Shared};
+use crate::simd::LINE_WORDS;
+
+use super::layout::{holds, line_words};
+
+mod tidy;
+
+/// Numbers of the arrays.
+pub(super) const DIRECT: u8 = 0;
+pub(super) const LINES: u8 = 1;
+pub(super) const MAPS: u8 = 2;
+pub(super) const BELOW: u8 = 3;
+
+/// One entry of this many may get deeper slots by one change. With more, a build chooses wider values.
+const RARE: usize = 64;
+
+/// Uses of a line that one entry leads to.
+const OWN: u32 = u32::MAX;
+/// Uses of a shared line that the prepared entries leave without any.
+const DYING: u32 = u32::MAX - 1;
+
+/// What is prepared, and what only the writer knows of the lines.
+pub(super) struct Prepared {
+    pub(super) windows: Windows,
+    pub(super) width: u32,
+    pub(super) direct: Shared<u32>,
+    pub(super) lines: Arena<u32>,
+    pub(super) maps: Shared<u32>,
+    pub(super) below: Arena<u32>,
+    pub(super) budget: Budget,
+    /// Entries to store. No entry is there twice.
+    stores: Vec<Store>,
+    /// Words of lines to store.
+    edits: Vec<Edit>,
+    /// Whether values are stored in lines that readers see.
+    pub(super) stores_values: bool,
+    /// Places of maps to store, by line.
+    maps_to_store: Vec<Edit>,
+    /// The line of each next hop that whole entries go to.
+    shared: HashMap<u32, u32>,
+    /// For each line, [`OWN`] or the number of entries that lead to it as it is prepared.
+    uses: Vec<u32>,
+    /// Shared lines that are new: next hop, and the line that it had before.
+    fresh: Vec<(u32, Option<u32>)>,
+    /// Shared lines that no entry leads to any more.
+    dying: Vec<u32>,
+    /// Lines whose maps the budget has counted.
+    charged_maps: u32,
+    /// The entry of the next chunk.
+    pub(super) at: usize,
+    /// Lines with deeper slots that were made for the change.
+    pub(super) made_deeper: usize,
+    /// A shared line's overflow under construction.
+    scratch: Area,
+    /// Why the table has to be built anew, if it has to be.
+    pub(super) refused: Option<&'static str>,
+}
+
+/// An entry to store, by the numbers of its lines.
+#[derive(Debug, Clone, Copy)]
+struct Store {
+    at: u32,
+    old: u32,
+    new: u32,
+}
+
+/// A word to store.
+#[derive(Debug, Clone, Copy)]
+struct Edit {
+    at: u32,
+    word: u32,
+}
+
+/// The words of a line, of which there may be fewer for narrow keys.
+pub(super) type Words = [u32; LINE_WORDS];
+
+impl Prepared {
+    /// Takes over tables that were built, of which lines from `shared_from` on are shared.
+    pub(super) fn new(
+        (windows, width): (Windows, u32),
+        direct: Shared<u32>,
+        lines: Arena<u32>,
+        maps: Shared<u32>,
+        below: Arena<u32>,
+        shared_from: u32,
+        mut budget: Budget,
+    ) -> Result<Self, OutOfMemory> {
+        let count = lines.units.end();
+        let mut uses = budget.vec(count as usize)?;
+        uses.resize(shared_from as usize, OWN);
+        uses.resize(count as usize, 0);
+        let mut prepared = Self {
+            windows,
+            width,
+            direct,
+            lines,
+            maps,
+            below,
+            budget,
+            stores: Vec::new(),
+            edits: Vec::new(),
+            stores_values: true,
+            maps_to_store: Vec::new(),
+            shared: HashMap::new(),
+            uses,
+            fresh: Vec::new(),
+            dying: Vec::new(),
+            charged_maps: count,
+            at: 0,
+            made_deeper: 0,
+            scratch: Area::default(),
+            refused: None,
+        };
+        prepared.budget.charge(count as usize * size_of::<u32>())?;
+        for at in 0..prepared.direct.len() {
+            let line = prepared.line_of(at) as usize;
+            if prepared.uses[line] != OWN {
+                prepared.uses[line] += 1;
+            }
+        }
+        for line in shared_from..count {
+            prepared.reserve_shared()?;
+            let word = prepared.word_of(line);
+            prepared.shared.insert(word, line);
+        }
+        Ok(prepared)
+    }
+
+    fn reserve_shared(&mut self) -> Result<(), OutOfMemory> {
+        let wanted_bytes = 16 * (self.shared.len() + 1);
+        let no_memory = OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None };
+        self.shared.try_reserve(1).map_err(|_| no_memory)
+    }
+
+    /// Returns the number of the line that an entry leads to.
+    pub(super) fn line_of(&self, at: usize) -> u32 {
+        self.direct[at].read() / self.line_bytes()
+    }
+
+    fn line_bytes(&self) -> u32 {
+        4 * line_words(self.windows, self.width) as u32
+    }
+
+    /// Returns whether one entry leads to a line, of which the words may then be stored to.
+    pub(super) fn is_own(&self, line: u32) -> bool {
+        self.uses[line as usize] == OWN
+    }
+
+    /// Returns the number of entries that lead to a shared line as it is prepared.
+    pub(super) fn uses(&self, line: u32) -> u32 {
+        self.uses[line as usize]
+    }
+
+    /// Returns the memory of the lists.
+    pub(super) fn memory(&self) -> Memory {
+        let lists = memory::of(&self.stores) + memory::of(&self.edits) + memory::of(&self.uses);
+        let shared = Memory { allocated_bytes: self.shared.capacity() * 9, ..Memory::default() };
+        self.lines.memory() + self.below.memory() + lists + shared
+    }
+
+    /// Fetches what a change of an entry reads, when its entry has arrived.
+    pub(super) fn fetch(&self, at: usize) {
+        let line = self.line_of(at) as usize;
+        crate::simd::fetch_at(&self.lines.words, line * line_words(self.windows, self.width));
+        crate::simd::fetch_at(&self.maps, line);
+        crate::simd::fetch_at(&self.uses, line);
+    }
+
+    /// Returns the words of a line.
+    pub(super) fn words(&self, line: u32) -> Words {
+        let mut words = [0; LINE_WORDS];
+        words.iter_mut().zip(self.lines.unit_words(line, 1)).for_each(|(to, word)| *to = word.read());
+        words
+    }
+
+    /// Returns the place of the map of a line, 0 if it has none.
+    pub(super) fn map(&self, line: u32) -> u32 {
+        self.maps[line as usize].read()
+    }
+
+    /// Returns the next hop of a shared line.
+    fn word_of(&self, line: u32) -> u32 {
+        let value = self.lines.at(line)[0].read() & width_mask(self.width);
+        if value != width_mask(self.width) {
+            return value;
+        }
+        self.below.words[self.map(line) as usize - 2].read() >> Record::NEXT_HOP_AT
+    }
+
+    /// Takes a line, whose map is at this place.
+    fn take(&mut self, map: u32) -> Result<Option<u32>, OutOfMemory> {
+        let line = self.lines.take(1, &mut self.budget)?;
+        self.took(line, map)
+    }
+
+    fn took(&mut self, line: Option<u32>, map: u32) -> Result<Option<u32>, OutOfMemory> {
+        let Some(line) = line else {
+            self.refused = Some("more lines than there is room for");
+            return Ok(None);
+        };
+        if let Some(more) = (line + 1).checked_sub(self.charged_maps).filter(|&more| more > 0) {
+            self.budget.charge(more as usize * size_of::<u32>())?;
+            self.charged_maps = line + 1;
+        }
+        if self.uses.len() <= line as usize {
+            let more = line as usize + 1 - self.uses.len();
+            self.budget.reserve(&mut self.uses, more)?;
+            self.uses.resize(line as usize + 1, OWN);
+        }
+        self.uses[line as usize] = OWN;
+        self.maps[line as usize].store(map, Ordering::Relaxed);
+        Ok(Some(line))
+    }
+
+    /// Prepares that an entry leads to a line, in place of the one that it leads to.
+    fn lead(&mut self, at: usize, new: u32) -> Result<(), OutOfMemory> {
+        let old = self.line_of(at);
+        self.budget.reserve(&mut self.stores, 1)?;
+        if self.is_own(old) {
+            self.give_up(old)?;
+        } else {
+            self.uses[old as usize] -= 1;
+        }
+        if !self.is_own(new) {
+            self.uses[new as usize] += 1;
+        }
+        self.stores.push(Store { at: at as u32, old, new });
+        Ok(())
+    }
+
+    /// Notes that a line is to be retired, and what is below it.
+    fn give_up(&mut self, line: u32) -> Result<(), OutOfMemory> {
+        let map = self.map(line);
+        if map != 0 {
+            let words = words_below(&self.below.words, map as usize, self.windows);
+            self.below.give_up(words.start as u32, words.len() as u32, &mut self.budget)?;
+        }
+        self.lines.give_up(line, 1, &mut self.budget)
+    }
+
+    /// Prepares the values of all slots of an entry. Of these none is deeper, or with `as_deep` the same as before.
+    pub(super) fn set_values(&mut self, at: usize, words: &Words, as_deep: bool) -> Result<(), OutOfMemory> {
+        let count = line_words(self.windows, self.width);
+        let (line, words) = (self.line_of(at), &words[..count]);
+        let first = words[0] & width_mask(self.width);
+        let splat = splat(first, self.width);
+        let is_uniform = match self.windows.slots() << self.width {
+            bytes if bytes == 4 * count => words.iter().all(|&word| word == splat),
+            // Narrow keys fill a part of a word.
+            bytes => (words[0] ^ splat) << (32 - 8 * bytes) == 0,
+        };
+        if is_uniform && first != width_mask(self.width) {
+            return self.uniform_entry(at, first);
+        }
+        // A reader that saw a deeper slot needs its record: a line is not stored to where that has gone.
+        let (is_own, map) = (self.is_own(line), self.map(line));
+        if is_own && (as_deep || map == 0) && self.words(line)[..count] == *words {
+            return Ok(());
+        }
+        if is_own && self.stores_values && (as_deep || map == 0) {
+            return self.edit(line, words);
+        }
+        if is_own && map != 0 && as_deep {
+            let Some(new) = self.take(map)? else { return Ok(()) };
+            self.lines.write(new, words.iter().copied());
+            return self.replace(at, line, new);
+        }
+        let Some(new) = self.take(0)? else { return Ok(()) };
+        self.lines.write(new, words.iter().copied());
+        self.lead(at, new)
+    }
+
+    /// Prepares the words of a line that readers see.
+    fn edit(&mut self, line: u32, words: &[u32]) -> Result<(), OutOfMemory> {
+        let begin = line as usize * words.len();
+        self.budget.reserve(&mut self.edits, words.len())?;
+        for (at, (&word, old)) in words.iter().zip(&self.lines.words[begin..]).enumerate() {
+            if old.read() != word {
+                self.edits.push(Edit { at: (begin + at) as u32, word });
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares that an entry leads to a line that has the same below it as the one before.
+    fn replace(&mut self, at: usize, line: u32, new: u32) -> Result<(), OutOfMemory> {
+        self.budget.reserve(&mut self.stores, 1)?;
+        self.lines.give_up(line, 1, &mut self.budget)?;
+        self.stores.push(Store { at: at as u32, old: line, new });
+        Ok(())
+    }
+
+    /// Prepares an entry with one next hop.
+    fn uniform_entry(&mut self, at: usize, word: u32) -> Result<(), OutOfMemory> {
+        let current = self.shared.get(&word).copied();
+        if current == Some(self.line_of(at)) {
+            return Ok(());
+        }
+        let line = match current {
+            Some(line) => Some(line),
+            None => self.make_shared(word)?,
+        };
+        line.map_or(Ok(()), |line| self.lead(at, line))
+    }
+
+    /// Makes the line of a next hop that whole entries go to.
+    fn make_shared(&mut self, word: u32) -> Result<Option<u32>, OutOfMemory> {
+        let slots = self.windows.slots();
+        let Some(line) = (if holds(self.width, word) {
+            let line = self.take(0)?;
+            if let Some(line) = line {
+                self.write_values(line, core::iter::repeat_n(word, slots));
+            }
+            line
+        } else {
+            let Some(record) = Record::narrow(&[word]) else {
+                debug_assert!(false, "a next hop that whole entries can go to");
+                return Ok(None);
+            };
+            let mut below = core::mem::take(&mut self.scratch);
+            below.clear();
+            let deep = [DEEP; SLOTS_MAX];
+            let records = &[record; SLOTS_MAX][..slots];
+            let map = append_records(&mut below, &deep[..slots], records, &mut self.budget);
+            let line = map.and_then(|map| self.deeper_line(&deep[..slots], map, &below));
+            self.scratch = below;
+            line?
+        }) else {
+            return Ok(None);
+        };
+        self.reserve_shared()?;
+        self.budget.reserve(&mut self.fresh, 1)?;
+        self.uses[line as usize] = 0;
+        let before = self.shared.insert(word, line);
+        self.fresh.push((word, before));
+        Ok(Some(line))
+    }
+
+    /// Writes the values of a line that no entry leads to.
+    fn write_values(&self, line: u32, values: impl Iterator<Item = u32>) {
+        let mut words = [0; LINE_WORDS];
+        for (slot, value) in values.enumerate() {
+            let byte = slot << self.width;
+            words[byte / 4] |= (value & width_mask(self.width)) << (8 * (byte % 4));
+        }
+        self.lines.write(line, words.into_iter().take(line_words(self.windows, self.width)));
+    }
+
+    /// Makes a line of slots some of which are deeper, given the words below it and the place of its map in them.
+    fn deeper_line(&mut self, slots: &[u64], map: u32, below: &Area) -> Result<Option<u32>, OutOfMemory> {
+        self.made_deeper += 1;
+        if self.made_deeper > (self.direct.len() / RARE).max(RARE) {
+            self.refused = Some("more next hops that are wider than values than are rare");
+            return Ok(None);
+        }
+        let size = below.words.len() as u32;
+        let Some(place) = self.below.take(size, &mut self.budget)? else {
+            self.refused = Some("more words of overflow than records can address");
+            return Ok(None);
+        };
+        self.below.write(place, moved(&below.words[..], map as usize, self.windows, place));
+        let Some(line) = self.take(place + map)? else { return Ok(None) };
+        let ones = u64::from(width_mask(self.width));
+        self.write_values(line, slots.iter().map(|&slot| slot.min(ones) as u32));
+        Ok(Some(line))
+    }
+
+    /// Ends the preparation: shared lines that no entry will lead to are given up.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn finish(&mut self) -> Result<(), OutOfMemory> {
+        for at in 0..self.stores.len() {
+            let old = self.stores[at].old;
+            if self.uses[old as usize] == 0 {
+                self.budget.reserve(&mut self.dying, 1)?;
+                self.give_up(old)?;
+                self.uses[old as usize] = DYING;
+                self.dying.push(old);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what is prepared.
+    pub(super) fn abandon(&mut self) {
+        for line in self.dying.drain(..) {
+            self.uses[line as usize] = 0;
+        }
+        for store in self.stores.drain(..).rev() {
+            if self.uses[store.new as usize] != OWN {
+                self.uses[store.new as usize] -= 1;
+            }
+            if self.uses[store.old as usize] != OWN {
+                self.uses[store.old as usize] += 1;
+            }
+        }
+        for (word, before) in self.fresh.drain(..).rev() {
+            match before {
+                Some(line) => drop(self.shared.insert(word, line)),
+                None => drop(self.shared.remove(&word)),
+            }
+        }
+        self.edits.clear();
+        self.maps_to_store.clear();
+        self.lines.back_to(Default::default());
+        self.below.back_to(Default::default());
+        self.refused = None;
+    }
+
+    /// Returns the most units that publishing retires. Where nothing is, there may still be entries to store.
+    pub(super) fn retires(&self) -> usize {
+        self.lines.retires() + self.below.retires() + self.stores.len()
+    }
+
+    /// Tells of new lines and what is below them.
+    pub(super) fn tell_contents(&self, publication: &mut dyn Publication) {
+        self.below.tell(publication);
+        for line in self.lines.made() {
+            publication.stored(Stored::part(MAPS, &self.maps[..], line..line + 1));
+        }
+        self.lines.tell(publication);
+    }
+
+    /// Stores values in lines as they are, and places of maps.
+    fn store_edits(&self, publication: &mut dyn Publication) {
+        let listens = publication.listens();
+        let mut store = |array: u8, words: &[AtomicU32], edits: &[Edit]| {
+            for &Edit { at, word } in edits {
+                let at = at as usize;
+                words[at].store(word, Ordering::Release);
+                if listens {
+                    publication.stored(Stored::part(array, words, at..at + 1));
+                }
+            }
+        };
+        store(LINES, &self.lines.words, &self.edits);
+        store(MAPS, &self.maps, &self.maps_to_store);
+    }
+
+    /// Stores words of lines, and entries, each at once.
+    pub(super) fn publish(&mut self, aside: &mut Aside, publication: &mut dyn Publication) {
+        let listens = publication.listens();
+        if listens {
+            self.tell_contents(publication);
+        }
+        self.store_edits(publication);
+        let line_bytes = self.line_bytes();
+        for &Store { at, new, .. } in &self.stores {
+            let at = at as usize;
+            self.direct[at].store(new * line_bytes, Ordering::Release);
+            if listens {
+                publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));
+            }
+            aside.note(at..at + 1);
+        }
+        self.retire(publication);
+    }
+
+    /// Puts the entries into a copy, which takes the place of those that are published.
+    pub(super) fn publish_in(
+        &mut self,
+        copy: Shared<u32>,
+        aside: &mut Aside,
+        publication: &mut dyn Publication,
+    ) {
+        aside.replaced(core::mem::replace(&mut self.direct, copy));
+        for &Store { at, new, .. } in &self.stores {
+            self.direct[at as usize].store(new * self.line_bytes(), Ordering::Relaxed);
+            aside.note(at as usize..at as usize + 1);
+        }
+        if publication.listens() {
+            self.tell_contents(publication);
+            publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
+        }
+        self.store_edits(publication);
+        self.retire(publication);
+    }
+
+    /// Tells of all arrays.
+    pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
+        self.below.tell_all(publication);
+        let lines = self.lines.units.end() as usize;
+        publication.stored(Stored::whole(MAPS, &self.maps[..], lines));
+        self.lines.tell_all(publication);
+        publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
+    }
+
+    /// Retires what was replaced. What is prepared is published.
+    fn retire(&mut self, publication: &mut dyn Publication) {
+        for at in 0..self.dying.len() {
+            let line = self.dying[at];
+            let word = self.word_of(line);
+            if self.shared.get(&word) == Some(&line) {
+                self.shared.remove(&word);
+            }
+        }
+        self.dying.clear();
+        self.stores.clear();
+        self.edits.clear();
+        self.maps_to_store.clear();
+        self.fresh.clear();
+        self.lines.retire(publication);
+        self.below.retire(publication);
+    }
+}
+
+/// Returns a word that has the value everywhere.
+pub(super) fn splat(value: u32, width: u32) -> u32 {
+    match width {
+        0 => value * 0x0101_0101,
+        1 => value * 0x0001_0001,
+        _ => value,
+    }
+}
+
+impl Level for Prepared {
+    fn holds(&self, word: u32) -> bool {
+        holds(self.width, word)
+    }
+
+    fn holds_whole(&self, word: u32) -> bool {
+        holds(self.width, word) || word < Record::NEXT_HOPS
+    }
+
+    fn uniform(&mut self, entries: usize, word: u32, _budget: &mut Budget) -> Result<(), OutOfMemory> {
+        for at in self.at..self.at + entries {
+            if self.refused.is_none() {
+                self.uniform_entry(at, word)?;
+            }
+        }
+        self.at += entries;
+        Ok(())
+    }
+
+    fn chunk(
+        &mut self,
+        slots: &[u64],
+        map: Option<u32>,
+        below: &mut Area,
+        _budget: &mut Budget,
+    ) -> Result<(), OutOfMemory> {
+        let at = self.at;
+        self.at += 1;
+        if self.refused.is_some() {
+            below.clear();
+            return Ok(());
+        }
+        let Some(map) = map else {
+            let mut words = [0; LINE_WORDS];
+            for (slot, &value) in slots.iter().enumerate() {
+                let byte = slot << self.width;
+                words[byte / 4] |= (value as u32) << (8 * (byte % 4));
+            }
+            return self.set_values(at, &words, false);
+        };
+        if let Some(word) = alone(slots, map as usize, &below.words) {
+            below.clear();
+            return self.uniform_entry(at, word);
+        }
+        let line = self.deeper_line(slots, map, below)?;
+        below.clear();
+        line.map_or(Ok(()), |line| self.lead(at, line))
+    }
+}
+
+/// Returns the next hop of all slots, if they are deeper, and have one that records hold.
+fn alone(slots: &[u64], map: usize, below: &[u32]) -> Option<u32> {
+    if slots.iter().any(|&slot| slot != DEEP) {
+        return None;
+    }
+    let record = |rank: usize| Record([below[map - 2 * rank], below[map - 2 * rank + 1]]);
+    let word = record(1).uniform()?;
+    (2..=slots.len()).all(|rank| record(rank).uniform() == Some(word)).then_some(word)
+}

@@ -1,0 +1,195 @@
+//! Changes of values alone: they are stored in leaves as these are.
+//!
+//! The intervals of what changes have to begin and end where those of the tree do. Where a route goes, its intervals stay,
+//! with the values of what is around them, until their tree is planted anew.
+
+use crate::memory::{Cell, OutOfMemory};
+use crate::net::{Key, Routes};
+use crate::simd::{LEAF_KEYS, LINE_UNITS, LINE_WORDS, fetch_at};
+
+use super::build::PADDING;
+use super::ground::{Edit, Ground, LEVELS, LINES, TABLES};
+use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, cut, head, window};
+use super::plan::Intervals;
+use super::reach::Path;
+use super::scalar::place;
+use super::storage::BLOCK;
+use super::update::{Editor, sweep};
+
+/// Upper parts whose ways are walked in step.
+const AHEAD: usize = 64;
+
+/// The slots of a table, one of which leads to a tree.
+#[derive(Debug, Clone, Copy)]
+struct Slots {
+    slot: u32,
+    /// The first and the last one of the table.
+    places: [u32; 2],
+    /// The first upper part of the table, and how many bits tell those of a slot apart.
+    first: u64,
+    bits: u32,
+}
+
+/// Counts the keys below a window.
+fn below(keys: &[u32], window: u32) -> usize {
+    keys.iter().filter(|&&key| (key as i32) < window as i32).count()
+}
+
+impl<K: Key> Ground<K> {
+    /// Fetches what leads to upper parts, and their leaves.
+    pub(super) fn fetch(&self, uppers: impl Iterator<Item = u64>) {
+        let (mut all, mut count) = ([(0, 0); AHEAD], 0);
+        for (walk, upper) in all.iter_mut().zip(uppers) {
+            *walk = (upper, head::<K>(upper) >> self.first_shift);
+            fetch_at(&self.arrays[TABLES], walk.1 as usize);
+            count += 1;
+        }
+        for level in 1..LEVELS {
+            for (upper, at) in &mut all[..count] {
+                let entry = self.word(*at);
+                // An entry that leads to a chain is not followed: the same word again.
+                if entry & SHIFT != ALONE {
+                    *at = place(entry, Self::bits(level, *upper));
+                    fetch_at(&self.arrays[TABLES], *at as usize);
+                }
+            }
+        }
+        let line = |at: u32| (self.word(at) / LINE_UNITS) as usize * LINE_WORDS;
+        for &(_, at) in &all[..count] {
+            fetch_at(&self.arrays[LINES], line(at));
+        }
+        for &(upper, at) in &all[..count] {
+            let root = line(at);
+            // What is no tree may be anything.
+            let Some(node) = self.arrays[LINES].get(root..root + LINE_WORDS) else { continue };
+            let leaf = node.iter().filter(|key| (key.read() as i32) < window(upper) as i32).count();
+            fetch_at(&self.arrays[LINES], root + (1 + leaf) * LINE_WORDS);
+        }
+    }
+
+    /// Returns the first and the last upper part that lead to a tree, if those between all do.
+    fn reach(&self, tree: u32, Slots { slot, places, first, bits }: Slots) -> Option<[u64; 2]> {
+        let run = self.run(slot, places);
+        let start = |slot: u32| first + (u64::from(slot - places[0]) << bits);
+        (run[1] - run[0] + 1 == self.uses(tree)).then(|| [start(run[0]), start(run[1] + 1) - 1])
+    }
+
+    /// Prepares a value of a leaf.
+    fn set_value(&mut self, line: u32, number: usize, value: u32) -> Result<(), OutOfMemory> {
+        let at = line as usize * LINE_WORDS + LEAF_KEYS + number / 2;
+        // Values of a leaf are prepared one after the other.
+        let last = self.edits.last().filter(|edit| edit.at == at).copied();
+        let old = last.map_or_else(|| self.arrays[LINES][at].read(), |edit| edit.word);
+        let shift = number % 2 * 16;
+        let word = old & !(0xffff << shift) | value << shift;
+        if word == old {
+            return Ok(());
+        }
+        match self.edits.last_mut().filter(|edit| edit.at == at) {
+            Some(edit) => edit.word = word,
+            None => self.budget.push(&mut self.edits, Edit { at, word })?,
+        }
+        Ok(())
+    }
+
+    /// Prepares the values of upper parts in a tree, if the tree has intervals of all that are new and no objects among them.
+    fn set_values(
+        &mut self,
+        tree: u32,
+        [first, last]: [u64; 2],
+        new: &Intervals,
+        slots: Slots,
+    ) -> Result<bool, OutOfMemory> {
+        let root = tree / LINE_UNITS;
+        let node = self.line(root);
+        let upper = |window: u32| first >> 32 << 32 | u64::from(window);
+        let mut leaf = below(&node, window(first));
+        let mut line = self.line(root + 1 + leaf as u32);
+        let mut at = below(&line[..LEAF_KEYS], window(first));
+        let before = at.checked_sub(1).map(|at| line[at]).or_else(|| leaf.checked_sub(1).map(|at| node[at]));
+        // Whether the first interval begins there; looked up where its value changes.
+        let begins = |ground: &Self| match before {
+            Some(key) => upper(key) + 1 == first,
+            None => ground.reach(tree, slots).is_some_and(|reach| reach[0] == first),
+        };
+        let (mut start, mut number) = (first, 0);
+        loop {
+            let in_leaf = line[..LEAF_KEYS].get(at).copied().filter(|&key| key != PADDING);
+            let key = in_leaf.or_else(|| node.get(leaf).copied().filter(|&key| key != PADDING));
+            let end = key.map_or(u64::MAX, upper);
+            while new.starts.get(number + 1).is_some_and(|&next| next <= start) {
+                number += 1;
+            }
+            let is_cut = new.starts.get(number + 1).is_some_and(|&next| next <= end);
+            let old = line[LEAF_KEYS + at / 2] >> (at % 2 * 16) & 0xffff;
+            if is_cut || u64::from(old) != new.values[number] {
+                let ends = match key {
+                    Some(_) => end <= last,
+                    None => self.reach(tree, slots).is_some_and(|reach| reach[1] == last),
+                };
+                if is_cut || old & BELOW != 0 || !ends || start == first && !begins(self) {
+                    return Ok(false);
+                }
+            }
+            // The last value of a leaf is repeated.
+            let until = if in_leaf.is_some() { at + 1 } else { LEAF_INTERVALS };
+            for at in at..until {
+                self.set_value(root + 1 + leaf as u32, at, new.values[number] as u32)?;
+            }
+            if end >= last {
+                return Ok(true);
+            }
+            start = end + 1;
+            at += 1;
+            if in_leaf.is_none() {
+                (leaf, at) = (leaf + 1, 0);
+                line = self.line(root + 1 + leaf as u32);
+            }
+        }
+    }
+}
+
+impl<K: Key> Editor<K> {
+    /// Fetches what the spans from this one on read, if it is time for it.
+    pub(super) fn fetch(&self, span: usize) {
+        if span.is_multiple_of(AHEAD) {
+            self.ground.fetch(self.spans[span..].iter().map(|span| span[0]));
+        }
+    }
+
+    /// Prepares the values of a span to be stored in the leaves of the tree that its first upper part leads to, if no more
+    /// has to change.
+    pub(super) fn in_leaf(
+        &mut self,
+        [upper, last]: [u64; 2],
+        path: &Path,
+        after: &dyn Routes<K>,
+    ) -> Result<bool, OutOfMemory> {
+        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
+        let region = Ground::<K>::region(upper, path.depth(slots - 1));
+        if last > region[1] {
+            return Ok(false);
+        }
+        let (slot, tree) = (path.places[slots], path.words[slots]);
+        let [_, last_slot] = Ground::<K>::places(slots, entry, [upper, last]);
+        if (slot + 1..=last_slot).any(|at| self.ground.word(at) != tree) {
+            return Ok(false);
+        }
+        let Self { ground, new, blocks, .. } = self;
+        new.clear();
+        blocks.clear();
+        sweep(after, Self::prefix([upper, last]), new, blocks, &mut ground.budget)?;
+        if new.values.iter().any(|&value| value >= BLOCK.min(BELOW.into())) {
+            return Ok(false);
+        }
+        let edits = ground.edits.len();
+        let places = Ground::<K>::places(slots, entry, region);
+        let bits = cut::<K>().upper - path.slot_depth();
+        let stored =
+            ground.set_values(tree, [upper, last], new, Slots { slot, places, first: region[0], bits });
+        if !matches!(stored, Ok(true)) {
+            ground.edits.truncate(edits);
+        }
+        stored
+    }
+}
