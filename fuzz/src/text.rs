@@ -4,9 +4,9 @@
 
 use std::net::IpAddr;
 
-use fibula::net::HostBits;
+use fibula::net::{HostBits, IpPrefix};
 use fibula_feed::event::{Action, Event};
-use fibula_feed::text::{self, Entry};
+use fibula_feed::text::{self, Entry, RangeEntry};
 use fibula_feed::{Content, Label, LoadOptions, Loader, Source};
 
 pub(crate) fn compare(bytes: &[u8]) {
@@ -24,6 +24,10 @@ pub(crate) fn compare(bytes: &[u8]) {
                 Ok(Some(text::Line::Event(event))) => {
                     told += u64::from(host_bits == HostBits::Refuse);
                     events(line, &event);
+                    continue;
+                }
+                Ok(Some(text::Line::Range(entry))) => {
+                    entries += if host_bits == HostBits::Refuse { range(line, &entry) } else { 0 };
                     continue;
                 }
                 Ok(Some(text::Line::Route(entry))) => Some(entry),
@@ -63,6 +67,29 @@ pub(crate) fn compare(bytes: &[u8]) {
         (report.routes_v4, report.routes_v6),
         (table.ribs.v4.len() as u64, table.ribs.v6.len() as u64)
     );
+}
+
+/// A range, against its ends as the standard library reads them, and its prefixes. Returns how many these are.
+fn range(line: &[u8], range: &RangeEntry) -> u64 {
+    let line = String::from_utf8_lossy(line);
+    let first = line.split([' ', '\t']).find(|word| !word.is_empty()).unwrap_or_default();
+    let (first, last) = first.trim_end_matches('\r').split_once('-').expect("a range has two ends");
+    assert_eq!((Ok(range.first), Ok(range.last)), (first.parse(), last.parse()), "{line:?}");
+    let number = |address| match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    };
+    let (mut next, mut count) = (Some(number(range.first)), 0);
+    for prefix in range.prefixes() {
+        let (first, last) = match prefix {
+            IpPrefix::V4(prefix) => (prefix.addr().into(), prefix.last().into()),
+            IpPrefix::V6(prefix) => (prefix.addr(), prefix.last()),
+        };
+        assert_eq!(next, Some(first), "{line:?}");
+        (next, count) = (last.checked_add(1), count + 1);
+    }
+    assert_eq!(next, number(range.last).checked_add(1), "{line:?}");
+    count
 }
 
 /// An event of a peer, against the fields of the line as the standard library splits and reads them.

@@ -19,7 +19,7 @@ use crate::document::{self, Document, Record};
 use crate::event::{Action, Announcement, Event, Peer, Time};
 use crate::ledger::{Held, Ledger};
 use crate::mrt::{self, Skipped};
-use crate::text::{self, Entry, LineError, LineErrorKind};
+use crate::text::{self, Entry, LineError, LineErrorKind, RangeEntry};
 use crate::value::{self, Facts};
 
 /// Text between two calls of the progress function.
@@ -237,6 +237,7 @@ impl Pass<'_, '_> {
                 return Ok(());
             }
             Ok(Some(text::Line::Route(entry))) => self.entry(entry)?,
+            Ok(Some(text::Line::Range(range))) => self.range(&range)?,
             Ok(Some(text::Line::Event(event))) => {
                 if !self.options.filter.is_in_time(event.time.seconds) {
                     self.report.left_out += 1;
@@ -309,6 +310,15 @@ impl Pass<'_, '_> {
         } else {
             Err(LineError::new(LineErrorKind::OtherKind, 0))
         }
+    }
+
+    fn range(&mut self, range: &RangeEntry) -> Result<Result<(), LineError>, LoadError> {
+        for prefix in range.prefixes() {
+            if let Err(error) = self.entry(Entry { prefix, next_hop: range.next_hop.clone() })? {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
     }
 
     fn entry(&mut self, Entry { prefix, mut next_hop }: Entry) -> Result<Result<(), LineError>, LoadError> {

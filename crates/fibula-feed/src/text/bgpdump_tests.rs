@@ -13,7 +13,7 @@ use crate::mrt::tests::{attribute, attributes, octets};
 fn event(line: &str) -> Event {
     match decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap() {
         Line::Event(event) => event,
-        Line::Route(entry) => panic!("{entry}"),
+        other => panic!("{other:?}"),
     }
 }
 

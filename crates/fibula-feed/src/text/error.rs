@@ -35,6 +35,8 @@ pub(crate) enum LineErrorKind {
     NotATime,
     NotAWord { wanted: &'static str },
     Address(AddressError),
+    RangeFamilies,
+    RangeOrder,
     OtherKind,
     LineTooLong { limit_bytes: usize },
 }
@@ -111,6 +113,8 @@ impl fmt::Display for Reason {
             LineErrorKind::Address(error) => {
                 write!(f, "the peer is not an IP address: {}", error.reason())
             }
+            LineErrorKind::RangeFamilies => f.write_str("the range begins and ends in different families"),
+            LineErrorKind::RangeOrder => f.write_str("the range ends before it begins"),
             LineErrorKind::OtherKind => f.write_str(
                 "lines with and without a peer are mixed: only those of the first line's kind are read",
             ),

@@ -14,6 +14,7 @@ mod fields;
 mod next_hop;
 mod pfx2as;
 mod prefix;
+mod range;
 #[cfg(test)]
 mod tests;
 mod updates;
@@ -29,11 +30,12 @@ use fields::Fields;
 pub use bgpdump::{BgpdumpFields, write as write_bgpdump};
 pub(crate) use error::LineErrorKind;
 pub use error::{LineError, Reason};
+pub use range::RangeEntry;
 
 /// All forms of lines. A line is in the first form that recognises it; the last recognises any.
 ///
 /// To add a form: a file that defines its `FORM`, and a line here.
-pub const FORMS: &[Form] = &[bgpdump::FORM, updates::FORM, pfx2as::FORM, prefix::FORM];
+pub const FORMS: &[Form] = &[bgpdump::FORM, updates::FORM, range::FORM, pfx2as::FORM, prefix::FORM];
 
 /// A form of lines.
 #[derive(Clone, Copy)]
@@ -60,6 +62,8 @@ impl fmt::Debug for Form {
 pub enum Line {
     /// A route of a table that names no peers.
     Route(Entry),
+    /// Routes of such a table, given as a range of addresses.
+    Range(RangeEntry),
     /// What a peer said.
     Event(Event),
 }

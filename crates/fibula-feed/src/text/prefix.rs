@@ -4,7 +4,7 @@ use fibula::net::{HostBits, IpPrefix};
 
 use super::error::{LineError, LineErrorKind};
 use super::fields::{Field, Fields};
-use super::{Entry, Form, Line, next_hop};
+use super::{Entry, Form, Label, Line, next_hop};
 
 pub(super) const FORM: Form = Form {
     name: "prefix-next-hop",
@@ -16,9 +16,14 @@ pub(super) const FORM: Form = Form {
 
 /// Reads a route. An address without a length is a prefix of that address alone.
 fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
-    let (first, rest) = fields.words().split_first().ok_or_else(|| no_next_hop(fields))?;
+    let first = fields.words().first().ok_or_else(|| no_next_hop(fields))?;
     let prefix = parse(*first, host_bits)?;
-    let (next_hop, count) = match rest {
+    Ok(Line::Route(Entry { prefix, next_hop: next_hop_of(fields)? }))
+}
+
+/// Reads the next hop of a line, after its first word.
+pub(super) fn next_hop_of(fields: &Fields<'_>) -> Result<Label, LineError> {
+    let (next_hop, count) = match fields.words().get(1..).unwrap_or_default() {
         [] => return Err(no_next_hop(fields)),
         [Field { bytes: b"via", .. }] => return Err(no_next_hop(fields)),
         [Field { bytes: b"via", .. }, next_hop, ..] => (next_hop, 3),
@@ -27,11 +32,11 @@ fn decode(fields: &Fields<'_>, host_bits: HostBits) -> Result<Line, LineError> {
     if next_hop.bytes.starts_with(b"\"") {
         // Blanks belong to a label in quotes.
         let rest = Field { bytes: &fields.line()[next_hop.offset..], offset: next_hop.offset };
-        return Ok(Line::Route(Entry { prefix, next_hop: next_hop::parse_quoted(rest)? }));
+        return next_hop::parse_quoted(rest);
     }
     let next_hop = next_hop::parse(*next_hop)?;
     fields.refuse_after(count, LineErrorKind::ExtraField)?;
-    Ok(Line::Route(Entry { prefix, next_hop }))
+    Ok(next_hop)
 }
 
 pub(super) fn parse(field: Field<'_>, host_bits: HostBits) -> Result<IpPrefix, LineError> {

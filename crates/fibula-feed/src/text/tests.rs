@@ -14,7 +14,7 @@ fn decode_route(line: &[u8], host_bits: HostBits) -> Result<Option<Entry>, LineE
 fn route(line: Line) -> Entry {
     match line {
         Line::Route(entry) => entry,
-        Line::Event(event) => panic!("{event:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -77,11 +77,42 @@ fn addresses_with_a_length_and_origins() {
     assert_eq!(label("1.0.0.0 24 0"), Label::Number(0));
 }
 
+#[test]
+fn ranges_are_the_fewest_prefixes() {
+    let prefixes = |line: &str| match decode(line.as_bytes(), HostBits::Refuse) {
+        Ok(Some(Line::Range(range))) => Ok((
+            range.prefixes().map(|prefix| prefix.to_string()).collect::<Vec<_>>().join(" "),
+            range.next_hop,
+        )),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    };
+    let of = |line: &str| prefixes(line).unwrap();
+    assert_eq!(of("10.0.0.0-10.0.0.255 7"), ("10.0.0.0/24".to_owned(), Label::Number(7)));
+    assert_eq!(of("10.0.0.1-10.0.0.6\tvia 192.0.2.1").0, "10.0.0.1/32 10.0.0.2/31 10.0.0.4/31 10.0.0.6/32");
+    assert_eq!(of("0.0.0.0-255.255.255.255 7").0, "0.0.0.0/0");
+    assert_eq!(of("::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 7").0, "::/0");
+    assert_eq!(of("2001:db8::-2001:db8::2 \"a name\"").0, "2001:db8::/127 2001:db8::2/128");
+    assert_eq!(of("10.0.0.7-10.0.0.7 1").0, "10.0.0.7/32");
+    for (line, expected) in [
+        ("10.0.0.2-10.0.0.1 7", "column 10: the range ends before it begins"),
+        ("10.0.0.2-2001:db8:: 7", "column 10: the range begins and ends in different families"),
+        ("10.0.0.2-10.0.0.3", "column 18: no next hop after the prefix"),
+        ("10.0.0.2-10.0.0.3 7 8", "column 21: unexpected text after the next hop"),
+    ] {
+        assert_eq!(prefixes(line), Err(expected.to_owned()), "{line}");
+    }
+    for line in ["- 7", "10.0.0.1- 7", "-10.0.0.1 7", "10.0.0.1-10.0.0.2-10.0.0.3 7", "10.0.0.1-10.0.0.256 7"]
+    {
+        assert!(prefixes(line).is_err(), "{line}");
+    }
+}
+
 /// What a line of bgpdump says, in short.
 pub(super) fn said(line: &str) -> String {
     let event = match decode(line.as_bytes(), HostBits::Refuse).unwrap().unwrap() {
         Line::Event(event) => event,
-        Line::Route(entry) => panic!("{entry}"),
+        other => panic!("{other:?}"),
     };
     let peer = event.peer.unwrap();
     let path = |path: Path| match path.id {
@@ -276,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn nearly_lines_never_panic(line in "[0-9a-f.:/ \t#_,via]{0,60}") {
+    fn nearly_lines_never_panic(line in "[0-9a-f.:/ \t#_,via-]{0,60}") {
         check_error(line.as_bytes());
     }
 }
@@ -291,6 +322,10 @@ fn check_error(line: &[u8]) {
             // Whatever is accepted prints as something that means the same.
             Ok(Some(Line::Route(entry))) => {
                 assert_eq!(decode_route(entry.to_string().as_bytes(), host_bits), Ok(Some(entry)));
+            }
+            Ok(Some(Line::Range(range))) => {
+                let again = decode(range.to_string().as_bytes(), host_bits);
+                assert!(matches!(again, Ok(Some(Line::Range(again))) if again == range));
             }
             Ok(Some(Line::Event(_))) => {}
             Ok(None) => {}

@@ -1,0 +1,79 @@
+//! `first-last next-hop`: what registries, GeoIP tables and access lists print. It is read as the fewest prefixes that have the
+//! addresses of the range and no others.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use fibula::net::{HostBits, IpPrefix, PrefixesOf, prefixes_of};
+
+use super::error::{LineError, LineErrorKind};
+use super::fields::{Field, Fields};
+use super::{Form, Label, Line, prefix};
+
+pub(super) const FORM: Form = Form {
+    name: "range",
+    syntax: "FIRST-LAST [via] NEXT-HOP",
+    example: "198.51.100.0-198.51.100.99 192.0.2.1",
+    recognises,
+    decode,
+};
+
+/// A range of addresses of one family, and its next hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeEntry {
+    /// The first address.
+    pub first: IpAddr,
+    /// The last address, of the same family and not below the first.
+    pub last: IpAddr,
+    /// The next hop.
+    pub next_hop: Label,
+}
+
+impl RangeEntry {
+    /// Returns the fewest prefixes that have these addresses, in order: at most twice the bits of an address, less two.
+    pub fn prefixes(&self) -> impl Iterator<Item = IpPrefix> + use<> {
+        let (v4, v6): (Option<PrefixesOf<u32>>, Option<PrefixesOf<u128>>) = match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => (Some(prefixes_of(first..=last)), None),
+            (IpAddr::V6(first), IpAddr::V6(last)) => (None, Some(prefixes_of(first..=last))),
+            _ => (None, None),
+        };
+        let v4 = v4.into_iter().flatten().map(IpPrefix::from);
+        v4.chain(v6.into_iter().flatten().map(IpPrefix::from))
+    }
+}
+
+/// Prints a line that is read back as the same entry.
+impl fmt::Display for RangeEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{} {}", self.first, self.last, self.next_hop.line())
+    }
+}
+
+fn recognises(fields: &Fields<'_>) -> bool {
+    let [first, ..] = fields.words() else { return false };
+    first.bytes.contains(&b'-') && !first.bytes.contains(&b'/')
+}
+
+fn decode(fields: &Fields<'_>, _: HostBits) -> Result<Line, LineError> {
+    let [range, ..] = fields.words() else { return Err(fields.ends(LineErrorKind::NoNextHop)) };
+    let at = memchr::memchr(b'-', range.bytes).unwrap_or(range.bytes.len());
+    let (first, rest) = range.bytes.split_at(at);
+    let first = address(Field { bytes: first, offset: range.offset })?;
+    let last_offset = range.offset + at + 1;
+    let last = address(Field { bytes: rest.get(1..).unwrap_or_default(), offset: last_offset })?;
+    if first.is_ipv4() != last.is_ipv4() {
+        return Err(LineError::new(LineErrorKind::RangeFamilies, last_offset));
+    }
+    if last < first {
+        return Err(LineError::new(LineErrorKind::RangeOrder, last_offset));
+    }
+    let next_hop = prefix::next_hop_of(fields)?;
+    Ok(Line::Range(RangeEntry { first, last, next_hop }))
+}
+
+fn address(field: Field<'_>) -> Result<IpAddr, LineError> {
+    Ok(match prefix::parse(field, HostBits::Refuse)? {
+        IpPrefix::V4(host) => IpAddr::V4(host.addr().into()),
+        IpPrefix::V6(host) => IpAddr::V6(host.addr().into()),
+    })
+}
