@@ -8,7 +8,7 @@
 use std::io;
 
 use fibula::memory::{Limits, OutOfMemory};
-use fibula::net::{IpPrefix, NextHop};
+use fibula::net::{IpPrefix, NextHop, Prefix};
 use fibula::rib::DualRib;
 
 use super::report::Report;
@@ -58,11 +58,39 @@ pub(super) struct Routes {
     contested: bool,
     /// The routes of plain tables, with labels as next hops.
     plain: Ribs,
+    /// Lines of plain tables that are not among those yet.
+    pending: Pending,
     /// Paths announced and not withdrawn, by source.
     announced: Map<u32, Announced>,
     feed: u32,
     /// In a replay, the time of the table dump: updates from before it are in it.
     dumped_at: Option<u32>,
+}
+
+/// Lines of plain tables that wait to be entered together, each with its number, so that the last of repeated ones counts.
+#[derive(Debug, Default)]
+struct Pending {
+    v4: Vec<(Prefix<u32>, u32, NextHop)>,
+    v6: Vec<(Prefix<u128>, u32, NextHop)>,
+}
+
+impl Pending {
+    /// Lines that wait at most: 16 MiB of IPv4 routes, 48 of IPv6.
+    const MOST: usize = 1 << 20;
+
+    fn has_room(&mut self) -> bool {
+        self.v4.len() + self.v6.len() < Self::MOST
+            && self.v4.try_reserve(1).is_ok()
+            && self.v6.try_reserve(1).is_ok()
+    }
+
+    fn push(&mut self, prefix: IpPrefix, label: NextHop) {
+        let number = (self.v4.len() + self.v6.len()) as u32;
+        match prefix {
+            IpPrefix::V4(prefix) => self.v4.push((prefix, number, label)),
+            IpPrefix::V6(prefix) => self.v6.push((prefix, number, label)),
+        }
+    }
 }
 
 /// What a source has announced and not withdrawn: candidates by path.
@@ -80,6 +108,7 @@ impl Routes {
             dumped: Ribs::new(limits, ledger),
             contested: false,
             plain: Ribs::new(limits, ledger),
+            pending: Pending::default(),
             announced: Map::new(ledger),
             feed: 0,
             dumped_at: None,
@@ -99,10 +128,35 @@ impl Routes {
         report: &mut Report,
     ) -> Result<(), Refusal> {
         let label = self.label(label)?;
+        // Under a limit, what waits would take memory from routes.
+        if self.ledger.limit_bytes().is_some() || !self.pending.has_room() {
+            self.enter_pending(report)?;
+            return self.enter(prefix, label, report);
+        }
+        self.pending.push(prefix, label);
+        Ok(())
+    }
+
+    fn enter(&mut self, prefix: IpPrefix, label: NextHop, report: &mut Report) -> Result<(), Refusal> {
         if let Some(before) = self.plain.insert(prefix, label)? {
             report.repeated += 1;
             report.repeated_changed += u64::from(before != label);
         }
+        Ok(())
+    }
+
+    /// Enters the lines that wait, by prefix: neighbours in a tree of millions of routes are found in the caches.
+    fn enter_pending(&mut self, report: &mut Report) -> Result<(), Refusal> {
+        let mut pending = core::mem::take(&mut self.pending);
+        pending.v4.sort_unstable();
+        pending.v6.sort_unstable();
+        for (prefix, _, label) in pending.v4.drain(..) {
+            self.enter(prefix.into(), label, report)?;
+        }
+        for (prefix, _, label) in pending.v6.drain(..) {
+            self.enter(prefix.into(), label, report)?;
+        }
+        self.pending = pending;
         Ok(())
     }
 
@@ -219,6 +273,8 @@ impl Routes {
 
     /// Ends the feed: the routes still announced join the candidates.
     pub(super) fn end_feed(&mut self, more: bool, report: &mut Report) -> Result<(), Refusal> {
+        self.enter_pending(report)?;
+        self.pending = Pending::default();
         let announced = core::mem::replace(&mut self.announced, Map::new(&self.ledger));
         let (sources, _held) = announced.into_entries();
         for (_, announced) in sources {
