@@ -3,6 +3,7 @@
 mod cases;
 mod conformance;
 mod data;
+mod hops;
 mod maps;
 mod properties;
 mod rib;
@@ -52,6 +53,7 @@ fn all() -> Result<Vec<Trial>, Failure> {
     trials.extend(properties::trials());
     trials.extend(rib::trials());
     trials.extend(maps::trials());
+    trials.extend(hops::trials());
     trials.extend(sets::trials());
     trials.extend(vrfs::trials());
     trials.extend(cases::trials()?);

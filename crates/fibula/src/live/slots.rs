@@ -257,3 +257,54 @@ impl<V: Send + Sync> Keeper<V> {
         is_open && !self.leaving.items().any(|&item| matches!(item, Leaving::Retired(gone) if gone == at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::Table;
+
+    #[test]
+    fn values_go_in_two_steps() {
+        let table = Table::new().unwrap();
+        let mut keeper = Keeper::new(Arc::clone(table.domain()), Limits::default());
+        let value = Arc::new(7);
+        keeper.reserve(1).unwrap();
+        let at = keeper.put(Arc::clone(&value));
+        let slots = Arc::clone(keeper.slots());
+        let (mut early, mut late) = (table.reader().unwrap(), table.reader().unwrap());
+        let pin = early.pin();
+        assert_eq!(slots.read(&pin).get(at).map(|value| **value), Some(7));
+        assert!(slots.read(&pin).get(at + 1).is_none() && slots.read(&pin).get(u32::MAX).is_none());
+        keeper.retire(at);
+        keeper.advance();
+        keeper.collect();
+        // The number was found under the pin, and is still good.
+        assert!(slots.read(&pin).get(at).is_some());
+        assert!(!keeper.is_kept(at));
+        drop(pin);
+        // A reader that has the number from elsewhere.
+        let pin = late.pin();
+        let found = slots.read(&pin).get(at).unwrap();
+        keeper.collect();
+        keeper.collect();
+        assert_eq!((**found, Arc::strong_count(&value)), (7, 2));
+        assert!(slots.read(&pin).get(at).is_none());
+        drop(pin);
+        keeper.collect();
+        assert_eq!(Arc::strong_count(&value), 1);
+        keeper.reserve(1).unwrap();
+        assert_eq!((keeper.put(Arc::clone(&value)), keeper.len()), (at, 1));
+        drop((keeper, slots));
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "the pin is of another table")]
+    fn a_pin_of_another_table_is_refused() {
+        let (one, two) = (Table::new().unwrap(), Table::new().unwrap());
+        let keeper = Keeper::<u32>::new(Arc::clone(one.domain()), Limits::default());
+        let mut reader = two.reader().unwrap();
+        let pin = reader.pin();
+        let _ = keeper.slots().read(&pin);
+    }
+}
