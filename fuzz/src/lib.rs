@@ -7,6 +7,7 @@
 mod address;
 mod changes;
 mod file;
+mod hops;
 mod live;
 mod mrt;
 mod router;
@@ -21,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     ("address", address::compare),
     ("changes", changes::follow),
     ("file", file::open),
+    ("hops", hops::follow),
     ("live", live::follow),
     ("mrt", mrt::compare),
     ("router", router::forward),
