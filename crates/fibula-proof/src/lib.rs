@@ -39,6 +39,9 @@ mod documents {
     #[doc = include_str!("../../../docs/guide/vrfs.md")]
     struct Vrfs;
 
+    #[doc = include_str!("../../../docs/guide/next-hops.md")]
+    struct NextHops;
+
     #[doc = include_str!("../../fibula/README.md")]
     struct Library;
 
