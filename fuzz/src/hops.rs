@@ -126,12 +126,12 @@ fn step(hops: &NextHops<u32>, model: &mut Model, [act, one, two]: [u8; 3], seria
         }
         6 | 7 => {
             let prefix = Prefix::<u32>::masked(u32::from(two) << 24, 8).expect("the length fits");
-            let _ = hops.table().insert(prefix, id).expect("memory");
+            let _ = hops.routed().insert(prefix, id).expect("memory");
             model.routes.insert(two, id);
         }
         _ => {
             let prefix = Prefix::<u32>::masked(u32::from(two) << 24, 8).expect("the length fits");
-            let _ = hops.table().remove(prefix).expect("memory");
+            let _ = hops.routed().remove(prefix).expect("memory");
             model.routes.remove(&two);
         }
     }

@@ -111,7 +111,7 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, enrich, count, route, table, verify, peers, algorithms, choose, compile, bench, replay, \
+            "lookup, enrich, count, route, router, table, verify, peers, algorithms, choose, compile, bench, replay, \
              paper, doctor, tour"
         ),
         "{}",
