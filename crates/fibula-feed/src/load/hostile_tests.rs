@@ -318,7 +318,8 @@ fn a_text_most_of_whose_lines_are_no_routes_is_refused() {
         "x: not a routing table: 4 of its first 5 lines are not routes; line 1, column 1: not an IP address: \
          unexpected '<': '<!DOCTYPE html>'; the forms that are read are MRT, \
          'TYPE|TIME|B|PEER|AS|PREFIX|AS-PATH|ORIGIN|NEXT-HOP|...', \
-         'TIME a|w PREFIX NEXT-HOP PEER PEER-AS NEXT-AS', 'ADDRESS LENGTH ORIGIN', 'PREFIX [via] NEXT-HOP'"
+         'TIME a|w PREFIX NEXT-HOP PEER PEER-AS NEXT-AS', 'FIRST-LAST [via] NEXT-HOP', \
+         'ADDRESS LENGTH ORIGIN', 'PREFIX [via] NEXT-HOP'"
     );
     assert!(error.is_bad_input());
     assert_eq!(error.bad_line().unwrap().line(), 1);
