@@ -62,7 +62,7 @@
 //! - `bloomfwd-none`: no expansion, one level a distinct length.
 //!
 //! All choose five levels, which are the best in the paper, and more where a table would have more than 32 times as many
-//! prefixes as routes (and 65,536). `bloomfwd-greedy:N`, `bloomfwd-exact:N` and `bloomfwd-capture:N`, for 2 to 8 levels,
+//! prefixes as routes (and 1,024). `bloomfwd-greedy:N`, `bloomfwd-exact:N` and `bloomfwd-capture:N`, for 2 to 8 levels,
 //! choose exactly N and refuse tables that are too large then.
 //!
 //! Prefixes beyond /64, which the paper does not know, have levels of their own, without expansion and without vectors.
@@ -203,11 +203,13 @@ fn narrow_entries<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     }
     match (K::FAMILY, K::BITS) {
         (Family::Ipv4 | Family::Ipv6, _) => both!((20, 24)),
-        // Every table of three bits takes minutes for each entry: the chosen one is enough.
+        // Every table of three bits, or pair of prefixes of eight, takes a minute for each entry: the chosen one is enough.
         (Family::Toy, ..=3) => {
             vec![narrow!(NAME, SUMMARY, Both, (1, 2), CHOSEN_PAIR, CHOSEN_RATIO, Kernels)]
         }
-        (Family::Toy, ..=8) => both!((4, 6)),
+        (Family::Toy, ..=8) => {
+            vec![narrow!(NAME, SUMMARY, Both, (4, 6), CHOSEN_PAIR, CHOSEN_RATIO, Kernels)]
+        }
         (Family::Toy, _) => both!((10, 12)),
     }
 }
@@ -224,14 +226,13 @@ fn for_ipv6<K: Key>() -> Vec<Algorithm<K>> {
 }
 
 fn for_toys<K: Key>() -> Vec<Algorithm<K>> {
-    let capture = wide!("bloomfwd-capture", CAPTURE, Ipv6, chosen(Choice::Capture, 1), Kernels);
-    if K::BITS <= 3 {
-        return vec![capture];
+    if K::BITS <= 8 {
+        return vec![wide!("bloomfwd-capture", CAPTURE, Ipv6, chosen(Choice::Capture, 1), Kernels)];
     }
     vec![
         wide!("bloomfwd-greedy", GREEDY, Ipv6, chosen(Choice::Greedy, 2), Kernels),
         wide!("bloomfwd-exact", EXACT, Ipv6, chosen(Choice::Exact, 2), Compiler),
-        capture,
+        wide!("bloomfwd-capture", CAPTURE, Ipv6, chosen(Choice::Capture, 2), Kernels),
         wide!("bloomfwd-none", NONE, Ipv6, Expansion::Distinct, Kernels),
     ]
 }

@@ -42,7 +42,7 @@ pub(crate) struct Parameters<H> {
 const EXPANDED_A_ROUTE: u128 = 32;
 
 /// The same of a table of few routes.
-const EXPANDED_MIN: u128 = 1 << 16;
+const EXPANDED_MIN: u128 = 1 << 10;
 
 /// Levels of prefixes before a direct array.
 #[derive(Debug)]
