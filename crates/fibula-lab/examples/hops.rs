@@ -115,7 +115,7 @@ fn race(ways: &mut [(&str, &mut dyn FnMut())]) {
 
 fn rates(hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
     let mut reader = hops.reader()?;
-    let mut plain = hops.table().reader()?;
+    let mut plain = hops.routed().reader()?;
     let (mut found, mut members) = (vec![None; KEYS], vec![None; KEYS]);
     {
         let pin = reader.pin();
@@ -150,7 +150,7 @@ fn rates(hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
             }
         }),
     ]);
-    let (mut reader, mut plain) = (hops.reader()?, hops.table().reader()?);
+    let (mut reader, mut plain) = (hops.reader()?, hops.routed().reader()?);
     race(&mut [
         ("the table alone, one by one", &mut || {
             let pin = plain.pin();

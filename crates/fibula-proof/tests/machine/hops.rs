@@ -170,11 +170,11 @@ fn change(
             let prefix: IpPrefix = Prefix::<u32>::masked(u32::from(block) << 24, 8)?.into();
             match if random.below(2) == 0 { hop } else { group } {
                 Some(id) => {
-                    let _ = hops.table().insert(prefix, id)?;
+                    let _ = hops.routed().insert(prefix, id)?;
                     model.routes.insert(block, id);
                 }
                 None => {
-                    let _ = hops.table().remove(prefix)?;
+                    let _ = hops.routed().remove(prefix)?;
                     model.routes.remove(&block);
                 }
             }
