@@ -11,6 +11,7 @@
 //!
 //! A paper is a folder here and a line in [`papers`].
 
+mod bloomfwd;
 mod chart;
 mod context;
 mod definition;
@@ -40,7 +41,7 @@ pub use verdict::{Ratio, Verdict};
 /// Returns all papers.
 #[must_use]
 pub fn papers() -> &'static [Paper] {
-    &[dxr::PAPER, planb::PAPER, multibit::PAPER]
+    &[dxr::PAPER, planb::PAPER, bloomfwd::PAPER, multibit::PAPER]
 }
 
 /// Returns the paper of this name.
