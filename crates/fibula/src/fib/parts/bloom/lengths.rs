@@ -215,6 +215,13 @@ mod tests {
                 assert_eq!(exact.cost, best_of_all(&counts, 10, levels.into()));
                 assert_eq!((exact.cost, greedy.cost), (counts.cost(exact.bits), counts.cost(greedy.bits)));
                 assert!(exact.bits.count_ones() <= levels.into() && greedy.cost >= exact.cost);
+                // Each step adds the best length, and keeps the others.
+                if let Some(before) = levels.checked_sub(1).filter(|&before| before > 0) {
+                    let before =
+                        counts.choose(Choice::Greedy, before, u128::MAX, &mut Budget::default()).unwrap();
+                    let best = (1..10).map(|len| counts.cost(before.bits | 1 << len)).min();
+                    assert_eq!((greedy.bits & before.bits, Some(greedy.cost)), (before.bits, best));
+                }
                 greedy_loses += u32::from(greedy.cost > exact.cost);
             }
         }
