@@ -149,7 +149,7 @@ fn text(out: &mut impl Write, rows: &[ScheduleRow]) -> io::Result<()> {
                 row.error.as_deref().map_or(String::new(), |error| format!("missing: {error}")),
             ]);
         }
-        write!(out, "{}", grid.render())?;
+        writeln!(out, "{}", grid.render())?;
     }
     Ok(())
 }
