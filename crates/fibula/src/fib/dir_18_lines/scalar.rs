@@ -134,8 +134,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
     /// Returns the place of the map of the line that has this byte.
     #[inline]
     pub(super) fn map_at<K: Key, const WIDTH: u32>(&self, byte: u32) -> u32 {
-        let line_bytes = const { 4 * line_words(Dir18Lines::<K>::WINDOWS[WIDTH as usize], WIDTH) };
-        self.maps[byte as usize / line_bytes].read()
+        map_at::<K, C, WIDTH>(self.maps, byte)
     }
 
     /// Returns the next hop of a key, 0 for no route.
@@ -159,12 +158,24 @@ impl<'a, C: Cell32> Arrays<'a, C> {
         }
         let place = entry + (windows.slot(key) << WIDTH);
         let value = value(self.lines, place as usize, WIDTH);
-        if value == const { width_mask(WIDTH) } { self.find_below::<K, WIDTH>(place, key) } else { value }
+        if value == const { width_mask(WIDTH) } {
+            find_below::<K, C, WIDTH>(self.maps, self.below, place, key)
+        } else {
+            value
+        }
     }
+}
 
-    #[cold]
-    fn find_below<K: Key, const WIDTH: u32>(&self, place: u32, key: u32) -> u32 {
-        let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
-        self.below(windows).find(self.map_at::<K, WIDTH>(place), key)
-    }
+/// Goes on below a line. It takes slices, not the arrays as a whole: these would have to be in memory for every lookup.
+#[cold]
+fn find_below<K: Key, C: Cell32, const WIDTH: u32>(maps: &[C], below: &[C], place: u32, key: u32) -> u32 {
+    let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };
+    Overflow { windows, area: below }.find(map_at::<K, C, WIDTH>(maps, place), key)
+}
+
+/// Returns the place of the map of the line that has this byte.
+#[inline]
+fn map_at<K: Key, C: Cell32, const WIDTH: u32>(maps: &[C], byte: u32) -> u32 {
+    let line_bytes = const { 4 * line_words(Dir18Lines::<K>::WINDOWS[WIDTH as usize], WIDTH) };
+    maps[byte as usize / line_bytes].read()
 }
