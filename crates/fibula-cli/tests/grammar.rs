@@ -33,7 +33,12 @@ fn the_environment_names_the_table_of_every_command() {
     for command in [&["table", "stats"][..], &["table", "convert", "--to", "text"], &["choose"]] {
         let named = with(&[command, &["--table", other]].concat());
         let alone = with(&[command, &[other]].concat());
-        assert_eq!((named.code, &named.out), (0, &alone.out), "{command:?}");
+        // The rates of `choose` are estimates for this machine, which is measured each time.
+        let of = |run: &support::Run| match command {
+            ["choose"] => run.out.lines().next().map(str::to_owned),
+            _ => Some(run.out.clone()),
+        };
+        assert_eq!((named.code, of(&named)), (0, of(&alone)), "{command:?}");
         assert_eq!(with(&[command, &["--table", other, other]].concat()).code, 2);
     }
 }
