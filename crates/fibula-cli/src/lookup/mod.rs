@@ -33,7 +33,7 @@ pub(crate) use count::{CountArgs, run as count};
 use enrich::{Enricher, InputFormat, Plan};
 use finder::Finder;
 use input::Input;
-use pipeline::{REPORTED, Tally, Worker};
+use pipeline::{REPORTED, Tally, Worker, report, summary};
 use rows::{Labels, Rows};
 
 /// What is looked up, and how.
@@ -261,21 +261,6 @@ fn enrich_lines(
     })?;
     summary(tally, "row", messages);
     Ok(())
-}
-
-/// Warns of the first lines that are not addresses. `before` lines came before these, of which some were reported.
-fn report(next: &Tally, before: usize, reported: usize, input: &str, messages: Messages) {
-    let room = REPORTED.saturating_sub(reported);
-    for (line, what) in next.first_bad.iter().take(room) {
-        messages.warning(format_args!("{input} {}{what}", thousands(before + line)));
-    }
-}
-
-/// Says how many lines were not addresses, if not all of them were reported.
-fn summary(tally: &Tally, input: &str, messages: Messages) {
-    if tally.bad > REPORTED {
-        messages.warning(format_args!("{} {input}s in all were not IP addresses", thousands(tally.bad)));
-    }
 }
 
 fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {

@@ -141,3 +141,18 @@ fn collect(
     }
     Ok(())
 }
+
+/// Warns of the first lines that are not addresses. `before` lines came before these, of which some were reported.
+pub(super) fn report(next: &Tally, before: usize, reported: usize, input: &str, messages: Messages) {
+    let room = REPORTED.saturating_sub(reported);
+    for (line, what) in next.first_bad.iter().take(room) {
+        messages.warning(format_args!("{input} {}{what}", thousands(before + line)));
+    }
+}
+
+/// Says how many lines were not addresses, if not all of them were reported.
+pub(super) fn summary(tally: &Tally, input: &str, messages: Messages) {
+    if tally.bad > REPORTED {
+        messages.warning(format_args!("{} {input}s in all were not IP addresses", thousands(tally.bad)));
+    }
+}

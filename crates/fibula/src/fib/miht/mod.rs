@@ -69,12 +69,12 @@ mod build;
 mod check;
 mod layout;
 mod lookup;
-mod scalar;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod tries;
 mod update;
+mod walk;
 
 use crate::memory::Limits;
 use crate::net::{Family, Key, Routes};

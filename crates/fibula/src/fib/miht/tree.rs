@@ -52,7 +52,7 @@ impl<W: Word, const M: usize> Tree<W, M> {
         let all = leaves + leaves.div_ceil(children - 1) + 1;
         let used = self.nodes.len() - self.free_len;
         let wanted = divided.min(all.saturating_sub(used));
-        budget.reserve(&mut self.nodes, wanted.saturating_sub(self.free_len))
+        budget.reserve_an_eighth(&mut self.nodes, wanted.saturating_sub(self.free_len))
     }
 
     /// Notes the way to the leaf of a key, and returns the leaf.

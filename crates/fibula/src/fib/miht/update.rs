@@ -53,9 +53,9 @@ impl<K: Key, W: Word, const M: usize> Miht<K, W, M> {
             return Err(BuildError::limit(NAME, "routes", NONE.into(), nodes as u64));
         }
         let refused = |error: OutOfMemory| BuildError::memory(NAME, error);
-        self.budget.reserve(&mut self.data, routes).map_err(refused)?;
+        self.budget.reserve_an_eighth(&mut self.data, routes).map_err(refused)?;
         let roots = keys.saturating_sub(self.free_roots);
-        self.budget.reserve(&mut self.roots, roots).map_err(refused)?;
+        self.budget.reserve_an_eighth(&mut self.roots, roots).map_err(refused)?;
         self.tree.reserve(inserts, keys, &mut self.budget).map_err(refused)
     }
 

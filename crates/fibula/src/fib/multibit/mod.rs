@@ -62,10 +62,10 @@ mod build;
 mod check;
 pub(super) mod layout;
 mod lookup;
-mod scalar;
 #[cfg(test)]
 mod tests;
 mod update;
+mod walk;
 
 use crate::memory::Limits;
 use crate::net::{Family, Key, Routes};

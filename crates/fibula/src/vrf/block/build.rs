@@ -107,8 +107,13 @@ impl<K: Key> Builder<'_, K> {
     /// these and later windows only; the space begins with the next hop `first`.
     fn pieces(&mut self, depth: u8, from: usize, end: usize, first: u32) -> Result<(), Refusal> {
         let base = self.pieces.len();
-        let value = self.value(first)?;
-        self.piece(base, 0, value)?;
+        let is_next =
+            |starts: &[(K, u32)], at: usize, here: u32| at < end && window(starts[at].0, depth) == here;
+        // A value is made only for a piece that there will be: it may take an object.
+        if !is_next(&self.starts, from, 0) {
+            let value = self.value(first)?;
+            self.piece(base, 0, value)?;
+        }
         let (mut at, mut before) = (from, first);
         while at < end {
             let here = window(self.starts[at].0, depth);
@@ -121,7 +126,8 @@ impl<K: Key> Builder<'_, K> {
             let is_whole = inner == next;
             let value = if is_whole { self.value(head)? } else { self.object(depth + 1, inner, next, head)? };
             self.piece(base, here, value)?;
-            if !is_whole && here < last_window::<K>(depth) {
+            let continues = here < last_window::<K>(depth) && !is_next(&self.starts, next, here + 1);
+            if !is_whole && continues {
                 let value = self.value(before)?;
                 self.piece(base, here + 1, value)?;
             }
@@ -137,9 +143,7 @@ impl<K: Key> Builder<'_, K> {
 
     /// Appends a piece after those from `base` on, unless it continues the one before.
     fn piece(&mut self, base: usize, start: u32, value: u32) -> Result<(), OutOfMemory> {
-        if self.pieces.len() > base && self.pieces.last().is_some_and(|last| last.start == start) {
-            self.pieces.pop();
-        }
+        debug_assert!(self.pieces[base..].last().is_none_or(|last| last.start < start));
         if self.pieces.len() > base && self.pieces.last().is_some_and(|last| last.value == value) {
             return Ok(());
         }

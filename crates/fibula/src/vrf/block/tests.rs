@@ -46,6 +46,21 @@ fn next_hops_of_every_size_are_found() {
 }
 
 #[test]
+fn windows_that_change_at_once_leave_no_object_unused() {
+    // Next hops that need objects, in windows that begin the space, that follow each other, and that end it.
+    let texts = ["0.0.0.0/0", "0.0.0.0/24", "0.0.1.0/25", "0.0.2.0/25", "0.0.3.0/24", "255.255.255.128/25"];
+    for chosen in 1_usize..1 << texts.len() {
+        let of = |(at, text): (usize, &&str)| {
+            Route::<u32>::new(text.parse().unwrap(), NextHop::new((1 << 20) + at as u32).unwrap())
+        };
+        let routes: Vec<_> =
+            texts.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(of).collect();
+        let slice = RouteSlice::new(&routes).unwrap();
+        algorithms::<u32>()[0].build(&slice, Limits::default()).unwrap().check().unwrap();
+    }
+}
+
+#[test]
 fn too_many_large_next_hops_are_refused() {
     let routes = routes::<u32>(1 << 15, |at| at + (1 << 16));
     let slice = RouteSlice::new(&routes).unwrap();
