@@ -220,7 +220,7 @@ fn values(routes: &[Route<u32>], keys: &[u32]) -> Outcome {
             }
         }),
         ("the shared map, one by one", &mut || {
-            keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)))
+            keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
         }),
     ]);
     println!("  {:?}", map.memory()?);

@@ -33,7 +33,7 @@ pub(crate) use count::{CountArgs, run as count};
 use enrich::{Enricher, InputFormat, Plan};
 use finder::Finder;
 use input::Input;
-use pipeline::{REPORTED, Tally, Worker, report, summary};
+use pipeline::{Tally, Worker, report, summary};
 use rows::{Labels, Rows};
 
 /// What is looked up, and how.

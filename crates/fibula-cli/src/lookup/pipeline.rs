@@ -10,6 +10,8 @@ use std::{panic, thread};
 
 use super::chunks::Chunks;
 use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::text::thousands;
 
 /// Bad lines that are reported one by one.
 pub(super) const REPORTED: usize = 5;

@@ -349,7 +349,7 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
     }
     let mut all = Vec::new();
     map.for_each(|prefix, value| all.push((prefix, value.clone())))?;
-    require(all.into_iter().eq(model.into_iter()), "all prefixes in order", &run)?;
+    require(all.into_iter().eq(model), "all prefixes in order", &run)?;
     (0..3).try_for_each(|_| map.maintain())?;
     let expected = if interning { 40 } else { usize::MAX };
     require(map.values()? <= expected.min(map.len()?), "values that nothing has are dropped", &map.values()?)
