@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::net::Key;
 use crate::simd::{
-    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, any_has, each_lane, fetch_past, kernel, leaf_by_thirds,
-    put, rank_by_thirds,
+    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, each_lane, fetch_past, kernel, leaf_by_thirds, put,
+    rank_by_thirds,
 };
 
 use super::layout::{BELOW, LEVELS, LINES, OBJECT_WORDS, Object, Root, SIGN, is_tree, window, windows};
@@ -220,7 +220,7 @@ fn inside(record: &Object, window: u32) -> u32 {
 }
 
 fn column_portable<K: Key>(view: &View<'_>, roots: &[u32], keys: &[K], found: &mut [u32]) {
-    view.column(roots, keys, found, rank_by_thirds, leaf_by_thirds, any_has);
+    view.column(roots, keys, found, rank_by_thirds, leaf_by_thirds, crate::simd::any_has);
 }
 
 fn one_portable<K: Key>(view: &View<'_>, root: Root, key: K) -> u32 {
