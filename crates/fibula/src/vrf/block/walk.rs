@@ -170,6 +170,26 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Looks up a group, to the end. Not a closure in [`column`](Self::column), which would be a function of its own, compiled
+    /// without the instruction set.
+    #[inline(always)]
+    fn answer<K: Key>(
+        &self,
+        roots: &[u32; GROUP],
+        keys: &[K; GROUP],
+        found: &mut [u32; GROUP],
+        rank: &impl Fn(&SharedLine, u32) -> u32,
+        leaf: &impl Fn(&SharedLine, u32) -> u32,
+        any_has: &impl Fn(&[u32], u32) -> bool,
+    ) {
+        let mut values = [0; GROUP];
+        self.group(roots, keys, &mut values, rank, leaf);
+        if any_has(&values, BELOW) {
+            self.finish(roots, keys, &mut values, rank, leaf);
+        }
+        *found = values;
+    }
+
     /// Looks up a column: groups, then the last ones once more with those before them, or one by one.
     #[inline(always)]
     fn column<K: Key>(
@@ -181,21 +201,13 @@ impl<'a> View<'a> {
         leaf: impl Fn(&SharedLine, u32) -> u32,
         any_has: impl Fn(&[u32], u32) -> bool,
     ) {
-        let group = |roots: &[u32; GROUP], keys: &[K; GROUP], found: &mut [u32; GROUP]| {
-            let mut values = [0; GROUP];
-            self.group(roots, keys, &mut values, &rank, &leaf);
-            if any_has(&values, BELOW) {
-                self.finish(roots, keys, &mut values, &rank, &leaf);
-            }
-            *found = values;
-        };
         let of_groups = roots.as_chunks().0;
         let groups = of_groups.iter().zip(keys.as_chunks().0).zip(found.as_chunks_mut().0);
         for (number, ((roots, keys), found)) in groups.enumerate() {
             if let Some(ahead) = of_groups.get(number + AHEAD) {
                 self.fetch(ahead);
             }
-            group(roots, keys, found);
+            self.answer(roots, keys, found, &rank, &leaf, &any_has);
         }
         if keys.len().is_multiple_of(GROUP) {
             return;
@@ -203,7 +215,7 @@ impl<'a> View<'a> {
         if let (Some(roots), Some(keys), Some(found)) =
             (roots.last_chunk(), keys.last_chunk(), found.last_chunk_mut())
         {
-            group(roots, keys, found);
+            self.answer(roots, keys, found, &rank, &leaf, &any_has);
         } else {
             for ((&root, &key), found) in roots.iter().zip(keys).zip(found) {
                 *found = self.one(Root(root), key, &rank, &leaf);
