@@ -4,7 +4,6 @@
 //! them, and help, completions and manual pages are generated from it.
 
 mod algorithms;
-mod all_peers;
 mod args;
 mod bench;
 mod choose;

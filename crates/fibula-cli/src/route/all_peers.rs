@@ -9,12 +9,13 @@ use fibula_feed::event::{Action, Event, Peer};
 use fibula_feed::select::Rank;
 use fibula_feed::{Label, Selection, Value};
 
-use crate::failure::{Failure, code};
+use super::args::ShowArgs;
+use super::query::{self, exit_code, nothing};
+use crate::failure::Failure;
 use crate::load::{self, Columns};
 use crate::lookup::LookupArgs;
 use crate::messages::Messages;
-use crate::options::{Format, SourceArgs};
-use crate::route::{Query, exit_code, nothing};
+use crate::options::SourceArgs;
 use crate::route_rows::Rows;
 
 /// The paths of a prefix, by peer and path identifier.
@@ -97,32 +98,34 @@ fn columns(source: &SourceArgs) -> Columns {
 }
 
 /// `fibula route show --all-peers`.
-pub(crate) fn show(
-    query: &Query,
-    source: &SourceArgs,
-    format: Format,
-    messages: Messages,
-) -> Result<ExitCode, Failure> {
+pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let Some(prefixes) = query::prefixes(args)? else {
+        return Err(Failure::WrongUse(
+            "--all-peers needs a prefix; for all routes of all peers: fibula table convert --to bgpdump --all-peers"
+                .to_owned(),
+        ));
+    };
+    let (source, messages) = (&args.source, Messages::new(args.quiet.quiet));
     let columns = columns(source);
     let is_shown = |prefix: IpPrefix, wanted: IpPrefix| {
         prefix == wanted
-            || (query.include_super && contains(prefix, wanted))
-            || (query.include_sub && contains(wanted, prefix))
+            || (args.include_super && contains(prefix, wanted))
+            || (args.include_sub && contains(wanted, prefix))
     };
     // What contains a prefix is named where that has no route itself.
     let is_wanted = |prefix: IpPrefix| {
-        query.prefixes.iter().any(|&wanted| is_shown(prefix, wanted) || contains(prefix, wanted))
+        prefixes.iter().any(|&wanted| is_shown(prefix, wanted) || contains(prefix, wanted))
     };
     let found = Found::read(source, &columns, messages, &is_wanted)?;
-    let shown = |prefix: IpPrefix| query.prefixes.iter().any(|&wanted| is_shown(prefix, wanted));
+    let shown = |prefix: IpPrefix| prefixes.iter().any(|&wanted| is_shown(prefix, wanted));
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut rows = Rows::new(&mut out, format, &columns)?;
+    let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
     for &prefix in found.0.keys().filter(|&&prefix| shown(prefix)) {
         found.write(prefix, &mut rows)?;
     }
     let count = rows.end()?;
     out.flush()?;
-    for &wanted in &query.prefixes {
+    for &wanted in &prefixes {
         if !found.0.keys().any(|&prefix| is_shown(prefix, wanted)) {
             let longest = found.longest(wanted).map(|prefix| prefix.to_string());
             messages.note(nothing(&wanted, longest.as_deref()));
@@ -132,7 +135,7 @@ pub(crate) fn show(
 }
 
 /// `fibula route get --all-peers`.
-pub(crate) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
+pub(super) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     if args.addresses.is_empty() {
         return Err(Failure::WrongUse("--all-peers needs addresses on the command line".to_owned()));
@@ -157,7 +160,7 @@ pub(crate) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
     }
     let count = rows.end()?;
     out.flush()?;
-    Ok(if count == 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
+    Ok(exit_code(count))
 }
 
 /// Returns whether all addresses of `inner` are in `outer`.

@@ -1,0 +1,98 @@
+//! What `fibula route` is told.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use fibula::net::{HostBits, IpPrefix};
+
+use crate::lookup::LookupArgs;
+use crate::options::{OutputArgs, QuietArgs, SourceArgs};
+
+/// Show routes, or find the route of an address
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fibula route show --table routes.txt 192.0.2.0/24 --include-sub
+  fibula route get --table routes.txt 192.0.2.1")]
+pub(crate) struct RouteArgs {
+    #[command(subcommand)]
+    pub(super) command: RouteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RouteCommand {
+    Show(Box<ShowArgs>),
+    Get(Box<GetArgs>),
+}
+
+/// Find the route of each address, as 'fibula lookup' does
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: as those of 'fibula lookup'
+
+Examples:
+  fibula route get --table rib.gz 193.0.6.139
+  fibula route get --table rib.gz --all-peers 193.0.6.139")]
+pub(super) struct GetArgs {
+    /// Show the paths of all peers for the longest matching prefix, the best one first
+    #[arg(long, conflicts_with_all = ["peer", "best", "stats", "algorithm", "file", "column"])]
+    pub(super) all_peers: bool,
+
+    #[command(flatten)]
+    pub(super) lookup: LookupArgs,
+}
+
+/// Show the routes of prefixes, and of those that contain them or lie inside them
+///
+/// Without prefixes, shows all routes. A prefix without a length is a single address. Each route is shown once, in address
+/// order.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  at least one route was found
+  1  no route was found
+  2  wrong use
+  3  a line of the prefix file is not a prefix, or a file cannot be read
+
+Examples:
+  fibula route show --table rib.gz 193.0.0.0/21
+  fibula route show --table rib.gz 193.0.0.0/8 --include-sub --format csv
+  fibula route show --table rib.gz --prefix-file mine.txt --include-super --include-sub")]
+pub(super) struct ShowArgs {
+    /// Prefixes to show [default: all routes]
+    #[arg(value_name = "PREFIX", value_parser = prefix)]
+    pub(super) prefixes: Vec<IpPrefix>,
+
+    /// Also show the prefixes in this file, one a line, plain or compressed; '#' starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub(super) prefix_file: Option<PathBuf>,
+
+    /// Show the routes of exactly these prefixes (the default)
+    #[arg(long, conflicts_with_all = ["include_super", "include_sub"])]
+    pub(super) exact_match: bool,
+
+    /// Also show the routes that contain a prefix
+    #[arg(long)]
+    pub(super) include_super: bool,
+
+    /// Also show the routes inside a prefix
+    #[arg(long)]
+    pub(super) include_sub: bool,
+
+    /// Show the paths of all peers for each prefix, the best one first
+    #[arg(long, conflicts_with_all = ["peer", "best"])]
+    pub(super) all_peers: bool,
+
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
+}
+
+fn prefix(text: &str) -> Result<IpPrefix, String> {
+    IpPrefix::parse(text.as_bytes(), HostBits::Refuse).map_err(|error| error.to_string())
+}
