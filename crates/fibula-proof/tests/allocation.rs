@@ -249,10 +249,17 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
             })
             .collect();
         let (slice, after) = (RouteSlice::new(&before).unwrap(), model.routes());
-        let least = (1..)
-            .map(|step| nothing + step * 64)
-            .find(|&limit| algorithm.build(&slice, within(limit)).is_ok())
-            .unwrap();
+        let fits = |steps: usize| algorithm.build(&slice, within(nothing + steps * 64)).is_ok();
+        let mut most = 1;
+        while !fits(most) {
+            most *= 2;
+        }
+        let mut too_few = most / 2;
+        while most - too_few > 1 {
+            let middle = usize::midpoint(too_few, most);
+            *(if fits(middle) { &mut most } else { &mut too_few }) = middle;
+        }
+        let least = nothing + most * 64;
         let limit = least + random.below((least - nothing) / 2 + 64);
         let mut fib = algorithm.build(&slice, within(limit)).unwrap();
         let (result, usage) =

@@ -10,6 +10,8 @@ use std::time::Duration;
 use fibula_router::control;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
+use super::args::ShowArgs;
+use super::show;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
@@ -173,7 +175,7 @@ pub(super) fn run(messages: Messages) -> Result<ExitCode, Failure> {
         good &= network.ping(address)?;
     }
     std::io::stdout().flush()?;
-    super::show::run(&super::ShowArgs { socket, json: false, watch: false }, super::show::What::Stats)?;
+    show::run(&ShowArgs { socket, json: false, watch: false }, show::What::Stats)?;
     drop(network);
     if good {
         return Ok(ExitCode::SUCCESS);

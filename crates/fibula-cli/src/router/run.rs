@@ -8,19 +8,19 @@ use fibula_router::control::{self, Flags, Level};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::show;
+use super::{check, show};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
 pub(super) fn run(path: &Path, messages: Messages) -> Result<ExitCode, Failure> {
-    let config = super::read(path)?;
+    let config = check::read(path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let flags = Flags::default();
     for (signal, flag) in [(SIGTERM, &flags.stop), (SIGINT, &flags.stop), (SIGHUP, &flags.reload)] {
         flag::register(signal, Arc::clone(flag))
             .map_err(|error| Failure::BadInput(format!("signal {signal}: {error}")))?;
     }
-    let mut again = || super::read(path).map_err(|failure| failure.report().0.unwrap_or_default());
+    let mut again = || check::read(path).map_err(|failure| failure.report().0.unwrap_or_default());
     let mut log = |level, text: &str| match level {
         Level::Warning => messages.warning(text),
         Level::Note => messages.note(text),

@@ -9,7 +9,7 @@ use fibula_router::count::{Made, Totals};
 use fibula_router::drops::Drop;
 use serde_json::Value;
 
-use super::ShowArgs;
+use super::args::ShowArgs;
 use crate::failure::Failure;
 use crate::text::thousands;
 

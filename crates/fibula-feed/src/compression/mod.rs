@@ -24,7 +24,7 @@ use fibula::memory::Limits;
 use crate::ledger::Ledger;
 use codecs::{Bzip2, Gzip, Xz};
 use coded::Coded;
-pub(crate) use other::OtherForm;
+pub(crate) use other::{OtherForm, ends_as_mmdb};
 use source::Source;
 pub(crate) use window::Size;
 use zstd::ZstdDecoder;

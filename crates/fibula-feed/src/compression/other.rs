@@ -55,6 +55,9 @@ const MAGICS: &[Magic] = &[
 /// The marker between the data and the description of a MaxMind database.
 const MMDB_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 
+/// A database as a file that is not compressed is a feed; what comes here is a stream.
+const MMDB: &str = "a MaxMind database (MMDB) as a stream";
+
 impl OtherForm {
     /// Returns the form of a file whose decompressed content begins with `head`; `None` if it may be a form that is
     /// read.
@@ -63,7 +66,7 @@ impl OtherForm {
         if let Some(&(_, _, name, remedy)) = MAGICS.iter().find(is) {
             return Some(Self { name, remedy });
         }
-        is_mmdb(head).then_some(Self { name: "a MaxMind database (MMDB)", remedy: None })
+        is_mmdb(head).then_some(Self { name: MMDB, remedy: None })
     }
 }
 
@@ -80,10 +83,12 @@ fn is_mmdb(head: &[u8]) -> bool {
         })
     };
     let ends = head.len().saturating_sub(128 << 10);
-    is_walk(6, 3)
-        || is_walk(7, 3)
-        || is_walk(8, 4)
-        || memchr::memmem::find(&head[ends..], MMDB_MARKER).is_some()
+    is_walk(6, 3) || is_walk(7, 3) || is_walk(8, 4) || ends_as_mmdb(&head[ends..])
+}
+
+/// Returns whether a file with this end, of at most 128 KiB, is a MaxMind database.
+pub(crate) fn ends_as_mmdb(end: &[u8]) -> bool {
+    memchr::memmem::find(end, MMDB_MARKER).is_some()
 }
 
 #[cfg(test)]
@@ -114,10 +119,10 @@ mod tests {
                 bytes
             };
             let tree: Vec<u8> = (0..100).flat_map(node).collect();
-            assert_eq!(name(&tree), Some("a MaxMind database (MMDB)"));
+            assert_eq!(name(&tree), Some(MMDB));
         }
         let marked = [&[1; 100][..], MMDB_MARKER, &[2; 100]].concat();
-        assert_eq!(name(&marked), Some("a MaxMind database (MMDB)"));
+        assert_eq!(name(&marked), Some(MMDB));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Compiled tables as feeds: their routes, as the lines of a text.
+//! Binary tables as feeds: compiled ones are read as the lines of a text, and MaxMind databases too.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -10,17 +10,24 @@ use fibula::memory::Limits;
 use fibula::net::{Key, Route};
 
 use super::error::{LoadError, LoadErrorKind};
+use super::maxmind;
 use super::source::Feed;
 use crate::next_hops::quoted;
 
-/// Returns the feed as it is, or as the text of its routes if it is a compiled table.
+/// Returns the feed as it is, or as the text of its routes if it is a compiled table or the file of a MaxMind database.
 pub(super) fn recognised<'a>(feed: Feed<'a>, limits: Limits) -> Result<Feed<'a>, LoadError> {
     match feed {
         Feed::File(path) => {
             let name: Arc<str> = path.to_string_lossy().into();
             // Whatever cannot be opened or looked at is reported where it is read. Opening a FIFO is an event for its writer.
             let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-            match is_file.then(|| text_of(&name, &path, limits)).flatten() {
+            if !is_file {
+                return Ok(Feed::File(path));
+            }
+            if let Some(text) = text_of(&name, &path, limits) {
+                return Ok(Feed::Reader { name, input: Box::new(text?) });
+            }
+            match maxmind::text_of(&name, &path, limits) {
                 Some(text) => Ok(Feed::Reader { name, input: Box::new(text?) }),
                 None => Ok(Feed::File(path)),
             }

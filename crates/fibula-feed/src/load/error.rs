@@ -44,6 +44,8 @@ pub(super) enum LoadErrorKind {
     },
     /// The compiled table is refused.
     Compiled(FileError),
+    /// The file ends as a MaxMind database, and is none that can be read.
+    MaxMind(Box<maxminddb::MaxMindDbError>),
     /// The compiled table can be looked up in, and has no routes.
     WithoutRoutes,
     /// There was neither a route nor a record in this many bytes.
@@ -218,6 +220,7 @@ impl LoadError {
                 | LoadErrorKind::Fault(_)
                 | LoadErrorKind::OtherForm { .. }
                 | LoadErrorKind::Compiled(_)
+                | LoadErrorKind::MaxMind(_)
                 | LoadErrorKind::WithoutRoutes
                 | LoadErrorKind::Unsettled { .. }
                 | LoadErrorKind::NoRoutes { .. }
@@ -244,6 +247,7 @@ impl fmt::Display for LoadError {
             // It names the file, if it knows it.
             LoadErrorKind::Compiled(error) if error.path().is_some() => error.fmt(f),
             LoadErrorKind::Compiled(error) => write!(f, "{name}: {error}"),
+            LoadErrorKind::MaxMind(error) => write!(f, "{name}: not a readable MaxMind database: {error}"),
             LoadErrorKind::WithoutRoutes => write!(
                 f,
                 "{name}: compiled without its routes, which are needed here; make it again with them, or use the table that it \
@@ -340,6 +344,7 @@ impl core::error::Error for LoadError {
             LoadErrorKind::NextHops { error, .. } => Some(error),
             LoadErrorKind::Fault(fault) => Some(fault),
             LoadErrorKind::Compiled(error) => Some(error),
+            LoadErrorKind::MaxMind(error) => Some(error),
             LoadErrorKind::Line(_)
             | LoadErrorKind::WithoutRoutes
             | LoadErrorKind::Truncated(_)

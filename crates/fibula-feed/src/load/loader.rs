@@ -24,7 +24,7 @@ use crate::ledger::{Held, Ledger};
 ///
 /// The input may be compressed (see [`compression`](crate::compression)), and is MRT or text in any of the forms of
 /// [`text::FORMS`](crate::text::FORMS), or a [table file](fibula::file) with routes, which is read as text. All are recognised
-/// by the first bytes.
+/// by the first bytes. The file of a MaxMind database is recognised by its end, and read as lines of JSON.
 pub struct Loader<'a> {
     options: LoadOptions,
     progress: Option<Box<dyn FnMut(Progress) + 'a>>,

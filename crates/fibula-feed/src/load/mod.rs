@@ -15,6 +15,9 @@ mod live;
 mod loader;
 #[cfg(test)]
 mod loader_tests;
+mod maxmind;
+#[cfg(test)]
+mod maxmind_tests;
 mod pass;
 mod peek;
 #[cfg(test)]

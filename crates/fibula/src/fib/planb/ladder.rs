@@ -5,9 +5,7 @@ use crate::memory::Memory;
 use crate::net::{Key, NextHop};
 use crate::simd::{self, Present};
 
-use super::kernel;
-use super::layout::{Codes, Node, PlanB};
-use super::scalar::{ANY, Host, Walk};
+use super::layout::{Node, PlanB};
 
 /// How a node is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,29 +33,17 @@ impl<K: Key, N: Node> Step<K, N> {
     ) -> Result<Box<dyn Fib<K>>, BuildError> {
         Ok(Box::new(Self { tree: tree?, search }))
     }
-
-    #[inline]
-    fn one(&self, isa: Present, key: K) -> Option<NextHop> {
-        let (tree, walk) = (&self.tree, Walk::<Host, ANY>::NEW);
-        let isa = if self.search == Search::Portable { Present::SCALAR } else { isa };
-        match (&tree.codes, self.search) {
-            (Codes::Narrow(codes), Search::Compiled) => kernel::counted(isa, tree, codes, key),
-            (Codes::Wide(codes), Search::Compiled) => kernel::counted(isa, tree, codes, key),
-            (Codes::Narrow(codes), _) => kernel::one(isa, tree, walk, codes, key),
-            (Codes::Wide(codes), _) => kernel::one(isa, tree, walk, codes, key),
-        }
-    }
 }
 
 impl<K: Key, N: Node> Fib<K> for Step<K, N> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
-        self.one(simd::chosen(), key)
+        self.tree.searched(self.search, simd::chosen(), key)
     }
 
     fn lookup_batch_on(&self, isa: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         for (&key, result) in keys.iter().zip(results) {
-            *result = self.one(isa, key);
+            *result = self.tree.searched(self.search, isa, key);
         }
     }
 

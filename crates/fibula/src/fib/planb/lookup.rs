@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::net::{Family, Key, Keys, NextHop};
 use crate::simd::{self, Present};
 
+use super::ladder::Search;
 use super::layout::{Codes, Node, PlanB};
 use super::scalar::{ANY, Host, Network, Order, Walk};
 use super::{DOUBLE, NAME, UNMERGED, kernel};
@@ -65,6 +66,19 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 impl<K: Key, N: Node> PlanB<K, N> {
     /// Whether there are kernels without a loop over the levels.
     const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
+
+    /// Looks one key up by a step of the ladder.
+    #[inline]
+    pub(super) fn searched(&self, search: Search, isa: Present, key: K) -> Option<NextHop> {
+        let walk = Walk::<Host, ANY>::NEW;
+        let isa = if search == Search::Portable { Present::SCALAR } else { isa };
+        match (&self.codes, search) {
+            (Codes::Narrow(codes), Search::Compiled) => kernel::counted(isa, self, codes, key),
+            (Codes::Wide(codes), Search::Compiled) => kernel::counted(isa, self, codes, key),
+            (Codes::Narrow(codes), _) => kernel::one(isa, self, walk, codes, key),
+            (Codes::Wide(codes), _) => kernel::one(isa, self, walk, codes, key),
+        }
+    }
 
     fn batch_of<O: Order<K>>(&self, isa: Present, keys: &[O::Item], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");

@@ -1,0 +1,98 @@
+//! What `fibula router` is told.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use fibula_router::config::SOCKET;
+
+use crate::options::QuietArgs;
+
+/// Forward packets between the interfaces of this machine (Linux)
+///
+/// With --config, forwards until SIGTERM or SIGINT; SIGHUP reads the configuration again. Needs root, or the capabilities
+/// CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF. The other commands talk to a router that runs, or prepare one.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Exit codes:
+  0  the router ended in order
+  2  wrong use
+  3  the configuration is wrong, or the router cannot start
+  4  not available on this machine
+
+Examples:
+  fibula router demo
+  fibula router check router.toml
+  fibula router --config router.toml
+  fibula router stats
+  fibula router drops --watch"
+)]
+pub(crate) struct RouterArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<RouterCommand>,
+
+    /// The configuration, in TOML
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(super) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RouterCommand {
+    Check(CheckArgs),
+    /// Show the counters of each port
+    Stats(ShowArgs),
+    /// Show why packets were dropped, and what to do about it
+    Drops(ShowArgs),
+    /// Show the neighbours and their MAC addresses
+    Neigh(ShowArgs),
+    /// Say what this machine lacks for a router, and what to do about it
+    Doctor(DoctorArgs),
+    Demo(DemoArgs),
+}
+
+/// Check a configuration without using it
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// The configuration, in TOML
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}
+
+/// Options of the commands that talk to a router.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The control socket of the router
+    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    pub(super) socket: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Show again every second, until interrupted
+    #[arg(long)]
+    pub(super) watch: bool,
+}
+
+/// Options of the doctor.
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Forward between two hosts in network namespaces, and show it (root)
+///
+/// Makes two hosts and a router between them, loads a table, sends pings of both families through the router, and shows its counters. All of it
+/// is removed at the end, also when interrupted.
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
+}

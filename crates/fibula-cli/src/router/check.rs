@@ -1,0 +1,35 @@
+//! Configurations, read and checked.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use fibula_router::config::Config;
+
+use crate::failure::Failure;
+use crate::load;
+use crate::messages::Messages;
+
+/// Reads and checks a configuration.
+pub(super) fn read(path: &Path) -> Result<Config, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::opening(path, &error))?;
+    Config::parse(&text).map_err(|error| Failure::BadInput(format!("{}: {error}", path.display())))
+}
+
+/// Checks a configuration and its files of routes.
+pub(super) fn check(path: &Path) -> Result<ExitCode, Failure> {
+    let config = read(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut routes = config.routes.len();
+    for table in &config.tables {
+        let table = load::load(&folder.join(&table.path), Messages::new(false))?;
+        routes += table.ribs.len();
+    }
+    println!(
+        "{}: {} interfaces, {} VRFs, {routes} routes, {} threads: no errors",
+        path.display(),
+        config.interfaces.len(),
+        config.vrfs.len(),
+        config.threads
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,141 @@
+//! MaxMind databases as feeds: their networks, as lines of JSON.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+
+use fibula::memory::{Limits, OutOfMemory};
+use fibula::net::{IpPrefix, Prefix, prefixes_of};
+use maxminddb::{MaxMindDbError, Reader, WithinOptions};
+use serde_json::{Map, Value};
+
+use super::error::{LoadError, LoadErrorKind, Place};
+use crate::compression::ends_as_mmdb;
+
+/// The end of a file, in which the mark of a database is looked for (MaxMind DB file format, "Database Metadata").
+const END_BYTES: u64 = 128 << 10;
+
+/// Networks that are written at a time.
+const AT_ONCE: usize = 1 << 10;
+
+/// Returns the text of a file, if that is a database.
+pub(super) fn text_of(name: &Arc<str>, path: &Path, limits: Limits) -> Option<Result<Text, LoadError>> {
+    let mut file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(len.saturating_sub(END_BYTES))).ok()?;
+    (&mut file).take(END_BYTES).read_to_end(&mut end).ok()?;
+    ends_as_mmdb(&end).then(|| Text::new(name, read(name, file, len, limits)?))
+}
+
+fn read(name: &Arc<str>, mut file: File, len: u64, limits: Limits) -> Result<Vec<u8>, LoadError> {
+    let failed = |error| LoadError::new(name, LoadErrorKind::Read { bytes: 0, error });
+    let wanted_bytes = usize::try_from(len).unwrap_or(usize::MAX);
+    let limit_bytes = limits.memory_bytes;
+    let out_of_memory = |limit_bytes| {
+        let error = OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes };
+        LoadError::new(name, LoadErrorKind::Memory { place: Place::End, error })
+    };
+    if limit_bytes.is_some_and(|limit| wanted_bytes > limit) {
+        return Err(out_of_memory(limit_bytes));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(wanted_bytes).map_err(|_| out_of_memory(None))?;
+    file.rewind().map_err(failed)?;
+    file.take(len).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// The networks of a database as text, some lines at a time.
+pub(super) struct Text {
+    database: Reader<Vec<u8>>,
+    /// The first address that was not written yet of each family; `None` after the last one.
+    v4: Option<u32>,
+    v6: Option<u128>,
+    lines: Cursor<Vec<u8>>,
+}
+
+impl Text {
+    fn new(name: &Arc<str>, bytes: Vec<u8>) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::new(name, LoadErrorKind::MaxMind(Box::new(error)));
+        let database = Reader::from_source(bytes).map_err(failed)?;
+        // The lowest addresses of a tree of IPv6 are those of IPv4.
+        let v6 = (database.metadata().ip_version == 6).then_some(1 << Ipv4Addr::BITS);
+        Ok(Self { database, v4: Some(0), v6, lines: Cursor::default() })
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let mut lines = core::mem::take(&mut self.lines).into_inner();
+        lines.clear();
+        while lines.is_empty() && (self.v4.is_some() || self.v6.is_some()) {
+            let mut left = AT_ONCE;
+            if let Some(first) = self.v4 {
+                self.v4 = None;
+                for part in prefixes_of::<u32, _>(first..=u32::MAX) {
+                    let part: Prefix<u32> = part;
+                    if let Some(IpPrefix::V4(last)) = self.write(part.into(), &mut left, &mut lines)? {
+                        self.v4 = last.last().checked_add(1);
+                        break;
+                    }
+                }
+            } else if let Some(first) = self.v6 {
+                self.v6 = None;
+                for part in prefixes_of::<u128, _>(first..=u128::MAX) {
+                    let part: Prefix<u128> = part;
+                    if let Some(IpPrefix::V6(last)) = self.write(part.into(), &mut left, &mut lines)? {
+                        self.v6 = last.last().checked_add(1);
+                        break;
+                    }
+                }
+            }
+        }
+        self.lines = Cursor::new(lines);
+        Ok(())
+    }
+
+    /// Writes the networks in a part of the addresses. Returns the last one, if there may be more than were written.
+    fn write(&self, part: IpPrefix, left: &mut usize, lines: &mut Vec<u8>) -> io::Result<Option<IpPrefix>> {
+        let part = part.to_string().parse().map_err(io::Error::other)?;
+        // What is in the tree twice, as IPv4 and as the addresses of IPv6 that stand for it, comes once.
+        for found in self.database.within(part, WithinOptions::default()).map_err(bad)? {
+            let found = found.map_err(bad)?;
+            let network = found.network().map_err(bad)?;
+            let prefix = IpPrefix::try_from((network.ip(), network.prefix())).map_err(io::Error::other)?;
+            let record: Option<Value> = found.decode().map_err(bad)?;
+            let mut line = Map::new();
+            line.insert("prefix".to_owned(), prefix.to_string().into());
+            match record.unwrap_or_default() {
+                Value::Object(fields) => {
+                    line.extend(fields.into_iter().filter(|(name, _)| name != "prefix"));
+                }
+                value => {
+                    line.insert("value".to_owned(), value);
+                }
+            }
+            serde_json::to_writer(&mut *lines, &line)?;
+            lines.write_all(b"\n")?;
+            *left -= 1;
+            if *left == 0 {
+                return Ok(Some(prefix));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn bad(error: MaxMindDbError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+impl Read for Text {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.lines.read(buf)?;
+        if count > 0 || buf.is_empty() {
+            return Ok(count);
+        }
+        self.fill()?;
+        self.lines.read(buf)
+    }
+}
