@@ -301,6 +301,15 @@ impl Table {
         Ok(self.len()? == 0)
     }
 
+    /// Returns the memory of everything: routes, structures, what is retired, and the lists of writer and readers.
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn memory(&self) -> Result<Memory, TableError> {
+        let Statistics { routes, structures, bookkeeping, .. } = self.statistics()?;
+        Ok(routes + structures.v4 + structures.v6 + bookkeeping)
+    }
+
     /// Returns what the table takes and has done.
     ///
     /// # Errors

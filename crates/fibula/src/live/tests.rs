@@ -68,6 +68,8 @@ fn follows<K: TableKey>(options: Options, lengths: &[u8], rounds: usize) {
     assert_eq!(table.len().unwrap(), rib.len());
     let statistics = table.statistics().unwrap();
     assert!(statistics.totals.changed > 0 && statistics.retired_bytes == 0, "{statistics:?}");
+    let parts = statistics.routes + statistics.structures.v4 + statistics.structures.v6;
+    assert_eq!(table.memory().unwrap(), parts + statistics.bookkeeping);
 }
 
 pub(super) const V4: &[u8] = &[0, 8, 12, 14, 16, 17, 18, 20, 22, 24, 24, 24, 24, 26, 30, 32, 32];

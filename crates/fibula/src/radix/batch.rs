@@ -168,9 +168,12 @@ impl<K: Key> RadixTree<K> {
             return [start; LANES];
         }
         for (walk, start) in walks.iter_mut().zip(&mut starts).take(count) {
-            *start = self.start(walk.key, walk.len);
+            let slot = self.slot(walk.key, walk.len);
+            *start = slot.node;
             (walk.parent, walk.at) = (*start, *start);
             self.fetch(*start);
+            // It is not on the way, and visits of what is inside a prefix begin with it.
+            self.fetch(slot.cover);
         }
         while count > 0 {
             let mut left = 0;

@@ -395,12 +395,14 @@ impl<K: Key> RadixTree<K> {
             if node.len >= prefix.len() {
                 return Found { parent, top: prefix.covers(node.prefix()).then_some(at) };
             }
+            if !node.contains(prefix.addr()) {
+                return Found { parent, top: None };
+            }
             if node.next_hop != 0 {
                 parent = at;
             }
             at = node.children[node.side(prefix.addr())];
-            // A longer child is tested against `prefix` above; a shorter one must be on the path to it.
-            if at == ROOT || !self.nodes[at as usize].prefix().overlaps(prefix) {
+            if at == ROOT {
                 return Found { parent, top: None };
             }
         }
@@ -535,6 +537,11 @@ impl<K: Key> Routes<K> for RadixTree<K> {
         let Found { parent, top } = self.descend(within);
         let parent = self.nodes.get(parent as usize).filter(|node| node.len < within.len());
         parent.and_then(Node::route).map_or(ControlFlow::Continue(()), &mut *each)?;
-        Subtree::new(&self.nodes, top).try_for_each(each)
+        // Most prefixes have none inside them, and need no stack for those.
+        match top.map(|top| &self.nodes[top as usize]) {
+            None => ControlFlow::Continue(()),
+            Some(node) if node.children == [ROOT; 2] => node.route().map_or(ControlFlow::Continue(()), each),
+            Some(_) => Subtree::new(&self.nodes, top).try_for_each(each),
+        }
     }
 }

@@ -266,11 +266,11 @@ impl Prepared {
         }
         // A reader that saw a deeper slot needs its record: a line is not stored to where that has gone.
         let (is_own, map) = (self.is_own(line), self.map(line));
-        if is_own && (as_deep || map == 0) && self.words(line)[..count] == *words {
-            return Ok(());
-        }
         if is_own && self.stores_values && (as_deep || map == 0) {
             return self.edit(line, words);
+        }
+        if is_own && (as_deep || map == 0) && self.words(line)[..count] == *words {
+            return Ok(());
         }
         if is_own && map != 0 && as_deep {
             let Some(new) = self.take(map)? else { return Ok(()) };

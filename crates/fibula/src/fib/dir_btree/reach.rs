@@ -121,9 +121,9 @@ impl<K: Key> Ground<K> {
                 continue;
             }
             let words = self.line(line + 1 + leaf);
-            let keys = words[..LEAF_KEYS].iter().copied().take_while(|&key| key != PADDING);
-            let ends = keys.map(upper).chain([end_of_leaf.map_or(last, upper)]);
-            for (at, end) in ends.enumerate() {
+            let keys = words[..LEAF_KEYS].iter().position(|&key| key == PADDING).unwrap_or(LEAF_KEYS);
+            for at in 0..=keys {
+                let end = if at < keys { upper(words[at]) } else { end_of_leaf.map_or(last, upper) };
                 if end < start {
                     continue;
                 }
@@ -158,6 +158,11 @@ impl<K: Key> Ground<K> {
     /// Returns the unit that the objects of a leaf are, if it has any.
     pub(super) fn objects(&self, leaf: &[u32; LINE_WORDS]) -> Option<Unit> {
         let half = |at: usize| leaf[at / 2] >> (at % 2 * 16) & 0xffff;
+        // Most leaves have none, and no word with such a bit.
+        let any = leaf[LEAF_KEYS..].iter().fold(0, |any, word| any | word);
+        if (any | any >> 16) & BELOW == 0 {
+            return None;
+        }
         let base = half(BASE) << BASE_BITS;
         let mut all: Option<core::ops::Range<u32>> = None;
         let values = (2 * LEAF_KEYS..BASE).map(half);

@@ -35,7 +35,7 @@ pub(super) struct Editor<K> {
     /// The first and the last upper part of what changes, ascending.
     pub(super) spans: Vec<[u64; 2]>,
     /// What was prepared for which upper parts on, ascending.
-    marks: Vec<(u64, Mark)>,
+    pub(super) marks: Vec<(u64, Mark)>,
     /// Intervals of trees, and as they will be.
     old: Intervals,
     pub(super) new: Intervals,
@@ -144,13 +144,18 @@ impl<K: Key> Editor<K> {
             done = done.max(first);
             while done <= last {
                 let path = self.ground.path(done);
+                let is_tree = path.alone.is_none();
                 // Readers of old entries would see what is stored in leaves.
-                let in_place = !aside && done == first && path.alone.is_none();
-                if in_place && self.in_leaf([first, last], &path, after)? {
+                if !aside && is_tree && done == first && self.in_leaf([first, last], &path, after)? {
                     done = last + 1;
                     break;
                 }
-                let replanted = if path.alone.is_some() { None } else { self.replant(done, &path, after)? };
+                let copied =
+                    if aside && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
+                let replanted = match copied {
+                    None if is_tree => self.replant(done, &path, after)?,
+                    copied => copied,
+                };
                 done = match replanted {
                     Some(last) => last,
                     None => self.rebuild(done, &path, after)?,
@@ -264,13 +269,22 @@ impl<K: Key> Editor<K> {
         let mut at = 0;
         let mut keep = |new: &mut Intervals, from: u64, until: u64, budget: &mut Budget| {
             at += old.starts[at..].partition_point(|&start| start <= from) - 1;
-            let mut start = from;
-            while start <= until {
-                push(new, start, old.values[at], budget)?;
-                let Some(&next) = old.starts.get(at + 1).filter(|&&next| next <= until) else { break };
-                start = next;
+            push(new, from, old.values[at], budget)?;
+            let end = at + 1 + old.starts[at + 1..].partition_point(|&start| start <= until);
+            budget.reserve(&mut new.starts, end - at)?;
+            budget.reserve(&mut new.values, end - at)?;
+            let mut last = old.values[at];
+            at += 1;
+            while at < end {
+                let value = old.values[at];
+                if value >= BLOCK || value != last {
+                    new.starts.push(old.starts[at]);
+                    new.values.push(value);
+                }
+                last = value;
                 at += 1;
             }
+            at -= 1;
             Ok::<(), OutOfMemory>(())
         };
         let mut from = whole[0];

@@ -45,7 +45,8 @@ pub fn visit<K: Key>(
     each: impl FnMut(Range<K>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let mut sweep = Sweep {
-        open: [Open { last: within.last(), next_hop: None }; OPEN],
+        outside: Open { last: within.last(), next_hop: None },
+        open: None,
         depth: 0,
         pending: Range { start: within.addr(), next_hop: None },
         emitted: None,
@@ -80,10 +81,18 @@ pub fn try_for_each<K: Key, E>(
     outcome
 }
 
+/// Returns a stack that is written whole.
+fn stack<K: Copy>(open: Open<K>) -> [Open<K>; OPEN] {
+    [open; OPEN]
+}
+
 struct Sweep<K, F> {
-    /// Open routes, the outermost first; entry 0 is the route outside `within`.
-    open: [Open<K>; OPEN],
-    /// Index of the innermost open route.
+    /// The route that contains all of `within`.
+    outside: Open<K>,
+    /// Open routes inside `within`, the outermost first, from index 1 on. Changes of most prefixes find none, and to write
+    /// the stack took longer than what is left.
+    open: Option<[Open<K>; OPEN]>,
+    /// Index of the innermost open route; 0 for the one outside.
     depth: usize,
     /// The current range; a later event at the same address changes its next hop.
     pending: Range<K>,
@@ -96,38 +105,41 @@ struct Sweep<K, F> {
 impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
     /// Begins with a route that covers all of `within` and more.
     fn cover(&mut self, next_hop: NextHop) {
-        self.open[0].next_hop = Some(next_hop);
+        self.outside.next_hop = Some(next_hop);
         self.pending.next_hop = Some(next_hop);
+    }
+
+    /// Returns the open route of an index.
+    fn open(&self, at: usize) -> Open<K> {
+        self.open.as_ref().filter(|_| at > 0).map_or(self.outside, |open| open[at])
     }
 
     fn begin(&mut self, prefix: Prefix<K>, next_hop: NextHop) -> ControlFlow<()> {
         self.end_before(prefix.addr())?;
         let next_hop = Some(next_hop);
-        // A route for all of `within` replaces entry 0, so that the stack has room for one of each length.
-        if prefix.last() == self.open[self.depth].last
-            && prefix.addr() == self.pending.start
-            && self.depth == 0
-        {
-            self.open[0].next_hop = next_hop;
+        // A route for all of `within` is outside, so that the stack has room for one of each length.
+        if self.depth == 0 && prefix.last() == self.outside.last && prefix.addr() == self.pending.start {
+            self.outside.next_hop = next_hop;
         } else {
             self.depth += 1;
-            self.open[self.depth] = Open { last: prefix.last(), next_hop };
+            let innermost = Open { last: prefix.last(), next_hop };
+            self.open.get_or_insert_with(|| stack(innermost))[self.depth] = innermost;
         }
         self.change(prefix.addr(), next_hop)
     }
 
     /// Ends the open routes that do not reach `addr`.
     fn end_before(&mut self, addr: K) -> ControlFlow<()> {
-        while self.depth > 0 && self.open[self.depth].last < addr {
+        while self.depth > 0 && self.open(self.depth).last < addr {
             self.end_innermost()?;
         }
         ControlFlow::Continue(())
     }
 
     fn end_innermost(&mut self) -> ControlFlow<()> {
-        let ended = self.open[self.depth];
+        let ended = self.open(self.depth);
         self.depth -= 1;
-        let below = self.open[self.depth];
+        let below = self.open(self.depth);
         // If the covering route ends at the same address, its own end decides.
         match ended.last.next() {
             Some(start) if ended.last < below.last => self.change(start, below.next_hop),
@@ -153,7 +165,7 @@ impl<K: Key, F: FnMut(Range<K>) -> ControlFlow<()>> Sweep<K, F> {
         (self.each)(self.pending)
     }
 
-    fn finish(mut self) -> ControlFlow<()> {
+    fn finish(&mut self) -> ControlFlow<()> {
         while self.depth > 0 {
             self.end_innermost()?;
         }
