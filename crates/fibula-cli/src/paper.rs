@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use fibula::rib::{DualRib, Rib};
-use fibula_lab::paper::{self, Load, Paper, Record, Settings, Step};
+use fibula_lab::paper::{self, Load, Paper, Record, Recorded, Settings, Step};
 
-use crate::bench::today;
+use crate::bench::{Addresses, today};
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::messages::Messages;
@@ -27,7 +27,7 @@ const DATA: &str = "FIBULA_DATA";
 ///
 /// The record is written after each part. An interrupted run continues with --resume. Where a folder of real tables is
 /// named, those take part that the paper's definition names, as NAME.txt.xz; generated tables of the same size stand in for the
-/// others.
+/// others. Recorded addresses are in its folder addresses, as NAME.txt.xz; without them their rows are marked as missing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -187,5 +187,15 @@ impl Load for Tables {
 
     fn ipv6(&self, name: &str) -> Result<Option<Rib<u128>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v6))
+    }
+
+    fn addresses(&self, name: &str) -> Result<Option<Recorded>, String> {
+        let folder = self.folder.as_ref().map(|folder| folder.join("addresses"));
+        let Some(path) = folder.map(|folder| path(&folder, name)).filter(|path| path.exists()) else {
+            return Ok(None);
+        };
+        let Addresses { v4, v6 } = Addresses::read(&path, self.messages)
+            .map_err(|failure| failure.report().0.unwrap_or_default())?;
+        Ok(Some(Recorded { v4, v6 }))
     }
 }

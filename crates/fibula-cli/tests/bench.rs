@@ -79,6 +79,27 @@ fn one_set_restricts_everybody() {
     }
 }
 
+/// Hash pairs, false-positive ratios, matching ratios and more addresses than caches hold: what the Bloomfwd paper varies.
+#[test]
+fn the_parameters_of_bloom_filters_are_options() {
+    let structures = ["bloomfwd:h2+h2:30", "bloomfwd:murmur+knuth:5", "bloomfwd:knuth+h2:60", "miht"];
+    let mut options = vec!["--synth", "ipv4/300", "--isa", "scalar", "--batch", "256", "--many-keys", "3000"];
+    options.extend(["--traffic", "mix:0", "--traffic", "mix:100", "--traffic", "rnd", "--json"]);
+    options.extend(structures.iter().flat_map(|name| ["--algorithm", name]));
+    let run = bench(&options);
+    let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
+    assert!(rows.iter().all(|row| row["wrong"] == 0), "{}", run.err);
+    for name in structures {
+        let of = rows.iter().filter(|row| row["algorithm"] == name);
+        let found: Vec<_> =
+            of.map(|row| (row["traffic"].as_str().unwrap(), row["key_set"].as_u64().unwrap())).collect();
+        // Structures that are named look up the larger set too.
+        assert_eq!(found, [("mix:0", 1_000), ("mix:100", 1_000), ("rnd", 1_000), ("rnd", 3_000)], "{name}");
+    }
+    let unknown = bench(&["--synth", "ipv4/300", "--algorithm", "bloomfwd:h2+h2:31"]);
+    assert!(unknown.code == 2 && unknown.err.contains("no structure 'bloomfwd:h2+h2:31'"), "{unknown:?}");
+}
+
 #[test]
 fn host_routes_and_larger_sets_of_keys() {
     let folder = Folder::new();

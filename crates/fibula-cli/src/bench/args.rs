@@ -19,7 +19,7 @@ use crate::options::{OutputArgs, QuietArgs};
 /// batches with the set that was the fastest there. Further orders of keys and larger key sets are timed in batches of 32
 /// and 256, further numbers of threads in batches of 256. Oracles, and rivals other than DPDK and PlanB, are timed with
 /// single keys and in batches of 256 only. Larger key sets are for our structures and those that they are compared with:
-/// DPDK's, DIR-24-8, DXR as published, PlanB and Poptrie. Without batches of 256, the largest ones are taken. An estimate
+/// DPDK's, DIR-24-8, DXR as published, PlanB and Poptrie; and for those that --algorithm names. Without batches of 256, the largest ones are taken. An estimate
 /// of the time is printed first.
 ///
 /// --isa limits all contestants, rivals included, to one set and those below it: '--isa avx2' shows a machine without
@@ -36,7 +36,14 @@ Traffic:
   rnd    random addresses of the routable IPv4 space, or of the announced IPv6 space
   match  a random address of a random prefix of the table
   seq    like rnd, but each lookup waits for the answer of the one before
+  mix:70 70 % of the addresses match, in random order, and the rest match nothing but a default route: mix:0 to mix:100
   ...    an unknown name lists all
+
+Structures with parameters (--algorithm):
+  bloomfwd:FILTER+TABLE:RATIO  IPv4: hash functions murmur, knuth or h2, and a false-positive ratio in percent: 1, 5,
+                               10, 15 and so on to 60, or 90
+  bloom-naive:RATIO            the same ratios
+  bloomfwd-CHOICE:LEVELS       IPv6: levels chosen by greedy, exact or capture, 2 to 8 of them
 
 Exit codes:
   0  every structure answered correctly
@@ -56,6 +63,8 @@ Examples:
   fibula bench --synth ipv6 --algorithm radix --algorithm range-search --threads 1 --threads 2
   fibula bench -t routes.txt --algorithm dir-24-8 --rivals --batch 64
   fibula bench -t routes.txt --isa avx2 --threads 1 --threads 4
+  fibula bench -t routes.txt --algorithm bloomfwd:h2+h2:30 --algorithm bloomfwd:murmur+h2:5 --traffic mix:80
+  fibula bench -t routes.txt --algorithm bloomfwd --algorithm miht --traffic rnd --many-keys 67108864 --batch 256
   fibula bench -t routes.txt --reach --rivals --seconds 300
   fibula bench -t routes.txt --updates --trace updates.gz --rivals
   fibula bench -t routes.txt --schedule --chunk 1 --chunk 256 --reserve-core

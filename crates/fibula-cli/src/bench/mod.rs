@@ -155,8 +155,10 @@ fn measure<K: Key>(
     if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
-    // `contestants` holds the selected algorithms already.
-    let plan = Plan { algorithms: Vec::new(), ..bar.plan.clone() };
+    // `contestants` holds the selected algorithms already; names that only the other family has are left out.
+    let here = |name: &&String| contestants.iter().any(|contestant| contestant.name == **name);
+    let algorithms = bar.plan.algorithms.iter().filter(here).cloned().collect();
+    let plan = Plan { algorithms, ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
         dependent: false,

@@ -5,7 +5,7 @@
 //! | what | in which cells |
 //! |---|---|
 //! | our structures, and those they are compared with (DPDK's tables, DIR-24-8, DXR as published, PlanB, Poptrie) | all |
-//! | the registry's other structures | all but those of the larger key set |
+//! | the registry's other structures | all but those of the larger key set, unless they are named |
 //! | oracles, and all other rivals | batches of 1 and 256 |
 //! | each instruction set | batches of 256; single keys with the smallest and the largest set |
 //! | the set that was the fastest there, for each structure and traffic | all other batches |
@@ -192,7 +192,7 @@ impl Plan {
         let (main, sets) = (self.is_main(cell), self.compares_sets(cell));
         match standing {
             Standing::Few if !main || !(cell.batch == 1 || sets) => Part::None,
-            Standing::Listed if cell.many => Part::None,
+            Standing::Listed if cell.many && self.algorithms.is_empty() => Part::None,
             // Single lookups of most structures are the same for every set.
             _ if cell.batch == 1 => Part::Ends,
             _ if sets || self.every_isa => Part::All,

@@ -26,6 +26,23 @@ pub trait Load {
     /// # Errors
     /// When it cannot be read.
     fn ipv6(&self, name: &str) -> Result<Option<Rib<u128>>, String>;
+
+    /// Returns the recorded addresses of this name, in their order; `None` if there are none.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn addresses(&self, _name: &str) -> Result<Option<Recorded>, String> {
+        Ok(None)
+    }
+}
+
+/// Recorded addresses of both families.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// IPv4 addresses.
+    pub v4: Vec<u32>,
+    /// IPv6 addresses.
+    pub v6: Vec<u128>,
 }
 
 /// No real tables: generated ones stand in for all.
@@ -88,6 +105,15 @@ impl<'a> Context<'a> {
         Ok((named.name, named.rib))
     }
 
+    /// Returns the recorded addresses of this name, `None` if there are none of this family. A quick run has none.
+    pub(super) fn recorded<K: PaperKey>(&self, name: &str) -> Result<Option<Vec<K>>, String> {
+        if self.settings.quick {
+            return Ok(None);
+        }
+        let recorded = self.load.addresses(name)?.map(K::recorded);
+        Ok(recorded.filter(|addresses| !addresses.is_empty()))
+    }
+
     /// Takes what is known of the tables that were used since.
     pub(super) fn take_used(&mut self) -> Vec<TableUsed> {
         core::mem::take(&mut self.used)
@@ -138,6 +164,9 @@ pub(super) trait PaperKey: Key {
     fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String>;
 
     fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String>;
+
+    /// The addresses of this family.
+    fn recorded(recorded: Recorded) -> Vec<Self>;
 }
 
 impl PaperKey for u32 {
@@ -155,6 +184,10 @@ impl PaperKey for u32 {
     fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
         load.ipv4(name)
     }
+
+    fn recorded(recorded: Recorded) -> Vec<Self> {
+        recorded.v4
+    }
 }
 
 impl PaperKey for u128 {
@@ -170,5 +203,9 @@ impl PaperKey for u128 {
 
     fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
         load.ipv6(name)
+    }
+
+    fn recorded(recorded: Recorded) -> Vec<Self> {
+        recorded.v6
     }
 }

@@ -20,6 +20,17 @@ pub struct Paper {
     pub summary: &'static str,
     /// Its tables and figures, in order.
     pub exhibits: &'static [Exhibit],
+    /// What the committed records find otherwise than the paper, and why.
+    pub findings: &'static [Finding],
+}
+
+/// What was found otherwise than a paper has it, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding {
+    /// The name of the exhibit.
+    pub exhibit: &'static str,
+    /// The finding and its cause, in a few sentences.
+    pub text: &'static str,
 }
 
 /// A table or figure.
@@ -117,6 +128,10 @@ pub enum Work {
     Values(fn(&mut Context<'_>) -> Result<Vec<Point>, String>),
 }
 
+/// What the traffic of recorded addresses begins with, before the name of their list, such as `recorded:clients`. The rows of
+/// the benchmark call it `recorded`.
+pub const RECORDED: &str = "recorded:";
+
 /// Rates of lookups: every contestant with all traffics, batches and numbers of threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates<K: Key> {
@@ -124,7 +139,7 @@ pub struct Rates<K: Key> {
     pub table: Table,
     /// The structures.
     pub contestants: Contestants<K>,
-    /// Names of traffic patterns.
+    /// Names of traffic patterns, and [`RECORDED`] with the names of lists of addresses.
     pub traffic: &'static [&'static str],
     /// Keys a call.
     pub batches: &'static [usize],
@@ -150,6 +165,10 @@ pub enum Contestants<K: Key> {
 pub enum Dimension {
     /// The structure.
     Algorithm,
+    /// The structure, without the last parameter of its name: `bloomfwd:h2+h2` of `bloomfwd:h2+h2:30`.
+    Structure,
+    /// The last parameter of the structure's name: `30` of `bloomfwd:h2+h2:30`.
+    Parameter,
     /// The table.
     Table,
     /// The traffic.
@@ -160,6 +179,8 @@ pub enum Dimension {
     Threads,
     /// The instruction set.
     Isa,
+    /// Keys of the traffic: the usual number, and the larger one of [`Settings::many_keys`].
+    Keys,
     /// The structure and the traffic, as `dxr-18, rnd`.
     AlgorithmAndTraffic,
 }

@@ -3,9 +3,10 @@
 use core::fmt::Write as _;
 
 use super::chart::rows;
-use super::definition::{Column, Exhibit};
-use super::record::Point;
-use super::report::number;
+use super::definition::{Column, Exhibit, Paper};
+use super::record::{Point, Record};
+use super::report::{notes, number};
+use super::verdict::Verdict;
 
 /// Returns an exhibit as a section of Markdown: its published rows, and those that were measured. Columns that `leave_out` names
 /// are left out, such as times, which differ from run to run.
@@ -46,6 +47,123 @@ fn line(text: &mut String, row: &str, columns: &[&Column], value: impl Fn(&str) 
             let _ = write!(text, " {} |", value.map_or(String::new(), number));
         }
         text.push('\n');
+    }
+}
+
+/// Returns a committed record as Markdown: which conclusions of the paper hold on its machine, every table and figure with
+/// published values beside measured ones, and what differs and why.
+#[must_use]
+pub fn findings(paper: &Paper, record: &Record) -> String {
+    let Record { machine, program, .. } = record;
+    let mut text = format!("# {}\n\n{}\n\n", paper.title, wrapped(&format!("{}.", paper.citation)));
+    let tables: Vec<String> = record
+        .tables
+        .iter()
+        .map(|table| {
+            let made = if table.generated { ", generated" } else { "" };
+            format!("`{}` ({} routes{made})", table.name, number(table.routes as f64))
+        })
+        .collect();
+    let measured = format!(
+        "Measured on {}, {} cores, from {} on; {}, commit {}. Tables: {}. Repeat it with `fibula paper {} -o DIR`.",
+        machine.name(),
+        machine.cores,
+        record.date,
+        program.rustc,
+        program.commit.as_deref().unwrap_or("unknown"),
+        tables.join(", "),
+        paper.name
+    );
+    let _ = writeln!(text, "{}\n", wrapped(&measured));
+    text.push_str(
+        "| conclusion of the paper | from | published | here | does it hold here? |\n|---|---|---|---|---|\n",
+    );
+    for exhibit in paper.exhibits {
+        for claim in exhibit.claims {
+            let (found, words) = Verdict::of(claim, &record.points(exhibit)).words();
+            let from = exhibit.title.split_once(':').map_or(exhibit.title, |(name, _)| name);
+            let _ = writeln!(text, "| {} | {from} | {} | {found} | {words} |", claim.text, claim.published);
+        }
+    }
+    text.push('\n');
+    if !paper.findings.is_empty() {
+        text.push_str("What this record finds otherwise than the paper, and why:\n\n");
+    }
+    for finding in paper.findings {
+        let about = paper.exhibits.iter().find(|exhibit| exhibit.name == finding.exhibit);
+        let title = about.map_or(finding.exhibit, |exhibit| exhibit.title);
+        let from = title.split_once(':').map_or(title, |(name, _)| name);
+        let _ =
+            writeln!(text, "{}\n", wrapped(&format!("- **{from}.** {}", finding.text)).replace('\n', "\n  "));
+    }
+    for exhibit in paper.exhibits {
+        section(&mut text, exhibit, record);
+    }
+    text
+}
+
+fn section(text: &mut String, exhibit: &Exhibit, record: &Record) {
+    let points = &record.points(exhibit)[..];
+    let _ = writeln!(text, "## {}\n\n{}\n", exhibit.title, wrapped(exhibit.about));
+    let rows = rows(exhibit, points);
+    if !rows.is_empty() {
+        let _ = write!(text, "| {} |", exhibit.rows);
+        for Column { name, unit } in exhibit.columns {
+            let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+            let _ = write!(text, " {name}{unit} |");
+        }
+        let _ = writeln!(text, "\n|---|{}", "--:|".repeat(exhibit.columns.len()));
+        for row in rows {
+            let published = |column: &str| {
+                let mut all = exhibit.published.iter();
+                Some(number(all.find(|value| value.row == row && value.column == column)?.value))
+            };
+            let measured = |column: &str| {
+                let point = points.iter().find(|point| point.row == row && point.column == column)?;
+                Some(with_spread(point))
+            };
+            cells(text, &format!("{row} (published)"), exhibit, published);
+            cells(text, &described(&row, points), exhibit, measured);
+        }
+        text.push('\n');
+    }
+    let mut notes = notes(exhibit, points, record);
+    if !exhibit.differs.is_empty() {
+        notes.insert(0, format!("What differs here: {}.", exhibit.differs));
+    }
+    if !exhibit.published.is_empty() {
+        notes.insert(0, format!("Published: {}.", exhibit.setting));
+    }
+    for note in notes {
+        let _ = writeln!(text, "{}\n", wrapped(&note));
+    }
+}
+
+/// Writes a row, unless it has no value.
+fn cells(text: &mut String, row: &str, exhibit: &Exhibit, value: impl Fn(&str) -> Option<String>) {
+    let values: Vec<Option<String>> = exhibit.columns.iter().map(|column| value(column.name)).collect();
+    if values.iter().any(Option::is_some) {
+        let values: Vec<String> = values.into_iter().map(Option::unwrap_or_default).collect();
+        let _ = writeln!(text, "| {row} | {} |", values.join(" | "));
+    }
+}
+
+/// A value with the 95 % interval of its median, where it has one.
+fn with_spread(point: &Point) -> String {
+    let Some(value) = point.value else { return "missing".to_owned() };
+    let sign = if point.is_noisy() { "~" } else { "" };
+    match point.low.zip(point.high).filter(|(low, high)| low != high) {
+        Some((low, high)) => format!("{sign}{} ({} to {})", number(value), number(low), number(high)),
+        None => format!("{sign}{}", number(value)),
+    }
+}
+
+/// A row, with what its values that have no spread note: what was counted.
+fn described(row: &str, points: &[&Point]) -> String {
+    let counted = |point: &&&Point| point.row == row && point.value.is_some() && point.runs.is_empty();
+    match points.iter().find(counted).and_then(|point| point.note.as_ref()) {
+        Some(note) => format!("{row} ({note})"),
+        None => row.to_owned(),
     }
 }
 

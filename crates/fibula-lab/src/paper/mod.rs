@@ -23,16 +23,17 @@ mod rates;
 mod record;
 mod report;
 mod run;
+mod schedules;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
-pub use context::{Context, Load, NoTables};
+pub use context::{Context, Load, NoTables, Recorded};
 pub use definition::{
-    At, Chart, Claim, Column, Contestants, Dimension, Exhibit, Judge, Paper, Part, Published, Rates, Table,
-    Work,
+    At, Chart, Claim, Column, Contestants, Dimension, Exhibit, Finding, Judge, Paper, Part, Published,
+    RECORDED, Rates, Table, Work,
 };
-pub use document::markdown;
+pub use document::{findings, markdown};
 pub use record::{Done, PaperError, Point, Record, SCHEMA, TableUsed};
 pub use report::report;
 pub use run::{Settings, Step, run};

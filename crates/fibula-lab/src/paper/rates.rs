@@ -4,9 +4,9 @@ use fibula::fib::registry;
 use fibula::memory::Limits;
 
 use super::context::{Context, PaperKey};
-use super::definition::{Contestants, Dimension, Exhibit, Rates};
+use super::definition::{Contestants, Dimension, Exhibit, RECORDED, Rates};
 use super::record::Point;
-use crate::bench::{self, Contestant, Plan, Row};
+use crate::bench::{self, Contestant, Plan, Row, Traffic};
 
 /// Measures the rates of a part. Values are million lookups a second, all threads together.
 pub(super) fn measure<K: PaperKey>(
@@ -21,21 +21,29 @@ pub(super) fn measure<K: PaperKey>(
     let (threads, beyond): (Vec<usize>, Vec<usize>) =
         rates.threads.iter().partition(|&&threads| threads <= settings.cores);
     let mut points = Vec::new();
+    let (recorded, lists_missing) = recorded(rates, context)?;
+    points.extend(lists_missing.iter().flat_map(|name| no_list(rates, exhibit, name)));
     if !threads.is_empty() {
-        // Each kernel of each contestant in each cell has the same time.
+        // Each kernel of each contestant in each cell has the same time, and four times as long for the larger set of keys.
         let kernels: usize = contestants.iter().map(|contestant| contestant.kernels.len()).sum();
+        let by_keys = [rates.rows, rates.columns].contains(&Dimension::Keys);
         let lanes = kernels * rates.traffic.len() * rates.batches.len() * threads.len();
+        let lanes = if by_keys { 5 * lanes } else { lanes };
+        let patterns = rates.traffic.iter().filter(|name| !name.starts_with(RECORDED));
         let plan = Plan {
-            traffic: rates.traffic.iter().map(|&name| name.to_owned()).collect(),
+            // Named, so that all of them look up the larger set too.
+            algorithms: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
+            traffic: patterns.map(|&name| name.to_owned()).collect(),
             batches: rates.batches.to_vec(),
             threads,
             keys: settings.keys,
+            many_keys: by_keys.then_some(settings.many_keys),
             runs: settings.runs,
             seconds: settings.run.as_secs_f64() * (settings.runs * lanes) as f64,
             every_isa: true,
             ..Plan::default()
         };
-        let rows = bench::run(&plan, &*table.rib, &contestants, Vec::new(), &mut |step| progress(step.step))
+        let rows = bench::run(&plan, &*table.rib, &contestants, recorded, &mut |step| progress(step.step))
             .map_err(|error| error.to_string())?;
         if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
             return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
@@ -44,6 +52,30 @@ pub(super) fn measure<K: PaperKey>(
     }
     points.extend(absent(rates, exhibit, &table.name, &beyond, settings.cores));
     Ok(points)
+}
+
+/// Returns the traffic of recorded addresses, and the names of lists that are not there.
+fn recorded<K: PaperKey>(
+    rates: &Rates<K>,
+    context: &Context<'_>,
+) -> Result<(Vec<Traffic<K>>, Vec<&'static str>), String> {
+    let (mut there, mut missing) = (Vec::new(), Vec::new());
+    for name in rates.traffic.iter().filter_map(|name| name.strip_prefix(RECORDED)) {
+        match context.recorded::<K>(name)? {
+            Some(keys) => there.push(Traffic { name: "recorded".to_owned(), dependent: false, keys }),
+            None => missing.push(name),
+        }
+    }
+    Ok((there, missing))
+}
+
+/// Returns the places of recorded traffic that is not there.
+fn no_list<K: PaperKey>(rates: &Rates<K>, exhibit: &Exhibit, name: &str) -> Vec<Point> {
+    let why = format!("takes recorded addresses, '{name}', which are no part of the program");
+    if rates.rows != Dimension::Traffic {
+        return Vec::new();
+    }
+    exhibit.columns.iter().map(|column| Point::absent("recorded", column.name, why.clone())).collect()
 }
 
 fn contestants<K: PaperKey>(rates: &Rates<K>, context: &Context<'_>) -> Result<Vec<Contestant<K>>, String> {
@@ -65,11 +97,14 @@ fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> 
     for row in rows {
         let name = |dimension| match dimension {
             Dimension::Algorithm => row.algorithm.clone(),
+            Dimension::Structure => parameter(&row.algorithm).0.to_owned(),
+            Dimension::Parameter => parameter(&row.algorithm).1.to_owned(),
             Dimension::Table => table.to_owned(),
             Dimension::Traffic => row.traffic.clone(),
             Dimension::Batch => row.batch.to_string(),
             Dimension::Threads => row.threads.to_string(),
             Dimension::Isa => row.isa.clone(),
+            Dimension::Keys => row.key_set.to_string(),
             Dimension::AlgorithmAndTraffic => format!("{}, {}", row.algorithm, row.traffic),
         };
         let way = format!("{}, {} a call", row.isa, row.batch);
@@ -80,7 +115,10 @@ fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> 
             low: row.mlps_low,
             high: row.mlps_high,
             runs: row.mlps_runs.clone(),
-            race: Some(format!("{table}, {}, {} a call, {} threads", row.traffic, row.batch, row.threads)),
+            race: Some(format!(
+                "{table}, {}, {} keys, {} a call, {} threads",
+                row.traffic, row.key_set, row.batch, row.threads
+            )),
             note: Some(row.error.clone().unwrap_or(way)),
         };
         let rate = |point: &Point| point.value.unwrap_or(0.0);
@@ -91,6 +129,11 @@ fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> 
         }
     }
     points
+}
+
+/// Divides the name of a structure before its last parameter.
+fn parameter(name: &str) -> (&str, &str) {
+    name.rsplit_once(':').unwrap_or((name, ""))
 }
 
 /// Returns the places of the numbers of threads that there are no cores for.

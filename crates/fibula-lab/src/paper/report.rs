@@ -44,7 +44,7 @@ pub fn report(paper: &Paper, record: &Record, command: &str) -> String {
     );
     summary(&mut page, paper, record);
     for exhibit in paper.exhibits {
-        section(&mut page, exhibit, &record.points(exhibit), record);
+        section(&mut page, paper, exhibit, record);
     }
     method(&mut page, record, command);
     page.push_str("</body>\n</html>\n");
@@ -104,17 +104,12 @@ fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     let (short, _) = exhibit.title.split_once(':').unwrap_or((exhibit.title, ""));
     for claim in exhibit.claims {
         let verdict = Verdict::of(claim, points);
-        let (class, words, found) = match &verdict {
-            Verdict::Holds(found) => ("holds", "yes".to_owned(), found.to_string()),
-            Verdict::Fails(found) => ("fails", "no".to_owned(), found.to_string()),
-            Verdict::Undecided(found) if found.rows > 1 => {
-                ("open", "in some rows, or undecidable by the spread".to_owned(), found.to_string())
-            }
-            Verdict::Undecided(found) => {
-                ("open", "undecidable: the spread is too wide".to_owned(), found.to_string())
-            }
-            Verdict::Missing(why) => ("open", format!("not measured: {why}"), String::new()),
+        let class = match &verdict {
+            Verdict::Holds(_) => "holds",
+            Verdict::Fails(_) => "fails",
+            Verdict::Undecided(_) | Verdict::Missing(_) => "open",
         };
+        let (found, words) = verdict.words();
         let _ = writeln!(
             page,
             "<tr><td class=\"words\">{}</td><td><a href=\"#{}\">{}</a></td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",
@@ -128,7 +123,8 @@ fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     }
 }
 
-fn section(page: &mut String, exhibit: &Exhibit, points: &[&Point], record: &Record) {
+fn section(page: &mut String, paper: &Paper, exhibit: &Exhibit, record: &Record) {
+    let points = &record.points(exhibit)[..];
     let _ = writeln!(
         page,
         "<h2 id=\"{}\">{}</h2>\n<p>{}</p>",
@@ -151,11 +147,14 @@ fn section(page: &mut String, exhibit: &Exhibit, points: &[&Point], record: &Rec
     for note in notes(exhibit, points, record) {
         let _ = writeln!(page, "<li>{}</li>", escape(&note));
     }
+    for finding in paper.findings.iter().filter(|finding| finding.exhibit == exhibit.name) {
+        let _ = writeln!(page, "<li>In the committed record: {}</li>", escape(finding.text));
+    }
     page.push_str("</ul>\n");
 }
 
 /// Returns the reasons for what is missing, each once, and what else to know.
-fn notes(exhibit: &Exhibit, points: &[&Point], record: &Record) -> Vec<String> {
+pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &Record) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut add = |note: String| {
         if !notes.contains(&note) {

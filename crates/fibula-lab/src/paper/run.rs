@@ -17,6 +17,8 @@ pub struct Settings {
     pub routes: usize,
     /// Keys of each traffic.
     pub keys: usize,
+    /// Keys of the larger set, which no cache holds.
+    pub many_keys: usize,
     /// Timed runs of each contestant.
     pub runs: usize,
     /// Time of a timed run.
@@ -33,6 +35,7 @@ impl Settings {
             quick: false,
             routes: usize::MAX,
             keys: 1 << 20,
+            many_keys: 1 << 26,
             runs: 15,
             run: Duration::from_millis(60),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -42,7 +45,15 @@ impl Settings {
     /// Returns the settings of a quick run.
     #[must_use]
     pub fn quick() -> Self {
-        Self { quick: true, routes: 2_000, keys: 4_096, runs: 5, run: Duration::ZERO, ..Self::full() }
+        Self {
+            quick: true,
+            routes: 2_000,
+            keys: 4_096,
+            many_keys: 16_384,
+            runs: 5,
+            run: Duration::ZERO,
+            ..Self::full()
+        }
     }
 }
 

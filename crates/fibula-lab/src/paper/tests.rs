@@ -8,7 +8,7 @@ use super::verdict::Found;
 use super::*;
 
 fn settings() -> Settings {
-    Settings { routes: 300, keys: 512, ..Settings::quick() }
+    Settings { routes: 300, keys: 512, many_keys: 1_024, ..Settings::quick() }
 }
 
 fn measured(paper: &Paper, record: Record) -> (Record, usize) {
@@ -41,8 +41,17 @@ fn definitions_name_their_own_rows_and_columns() {
                     Judge::Missing(_) => {}
                 }
             }
+            let published: Vec<_> = exhibit.published.iter().map(|value| (value.row, value.column)).collect();
+            assert_eq!(
+                published.iter().collect::<BTreeSet<_>>().len(),
+                published.len(),
+                "{place}: published twice"
+            );
             let parts: BTreeSet<&str> = exhibit.parts.iter().map(|part| part.name).collect();
             assert_eq!(parts.len(), exhibit.parts.len(), "{place}: two parts have one name");
+        }
+        for finding in paper.findings {
+            assert!(names.contains(finding.exhibit), "{}: no exhibit '{}'", paper.name, finding.exhibit);
         }
     }
 }
@@ -71,6 +80,52 @@ fn quick_runs_measure_everything_and_make_a_page() {
             assert!(page.contains(&format!("<h2 id=\"{}\">", exhibit.name)));
         }
     }
+}
+
+/// Recorded addresses, and no tables.
+struct Addresses;
+
+impl Load for Addresses {
+    fn ipv4(&self, _: &str) -> Result<Option<fibula::rib::Rib<u32>>, String> {
+        Ok(None)
+    }
+
+    fn ipv6(&self, _: &str) -> Result<Option<fibula::rib::Rib<u128>>, String> {
+        Ok(None)
+    }
+
+    fn addresses(&self, name: &str) -> Result<Option<Recorded>, String> {
+        assert!(name == "v4-apache2015-clients" || name == "v6-addrminer-seeds100k", "{name}");
+        Ok(Some(Recorded { v4: vec![1, 2, 3], v6: Vec::new() }))
+    }
+}
+
+#[test]
+fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_place() {
+    let whole = find("bloomfwd").unwrap();
+    let some = |name: &str| whole.exhibits.iter().find(|exhibit| exhibit.name == name).copied().unwrap();
+    let exhibits: &'static [Exhibit] =
+        vec![some("figure-4"), some("recorded-ipv6"), some("addresses"), some("schedules")].leak();
+    let paper = &Paper { exhibits, findings: &[], ..*whole };
+    let settings = Settings { quick: false, cores: 1, ..settings() };
+    let record = Record::new(paper, "2026-11-24", false);
+    let record = run(paper, &settings, &Addresses, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
+    let point = |exhibit: &Exhibit, row: &str, column: &str| {
+        let points = record.points(exhibit);
+        let found = points.iter().find(|point| point.row == row && point.column == column);
+        found.map(|point| (point.value.is_some(), point.note.clone().unwrap_or_default())).unwrap()
+    };
+    assert!(point(&exhibits[0], "recorded", "miht").0);
+    let (there, why) = point(&exhibits[1], "recorded", "bloomfwd");
+    assert!(!there && why.starts_with("takes recorded addresses, 'v6-addrminer-seeds100k'"), "{why}");
+    for keys in [settings.keys, settings.many_keys] {
+        assert!(point(&exhibits[2], &keys.to_string(), "bloomfwd").0, "{keys}");
+    }
+    assert!(point(&exhibits[3], "miht, rayon, chunks of 16", "1").0);
+    let (there, why) = point(&exhibits[3], "miht, static", "2");
+    assert!(!there && why.starts_with("takes 2 cores, and this machine has"), "{why}");
+    let page = findings(paper, &record);
+    assert!(page.contains("| recorded | ") && page.contains("Missing (recorded): takes recorded"), "{page}");
 }
 
 #[test]
@@ -183,7 +238,8 @@ const FIGURE: Exhibit = Exhibit {
 
 #[test]
 fn pages_say_what_is_missing_and_escape_what_they_quote() {
-    let paper = Paper { name: "p", title: "A < B", citation: "", summary: "", exhibits: &[FIGURE] };
+    let paper =
+        Paper { name: "p", title: "A < B", citation: "", summary: "", exhibits: &[FIGURE], findings: &[] };
     let mut record = Record::new(&paper, "2026-11-24", false);
     let points = vec![
         Point::new("1", "a & b", 2.0).noted("avx2"),

@@ -116,6 +116,20 @@ impl Verdict {
         Self::between(&values, bounds)
     }
 
+    /// Returns what the claim was judged by, and whether it holds, in words.
+    #[must_use]
+    pub fn words(&self) -> (String, String) {
+        match self {
+            Self::Holds(found) => (found.to_string(), "yes".to_owned()),
+            Self::Fails(found) => (found.to_string(), "no".to_owned()),
+            Self::Undecided(found) if found.rows > 1 => {
+                (found.to_string(), "in some rows, or undecidable by the spread".to_owned())
+            }
+            Self::Undecided(found) => (found.to_string(), "undecidable: the spread is too wide".to_owned()),
+            Self::Missing(why) => (String::new(), format!("not measured: {why}")),
+        }
+    }
+
     fn between(values: &[[f64; 3]], (least, most): (f64, f64)) -> Self {
         if values.is_empty() {
             return Self::Missing("its values are missing".to_owned());

@@ -1,5 +1,7 @@
 //! The multibit-trie router paper.
 
+mod findings;
+
 use std::ops::ControlFlow;
 
 use fibula::fib::Fib as _;
@@ -10,7 +12,7 @@ use fibula::net::{Key, Prefix, Routes};
 use super::definition::{
     Chart, Claim, Column, Contestants, Dimension, Exhibit, Judge, Paper, Part, Published, Rates, Table, Work,
 };
-use super::{Context, Point};
+use super::{Context, Point, schedules};
 
 /// The paper.
 pub(super) const PAPER: Paper = Paper {
@@ -19,7 +21,8 @@ pub(super) const PAPER: Paper = Paper {
     citation: "The multibit-trie router paper: a software router over netmap, by POSIX threads and by OpenMP",
     summary: "Shows that a software router in user space with a multibit trie of 4 bits a level reaches the rate of 10 Gbit/s \
               links, and that threads started by hand and by a data-parallel run-time are equally fast.",
-    exhibits: &[MEMORY, READS, RATES, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, FIGURE_8],
+    exhibits: &[MEMORY, READS, RATES, WAYS, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, FIGURE_8],
+    findings: findings::ALL,
 };
 
 /// The two tables of 2^24 routes that the paper may have meant.
@@ -179,6 +182,34 @@ const LOOKUPS: Rates<u32> = Rates {
     columns: Dimension::Algorithm,
 };
 
+const WAYS: Exhibit = Exhibit {
+    name: "ways",
+    title: "Section V.D: threads by hand and a data-parallel run-time, lookups alone",
+    about: "Shares and chunks are given out by threads that are started by hand; rayon is a data-parallel run-time, as OpenMP is \
+            in the paper. Threads are pinned, one to a core.",
+    rows: "structure and schedule",
+    columns: schedules::COLUMNS,
+    published: &[],
+    setting: "",
+    differs: "lookups in a full table, and no packets",
+    parts: &[Part {
+        name: "ways",
+        work: Work::Values(|context| schedules::rates(context, FULL_4, &["multibit"], false)),
+    }],
+    against: None,
+    chart: Chart::None,
+    claims: &[Claim {
+        text: "threads by hand and a data-parallel run-time are equally fast: shares against chunks of 4,096, on two cores",
+        published: "almost identical",
+        judge: Judge::Ratio {
+            of: ("multibit, rayon, chunks of 4096", "2"),
+            over: ("multibit, static", "2"),
+            least: 0.9,
+            most: 1.1,
+        },
+    }],
+};
+
 const PACKET_LINES: &[Column] = &[
     Column { name: "threads by hand", unit: "million packets a second" },
     Column { name: "data-parallel run-time", unit: "million packets a second" },
@@ -190,9 +221,9 @@ const PACKET_LINES: &[Column] = &[
 /// Sizes of packets.
 const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1500];
 
-const NO_ROUTER: &str = "takes a router with packet input and output, which the project does not have yet";
+const NO_ROUTER: &str = "takes packets from a link of 10 Gbit/s, and this program measures lookups";
 
-/// A figure of rates by packet size, of which only the theoretical line is known without a router.
+/// A figure of rates by packet size, of which only the theoretical line is known without packets.
 const fn figure(
     name: &'static str,
     title: &'static str,
@@ -208,7 +239,7 @@ const fn figure(
         columns: PACKET_LINES,
         published,
         setting: "Core i7-3770K at 3.5 GHz, 8 threads, netmap, two ports of 10 Gbit/s in and two out",
-        differs: "without a router there is the theoretical line alone: bit rate / (8 * (size + 20))",
+        differs: "without packets there is the theoretical line alone: bit rate / (8 * (size + 20))",
         parts,
         against: None,
         chart: Chart::Lines,
