@@ -46,7 +46,7 @@ const FINDINGS: &str = "\
 
 # What papers find, measured again
 
-Records of `fibula paper` on quiet machines: published values beside measured ones, and why they differ where they do. Rates are
+Records of `fibula paper`: published values beside measured ones, and why they differ where they do. Rates are
 medians of the runs with their 95 % intervals; all structures of a part look up the same addresses in turn, and every answer is
 checked. [Tables from the papers](papers.md) has what can be counted of the other papers. A published rate is that of another
 machine: what can be compared are ratios.

@@ -61,6 +61,11 @@
 //! for a full table, and of those that fail most fail at the first bit. It is by far the slowest of the structures that
 //! are not oracles; that is the paper's point. Prefixes longer than /64, which the paper does not know, have levels like
 //! all others.
+//!
+//! Lookups read an entry of 16 bytes, a bucket of 4 and 5 bits of the filter for a prefix, and 36.9 bytes in all for one beyond /64;
+//! the counters, 19 bits, are for changes. Nothing is expanded, so that host routes, nested chains and blocks of equal routes
+//! take the same 20.6 bytes each (`fibula bench --synth ipv4-chains` and similar). A level without prefixes takes no memory but
+//! its place in the list, 32 of them for an empty IPv4 table and 128 for IPv6.
 
 mod layout;
 mod lookup;
