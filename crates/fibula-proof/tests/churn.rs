@@ -127,9 +127,20 @@ fn stall<K: TableKey>(table: &Table, seed: u64, stop: &AtomicBool, lookups: &Ato
     }
 }
 
-fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib, options: Options) {
+/// Returns made routes.
+fn made<K: TableKey>(routes: usize) -> Vec<Route<K>> {
     let spec = TableSpec { routes, next_hops: 200, seed: 1 };
-    let routes = generate::<K>(&spec, &Profile::of::<K>()).unwrap();
+    generate(&spec, &Profile::of::<K>()).unwrap()
+}
+
+/// Loads a table of the folder of real ones.
+fn real(name: &str) -> DualRib {
+    let folder = std::env::var_os("FIBULA_DATA").expect("FIBULA_DATA names the folder of real tables");
+    let path = std::path::Path::new(&folder).join(format!("{name}.txt.xz"));
+    fibula_feed::Loader::new(fibula_feed::LoadOptions::default()).load(&path).unwrap().ribs
+}
+
+fn churn<K: TableKey>(routes: Vec<Route<K>>, of: fn(Rib<K>) -> DualRib, options: Options) {
     let mut rib = Rib::<K>::default();
     rib.apply(&routes.iter().copied().map(Change::Insert).collect::<Vec<_>>()).unwrap();
     let options = Options { retired_bytes: 1 << 20, patience: Duration::from_millis(1), ..options };
@@ -189,16 +200,30 @@ fn churn<K: TableKey>(routes: usize, of: fn(Rib<K>) -> DualRib, options: Options
 
 #[test]
 fn ipv4_tables_are_as_new_after_long_changes() {
-    churn::<u32>(300_000, |v4| DualRib::new(v4, Rib::default()), Options::default());
+    churn::<u32>(made(300_000), |v4| DualRib::new(v4, Rib::default()), Options::default());
 }
 
 #[test]
 fn tables_of_dir_24_8_are_as_new_after_long_changes() {
     let options = Options { ipv4: "dir-24-8", ..Options::default() };
-    churn::<u32>(300_000, |v4| DualRib::new(v4, Rib::default()), options);
+    churn::<u32>(made(300_000), |v4| DualRib::new(v4, Rib::default()), options);
 }
 
 #[test]
 fn ipv6_tables_are_as_new_after_long_changes() {
-    churn::<u128>(100_000, |v6| DualRib::new(Rib::default(), v6), Options::default());
+    churn::<u128>(made(100_000), |v6| DualRib::new(Rib::default(), v6), Options::default());
+}
+
+#[test]
+#[ignore = "a real table: set FIBULA_DATA to its folder"]
+fn real_ipv4_tables_are_as_new_after_long_changes() {
+    let routes = real("dfz4-2023").v4.iter().collect();
+    churn::<u32>(routes, |v4| DualRib::new(v4, Rib::default()), Options::default());
+}
+
+#[test]
+#[ignore = "a real table: set FIBULA_DATA to its folder"]
+fn real_ipv6_tables_are_as_new_after_long_changes() {
+    let routes = real("dfz6-2024").v6.iter().collect();
+    churn::<u128>(routes, |v6| DualRib::new(Rib::default(), v6), Options::default());
 }

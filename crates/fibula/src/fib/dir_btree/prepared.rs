@@ -61,13 +61,27 @@ impl<K: Key> Ground<K> {
                 self.lose(word, 1)?;
                 Self::region(upper, depth)
             } else {
-                let within = Self::region(upper, depth.min(Self::depth(level + 1, word)));
+                let within = Self::region(upper, depth.min(self.shared_depth(level + 1, word, upper)));
                 self.give_up(level + 1, word, within)?;
                 within
             };
             upper = within[1] + 1;
         }
         Ok(())
+    }
+
+    /// Returns the least depth of the words from a level on, to which an entry leads an upper part. Words of a level may lead
+    /// to one table whose words tell more apart than theirs, and these to one slot for all of them.
+    fn shared_depth(&self, level: usize, mut entry: u32, upper: u64) -> u32 {
+        let mut least = u32::MAX;
+        for level in level..LEVELS {
+            if entry & SHIFT == ALONE {
+                break;
+            }
+            least = least.min(Self::depth(level, entry));
+            entry = self.word(place(entry, Self::bits(level, upper)));
+        }
+        least
     }
 
     pub(super) fn mark(&self) -> Mark {
