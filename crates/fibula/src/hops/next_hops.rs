@@ -176,6 +176,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     pub fn maintain(&self) -> Result<(), HopsError> {
         let (mut held, mut state) = self.lock()?;
         state.finish(&mut *held, true);
+        Self::unlock(held, state);
         Ok(())
     }
 
@@ -278,9 +279,20 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         change: impl FnOnce(&mut State<T>, &mut dyn Hold) -> Result<C, HopsError>,
     ) -> Result<C, HopsError> {
         let (mut held, mut state) = self.lock()?;
-        let changed = change(&mut state, &mut *held)?;
-        state.finish(&mut *held, false);
-        Ok(changed)
+        let changed = change(&mut state, &mut *held);
+        if changed.is_ok() {
+            state.finish(&mut *held, false);
+        }
+        Self::unlock(held, state);
+        changed
+    }
+
+    /// Ends a change. Values that nobody has any more are dropped without a lock, since what drops them may call this table.
+    fn unlock(held: Box<dyn Hold + '_>, mut state: MutexGuard<'_, State<T>>) {
+        let gone = state.values.take_gone();
+        drop(state);
+        drop(held);
+        drop(gone);
     }
 }
 

@@ -127,8 +127,13 @@ impl<T: Send + Sync> State<T> {
 
     /// Adds a next hop.
     pub(super) fn add(&mut self, value: T, held: &mut dyn Hold) -> Result<NextHop, HopsError> {
-        self.values.reserve(1)?;
-        let id = self.take(held)?;
+        let id = match self.values.reserve(1).map_err(HopsError::from).and_then(|()| self.take(held)) {
+            Ok(id) => id,
+            Err(error) => {
+                self.values.discard(value);
+                return Err(error);
+            }
+        };
         let slot = self.values.put(value);
         self.give_out(id, Kind::Hop(Some(slot)));
         self.words.store(id, Word::hop(slot));
@@ -137,8 +142,14 @@ impl<T: Send + Sync> State<T> {
 
     /// Replaces the value of a next hop, or brings one back that was withdrawn.
     pub(super) fn change(&mut self, id: NextHop, value: T) -> Result<(), HopsError> {
-        let old = self.hop(id)?;
-        self.values.reserve(1)?;
+        let old = self.hop(id).and_then(|old| Ok(self.values.reserve(1).map(|()| old)?));
+        let old = match old {
+            Ok(old) => old,
+            Err(error) => {
+                self.values.discard(value);
+                return Err(error);
+            }
+        };
         let slot = self.values.put(value);
         self.entry(id).kind = Kind::Hop(Some(slot));
         self.words.store(id, Word::hop(slot));

@@ -1,7 +1,8 @@
 //! What the test machine cannot know: pins, drops, refusals, and threads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
 
 use super::word::Word;
 use super::{HopsError, NextHops, Resolved};
@@ -34,6 +35,36 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Calls the next hops when it is dropped, and counts how often they answered.
+struct Calling(Weak<NextHops<Calling>>, Arc<AtomicUsize>);
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        let Some(hops) = self.0.upgrade() else { return };
+        let (answered, answer) = mpsc::channel();
+        // From another thread: a call under the lock would wait for ever, and so would the test.
+        std::thread::spawn(move || answered.send(hops.statistics().is_ok()));
+        let is_answered = answer.recv_timeout(Duration::from_secs(10)).unwrap_or(false);
+        self.1.fetch_add(usize::from(is_answered), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn values_may_call_the_next_hops_when_they_are_dropped() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let hops = Arc::new(NextHops::new(&Table::new().unwrap()).unwrap());
+    let value = || Calling(Arc::downgrade(&hops), Arc::clone(&count));
+    let one = hops.add(value()).unwrap();
+    hops.change(one, value()).unwrap();
+    hops.remove(one).unwrap();
+    // Also one that is refused.
+    assert_eq!(hops.change(hop(7), value()), Err(HopsError::Unknown(hop(7))));
+    for _ in 0..4 {
+        hops.maintain().unwrap();
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 3);
 }
 
 #[test]
@@ -149,7 +180,7 @@ fn numbers_are_reused_when_no_route_and_no_reader_has_them() {
 
 #[test]
 fn numbers_that_waiting_changes_may_still_show_are_not_reused() {
-    let options = Options { coalesce: core::time::Duration::from_secs(3600), ..Options::default() };
+    let options = Options { coalesce: Duration::from_secs(3600), ..Options::default() };
     let table = Table::from_routes(DualRib::default(), options).unwrap();
     let hops = NextHops::new(&table).unwrap();
     let (one, two) = (hops.add(1).unwrap(), hops.add(2).unwrap());

@@ -6,7 +6,7 @@
 //! ```text
 //! retire   the table does not lead to the slot any more. Readers that found its number before still get the value
 //! close    after the first step: no reader finds the number in the table. Who has it from elsewhere gets nothing
-//! drop     after the second step: no reader has a reference. The slot is empty
+//! take     after the second step: no reader has a reference. The slot is empty, and the writer drops the value
 //! ```
 //!
 //! The second step makes [`Values::get`] safe for any number, whatever the caller made it of.
@@ -123,7 +123,7 @@ enum Leaving {
     Closed(u32),
 }
 
-/// The writer's side: fills slots, and drops values when no reader has them. Freed slots are reused first. All calls are made
+/// The writer's side: fills slots, and takes values out when no reader has them. Freed slots are reused first. All calls are made
 /// by the one writer of the domain.
 pub(crate) struct Keeper<V> {
     slots: Arc<Slots<V>>,
@@ -132,6 +132,8 @@ pub(crate) struct Keeper<V> {
     free: Vec<u32>,
     /// Slots that are to be closed, with room for all that there are.
     closing: Vec<u32>,
+    /// Values that nobody has any more, until the writer takes them.
+    gone: Vec<V>,
     end: u32,
     budget: Budget,
 }
@@ -143,6 +145,7 @@ impl<V: Send + Sync> Keeper<V> {
             leaving: Retired::default(),
             free: Vec::new(),
             closing: Vec::new(),
+            gone: Vec::new(),
             end: 0,
             budget: Budget::new(limits),
         }
@@ -189,7 +192,7 @@ impl<V: Send + Sync> Keeper<V> {
         at
     }
 
-    /// Returns the value of a slot, which stays until [`collect`](Self::collect).
+    /// Returns the value of a slot, which stays there until [`collect`](Self::collect).
     pub(crate) fn get(&self, at: u32) -> Option<&V> {
         self.slots.get(at)
     }
@@ -205,9 +208,24 @@ impl<V: Send + Sync> Keeper<V> {
         self.leaving.advance(&self.slots.domain)
     }
 
-    /// Closes and drops what no reader can have.
+    /// Returns the values that nobody has any more. They are dropped where no lock is held, since what drops them may call
+    /// the table.
+    #[must_use]
+    pub(crate) fn take_gone(&mut self) -> Vec<V> {
+        core::mem::take(&mut self.gone)
+    }
+
+    /// Puts a value that no slot takes to those that nobody has. Without memory it is dropped at once.
+    pub(crate) fn discard(&mut self, value: V) {
+        if self.gone.try_reserve(1).is_ok() {
+            self.gone.push(value);
+        }
+    }
+
+    /// Closes what no lookup finds, and empties slots that no reader has. Without memory for their values these are dropped at
+    /// once.
     pub(crate) fn collect(&mut self) {
-        let Self { slots, leaving, free, closing, .. } = self;
+        let Self { slots, leaving, free, closing, gone, .. } = self;
         let Slots { domain, slots } = &**slots;
         leaving.collect(domain, |item| match item {
             Leaving::Retired(at) => closing.push(at),
@@ -215,10 +233,13 @@ impl<V: Send + Sync> Keeper<V> {
                 if let Some(slot) = slots.get(at) {
                     slot.state.store(EMPTY, Ordering::Relaxed);
                     // SAFETY: it was closed for a grace period: no reader has a reference, and the writer is this one.
-                    let value = unsafe { &mut *slot.value.get() };
-                    // SAFETY: it was filled before it was opened.
-                    unsafe { value.assume_init_drop() };
+                    let value = unsafe { &*slot.value.get() };
                     free.push(at);
+                    // SAFETY: it was filled before it was opened. The slot is empty now, so the value is nowhere else.
+                    let value = unsafe { value.assume_init_read() };
+                    if gone.try_reserve(1).is_ok() {
+                        gone.push(value);
+                    }
                 }
             }
         });
@@ -246,7 +267,9 @@ impl<V: Send + Sync> Keeper<V> {
 
     /// Returns the memory of slots and lists, without what values allocate themselves.
     pub(crate) fn memory(&self) -> Memory {
-        let lists = crate::memory::allocated(&self.free) + crate::memory::allocated(&self.closing);
+        let lists = crate::memory::allocated(&self.free)
+            + crate::memory::allocated(&self.closing)
+            + crate::memory::allocated(&self.gone);
         let lists = Memory { allocated_bytes: lists, ..Memory::default() };
         self.slots.slots.memory() + lists + self.leaving.memory()
     }
@@ -288,9 +311,11 @@ mod tests {
         keeper.collect();
         keeper.collect();
         assert_eq!((**found, Arc::strong_count(&value)), (7, 2));
-        assert!(slots.read(&pin).get(at).is_none());
+        assert!(slots.read(&pin).get(at).is_none() && keeper.take_gone().is_empty());
         drop(pin);
         keeper.collect();
+        assert_eq!(Arc::strong_count(&value), 2);
+        assert_eq!(keeper.take_gone().len(), 1);
         assert_eq!(Arc::strong_count(&value), 1);
         keeper.reserve(1).unwrap();
         assert_eq!((keeper.put(Arc::clone(&value)), keeper.len()), (at, 1));

@@ -151,13 +151,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When memory runs out, the structure refuses the prefix, or a reader holds up too much: see
     /// [`Table::apply`]. The map is as it was, and the value is dropped.
     pub fn insert(&self, prefix: impl Into<IpPrefix>, value: V) -> Result<bool, TableError> {
-        let (mut held, mut state) = self.lock()?;
-        let replaced = match prefix.into() {
-            IpPrefix::V4(prefix) => state.insert(&mut held, prefix, value),
-            IpPrefix::V6(prefix) => state.insert(&mut held, prefix, value),
-        };
-        state.finish(&held);
-        replaced
+        let prefix = prefix.into();
+        self.change(|held, state| match prefix {
+            IpPrefix::V4(prefix) => state.insert(held, prefix, value),
+            IpPrefix::V6(prefix) => state.insert(held, prefix, value),
+        })
     }
 
     /// Removes a prefix. Returns whether it was there. Its value is dropped when no reader has it.
@@ -165,17 +163,16 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// As for [`insert`](Self::insert).
     pub fn remove(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
-        let (mut held, mut state) = self.lock()?;
-        let removed = match prefix.into() {
-            IpPrefix::V4(prefix) => state.remove(&mut held, prefix),
-            IpPrefix::V6(prefix) => state.remove(&mut held, prefix),
-        };
-        state.finish(&held);
-        removed
+        let prefix = prefix.into();
+        self.change(|held, state| match prefix {
+            IpPrefix::V4(prefix) => state.remove(held, prefix),
+            IpPrefix::V6(prefix) => state.remove(held, prefix),
+        })
     }
 
-    /// Makes many changes, in order: maps prefixes to values, and removes those with `None`. They are applied 64 at a time
-    /// a family, which takes less time for each than single ones do. Returns how many there were.
+    /// Makes many changes, in order: maps prefixes to values, and removes those with `None`. They are applied 64 at a time,
+    /// which takes less time for each than single ones do, and between which changes of other threads may come. Returns how
+    /// many there were.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert). Changes before the 64 that were refused are made.
@@ -183,11 +180,19 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         &self,
         changes: impl IntoIterator<Item = (P, Option<V>)>,
     ) -> Result<usize, TableError> {
-        let (mut held, mut state) = self.lock()?;
-        let applied =
-            state.apply(&mut held, changes.into_iter().map(|(prefix, value)| (prefix.into(), value)));
-        state.finish(&held);
-        applied
+        let mut changes = changes.into_iter().map(|(prefix, value)| (prefix.into(), value));
+        let mut some = Budget::default().vec(BATCH)?;
+        let mut count = 0;
+        loop {
+            // What the caller's iterator does, it does without a lock.
+            some.extend(changes.by_ref().take(BATCH));
+            if some.is_empty() {
+                return Ok(count);
+            }
+            count += some.len();
+            let mut some = some.drain(..);
+            self.change(|held, state| state.apply(held, &mut some))?;
+        }
     }
 
     /// Calls `read` with the value of exactly a prefix, while changes wait; `None` if it is not there.
@@ -253,9 +258,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// As for [`insert`](Self::insert).
     pub fn maintain(&self) -> Result<(), TableError> {
         self.shared.table.maintain()?;
-        let (held, mut state) = self.lock()?;
-        state.finish(&held);
-        Ok(())
+        self.change(|_, _| Ok(()))
     }
 
     /// Publishes all changes that wait, as [`Table::flush`].
@@ -263,10 +266,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// As for [`insert`](Self::insert).
     pub fn flush(&self) -> Result<(), TableError> {
-        let (mut held, mut state) = self.lock()?;
-        held.flush()?;
-        state.finish(&held);
-        Ok(())
+        self.change(|held, _| held.flush().map(drop))
     }
 
     /// Returns the number of values in slots: those of prefixes, and those that readers may still have.
@@ -306,6 +306,21 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         let state = self.shared.state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
     }
+
+    /// Makes a change. Values that nobody has any more are dropped without a lock, since what drops them may call the map.
+    fn change<C>(
+        &self,
+        change: impl FnOnce(&mut Held<'_>, &mut State<V>) -> Result<C, TableError>,
+    ) -> Result<C, TableError> {
+        let (mut held, mut state) = self.lock()?;
+        let changed = change(&mut held, &mut state);
+        state.finish(&held);
+        let gone = state.values.take_gone();
+        drop(state);
+        drop(held);
+        drop(gone);
+        changed
+    }
 }
 
 /// Changes that are applied at a time.
@@ -318,8 +333,7 @@ impl<V: Send + Sync> State<V> {
         prefix: Prefix<K>,
         value: V,
     ) -> Result<bool, TableError> {
-        self.expect(1)?;
-        let at = self.put(value);
+        let at = self.take(value)?;
         let old = held.get(prefix);
         match held.apply(&[Change::Insert(Route::new(prefix, number(at as usize)))]) {
             Ok(_) => {
@@ -343,40 +357,28 @@ impl<V: Send + Sync> State<V> {
         Ok(true)
     }
 
+    /// Makes at most [`BATCH`] changes.
     fn apply(
         &mut self,
         held: &mut Held<'_>,
-        changes: impl Iterator<Item = (IpPrefix, Option<V>)>,
-    ) -> Result<usize, TableError> {
-        let mut count = 0;
+        changes: &mut impl Iterator<Item = (IpPrefix, Option<V>)>,
+    ) -> Result<(), TableError> {
         self.v4.clear();
         self.v6.clear();
         self.budget.reserve(&mut self.v4, BATCH)?;
         self.budget.reserve(&mut self.v6, BATCH)?;
-        for (prefix, value) in changes {
-            self.note(prefix, value).inspect_err(|_| self.abandon())?;
-            if self.v4.len() == BATCH {
-                self.publish(held, |state| &mut state.v4).inspect_err(|_| self.abandon())?;
-                count += BATCH;
-            }
-            if self.v6.len() == BATCH {
-                self.publish(held, |state| &mut state.v6).inspect_err(|_| self.abandon())?;
-                count += BATCH;
-            }
-        }
-        count += self.v4.len() + self.v6.len();
-        self.publish(held, |state| &mut state.v4).inspect_err(|_| self.abandon())?;
-        self.publish(held, |state| &mut state.v6).inspect_err(|_| self.abandon())?;
-        Ok(count)
+        let noted = changes.try_for_each(|(prefix, value)| self.note(prefix, value));
+        let published = noted.map_err(TableError::from).and_then(|()| {
+            self.publish(held, |state| &mut state.v4)?;
+            self.publish(held, |state| &mut state.v6)
+        });
+        published.inspect_err(|_| self.abandon())
     }
 
     /// Puts a value into a slot, and notes the change.
     fn note(&mut self, prefix: IpPrefix, value: Option<V>) -> Result<(), OutOfMemory> {
         let at = match value {
-            Some(value) => {
-                self.expect(1)?;
-                Some(number(self.put(value) as usize))
-            }
+            Some(value) => Some(number(self.take(value)? as usize)),
             None => None,
         };
         match prefix {
@@ -430,6 +432,17 @@ impl<V: Send + Sync> State<V> {
         Ok(())
     }
 
+    /// Makes room for a value, and [puts](Self::put) it there.
+    fn take(&mut self, value: V) -> Result<u32, OutOfMemory> {
+        match self.expect(1) {
+            Ok(()) => Ok(self.put(value)),
+            Err(error) => {
+                self.values.discard(value);
+                Err(error)
+            }
+        }
+    }
+
     /// Puts a value into a slot, or finds an equal one, and counts a prefix for it.
     fn put(&mut self, value: V) -> u32 {
         let hash = self.interned.as_ref().map(|interned| (interned.hash)(&interned.hasher, &value));
@@ -438,6 +451,7 @@ impl<V: Send + Sync> State<V> {
             && self.values.get(at).is_some_and(|other| (interned.equal)(other, &value))
         {
             self.uses[at as usize] += 1;
+            self.values.discard(value);
             return at;
         }
         let at = self.values.put(value);

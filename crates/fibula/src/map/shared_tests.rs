@@ -1,7 +1,8 @@
 //! Values under readers: when they are dropped, what refusals leave, and threads.
 
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use super::SharedPrefixMap;
@@ -29,6 +30,51 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Calls the map when it is dropped, and counts how often it answered.
+struct Calling(Weak<SharedPrefixMap<Calling>>, Arc<AtomicUsize>, u32);
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        let Some(map) = self.0.upgrade() else { return };
+        let (answered, answer) = mpsc::channel();
+        // From another thread: a call under the lock would wait for ever, and so would the test.
+        std::thread::spawn(move || answered.send(map.values().is_ok()));
+        let is_answered = answer.recv_timeout(Duration::from_secs(10)).unwrap_or(false);
+        self.1.fetch_add(usize::from(is_answered), Ordering::Relaxed);
+    }
+}
+
+impl PartialEq for Calling {
+    fn eq(&self, other: &Self) -> bool {
+        self.2 == other.2
+    }
+}
+
+impl Eq for Calling {}
+
+impl Hash for Calling {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.2.hash(hasher);
+    }
+}
+
+#[test]
+fn values_may_call_the_map_when_they_are_dropped() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let map = Arc::new(SharedPrefixMap::interning(Options::default()).unwrap());
+    let value = |number| Calling(Arc::downgrade(&map), Arc::clone(&count), number);
+    // The second of two equal ones, the one that is replaced, and the one whose last prefix is removed.
+    map.insert(prefix("10.0.0.0/8"), value(1)).unwrap();
+    map.apply([(prefix("10.1.0.0/16"), Some(value(1))), (prefix("10.2.0.0/16"), Some(value(2)))]).unwrap();
+    map.apply([(prefix("10.2.0.0/16"), Some(value(3))), (prefix("10.1.0.0/16"), None)]).unwrap();
+    map.remove(prefix("10.0.0.0/8")).unwrap();
+    for _ in 0..4 {
+        map.maintain().unwrap();
+    }
+    assert_eq!((count.load(Ordering::Relaxed), map.values()), (3, Ok(1)));
+    map.check().unwrap();
 }
 
 #[test]
