@@ -86,6 +86,9 @@ fn bulk<K: Key>(map: &PrefixMap<K, Value>, model: &Model<K>, asked: &[Prefix<K>]
     let equal = map.compile()?;
     let mut results = vec![None; keys.len()];
     equal.lookup_batch(&keys, &mut results);
+    let mut of_map = vec![None; keys.len()];
+    map.lookup_batch(&keys, &mut of_map);
+    require(of_map == results, "lookup_batch", &asked)?;
     for (&key, result) in keys.iter().zip(results) {
         require(result == map.lookup(key), "compiled lookup_batch", &key)?;
     }
