@@ -44,7 +44,7 @@ pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
 pub(crate) use shared_line::{
     LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, fetch_after, fetch_at, half_of_shared,
-    leaf_by_thirds, leaf_rank_by_thirds, rank_by_thirds,
+    leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
 };
 pub use table::fetch;
 pub(crate) use table::{

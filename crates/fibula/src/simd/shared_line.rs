@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU32;
 
 use crate::memory::Cell;
 
-use super::LINE_WORDS;
+use super::{LINE_WORDS, WIDE};
 
 /// A cache line whose words are keys, or keys and then values of 16 bits.
 pub(crate) type SharedLine = [AtomicU32; LINE_WORDS];
@@ -46,6 +46,18 @@ impl<'a> SharedLines<'a> {
         // SAFETY: a whole line begins at each of these places, and needs no more alignment than its words.
         unsafe { &*line }
     }
+
+    /// Returns where the lines begin, after which there are lines after so many units each.
+    ///
+    /// # Panics
+    /// When there is none at one of the places.
+    #[inline(always)]
+    #[allow(dead_code, reason = "not every architecture searches several lines by one operation")]
+    pub(crate) fn all_at(self, places: &[u32; WIDE]) -> *const AtomicU32 {
+        let last = places.iter().fold(0, |last, &place| last.max(place));
+        assert!((last as usize) < self.places, "lines that there are");
+        self.words.as_ptr()
+    }
 }
 
 /// Returns the half of a word at an index, the lower one of each word first.
@@ -85,6 +97,26 @@ pub(crate) fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
 #[inline(always)]
 pub(crate) fn leaf_by_thirds(line: &SharedLine, key: u32) -> u32 {
     half_of_shared(line, 2 * LEAF_KEYS + leaf_rank_by_thirds(line, key) as usize)
+}
+
+/// [`rank_by_thirds`] for each lane, in the line at its place.
+#[inline(always)]
+pub(crate) fn ranks_by_thirds(
+    lines: SharedLines<'_>,
+    places: &[u32; WIDE],
+    keys: &[u32; WIDE],
+) -> [u32; WIDE] {
+    core::array::from_fn(|lane| rank_by_thirds(lines.at(places[lane]), keys[lane]))
+}
+
+/// [`leaf_by_thirds`] for each lane, in the leaf at its place.
+#[inline(always)]
+pub(crate) fn leaves_by_thirds(
+    lines: SharedLines<'_>,
+    places: &[u32; WIDE],
+    keys: &[u32; WIDE],
+) -> [u32; WIDE] {
+    core::array::from_fn(|lane| leaf_by_thirds(lines.at(places[lane]), keys[lane]))
 }
 
 /// Returns whether any of the values has any of these bits.

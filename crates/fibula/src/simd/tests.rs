@@ -1,6 +1,6 @@
 //! Instruction sets are found, named, forced and refused.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::*;
 
@@ -201,6 +201,54 @@ kernel! {
     fn searches(line: &SharedLine, key: u32) -> [u32; 2];
     vector op {
         [op::lines::rank(line, key), op::lines::leaf(line, key)]
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+kernel! {
+    /// The searches of sixteen lines.
+    fn searches_of_many(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [[u32; WIDE]; 2];
+    vector op {
+        [op::lines::ranks(lines, places, keys), op::lines::leaves(lines, places, keys)]
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[test]
+fn lines_of_many_lanes_are_searched_alike_on_every_set() {
+    let long = |at: u64| at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // Lines of any words: each search counts what is below.
+    let words: Vec<AtomicU32> = (0..40 * 16).map(|at| AtomicU32::new((long(at) >> 32) as u32)).collect();
+    let lines = SharedLines::new(&words);
+    for round in 0..100 {
+        let places = core::array::from_fn(|lane| 8 * (long(round * 16 + lane as u64) % 40) as u32);
+        let keys = core::array::from_fn(|lane| (long(round * 16 + lane as u64 + 7) >> 16) as u32);
+        let below = |lane: usize, count: usize| {
+            let line = lines.at(places[lane]);
+            line[..count].iter().filter(|word| (word.load(Relaxed) as i32) < keys[lane] as i32).count()
+        };
+        let ranks: [u32; WIDE] = core::array::from_fn(|lane| below(lane, 16) as u32);
+        let leaves = core::array::from_fn(|lane| {
+            half_of_shared(lines.at(places[lane]), 2 * LEAF_KEYS + below(lane, LEAF_KEYS))
+        });
+        for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
+            assert_eq!(searches_of_many(isa, lines, &places, &keys), [ranks, leaves], "{}", isa.isa());
+        }
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[test]
+fn lines_that_there_are_not_are_refused_on_every_set() {
+    let words: Vec<AtomicU32> = (0..20).map(AtomicU32::new).collect();
+    for isa in Present::all().filter(|&isa| isa != Present::SCALAR) {
+        for (lane, place, is_there) in
+            [(0, 2, true), (15, 2, true), (0, 3, false), (15, 3, false), (7, u32::MAX, false)]
+        {
+            let places = core::array::from_fn(|at| if at == lane { place } else { 0 });
+            let search = || searches_of_many(isa, SharedLines::new(&words), &places, &[0; WIDE]);
+            assert_eq!(std::panic::catch_unwind(search).is_ok(), is_there, "{} {lane} {place}", isa.isa());
+        }
     }
 }
 

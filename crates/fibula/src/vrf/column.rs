@@ -98,22 +98,44 @@ fn rows<K: Key, V: Copy + Into<Vrf>, const COUNT: usize>(
     keys: &[K],
     results: &mut [Option<NextHop>],
 ) {
-    let count = keys.len();
     let mut halves = [0; COUNT];
-    let mut of_structures = Rows::<COUNT> { rows: [0; COUNT], numbers: [0; COUNT], count: 0 };
-    for (row, (half_of_row, &vrf)) in halves[..count].iter_mut().zip(vrfs).enumerate() {
+    let halves = &mut halves[..keys.len()];
+    let mut of_structures = 0;
+    for (half_of_row, &vrf) in halves.iter_mut().zip(vrfs) {
         let root = root_of(directory, vrf.into(), &half);
-        let large = root.as_large();
+        *half_of_row = root.0;
+        of_structures += usize::from(root.as_large().is_some());
+    }
+    if of_structures == 0 {
+        return block::column(isa, &View::new(&roots.words), halves, keys, NextHop::words(results));
+    }
+    if of_structures == keys.len() && halves.iter().all(|&half| half == halves[0]) {
+        return structure(isa, roots, Root(halves[0]).place(), keys, results);
+    }
+    with_structures::<K, COUNT>(isa, roots, halves, keys, results);
+}
+
+/// Looks up rows of which some have structures, given what their VRFs are looked up in.
+#[inline(never)]
+fn with_structures<K: Key, const COUNT: usize>(
+    isa: Present,
+    roots: &FamilyRoots<K>,
+    halves: &mut [u32],
+    keys: &[K],
+    results: &mut [Option<NextHop>],
+) {
+    let mut of_structures = Rows::<COUNT> { rows: [0; COUNT], numbers: [0; COUNT], count: 0 };
+    for (row, half) in halves.iter_mut().enumerate() {
+        let root = Root(*half);
+        let is_large = root.as_large().is_some();
         // Rows of structures find nothing in the blocks, in the time that a branch for them would take.
-        *half_of_row = if large.is_some() { Root::ABSENT.0 } else { root.0 };
-        of_structures.note(row, root.place(), large.is_some());
+        *half = if is_large { Root::ABSENT.0 } else { root.0 };
+        of_structures.note(row, root.place(), is_large);
     }
-    if of_structures.count < count {
-        block::column(isa, &View::new(&roots.words), &halves[..count], keys, NextHop::words(results));
+    if of_structures.count < keys.len() {
+        block::column(isa, &View::new(&roots.words), halves, keys, NextHop::words(results));
     }
-    if of_structures.count > 0 {
-        of_structures.look_up(isa, roots, keys, results);
-    }
+    of_structures.look_up(isa, roots, keys, results);
 }
 
 /// Rows whose VRFs have structures, and the numbers of these.
@@ -134,7 +156,6 @@ impl<const COUNT: usize> Rows<COUNT> {
     }
 
     /// Looks up the rows, those of each structure as one batch.
-    #[inline(never)]
     fn look_up<K: Key>(
         &self,
         isa: Present,
@@ -143,9 +164,6 @@ impl<const COUNT: usize> Rows<COUNT> {
         results: &mut [Option<NextHop>],
     ) {
         let (rows, numbers) = (&self.rows[..self.count], &self.numbers[..self.count]);
-        if self.count == keys.len() && numbers.iter().all(|&number| number == numbers[0]) {
-            return structure(isa, roots, numbers[0], keys, results);
-        }
         let mut ends = [0_u16; PLACES + 1];
         for &number in numbers {
             ends[number as usize % PLACES + 1] += 1;

@@ -4,17 +4,104 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::net::Key;
 use crate::simd::{
-    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, each_lane, fetch_past, kernel, leaf_by_thirds, put,
-    rank_by_thirds,
+    LINE_UNITS, LINE_WORDS, SharedLine, SharedLines, WIDE, any_has, each_lane, fetch_past, kernel,
+    leaf_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
 };
 
 use super::layout::{BELOW, LEVELS, LINES, OBJECT_WORDS, Object, Root, SIGN, is_tree, window, windows};
 
 /// Keys of a group.
-const GROUP: usize = 16;
+const GROUP: usize = WIDE;
 
-/// Groups between one and that whose roots are prefetched meanwhile.
-const AHEAD: usize = 2;
+/// Groups that take each step one after the other, so that the lines of all are on their way together.
+const ABREAST: usize = 4;
+
+/// The searches of lines that an instruction set has, as closures, which are compiled for it.
+struct Searches<R, L, Rs, Ls, H> {
+    /// Counts the words of a line that are below a key.
+    rank: R,
+    /// Returns the value of a leaf for a key.
+    leaf: L,
+    /// Both for each lane: the line at its place, in units, and its key.
+    ranks: Rs,
+    leaves: Ls,
+    /// Returns whether any of the values has any of these bits.
+    any_has: H,
+}
+
+/// What [`Searches`] can do.
+trait Search {
+    fn rank(&self, line: &SharedLine, key: u32) -> u32;
+    fn leaf(&self, line: &SharedLine, key: u32) -> u32;
+    fn ranks(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP];
+    fn leaves(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP];
+    fn any_has(&self, values: &[u32], bits: u32) -> bool;
+}
+
+impl<R, L, Rs, Ls, H> Search for Searches<R, L, Rs, Ls, H>
+where
+    R: Fn(&SharedLine, u32) -> u32,
+    L: Fn(&SharedLine, u32) -> u32,
+    Rs: Fn(SharedLines<'_>, &[u32; GROUP], &[u32; GROUP]) -> [u32; GROUP],
+    Ls: Fn(SharedLines<'_>, &[u32; GROUP], &[u32; GROUP]) -> [u32; GROUP],
+    H: Fn(&[u32], u32) -> bool,
+{
+    #[inline(always)]
+    fn rank(&self, line: &SharedLine, key: u32) -> u32 {
+        (self.rank)(line, key)
+    }
+
+    #[inline(always)]
+    fn leaf(&self, line: &SharedLine, key: u32) -> u32 {
+        (self.leaf)(line, key)
+    }
+
+    #[inline(always)]
+    fn ranks(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP] {
+        (self.ranks)(lines, places, keys)
+    }
+
+    #[inline(always)]
+    fn leaves(&self, lines: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]) -> [u32; GROUP] {
+        (self.leaves)(lines, places, keys)
+    }
+
+    #[inline(always)]
+    fn any_has(&self, values: &[u32], bits: u32) -> bool {
+        (self.any_has)(values, bits)
+    }
+}
+
+/// The searches of a module of operations. Functions that are compiled for a set cannot be passed themselves.
+macro_rules! searches {
+    ($lines:path) => {{
+        use $lines as lines;
+        Searches {
+            rank: |line: &SharedLine, key| lines::rank(line, key),
+            leaf: |line: &SharedLine, key| lines::leaf(line, key),
+            ranks: |from: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]| {
+                lines::ranks(from, places, keys)
+            },
+            leaves: |from: SharedLines<'_>, places: &[u32; GROUP], keys: &[u32; GROUP]| {
+                lines::leaves(from, places, keys)
+            },
+            any_has: |values: &[u32], bits| lines::any_has(values, bits),
+        }
+    }};
+}
+
+/// The searches of portable code.
+macro_rules! portable {
+    () => {
+        Searches {
+            rank: rank_by_thirds,
+            leaf: leaf_by_thirds,
+            ranks: ranks_by_thirds,
+            leaves: leaves_by_thirds,
+            any_has,
+        }
+    };
+}
 
 /// The blocks of a family as lookups read them.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +116,10 @@ impl<'a> View<'a> {
         Self { words, lines: SharedLines::new(words) }
     }
 
-    /// Prefetches the roots of the trees of a group.
+    /// Prefetches the line after so many units.
     #[inline(always)]
-    fn fetch(&self, roots: &[u32; GROUP]) {
-        each_lane::<GROUP>(|lane| fetch_past(self.words, Root(roots[lane]).place() as usize * LINE_WORDS));
+    fn fetch(&self, place: u32) {
+        fetch_past(self.words, place as usize * (LINE_WORDS / LINE_UNITS as usize));
     }
 
     #[inline(always)]
@@ -42,19 +129,12 @@ impl<'a> View<'a> {
 
     /// Returns the value of a window in a tree.
     #[inline(always)]
-    fn tree(
-        &self,
-        root: u32,
-        levels: u32,
-        window: u32,
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
-    ) -> u32 {
+    fn tree(&self, root: u32, levels: u32, window: u32, search: &impl Search) -> u32 {
         let mut at = root;
         for below in (0..levels as usize).rev() {
-            at += 1 + rank(self.line(at), window ^ SIGN) * LINES[below % LEVELS];
+            at += 1 + search.rank(self.line(at), window ^ SIGN) * LINES[below % LEVELS];
         }
-        leaf(self.line(at), window ^ SIGN)
+        search.leaf(self.line(at), window ^ SIGN)
     }
 
     /// Returns an object of the block with a root.
@@ -67,27 +147,14 @@ impl<'a> View<'a> {
 
     /// Looks up one key in a tree.
     #[inline(always)]
-    fn one<K: Key>(
-        &self,
-        root: Root,
-        key: K,
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
-    ) -> u32 {
-        let value = self.tree(root.place(), root.levels(), window(key, 0), rank, leaf);
-        if value & BELOW == 0 { value } else { self.below(root, value, key, rank, leaf) }
+    fn one<K: Key>(&self, root: Root, key: K, search: &impl Search) -> u32 {
+        let value = self.tree(root.place(), root.levels(), window(key, 0), search);
+        if value & BELOW == 0 { value } else { self.below(root, value, key, search) }
     }
 
     /// Returns the next hop of a key whose first value is an object.
     #[inline(never)]
-    fn below<K: Key>(
-        &self,
-        root: Root,
-        mut value: u32,
-        key: K,
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
-    ) -> u32 {
+    fn below<K: Key>(&self, root: Root, mut value: u32, key: K, search: &impl Search) -> u32 {
         let mut depth = 0;
         while value & BELOW != 0 {
             depth += 1;
@@ -98,35 +165,59 @@ impl<'a> View<'a> {
                 return inside(&object, window);
             }
             let [distance, levels, ..] = object;
-            value = self.tree(root.place() + distance, levels, window, rank, leaf);
+            value = self.tree(root.place() + distance, levels, window, search);
         }
         value
     }
 
-    /// Looks up a group: all keys take a step before any takes the next. A tree with fewer levels than another of the group
+    /// Finds the values of groups: all keys take a step before any takes the next. A tree with fewer levels than another
     /// stays where it is meanwhile, since a branch for it would be mispredicted.
     #[inline(always)]
-    fn group<K: Key>(
+    fn values<K: Key, const COUNT: usize>(
         &self,
-        roots: &[u32; GROUP],
-        keys: &[K; GROUP],
-        found: &mut [u32; GROUP],
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
-    ) {
-        let mut at = roots.map(|root| Root(root).place());
-        let key = |lane: usize| window(keys[lane], 0) ^ SIGN;
-        let most = roots.iter().fold(0, |most, &root| most.max(root)) >> Root::LEVELS_AT;
-        for below in (0..most).rev() {
-            let lines = LINES[below as usize % LEVELS];
-            each_lane::<GROUP>(|lane| {
-                let next = at[lane] + 1 + rank(self.line(at[lane]), key(lane)) * lines;
-                let is_inner = Root(roots[lane]).levels() > below;
-                let next = if is_inner { next } else { at[lane] };
-                put(&mut at[lane], next);
-            });
+        roots: &[[u32; GROUP]; COUNT],
+        keys: &[[K; GROUP]; COUNT],
+        search: &impl Search,
+    ) -> [[u32; GROUP]; COUNT] {
+        let (mut windows, mut places) = ([[0; GROUP]; COUNT], [[0; GROUP]; COUNT]);
+        // Loops: what is passed to `map` or `for_each` of an array would be compiled without the instruction set.
+        for ((windows, places), (keys, roots)) in
+            windows.iter_mut().zip(&mut places).zip(keys.iter().zip(roots))
+        {
+            for ((window_of_key, &key), (place, &root)) in
+                windows.iter_mut().zip(keys).zip(places.iter_mut().zip(roots))
+            {
+                *window_of_key = window(key, 0) ^ SIGN;
+                *place = Root(root).place() * LINE_UNITS;
+            }
         }
-        each_lane::<GROUP>(|lane| put(&mut found[lane], leaf(self.line(at[lane]), key(lane))));
+        let mut most = 0;
+        for &root in roots.as_flattened() {
+            most = most.max(root);
+        }
+        let most = most >> Root::LEVELS_AT;
+        for below in (0..most).rev() {
+            let units = LINES[below as usize % LEVELS] * LINE_UNITS;
+            let mut ranks = [[0; GROUP]; COUNT];
+            for ((ranks, places), windows) in ranks.iter_mut().zip(&places).zip(&windows) {
+                *ranks = search.ranks(self.lines, places, windows);
+            }
+            for ((places, ranks), roots) in places.iter_mut().zip(ranks).zip(roots) {
+                for ((place, rank), &root) in places.iter_mut().zip(ranks).zip(roots) {
+                    let next = place.wrapping_add(LINE_UNITS).wrapping_add(rank.wrapping_mul(units));
+                    let is_inner = Root(root).levels() > below;
+                    *place = if is_inner { next } else { *place };
+                }
+                if COUNT > 1 {
+                    each_lane::<GROUP>(|lane| self.fetch(places[lane]));
+                }
+            }
+        }
+        let mut values = [[0; GROUP]; COUNT];
+        for ((values, places), windows) in values.iter_mut().zip(&places).zip(&windows) {
+            *values = search.leaves(self.lines, places, windows);
+        }
+        values
     }
 
     /// Replaces values of a group that are objects.
@@ -136,13 +227,12 @@ impl<'a> View<'a> {
         roots: &[u32; GROUP],
         keys: &[K; GROUP],
         found: &mut [u32; GROUP],
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
+        search: &impl Search,
     ) {
         if windows::<K>() == 1 {
             for ((&root, &key), found) in roots.iter().zip(keys).zip(found) {
                 if *found & BELOW != 0 {
-                    *found = self.below(Root(root), *found, key, rank, leaf);
+                    *found = self.below(Root(root), *found, key, search);
                 }
             }
             return;
@@ -153,8 +243,7 @@ impl<'a> View<'a> {
         for lane in 0..GROUP {
             let (root, value) = (Root(roots[lane]), found[lane]);
             let is_below = value & BELOW != 0;
-            let number = (value & (BELOW - 1)) as usize + 1;
-            let at = root.place() as usize * LINE_WORDS - if is_below { number * OBJECT_WORDS } else { 0 };
+            let at = object_at(root, value);
             let words: &[AtomicU32; OBJECT_WORDS] =
                 self.words[at..].first_chunk().expect("objects precede lines");
             let object: Object = core::array::from_fn(|at| words[at].load(Ordering::Relaxed));
@@ -166,48 +255,52 @@ impl<'a> View<'a> {
         while trees != 0 {
             let lane = trees.trailing_zeros() as usize;
             trees &= trees - 1;
-            found[lane] = self.below(Root(roots[lane]), found[lane], keys[lane], rank, leaf);
+            found[lane] = self.below(Root(roots[lane]), found[lane], keys[lane], search);
         }
     }
 
-    /// Looks up a group, to the end. Not a closure in [`column`](Self::column), which would be a function of its own, compiled
+    /// Looks up groups, to the end. Not a closure in [`column`](Self::column), which would be a function of its own, compiled
     /// without the instruction set.
     #[inline(always)]
-    fn answer<K: Key>(
+    fn answer<K: Key, const COUNT: usize>(
         &self,
-        roots: &[u32; GROUP],
-        keys: &[K; GROUP],
-        found: &mut [u32; GROUP],
-        rank: &impl Fn(&SharedLine, u32) -> u32,
-        leaf: &impl Fn(&SharedLine, u32) -> u32,
-        any_has: &impl Fn(&[u32], u32) -> bool,
+        roots: &[[u32; GROUP]; COUNT],
+        keys: &[[K; GROUP]; COUNT],
+        found: &mut [[u32; GROUP]; COUNT],
+        search: &impl Search,
     ) {
-        let mut values = [0; GROUP];
-        self.group(roots, keys, &mut values, rank, leaf);
-        if any_has(&values, BELOW) {
-            self.finish(roots, keys, &mut values, rank, leaf);
+        let mut values = self.values(roots, keys, search);
+        if COUNT > 1 && windows::<K>() > 1 {
+            for (roots, values) in roots.iter().zip(&values) {
+                each_lane::<GROUP>(|lane| fetch_past(self.words, object_at(Root(roots[lane]), values[lane])));
+            }
+        }
+        for group in 0..COUNT {
+            if search.any_has(&values[group], BELOW) {
+                self.finish(&roots[group], &keys[group], &mut values[group], search);
+            }
         }
         *found = values;
     }
 
-    /// Looks up a column: groups, then the last ones once more with those before them, or one by one.
+    /// Looks up a column: groups, several at once while there are, then the last keys once more with those before them, or one
+    /// by one.
     #[inline(always)]
-    fn column<K: Key>(
-        &self,
-        roots: &[u32],
-        keys: &[K],
-        found: &mut [u32],
-        rank: impl Fn(&SharedLine, u32) -> u32,
-        leaf: impl Fn(&SharedLine, u32) -> u32,
-        any_has: impl Fn(&[u32], u32) -> bool,
-    ) {
-        let of_groups = roots.as_chunks().0;
-        let groups = of_groups.iter().zip(keys.as_chunks().0).zip(found.as_chunks_mut().0);
-        for (number, ((roots, keys), found)) in groups.enumerate() {
-            if let Some(ahead) = of_groups.get(number + AHEAD) {
-                self.fetch(ahead);
+    fn column<K: Key>(&self, roots: &[u32], keys: &[K], found: &mut [u32], search: &impl Search) {
+        let (some, rest) = roots.as_chunks().0.as_chunks::<ABREAST>();
+        let (some_keys, rest_keys) = keys.as_chunks().0.as_chunks();
+        let (some_found, rest_found) = found.as_chunks_mut().0.as_chunks_mut();
+        for (number, ((roots, keys), found)) in some.iter().zip(some_keys).zip(some_found).enumerate() {
+            if let Some(next) = some.get(number + 1) {
+                for group in next {
+                    each_lane::<GROUP>(|lane| self.fetch(Root(group[lane]).place() * LINE_UNITS));
+                }
             }
-            self.answer(roots, keys, found, &rank, &leaf, &any_has);
+            self.answer(roots, keys, found, search);
+        }
+        for ((roots, keys), found) in rest.iter().zip(rest_keys).zip(rest_found) {
+            let found = core::array::from_mut(found);
+            self.answer(core::array::from_ref(roots), core::array::from_ref(keys), found, search);
         }
         if keys.len().is_multiple_of(GROUP) {
             return;
@@ -215,13 +308,21 @@ impl<'a> View<'a> {
         if let (Some(roots), Some(keys), Some(found)) =
             (roots.last_chunk(), keys.last_chunk(), found.last_chunk_mut())
         {
-            self.answer(roots, keys, found, &rank, &leaf, &any_has);
+            let found = core::array::from_mut(found);
+            self.answer(core::array::from_ref(roots), core::array::from_ref(keys), found, search);
         } else {
             for ((&root, &key), found) in roots.iter().zip(keys).zip(found) {
-                *found = self.one(Root(root), key, &rank, &leaf);
+                *found = self.one(Root(root), key, search);
             }
         }
     }
+}
+
+/// Returns the place of the object that a value is the number of, or where the block's lines begin.
+#[inline(always)]
+fn object_at(root: Root, value: u32) -> usize {
+    let number = (value & (BELOW - 1)) as usize + 1;
+    root.place() as usize * LINE_WORDS - if value & BELOW != 0 { number * OBJECT_WORDS } else { 0 }
 }
 
 /// Returns the next hop that a record has for a window.
@@ -232,36 +333,27 @@ fn inside(record: &Object, window: u32) -> u32 {
 }
 
 fn column_portable<K: Key>(view: &View<'_>, roots: &[u32], keys: &[K], found: &mut [u32]) {
-    view.column(roots, keys, found, rank_by_thirds, leaf_by_thirds, crate::simd::any_has);
+    view.column(roots, keys, found, &portable!());
 }
 
 fn one_portable<K: Key>(view: &View<'_>, root: Root, key: K) -> u32 {
-    view.one(root, key, &rank_by_thirds, &leaf_by_thirds)
+    view.one(root, key, &portable!())
 }
 
 kernel! {
     /// Looks up a column of keys, each in the tree of its root, all of the same length: [`View::column`].
-    #[allow(clippy::redundant_closure, reason = "functions compiled for an instruction set cannot be passed as closures")]
     pub(in crate::vrf) fn column<K: Key>(view: &View<'_>, roots: &[u32], keys: &[K], found: &mut [u32])
     scalar column_portable;
     vector op {
-        view.column(
-            roots,
-            keys,
-            found,
-            |line, key| op::lines::rank(line, key),
-            |line, key| op::lines::leaf(line, key),
-            |values, bits| op::lines::any_has(values, bits),
-        );
+        view.column(roots, keys, found, &searches!(op::lines));
     }
 }
 
 kernel! {
     /// Looks up one key: [`View::one`].
-    #[allow(clippy::redundant_closure, reason = "functions compiled for an instruction set cannot be passed as closures")]
     pub(in crate::vrf) fn one<K: Key>(view: &View<'_>, root: Root, key: K) -> u32;
     scalar one_portable;
     vector op {
-        view.one(root, key, &|line: &SharedLine, key| op::lines::rank(line, key), &|line: &SharedLine, key| op::lines::leaf(line, key))
+        view.one(root, key, &searches!(op::lines))
     }
 }

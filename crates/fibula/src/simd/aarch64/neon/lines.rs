@@ -5,7 +5,7 @@ use core::arch::aarch64::*;
 use core::arch::asm;
 
 pub(crate) use crate::simd::any_has;
-use crate::simd::{LEAF_KEYS, SharedLine, half_of_shared, operations};
+use crate::simd::{LEAF_KEYS, SharedLine, SharedLines, WIDE, half_of_shared, operations};
 
 operations! { "neon"
     /// Four words of a line from `at` on, which is at most 12.
@@ -45,5 +45,15 @@ operations! { "neon"
         let last = vandq_u32(below(four::<8>(line)), two);
         let all = vaddq_u32(vaddq_u32(below(four::<0>(line)), below(four::<4>(line))), last);
         half_of_shared(line, 2 * LEAF_KEYS + vaddvq_u32(all).wrapping_neg() as usize)
+    }
+
+    /// Counts, for each lane, the words of the line at its place that are below its key.
+    fn ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+        core::array::from_fn(|lane| rank(lines.at(places[lane]), keys[lane]))
+    }
+
+    /// Returns, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
+    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+        core::array::from_fn(|lane| leaf(lines.at(places[lane]), keys[lane]))
     }
 }

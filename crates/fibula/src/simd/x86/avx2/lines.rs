@@ -7,7 +7,25 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use crate::simd::{LEAF_KEYS, SharedLine, operations};
+use crate::simd::{LEAF_KEYS, SharedLine, SharedLines, WIDE, operations};
+
+/// Where the values of a leaf begin, in bytes.
+const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
+
+/// The bits that are of keys in a mask of a leaf's comparisons, two for each: those of keys 0 to 3, 8 to 9 (there is no 10, 11),
+/// 4 to 7.
+const OF_KEYS: u32 = 0x00ff_0fff;
+
+/// An array of what an expression gives for each lane: `$bytes` is the lane's distance in an array of words.
+macro_rules! lanes {
+    ($bytes:ident => $body:expr) => { lanes!(@ $bytes $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (@ $bytes:ident $body:expr; $($lane:literal)*) => {
+        [$({
+            const $bytes: usize = size_of::<u32>() * $lane;
+            $body
+        }),*]
+    };
+}
 
 operations! { "avx2,bmi2,popcnt"
     /// Counts the words of a line, in ascending order, that are below `key`.
@@ -38,18 +56,17 @@ operations! { "avx2,bmi2,popcnt"
 
     /// Returns the value of a leaf that follows those of its keys that are below `key`.
     fn leaf(line: &SharedLine, key: u32) -> u32 {
-        const VALUES: usize = size_of::<u32>() * LEAF_KEYS;
         let key = _mm256_set1_epi32(key as i32);
         let value: u32;
-        // SAFETY: as in `rank`. Two bits of the mask are a key's: those of keys 0 to 3, 8 to 9 (there is no 10, 11), 4 to 7.
-        // At most 20 of them are set, so the two bytes read are within the line; they are part of one aligned word.
+        // SAFETY: as in `rank`. At most 20 bits of the mask are set, so the two bytes read are within the line; they are part
+        // of one aligned word.
         unsafe {
             asm!(
                 "vpcmpgtd {low}, {key}, [{line}]",
                 "vpcmpgtd {high:x}, {key:x}, [{line} + 32]",
                 "vpackssdw {low}, {low}, {high}",
                 "vpmovmskb {twice:e}, {low}",
-                "and {twice:e}, 0x00ff0fff",
+                "and {twice:e}, {OF_KEYS}",
                 "popcnt {twice:e}, {twice:e}",
                 "movzx {twice:e}, word ptr [{line} + {twice:r} + {VALUES}]",
                 line = in(reg) line.as_ptr(),
@@ -58,10 +75,76 @@ operations! { "avx2,bmi2,popcnt"
                 high = out(ymm_reg) _,
                 twice = out(reg) value,
                 VALUES = const VALUES,
+                OF_KEYS = const OF_KEYS,
                 options(pure, readonly, nostack)
             );
         }
         value
+    }
+
+    /// Counts, for each lane, the words of the line at its place that are below its key.
+    fn ranks(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+        let first = lines.all_at(places);
+        let twice = lanes!(BYTES => {
+            let twice: u32;
+            // SAFETY: as in `rank`, of a line that there is; the lane is one of both arrays.
+            unsafe {
+                asm!(
+                    "mov {twice:e}, dword ptr [{places} + {BYTES}]",
+                    "vpbroadcastd {low}, dword ptr [{keys} + {BYTES}]",
+                    "vpcmpgtd {high}, {low}, [{first} + 8 * {twice:r} + 32]",
+                    "vpcmpgtd {low}, {low}, [{first} + 8 * {twice:r}]",
+                    "vpackssdw {low}, {low}, {high}",
+                    "vpmovmskb {twice:e}, {low}",
+                    "popcnt {twice:e}, {twice:e}",
+                    first = in(reg) first,
+                    places = in(reg) places.as_ptr(),
+                    keys = in(reg) keys.as_ptr(),
+                    low = out(ymm_reg) _,
+                    high = out(ymm_reg) _,
+                    twice = out(reg) twice,
+                    BYTES = const BYTES,
+                    options(pure, readonly, nostack)
+                );
+            }
+            twice
+        });
+        twice.map(|twice| twice / 2)
+    }
+
+    /// Returns, for each lane, the value of the leaf at its place that follows those of its keys that are below the lane's.
+    fn leaves(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
+        let first = lines.all_at(places);
+        lanes!(BYTES => {
+            let value: u32;
+            // SAFETY: as in `leaf`, of a line that there is; the lane is one of both arrays.
+            unsafe {
+                asm!(
+                    "mov {line:e}, dword ptr [{places} + {BYTES}]",
+                    "lea {line}, [{first} + 8 * {line}]",
+                    "vpbroadcastd {low}, dword ptr [{keys} + {BYTES}]",
+                    "vpcmpgtd {high:x}, {low:x}, [{line} + 32]",
+                    "vpcmpgtd {low}, {low}, [{line}]",
+                    "vpackssdw {low}, {low}, {high}",
+                    "vpmovmskb {twice:e}, {low}",
+                    "and {twice:e}, {OF_KEYS}",
+                    "popcnt {twice:e}, {twice:e}",
+                    "movzx {twice:e}, word ptr [{line} + {twice:r} + {VALUES}]",
+                    first = in(reg) first,
+                    places = in(reg) places.as_ptr(),
+                    keys = in(reg) keys.as_ptr(),
+                    line = out(reg) _,
+                    low = out(ymm_reg) _,
+                    high = out(ymm_reg) _,
+                    twice = out(reg) value,
+                    BYTES = const BYTES,
+                    VALUES = const VALUES,
+                    OF_KEYS = const OF_KEYS,
+                    options(pure, readonly, nostack)
+                );
+            }
+            value
+        })
     }
 
     /// Returns whether any of the values, a multiple of eight, has any of these bits.
