@@ -1,7 +1,9 @@
-//! Measures next hops, groups and shared values over a table: `hops [FILE]`, without a file over a generated table.
+//! Measures next hops, groups and shared values over a table: `hops [--record] [FILE]`, without a file over a generated table.
 //!
 //! All ways are timed in turn in each round, over the same keys, and what is printed are medians of rounds and the ratio to
-//! lookups in the table alone. Every answer is compared with that of the table.
+//! lookups in the table alone. Every answer is compared with that of the table. `--record` keeps the figures.
+
+mod figures;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -14,6 +16,7 @@ use fibula::net::{Change, IpPrefix, NextHop, Route};
 use fibula_feed::{LoadOptions, Loader};
 use fibula_lab::random::Random;
 use fibula_lab::table::{Profile, TableSpec, generate};
+use figures::Figures;
 
 /// Keys that are looked up in each round, in batches of 256.
 const KEYS: usize = 1 << 18;
@@ -27,7 +30,10 @@ const MEMBERS: usize = 8;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome {
-    let routes: Vec<Route<u32>> = match std::env::args().nth(1) {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_recorded = figures::take_record(&mut arguments);
+    let mut figures = Figures::new("hops", &arguments);
+    let routes: Vec<Route<u32>> = match arguments.first() {
         Some(file) => Loader::new(LoadOptions::default()).load(file.as_str())?.ribs.v4.iter().collect(),
         None => generate(&TableSpec::ipv4(), &Profile::of::<u32>())?,
     };
@@ -42,30 +48,42 @@ fn main() -> Outcome {
     let hops = NextHops::new(&table)?;
     let ids = (0..HOPS as u64).map(|number| hops.add(number)).collect::<Result<Vec<_>, _>>()?;
     fill(&table, &routes, &ids)?;
-    println!("a next hop a route:");
-    rates(&hops, &keys, &hashes)?;
-    withdrawals(&hops, &ids)?;
+    figures.table(format!("A next hop a route, {} IPv4 routes, {HOPS} next hops", routes.len()), &RATES);
+    rates(&mut figures, &hops, &keys, &hashes)?;
+    let gone = withdrawals(&hops, &ids)?;
     let members = |first: usize| -> Vec<(NextHop, u32)> {
         (0..MEMBERS).map(|member| (ids[(first + member * 31) % HOPS], 1 + member as u32 % 2)).collect()
     };
     let groups = (0..HOPS).map(|first| hops.add_group(&members(first))).collect::<Result<Vec<_>, _>>()?;
     fill(&table, &routes, &groups)?;
-    println!("a group of {MEMBERS} members a route:");
-    rates(&hops, &keys, &hashes)?;
-    withdrawals(&hops, &ids)?;
+    figures.table(format!("A group of {MEMBERS} members a route, by flow hash, {HOPS} groups"), &RATES);
+    rates(&mut figures, &hops, &keys, &hashes)?;
+    let gone_of_groups = withdrawals(&hops, &ids)?;
     let start = Instant::now();
     for _ in 0..100 {
         for first in 0..HOPS {
             hops.add_group(&members(first))?;
         }
     }
-    println!("  a group that is there, added again: {:.2} us", micros(start, 100 * HOPS));
+    let again = micros(start, 100 * HOPS);
     hops.check()?;
     let statistics = hops.statistics()?;
     println!("  {} buckets, {} moved; {:?}", statistics.buckets, statistics.moved_buckets, statistics.memory);
-    println!("values of 16 bytes, {HOPS} different ones:");
-    values(&routes, &keys)
+    figures.table("Changes of next hops under all of these routes", &["", "median, us", "at most, us"]);
+    for (what, [gone, most, back]) in
+        [("routes straight to it", gone), ("groups that have it", gone_of_groups)]
+    {
+        figures.row(vec![format!("withdrawn, {what}"), format!("{gone:.2}"), format!("{most:.1}")]);
+        figures.row(vec![format!("brought back, {what}"), format!("{back:.2}"), String::new()]);
+    }
+    figures.row(vec!["a group that is there, added again".to_owned(), format!("{again:.2}"), String::new()]);
+    figures.table(format!("Values of 16 bytes, {HOPS} different ones, by the same routes"), &RATES);
+    values(&mut figures, &routes, &keys)?;
+    if is_recorded { figures.write(&figures::root()) } else { Ok(()) }
 }
+
+/// The columns of rates.
+const RATES: [&str; 3] = ["", "ns a key", "of the first"];
 
 fn micros(start: Instant, count: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / count as f64
@@ -91,8 +109,8 @@ fn fill(table: &Table, routes: &[Route<u32>], ids: &[NextHop]) -> Outcome {
     Ok(())
 }
 
-/// Runs the ways in turn, round by round, and prints the median of each and its ratio to the first.
-fn race(ways: &mut [(&str, &mut dyn FnMut())]) {
+/// Runs the ways in turn, round by round: a row for each, with its median and its ratio to the first.
+fn race(figures: &mut Figures, ways: &mut [(&str, &mut dyn FnMut())]) {
     let mut times = vec![Vec::new(); ways.len()];
     for _ in 0..ROUNDS {
         for ((_, way), times) in ways.iter_mut().zip(&mut times) {
@@ -109,11 +127,11 @@ fn race(ways: &mut [(&str, &mut dyn FnMut())]) {
     }
     for (((name, _), mut times), ratio) in ways.iter().zip(times).zip(ratios) {
         times.sort_by(f64::total_cmp);
-        println!("  {name:36} {:7.2} ns a key, {ratio:.2} of the first", times[ROUNDS / 2]);
+        figures.row(vec![(*name).to_owned(), format!("{:.2}", times[ROUNDS / 2]), format!("{ratio:.2}")]);
     }
 }
 
-fn rates(hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
+fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
     let mut reader = hops.reader()?;
     let mut plain = hops.routed().reader()?;
     let (mut found, mut members) = (vec![None; KEYS], vec![None; KEYS]);
@@ -131,43 +149,50 @@ fn rates(hops: &NextHops<u64>, keys: &[u32], hashes: &[u32]) -> Outcome {
     let batches = || keys.chunks(BATCH).zip(hashes.chunks(BATCH));
     let (mut results, mut results_again) = ([None; BATCH], [None; BATCH]);
     let mut reader_again = reader.try_clone()?;
-    race(&mut [
-        ("the table alone, by batch", &mut || {
-            for (keys, _) in batches() {
-                plain.pin().lookup_batch(keys, &mut results);
-                black_box(&results);
-            }
-        }),
-        ("lookup and resolve, by batch", &mut || {
-            for (keys, hashes) in batches() {
-                black_box(reader.pin().lookup_batch(keys, hashes, &mut results_again));
-            }
-        }),
-        ("resolve alone, by batch", &mut || {
-            let mut members = [None; BATCH];
-            for (found, hashes) in found.chunks(BATCH).zip(hashes.chunks(BATCH)) {
-                black_box(reader_again.pin().resolve_batch(found, hashes, &mut members));
-            }
-        }),
-    ]);
+    race(
+        figures,
+        &mut [
+            ("the table alone, by batch", &mut || {
+                for (keys, _) in batches() {
+                    plain.pin().lookup_batch(keys, &mut results);
+                    black_box(&results);
+                }
+            }),
+            ("lookup and resolve, by batch", &mut || {
+                for (keys, hashes) in batches() {
+                    black_box(reader.pin().lookup_batch(keys, hashes, &mut results_again));
+                }
+            }),
+            ("resolve alone, by batch", &mut || {
+                let mut members = [None; BATCH];
+                for (found, hashes) in found.chunks(BATCH).zip(hashes.chunks(BATCH)) {
+                    black_box(reader_again.pin().resolve_batch(found, hashes, &mut members));
+                }
+            }),
+        ],
+    );
     let (mut reader, mut plain) = (hops.reader()?, hops.routed().reader()?);
-    race(&mut [
-        ("the table alone, one by one", &mut || {
-            let pin = plain.pin();
-            keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
-        }),
-        ("lookup and resolve to the value", &mut || {
-            let pin = reader.pin();
-            for (&key, &hash) in keys.iter().zip(hashes) {
-                black_box(pin.lookup_key(key, hash).value());
-            }
-        }),
-    ]);
+    race(
+        figures,
+        &mut [
+            ("the table alone, one by one", &mut || {
+                let pin = plain.pin();
+                keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
+            }),
+            ("lookup and resolve to the value", &mut || {
+                let pin = reader.pin();
+                for (&key, &hash) in keys.iter().zip(hashes) {
+                    black_box(pin.lookup_key(key, hash).value());
+                }
+            }),
+        ],
+    );
     Ok(())
 }
 
-/// Withdraws next hops one after the other, and brings each back.
-fn withdrawals(hops: &NextHops<u64>, ids: &[NextHop]) -> Outcome {
+/// Withdraws next hops one after the other, and brings each back. Returns the microseconds of a withdrawal, median and most,
+/// and of a return.
+fn withdrawals(hops: &NextHops<u64>, ids: &[NextHop]) -> Outcome<[f64; 3]> {
     let mut routes = 0;
     let (mut gone, mut back) = (Vec::new(), Vec::new());
     for (number, &id) in ids.iter().enumerate() {
@@ -181,17 +206,11 @@ fn withdrawals(hops: &NextHops<u64>, ids: &[NextHop]) -> Outcome {
     }
     gone.sort_by(f64::total_cmp);
     back.sort_by(f64::total_cmp);
-    println!(
-        "  a next hop with {} routes on average: withdrawn in {:.2} us (median; at most {:.1}), back in {:.2}",
-        routes / ids.len(),
-        gone[ids.len() / 2],
-        gone[ids.len() - 1],
-        back[ids.len() / 2],
-    );
-    Ok(())
+    println!("  a next hop has {} routes on average", routes / ids.len());
+    Ok([gone[ids.len() / 2], gone[ids.len() - 1], back[ids.len() / 2]])
 }
 
-fn values(routes: &[Route<u32>], keys: &[u32]) -> Outcome {
+fn values(figures: &mut Figures, routes: &[Route<u32>], keys: &[u32]) -> Outcome {
     let value = |route: &Route<u32>| u128::from(route.next_hop.id() % HOPS as u32);
     let map = SharedPrefixMap::interning(Options::default())?;
     let start = Instant::now();
@@ -206,23 +225,26 @@ fn values(routes: &[Route<u32>], keys: &[u32]) -> Outcome {
         assert!(keys.iter().all(|&key| pin.lookup_key(key) == owned.lookup(key)), "a value is wrong");
     }
     let pin = reader.pin();
-    race(&mut [
-        ("a compiled map, by batch", &mut || {
-            for keys in keys.chunks(BATCH) {
-                compiled.lookup_batch(keys, &mut results[..keys.len()]);
-                black_box(&results);
-            }
-        }),
-        ("the shared map, by batch", &mut || {
-            for keys in keys.chunks(BATCH) {
-                pin.lookup_batch(keys, &mut results_again[..keys.len()]);
-                black_box(&results_again);
-            }
-        }),
-        ("the shared map, one by one", &mut || {
-            keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
-        }),
-    ]);
+    race(
+        figures,
+        &mut [
+            ("a compiled map, by batch", &mut || {
+                for keys in keys.chunks(BATCH) {
+                    compiled.lookup_batch(keys, &mut results[..keys.len()]);
+                    black_box(&results);
+                }
+            }),
+            ("the shared map, by batch", &mut || {
+                for keys in keys.chunks(BATCH) {
+                    pin.lookup_batch(keys, &mut results_again[..keys.len()]);
+                    black_box(&results_again);
+                }
+            }),
+            ("the shared map, one by one", &mut || {
+                keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
+            }),
+        ],
+    );
     println!("  {:?}", map.memory()?);
     Ok(())
 }

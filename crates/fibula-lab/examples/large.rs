@@ -1,26 +1,86 @@
-//! Loads a table of any size, compiles it and saves it, as `fibula compile` does, with the time and the memory of each step:
-//! `large TABLE [OUTPUT]`.
+//! Tables of ten million prefixes: loaded, compiled and saved, as `fibula compile` does.
+//!
+//! ```text
+//! large [--record]         a generated table of ten million IPv4 prefixes, its lines in order and shuffled
+//! large TABLE [OUTPUT]     this table, with the time and the memory of each step
+//! ```
 //!
 //! Memory is the most that the process ever had (`VmHWM`, Linux), times are of the processor and of the clock.
 
+mod figures;
+
 use std::error::Error;
 use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use fibula::auto;
 use fibula::file::{self, Contents, Half};
 use fibula::memory::Limits;
+use fibula::net::Route;
 use fibula_feed::{LoadOptions, Loader};
+use fibula_lab::random::Random;
+use fibula_lab::table::{Profile, TableSpec, generate};
+use figures::Figures;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let table = arguments.next().ok_or("usage: large TABLE [OUTPUT]")?;
-    let output =
-        arguments.next().unwrap_or_else(|| std::env::temp_dir().join("large.fibula").display().to_string());
+/// Prefixes of the generated table.
+const ROUTES: usize = 10_000_000;
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_recorded = figures::take_record(&mut arguments);
+    if let [table, output @ ..] = &arguments[..] {
+        let default = std::env::temp_dir().join("large.fibula").display().to_string();
+        return compile(table, output.first().unwrap_or(&default));
+    }
+    let mut figures = Figures::new("large", &arguments);
+    let cores = std::thread::available_parallelism()?;
+    let title = format!("{ROUTES} IPv4 prefixes from text to a table file, on {cores} cores");
+    figures.table(title, &["lines", "seconds", "of the processor", "most memory, MB", "file, MB"]);
+    let folder = tempfile::tempdir()?;
+    let mut routes: Vec<Route<u32>> =
+        generate(&TableSpec { routes: ROUTES, ..TableSpec::ipv4() }, &Profile::of::<u32>())?;
+    for order in ["in order", "shuffled"] {
+        if order == "shuffled" {
+            Random::new(1).shuffle(&mut routes);
+        }
+        let (table, output) = (folder.path().join("table.txt"), folder.path().join("table.fibula"));
+        write(&table, &routes)?;
+        // In a process of its own, whose memory is counted from its start.
+        let child = Command::new(std::env::current_exe()?).arg(&table).arg(&output).output()?;
+        let said = String::from_utf8(child.stdout)?;
+        print!("{said}{}", String::from_utf8_lossy(&child.stderr));
+        if !child.status.success() {
+            return Err(format!("{order}: {}", child.status).into());
+        }
+        let last = said.lines().last().ok_or("nothing was said")?;
+        let mut row = vec![order.to_owned()];
+        row.extend(last.split_whitespace().map(str::to_owned));
+        row.push(format!("{:.1}", fs::metadata(&output)?.len() as f64 / 1e6));
+        figures.row(row);
+    }
+    if is_recorded { figures.write(&figures::root()) } else { Ok(()) }
+}
+
+fn write(path: &Path, routes: &[Route<u32>]) -> Outcome {
+    let mut out = BufWriter::new(fs::File::create(path)?);
+    for route in routes {
+        writeln!(out, "{} {}", route.prefix, route.next_hop.id())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Compiles a table, and says after each step what it took; in the end the seconds of all, those of the processor, and the most
+/// memory.
+fn compile(table: &str, output: &str) -> Outcome {
     let mut steps = Steps::new();
     let mut options = LoadOptions::default();
     options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let table = Loader::new(options).load(table.as_str())?;
+    let table = Loader::new(options).load(table)?;
     let (v4, v6) = (&table.ribs.v4, &table.ribs.v6);
     steps.end(&format!("{} IPv4 and {} IPv6 routes loaded", v4.len(), v6.len()));
     let saved = |algorithm: &fibula::fib::registry::Algorithm<u32>| algorithm.is_saved();
@@ -48,20 +108,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         v6: Half { fib: fib6.as_deref(), routes: fib6.is_some().then_some(v6 as _) },
         values: table.next_hops.iter().map(|(id, label)| (id, label.to_string().into_bytes())).collect(),
     };
-    file::save(&output, &contents)?;
-    steps.end(&format!("saved, {} bytes", fs::metadata(&output)?.len()));
+    file::save(output, &contents)?;
+    steps.end(&format!("saved, {} bytes", fs::metadata(output)?.len()));
+    println!("{:.2} {:.2} {}", steps.start.elapsed().as_secs_f64(), processor(), status("VmHWM:") >> 10);
     Ok(())
 }
 
 /// Time and memory, step by step.
 struct Steps {
+    start: Instant,
     clock: Instant,
     processor: f64,
 }
 
 impl Steps {
     fn new() -> Self {
-        Self { clock: Instant::now(), processor: processor() }
+        Self { start: Instant::now(), clock: Instant::now(), processor: processor() }
     }
 
     fn end(&mut self, what: &str) {

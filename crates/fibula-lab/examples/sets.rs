@@ -1,8 +1,10 @@
-//! Speed of sets and maps of values: `cargo run --release -p fibula-lab --example sets [FILE]`.
+//! Speed of sets and maps of values: `cargo run --release -p fibula-lab --example sets -- [--record] [FILE]`.
 //!
 //! Takes two overlapping halves of a table's prefixes, two of every three in each, and combines them as sets of prefixes and
 //! as sets of addresses; then looks random addresses up in the table as a map of values. Without a file, the table is one
-//! million IPv4 prefixes of the generator. Each figure is the median of five rounds.
+//! million IPv4 prefixes of the generator. Each figure is the median of five rounds. `--record` keeps them.
+
+mod figures;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,27 +15,32 @@ use fibula::net::{Key, Prefix, Route};
 use fibula_feed::{LoadOptions, Loader};
 use fibula_lab::random::Random;
 use fibula_lab::table::{Profile, TableSpec, generate};
+use figures::Figures;
 
 const ROUNDS: usize = 5;
 /// Addresses that are looked up in a round.
 const ADDRESSES: usize = 1 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args().nth(1) {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_recorded = figures::take_record(&mut arguments);
+    let mut figures = Figures::new("sets", &arguments);
+    match arguments.first() {
         Some(file) => {
             let ribs = Loader::new(LoadOptions::default()).load(file.as_str())?.ribs;
-            measure::<u32>(ribs.v4.iter().collect())?;
-            measure::<u128>(ribs.v6.iter().collect())
+            measure::<u32>(&mut figures, ribs.v4.iter().collect())?;
+            measure::<u128>(&mut figures, ribs.v6.iter().collect())?;
         }
         None => {
             let spec = TableSpec { routes: 1_000_000, next_hops: 256, seed: 1 };
-            measure::<u32>(generate(&spec, &Profile::of::<u32>())?)
+            measure::<u32>(&mut figures, generate(&spec, &Profile::of::<u32>())?)?;
         }
     }
+    if is_recorded { figures.write(&figures::root()) } else { Ok(()) }
 }
 
-/// Runs what is measured, and prints the median of its time.
-fn time<T>(what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
+/// Runs what is measured: a row of the median of its time.
+fn time<T>(figures: &mut Figures, what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
     let mut times = Vec::new();
     let mut last = None;
     for _ in 0..ROUNDS {
@@ -45,11 +52,15 @@ fn time<T>(what: &str, each: usize, mut run: impl FnMut() -> T) -> T {
     }
     times.sort_by(f64::total_cmp);
     let median = times[ROUNDS / 2];
-    println!("{what:42} {:9.1} ms {:8.1} ns each", median * 1e3, median * 1e9 / each as f64);
+    let figure = |figure: f64| format!("{figure:.1}");
+    figures.row(vec![what.to_owned(), figure(median * 1e3), figure(median * 1e9 / each as f64)]);
     last.expect("there is a round")
 }
 
-fn measure<K: Key>(mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
+/// The columns.
+const TIMES: [&str; 3] = ["", "ms", "ns each"];
+
+fn measure<K: Key>(figures: &mut Figures, mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
     if routes.is_empty() {
         return Ok(());
     }
@@ -59,21 +70,29 @@ fn measure<K: Key>(mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
     };
     let [one, two] = [third(0), third(1)];
     let count = one.len();
-    println!("{}: sets of {} and {} prefixes", K::FAMILY, one.len(), two.len());
+    figures.table(format!("Sets of {} and {} {} prefixes", one.len(), two.len(), K::FAMILY), &TIMES);
     let [one, two] = [one, two].map(|prefixes| {
-        time("a set of sorted prefixes", count, || prefixes.iter().copied().collect::<PrefixSet<K>>())
+        time(figures, "a set of sorted prefixes", count, || {
+            prefixes.iter().copied().collect::<PrefixSet<K>>()
+        })
     });
-    println!("{:42} {:9.1} MB", "its memory", one.memory().held_bytes() as f64 / 1e6);
-    let rest = time("difference of prefixes, a set", count, || &one - &two);
-    println!("{:42} {:9} prefixes", "", rest.len());
-    time("difference of prefixes, counted", count, || one.difference(&two).count());
-    time("union of prefixes, a set", count, || &one | &two);
-    time("intersection of prefixes, a set", count, || &one & &two);
-    let addresses = [&one, &two].map(|set| time("addresses of a set", count, || AddressSet::from(set)));
-    let rest = time("difference of addresses", count, || &addresses[0] - &addresses[1]);
-    let prefixes = time("its fewest prefixes", count, || rest.prefixes().collect::<Vec<Prefix<K>>>());
-    println!("{:42} {:9} prefixes, {} ranges", "", prefixes.len(), rest.ranges().count());
-    time("from prefixes to prefixes, all of it", count, || {
+    figures.row(vec![
+        "its memory, MB".to_owned(),
+        format!("{:.1}", one.memory().held_bytes() as f64 / 1e6),
+        String::new(),
+    ]);
+    let rest = time(figures, "difference of prefixes, a set", count, || &one - &two);
+    figures.row(vec!["its prefixes".to_owned(), rest.len().to_string(), String::new()]);
+    time(figures, "difference of prefixes, counted", count, || one.difference(&two).count());
+    time(figures, "union of prefixes, a set", count, || &one | &two);
+    time(figures, "intersection of prefixes, a set", count, || &one & &two);
+    let addresses =
+        [&one, &two].map(|set| time(figures, "addresses of a set", count, || AddressSet::from(set)));
+    let rest = time(figures, "difference of addresses", count, || &addresses[0] - &addresses[1]);
+    let prefixes =
+        time(figures, "its fewest prefixes", count, || rest.prefixes().collect::<Vec<Prefix<K>>>());
+    figures.row(vec!["how many these are".to_owned(), prefixes.len().to_string(), String::new()]);
+    time(figures, "from prefixes to prefixes, all of it", count, || {
         let [one, two] = [&one, &two].map(|set| set.iter().collect::<AddressSet<K>>());
         (&one - &two).prefixes().count()
     });
@@ -87,18 +106,27 @@ fn measure<K: Key>(mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
         .collect();
     random.shuffle(&mut routes);
     let routes_count = routes.len();
-    let map = time("a map of shuffled prefixes", routes_count, || {
+    figures.table(format!("A map of {routes_count} {} prefixes", K::FAMILY), &TIMES);
+    let map = time(figures, "a map of shuffled prefixes", routes_count, || {
         routes.iter().map(|route| (route.prefix, route.next_hop.id())).collect::<PrefixMap<K, u32>>()
     });
-    println!("{:42} {:9.1} MB", "its memory", map.memory().held_bytes() as f64 / 1e6);
-    time("lookups in the map", ADDRESSES, || {
+    figures.row(vec![
+        "its memory, MB".to_owned(),
+        format!("{:.1}", map.memory().held_bytes() as f64 / 1e6),
+        String::new(),
+    ]);
+    time(figures, "lookups in the map", ADDRESSES, || {
         keys.iter().filter_map(|&key| map.lookup(key)).map(|&id| u64::from(id)).sum::<u64>()
     });
-    let compiled = time("compile", routes_count, || map.compile());
+    let compiled = time(figures, "compile", routes_count, || map.compile());
     let compiled = compiled?;
-    println!("{:42} {:9.1} MB", "its memory", compiled.memory().held_bytes() as f64 / 1e6);
+    figures.row(vec![
+        "its memory, MB".to_owned(),
+        format!("{:.1}", compiled.memory().held_bytes() as f64 / 1e6),
+        String::new(),
+    ]);
     let mut found = vec![None; 256];
-    time("lookups in batches of 256, with values", ADDRESSES, || {
+    time(figures, "lookups in batches of 256, with values", ADDRESSES, || {
         let mut sum = 0;
         for keys in keys.chunks(256) {
             compiled.lookup_batch(keys, &mut found[..keys.len()]);
@@ -107,7 +135,7 @@ fn measure<K: Key>(mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
         sum
     });
     let mut next_hops = vec![None; 256];
-    time("the same in the structure, without values", ADDRESSES, || {
+    time(figures, "the same in the structure, without values", ADDRESSES, || {
         let mut sum = 0;
         for keys in keys.chunks(256) {
             compiled.fib().lookup_batch(keys, &mut next_hops[..keys.len()]);
@@ -116,26 +144,27 @@ fn measure<K: Key>(mut routes: Vec<Route<K>>) -> Result<(), Box<dyn Error>> {
         sum
     });
     let count_matches = |matches: usize, _: Prefix<K>, _: &u32| matches + 1;
-    time("all matches in the map, one by one", ADDRESSES, || {
+    time(figures, "all matches in the map, one by one", ADDRESSES, || {
         keys.iter().map(|&key| map.covers(Prefix::host(key)).count()).sum::<usize>()
     });
-    time("all matches in the map, covers_batch", ADDRESSES, || {
+    time(figures, "all matches in the map, covers_batch", ADDRESSES, || {
         let mut matches = 0;
         map.covers_batch(&keys, |_, prefix, value| matches = count_matches(matches, prefix, value));
         matches
     });
-    let covers = time("compile_covers", routes_count, || map.compile_covers())?;
-    let matches = time("all matches, compiled covers_batch", ADDRESSES, || {
+    let covers = time(figures, "compile_covers", routes_count, || map.compile_covers())?;
+    let matches = time(figures, "all matches, compiled covers_batch", ADDRESSES, || {
         let mut matches = 0;
         covers.covers_batch(&keys, |_, prefix, value| matches = count_matches(matches, prefix, value));
         matches
     });
-    println!("{:42} {:9.2} matches an address", "", matches as f64 / ADDRESSES as f64);
+    let each = format!("{:.2}", matches as f64 / ADDRESSES as f64);
+    figures.row(vec!["matches an address".to_owned(), each, String::new()]);
     let mut merged = map.clone();
-    let fewer = time("aggregate, of a copy", routes_count, || {
+    let fewer = time(figures, "aggregate, of a copy", routes_count, || {
         merged = map.clone();
         merged.aggregate()
     });
-    println!("{:42} {:9} prefixes fewer of {routes_count}", "", fewer);
+    figures.row(vec!["prefixes fewer".to_owned(), fewer.to_string(), String::new()]);
     Ok(())
 }

@@ -1,9 +1,11 @@
-//! Opens table files and measures it: `docs/adr/0011-table-files.md` has the figures.
+//! Opens table files and measures it.
 //!
 //! ```text
-//! table_file TABLE...                    times of saving and opening, for every structure that files can hold
-//! table_file --processes COUNT TABLE...  the memory of so many processes that use one file, mapped and copied
+//! table_file [--record] TABLE...         times of saving and opening, for every structure that files can hold, and the memory
+//!                                        of 100 processes that use one file with all tables, mapped and copied
 //! ```
+
+mod figures;
 
 use std::error::Error;
 use std::fs;
@@ -16,23 +18,33 @@ use std::time::Instant;
 use fibula::fib::registry::Algorithm;
 use fibula::file::{self, Contents, Half, TableFile};
 use fibula::memory::Limits;
-use fibula::net::{Key, Routes};
+use fibula::net::Key;
+use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, Loader, Table};
+use figures::Figures;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Times that a file is opened.
 const TIMES: usize = 21;
 
+/// Processes that use one file.
+const PROCESSES: usize = 100;
+
 fn main() -> Outcome {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
-        ["--use", way, path] => use_file(way, Path::new(path)),
-        ["--processes", count, ref tables @ ..] => processes(count.parse()?, tables),
-        [_, ..] => arguments.iter().try_for_each(|table| times(table)),
-        [] => Err("usage: table_file TABLE... | table_file --processes COUNT TABLE...".into()),
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_recorded = figures::take_record(&mut arguments);
+    let tables: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--use", way, path] = tables[..] {
+        return use_file(way, Path::new(path));
     }
+    if tables.is_empty() {
+        return Err("usage: table_file [--record] TABLE...".into());
+    }
+    let mut figures = Figures::new("table_file", &arguments);
+    tables.iter().try_for_each(|table| times(&mut figures, table))?;
+    processes(&mut figures, &tables)?;
+    if is_recorded { figures.write(&figures::root()) } else { Ok(()) }
 }
 
 fn load(tables: &[&str]) -> Outcome<Table> {
@@ -43,14 +55,13 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("fibula-table-file-{}", std::process::id()))
 }
 
-fn times(table: &str) -> Outcome {
+fn times(figures: &mut Figures, table: &str) -> Outcome {
     let ribs = load(&[table])?.ribs;
-    println!("{table}: {} IPv4 routes, {} IPv6 routes", ribs.v4.len(), ribs.v6.len());
     if !ribs.v4.is_empty() {
-        times_of(&ribs.v4, |contents, half| contents.v4 = half)?;
+        times_of(figures, &ribs.v4, |contents, half| contents.v4 = half)?;
     }
     if !ribs.v6.is_empty() {
-        times_of(&ribs.v6, |contents, half| contents.v6 = half)?;
+        times_of(figures, &ribs.v6, |contents, half| contents.v6 = half)?;
     }
     Ok(())
 }
@@ -58,8 +69,14 @@ fn times(table: &str) -> Outcome {
 /// Puts a half into contents.
 type Put<K> = for<'a> fn(&mut Contents<'a>, Half<'a, K>);
 
-fn times_of<K: Key>(rib: &dyn Routes<K>, put: Put<K>) -> Outcome {
+fn times_of<K: Key>(figures: &mut Figures, rib: &Rib<K>, put: Put<K>) -> Outcome {
     let path = path();
+    let title = format!(
+        "Files of {} {} routes, in the page cache, medians of {TIMES} openings",
+        rib.len(),
+        K::FAMILY
+    );
+    figures.table(title, &["", "file, MB", "saved, ms", "opened by copy, ms", "mapped, ms"]);
     for algorithm in fibula::fib::algorithms::<K>().into_iter().filter(Algorithm::is_saved) {
         let fib = algorithm.build(rib, Limits::default())?;
         for with_routes in [true, false] {
@@ -70,18 +87,19 @@ fn times_of<K: Key>(rib: &dyn Routes<K>, put: Put<K>) -> Outcome {
             let start = Instant::now();
             file::save(&path, &contents)?;
             let saved = start.elapsed().as_secs_f64() * 1e3;
-            let bytes = fs::metadata(&path)?.len();
             let copied = median(|| TableFile::open(&path).map(drop))?;
             let mapped = match algorithm.is_mapped() {
-                true => format!("{:.3} ms", median(|| TableFile::map(&path).map(drop))?),
-                false => "-".to_owned(),
+                true => format!("{:.3}", median(|| TableFile::map(&path).map(drop))?),
+                false => String::new(),
             };
-            let routes = if with_routes { "with routes" } else { "without" };
-            println!(
-                "  {:14} {routes:11} {:5.1} MB: saved in {saved:.0} ms, copied in {copied:.1} ms, mapped in {mapped}",
-                algorithm.name,
-                bytes as f64 / 1e6,
-            );
+            let routes = if with_routes { "with its routes" } else { "alone" };
+            figures.row(vec![
+                format!("`{}` {routes}", algorithm.name),
+                format!("{:.1}", fs::metadata(&path)?.len() as f64 / 1e6),
+                format!("{saved:.0}"),
+                format!("{copied:.1}"),
+                mapped,
+            ]);
         }
     }
     Ok(fs::remove_file(&path)?)
@@ -99,7 +117,7 @@ fn median(open: impl Fn() -> Result<(), file::FileError>) -> Outcome<f64> {
     Ok(times[TIMES / 2])
 }
 
-fn processes(count: usize, tables: &[&str]) -> Outcome {
+fn processes(figures: &mut Figures, tables: &[&str]) -> Outcome {
     let ribs = load(tables)?.ribs;
     let find = |name| fibula::fib::registry::find::<u32>(name);
     let v4 = find("dir-17-bitmap")?.build(&ribs.v4, Limits::default())?;
@@ -108,10 +126,12 @@ fn processes(count: usize, tables: &[&str]) -> Outcome {
     (contents.v4.fib, contents.v6.fib) = (Some(&*v4), Some(&*v6));
     let path = path();
     file::save(&path, &contents)?;
-    println!("{} processes, a file of {} bytes", count, fs::metadata(&path)?.len());
+    let bytes = fs::metadata(&path)?.len();
+    let title = format!("{PROCESSES} processes that look up in one file of {bytes} bytes at the same time");
+    figures.table(title, &["", "PSS a process, KiB", "of it the file, KiB"]);
     for way in ["mapped", "copied"] {
         let mut children = Vec::new();
-        for _ in 0..count {
+        for _ in 0..PROCESSES {
             let mut command = Command::new(std::env::current_exe()?);
             let command = command.args(["--use", way]).arg(&path);
             children.push(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
@@ -134,12 +154,9 @@ fn processes(count: usize, tables: &[&str]) -> Outcome {
             }
         }
         children.into_iter().try_for_each(|mut child: Child| child.wait().map(drop))?;
-        let each = |sum: u64| sum as f64 / count as f64;
-        println!(
-            "  {way}: {:.0} KiB of PSS a process, of which the file {:.1} KiB",
-            each(sums[0]),
-            each(sums[1])
-        );
+        let each = |sum: u64| sum as f64 / PROCESSES as f64;
+        let file = if way == "mapped" { format!("{:.1}", each(sums[1])) } else { String::new() };
+        figures.row(vec![way.to_owned(), format!("{:.0}", each(sums[0])), file]);
     }
     Ok(fs::remove_file(&path)?)
 }

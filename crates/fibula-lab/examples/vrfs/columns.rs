@@ -14,9 +14,9 @@ use fibula::vrf::{Vrf, Vrfs, internals};
 use fibula_lab::bench::Machine;
 use fibula_lab::random::Random;
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Value, json};
 
-use super::tables::Tables;
+use super::figures::Figures;
+use super::tables::{Tables, some};
 use super::{Arguments, Outcome};
 
 /// Batches that are measured.
@@ -27,30 +27,69 @@ const SINGLE: usize = 24;
 
 type OfFamily<K> = fn(&Tables) -> &Rc<Vec<Route<K>>>;
 
-/// Measures both families, and returns a line for each case and batch.
+/// The columns of the table. Rates are in million lookups a second.
+const HEADER: [&str; 9] = [
+    "",
+    "VRFs",
+    "MB",
+    "one table at a time",
+    "one table as large",
+    "column",
+    "of one at a time",
+    "random loads",
+    "of them",
+];
+
+/// Measures both families: a row for each case and batch.
 pub(super) fn measure(
+    figures: &mut Figures,
     vrfs: &Vrfs,
     numbers: &[Vrf],
     all: &[Tables],
     arguments: &Arguments,
-) -> Outcome<Vec<Value>> {
-    println!(
-        "\n{:6} {:22} {:>6} {:>9} {:>6} {:>9} {:>9} {:>7} {:>9} {:>7}",
-        "family", "column", "VRFs", "MB", "batch", "one M/s", "mixed M/s", "of one", "floor M/s", "of it"
-    );
-    let mut lines = family::<u32>("IPv4", vrfs, numbers, all, |tables| &tables.v4, arguments)?;
-    lines.extend(family::<u128>("IPv6", vrfs, numbers, all, |tables| &tables.v6, arguments)?);
-    Ok(lines)
+) -> Outcome {
+    let isa = Present::all().last().map_or("", |present| present.isa().name());
+    figures.table(format!("Columns of (VRF, address) by {isa}, million lookups a second"), &HEADER);
+    family::<u32>(figures, "IPv4", vrfs, numbers, all, |tables| &tables.v4, arguments)?;
+    family::<u128>(figures, "IPv6", vrfs, numbers, all, |tables| &tables.v6, arguments)
 }
 
 fn family<K: TableKey>(
+    figures: &mut Figures,
     name: &str,
     vrfs: &Vrfs,
     numbers: &[Vrf],
     all: &[Tables],
     of: OfFamily<K>,
     arguments: &Arguments,
-) -> Outcome<Vec<Value>> {
+) -> Outcome {
+    for (case, members) in cases(all, of)? {
+        let column = Column::new(all, &members, of, arguments.keys)?;
+        let bytes = bytes(all, &members, of)?;
+        let singles = singles(all, &members, of, arguments.keys)?;
+        let as_large = as_large(all, &members, of, arguments.keys)?;
+        let floor = Floor::new(bytes, arguments.keys)?;
+        for batch in BATCHES {
+            let ways = Ways { vrfs, numbers, singles: &singles, as_large: &as_large, floor: &floor };
+            let [one, large, mixed, loads] = column.rates(&ways, batch, arguments.runs)?;
+            figures.row(vec![
+                format!("{name}, {case}, batches of {batch}"),
+                members.len().to_string(),
+                format!("{:.2}", bytes as f64 / 1e6),
+                format!("{one:.0}"),
+                if as_large.is_empty() { String::new() } else { format!("{large:.0}") },
+                format!("{mixed:.0}"),
+                format!("{:.2}", mixed / one),
+                format!("{loads:.0}"),
+                format!("{:.2}", mixed / loads),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// Returns what columns are of: a name, and VRFs.
+fn cases<K: TableKey>(all: &[Tables], of: OfFamily<K>) -> Outcome<[(&'static str, Vec<usize>); 5]> {
     let caches = Machine::this().caches;
     let l2 = caches.iter().find(|cache| cache.level == 2).map_or(1 << 19, |cache| cache.bytes as usize);
     let full: Vec<usize> = (0..all.len().min(10)).collect();
@@ -65,38 +104,13 @@ fn family<K: TableKey>(
         }
     }
     let everything: Vec<usize> = full.iter().chain(&small).copied().collect();
-    let cases = [
-        ("small, in half of L2", near),
-        ("small, all", small),
+    Ok([
+        ("small ones in half of L2", near),
+        ("all small ones", small),
         ("one full table", vec![0]),
         ("ten full tables", full),
         ("all", everything),
-    ];
-    let mut lines = Vec::new();
-    for (case, members) in cases {
-        let column = Column::new(all, &members, of, arguments.keys)?;
-        let bytes = bytes(all, &members, of)?;
-        let singles = singles(all, &members, of, arguments.keys)?;
-        let floor = Floor::new(bytes, arguments.keys)?;
-        for batch in BATCHES {
-            let rates = column.rates(vrfs, numbers, &singles, &floor, batch, arguments.runs)?;
-            let [one, mixed, loads] = rates;
-            println!(
-                "{name:6} {case:22} {:6} {:9.3} {batch:6} {one:9.1} {mixed:9.1} {:7.2} {loads:9.1} {:7.2}",
-                members.len(),
-                bytes as f64 / 1e6,
-                mixed / one,
-                mixed / loads,
-            );
-            lines.push(json!({
-                "family": name, "column": case, "vrfs": members.len(), "lookup_bytes": bytes, "batch": batch,
-                "one_table_mlps": one, "mixed_mlps": mixed, "of_one_table": mixed / one,
-                "floor_mlps": loads, "of_floor": mixed / loads,
-                "isa": Present::all().last().map(|present| present.isa().name()),
-            }));
-        }
-    }
-    Ok(lines)
+    ])
 }
 
 /// Returns the bytes that lookups in these VRFs can touch: equal ones once.
@@ -152,6 +166,48 @@ fn singles<K: TableKey>(
     Ok(singles.into_iter().map(fill).collect())
 }
 
+/// One table with as many routes as small tables have in all, with keys for it; none for full ones.
+fn as_large<K: TableKey>(
+    all: &[Tables],
+    members: &[usize],
+    of: OfFamily<K>,
+    keys: usize,
+) -> Outcome<Vec<Single<K>>> {
+    let base = of(&all[0]);
+    let count: usize = members.iter().map(|&at| of(&all[at]).len()).sum();
+    if count > base.len() / 4 {
+        return Ok(Vec::new());
+    }
+    let mut random = Random::new(5);
+    let routes = some(base, count, &mut random);
+    let keys = (0..keys).map(|_| address(&routes, &mut random)).collect();
+    Ok(vec![Single { fib: fib::build(&RouteSlice::new(&routes)?)?, keys }])
+}
+
+/// What a column is compared with.
+struct Ways<'a, K: TableKey> {
+    vrfs: &'a Vrfs,
+    numbers: &'a [Vrf],
+    singles: &'a [Single<K>],
+    as_large: &'a [Single<K>],
+    floor: &'a Floor,
+}
+
+/// Returns the million lookups a second of tables one after the other.
+fn rate_of<K: TableKey>(tables: &[Single<K>], batch: usize, results: &mut [Option<NextHop>]) -> f64 {
+    let mut looked_up = 0;
+    let time = seconds(|| {
+        for single in tables {
+            looked_up += single.keys.len();
+            for keys in single.keys.chunks(batch) {
+                single.fib.lookup_batch(black_box(keys), &mut results[..keys.len()]);
+                black_box(&results);
+            }
+        }
+    });
+    looked_up as f64 / time / 1e6
+}
+
 /// Rows, and their answers.
 struct Column<K> {
     rows: Vec<u32>,
@@ -178,18 +234,10 @@ impl<K: TableKey> Column<K> {
         Ok(Self { rows, keys, expected })
     }
 
-    /// Returns the medians of the rates of tables one at a time, of the column, and of random loads, in turn.
-    fn rates(
-        &self,
-        vrfs: &Vrfs,
-        numbers: &[Vrf],
-        singles: &[Single<K>],
-        floor: &Floor,
-        batch: usize,
-        runs: usize,
-    ) -> Outcome<[f64; 3]> {
-        let rows: Vec<Vrf> = self.rows.iter().map(|&at| numbers[at as usize]).collect();
-        let mut reader = vrfs.reader()?;
+    /// Returns the medians of the rates of tables one at a time, of one as large, of the column, and of random loads, in turn.
+    fn rates(&self, ways: &Ways<'_, K>, batch: usize, runs: usize) -> Outcome<[f64; 4]> {
+        let rows: Vec<Vrf> = self.rows.iter().map(|&at| ways.numbers[at as usize]).collect();
+        let mut reader = ways.vrfs.reader()?;
         let pin = reader.pin();
         let mut results = vec![None; batch];
         let chunks = || rows.chunks(batch).zip(self.keys.chunks(batch));
@@ -199,28 +247,19 @@ impl<K: TableKey> Column<K> {
                 return Err("a wrong answer".into());
             }
         }
-        let mut rates = [const { Vec::new() }; 3];
+        let mut rates = [const { Vec::new() }; 4];
         for _ in 0..=runs {
-            let mut looked_up = 0;
-            let one = seconds(|| {
-                for single in singles {
-                    looked_up += single.keys.len();
-                    for keys in single.keys.chunks(batch) {
-                        single.fib.lookup_batch(black_box(keys), &mut results[..keys.len()]);
-                        black_box(&results);
-                    }
-                }
-            });
+            rates[0].push(rate_of(ways.singles, batch, &mut results));
+            rates[1].push(rate_of(ways.as_large, batch, &mut results));
             let mixed = seconds(|| {
                 for (rows, keys) in chunks() {
                     pin.lookup_batch(black_box(rows), black_box(keys), &mut results[..keys.len()]);
                     black_box(&results);
                 }
             });
-            let loads = seconds(|| floor.pass());
-            rates[0].push(looked_up as f64 / one / 1e6);
-            rates[1].push(self.keys.len() as f64 / mixed / 1e6);
-            rates[2].push(floor.places.len() as f64 / loads / 1e6);
+            rates[2].push(self.keys.len() as f64 / mixed / 1e6);
+            let loads = seconds(|| ways.floor.pass());
+            rates[3].push(ways.floor.places.len() as f64 / loads / 1e6);
         }
         Ok(rates.map(|mut rates| {
             // The first run warms up.

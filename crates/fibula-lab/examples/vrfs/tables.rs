@@ -115,7 +115,7 @@ fn small(base: &Tables, random: &mut Random) -> Tables {
 }
 
 /// Returns so many routes of a table, with next hops of the VRF.
-fn some<K: Key>(base: &[Route<K>], count: usize, random: &mut Random) -> Vec<Route<K>> {
+pub(super) fn some<K: Key>(base: &[Route<K>], count: usize, random: &mut Random) -> Vec<Route<K>> {
     let mut routes: Vec<Route<K>> = Vec::with_capacity(count);
     while routes.len() < count {
         while routes.len() < count {
