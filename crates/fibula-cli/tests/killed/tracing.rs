@@ -111,7 +111,7 @@ fn kills(program: &Program) -> Outcome {
     let mut killed = [0, 0];
     // How much had been written when the programs were killed.
     let mut parts = BTreeSet::new();
-    for stop in 1.. {
+    for stop in 0.. {
         let ended = killed_at(program, &path, stop)?;
         let at = format!("killed at stop {stop}");
         let now = which(&TableFile::open(&path)?).map_err(|error| format!("{at}: {error}"))?;
@@ -135,7 +135,7 @@ fn kills(program: &Program) -> Outcome {
             save(&path, OLD)?;
         }
     }
-    assert!(killed[0] > 10 && killed[1] > 1, "{killed:?}: kills before and after the new file is there");
+    assert!(killed[0] > 5 && killed[1] > 1, "{killed:?}: kills before and after the new file is there");
     assert!(
         parts.len() > 1 && parts.first() == Some(&0),
         "kills before and after bytes are written: {parts:?}"
@@ -143,11 +143,12 @@ fn kills(program: &Program) -> Outcome {
     Ok(())
 }
 
-/// Starts a program, feeds it, and kills it at one of its stops. Returns whether it ended by itself before.
+/// Starts a program, feeds it, and kills it: at its first stop, or at one of those from when it has made a file. Returns
+/// whether it ended by itself before.
 fn killed_at(program: &Program, path: &Path, stop: usize) -> Outcome<bool> {
     let mut child = (program.command)(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let pid = Pid::from_raw(child.id().cast_signed());
-    match trace(&mut child, pid, program.input, stop) {
+    match trace(&mut child, pid, program.input, path, stop) {
         Ok(ended) => Ok(ended),
         Err(error) => {
             let _ = child.kill();
@@ -157,19 +158,21 @@ fn killed_at(program: &Program, path: &Path, stop: usize) -> Outcome<bool> {
     }
 }
 
-fn trace(child: &mut Child, pid: Pid, input: &str, stop: usize) -> Outcome<bool> {
+fn trace(child: &mut Child, pid: Pid, input: &str, path: &Path, stop: usize) -> Outcome<bool> {
     if input == by_library().input {
         BufReader::new(child.stdout.as_mut().ok_or("a pipe")?).read_line(&mut String::new())?;
     }
     ptrace::seize(pid, Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL)?;
     ptrace::interrupt(pid)?;
     let mut input = Some((child.stdin.take().ok_or("a pipe")?, input));
+    let folder = path.parent().ok_or("a folder")?;
+    // Stops from when there is a file beside the old one: where it is traced from differs from run to run.
     let mut stops = 0;
     loop {
         let signal = match waitpid(pid, None)? {
             WaitStatus::Exited(_, 0) => return Ok(true),
             WaitStatus::PtraceSyscall(_) => {
-                stops += 1;
+                stops += usize::from(stops > 0 || fs::read_dir(folder)?.count() > 1);
                 None
             }
             WaitStatus::PtraceEvent(..) => {
