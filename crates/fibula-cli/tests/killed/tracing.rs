@@ -63,8 +63,7 @@ fn save(path: &Path, id: u32) -> Outcome {
     let mut rib = Rib::<u32>::default();
     rib.insert(Route::new("192.0.2.0/24".parse()?, NextHop::try_from(id)?))?;
     let fib = fibula::fib::registry::find::<u32>("range-btree")?.build(&rib, Default::default())?;
-    let mut contents = Contents::default();
-    contents.v4 = Half::new(&*fib, &rib);
+    let mut contents = Contents { v4: Half::new(&*fib, &rib), ..Contents::default() };
     // So much that it is written in several parts.
     for value in 1..=6 {
         contents.values.insert(NextHop::try_from(value)?, vec![id as u8; 400_000]);
