@@ -32,6 +32,9 @@ fn main() -> Outcome {
     let mut given: Vec<String> = std::env::args().skip(1).collect();
     let is_recorded = figures::take_record(&mut given);
     let mut figures = Figures::new("vrfs", &given);
+    if std::env::var_os("FIBULA_DATA").is_some() {
+        figures.command.insert_str(0, "FIBULA_DATA=FOLDER ");
+    }
     let arguments = arguments(&given)?;
     let all = tables::all(arguments.vrfs)?;
     let start = Instant::now();
