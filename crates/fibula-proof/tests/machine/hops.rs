@@ -323,7 +323,7 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
                 None => drop(model.remove(&prefix)),
             }
         }
-        if step % 8 == 0 {
+        if step % 50 == 0 {
             map.check()?;
             require(map.len()? == model.len(), "len", &model.len())?;
         }
