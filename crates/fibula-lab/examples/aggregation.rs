@@ -33,8 +33,8 @@ A table can be replaced by the fewest routes that give every address the same an
 structure.
 
 Structures that are made of ranges of addresses merge neighbours with one answer by themselves, and answers stay the same:
-aggregation saves nothing there. It saves where something holds every route: the oracles, `radix`, the routes themselves, and
-forms that keep ranges apart. So it is off by default; what it is for is a table for something else than Fibula.
+aggregation saves nothing there. It saves where something holds every route: the oracles, tries, tables by prefix length, the routes
+themselves, and forms that keep ranges apart. So it is off by default; what it is for is a table for something else than Fibula.
 
 The table without a default route is the hard case: a prefix with an address that has no route can have none either. The
 second figures are those of the same table with a default route to its most frequent next hop, which is what a router at
