@@ -10,7 +10,6 @@ use crate::simd::LINE_UNITS;
 
 use super::ground::{Edit, Ground, LEVELS, LINES, OBJECTS, Store, TABLES};
 use super::layout::{ALONE, SHIFT};
-use super::scalar::place;
 
 /// How far what is prepared had come.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,35 +52,20 @@ impl<K: Key> Ground<K> {
             }
             return Ok(());
         }
-        let depth = Self::depth(level, entry);
         let mut upper = uppers[0];
         while upper <= uppers[1] {
-            let word = self.word(place(entry, Self::bits(level, upper)));
-            let within = if word & SHIFT == ALONE {
+            // Words of a level may lead to one table whose words tell more apart, a part of which leads to one slot for more
+            // addresses than a word of this level has: the region is that of all words on the way.
+            let path = self.path(upper);
+            let (word, within) = (path.words[level], Self::region(upper, path.depth(level)));
+            if word & SHIFT == ALONE {
                 self.lose(word, 1)?;
-                Self::region(upper, depth)
             } else {
-                let within = Self::region(upper, depth.min(self.shared_depth(level + 1, word, upper)));
                 self.give_up(level + 1, word, within)?;
-                within
-            };
+            }
             upper = within[1] + 1;
         }
         Ok(())
-    }
-
-    /// Returns the least depth of the words from a level on, to which an entry leads an upper part. Words of a level may lead
-    /// to one table whose words tell more apart than theirs, and these to one slot for all of them.
-    fn shared_depth(&self, level: usize, mut entry: u32, upper: u64) -> u32 {
-        let mut least = u32::MAX;
-        for level in level..LEVELS {
-            if entry & SHIFT == ALONE {
-                break;
-            }
-            least = least.min(Self::depth(level, entry));
-            entry = self.word(place(entry, Self::bits(level, upper)));
-        }
-        least
     }
 
     pub(super) fn mark(&self) -> Mark {

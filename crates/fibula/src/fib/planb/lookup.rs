@@ -68,7 +68,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
     const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
 
     /// Looks one key up by a step of the ladder.
-    #[inline]
+    #[inline(always)]
     pub(super) fn searched(&self, search: Search, isa: Present, key: K) -> Option<NextHop> {
         let walk = Walk::<Host, ANY>::NEW;
         let isa = if search == Search::Portable { Present::SCALAR } else { isa };
