@@ -21,7 +21,7 @@ pub(super) fn main() -> ExitCode {
     if let [_, save, path] = &arguments[..]
         && save == "save"
     {
-        saves(Path::new(path)).expect("a save that nobody refuses");
+        saves(Path::new(path)).expect("the file can be saved");
         return ExitCode::SUCCESS;
     }
     let trials = vec![
@@ -175,7 +175,7 @@ fn trace(child: &mut Child, pid: Pid, input: &str, path: &Path, stop: usize) -> 
                 None
             }
             WaitStatus::PtraceEvent(..) => {
-                // It is traced from here on, and has something to do; the pipe closes behind it.
+                // From here on the process is traced. It gets its input, and then the end of it.
                 if let Some((mut pipe, input)) = input.take() {
                     pipe.write_all(input.as_bytes())?;
                 }

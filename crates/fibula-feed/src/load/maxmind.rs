@@ -98,7 +98,7 @@ impl Text {
     /// Writes the networks in a part of the addresses. Returns the last one, if there may be more than were written.
     fn write(&self, part: IpPrefix, left: &mut usize, lines: &mut Vec<u8>) -> io::Result<Option<IpPrefix>> {
         let part = part.to_string().parse().map_err(io::Error::other)?;
-        // What is in the tree twice, as IPv4 and as the addresses of IPv6 that stand for it, comes once.
+        // IPv4 networks are in the tree several times, under their IPv6 aliases too. The default leaves those out.
         for found in self.database.within(part, WithinOptions::default()).map_err(bad)? {
             let found = found.map_err(bad)?;
             let network = found.network().map_err(bad)?;

@@ -71,7 +71,7 @@ fn recorded<K: PaperKey>(
 
 /// Returns the places of recorded traffic that is not there.
 fn no_list<K: PaperKey>(rates: &Rates<K>, exhibit: &Exhibit, name: &str) -> Vec<Point> {
-    let why = format!("takes recorded addresses, '{name}', which are no part of the program");
+    let why = format!("needs the recorded addresses '{name}', which do not come with the program");
     if rates.rows != Dimension::Traffic {
         return Vec::new();
     }

@@ -25,8 +25,8 @@ pub(super) const COLUMNS: &[Column] = &[
     Column { name: "16", unit: MLPS },
 ];
 
-/// Measures IPv4 structures in every form, with random addresses. All of it is one race. Numbers of threads that there are no
-/// cores for, one more with a manager, keep their place.
+/// Measures IPv4 structures in every form, with random addresses, all in one race. Where the machine has too few cores for a
+/// number of threads (with a manager, one more), its point is marked as missing.
 pub(super) fn rates(
     context: &mut Context<'_>,
     table: Table,

@@ -117,7 +117,7 @@ fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_
     };
     assert!(point(&exhibits[0], "recorded", "miht").0);
     let (there, why) = point(&exhibits[1], "recorded", "bloomfwd");
-    assert!(!there && why.starts_with("takes recorded addresses, 'v6-addrminer-seeds100k'"), "{why}");
+    assert!(!there && why.starts_with("needs the recorded addresses 'v6-addrminer-seeds100k'"), "{why}");
     for keys in [settings.keys, settings.many_keys] {
         assert!(point(&exhibits[2], &keys.to_string(), "bloomfwd").0, "{keys}");
     }
@@ -125,7 +125,10 @@ fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_
     let (there, why) = point(&exhibits[3], "miht, static", "2");
     assert!(!there && why.starts_with("takes 2 cores, and this machine has"), "{why}");
     let page = findings(paper, &record);
-    assert!(page.contains("| recorded | ") && page.contains("Missing (recorded): takes recorded"), "{page}");
+    assert!(
+        page.contains("| recorded | ") && page.contains("Missing (recorded): needs the recorded"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -287,7 +287,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         changed
     }
 
-    /// Ends a change. Values that nobody has any more are dropped without a lock, since what drops them may call this table.
+    /// Ends a change. Unused values are dropped after the locks are released: their `Drop` may call this table.
     fn unlock(held: Box<dyn Hold + '_>, mut state: MutexGuard<'_, State<T>>) {
         let gone = state.values.take_gone();
         drop(state);

@@ -307,7 +307,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         Ok((held, state))
     }
 
-    /// Makes a change. Values that nobody has any more are dropped without a lock, since what drops them may call the map.
+    /// Makes a change. Unused values are dropped after the locks are released: their `Drop` may call the map.
     fn change<C>(
         &self,
         change: impl FnOnce(&mut Held<'_>, &mut State<V>) -> Result<C, TableError>,
