@@ -61,6 +61,11 @@ fn all() -> Result<Vec<Trial>, Failure> {
     Ok(trials)
 }
 
+/// Returns whether all cases are wanted, also those that take hours.
+fn all_cases() -> bool {
+    std::env::var("FIBULA_TABLES").is_ok_and(|which| which == "all")
+}
+
 /// A test of one registry entry. Its name is `kind/algorithm/family`.
 fn trial<K: Key>(
     kind: &str,

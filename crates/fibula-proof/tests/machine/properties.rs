@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
-use crate::trial;
+use crate::{all_cases, trial};
 use fibula_proof::subject::{Subject, Tested, follow};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::Failure;
@@ -14,8 +14,8 @@ use fibula_proof::verdict::Failure;
 /// Random cases a registry entry and family. Fixed seed: a run that passed passes again; the rest is left to fuzzing.
 const CASES: u32 = 200;
 
-/// Cases of structures that are large even when empty, or with few routes: every change rebuilds them, or their check takes
-/// long. Their small forms for the toy widths get all cases.
+/// Cases of structures that are or become large with few routes, unless `FIBULA_TABLES=all`: changes rebuild them or the check takes long.
+/// Their small forms for the toy widths get all cases.
 const CASES_OF_LARGE: u32 = 8;
 
 /// Bytes from which on an empty structure is large.
@@ -51,12 +51,15 @@ fn changes<K: Key>() -> impl Strategy<Value = Change<K>> {
     })
 }
 
+/// Returns whether a structure is large when empty, or expands short prefixes of 128 bits into millions.
+fn is_large<K: Key>(algorithm: Algorithm<K>) -> Result<bool, Failure> {
+    let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
+    Ok(empty >= LARGE_BYTES || K::BITS == 128 && algorithm.name.starts_with("bloomfwd"))
+}
+
 fn change_streams<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let batches = prop::collection::vec(prop::collection::vec(changes::<K>(), 0..12), 1..8);
-    let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
-    // Short prefixes of 128 bits are expanded into millions.
-    let expands = K::BITS == 128 && algorithm.name.starts_with("bloomfwd");
-    let cases = if empty < LARGE_BYTES && !expands { CASES } else { CASES_OF_LARGE };
+    let cases = if is_large(algorithm)? && !all_cases() { CASES_OF_LARGE } else { CASES };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(
         config,

@@ -6,7 +6,7 @@ use fibula::memory::Limits;
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use crate::trial;
+use crate::{all_cases, trial};
 use fibula_proof::subject::{Subject, Tested};
 use fibula_proof::toy::{hop, keys, paint, prefixes};
 use fibula_proof::verdict::{Failure, answers, sound};
@@ -42,7 +42,7 @@ const SAMPLED: [&str; 9] = [
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    let all = std::env::var("FIBULA_TABLES").is_ok_and(|which| which == "all");
+    let all = all_cases();
     for algorithm in K::entries() {
         let is_sampled =
             SAMPLED.iter().any(|&name| name == algorithm.name || algorithm.name.starts_with("bloomfwd-"));
