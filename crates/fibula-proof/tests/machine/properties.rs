@@ -14,8 +14,8 @@ use fibula_proof::verdict::Failure;
 /// Random cases a registry entry and family. Fixed seed: a run that passed passes again; the rest is left to fuzzing.
 const CASES: u32 = 200;
 
-/// Cases of structures that are or become large with few routes, unless `FIBULA_TABLES=all`: changes rebuild them or the check takes long.
-/// Their small forms for the toy widths get all cases.
+/// Cases of structures that are or become large with few routes, unless `FIBULA_TABLES=all`: changes rebuild them, or their
+/// check takes long. Their small forms for the toy widths get all cases.
 const CASES_OF_LARGE: u32 = 8;
 
 /// Bytes from which on an empty structure is large.
