@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fibula::memory::{Limits, OutOfMemory};
-use fibula::net::{IpPrefix, Prefix, prefixes_of};
+use fibula::net::{IpPrefix, Key, Prefix, prefixes_of};
 use maxminddb::{MaxMindDbError, Reader, WithinOptions};
 use serde_json::{Map, Value};
 
@@ -51,9 +51,8 @@ fn read(name: &Arc<str>, mut file: File, len: u64, limits: Limits) -> Result<Vec
 /// The networks of a database as text, some lines at a time.
 pub(super) struct Text {
     database: Reader<Vec<u8>>,
-    /// The first address that was not written yet of each family; `None` after the last one.
-    v4: Option<u32>,
-    v6: Option<u128>,
+    /// The addresses that are not written yet, those that come first at the end.
+    rest: Vec<IpPrefix>,
     lines: Cursor<Vec<u8>>,
 }
 
@@ -61,34 +60,29 @@ impl Text {
     fn new(name: &Arc<str>, bytes: Vec<u8>) -> Result<Self, LoadError> {
         let failed = |error| LoadError::new(name, LoadErrorKind::MaxMind(Box::new(error)));
         let database = Reader::from_source(bytes).map_err(failed)?;
-        // The lowest addresses of a tree of IPv6 are those of IPv4.
-        let v6 = (database.metadata().ip_version == 6).then_some(1 << Ipv4Addr::BITS);
-        Ok(Self { database, v4: Some(0), v6, lines: Cursor::default() })
+        let mut rest = Vec::new();
+        if database.metadata().ip_version == 6 {
+            // The lowest addresses of a tree of IPv6 are those of IPv4.
+            push(&mut rest, prefixes_of::<u128, _>(1 << Ipv4Addr::BITS..=u128::MAX));
+        }
+        rest.push(Prefix::<u32>::ALL.into());
+        Ok(Self { database, rest, lines: Cursor::default() })
     }
 
     fn fill(&mut self) -> io::Result<()> {
         let mut lines = core::mem::take(&mut self.lines).into_inner();
         lines.clear();
-        while lines.is_empty() && (self.v4.is_some() || self.v6.is_some()) {
-            let mut left = AT_ONCE;
-            if let Some(first) = self.v4 {
-                self.v4 = None;
-                for part in prefixes_of::<u32, _>(first..=u32::MAX) {
-                    let part: Prefix<u32> = part;
-                    if let Some(IpPrefix::V4(last)) = self.write(part.into(), &mut left, &mut lines)? {
-                        self.v4 = last.last().checked_add(1);
-                        break;
-                    }
+        while lines.is_empty()
+            && let Some(part) = self.rest.pop()
+        {
+            match (part, self.write(part, &mut lines)?) {
+                (IpPrefix::V4(part), Some(IpPrefix::V4(last))) if last.last() < part.last() => {
+                    push(&mut self.rest, prefixes_of::<u32, _>(last.last() + 1..=part.last()));
                 }
-            } else if let Some(first) = self.v6 {
-                self.v6 = None;
-                for part in prefixes_of::<u128, _>(first..=u128::MAX) {
-                    let part: Prefix<u128> = part;
-                    if let Some(IpPrefix::V6(last)) = self.write(part.into(), &mut left, &mut lines)? {
-                        self.v6 = last.last().checked_add(1);
-                        break;
-                    }
+                (IpPrefix::V6(part), Some(IpPrefix::V6(last))) if last.last() < part.last() => {
+                    push(&mut self.rest, prefixes_of::<u128, _>(last.last() + 1..=part.last()));
                 }
+                _ => {}
             }
         }
         self.lines = Cursor::new(lines);
@@ -96,8 +90,9 @@ impl Text {
     }
 
     /// Writes the networks in a part of the addresses. Returns the last one, if there may be more than were written.
-    fn write(&self, part: IpPrefix, left: &mut usize, lines: &mut Vec<u8>) -> io::Result<Option<IpPrefix>> {
+    fn write(&self, part: IpPrefix, lines: &mut Vec<u8>) -> io::Result<Option<IpPrefix>> {
         let part = part.to_string().parse().map_err(io::Error::other)?;
+        let mut left = AT_ONCE;
         // IPv4 networks are in the tree several times, under their IPv6 aliases too. The default leaves those out.
         for found in self.database.within(part, WithinOptions::default()).map_err(bad)? {
             let found = found.map_err(bad)?;
@@ -116,13 +111,23 @@ impl Text {
             }
             serde_json::to_writer(&mut *lines, &line)?;
             lines.write_all(b"\n")?;
-            *left -= 1;
-            if *left == 0 {
+            left -= 1;
+            if left == 0 {
                 return Ok(Some(prefix));
             }
         }
         Ok(None)
     }
+}
+
+/// Puts parts before those that there are.
+fn push<K: Key>(rest: &mut Vec<IpPrefix>, parts: impl Iterator<Item = Prefix<K>>)
+where
+    IpPrefix: From<Prefix<K>>,
+{
+    let at = rest.len();
+    rest.extend(parts.map(IpPrefix::from));
+    rest[at..].reverse();
 }
 
 fn bad(error: MaxMindDbError) -> io::Error {
