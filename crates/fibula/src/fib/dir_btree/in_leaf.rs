@@ -1,7 +1,10 @@
-//! Changes of values alone: they are stored in leaves as these are.
+//! Changes of values alone: they are stored in leaves as these are, or in a copy of the tree where readers of old entries must
+//! not see them.
 //!
 //! The intervals of what changes have to begin and end where those of the tree do. Where a route goes, its intervals stay,
 //! with the values of what is around them, until their tree is planted anew.
+
+use core::sync::atomic::Ordering;
 
 use crate::memory::{Cell, OutOfMemory};
 use crate::net::{Key, Routes};
@@ -13,7 +16,7 @@ use super::layout::{ALONE, BELOW, LEAF_INTERVALS, SHIFT, cut, head, window};
 use super::plan::Intervals;
 use super::reach::Path;
 use super::scalar::place;
-use super::storage::BLOCK;
+use super::storage::{BLOCK, Refused, Storage};
 use super::update::{Editor, sweep};
 
 /// Upper parts whose ways are walked in step.
@@ -175,21 +178,84 @@ impl<K: Key> Editor<K> {
         if (slot + 1..=last_slot).any(|at| self.ground.word(at) != tree) {
             return Ok(false);
         }
+        let places = Ground::<K>::places(slots, entry, region);
+        let bits = cut::<K>().upper - path.slot_depth();
+        self.set_span([upper, last], tree, Slots { slot, places, first: region[0], bits }, after)
+    }
+
+    /// Prepares the values of a span in a tree, if no more has to change.
+    fn set_span(
+        &mut self,
+        span: [u64; 2],
+        tree: u32,
+        slots: Slots,
+        after: &dyn Routes<K>,
+    ) -> Result<bool, OutOfMemory> {
         let Self { ground, new, blocks, .. } = self;
         new.clear();
         blocks.clear();
-        sweep(after, Self::prefix([upper, last]), new, blocks, &mut ground.budget)?;
+        sweep(after, Self::prefix(span), new, blocks, &mut ground.budget)?;
         if new.values.iter().any(|&value| value >= BLOCK.min(BELOW.into())) {
             return Ok(false);
         }
         let edits = ground.edits.len();
-        let places = Ground::<K>::places(slots, entry, region);
-        let bits = cut::<K>().upper - path.slot_depth();
-        let stored =
-            ground.set_values(tree, [upper, last], new, Slots { slot, places, first: region[0], bits });
+        let stored = ground.set_values(tree, span, new, slots);
         if !matches!(stored, Ok(true)) {
             ground.edits.truncate(edits);
         }
         stored
+    }
+
+    /// Prepares a copy of the tree that the first upper part of a span leads to, with the values of all spans in the slots
+    /// around it that share the tree, if no more has to change. Returns the last upper part of these slots.
+    pub(super) fn in_copy(
+        &mut self,
+        span: usize,
+        path: &Path,
+        after: &dyn Routes<K>,
+    ) -> Result<Option<u64>, Refused> {
+        let (slots, entry) = (LEVELS - 1, path.words[LEVELS - 2]);
+        let region = Ground::<K>::region(self.spans[span][0], path.depth(slots - 1));
+        let places = Ground::<K>::places(slots, entry, region);
+        let bits = cut::<K>().upper - path.slot_depth();
+        let (slot, tree) = (path.places[slots], path.words[slots]);
+        let run = self.ground.run(slot, places);
+        let start = |slot: u32| region[0] + (u64::from(slot - places[0]) << bits);
+        let last = start(run[1] + 1) - 1;
+        let (line, leaves) = (tree / LINE_UNITS, self.ground.leaves(tree));
+        // Objects are of one tree.
+        if (1..=leaves).any(|leaf| self.ground.objects(&self.ground.line(line + leaf)).is_some()) {
+            return Ok(None);
+        }
+        debug_assert!(
+            self.ground.edits.is_empty(),
+            "with copies, nothing is stored in leaves that readers see"
+        );
+        let slots = Slots { slot, places, first: region[0], bits };
+        for at in span..self.spans.len() {
+            let span = self.spans[at];
+            if span[0] > last {
+                break;
+            }
+            if span[1] > last || !self.set_span(span, tree, slots, after)? {
+                self.ground.edits.clear();
+                return Ok(None);
+            }
+        }
+        let mark = self.ground.mark();
+        let copy = self.ground.lines(1 + leaves)?;
+        for at in 0..=leaves {
+            self.ground.write_line(copy + at, &self.ground.line(line + at));
+        }
+        let (from, to) = (line as usize * LINE_WORDS, copy as usize * LINE_WORDS);
+        let Ground { edits, arrays, .. } = &mut self.ground;
+        for Edit { at, word } in edits.drain(..) {
+            arrays[LINES][at - from + to].store(word, Ordering::Relaxed);
+        }
+        for slot in run[0]..=run[1] {
+            self.ground.store(slot, copy * LINE_UNITS, true)?;
+        }
+        self.ground.budget.push(&mut self.marks, (start(run[0]), mark))?;
+        Ok(Some(last))
     }
 }

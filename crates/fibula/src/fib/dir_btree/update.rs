@@ -35,7 +35,7 @@ pub(super) struct Editor<K> {
     /// The first and the last upper part of what changes, ascending.
     pub(super) spans: Vec<[u64; 2]>,
     /// What was prepared for which upper parts on, ascending.
-    marks: Vec<(u64, Mark)>,
+    pub(super) marks: Vec<(u64, Mark)>,
     /// Intervals of trees, and as they will be.
     old: Intervals,
     pub(super) new: Intervals,
@@ -144,13 +144,18 @@ impl<K: Key> Editor<K> {
             done = done.max(first);
             while done <= last {
                 let path = self.ground.path(done);
+                let is_tree = path.alone.is_none();
                 // Readers of old entries would see what is stored in leaves.
-                let in_place = !aside && done == first && path.alone.is_none();
-                if in_place && self.in_leaf([first, last], &path, after)? {
+                if !aside && is_tree && done == first && self.in_leaf([first, last], &path, after)? {
                     done = last + 1;
                     break;
                 }
-                let replanted = if path.alone.is_some() { None } else { self.replant(done, &path, after)? };
+                let copied =
+                    if aside && is_tree && done == first { self.in_copy(at, &path, after)? } else { None };
+                let replanted = match copied {
+                    None if is_tree => self.replant(done, &path, after)?,
+                    copied => copied,
+                };
                 done = match replanted {
                     Some(last) => last,
                     None => self.rebuild(done, &path, after)?,
