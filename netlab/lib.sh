@@ -81,22 +81,23 @@ network() { # the usual one, with the kernel of r forwarding too: the router has
   in_ns r sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
 
-two_interfaces() { # the configuration of the usual network
+# The configuration of the usual network, with THREADS, lines EXTRA, the back end BACKEND and, for af-xdp, the mode XDP.
+two_interfaces() {
+  local name
   cat <<END
 socket = "$work/socket"
 threads = ${THREADS:-1}
-[[interface]]
-name = "left"
-device = "left"
-[[interface]]
-name = "right"
-device = "right"
+${EXTRA:-}
 END
+  for name in left right; do
+    printf '[[interface]]\nname = "%s"\ndevice = "%s"\nbackend = "%s"\n' $name $name "${BACKEND:-af-packet}"
+    [ -z "${XDP:-}" ] || printf 'xdp = "%s"\n' "$XDP"
+  done
 }
 
-start() { # reads the configuration from standard input, and waits until the router runs
+start() { # reads the configuration from standard input, and waits until the router runs; START is what starts it
   cat >"$work/router.toml"
-  ip netns exec "$id-r" "$fibula" router --config "$work/router.toml" >"$work/log" 2>&1 &
+  ip netns exec "$id-r" ${START:-} "$fibula" router --config "$work/router.toml" >"$work/log" 2>&1 &
   router=$!
   local n
   for n in $(seq 200); do

@@ -1,7 +1,7 @@
 //! What a packet costs: 64-byte frames through the whole pipeline, with ports in memory that neither copy nor wait.
 //!
-//! `cargo run --release -p fibula-router --example cost -- TABLE... [--passes N]`, with a table of each family (or both in
-//! one file). Every prefix leads to one of 16 gateways; packets go to a random address below a random prefix. Forwarding
+//! `cargo run --release -p fibula-router --example cost -- TABLE... [--passes N] [--record FILE]`, with a table of each family (or
+//! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16 gateways; packets go to a random address below a random prefix. Forwarding
 //! spends the TTL, so headers are written afresh before every pass; a pass of that alone is measured in turn and subtracted. Passes of
 //! both kinds alternate, and the median is shown. "lookup" is the batch lookup of the same addresses alone, and "bridge" the same
 //! frames sent on without rules or lookups.
@@ -24,14 +24,20 @@ use fibula_router::io::{BURST, Io, Offload, Received};
 use fibula_router::neighbour::Key;
 use fibula_router::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use fibula_router::packet::{ipv4, ipv6};
+use fibula_router::stage::{self, Staged};
+use serde_json::{Value, json};
 
 const FRAME: usize = 64;
 const GATEWAYS: u32 = 16;
 const PACKETS: usize = 1 << 16;
+const SLOTS: usize = 512;
+const END: stage::End = stage::End { kernel: false, sends: true, segments: false };
 
 /// Frames that are received again and again; sending writes the header in place and counts.
 struct Bench {
     frames: Vec<[u8; FRAME]>,
+    /// What frames that are sent in parts are put into, as into the slots of a ring.
+    slots: Vec<[u8; FRAME]>,
     next: usize,
     held: usize,
     sent: u64,
@@ -54,7 +60,14 @@ impl Io for Bench {
         true
     }
 
-    fn emit(&mut self, _: usize, _: [&[u8]; 3], _: &Offload) -> bool {
+    fn emit(&mut self, _: usize, parts: [&[u8]; 3], _: &Offload) -> bool {
+        let slot = &mut self.slots[self.sent as usize % SLOTS];
+        let mut at = 0;
+        for part in parts {
+            slot[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        self.sent += 1;
         true
     }
 
@@ -156,7 +169,119 @@ fn timed(what: impl FnOnce()) -> f64 {
     begin.elapsed().as_nanos() as f64 / PACKETS as f64
 }
 
-fn measure(ribs: &DualRib, v6: bool, passes: usize) {
+/// What was measured of a family: nanoseconds a packet.
+#[derive(Debug)]
+struct Measured {
+    rows: Vec<(&'static str, f64)>,
+}
+
+fn fresh(template: &[[u8; FRAME]]) -> Bench {
+    Bench { frames: template.to_vec(), slots: vec![[0; FRAME]; SLOTS], next: 0, held: 0, sent: 0 }
+}
+
+fn ports() -> Arc<[PortCounters]> {
+    (0..2).map(|_| PortCounters::default()).collect()
+}
+
+/// Two or three stages in turn on one thread: all of their work.
+fn stages_together(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, three: bool) -> f64 {
+    let mut worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+    let (mut source, mut sink) = (fresh(template), fresh(template));
+    let mut times = Vec::new();
+    if three {
+        let mut stages = stage::three(&[END; 2], [1, 1, 1], false, &mut ports);
+        for _ in 0..passes {
+            times.push(timed(|| {
+                for _ in 0..PACKETS / BURST {
+                    stages.receive[0].turn(&mut source, 0);
+                    worker.burst(&mut stages.workers[0], 0, 1);
+                    stages.transmit[0].turn(&mut sink);
+                }
+            }));
+        }
+        assert_eq!(sink.sent, (passes * PACKETS) as u64);
+    } else {
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut ports);
+        let (mut receive, io) = (stages.receive, stages.workers.into_iter().next().expect("a worker"));
+        let mut io = io.direct(sink);
+        for _ in 0..passes {
+            times.push(timed(|| {
+                for _ in 0..PACKETS / BURST {
+                    receive[0].turn(&mut source, 0);
+                    worker.burst(&mut io, 0, 1);
+                }
+            }));
+        }
+        assert_eq!(io.out().0.sent, (passes * PACKETS) as u64);
+    }
+    median(times)
+}
+
+/// Receives all passes, never more than there is room for, and then ends.
+fn first_stage(mut stage: stage::Receive, template: &[[u8; FRAME]], passes: usize) {
+    let mut io = fresh(template);
+    let mut left = passes * PACKETS / BURST;
+    while left > 0 {
+        if stage.has_room(0) {
+            stage.turn(&mut io, 0);
+            left -= 1;
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn middle<I: Io>(mut worker: Worker, io: &mut I, ready: impl Fn(&mut I) -> bool, ended: impl Fn(&I) -> bool) {
+    loop {
+        let end = ended(io);
+        if !ready(io) || worker.burst(io, 0, 1) == 0 {
+            if end {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Two or three stages, each on a thread of its own: the time a packet takes of all together.
+fn stages_apart(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, three: bool) -> f64 {
+    let worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+    let begin = Instant::now();
+    if three {
+        let stages = stage::three(&[END; 2], [1, 1, 1], false, &mut ports);
+        let (receive, lookup, send) = (stages.receive, stages.workers, stages.transmit);
+        std::thread::scope(|scope| {
+            for stage in receive {
+                scope.spawn(move || first_stage(stage, template, passes));
+            }
+            for (mut io, worker) in lookup.into_iter().zip([worker]) {
+                scope.spawn(move || middle(worker, &mut io, |io| io.out().has_room(), Staged::ended));
+            }
+            for mut stage in send {
+                let mut io = fresh(template);
+                while !stage.ended() {
+                    if stage.turn(&mut io) == 0 {
+                        std::hint::spin_loop();
+                    }
+                }
+            }
+        });
+    } else {
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut ports);
+        std::thread::scope(|scope| {
+            for stage in stages.receive {
+                scope.spawn(move || first_stage(stage, template, passes));
+            }
+            for (io, worker) in stages.workers.into_iter().zip([worker]) {
+                let mut io = io.direct(fresh(template));
+                middle(worker, &mut io, |_| true, Staged::ended);
+            }
+        });
+    }
+    begin.elapsed().as_nanos() as f64 / (passes * PACKETS) as f64
+}
+
+fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
     let (template, keys) = frames(ribs, v6, &mut Random(7));
     let fabric = fabric(ribs.clone());
     let table = fabric.vrfs[0].table.clone();
@@ -165,9 +290,9 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) {
         let key = Key::v4(1, 0x0a00_0101 + gateway);
         shared.neighbours.learn(key, Mac([2, 0, 0, 0, 1, gateway as u8]), true, true, 0);
     }
-    let counters: Arc<[PortCounters]> = (0..2).map(|_| PortCounters::default()).collect();
-    let mut worker = Worker::new(shared, Arc::clone(&counters)).expect("memory for a worker");
-    let mut io = Bench { frames: template.clone(), next: 0, held: 0, sent: 0 };
+    let counters = ports();
+    let mut worker = Worker::new(Arc::clone(&shared), Arc::clone(&counters)).expect("memory for a worker");
+    let mut io = fresh(&template);
     let (mut write, mut whole, mut lookup, mut bridge) = (vec![], vec![], vec![], vec![]);
     let mut reader = table.reader().expect("memory for a reader");
     let v4_keys: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
@@ -207,27 +332,74 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) {
     counters[0].add_to(&mut totals);
     let expected = (passes * PACKETS) as u64;
     assert_eq!((totals.forwarded, totals.received), (expected, expected), "{totals:?}");
-    let (write, whole) = (median(write), median(whole));
-    println!(
-        "IPv{}: {:.1} ns a packet (whole pass {whole:.1}, writing the headers {write:.1}); lookup alone {:.1}; bridge {:.1}",
-        if v6 { 6 } else { 4 },
-        whole - write,
-        median(lookup),
-        median(bridge) - write
-    );
+    let (write, lookup) = (median(write), median(lookup));
+    let whole = median(whole) - write;
+    let bridge = median(bridge) - write;
+    let rows = vec![
+        ("run to completion", whole),
+        ("of it lookup", lookup),
+        ("of it bridge", bridge),
+        ("of it rules, next hop, neighbour, rewriting", whole - lookup - bridge),
+        ("writing headers afresh, subtracted", write),
+        ("two stages, one thread", stages_together(&shared, &template, passes, false)),
+        ("three stages, one thread", stages_together(&shared, &template, passes, true)),
+        ("two stages, two threads", stages_apart(&shared, &template, passes, false)),
+        ("three stages, three threads", stages_apart(&shared, &template, passes, true)),
+    ];
+    Measured { rows }
+}
+
+/// Returns the name of the processor, as the system has it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name));
+        line.map_or(String::new(), |(_, value)| value.trim().to_owned())
+    };
+    format!("{}, family {}, model {}", field("model name"), field("cpu family"), field("model"))
+}
+
+fn record(path: &str, ribs: &DualRib, passes: usize, measured: &[(&str, Measured)]) -> std::io::Result<()> {
+    let families = measured.iter().map(|(family, measured)| {
+        let rows =
+            measured.rows.iter().map(|(name, ns)| ((*name).into(), ((ns * 10.0).round() / 10.0).into()));
+        ((*family).to_owned(), Value::Object(rows.collect()))
+    });
+    let families: serde_json::Map<String, Value> = families.collect();
+    let record = json!({
+        "what": "nanoseconds a packet of 64 bytes, ports in memory (examples/cost.rs)",
+        "processor": processor(),
+        "processors": std::thread::available_parallelism().map_or(1, usize::from),
+        "ipv4_routes": ribs.v4.len(),
+        "ipv6_routes": ribs.v6.len(),
+        "packets": PACKETS,
+        "passes": passes,
+        "algorithms": [Options::default().ipv4, Options::default().ipv6],
+        "measured": families,
+    });
+    if let Some(folder) = std::path::Path::new(path).parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, format!("{record:#}\n"))
 }
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let passes = args.iter().position(|arg| arg == "--passes").and_then(|at| args.get(at + 1)?.parse().ok());
-    let files: Vec<&String> = args.iter().take_while(|arg| *arg != "--passes").collect();
+    let (mut files, mut passes, mut path) = (Vec::new(), 51, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--passes" => passes = args.next().and_then(|count| count.parse().ok()).unwrap_or(passes),
+            "--record" => path = args.next(),
+            _ => files.push(arg),
+        }
+    }
     if files.is_empty() {
-        eprintln!("usage: cost TABLE... [--passes N]");
+        eprintln!("usage: cost TABLE... [--passes N] [--record FILE]");
         return ExitCode::from(2);
     }
     let mut ribs = DualRib::default();
     for file in files {
-        let table = match Loader::new(LoadOptions::default()).load(Source::files([file])) {
+        let table = match Loader::new(LoadOptions::default()).load(Source::files([file.as_str()])) {
             Ok(table) => table,
             Err(error) => {
                 eprintln!("{file}: {error}");
@@ -240,11 +412,21 @@ fn main() -> ExitCode {
         }
     }
     println!("{} IPv4 and {} IPv6 routes, {PACKETS} frames of {FRAME} bytes", ribs.v4.len(), ribs.v6.len());
-    for v6 in [false, true] {
+    let mut measured = Vec::new();
+    for (v6, family) in [(false, "ipv4"), (true, "ipv6")] {
         if if v6 { ribs.v6.is_empty() } else { ribs.v4.is_empty() } {
             continue;
         }
-        measure(&ribs, v6, passes.unwrap_or(51));
+        let found = measure(&ribs, v6, passes);
+        println!("{family}, nanoseconds a packet");
+        found.rows.iter().for_each(|(name, ns)| println!("  {name:<46}{ns:8.1}"));
+        measured.push((family, found));
+    }
+    if let Some(path) = path
+        && let Err(error) = record(&path, &ribs, passes, &measured)
+    {
+        eprintln!("{path}: {error}");
+        return ExitCode::from(3);
     }
     ExitCode::SUCCESS
 }

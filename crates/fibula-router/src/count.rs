@@ -116,6 +116,11 @@ impl PortCounters {
         self.dropped[reason.index()].add(1);
     }
 
+    /// Counts `count` dropped packets. For the owner alone.
+    pub fn drop_many(&self, reason: Drop, count: u64) {
+        self.dropped[reason.index()].add(count);
+    }
+
     /// Returns the packets dropped for a reason.
     #[must_use]
     pub fn dropped(&self, reason: Drop) -> u64 {

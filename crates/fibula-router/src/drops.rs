@@ -77,6 +77,7 @@ reasons! {
     ArpForeign "arp-foreign" "The sender of the ARP packet is outside the networks of the interface, or claims the router's address." "Find the station by its MAC address: a wrong configuration or a duplicate address."
     NdMalformed "nd-malformed" "The neighbour discovery packet fails the checks of RFC 4861: hop limit 255, checksum, lengths." "Look for a broken or hostile station."
     NdIgnored "nd-ignored" "A router solicitation, router advertisement or redirect: the router neither answers nor obeys these." "Run a daemon for router advertisements (radvd) if hosts need them; otherwise nothing to do."
+    StageFull "stage-full" "The ring between two stages had no room." "The next stage is slower: give it more threads, or processors of its own."
     TransmitFull "transmit-full" "The transmit ring had no room." "The way out is slower than the way in: normal under overload; otherwise raise 'frames'."
     HostFull "host-full" "The way to the kernel had no room or its rate limit was reached." "Somebody sends much to the router itself; protect it with a filter."
 }

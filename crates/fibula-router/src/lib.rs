@@ -4,6 +4,7 @@
 //! - [`packet`]: the rules for Ethernet, ARP, IPv4, IPv6, ICMP and neighbour discovery. Does no I/O.
 //! - [`neighbour`]: the MAC addresses of next hops.
 //! - [`io`]: where packets come from and go to, one back end a file or folder.
+//! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: which processor each runs on.
 //! - [`config`]: the configuration file.
 //! - `control`, `kernel` (Linux): a router that runs, and what it hears from the kernel.
 //! - [`drops`]: **the list** of reasons for which a packet is dropped; [`count`]: counters.
@@ -54,3 +55,5 @@ pub mod io;
 pub mod kernel;
 pub mod neighbour;
 pub mod packet;
+pub mod place;
+pub mod stage;

@@ -141,12 +141,13 @@ fn every_case() {
 }
 
 /// Reasons that need more than one frame in and out; the file of tests that has them.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "offload-too-big",
     "offload-unsupported",
     "neighbour-queue",
     "neighbour-limit",
     "neighbour-timeout",
+    "stage-full",
     "transmit-full",
     "host-full",
 ];

@@ -211,3 +211,25 @@ fn a_neighbour_that_is_verified_may_leave_its_mac_address_out() {
     receive(&mut network, 0, [frame(answer)]);
     assert_eq!(state(&network), Some(State::Reachable));
 }
+
+#[test]
+fn a_burst_of_several_vrfs_and_families_goes_as_each_packet_alone() {
+    let texts = [
+        "eth R2 c / vlan 10 / ip4 10.0.2.1 198.51.0.9 / udp 1 2",
+        "eth R2 d / vlan 20 / ip4 10.0.3.1 198.51.0.9 / udp 1 2",
+        "eth R2 c / vlan 10 / ip6 2001:db8:2::1 2001:db8:100:0::9 / udp 1 2",
+        "eth R2 c / vlan 10 / ip4 10.0.2.1 198.51.2.9 / udp 1 2",
+        "eth R2 d / vlan 20 / ip6 2001:db8:3::1 2001:db8:100:0::9 / udp 1 2",
+    ];
+    let frames: Vec<Frame> = (0..64).map(|n| frame(texts[n * 7 % 5])).collect();
+    let (mut together, mut alone) = (Network::new(), Network::new());
+    receive(&mut together, 2, frames.clone());
+    for frame in frames {
+        receive(&mut alone, 2, [frame]);
+    }
+    for port in 0..network::PORTS.len() {
+        assert_eq!(together.io.ports[port].output, alone.io.ports[port].output, "port {port}");
+        assert_eq!(together.totals(port), alone.totals(port));
+    }
+    assert!(together.totals(2).forwarded > 40 && together.totals(2).dropped[Drop::NoRoute.index()] > 10);
+}

@@ -60,10 +60,15 @@ impl Drop for Network {
 }
 
 impl Network {
-    fn ip(&self, command: &str) -> Result<(), Failure> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::BadInput("interrupted".to_owned()));
+    fn go_on(&self) -> Result<(), Failure> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Failure::BadInput("interrupted".to_owned())),
+            false => Ok(()),
         }
+    }
+
+    fn ip(&self, command: &str) -> Result<(), Failure> {
+        self.go_on()?;
         let [a, r, b] = &self.names;
         let command = command.replace("{a}", a).replace("{r}", r).replace("{b}", b);
         let output = Command::new("ip").args(command.split(' ')).output();
@@ -141,6 +146,7 @@ impl Network {
             .args(["netns", "exec", &self.names[0], "ping", "-n", "-c", "5", "-i", "0.2", "-W", "2", address])
             .output()
             .map_err(|error| Failure::NotAvailable(format!("'ip' cannot be run: {error}")))?;
+        self.go_on()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let line =
             text.lines().find(|line| line.contains("received")).unwrap_or("no ping: install iputils-ping");

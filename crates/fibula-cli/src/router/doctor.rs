@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use fibula_router::io::xdp;
+use fibula_router::kernel::device::Device;
 use fibula_router::kernel::filter::Filter;
 use fibula_router::kernel::netlink::{Event, Netlink};
 use serde_json::{Value, json};
@@ -12,14 +14,17 @@ use crate::failure::Failure;
 
 /// One thing that was looked at.
 struct Finding {
-    name: &'static str,
+    name: String,
     good: bool,
     found: String,
     advice: &'static str,
 }
 
 pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
-    let findings = [capabilities(), filter(), tun(), netlink(), forwarding(), huge_pages(), processors()];
+    let (devices, names) = netlink();
+    let mut findings = vec![capabilities(), filter(), sockets(), tun(), devices];
+    findings.extend(names.iter().filter(|name| *name != "lo").map(|name| device(name)));
+    findings.extend([forwarding(), huge_pages(), processors()]);
     let mut out = io::stdout().lock();
     if as_json {
         let object = |finding: &Finding| {
@@ -47,7 +52,7 @@ fn capabilities() -> Finding {
     let missing: Vec<&str> =
         wanted.iter().filter(|wanted| mask >> wanted.1 & 1 == 0).map(|wanted| wanted.0).collect();
     Finding {
-        name: "capabilities",
+        name: "capabilities".into(),
         good: missing.is_empty(),
         found: if missing.is_empty() { "all".into() } else { format!("missing: {}", missing.join(", ")) },
         advice: "run as root, or: setcap cap_net_admin,cap_net_raw,cap_bpf+ep fibula",
@@ -57,45 +62,83 @@ fn capabilities() -> Finding {
 fn filter() -> Finding {
     let loaded = Filter::load();
     Finding {
-        name: "filter",
+        name: "filter".into(),
         good: loaded.is_ok(),
         found: loaded.map_or_else(|error| format!("cannot be loaded: {error}"), |_| "can be loaded".into()),
         advice: "back end af-packet needs Linux 6.6 with TCX, and CAP_BPF: without it the kernel would forward a second time",
     }
 }
 
+fn sockets() -> Finding {
+    let there = xdp::available();
+    Finding {
+        name: "AF_XDP".into(),
+        good: there.is_ok(),
+        found: there.map_or_else(|error| format!("no sockets: {error}"), |()| "can be opened".into()),
+        advice: "back end af-xdp needs a kernel with CONFIG_XDP_SOCKETS, CAP_NET_RAW and CAP_BPF; af-packet works without",
+    }
+}
+
+/// Driver, queues, offloads and interrupts of a device.
+fn device(name: &str) -> Finding {
+    let device = Device::read(name);
+    let driver = device.driver.as_deref().unwrap_or("no hardware");
+    let mut found = format!("{driver}, {} receive queues", device.queues);
+    if !device.offloads.is_empty() {
+        found += &format!(", offloads on: {}", device.offloads.join(" "));
+    }
+    if device.interrupts > 0 {
+        let processors: Vec<&str> = device.processors.iter().map(String::as_str).collect();
+        found += &format!(", {} interrupts to processors {}", device.interrupts, processors.join("; "));
+    }
+    let crowded = device.interrupts > 1 && device.processors.len() == 1;
+    Finding {
+        name: format!("device {name}"),
+        good: !crowded && device.offloads.is_empty(),
+        found,
+        advice: match crowded {
+            true => "all interrupts go where one does: spread them, /proc/irq/N/smp_affinity_list",
+            false => {
+                "large frames of gro and gso pass between af-packet devices alone: for other back ends, ethtool -K DEVICE gro off gso off"
+            }
+        },
+    }
+}
+
 fn tun() -> Finding {
     let there = fs::metadata("/dev/net/tun").is_ok();
     Finding {
-        name: "taps",
+        name: "taps".into(),
         good: there,
         found: if there { "/dev/net/tun" } else { "no /dev/net/tun" }.into(),
         advice: "modprobe tun; back end tap needs it",
     }
 }
 
-fn netlink() -> Finding {
-    let mut links = Vec::new();
+fn netlink() -> (Finding, Vec<String>) {
+    let (mut links, mut names) = (Vec::new(), Vec::new());
     let asked = Netlink::open().and_then(|mut netlink| {
         netlink.dump(|event| {
             if let Event::Link(link) = event {
+                names.push(link.name.clone());
                 links.push(format!("{}{}", link.name, if link.up { "" } else { " (down)" }));
             }
         })
     });
-    Finding {
-        name: "devices",
+    let finding = Finding {
+        name: "devices".into(),
         good: asked.is_ok() && links.len() > 1,
         found: asked.map_or_else(|error| error.to_string(), |()| links.join(", ")),
         advice: "a router needs two devices, or VLANs of one: 'ip link' shows them",
-    }
+    };
+    (finding, names)
 }
 
 fn forwarding() -> Finding {
     let read = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == "1");
     let v6 = read("/proc/sys/net/ipv6/conf/all/forwarding");
     Finding {
-        name: "IPv6 forwarding",
+        name: "IPv6 forwarding".into(),
         good: v6,
         found: if v6 { "on" } else { "off" }.into(),
         advice: "sysctl net.ipv6.conf.all.forwarding=1, or the kernel's advertisements do not say that this is a router",
@@ -106,7 +149,7 @@ fn huge_pages() -> Finding {
     let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let good = text.contains("[always]") || text.contains("[madvise]");
     Finding {
-        name: "huge pages",
+        name: "huge pages".into(),
         good,
         found: text.trim().to_owned(),
         advice: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: lookups in large tables are faster",
@@ -116,7 +159,7 @@ fn huge_pages() -> Finding {
 fn processors() -> Finding {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     Finding {
-        name: "processors",
+        name: "processors".into(),
         good: count > 1,
         found: count.to_string(),
         advice: "one processor forwards and does everything else: expect losses in the rings",

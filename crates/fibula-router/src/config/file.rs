@@ -7,7 +7,15 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     pub(super) threads: Option<Spanned<usize>>,
+    pub(super) receive_threads: Option<Spanned<usize>>,
+    pub(super) send_threads: Option<Spanned<usize>>,
+    pub(super) shape: Option<Spanned<String>>,
+    pub(super) run_time: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) pin: bool,
+    pub(super) mode: Option<Spanned<String>>,
     pub(super) socket: Option<String>,
+    pub(super) metrics: Option<Spanned<String>>,
     pub(super) ipv4_algorithm: Option<Spanned<String>>,
     pub(super) ipv6_algorithm: Option<Spanned<String>>,
     #[serde(default)]
@@ -83,6 +91,7 @@ pub(super) struct Interface {
     pub(super) vrf: Option<Spanned<String>>,
     pub(super) urpf: Option<Spanned<String>>,
     pub(super) frames: Option<Spanned<usize>>,
+    pub(super) xdp: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -32,7 +32,7 @@ mod read;
 pub(crate) use read::network;
 
 use core::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use fibula::net::IpPrefix;
@@ -48,10 +48,20 @@ pub const SOCKET: &str = "/run/fibula/router.sock";
 /// A configuration that has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Threads that forward.
+    /// Threads that look up, and in one stage also receive and send.
     pub threads: usize,
+    /// How the work is divided among threads.
+    pub shape: Shape,
+    /// What makes the threads.
+    pub run_time: RunTime,
+    /// Whether each thread runs on a processor of its own.
+    pub pin: bool,
+    /// Whether frames are passed on as they are, from one port of a pair to the other.
+    pub bridge: bool,
     /// Path of the control socket.
     pub socket: PathBuf,
+    /// Where metrics are served, on a loopback address.
+    pub metrics: Option<SocketAddr>,
     /// Structure for IPv4, by its name in the registry.
     pub ipv4: &'static str,
     /// Structure for IPv6.
@@ -72,6 +82,81 @@ pub struct Config {
     pub tables: Vec<TableFile>,
 }
 
+/// How the work is divided among threads; see [`stage`](crate::stage).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Each thread receives, looks up and sends.
+    #[default]
+    Complete,
+    /// Some threads receive, others look up and send.
+    Two {
+        /// Threads that receive.
+        receive: usize,
+    },
+    /// Some threads receive, others look up, others send.
+    Three {
+        /// Threads that receive.
+        receive: usize,
+        /// Threads that send.
+        send: usize,
+    },
+}
+
+impl Shape {
+    /// The names of the shapes.
+    pub const NAMES: [&str; 3] = ["run-to-completion", "two-stages", "three-stages"];
+
+    /// Returns how many threads receive, where `threads` look up.
+    #[must_use]
+    pub const fn receiving(self, threads: usize) -> usize {
+        match self {
+            Self::Complete => threads,
+            Self::Two { receive } | Self::Three { receive, .. } => receive,
+        }
+    }
+
+    /// Returns how many threads there are in all.
+    #[must_use]
+    pub const fn threads(self, threads: usize) -> usize {
+        match self {
+            Self::Complete => threads,
+            Self::Two { receive } => receive + threads,
+            Self::Three { receive, send } => receive + threads + send,
+        }
+    }
+
+    /// Returns how many threads send.
+    #[must_use]
+    pub const fn sending(self, threads: usize) -> usize {
+        match self {
+            Self::Complete | Self::Two { .. } => threads,
+            Self::Three { send, .. } => send,
+        }
+    }
+}
+
+/// What makes the threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunTime {
+    /// The router, one by one.
+    #[default]
+    Threads,
+    /// The data-parallel run-time of the language (rayon), by a broadcast.
+    Rayon,
+}
+
+/// Where a program for AF_XDP is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum XdpMode {
+    /// In the driver if it can, else in the kernel's own code.
+    #[default]
+    Auto,
+    /// In the driver.
+    Native,
+    /// In the kernel's own code, for any device.
+    Generic,
+}
+
 /// How packets get in and out: the list of back ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backend {
@@ -81,6 +166,15 @@ pub enum Backend {
         device: String,
         /// Frames of each ring.
         frames: usize,
+    },
+    /// Rings of AF_XDP sockets, on a device of the kernel.
+    Xdp {
+        /// Name of the device.
+        device: String,
+        /// Frames of each ring, a power of two.
+        frames: usize,
+        /// Where the program is attached.
+        mode: XdpMode,
     },
     /// A tap that the router makes.
     Tap {
@@ -98,23 +192,30 @@ pub enum Backend {
 
 impl Backend {
     /// The names of all back ends.
-    pub const NAMES: [&str; 3] = ["af-packet", "tap", "pcap"];
+    pub const NAMES: [&str; 4] = ["af-packet", "af-xdp", "tap", "pcap"];
 
     /// Returns the name of the back end.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Packet { .. } => Self::NAMES[0],
-            Self::Tap { .. } => Self::NAMES[1],
-            Self::Pcap { .. } => Self::NAMES[2],
+            Self::Xdp { .. } => Self::NAMES[1],
+            Self::Tap { .. } => Self::NAMES[2],
+            Self::Pcap { .. } => Self::NAMES[3],
         }
+    }
+
+    /// Returns whether the device is the kernel's, with its MAC address, its MTU and its link.
+    #[must_use]
+    pub const fn is_device(&self) -> bool {
+        matches!(self, Self::Packet { .. } | Self::Xdp { .. })
     }
 
     /// Returns the name of the device or file.
     #[must_use]
     pub fn device(&self) -> String {
         match self {
-            Self::Packet { device, .. } | Self::Tap { device } => device.clone(),
+            Self::Packet { device, .. } | Self::Xdp { device, .. } | Self::Tap { device } => device.clone(),
             Self::Pcap { input, output } => {
                 input.as_ref().or(output.as_ref()).map_or(String::new(), |path| path.display().to_string())
             }

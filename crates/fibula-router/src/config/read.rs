@@ -1,14 +1,17 @@
 //! From the file as it is written to a configuration that holds together.
 
 use core::ops::Range;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use fibula::fib::registry;
 use fibula::net::{HostBits, IpPrefix, Prefix};
 use toml::Spanned;
 
 use super::file;
-use super::{Backend, Config, ConfigError, Interface, Member, Route, SOCKET, TableFile, Target};
+use super::{
+    Backend, Config, ConfigError, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile, Target,
+    XdpMode,
+};
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
 use crate::packet::flow::FlowHash;
@@ -44,9 +47,25 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         }
         threads => threads.as_ref().map_or(1, |threads| *threads.get_ref()),
     };
+    let shape = shape(&text, &file)?;
+    let run_time = match file.run_time.as_ref().map(|name| (name, name.get_ref().as_str())) {
+        None | Some((_, "threads")) => RunTime::Threads,
+        Some((_, "rayon")) => RunTime::Rayon,
+        Some((place, _)) => return Err(text.error(place, "run_time: 'threads' or 'rayon'")),
+    };
+    let bridge = match file.mode.as_ref().map(|name| (name, name.get_ref().as_str())) {
+        None | Some((_, "route")) => false,
+        Some((_, "bridge")) => true,
+        Some((place, _)) => return Err(text.error(place, "mode: 'route' or 'bridge'")),
+    };
     let mut config = Config {
         threads,
-        socket: file.socket.unwrap_or_else(|| SOCKET.to_owned()).into(),
+        shape,
+        run_time,
+        pin: file.pin,
+        bridge,
+        metrics: metrics(&text, file.metrics.as_ref())?,
+        socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
         ipv4: algorithm(
             &text,
             file.ipv4_algorithm.as_ref(),
@@ -87,6 +106,7 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
             reason: "no [[interface]]: nothing to forward between".into(),
         });
     }
+    check_shape(&text, &file, &config)?;
     for line in &file.route {
         let route = route(&text, &config, line)?;
         if config.routes.iter().any(|other| other.vrf == route.vrf && other.prefix == route.prefix) {
@@ -116,6 +136,64 @@ fn algorithm(
     }
 }
 
+fn shape(text: &Text<'_>, file: &file::File) -> Result<Shape, ConfigError> {
+    let count = |threads: Option<&Spanned<usize>>| match threads {
+        Some(threads) if !(1..=MOST_THREADS).contains(threads.get_ref()) => {
+            Err(text.error(threads, format!("threads: from 1 to {MOST_THREADS}")))
+        }
+        threads => Ok(threads.map_or(1, |threads| *threads.get_ref())),
+    };
+    let (receive, send) = (count(file.receive_threads.as_ref())?, count(file.send_threads.as_ref())?);
+    let shape = match file.shape.as_ref().map(|name| (name, name.get_ref().as_str())) {
+        None | Some((_, "run-to-completion")) => Shape::Complete,
+        Some((_, "two-stages")) => Shape::Two { receive },
+        Some((_, "three-stages")) => Shape::Three { receive, send },
+        Some((place, _)) => {
+            return Err(text.error(place, format!("shape: one of {}", Shape::NAMES.join(", "))));
+        }
+    };
+    match (shape, &file.receive_threads, &file.send_threads) {
+        (Shape::Complete, Some(place), _) => {
+            Err(text.error(place, "receive_threads: only with shape two-stages or three-stages"))
+        }
+        (Shape::Complete | Shape::Two { .. }, _, Some(place)) => {
+            Err(text.error(place, "send_threads: only with shape three-stages"))
+        }
+        _ => Ok(shape),
+    }
+}
+
+/// Checks that the interfaces fit the shape and the mode.
+fn check_shape(text: &Text<'_>, file: &file::File, config: &Config) -> Result<(), ConfigError> {
+    for (line, interface) in file.interface.iter().zip(&config.interfaces) {
+        if config.shape != Shape::Complete && matches!(interface.backend, Backend::Xdp { .. }) {
+            let reason = "back end af-xdp has the shape run-to-completion alone";
+            return Err(text.error(&line.name, reason));
+        }
+        if config.bridge && (interface.vlan != 0 || interface.vrf != 0 || !interface.addresses.is_empty()) {
+            return Err(text.error(&line.name, "a bridge has neither VLANs, VRFs nor addresses"));
+        }
+    }
+    match &file.mode {
+        Some(place) if config.bridge && !config.interfaces.len().is_multiple_of(2) => Err(text.error(
+            place,
+            "a bridge joins the first interface and the second, the third and the fourth, ...",
+        )),
+        Some(place) if config.bridge && !(file.route.is_empty() && file.table.is_empty()) => {
+            Err(text.error(place, "a bridge has no routes"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn metrics(text: &Text<'_>, address: Option<&Spanned<String>>) -> Result<Option<SocketAddr>, ConfigError> {
+    let Some(place) = address else { return Ok(None) };
+    match place.get_ref().parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
+        _ => Err(text.error(place, "metrics: a loopback address and a port, as in 127.0.0.1:9180")),
+    }
+}
+
 fn vrf(text: &Text<'_>, config: &Config, name: Option<&Spanned<String>>) -> Result<usize, ConfigError> {
     let Some(name) = name else { return Ok(0) };
     let found = config.vrfs.iter().position(|vrf| vrf == name.get_ref());
@@ -137,7 +215,17 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         }
         frames => frames.as_ref().map_or(FRAMES, |frames| *frames.get_ref()),
     };
+    let mode = match line.xdp.as_ref().map(|mode| (mode, mode.get_ref().as_str())) {
+        None | Some((_, "auto")) => XdpMode::Auto,
+        Some((_, "native")) => XdpMode::Native,
+        Some((_, "generic")) => XdpMode::Generic,
+        Some((place, _)) => return Err(text.error(place, "xdp: 'auto', 'native' or 'generic'")),
+    };
+    if let Some(place) = line.xdp.as_ref().filter(|_| name != "af-xdp") {
+        return Err(text.error(place, "xdp: only with back end af-xdp"));
+    }
     match (name, &line.backend) {
+        ("af-xdp", _) => Ok(Backend::Xdp { device: device()?, frames: frames.next_power_of_two(), mode }),
         ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
         ("tap", _) => Ok(Backend::Tap { device: device()? }),
         ("pcap", _) if line.input.is_none() && line.output.is_none() => {
@@ -187,11 +275,11 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     if let Some(place) = line.mtu.as_ref().filter(|mtu| !(least..=9216).contains(mtu.get_ref())) {
         return Err(text.error(place, format!("mtu: from {least} to 9216")));
     }
-    let kernel = matches!(backend, Backend::Packet { .. }) && vlan == 0;
+    let kernel = backend.is_device() && vlan == 0;
     if let Some(place) = line.addresses.first().filter(|_| kernel) {
         return Err(text.error(place, "the kernel owns this device: give it addresses with 'ip address add'"));
     }
-    if let Some(place) = line.mac.as_ref().filter(|_| matches!(backend, Backend::Packet { .. })) {
+    if let Some(place) = line.mac.as_ref().filter(|_| backend.is_device()) {
         return Err(text.error(place, "the kernel owns this device: its MAC address is the kernel's"));
     }
     let urpf = match line.urpf.as_ref().map(|urpf| (urpf, urpf.get_ref().as_str())) {
@@ -375,5 +463,23 @@ kind = \"blackhole\"
             assert!(error.reason.contains(part) || part == "with this device", "{from} -> {to}: {error:?}");
         }
         assert_eq!(Config::parse("").unwrap_err().line, None);
+        for (text, line, part) in [
+            ("shape = \"one\"\n", 1, "run-to-completion, two-stages"),
+            ("receive_threads = 2\n", 1, "only with shape"),
+            ("shape = \"two-stages\"\nsend_threads = 2\n", 2, "only with shape three-stages"),
+            ("mode = \"bridge\"\n", 9, "neither VLANs"),
+            ("run_time = \"openmp\"\n", 1, "'threads' or 'rayon'"),
+            ("metrics = \"0.0.0.0:9180\"\n", 1, "a loopback address"),
+        ] {
+            let error = Config::parse(&format!("{text}{GOOD}")).unwrap_err();
+            assert!(error.reason.contains(part), "{text}: {error:?}");
+            assert!(error.line == Some(line) || part == "neither VLANs", "{text}: {error:?}");
+        }
+        let stages = format!("shape = \"three-stages\"\nthreads = 3\nsend_threads = 2\n{GOOD}");
+        let config = Config::parse(&stages).unwrap();
+        assert_eq!(config.shape, Shape::Three { receive: 1, send: 2 });
+        assert_eq!((config.shape.receiving(3), config.shape.sending(3)), (1, 2));
+        let xdp = stages.replace("device = \"eth0\"", "device = \"eth0\"\nbackend = \"af-xdp\"");
+        assert!(Config::parse(&xdp).unwrap_err().reason.contains("run-to-completion alone"));
     }
 }

@@ -8,8 +8,11 @@
 //! Workers learn of changes by a version number that they read once a burst; nothing that the main thread does stops them.
 
 mod machine;
+mod metrics;
+mod open;
 mod plan;
 mod socket;
+mod threads;
 
 use core::fmt;
 use std::io;
@@ -17,31 +20,29 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+
 use std::time::Duration;
 
 use crate::config::{Backend, Config};
 use crate::count::{PortCounters, Totals};
 use crate::forward::fabric::Vrf;
 use crate::forward::{Shared, Worker};
-use crate::io::packet::{Receive, Transmit};
 use crate::io::pcap;
-use crate::io::ports::{Input, Ports, Sink, Source};
-use crate::io::tap::Tap;
-use crate::kernel::filter::{Attached, Filter};
+use crate::kernel::filter::Filter;
 use crate::kernel::netlink::{Event, Neighbour, Netlink};
 use crate::kernel::sys;
 use crate::neighbour::{Key, Probe};
+use crate::stage;
 
 use machine::Machine;
+use metrics::Metrics;
+use open::Queues;
 use plan::{Hops, Loaded, Plan};
 pub use socket::ask;
+use threads::{Common, Rings, Threads};
 
 /// How long the main thread sleeps at most: a request for the kernel to find a neighbour waits that long.
 const TURN_MS: i32 = 2;
-/// How long a worker waits for a frame where none is there.
-const IDLE_MS: i32 = 1;
-const TICK_NS: u64 = 100_000_000;
 /// How long workers may take to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);
 
@@ -106,7 +107,7 @@ struct Router<'l> {
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
-    _attached: Vec<Attached>,
+    _kept: open::Kept,
     hops: Hops,
     vrfs: Vec<Vrf>,
     shared: Arc<Shared>,
@@ -114,7 +115,7 @@ struct Router<'l> {
     counters: Vec<Arc<[PortCounters]>>,
     lost: Arc<[AtomicU64]>,
     taken: Vec<Arc<AtomicU64>>,
-    workers: Vec<JoinHandle<Result<(), RunError>>>,
+    workers: Threads,
     log: &'l mut dyn FnMut(Level, &str),
 }
 
@@ -131,31 +132,34 @@ pub fn run(
     log: &mut dyn FnMut(Level, &str),
 ) -> Result<Vec<(String, Totals)>, RunError> {
     let mut router = Router::start(config, folder, flags, log)?;
-    let socket = socket::Server::open(&router.config.socket)
-        .map_err(machine_error(format!("control socket {}", router.config.socket.display())));
-    let socket = match socket {
-        Ok(socket) => socket,
+    let (socket, mut metrics) = match router.open_doors() {
+        Ok(doors) => doors,
         Err(error) => {
             flags.stop.store(true, Ordering::Relaxed);
             router.end()?;
             return Err(error);
         }
     };
-    (router.log)(Level::Note, &format!("forwarding with {} threads", router.workers.len()));
+    let threads = router.config.shape.threads(router.config.threads);
+    (router.log)(Level::Note, &format!("forwarding with {threads} threads"));
     let mut probes = Vec::new();
-    while !flags.stop.load(Ordering::Relaxed) && !router.workers.iter().all(JoinHandle::is_finished) {
-        let mut fds = [sys::readable(&router.netlink), sys::readable(&socket)];
+    while !flags.stop.load(Ordering::Relaxed) && !router.workers.ended() {
+        let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
+        fds.extend(metrics.iter().map(sys::readable));
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds, TURN_MS);
         router.follow();
         router.ask_kernel(&mut probes);
         socket.answer(&router);
+        if let Some(metrics) = &mut metrics {
+            metrics.turn(&router);
+        }
         if flags.reload.swap(false, Ordering::Relaxed) {
             router.reload(read());
         }
     }
     flags.stop.store(true, Ordering::Relaxed);
-    drop(socket);
+    drop((socket, metrics));
     router.end()
 }
 
@@ -169,7 +173,7 @@ impl<'l> Router<'l> {
         let loaded = plan::load(&config, folder).map_err(RunError::Config)?;
         let ports = plan::ports(&config);
         // Taps first: they are devices that the kernel then tells of.
-        let mut queues = open_files_and_taps(&ports, &config, folder)?;
+        let mut queues = open::files_and_taps(&ports, &config, folder)?;
         let mut netlink = Netlink::open().map_err(machine_error("netlink"))?;
         let mut machine = Machine::default();
         let mut neighbours = Vec::new();
@@ -188,21 +192,21 @@ impl<'l> Router<'l> {
         for (vrf, routes) in vrfs.iter().zip(&plan.routes) {
             plan::apply(&vrf.table, routes).map_err(|error| RunError::Config(error.to_string()))?;
         }
-        let (filter, attached) = attach(&ports, &machine, &plan)?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
+        let plan_locals = plan.locals;
         let shared = Shared::new(plan.fabric, config.limits);
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
-        open_rings(&ports, &machine, &config, &mut queues)?;
+        let (filter, kept) = open::rings(&ports, &machine, &config, &plan_locals, &mut queues)?;
         let mut router = Self {
             folder: folder.to_owned(),
             loaded,
             machine,
             netlink,
             filter,
-            _attached: attached,
+            _kept: kept,
             hops,
             vrfs,
             shared,
@@ -210,31 +214,55 @@ impl<'l> Router<'l> {
             counters: Vec::new(),
             lost,
             taken: Vec::new(),
-            workers: Vec::new(),
+            workers: Threads::default(),
             log,
             config,
         };
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
-        router.spawn(queues, flags)?;
+        router.spawn(&ports, queues, flags)?;
         Ok(router)
     }
 
-    fn spawn(&mut self, queues: Vec<Vec<(Source, Sink)>>, flags: &Flags) -> Result<(), RunError> {
-        for (number, queue) in queues.into_iter().enumerate() {
-            let counters: Arc<[PortCounters]> = queue.iter().map(|_| PortCounters::default()).collect();
-            let worker = Worker::new(Arc::clone(&self.shared), Arc::clone(&counters))
+    /// Opens what others ask at, and then drops every right that is not needed any more: all but that to have the kernel look
+    /// for neighbours, where it does.
+    fn open_doors(&self) -> Result<(socket::Server, Option<Metrics>), RunError> {
+        let path = &self.config.socket;
+        let socket = socket::Server::open(path)
+            .map_err(machine_error(format!("control socket {}", path.display())))?;
+        let open = |address| Metrics::open(address).map_err(machine_error(format!("metrics at {address}")));
+        let metrics = self.config.metrics.map(open).transpose()?;
+        let keep = if self.filter.is_some() { sys::NET_ADMIN } else { 0 };
+        sys::keep_capabilities(keep).map_err(machine_error("dropping capabilities"))?;
+        Ok((socket, metrics))
+    }
+
+    /// Starts the threads.
+    fn spawn(&mut self, ports: &[Backend], queues: Queues, flags: &Flags) -> Result<(), RunError> {
+        let places = threads::places(&self.config);
+        let mut jobs = Vec::new();
+        let counters = || -> Arc<[PortCounters]> { ports.iter().map(|_| PortCounters::default()).collect() };
+        let mut made = Vec::new();
+        for _ in 0..self.config.threads {
+            made.push(counters());
+            let worker = Worker::new(Arc::clone(&self.shared), Arc::clone(&made[made.len() - 1]))
                 .map_err(|error| RunError::Config(error.to_string()))?;
-            self.counters.push(counters);
             self.taken.push(worker.taken());
-            let mut ports = Ports::default();
-            queue.into_iter().for_each(|(source, sink)| ports.push(source, sink));
-            let (stop, lost) = (Arc::clone(&flags.stop), Arc::clone(&self.lost));
-            let thread = std::thread::Builder::new()
-                .name(format!("worker {number}"))
-                .spawn(move || forward(worker, ports, &stop, number == 0, &lost))
-                .map_err(machine_error("starting a thread"))?;
-            self.workers.push(thread);
+            jobs.push(worker);
         }
+        let common = Common { stop: Arc::clone(&flags.stop), lost: Arc::clone(&self.lost) };
+        let ends = ports.iter().map(|port| stage::End {
+            kernel: matches!(port, Backend::Packet { .. }),
+            sends: !matches!(port, Backend::Pcap { output: None, .. }),
+            segments: matches!(port, Backend::Packet { .. }),
+        });
+        let rings = Rings { ports: ends.collect(), symmetric: self.config.hash.symmetric };
+        let jobs = threads::jobs(self.config.shape, jobs, queues, &rings, &common, &mut || {
+            made.push(counters());
+            Arc::clone(&made[made.len() - 1])
+        });
+        self.counters = made;
+        let threads = threads::start(jobs, &places, self.config.run_time);
+        self.workers = threads.map_err(machine_error("starting a thread"))?;
         Ok(())
     }
 
@@ -285,7 +313,9 @@ impl<'l> Router<'l> {
             Some(mac) if !gone && mac.is_station() => {
                 self.shared.neighbours.learn(key, mac, !neighbour.stale, true, now_ns);
             }
-            _ if gone || neighbour.failed => self.shared.neighbours.lose(key, neighbour.failed, now_ns),
+            // One that was removed, by an operator too, is looked for again when it is needed, even if it had failed.
+            _ if gone => self.shared.neighbours.lose(key, false, now_ns),
+            _ if neighbour.failed => self.shared.neighbours.lose(key, true, now_ns),
             _ => {}
         }
     }
@@ -321,7 +351,7 @@ impl<'l> Router<'l> {
         let begin = std::time::Instant::now();
         while self.taken.iter().any(|taken| taken.load(Ordering::Acquire) < version)
             && begin.elapsed() < TAKE_UP
-            && !self.workers.iter().any(JoinHandle::is_finished)
+            && !self.workers.any_ended()
         {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -354,14 +384,16 @@ impl<'l> Router<'l> {
         let names = |config: &Config| -> Vec<_> {
             config.interfaces.iter().map(|interface| (interface.name.clone(), interface.vlan)).collect()
         };
+        let threads = |config: &Config| (config.threads, config.shape, config.run_time, config.pin);
         if !same_ports
             || names(&config) != names(&self.config)
-            || config.threads != self.config.threads
-            || config.socket != self.config.socket
+            || threads(&config) != threads(&self.config)
+            || config.bridge != self.config.bridge
+            || (&config.socket, config.metrics) != (&self.config.socket, self.config.metrics)
             || config.limits != self.config.limits
         {
             return Err(
-                "interfaces, back ends, threads, limits of neighbours or the socket differ: restart needed"
+                "interfaces, back ends, threads, mode, limits of neighbours, the socket or metrics differ: restart needed"
                     .into(),
             );
         }
@@ -391,151 +423,6 @@ impl<'l> Router<'l> {
     }
 
     fn end(mut self) -> Result<Vec<(String, Totals)>, RunError> {
-        let mut outcome = Ok(());
-        for worker in self.workers.drain(..) {
-            let ended = worker.join().unwrap_or_else(|_| {
-                Err(RunError::Config("a thread that forwards has panicked: please report it".into()))
-            });
-            outcome = outcome.and(ended);
-        }
-        outcome.map(|()| self.totals())
+        std::mem::take(&mut self.workers).join().map(|()| self.totals())
     }
-}
-
-/// What a worker's thread does.
-fn forward(
-    mut worker: Worker,
-    mut io: Ports,
-    stop: &AtomicBool,
-    first: bool,
-    lost: &[AtomicU64],
-) -> Result<(), RunError> {
-    let mut next_tick = 0;
-    loop {
-        let now_ns = sys::now_ns();
-        let mut received = 0;
-        for port in 0..lost.len() {
-            received += worker.burst(&mut io, port, now_ns);
-        }
-        if now_ns >= next_tick {
-            next_tick = now_ns + TICK_NS;
-            if first {
-                worker.tick(&mut io, now_ns);
-            }
-            for (port, lost) in lost.iter().enumerate() {
-                lost.fetch_add(io.take_lost(port), Ordering::Relaxed);
-            }
-        }
-        let ended = received == 0 && io.ended() && worker.waiting() == 0;
-        if ended || stop.load(Ordering::Relaxed) {
-            break;
-        }
-        if received == 0 {
-            io.wait(IDLE_MS);
-        }
-    }
-    io.flush().map_err(machine_error("writing frames"))?;
-    match io.take_error() {
-        Some((file, error)) => Err(RunError::Pcap(file, error)),
-        None => Ok(()),
-    }
-}
-
-/// Opens what is no ring: for each worker, a source and a sink for each port.
-fn open_files_and_taps(
-    ports: &[Backend],
-    config: &Config,
-    folder: &Path,
-) -> Result<Vec<Vec<(Source, Sink)>>, RunError> {
-    let mut queues: Vec<Vec<(Source, Sink)>> = (0..config.threads).map(|_| Vec::new()).collect();
-    for backend in ports {
-        for (number, queue) in queues.iter_mut().enumerate() {
-            queue.push(match backend {
-                Backend::Tap { device } => {
-                    Ports::tap(Tap::open(device).map_err(machine_error(format!("tap {device}")))?)
-                }
-                // A file has one reader.
-                Backend::Pcap { input, output } if number == 0 => {
-                    let source = match input {
-                        Some(path) => Source::File(open_input(&folder.join(path))?),
-                        None => Source::None,
-                    };
-                    let sink = match output {
-                        Some(path) => create(&folder.join(path))?,
-                        None => Sink::None,
-                    };
-                    (source, sink)
-                }
-                _ => (Source::None, Sink::None),
-            });
-        }
-    }
-    if config.threads > 1 && ports.iter().any(|port| matches!(port, Backend::Pcap { .. })) {
-        return Err(RunError::Config("files are forwarded by one thread: set 'threads = 1'".into()));
-    }
-    Ok(queues)
-}
-
-fn open_input(path: &Path) -> Result<Input, RunError> {
-    Input::open(path).map_err(|error| RunError::Pcap(path.display().to_string(), error))
-}
-
-fn create(path: &Path) -> Result<Sink, RunError> {
-    let what = path.display().to_string();
-    let file = std::fs::File::create(path).map_err(machine_error(what.clone()))?;
-    let writer = pcap::Writer::new(io::BufWriter::new(file)).map_err(machine_error(what))?;
-    Ok(Sink::File(Box::new(writer), 0))
-}
-
-/// Opens the rings, in the places that [`open_files_and_taps`] has left for them.
-fn open_rings(
-    ports: &[Backend],
-    machine: &Machine,
-    config: &Config,
-    queues: &mut [Vec<(Source, Sink)>],
-) -> Result<(), RunError> {
-    for (number, backend) in ports.iter().enumerate() {
-        let Backend::Packet { device, frames } = backend else { continue };
-        let link = link(machine, device)?;
-        let fanout = (config.threads > 1).then_some((std::process::id() as u16) ^ (number as u16) << 8);
-        for queue in queues.iter_mut() {
-            let ring = |error| RunError::Machine(format!("rings of {device}"), error);
-            let receive = Receive::open(link, *frames, fanout).map_err(ring)?;
-            let transmit = Transmit::open(link, *frames).map_err(ring)?;
-            queue[number] = (Source::Packet(receive), Sink::Packet(transmit));
-        }
-    }
-    Ok(())
-}
-
-fn link(machine: &Machine, device: &str) -> Result<u32, RunError> {
-    let link =
-        machine.link(device).ok_or_else(|| RunError::Config(format!("there is no device '{device}'")))?;
-    Ok(link.index)
-}
-
-/// Keeps the kernel from forwarding what comes in through the devices of the router.
-fn attach(
-    ports: &[Backend],
-    machine: &Machine,
-    plan: &Plan,
-) -> Result<(Option<Filter>, Vec<Attached>), RunError> {
-    let devices: Vec<&String> = ports
-        .iter()
-        .filter_map(|port| match port {
-            Backend::Packet { device, .. } => Some(device),
-            _ => None,
-        })
-        .collect();
-    if devices.is_empty() {
-        return Ok((None, Vec::new()));
-    }
-    let mut filter = Filter::load().map_err(machine_error("loading the filter"))?;
-    filter.set_addresses(plan.locals.iter().copied()).map_err(machine_error("addresses of the filter"))?;
-    let mut attached = Vec::new();
-    for device in devices {
-        let index = link(machine, device)?;
-        attached.push(filter.attach(index).map_err(machine_error(format!("filter of {device}")))?);
-    }
-    Ok((Some(filter), attached))
 }

@@ -13,6 +13,7 @@ use fibula_feed::{Label, LoadOptions, Loader, Source};
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
 use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Vrf};
+use crate::io::xdp;
 use crate::packet::ethernet::Mac;
 use crate::packet::ipv6;
 
@@ -116,6 +117,7 @@ pub(super) fn plan(
             vrfs: vrfs.to_vec(),
             hash: config.hash,
             icmp_rate: config.icmp_rate,
+            bridge: config.bridge,
             ..Fabric::default()
         },
         routes: vec![DualRib::default(); vrfs.len()],
@@ -149,13 +151,11 @@ pub(super) fn plan(
 
 fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) -> Interface {
     let device = line.backend.device();
-    let link = match line.backend {
-        Backend::Packet { .. } => machine.link(&device),
-        _ => None,
-    };
-    let kernel = matches!(line.backend, Backend::Packet { .. }) && line.vlan == 0;
+    let link = if line.backend.is_device() { machine.link(&device) } else { None };
+    let kernel = line.backend.is_device() && line.vlan == 0;
     let mac = link.and_then(|link| link.mac).or(line.mac).unwrap_or_else(|| made_up(&device));
     let mtu = link.map_or(MTU, |link| link.mtu);
+    let mtu = if matches!(line.backend, Backend::Xdp { .. }) { mtu.min(xdp::MTU) } else { mtu };
     let mut addresses = line.addresses.clone();
     if let (true, Some(link)) = (kernel, link) {
         addresses.extend(machine.addresses(link.index).map(|address| (address.ip, address.len)));
@@ -181,10 +181,7 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
         vrf: line.vrf,
         urpf: line.urpf,
         kernel,
-        up: match line.backend {
-            Backend::Packet { .. } => link.is_some_and(|link| link.up),
-            _ => true,
-        },
+        up: !line.backend.is_device() || link.is_some_and(|link| link.up),
     }
 }
 

@@ -213,6 +213,8 @@ pub struct Fabric {
     pub hops: Vec<Option<Hop>>,
     /// How flows are spread over groups.
     pub hash: FlowHash,
+    /// Whether frames are passed on as they are, from one port of a pair to the other, without looking at them.
+    pub bridge: bool,
     /// ICMP errors a second and in a burst, for each port of each worker.
     pub icmp_rate: (u32, u32),
 }

@@ -10,21 +10,22 @@ use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
 use crate::packet::icmp::{self, Problem};
 use crate::packet::{fragment, ipv4, ipv6};
 
-use super::fabric::{Gateway, Hop, Interface};
+use super::fabric::{Fabric, Gateway, Hop, Interface};
 use super::item::Item;
 use super::worker::{Refused, Worker};
 
 impl Worker {
     /// Sends a packet on, or keeps it until its neighbour is known.
+    #[inline]
     pub(super) fn forward(
         &mut self,
         io: &mut impl Io,
+        fabric: &Fabric,
         item: &Item,
         out: u16,
         gateway: Option<Gateway>,
         now_ns: u64,
     ) -> Result<(), Refused> {
-        let fabric = Arc::clone(&self.fabric);
         let way = &fabric.interfaces[usize::from(out)];
         let port = fabric.interfaces[usize::from(item.interface)].port;
         let frame = io.frame(item.index);
@@ -79,6 +80,7 @@ impl Worker {
     }
 
     /// Returns the MAC address of a neighbour; `None` if it is being looked for.
+    #[inline]
     fn resolve(&mut self, io: &mut impl Io, key: Key, now_ns: u64) -> Result<Option<Mac>, Refused> {
         match self.shared.neighbours.get(&key) {
             Answer::Known(mac) => Ok(Some(mac)),

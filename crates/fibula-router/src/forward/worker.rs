@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fibula::Reader;
-use fibula::live::TableError;
+use fibula::live::{Pinned, TableError, TableKey};
 use fibula::net::NextHop;
 
 use crate::count::PortCounters;
 use crate::drops::Drop;
 use crate::io::{BURST, Io};
 use crate::neighbour::{Limits, Neighbours, Probe};
+use crate::packet::ethernet;
 use crate::packet::icmp::{MAX_MESSAGE, Problem};
 use crate::packet::limit::Bucket;
 
@@ -93,10 +94,14 @@ pub struct Worker {
     /// A packet that is being split.
     pub(super) scratch: Box<[u8]>,
     pub(super) probes: Vec<Probe>,
-    items: Box<[Item; BURST]>,
+    /// As many as a burst has frames.
+    items: Vec<Item>,
     routes: Box<[Option<NextHop>; BURST]>,
     sources: Box<[Option<NextHop>; BURST]>,
 }
+
+/// The lookups of a burst note which frames are left in a word.
+const _: () = assert!(BURST == 64);
 
 /// Largest packet of IPv4, and of IPv6 without jumbograms.
 const LARGEST: usize = 65_575;
@@ -128,7 +133,7 @@ impl Worker {
             message: Box::new([0; MAX_MESSAGE]),
             scratch: vec![0; LARGEST].into_boxed_slice(),
             probes: Vec::new(),
-            items: Box::new([Item::default(); BURST]),
+            items: vec![Item::default(); BURST],
             routes: Box::new([None; BURST]),
             sources: Box::new([None; BURST]),
         })
@@ -172,16 +177,20 @@ impl Worker {
     pub fn burst(&mut self, io: &mut impl Io, port: usize, now_ns: u64) -> usize {
         self.refresh();
         let received = io.receive(port);
-        if received > 0 {
+        if self.fabric.bridge {
+            self.bridge(io, port, received);
+        } else if received > 0 {
             let count = self.sort(io, port, received, now_ns);
             self.look_up(count);
-            for number in 0..count {
-                let (item, route) = (self.items[number], self.routes[number]);
-                let source = self.sources[number];
-                if let Err(refused) = self.route(io, &item, route, source, now_ns) {
-                    self.refuse(io, port, &item, refused, now_ns);
+            // Taken out for the pass, so that packets borrow them while the rest of the worker changes.
+            let (fabric, items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
+            for (number, item) in items[..count].iter().enumerate() {
+                let (route, source) = (self.routes[number], self.sources[number]);
+                if let Err(refused) = self.route(io, &fabric, item, route, source, now_ns) {
+                    self.refuse(io, port, item, refused, now_ns);
                 }
             }
+            self.items = items;
         }
         if self.pending.len() > 0
             && (self.pending.next_ns <= now_ns || self.generation != self.shared.neighbours.generation())
@@ -190,6 +199,31 @@ impl Worker {
         }
         io.finish();
         received
+    }
+
+    /// Passes frames on to the other port of a pair: what a forwarder without rules and lookups does.
+    fn bridge(&mut self, io: &mut impl Io, port: usize, received: usize) {
+        let counters = &self.counters[port];
+        for index in 0..received {
+            let frame = io.frame(index);
+            let (len, offload) = (frame.bytes.len(), frame.offload);
+            counters.received_bytes.add(len as u64);
+            let Some((header, payload)) = ethernet::whole_header(frame.bytes, frame.tag) else {
+                counters.drop(Drop::FrameTruncated);
+                continue;
+            };
+            let to = port ^ 1;
+            if offload.segment != 0 && !io.segments(to) {
+                counters.drop(Drop::OffloadUnsupported);
+            } else if io.forward(index, to, header.as_bytes(), payload..len, &offload) {
+                counters.forwarded.add(1);
+                self.counters[to].sent.add(1);
+                self.counters[to].sent_bytes.add((header.as_bytes().len() + len - payload) as u64);
+            } else {
+                counters.drop(Drop::TransmitFull);
+            }
+        }
+        counters.received.add(received as u64);
     }
 
     /// The first pass: returns how many items are to be looked up.
@@ -223,95 +257,73 @@ impl Worker {
         count
     }
 
-    /// Looks up the destinations of the first `count` items, and sources where uRPF wants them.
+    /// Looks up the destinations of the first `count` items, and sources where uRPF wants them: all of one VRF and family at
+    /// once, wherever in the burst they are.
     fn look_up(&mut self, count: usize) {
-        let mut begin = 0;
-        while begin < count {
-            // A run of packets of one VRF and family: nearly always the whole burst.
-            let first = self.items[begin];
-            let same = |item: &&Item| item.vrf == first.vrf && item.v6 == first.v6;
-            let end = begin + self.items[begin..count].iter().take_while(same).count();
-            let run = &self.items[begin..end];
-            let pin = self.readers[first.vrf].pin();
-            let checks = |item: &Item| self.fabric.interfaces[usize::from(item.interface)].urpf != Urpf::Off;
-            let sources = run.iter().any(checks);
-            let routes = &mut self.routes[begin..end];
-            let found = &mut self.sources[begin..end];
+        let Self { items, readers, routes, sources, fabric, .. } = self;
+        let mut left = if count == 0 { 0 } else { u64::MAX >> (BURST - count) };
+        while left != 0 {
+            let first = &items[left.trailing_zeros() as usize];
+            let (mut places, mut number, mut checked) = ([0u8; BURST], 0, false);
+            let mut rest = left;
+            while rest != 0 {
+                let index = rest.trailing_zeros();
+                let item = &items[index as usize];
+                if item.vrf == first.vrf && item.v6 == first.v6 {
+                    places[number] = index as u8;
+                    number += 1;
+                    left &= !(1 << index);
+                    checked |= fabric.interfaces[usize::from(item.interface)].urpf != Urpf::Off;
+                }
+                rest &= rest - 1;
+            }
+            let (pin, places) = (readers[first.vrf].pin(), &places[..number]);
             if first.v6 {
-                let mut keys = [0u128; BURST];
-                run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.destination);
-                pin.lookup_batch(&keys[..run.len()], routes);
-                if sources {
-                    run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.source);
-                    pin.lookup_batch(&keys[..run.len()], found);
+                column(&pin, items, places, |item| item.destination, routes);
+                if checked {
+                    column(&pin, items, places, |item| item.source, sources);
                 }
             } else {
-                let mut keys = [0u32; BURST];
-                run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.destination as u32);
-                pin.lookup_batch(&keys[..run.len()], routes);
-                if sources {
-                    run.iter().zip(&mut keys).for_each(|(item, key)| *key = item.source as u32);
-                    pin.lookup_batch(&keys[..run.len()], found);
+                column(&pin, items, places, |item| item.destination as u32, routes);
+                if checked {
+                    column(&pin, items, places, |item| item.source as u32, sources);
                 }
             }
-            begin = end;
         }
     }
 
     /// The second pass, for one packet.
+    #[inline]
     fn route(
         &mut self,
         io: &mut impl Io,
+        fabric: &Fabric,
         item: &Item,
         route: Option<NextHop>,
         source: Option<NextHop>,
         now_ns: u64,
     ) -> Result<(), Refused> {
-        let port = self.fabric.interfaces[usize::from(item.interface)].port;
         let Some(route) = route else {
-            self.may_leave(item, source)?;
+            may_leave(fabric, item, source)?;
             return Err(Refused::telling(Drop::NoRoute, Problem::NoRoute));
         };
-        let fabric = Arc::clone(&self.fabric);
         let hash = || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()]));
         let hop = fabric.hop(route.id(), hash).ok_or(Drop::NextHopUnknown)?;
         if *hop == Hop::Local {
+            let port = fabric.interfaces[usize::from(item.interface)].port;
             self.local(io, port, item, now_ns);
             return Ok(());
         }
-        self.may_leave(item, source)?;
+        may_leave(fabric, item, source)?;
         match hop {
-            Hop::Via { interface, gateway } => self.forward(io, item, *interface, Some(*gateway), now_ns),
-            Hop::Connected { interface } => self.forward(io, item, *interface, None, now_ns),
+            Hop::Via { interface, gateway } => {
+                self.forward(io, fabric, item, *interface, Some(*gateway), now_ns)
+            }
+            Hop::Connected { interface } => self.forward(io, fabric, item, *interface, None, now_ns),
             Hop::Blackhole => Err(Drop::Blackhole.into()),
             Hop::Unreachable => Err(Refused::telling(Drop::Unreachable, Problem::HostUnreachable)),
             Hop::Prohibit => Err(Refused::telling(Drop::Prohibit, Problem::Prohibited)),
             Hop::Local | Hop::Group(_) => Err(Drop::NextHopUnknown.into()),
-        }
-    }
-
-    /// Checks whether a packet may be forwarded at all, by its source and by how it came here.
-    fn may_leave(&self, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
-        if item.group {
-            return Err(Drop::LinkBroadcast.into());
-        }
-        if item.is_martian_source() {
-            return Err(Drop::MartianSource.into());
-        }
-        let urpf = self.fabric.interfaces[usize::from(item.interface)].urpf;
-        if urpf == Urpf::Off {
-            return Ok(());
-        }
-        let reason = if urpf == Urpf::Strict { Drop::UrpfStrict } else { Drop::UrpfLoose };
-        let number = source.ok_or(reason)?.id();
-        match self.fabric.hops.get(number as usize).and_then(Option::as_ref) {
-            Some(Hop::Local) => Err(Drop::MartianSource.into()),
-            Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
-                if urpf == Urpf::Loose || self.fabric.leads_through(number, item.interface) =>
-            {
-                Ok(())
-            }
-            _ => Err(reason.into()),
         }
     }
 
@@ -325,6 +337,52 @@ impl Worker {
         } else {
             counters.drop(Drop::HostFull);
         }
+    }
+}
+
+/// Checks whether a packet may be forwarded at all, by its source and by how it came here.
+#[inline]
+fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
+    if item.group {
+        return Err(Drop::LinkBroadcast.into());
+    }
+    if item.is_martian_source() {
+        return Err(Drop::MartianSource.into());
+    }
+    let urpf = fabric.interfaces[usize::from(item.interface)].urpf;
+    if urpf == Urpf::Off {
+        return Ok(());
+    }
+    let reason = if urpf == Urpf::Strict { Drop::UrpfStrict } else { Drop::UrpfLoose };
+    let number = source.ok_or(reason)?.id();
+    match fabric.hops.get(number as usize).and_then(Option::as_ref) {
+        Some(Hop::Local) => Err(Drop::MartianSource.into()),
+        Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
+            if urpf == Urpf::Loose || fabric.leads_through(number, item.interface) =>
+        {
+            Ok(())
+        }
+        _ => Err(reason.into()),
+    }
+}
+
+/// Looks up an address of each item in `places`.
+#[inline]
+fn column<K: TableKey + Default>(
+    pin: &Pinned<'_>,
+    items: &[Item],
+    places: &[u8],
+    address: impl Fn(&Item) -> K,
+    results: &mut [Option<NextHop>; BURST],
+) {
+    let mut keys = [K::default(); BURST];
+    let mut found = [None; BURST];
+    for (key, &place) in keys.iter_mut().zip(places) {
+        *key = address(&items[usize::from(place)]);
+    }
+    pin.lookup_batch(&keys[..places.len()], &mut found[..places.len()]);
+    for (&found, &place) in found.iter().zip(places) {
+        results[usize::from(place)] = found;
     }
 }
 

@@ -8,6 +8,8 @@ pub mod pcap;
 pub mod ports;
 #[cfg(target_os = "linux")]
 pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
 /// Most frames of a burst.
 pub const BURST: usize = 64;

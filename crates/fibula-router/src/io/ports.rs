@@ -9,6 +9,7 @@ use crate::kernel::sys;
 
 use super::packet::{Receive, Transmit};
 use super::tap::{Sender, Tap};
+use super::xdp::Xdp;
 use super::{BURST, Io, Offload, Received, pcap};
 
 /// Where the frames of a port come from.
@@ -16,6 +17,8 @@ use super::{BURST, Io, Offload, Received, pcap};
 pub enum Source {
     /// A ring.
     Packet(Receive),
+    /// Sockets of AF_XDP, which the ports have together.
+    Xdp,
     /// A tap.
     Tap(Tap),
     /// A file.
@@ -29,10 +32,12 @@ pub enum Source {
 pub enum Sink {
     /// A ring.
     Packet(Transmit),
+    /// Sockets of AF_XDP.
+    Xdp,
     /// A tap.
     Tap(Sender),
-    /// A file, and the time of its next frame.
-    File(Box<pcap::Writer<BufWriter<File>>>, u64),
+    /// A file.
+    File(Box<Output>),
     /// Nowhere.
     None,
 }
@@ -73,11 +78,48 @@ impl Input {
     }
 }
 
+/// A file of the frames that are sent.
+#[derive(Debug)]
+pub struct Output {
+    writer: pcap::Writer<BufWriter<File>>,
+    /// The time of the frame that was written last: they are numbered.
+    time_ns: u64,
+    /// Why writing has ended.
+    error: Option<io::Error>,
+}
+
+impl Output {
+    /// Makes a file.
+    ///
+    /// # Errors
+    /// When it cannot be made or written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let writer = pcap::Writer::new(BufWriter::new(File::create(path)?))?;
+        Ok(Self { writer, time_ns: 0, error: None })
+    }
+
+    fn push(&mut self, parts: [&[u8]; 3]) -> bool {
+        self.time_ns += 1;
+        if self.error.is_none() {
+            self.error = self.writer.write(self.time_ns, &parts).err();
+        }
+        self.error.is_none()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.writer.flush(),
+        }
+    }
+}
+
 /// The ports of a worker.
 #[derive(Debug, Default)]
 pub struct Ports {
     sources: Vec<Source>,
     sinks: Vec<Sink>,
+    xdp: Option<Box<Xdp>>,
     current: usize,
 }
 
@@ -88,24 +130,25 @@ impl Ports {
         self.sinks.push(sink);
     }
 
-    /// Makes a port of a tap.
-    #[must_use]
-    pub fn tap(mut tap: Tap) -> (Source, Sink) {
-        let sink = Sink::Tap(tap.sender());
-        (Source::Tap(tap), sink)
+    /// Gives the ports their sockets of AF_XDP.
+    pub fn set_xdp(&mut self, xdp: Xdp) {
+        self.xdp = Some(Box::new(xdp));
     }
 
     /// Waits until a frame arrives, or for some milliseconds.
     pub fn wait(&self, milliseconds: i32) {
         let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 64];
-        for (entry, source) in fds.iter_mut().zip(&self.sources) {
-            entry.fd = match source {
-                Source::Packet(ring) => ring.as_raw_fd(),
-                Source::Tap(tap) => tap.as_raw_fd(),
-                Source::File(_) | Source::None => -1,
-            };
+        let mut entries = fds.iter_mut();
+        let mut put = |fd| entries.next().map_or((), |entry| entry.fd = fd);
+        for (port, source) in self.sources.iter().enumerate() {
+            match source {
+                Source::Packet(ring) => put(ring.as_raw_fd()),
+                Source::Tap(tap) => put(tap.as_raw_fd()),
+                Source::Xdp => self.xdp.iter().flat_map(|xdp| xdp.descriptors(port)).for_each(&mut put),
+                Source::File(_) | Source::None => {}
+            }
         }
-        let count = self.sources.len().min(fds.len());
+        let count = fds.iter().take_while(|entry| entry.fd >= 0).count();
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds[..count], milliseconds);
     }
@@ -120,6 +163,18 @@ impl Ports {
         })
     }
 
+    /// Returns whether frames of some port come from a file, which can wait.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::File(_)))
+    }
+
+    /// Returns whether a file could not be written, so that nothing more will be.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.sinks.iter().any(|sink| matches!(sink, Sink::File(file) if file.error.is_some()))
+    }
+
     /// Returns why a file could not be read to its end, with the name of the file.
     pub fn take_error(&mut self) -> Option<(String, pcap::PcapError)> {
         self.sources.iter_mut().find_map(|source| match source {
@@ -129,9 +184,10 @@ impl Ports {
     }
 
     /// Returns the frames that the kernel had no slot for since this was called last.
-    pub fn take_lost(&self, port: usize) -> u64 {
-        match &self.sources[port] {
-            Source::Packet(ring) => ring.take_lost(),
+    pub fn take_lost(&mut self, port: usize) -> u64 {
+        match (&self.sources[port], &mut self.xdp) {
+            (Source::Packet(ring), _) => ring.take_lost(),
+            (Source::Xdp, Some(xdp)) => xdp.take_lost(port),
             _ => 0,
         }
     }
@@ -142,7 +198,7 @@ impl Ports {
     /// When a file cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sinks.iter_mut().try_for_each(|sink| match sink {
-            Sink::File(writer, _) => writer.flush(),
+            Sink::File(file) => file.flush(),
             _ => Ok(()),
         })
     }
@@ -158,7 +214,10 @@ impl Source {
                 let cut = frame.cut;
                 Received { bytes: &mut frame.bytes, tag: None, offload: Offload::default(), cut }
             }
-            Self::None => Received { bytes: &mut [], tag: None, offload: Offload::default(), cut: true },
+            // The ports hold these frames.
+            Self::Xdp | Self::None => {
+                Received { bytes: &mut [], tag: None, offload: Offload::default(), cut: true }
+            }
         }
     }
 }
@@ -168,11 +227,17 @@ impl Sink {
         match self {
             Self::Packet(ring) => ring.push(parts, offload),
             Self::Tap(tap) => tap.push(parts, offload),
-            Self::File(writer, time_ns) => {
-                *time_ns += 1;
-                writer.write(*time_ns, &parts).is_ok()
-            }
-            Self::None => false,
+            Self::File(file) => file.push(parts),
+            Self::Xdp | Self::None => false,
+        }
+    }
+}
+
+impl Ports {
+    fn push_to(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        match (&mut self.sinks[port], &mut self.xdp) {
+            (Sink::Xdp, Some(xdp)) => xdp.push(port, parts, offload),
+            (sink, _) => sink.push(parts, offload),
         }
     }
 }
@@ -184,12 +249,16 @@ impl Io for Ports {
             Source::Packet(ring) => ring.receive(),
             Source::Tap(tap) => tap.receive(),
             Source::File(input) => input.receive(),
+            Source::Xdp => self.xdp.as_mut().map_or(0, |xdp| xdp.receive(port)),
             Source::None => 0,
         }
     }
 
     fn frame(&mut self, index: usize) -> Received<'_> {
-        self.sources[self.current].frame(index)
+        match (&mut self.sources[self.current], &mut self.xdp) {
+            (Source::Xdp, Some(xdp)) => xdp.frame(index),
+            (source, _) => source.frame(index),
+        }
     }
 
     fn forward(
@@ -200,12 +269,20 @@ impl Io for Ports {
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {
-        let frame = self.sources[self.current].frame(index);
-        self.sinks[port].push([header, &frame.bytes[packet], &[]], offload)
+        match (&mut self.sources[self.current], &mut self.sinks[port], &mut self.xdp) {
+            (Source::Xdp, Sink::Xdp, Some(xdp)) => xdp.forward(index, port, header, packet),
+            (Source::Xdp, sink, Some(xdp)) => {
+                sink.push([header, &xdp.frame(index).bytes[packet], &[]], offload)
+            }
+            (source, Sink::Xdp, Some(xdp)) => {
+                xdp.push(port, [header, &source.frame(index).bytes[packet], &[]], offload)
+            }
+            (source, sink, _) => sink.push([header, &source.frame(index).bytes[packet], &[]], offload),
+        }
     }
 
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-        self.sinks[port].push(parts, offload)
+        self.push_to(port, parts, offload)
     }
 
     fn deliver(&mut self, _index: usize, _port: usize) -> bool {
@@ -222,7 +299,10 @@ impl Io for Ports {
             Source::Packet(ring) => ring.finish(),
             Source::Tap(tap) => tap.finish(),
             Source::File(input) => input.burst.clear(),
-            Source::None => {}
+            Source::Xdp | Source::None => {}
+        }
+        if let Some(xdp) = &mut self.xdp {
+            xdp.finish();
         }
         for sink in &mut self.sinks {
             if let Sink::Packet(ring) = sink {

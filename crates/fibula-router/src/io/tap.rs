@@ -26,7 +26,6 @@ pub struct Tap {
     file: Arc<File>,
     frames: Vec<(Box<[u8]>, usize)>,
     held: usize,
-    out: Box<[u8]>,
 }
 
 impl Tap {
@@ -42,7 +41,7 @@ impl Tap {
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         sys::set_tap(file.as_fd(), name, IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE)?;
         let frames = (0..BURST).map(|_| (vec![0; LARGEST].into_boxed_slice(), 0)).collect();
-        Ok(Self { file: Arc::new(file), frames, held: 0, out: vec![0; LARGEST].into_boxed_slice() })
+        Ok(Self { file: Arc::new(file), frames, held: 0 })
     }
 
     pub(super) fn receive(&mut self) -> usize {
@@ -68,8 +67,9 @@ impl Tap {
     }
 
     /// Returns the end that frames are sent with.
-    pub(super) fn sender(&mut self) -> Sender {
-        Sender { file: Arc::clone(&self.file), out: std::mem::take(&mut self.out) }
+    #[must_use]
+    pub fn sender(&self) -> Sender {
+        Sender { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }
     }
 }
 
@@ -87,6 +87,12 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Returns another end to send with, for another thread.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }
+    }
+
     pub(super) fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
         let mut len = 0;
         for part in parts {

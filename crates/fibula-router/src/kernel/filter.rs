@@ -20,8 +20,12 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use super::assembler::{
+    self, ADD_VALUE, Assembler, CALL, EXIT, JUMP, JUMP_DIFFERENT, JUMP_EQUAL, LOAD_WORD, Label, MOVE,
+    MOVE_VALUE, STACK, STORE_WORD,
+};
 use super::sys;
 
 const MAP_CREATE: i32 = 0;
@@ -30,11 +34,19 @@ const MAP_DELETE: i32 = 3;
 const PROGRAM_LOAD: i32 = 5;
 const LINK_CREATE: i32 = 28;
 const MAP_TYPE_HASH: u32 = 1;
+const MAP_TYPE_XSK: u32 = 17;
 const PROGRAM_TYPE_SCHED_CLS: u32 = 3;
+const PROGRAM_TYPE_XDP: u32 = 6;
 const TCX_INGRESS: u32 = 46;
+const XDP: u32 = 37;
+/// Flags of a link of XDP: in the kernel's own code, and in the driver.
+const XDP_GENERIC: u32 = 2;
+const XDP_DRIVER: u32 = 4;
 /// Most addresses of a machine.
 const ADDRESSES: u32 = 16_384;
 
+/// Helper: copies bytes of the frame.
+const LOAD_BYTES: i32 = 26;
 /// Goes on to the next program, or to the kernel.
 const PASS: i32 = -1;
 /// Drops the frame.
@@ -46,12 +58,15 @@ pub struct Filter {
     addresses: OwnedFd,
     program: OwnedFd,
     present: Vec<[u8; 20]>,
+    everything: bool,
 }
 
 /// A device whose frames are filtered, as long as this value lives.
 #[derive(Debug)]
 pub struct Attached {
     _link: OwnedFd,
+    /// The sockets that a program gives frames to.
+    _map: Option<OwnedFd>,
 }
 
 impl Filter {
@@ -60,22 +75,20 @@ impl Filter {
     /// # Errors
     /// Without the capabilities CAP_BPF and CAP_NET_ADMIN, and on kernels before 6.6.
     pub fn load() -> io::Result<Self> {
-        let mut attributes = [0; 128];
-        for (at, value) in [(0, MAP_TYPE_HASH), (4, 20), (8, 4), (12, ADDRESSES)] {
-            attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-        }
-        let addresses = sys::bpf_fd(MAP_CREATE, &mut attributes)?;
+        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
         let code = program(addresses.as_raw_fd());
-        let license = b"Dual MIT/GPL\0";
-        let mut attributes = [0; 128];
-        attributes[..4].copy_from_slice(&PROGRAM_TYPE_SCHED_CLS.to_ne_bytes());
-        attributes[4..8].copy_from_slice(&((code.len() / 8) as u32).to_ne_bytes());
-        attributes[8..16].copy_from_slice(&sys::pointer(&code));
-        attributes[16..24].copy_from_slice(&sys::pointer(license));
-        attributes[48..62].copy_from_slice(b"fibula_transit");
-        attributes[68..72].copy_from_slice(&TCX_INGRESS.to_ne_bytes());
-        let program = sys::bpf_fd(PROGRAM_LOAD, &mut attributes)?;
-        Ok(Self { addresses, program, present: Vec::new() })
+        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, b"fibula_transit", &code)?;
+        Ok(Self { addresses, program, present: Vec::new(), everything: false })
+    }
+
+    /// Loads a program that keeps every frame from the kernel: for a bridge.
+    ///
+    /// # Errors
+    /// See [`load`](Self::load).
+    pub fn load_everything() -> io::Result<Self> {
+        let addresses = map(MAP_TYPE_HASH, 20, ADDRESSES)?;
+        let program = load(PROGRAM_TYPE_SCHED_CLS, TCX_INGRESS, b"fibula_bridge", &everything())?;
+        Ok(Self { addresses, program, present: Vec::new(), everything: true })
     }
 
     /// Attaches the filter to a device, by its number.
@@ -83,11 +96,35 @@ impl Filter {
     /// # Errors
     /// When the device is gone, or the kernel knows no TCX.
     pub fn attach(&self, device: u32) -> io::Result<Attached> {
-        let mut attributes = [0; 64];
-        attributes[..4].copy_from_slice(&(self.program.as_raw_fd() as u32).to_ne_bytes());
-        attributes[4..8].copy_from_slice(&device.to_ne_bytes());
-        attributes[8..12].copy_from_slice(&TCX_INGRESS.to_ne_bytes());
-        sys::bpf_fd(LINK_CREATE, &mut attributes).map(|link| Attached { _link: link })
+        link(&self.program, device, TCX_INGRESS, 0)
+    }
+
+    /// Attaches a program to a device that gives its frames to AF_XDP sockets, by the number of their queue. What the filter
+    /// passes, it passes; frames with a VLAN tag it gives to the sockets if `tagged`.
+    ///
+    /// # Errors
+    /// When the device is gone, or cannot have such a program in this mode.
+    pub fn attach_xdp(
+        &self,
+        device: u32,
+        native: bool,
+        tagged: bool,
+        sockets: &[(u32, RawFd)],
+    ) -> io::Result<Attached> {
+        let most = sockets.iter().map(|socket| socket.0 + 1).max().unwrap_or(1);
+        let queues = map(MAP_TYPE_XSK, 4, most)?;
+        for (queue, socket) in sockets {
+            element(&queues, MAP_UPDATE, &queue.to_ne_bytes(), &socket.to_ne_bytes())?;
+        }
+        let addresses = self.addresses.as_raw_fd();
+        let code = match self.everything {
+            true => super::redirect::everything(queues.as_raw_fd()),
+            false => super::redirect::program(addresses, queues.as_raw_fd(), tagged),
+        };
+        let program = load(PROGRAM_TYPE_XDP, XDP, b"fibula_sockets", &code)?;
+        let mut attached = link(&program, device, XDP, if native { XDP_DRIVER } else { XDP_GENERIC })?;
+        attached._map = Some(queues);
+        Ok(attached)
     }
 
     /// Makes these the machine's addresses, each towards one device. New ones are added before old ones are removed.
@@ -99,25 +136,56 @@ impl Filter {
         wanted.sort_unstable();
         wanted.dedup();
         for key in wanted.iter().filter(|key| !self.present.contains(key)) {
-            self.element(MAP_UPDATE, key)?;
+            element(&self.addresses, MAP_UPDATE, key, &[1, 0, 0, 0])?;
         }
         for key in self.present.iter().filter(|key| wanted.binary_search(key).is_err()) {
-            self.element(MAP_DELETE, key)?;
+            element(&self.addresses, MAP_DELETE, key, &[])?;
         }
         self.present = wanted;
         Ok(())
     }
+}
 
-    fn element(&self, command: i32, key: &[u8; 20]) -> io::Result<()> {
-        let value = [1u8, 0, 0, 0];
-        let mut attributes = [0; 32];
-        attributes[..4].copy_from_slice(&(self.addresses.as_fd().as_raw_fd() as u32).to_ne_bytes());
-        attributes[8..16].copy_from_slice(&sys::pointer(key));
-        if command == MAP_UPDATE {
-            attributes[16..24].copy_from_slice(&sys::pointer(&value));
-        }
-        sys::bpf(command, &mut attributes).map(drop)
+/// Makes a map with keys of `key` bytes and values of 4.
+fn map(kind: u32, key: u32, entries: u32) -> io::Result<OwnedFd> {
+    let mut attributes = [0; 128];
+    for (at, value) in [(0, kind), (4, key), (8, 4), (12, entries)] {
+        attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
+    sys::bpf_fd(MAP_CREATE, &mut attributes)
+}
+
+/// Loads a program.
+fn load(kind: u32, place: u32, name: &[u8], code: &[u8]) -> io::Result<OwnedFd> {
+    let license = b"Dual MIT/GPL\0";
+    let mut attributes = [0; 128];
+    attributes[..4].copy_from_slice(&kind.to_ne_bytes());
+    attributes[4..8].copy_from_slice(&((code.len() / 8) as u32).to_ne_bytes());
+    attributes[8..16].copy_from_slice(&sys::pointer(code));
+    attributes[16..24].copy_from_slice(&sys::pointer(license));
+    attributes[48..48 + name.len()].copy_from_slice(name);
+    attributes[68..72].copy_from_slice(&place.to_ne_bytes());
+    sys::bpf_fd(PROGRAM_LOAD, &mut attributes)
+}
+
+/// Attaches a program to a device.
+fn link(program: &OwnedFd, device: u32, place: u32, flags: u32) -> io::Result<Attached> {
+    let mut attributes = [0; 64];
+    for (at, value) in [(0, program.as_raw_fd() as u32), (4, device), (8, place), (12, flags)] {
+        attributes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    sys::bpf_fd(LINK_CREATE, &mut attributes).map(|link| Attached { _link: link, _map: None })
+}
+
+/// Changes an entry of a map.
+fn element(map: &OwnedFd, command: i32, key: &[u8], value: &[u8]) -> io::Result<()> {
+    let mut attributes = [0; 32];
+    attributes[..4].copy_from_slice(&(map.as_raw_fd() as u32).to_ne_bytes());
+    attributes[8..16].copy_from_slice(&sys::pointer(key));
+    if command == MAP_UPDATE {
+        attributes[16..24].copy_from_slice(&sys::pointer(value));
+    }
+    sys::bpf(command, &mut attributes).map(drop)
 }
 
 fn key((device, address): (u32, IpAddr)) -> [u8; 20] {
@@ -130,72 +198,6 @@ fn key((device, address): (u32, IpAddr)) -> [u8; 20] {
     key[4..].copy_from_slice(&octets);
     key
 }
-
-/// Where a jump leads to.
-#[derive(Clone, Copy, PartialEq)]
-enum Label {
-    V4,
-    V6,
-    Find,
-    Pass,
-}
-
-/// Instructions, with jumps to labels that are not placed yet.
-#[derive(Default)]
-struct Assembler {
-    code: Vec<[u8; 8]>,
-    jumps: Vec<(usize, Label)>,
-    labels: Vec<(Label, usize)>,
-}
-
-impl Assembler {
-    fn put(&mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) {
-        let registers = if cfg!(target_endian = "little") { from << 4 | to } else { to << 4 | from };
-        let [a, b] = offset.to_ne_bytes();
-        let [c, d, e, f] = value.to_ne_bytes();
-        self.code.push([code, registers, a, b, c, d, e, f]);
-    }
-
-    fn jump(&mut self, code: u8, register: u8, value: i32, label: Label) {
-        self.jumps.push((self.code.len(), label));
-        self.put(code, register, 0, 0, value);
-    }
-
-    fn place(&mut self, label: Label) {
-        self.labels.push((label, self.code.len()));
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        for &(at, label) in &self.jumps {
-            let target =
-                self.labels.iter().find(|placed| placed.0 == label).map_or(at + 1, |placed| placed.1);
-            let offset = (target - at - 1) as i16;
-            self.code[at][2..4].copy_from_slice(&offset.to_ne_bytes());
-        }
-        self.code.concat()
-    }
-}
-
-const MOVE: u8 = 0xbf;
-const MOVE_VALUE: u8 = 0xb7;
-const ADD_VALUE: u8 = 0x07;
-const AND_VALUE: u8 = 0x57;
-const LOAD_WORD: u8 = 0x61;
-const LOAD_BYTE: u8 = 0x71;
-const STORE_WORD: u8 = 0x63;
-const STORE_WORD_VALUE: u8 = 0x62;
-const STORE_DOUBLE_VALUE: u8 = 0x7a;
-const LOAD_MAP: u8 = 0x18;
-const JUMP: u8 = 0x05;
-const JUMP_EQUAL: u8 = 0x15;
-const JUMP_AT_LEAST: u8 = 0x35;
-const JUMP_DIFFERENT: u8 = 0x55;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
-const LOOK_UP: i32 = 1;
-const LOAD_BYTES: i32 = 26;
-/// Register of the stack.
-const STACK: u8 = 10;
 
 /// Assembles the program. The context is a `struct __sk_buff`; the key is on the stack, 20 bytes below its top.
 fn program(addresses: i32) -> Vec<u8> {
@@ -215,34 +217,14 @@ fn program(addresses: i32) -> Vec<u8> {
     asm.jump(JUMP, 0, 0, Label::Pass);
 
     asm.place(Label::V4);
-    asm.put(STORE_DOUBLE_VALUE, STACK, 0, -16, 0);
-    asm.put(STORE_WORD_VALUE, STACK, 0, -8, u32::from_ne_bytes([0, 0, 0xff, 0xff]) as i32);
-    load(&mut asm, 14 + 16, -4, 4);
-    asm.put(LOAD_BYTE, 2, STACK, -4, 0);
-    asm.jump(JUMP_AT_LEAST, 2, 224, Label::Pass);
-    asm.jump(JUMP_EQUAL, 2, 0, Label::Pass);
-    asm.jump(JUMP_EQUAL, 2, 127, Label::Pass);
-    asm.jump(JUMP_DIFFERENT, 2, 169, Label::Find);
-    asm.put(LOAD_BYTE, 2, STACK, -3, 0);
-    asm.jump(JUMP_EQUAL, 2, 254, Label::Pass);
-    asm.jump(JUMP, 0, 0, Label::Find);
+    assembler::mapped(&mut asm);
+    copy(&mut asm, 14 + 16, -4, 4);
+    assembler::scope_v4(&mut asm);
 
     asm.place(Label::V6);
-    load(&mut asm, 14 + 24, -16, 16);
-    asm.put(LOAD_BYTE, 2, STACK, -16, 0);
-    asm.jump(JUMP_EQUAL, 2, 0xff, Label::Pass);
-    asm.jump(JUMP_DIFFERENT, 2, 0xfe, Label::Find);
-    asm.put(LOAD_BYTE, 2, STACK, -15, 0);
-    asm.put(AND_VALUE, 2, 0, 0, 0xc0);
-    asm.jump(JUMP_EQUAL, 2, 0x80, Label::Pass);
-
-    asm.place(Label::Find);
-    asm.put(LOAD_MAP, 1, 1, 0, addresses);
-    asm.put(0, 0, 0, 0, 0);
-    asm.put(MOVE, 2, STACK, 0, 0);
-    asm.put(ADD_VALUE, 2, 0, 0, -20);
-    asm.put(CALL, 0, 0, 0, LOOK_UP);
-    asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
+    copy(&mut asm, 14 + 24, -16, 16);
+    assembler::scope_v6(&mut asm);
+    assembler::find(&mut asm, addresses);
     asm.put(MOVE_VALUE, 0, 0, 0, SHOT);
     asm.put(EXIT, 0, 0, 0, 0);
     asm.place(Label::Pass);
@@ -252,7 +234,7 @@ fn program(addresses: i32) -> Vec<u8> {
 }
 
 /// Copies bytes of the frame to the stack; a frame that has none there passes.
-fn load(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
+fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
     asm.put(MOVE, 1, 6, 0, 0);
     asm.put(MOVE_VALUE, 2, 0, 0, offset);
     asm.put(MOVE, 3, STACK, 0, 0);
@@ -262,21 +244,22 @@ fn load(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
     asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
 }
 
+/// Assembles a program that drops everything: for a bridge, whose frames are none of the kernel's.
+fn everything() -> Vec<u8> {
+    let mut asm = Assembler::default();
+    asm.put(MOVE_VALUE, 0, 0, 0, SHOT);
+    asm.put(EXIT, 0, 0, 0, 0);
+    asm.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::assembler;
 
     #[test]
     fn every_jump_leads_forward_into_the_program() {
-        let code = program(5);
-        assert_eq!(code.len() % 8, 0);
-        let count = code.len() / 8;
-        for (index, instruction) in code.chunks(8).enumerate() {
-            if matches!(instruction[0], JUMP | JUMP_EQUAL | JUMP_AT_LEAST | JUMP_DIFFERENT) {
-                let offset = i16::from_ne_bytes([instruction[2], instruction[3]]);
-                assert!(offset >= 0 && index + 1 + (offset as usize) < count, "instruction {index}");
-            }
-        }
-        assert_eq!(code[code.len() - 8], EXIT);
+        assembler::check(&program(5));
+        assembler::check(&everything());
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn checked(result: libc::c_long) -> io::Result<usize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
@@ -104,21 +104,71 @@ pub(crate) fn set_tap(fd: BorrowedFd<'_>, name: &str, flags: i16) -> io::Result<
     checked(result.into()).map(drop)
 }
 
-/// Returns the frames that a packet socket had no slot for since this was called last.
-pub(crate) fn packet_losses(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<u64> {
-    // Frames, and frames lost.
-    let mut statistics = [0u32; 2];
-    let mut len = 8;
-    let data = statistics.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most the eight bytes of `statistics`, and `len`.
-    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, data, &raw mut len) };
-    checked(result.into()).map(|_| u64::from(statistics[1]))
+/// Asks a device for a number, by a command of ethtool.
+pub(crate) fn ethtool(fd: BorrowedFd<'_>, name: &str, command: u32) -> io::Result<u32> {
+    let mut value = [command, 0];
+    // struct ifreq: the name, and a pointer to a struct ethtool_value.
+    let mut request = [0u8; 40];
+    let name = name.as_bytes().get(..15).unwrap_or(name.as_bytes());
+    request[..name.len()].copy_from_slice(name);
+    let pointer = (value.as_mut_ptr() as usize).to_ne_bytes();
+    request[16..16 + pointer.len()].copy_from_slice(&pointer);
+    // SAFETY: the kernel reads and writes `request` and the two words of `value`, which outlive the call.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), 0x8946, request.as_mut_ptr()) };
+    checked(result.into()).map(|_| value[1])
 }
 
 /// Sets which rights files that are made from here on do not have; returns what was set before.
 pub(crate) fn umask(mask: u32) -> u32 {
     // SAFETY: takes and returns a number.
     unsafe { libc::umask(mask as libc::mode_t) as u32 }
+}
+
+/// Capability to configure the network: what asking the kernel for neighbours needs.
+pub(crate) const NET_ADMIN: u64 = 1 << 12;
+
+/// Takes all capabilities but those in `keep` from the calling thread, for good. Those that it has not are not given.
+pub(crate) fn keep_capabilities(keep: u64) -> io::Result<()> {
+    // struct __user_cap_header_struct: version 3, this thread. Then two of struct __user_cap_data_struct.
+    let mut header = [0x2008_0522u32, 0];
+    let mut sets = [0u32; 6];
+    // SAFETY: the kernel reads the header, and writes it and the six words of `sets`.
+    checked(unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) })?;
+    for (word, set) in sets.iter_mut().enumerate() {
+        // Effective, permitted and inheritable, of the lower capabilities and then of the upper ones.
+        let keep = if word < 3 { keep as u32 } else { (keep >> 32) as u32 };
+        *set &= if word % 3 == 2 { 0 } else { keep };
+    }
+    // SAFETY: the kernel reads the header and the six words of `sets`.
+    checked(unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) }).map(drop)
+}
+
+/// Most processors of a set: as many as `struct cpu_set_t` of the C library has.
+const PROCESSORS: usize = 1024;
+
+/// Returns the processors that the calling thread may run on.
+pub(crate) fn allowed_processors() -> Vec<usize> {
+    let mut set = [0u64; PROCESSORS / 64];
+    let (len, data) = (size_of_val(&set), set.as_mut_ptr());
+    // SAFETY: the kernel writes at most `len` bytes, into `set`.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, len, data) };
+    let bytes = checked(result).unwrap_or(0);
+    let known = set.iter().take(bytes.div_ceil(8)).enumerate();
+    known
+        .flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        })
+        .collect()
+}
+
+/// Makes the calling thread run on one processor.
+pub(crate) fn run_on(processor: usize) -> io::Result<()> {
+    let mut set = [0u64; PROCESSORS / 64];
+    let Some(word) = set.get_mut(processor / 64) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    *word = 1 << (processor % 64);
+    // SAFETY: the kernel reads the bytes of `set`.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&set), set.as_ptr()) };
+    checked(result).map(drop)
 }
 
 /// Returns a time in nanoseconds that never goes back.
@@ -195,4 +245,169 @@ impl Drop for Slots {
         // SAFETY: the mapping is this value's, and nothing refers to it any more.
         unsafe { libc::munmap(self.base.cast(), len) };
     }
+}
+
+/// Maps `len` bytes: of a descriptor from `offset` on, or new memory.
+fn mapping(fd: Option<BorrowedFd<'_>>, len: usize, offset: u64) -> io::Result<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let (flags, fd) = match fd {
+        Some(fd) => (libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd()),
+        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE, -1),
+    };
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd, offset as libc::off_t) };
+    if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base.cast()) }
+}
+
+/// Memory for the frames of AF_XDP sockets, which the kernel reads and writes too.
+///
+/// Which frames are the kernel's at a moment, the rings say; the owner calls [`bytes`](Self::bytes) only for others.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to this value, wherever it is; it is not shared with other threads.
+unsafe impl Send for Frames {}
+
+impl Frames {
+    /// Takes memory, zeroed.
+    pub(crate) fn new(len: usize) -> io::Result<Self> {
+        Ok(Self { base: mapping(None, len, 0)?, len })
+    }
+
+    /// Returns the address of the memory, for the kernel, and its length.
+    pub(crate) fn address(&self) -> (u64, u64) {
+        (self.base as usize as u64, self.len as u64)
+    }
+
+    /// Returns bytes of a frame that is this side's.
+    pub(crate) fn bytes(&mut self, at: usize, len: usize) -> &mut [u8] {
+        let inside = at.checked_add(len).is_some_and(|end| end <= self.len);
+        assert!(inside, "{len} bytes at {at} of {}", self.len);
+        // SAFETY: inside the mapping.
+        let start = unsafe { self.base.add(at) };
+        // SAFETY: inside the mapping and, as callers see by the rings, not the kernel's; the borrow keeps this side from
+        // making another reference.
+        unsafe { core::slice::from_raw_parts_mut(start, len) }
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// A ring of numbers of `WORDS` words each, between this process and the kernel: one writes, the other reads.
+#[derive(Debug)]
+pub(crate) struct Ring<const WORDS: usize> {
+    base: *mut u8,
+    len: usize,
+    offsets: [usize; 4],
+    mask: u32,
+    /// This side's count of entries that it wrote or read.
+    own: u32,
+}
+
+// SAFETY: the mapping belongs to this value, wherever it is; this process uses it from one thread at a time.
+unsafe impl<const WORDS: usize> Send for Ring<WORDS> {}
+
+impl<const WORDS: usize> Ring<WORDS> {
+    /// Maps a ring of `entries` entries, a power of two. `offsets` are those of the producer's and the consumer's count, of the
+    /// entries and of the flags, as the kernel gives them; `page` is where the ring is in the socket.
+    pub(crate) fn map(fd: BorrowedFd<'_>, page: u64, offsets: [usize; 4], entries: u32) -> io::Result<Self> {
+        let [producer, consumer, entry, flags] = offsets;
+        let len = entry + entries as usize * WORDS * 8;
+        let counts = [producer, consumer, flags];
+        if !entries.is_power_of_two() || counts.iter().any(|at| at % 4 != 0 || at + 4 > len) || entry % 8 != 0
+        {
+            return Err(io::Error::other("rings of a form that is not known"));
+        }
+        let base = mapping(Some(fd), len, page)?;
+        Ok(Self { base, len, offsets, mask: entries - 1, own: 0 })
+    }
+
+    fn count(&self, which: usize) -> &AtomicU32 {
+        // SAFETY: the offset is inside the mapping, as `map` has checked.
+        let at = unsafe { self.base.add(self.offsets[which]) };
+        // SAFETY: aligned, as `map` has checked, and changed by both sides atomically alone.
+        unsafe { AtomicU32::from_ptr(at.cast()) }
+    }
+
+    fn entry(&self, count: u32) -> *mut [u64; WORDS] {
+        let index = (count & self.mask) as usize;
+        // SAFETY: the entry is inside the mapping, whose length is that of all entries; `map` has checked the alignment.
+        unsafe { self.base.add(self.offsets[2] + index * WORDS * 8).cast() }
+    }
+
+    /// Returns how many entries this side may write.
+    pub(crate) fn room(&self) -> u32 {
+        // Acquire: the kernel has read the entries before it counted them.
+        let used = self.own.wrapping_sub(self.count(1).load(Ordering::Acquire));
+        (self.mask + 1).saturating_sub(used)
+    }
+
+    /// Returns whether the kernel has read all that was written.
+    pub(crate) fn is_read(&self) -> bool {
+        self.room() == self.mask + 1
+    }
+
+    /// Writes an entry, if there is room. The kernel sees it after [`publish`](Self::publish).
+    pub(crate) fn write(&mut self, value: [u64; WORDS]) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
+        // SAFETY: an entry that the kernel does not read before it is published.
+        unsafe { self.entry(self.own).write(value) };
+        self.own = self.own.wrapping_add(1);
+        true
+    }
+
+    /// Lets the kernel see what was written.
+    pub(crate) fn publish(&self) {
+        // Release: the entries are written before their count.
+        self.count(0).store(self.own, Ordering::Release);
+    }
+
+    /// Reads an entry that the kernel has written, if there is one.
+    pub(crate) fn read(&mut self) -> Option<[u64; WORDS]> {
+        // Acquire: the entries were written before their count.
+        if self.count(0).load(Ordering::Acquire) == self.own {
+            return None;
+        }
+        // SAFETY: an entry that the kernel does not write before it is given back.
+        let value = unsafe { self.entry(self.own).read() };
+        self.own = self.own.wrapping_add(1);
+        Some(value)
+    }
+
+    /// Gives the entries that were read back.
+    pub(crate) fn give_back(&self) {
+        // Release: the entries are read before they are given back.
+        self.count(1).store(self.own, Ordering::Release);
+    }
+
+    /// Returns whether the kernel wants a system call before it goes on with this ring.
+    pub(crate) fn wants_call(&self) -> bool {
+        self.count(2).load(Ordering::Relaxed) & 1 != 0
+    }
+}
+
+impl<const WORDS: usize> Drop for Ring<WORDS> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// Reads an option of a socket; returns how many bytes it has.
+pub(crate) fn option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut len = value.len() as libc::socklen_t;
+    let data = value.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `len` bytes, into `value`, and `len`.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, data, &raw mut len) };
+    checked(result.into()).map(|_| len as usize)
 }

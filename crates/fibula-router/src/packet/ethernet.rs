@@ -185,9 +185,41 @@ impl Header {
     }
 }
 
+/// Returns the header of a frame as it is, with the tag that the kernel took out of it, and where the payload begins; `None` if
+/// the frame ends before.
+#[must_use]
+pub fn whole_header(frame: &[u8], tag: Option<u16>) -> Option<(Header, usize)> {
+    let mut bytes = [0; MAX_HEADER];
+    let payload = match tag {
+        None if frame.len() >= MAX_HEADER && u16_at(frame, 12) == VLAN => MAX_HEADER,
+        _ => 14,
+    };
+    bytes[..payload].copy_from_slice(frame.get(..payload)?);
+    let Some(tag) = tag else { return Some((Header { bytes, len: payload as u8 }, payload)) };
+    bytes.copy_within(12..14, 16);
+    bytes[12..14].copy_from_slice(&VLAN.to_be_bytes());
+    bytes[14..16].copy_from_slice(&tag.to_be_bytes());
+    Some((Header { bytes, len: MAX_HEADER as u8 }, payload))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_are_passed_on_whole() {
+        let plain = Header::new(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]), 0, IPV4);
+        let tagged = Header::new(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]), 7, IPV4);
+        for (frame, tag, expected, payload) in
+            [(&plain, None, &plain, 14), (&tagged, None, &tagged, 18), (&plain, Some(7), &tagged, 14)]
+        {
+            let mut bytes = frame.as_bytes().to_vec();
+            bytes.extend([0; 20]);
+            let (header, at) = whole_header(&bytes, tag).unwrap();
+            assert_eq!((header.as_bytes(), at), (expected.as_bytes(), payload));
+        }
+        assert!(whole_header(&[0; 13], None).is_none());
+    }
 
     #[test]
     fn tags_are_read_and_written() {

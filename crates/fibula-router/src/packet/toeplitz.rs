@@ -44,7 +44,8 @@ pub fn hash(key: &[u8; 40], input: &[u8]) -> u32 {
 /// Which queue a flow goes to.
 #[derive(Debug, Clone)]
 pub struct Redirection {
-    key: [u8; 40],
+    /// The hash of each half byte alone, by its place: the hash is the sum, bit by bit, of those of its parts.
+    parts: Box<[[u32; 16]; 72]>,
     entries: [u8; 128],
 }
 
@@ -53,7 +54,15 @@ impl Redirection {
     #[must_use]
     pub fn even(key: [u8; 40], queues: usize) -> Self {
         let queues = queues.clamp(1, 256);
-        Self { key, entries: std::array::from_fn(|entry| (entry % queues) as u8) }
+        let mut parts = Box::new([[0; 16]; 72]);
+        for (place, values) in parts.iter_mut().enumerate() {
+            for (value, part) in values.iter_mut().enumerate() {
+                let mut input = [0; 36];
+                input[place / 2] = (value as u8) << if place % 2 == 0 { 4 } else { 0 };
+                *part = hash(&key, &input);
+            }
+        }
+        Self { parts, entries: std::array::from_fn(|entry| (entry % queues) as u8) }
     }
 
     /// Returns the entries, of which the low bits of a hash choose one.
@@ -89,7 +98,16 @@ impl Redirection {
             input[addresses..addresses + 4].copy_from_slice(&ports.to_be_bytes());
             addresses + 4
         };
-        usize::from(self.entries[(hash(&self.key, &input[..length]) & 127) as usize])
+        usize::from(self.entries[(self.hash(&input[..length]) & 127) as usize])
+    }
+
+    /// Returns the hash of `input`, like [`hash`].
+    #[must_use]
+    pub fn hash(&self, input: &[u8]) -> u32 {
+        let pairs = self.parts.as_chunks::<2>().0.iter().zip(input);
+        pairs.fold(0, |hash, ([high, low], &byte)| {
+            hash ^ high[usize::from(byte >> 4)] ^ low[usize::from(byte & 15)]
+        })
     }
 }
 

@@ -28,6 +28,8 @@ const PACKET_FANOUT: i32 = 18;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V2: i32 = 1;
 const FANOUT_HASH: i32 = 0;
+/// A group has an option of its own for what PACKET_IGNORE_OUTGOING is to a socket.
+const FANOUT_IGNORE_OUTGOING: i32 = 0x4000;
 const ETH_P_ALL: u16 = 3;
 
 const KERNEL: u32 = 0;
@@ -96,7 +98,7 @@ impl Receive {
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
         sys::bind(fd.as_fd(), &sys::packet_address(ETH_P_ALL, device))?;
         if let Some(group) = fanout {
-            let value = i32::from(group) | FANOUT_HASH << 16;
+            let value = i32::from(group) | (FANOUT_HASH | FANOUT_IGNORE_OUTGOING) << 16;
             sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_FANOUT, value)?;
         }
         Ok(Self { fd, slots, head: 0, held: 0 })
@@ -140,7 +142,12 @@ impl Receive {
 
     /// Returns how many frames the kernel had no slot for since this was called last.
     pub fn take_lost(&self) -> u64 {
-        sys::packet_losses(self.fd.as_fd(), SOL_PACKET, PACKET_STATISTICS).unwrap_or(0)
+        // Frames, and frames lost.
+        let mut statistics = [0; 8];
+        match sys::option(self.fd.as_fd(), SOL_PACKET, PACKET_STATISTICS, &mut statistics) {
+            Ok(8) => u32_of(&statistics, 4).into(),
+            _ => 0,
+        }
     }
 }
 

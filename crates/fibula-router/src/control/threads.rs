@@ -1,0 +1,346 @@
+//! The threads of a router: what each does, where it runs, and how it is made.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::open::Queues;
+use super::{RunError, machine_error};
+use crate::config::{Config, RunTime, Shape};
+use crate::count::PortCounters;
+use crate::forward::Worker;
+use crate::io::Io;
+use crate::io::ports::Ports;
+use crate::kernel::sys;
+use crate::place::{Places, Topology};
+use crate::stage::{self, Receive, Staged, Transmit};
+
+/// How long a thread waits for a frame where none is there.
+const IDLE_MS: i32 = 1;
+const TICK_NS: u64 = 100_000_000;
+/// Turns without a frame before a thread that has nothing to wait on sleeps.
+const PATIENCE: u32 = 256;
+const NAP: Duration = Duration::from_micros(50);
+/// How long the last stage tries to send what is left at the end.
+const END_NS: u64 = 100_000_000;
+
+type Outcome = Result<(), RunError>;
+
+/// What all threads have.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub(super) stop: Arc<AtomicBool>,
+    /// Frames that the kernel had no slot for, by port.
+    pub(super) lost: Arc<[AtomicU64]>,
+}
+
+/// What the rings between stages are made by.
+pub(super) struct Rings {
+    pub(super) ports: Vec<stage::End>,
+    pub(super) symmetric: bool,
+}
+
+/// What a thread does.
+pub(super) struct Job {
+    name: String,
+    run: Box<dyn FnOnce() -> Outcome + Send>,
+}
+
+impl Job {
+    fn new(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
+        Self { name, run: Box::new(run) }
+    }
+}
+
+/// Makes what each thread does: those that receive, then workers, then those that send.
+pub(super) fn jobs(
+    shape: Shape,
+    workers: Vec<Worker>,
+    queues: Queues,
+    rings: &Rings,
+    common: &Common,
+    counters: &mut dyn FnMut() -> Arc<[PortCounters]>,
+) -> Vec<Job> {
+    let count = workers.len();
+    let workers = workers.into_iter().enumerate();
+    let mut jobs = Vec::new();
+    match shape {
+        Shape::Complete => {
+            for ((number, worker), io) in workers.zip(queues.together()) {
+                let common = common.clone();
+                jobs.push(Job::new(format!("worker {number}"), move || {
+                    complete(worker, io, &common, number == 0)
+                }));
+            }
+        }
+        Shape::Two { receive } => {
+            let stages = stage::two(&rings.ports, [receive, count], rings.symmetric, counters);
+            let (sources, sinks) = queues.apart();
+            receivers(&mut jobs, stages.receive, sources, common);
+            for (((number, worker), ends), sinks) in workers.zip(stages.workers).zip(sinks) {
+                let common = common.clone();
+                jobs.push(Job::new(format!("worker {number}"), move || {
+                    let mut io = ends.direct(sinks);
+                    look_up(worker, &mut io, |_| true, Staged::ended, &common, number == 0);
+                    io.out().0.flush().map_err(machine_error("writing frames"))
+                }));
+            }
+        }
+        Shape::Three { receive, send } => {
+            let threads = [receive, count, send];
+            let stages = stage::three(&rings.ports, threads, rings.symmetric, counters);
+            let (sources, sinks) = queues.apart();
+            // What comes from files waits until there is room; what comes from elsewhere does not.
+            let files = sources.iter().any(Ports::has_files);
+            receivers(&mut jobs, stages.receive, sources, common);
+            for ((number, worker), mut io) in workers.zip(stages.workers) {
+                let common = common.clone();
+                jobs.push(Job::new(format!("worker {number}"), move || {
+                    let ready = |io: &mut Staged<stage::Rings>| !files || io.out().has_room();
+                    look_up(worker, &mut io, ready, Staged::ended, &common, number == 0);
+                    Ok(())
+                }));
+            }
+            for (number, (stage, io)) in stages.transmit.into_iter().zip(sinks).enumerate() {
+                let common = common.clone();
+                jobs.push(Job::new(format!("sender {number}"), move || transmit(stage, io, &common)));
+            }
+        }
+    }
+    jobs
+}
+
+fn receivers(jobs: &mut Vec<Job>, stages: Vec<Receive>, sources: Vec<Ports>, common: &Common) {
+    for (number, (stage, io)) in stages.into_iter().zip(sources).enumerate() {
+        let common = common.clone();
+        jobs.push(Job::new(format!("receiver {number}"), move || receive(stage, io, &common)));
+    }
+}
+
+/// Returns the processor of each thread, in the order of [`jobs`]; none where they are not pinned.
+pub(super) fn places(config: &Config) -> Vec<usize> {
+    if !config.pin {
+        return Vec::new();
+    }
+    let topology = Topology::read(Path::new("/sys/devices/system/cpu"), &sys::allowed_processors());
+    let (receive, send) = match config.shape {
+        Shape::Complete => (0, 0),
+        Shape::Two { receive } => (receive, 0),
+        Shape::Three { receive, send } => (receive, send),
+    };
+    let Places { receive, workers, transmit } = topology.assign(receive, config.threads, send);
+    [receive, workers, transmit].concat()
+}
+
+/// Threads that run.
+#[derive(Debug, Default)]
+pub(super) struct Threads(Vec<JoinHandle<Outcome>>);
+
+impl Threads {
+    /// Returns whether all have ended.
+    pub(super) fn ended(&self) -> bool {
+        self.0.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Returns whether one has ended.
+    pub(super) fn any_ended(&self) -> bool {
+        self.0.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Waits until all have ended.
+    pub(super) fn join(self) -> Outcome {
+        let mut outcome = Ok(());
+        for thread in self.0 {
+            let ended = thread.join().unwrap_or_else(|_| {
+                Err(RunError::Config("a thread that forwards has panicked: please report it".into()))
+            });
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+}
+
+/// Starts a thread for each job.
+pub(super) fn start(jobs: Vec<Job>, places: &[usize], run_time: RunTime) -> std::io::Result<Threads> {
+    match run_time {
+        RunTime::Threads => {
+            let start = |(number, job): (usize, Job)| {
+                let place = places.get(number).copied();
+                std::thread::Builder::new().name(job.name).spawn(move || prepared(job.run, place))
+            };
+            jobs.into_iter().enumerate().map(start).collect::<std::io::Result<_>>().map(Threads)
+        }
+        RunTime::Rayon => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.len()).build();
+            let pool = pool.map_err(std::io::Error::other)?;
+            let places = places.to_vec();
+            let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job.run))).collect();
+            // One thread waits for all of the broadcast.
+            let waits = std::thread::Builder::new().name("broadcast".into()).spawn(move || {
+                sys::keep_capabilities(0).map_err(machine_error("dropping capabilities"))?;
+                let outcomes = pool.broadcast(|context| {
+                    let number = context.index();
+                    let job = jobs[number].lock().unwrap_or_else(PoisonError::into_inner).take();
+                    job.map_or(Ok(()), |job| prepared(job, places.get(number).copied()))
+                });
+                outcomes.into_iter().collect::<Outcome>()
+            });
+            Ok(Threads(vec![waits?]))
+        }
+    }
+}
+
+/// Runs a job, in its place and without any right: what needed one is open.
+fn prepared(job: Box<dyn FnOnce() -> Outcome + Send>, place: Option<usize>) -> Outcome {
+    if let Some(processor) = place {
+        // One that has been taken away since: then the system chooses.
+        let _ = sys::run_on(processor);
+    }
+    sys::keep_capabilities(0).map_err(machine_error("dropping capabilities"))?;
+    job()
+}
+
+/// Receives, looks up and sends.
+fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> Outcome {
+    let mut next_tick = 0;
+    loop {
+        let now_ns = sys::now_ns();
+        let mut received = 0;
+        for port in 0..common.lost.len() {
+            received += worker.burst(&mut io, port, now_ns);
+        }
+        if now_ns >= next_tick {
+            next_tick = now_ns + TICK_NS;
+            if first {
+                worker.tick(&mut io, now_ns);
+            }
+            count_lost(&mut io, common);
+        }
+        let ended = received == 0 && io.ended() && worker.waiting() == 0;
+        if ended || common.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if received == 0 {
+            io.wait(IDLE_MS);
+        }
+    }
+    io.flush().map_err(machine_error("writing frames"))?;
+    read_to_end(&mut io)
+}
+
+fn count_lost(io: &mut Ports, common: &Common) {
+    for (port, lost) in common.lost.iter().enumerate() {
+        lost.fetch_add(io.take_lost(port), Ordering::Relaxed);
+    }
+}
+
+fn read_to_end(io: &mut Ports) -> Outcome {
+    match io.take_error() {
+        Some((file, error)) => Err(RunError::Pcap(file, error)),
+        None => Ok(()),
+    }
+}
+
+/// The first stage. When it ends, the rings to the next do.
+fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
+    let files = io.has_files();
+    let mut next_tick = 0;
+    loop {
+        let mut received = 0;
+        for port in 0..common.lost.len() {
+            // A file waits until there is room; what comes from elsewhere does not.
+            if !files || stage.has_room(port) {
+                received += stage.turn(&mut io, port);
+            }
+        }
+        let now_ns = sys::now_ns();
+        if now_ns >= next_tick {
+            next_tick = now_ns + TICK_NS;
+            count_lost(&mut io, common);
+        }
+        if common.stop.load(Ordering::Relaxed) || (received == 0 && io.ended()) {
+            return read_to_end(&mut io);
+        }
+        if received == 0 {
+            io.wait(IDLE_MS);
+        }
+    }
+}
+
+/// The stage that looks up: until the one before has ended, and no packet waits for a neighbour.
+fn look_up<I: Io>(
+    mut worker: Worker,
+    io: &mut I,
+    ready: impl Fn(&mut I) -> bool,
+    ended: impl Fn(&I) -> bool,
+    common: &Common,
+    first: bool,
+) {
+    let (mut next_tick, mut idle) = (0, Idle::default());
+    loop {
+        // Before the burst: what was sent before the end is in the rings then.
+        let end = ended(io) && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
+        let now_ns = sys::now_ns();
+        let mut received = 0;
+        for port in 0..common.lost.len() {
+            if ready(io) {
+                received += worker.burst(io, port, now_ns);
+            }
+        }
+        if first && now_ns >= next_tick {
+            next_tick = now_ns + TICK_NS;
+            worker.tick(io, now_ns);
+        }
+        if end && received == 0 {
+            return;
+        }
+        idle.turn(received);
+    }
+}
+
+/// The last stage: until the one before has ended, and all is sent.
+fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
+    let (mut idle, mut since_ns) = (Idle::default(), None);
+    loop {
+        let sent = stage.turn(&mut io);
+        if sent == 0 {
+            // What cannot be written ends the thread; its rings then hold nothing up.
+            if stage.ended() || io.is_broken() {
+                break;
+            }
+            // A device that takes nothing any more does not keep the router from ending.
+            let now_ns = sys::now_ns();
+            let stopped = common.stop.load(Ordering::Relaxed);
+            if stopped && now_ns - *since_ns.get_or_insert(now_ns) > END_NS {
+                break;
+            }
+        } else {
+            since_ns = None;
+        }
+        idle.turn(sent);
+    }
+    io.flush().map_err(machine_error("writing frames"))
+}
+
+/// Waits, longer the longer nothing comes: a ring in memory has nothing that a thread could sleep on.
+#[derive(Debug, Default)]
+struct Idle {
+    turns: u32,
+}
+
+impl Idle {
+    fn turn(&mut self, frames: usize) {
+        if frames > 0 {
+            self.turns = 0;
+            return;
+        }
+        self.turns = self.turns.saturating_add(1);
+        match self.turns {
+            ..16 => std::hint::spin_loop(),
+            16..PATIENCE => std::thread::yield_now(),
+            _ => std::thread::sleep(NAP),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! AF_XDP: rings of frames that a program at the ingress of a device gives to this process instead of the kernel
+//! (Documentation/networking/af_xdp.rst).
+//!
+//! All sockets of a worker, one for each queue of each device that it has, share one memory of frames. A packet leaves in the
+//! frame that it came in: only numbers of frames move from ring to ring. What comes from other back ends is copied into a
+//! free frame. One system call a burst tells the kernel to send, where it wants to be told.
+//!
+//! The kernel copies frames where the driver cannot put them into this memory itself. It does not split large segments for
+//! such sockets, nor complete checksums that local senders leave to hardware: such senders need their offloads off.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use crate::kernel::sys::{self, Frames, Ring};
+
+use super::{BURST, Offload, Received, complete_checksum};
+
+const AF_XDP: i32 = 44;
+const SOL_XDP: i32 = 283;
+const MMAP_OFFSETS: i32 = 1;
+const RX_RING: i32 = 2;
+const TX_RING: i32 = 3;
+const UMEM_REG: i32 = 4;
+const FILL_RING: i32 = 5;
+const COMPLETION_RING: i32 = 6;
+const STATISTICS: i32 = 7;
+/// Where the rings are in the mapping of a socket: receive, transmit, fill, completion.
+const PAGES: [u64; 4] = [0, 0x8000_0000, 0x1_0000_0000, 0x1_8000_0000];
+/// Flags of an address: the memory is another socket's; the kernel says when it wants a system call.
+const SHARED: u16 = 1;
+const NEED_WAKEUP: u16 = 8;
+
+/// Bytes of a frame: what the kernel leaves in front, and the packet.
+const FRAME: usize = 4096;
+/// Where a frame that this side makes begins: as far in as those that the kernel receives.
+const HEADROOM: usize = 256;
+/// Longest frame.
+const LARGEST: usize = FRAME - HEADROOM;
+/// Largest packet that a frame holds after an Ethernet header with a tag.
+pub const MTU: usize = LARGEST - 18;
+/// Frames that the kernel sends in one system call; what is left takes another.
+const SENT_AT_ONCE: usize = 32;
+
+#[derive(Debug)]
+struct Socket {
+    fd: OwnedFd,
+    receive: Ring<2>,
+    transmit: Ring<2>,
+    fill: Ring<1>,
+    completion: Ring<1>,
+    unsent: bool,
+    lost: u64,
+}
+
+/// A frame of the burst.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    at: usize,
+    len: usize,
+    /// Whether it has left by a transmit ring.
+    gone: bool,
+}
+
+/// The AF_XDP sockets of one worker.
+#[derive(Debug)]
+pub struct Xdp {
+    memory: Frames,
+    sockets: Vec<Socket>,
+    /// By port.
+    ports: Vec<Vec<usize>>,
+    /// Frames that are neither the kernel's nor of the burst, by where they begin.
+    free: Vec<usize>,
+    burst: Vec<Held>,
+    turn: usize,
+}
+
+/// A queue of a device, for a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// Number of the port.
+    pub port: usize,
+    /// Number of the device.
+    pub device: u32,
+    /// Number of the queue.
+    pub queue: u32,
+    /// Frames of each ring, a power of two.
+    pub frames: usize,
+}
+
+/// Returns how many receive queues a device has.
+#[must_use]
+pub fn queues(device: &str) -> usize {
+    let folder = Path::new("/sys/class/net").join(device).join("queues");
+    let count = std::fs::read_dir(folder).map(|entries| {
+        entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("rx-")).count()
+    });
+    count.unwrap_or(1).max(1)
+}
+
+/// Tries whether this machine has such sockets.
+///
+/// # Errors
+/// When the kernel has none, or without CAP_NET_RAW.
+pub fn available() -> io::Result<()> {
+    sys::socket(AF_XDP, libc::SOCK_RAW, 0).map(drop)
+}
+
+impl Xdp {
+    /// Opens a socket for each queue of a worker. Frames arrive once a program gives them to the sockets.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW, without memory that may be locked, when a device is gone, has no such queue or has a socket there.
+    pub fn open(queues: &[Queue], ports: usize) -> io::Result<Self> {
+        let count: usize = queues.iter().map(|queue| 2 * queue.frames).sum();
+        let mut xdp = Self {
+            memory: Frames::new(count.max(1) * FRAME)?,
+            sockets: Vec::new(),
+            ports: vec![Vec::new(); ports],
+            free: (0..count).map(|frame| frame * FRAME).collect(),
+            burst: Vec::with_capacity(BURST),
+            turn: 0,
+        };
+        for queue in queues {
+            let first = xdp.sockets.first().map(|socket| socket.fd.as_raw_fd());
+            let socket = Socket::open(queue, &xdp.memory, first)?;
+            xdp.ports[queue.port].push(xdp.sockets.len());
+            xdp.sockets.push(socket);
+        }
+        xdp.refill();
+        Ok(xdp)
+    }
+
+    /// Returns the descriptors of a port's sockets, in the order of its queues.
+    pub fn descriptors(&self, port: usize) -> impl Iterator<Item = RawFd> {
+        self.ports[port].iter().map(|&socket| self.sockets[socket].fd.as_raw_fd())
+    }
+
+    /// Gives free frames to the kernel, for what it receives.
+    fn refill(&mut self) {
+        for socket in &mut self.sockets {
+            while socket.fill.room() > 0 {
+                let Some(frame) = self.free.pop() else { break };
+                socket.fill.write([frame as u64]);
+            }
+            socket.fill.publish();
+        }
+    }
+
+    /// Takes back the frames that the kernel has sent.
+    fn collect(&mut self) {
+        for socket in &mut self.sockets {
+            while let Some([address]) = socket.completion.read() {
+                self.free.push(address as usize / FRAME * FRAME);
+            }
+            socket.completion.give_back();
+        }
+    }
+
+    pub(super) fn receive(&mut self, port: usize) -> usize {
+        let count = self.ports[port].len();
+        for _ in 0..count {
+            self.turn = (self.turn + 1) % count;
+            let socket = &mut self.sockets[self.ports[port][self.turn]];
+            while self.burst.len() < BURST
+                && let Some([address, len]) = socket.receive.read()
+            {
+                let len = (length(len) as usize).min(FRAME);
+                self.burst.push(Held { at: address as usize, len, gone: false });
+            }
+            socket.receive.give_back();
+            if !self.burst.is_empty() {
+                break;
+            }
+        }
+        self.burst.len()
+    }
+
+    pub(super) fn frame(&mut self, index: usize) -> Received<'_> {
+        let Held { at, len, .. } = self.burst[index];
+        let bytes = self.memory.bytes(at, len);
+        Received { bytes, tag: None, offload: Offload::default(), cut: false }
+    }
+
+    /// Sends a packet of the burst in its own frame.
+    pub(super) fn forward(
+        &mut self,
+        index: usize,
+        port: usize,
+        header: &[u8],
+        packet: core::ops::Range<usize>,
+    ) -> bool {
+        let Some(&socket) = self.ports[port].first() else { return false };
+        let held = self.burst[index];
+        let start = held.at + packet.start;
+        // The kernel leaves room in front of a frame; a header that is longer by a tag fits.
+        if start % FRAME < header.len() {
+            return false;
+        }
+        let begin = start - header.len();
+        let len = header.len() + packet.len();
+        self.memory.bytes(begin, header.len()).copy_from_slice(header);
+        let socket = &mut self.sockets[socket];
+        if !socket.transmit.write([begin as u64, descriptor(len)]) {
+            return false;
+        }
+        socket.unsent = true;
+        self.burst[index].gone = true;
+        true
+    }
+
+    /// Sends a frame that is given in parts.
+    pub(super) fn push(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        let Some(&number) = self.ports[port].first() else { return false };
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
+        if len > LARGEST || self.sockets[number].transmit.room() == 0 {
+            return false;
+        }
+        if self.free.is_empty() {
+            self.collect();
+        }
+        let Some(frame) = self.free.pop() else { return false };
+        let bytes = self.memory.bytes(frame + HEADROOM, len);
+        let mut at = 0;
+        for part in parts {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        complete_checksum(&mut bytes[parts[0].len()..], offload);
+        let socket = &mut self.sockets[number];
+        socket.unsent = true;
+        socket.transmit.write([(frame + HEADROOM) as u64, descriptor(len)])
+    }
+
+    pub(super) fn finish(&mut self) {
+        let back = self.burst.drain(..).filter(|held| !held.gone);
+        self.free.extend(back.map(|held| held.at / FRAME * FRAME));
+        for socket in self.sockets.iter_mut().filter(|socket| socket.unsent) {
+            socket.send();
+        }
+        self.collect();
+        self.refill();
+    }
+
+    /// Returns how many frames of a port the kernel had no room for since this was called last.
+    pub(super) fn take_lost(&mut self, port: usize) -> u64 {
+        let mut lost = 0;
+        for &socket in &self.ports[port] {
+            lost += self.sockets[socket].take_lost();
+        }
+        lost
+    }
+}
+
+impl Socket {
+    fn open(queue: &Queue, memory: &Frames, first: Option<RawFd>) -> io::Result<Self> {
+        let fd = sys::socket(AF_XDP, libc::SOCK_RAW, 0)?;
+        if first.is_none() {
+            // struct xdp_umem_reg: address, length, bytes of a frame, extra room in front, flags.
+            let (address, len) = memory.address();
+            let mut registration = [address.to_ne_bytes(), len.to_ne_bytes()].concat();
+            registration.extend([FRAME as u32, 0, 0, 0].map(u32::to_ne_bytes).concat());
+            sys::set_option(fd.as_fd(), SOL_XDP, UMEM_REG, &registration)?;
+        }
+        for ring in [FILL_RING, COMPLETION_RING, RX_RING, TX_RING] {
+            sys::set_number(fd.as_fd(), SOL_XDP, ring, queue.frames as i32)?;
+        }
+        let offsets = offsets(fd.as_fd())?;
+        let entries = queue.frames as u32;
+        let receive = Ring::map(fd.as_fd(), PAGES[0], offsets[0], entries)?;
+        let transmit = Ring::map(fd.as_fd(), PAGES[1], offsets[1], entries)?;
+        let fill = Ring::map(fd.as_fd(), PAGES[2], offsets[2], entries)?;
+        let completion = Ring::map(fd.as_fd(), PAGES[3], offsets[3], entries)?;
+        // struct sockaddr_xdp. A socket that shares another's memory takes its flags over too.
+        let (flags, other) = match first {
+            Some(other) => (SHARED, other as u32),
+            None => (NEED_WAKEUP, 0),
+        };
+        let mut address = [AF_XDP as u16, flags].map(u16::to_ne_bytes).concat();
+        address.extend([queue.device, queue.queue, other].map(u32::to_ne_bytes).concat());
+        sys::bind(fd.as_fd(), &address)?;
+        Ok(Self { fd, receive, transmit, fill, completion, unsent: false, lost: 0 })
+    }
+
+    fn send(&mut self) {
+        self.transmit.publish();
+        self.unsent = false;
+        for _ in 0..=BURST / SENT_AT_ONCE {
+            if !self.transmit.wants_call() || self.transmit.is_read() {
+                return;
+            }
+            // What cannot be sent now goes with the next burst.
+            let _ = sys::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
+        }
+        self.unsent = !self.transmit.is_read();
+    }
+
+    fn take_lost(&mut self) -> u64 {
+        // struct xdp_statistics: dropped, wrong ones received and to send, receive ring full, ...
+        let mut statistics = [0; 48];
+        let Ok(24..) = sys::option(self.fd.as_fd(), SOL_XDP, STATISTICS, &mut statistics) else { return 0 };
+        let word =
+            |at: usize| statistics[at * 8..].first_chunk::<8>().map_or(0, |word| u64::from_ne_bytes(*word));
+        let lost = word(0) + word(3);
+        let new = lost.saturating_sub(self.lost);
+        self.lost = lost;
+        new
+    }
+}
+
+/// Returns the second word of a `struct xdp_desc`: length, and no options.
+fn descriptor(len: usize) -> u64 {
+    let [a, b, c, d] = (len as u32).to_ne_bytes();
+    u64::from_ne_bytes([a, b, c, d, 0, 0, 0, 0])
+}
+
+/// Returns the length in the second word of a `struct xdp_desc`.
+fn length(word: u64) -> u32 {
+    let [a, b, c, d, ..] = word.to_ne_bytes();
+    u32::from_ne_bytes([a, b, c, d])
+}
+
+/// Returns where in the mappings of each ring its parts are: receive, transmit, fill, completion.
+fn offsets(fd: BorrowedFd<'_>) -> io::Result<[[usize; 4]; 4]> {
+    let mut bytes = [0; 128];
+    if sys::option(fd, SOL_XDP, MMAP_OFFSETS, &mut bytes)? != bytes.len() {
+        return Err(io::Error::other("AF_XDP needs Linux 5.4"));
+    }
+    let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word) as usize);
+    // Producer, consumer, entries, flags.
+    Ok(std::array::from_fn(|_| std::array::from_fn(|_| words.next().unwrap_or(0))))
+}

@@ -1,0 +1,306 @@
+//! Stages: the pipeline on several threads, with rings between them.
+//!
+//! ```text
+//! run to completion   Worker                                          each thread receives, looks up and sends
+//! two stages          Receive ═> Worker on Staged                     the second looks up and sends
+//! three stages        Receive ═> Worker on Staged ═> Transmit         the second looks up alone
+//! ```
+//!
+//! The packet code is the same in all: a [`Worker`](crate::forward::Worker) on [`Staged`], which is an [`Io`] whose frames
+//! come from rings and whose packets go to a back end or to rings.
+//!
+//! Order: a flow is received by one thread (fanout, queues), goes to one worker (Toeplitz hash, a redirection table; what is
+//! not IP goes to the first), and leaves by the ring from that worker to the thread that sends for the port. Rings
+//! keep order, so the flow does.
+//!
+//! A frame is copied once, from the back end to a buffer that then goes from thread to thread, and comes back. All buffers
+//! are made at the start; only frames of more than 2 KiB make theirs grow, once. Bursts are those that arrived: no
+//! thread waits to fill one.
+//!
+//! The end comes with the stream: when a thread ends, its rings do, and the next thread ends once they are empty.
+
+mod parcel;
+mod way;
+
+use crate::count::PortCounters;
+use crate::drops::Drop;
+use crate::io::{BURST, Io, Offload, Received};
+use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
+
+use parcel::{Parcel, Receiver, Sender, link};
+use way::Out;
+pub use way::{Direct, Rings};
+
+/// Frames of a ring unless the caller says otherwise.
+pub const CAPACITY: usize = 512;
+
+/// The first stage of one thread: receives from its queue of each port, and gives each frame to the worker of its flow.
+#[derive(Debug)]
+pub struct Receive {
+    /// By port, then by worker.
+    outputs: Vec<Vec<Sender>>,
+    redirection: Redirection,
+    counters: std::sync::Arc<[PortCounters]>,
+}
+
+/// The frames of a worker between stages: an [`Io`] whose frames come from rings.
+#[derive(Debug)]
+pub struct Staged<O> {
+    /// By port, then by thread of the first stage.
+    inputs: Vec<Vec<Receiver>>,
+    /// Whether the kernel has each frame of the port too.
+    kernel: Vec<bool>,
+    burst: Vec<Parcel>,
+    port: usize,
+    /// Which ring of the port was read last.
+    turn: usize,
+    out: O,
+}
+
+/// The last stage of one thread: sends what workers give it.
+#[derive(Debug)]
+pub struct Transmit {
+    /// With the number of their port.
+    inputs: Vec<(usize, Receiver)>,
+}
+
+/// What the back end of a port does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Whether the kernel has each received frame too.
+    pub kernel: bool,
+    /// Whether it sends at all.
+    pub sends: bool,
+    /// Whether it sends packets of several segments.
+    pub segments: bool,
+}
+
+/// What threads are made of: the ends of all rings.
+#[derive(Debug)]
+pub struct Two {
+    /// First stages.
+    pub receive: Vec<Receive>,
+    /// Rings of workers, to be given a way out by [`Staged::direct`].
+    pub workers: Vec<Staged<()>>,
+}
+
+/// Like [`Two`], with a stage that sends.
+#[derive(Debug)]
+pub struct Three {
+    /// First stages.
+    pub receive: Vec<Receive>,
+    /// What workers receive from and send to.
+    pub workers: Vec<Staged<Rings>>,
+    /// Last stages.
+    pub transmit: Vec<Transmit>,
+}
+
+/// Makes two stages, of `threads` threads each.
+///
+/// `ports` are the ends of all ports. The counters of first stages count what they drop, one set a port. With `symmetric`, both
+/// directions of a conversation go to the same worker.
+#[must_use]
+pub fn two(
+    ports: &[End],
+    threads: [usize; 2],
+    symmetric: bool,
+    counters: &mut dyn FnMut() -> std::sync::Arc<[PortCounters]>,
+) -> Two {
+    let mut workers: Vec<Staged<()>> = (0..threads[1]).map(|_| Staged::new(ports)).collect();
+    let key = if symmetric { SYMMETRIC_KEY } else { KEY };
+    let receive = (0..threads[0]).map(|_| {
+        let outputs = (0..ports.len()).map(|port| {
+            let to = workers.iter_mut().map(|worker| {
+                let (sender, receiver) = link(CAPACITY);
+                worker.inputs[port].push(receiver);
+                sender
+            });
+            to.collect()
+        });
+        let outputs = outputs.collect();
+        Receive { outputs, redirection: Redirection::even(key, threads[1]), counters: counters() }
+    });
+    let receive = receive.collect();
+    Two { receive, workers }
+}
+
+/// Makes three stages. Each port that sends has one thread that does: the ports are dealt out to the threads in turn, see
+/// [`sends`].
+#[must_use]
+pub fn three(
+    ports: &[End],
+    threads: [usize; 3],
+    symmetric: bool,
+    counters: &mut dyn FnMut() -> std::sync::Arc<[PortCounters]>,
+) -> Three {
+    let Two { receive, workers } = two(ports, [threads[0], threads[1]], symmetric, counters);
+    let mut transmit: Vec<Transmit> = (0..threads[2]).map(|_| Transmit { inputs: Vec::new() }).collect();
+    let workers = workers.into_iter().map(|worker| {
+        let outputs = ports.iter().enumerate().map(|(port, end)| {
+            end.sends.then(|| {
+                let (sender, receiver) = link(CAPACITY);
+                transmit[sends(port, threads[2])].inputs.push((port, receiver));
+                sender
+            })
+        });
+        let segments = ports.iter().map(|end| end.segments).collect();
+        worker.with(Rings { outputs: outputs.collect(), segments })
+    });
+    let workers = workers.collect();
+    Three { receive, workers, transmit }
+}
+
+/// Returns which of `threads` threads sends for a port.
+#[must_use]
+pub const fn sends(port: usize, threads: usize) -> usize {
+    port % threads
+}
+
+impl Receive {
+    /// Receives a burst from a port and gives it to the workers. Returns the number of frames.
+    pub fn turn(&mut self, io: &mut impl Io, port: usize) -> usize {
+        let received = io.receive(port);
+        let outputs = &mut self.outputs[port];
+        let mut lost = 0;
+        for index in 0..received {
+            let frame = io.frame(index);
+            let worker = if outputs.len() == 1 { 0 } else { self.redirection.queue(frame.bytes) };
+            match outputs[worker].take() {
+                Some(mut parcel) => {
+                    parcel.fill(&frame);
+                    outputs[worker].push(parcel);
+                }
+                None => {
+                    lost += 1;
+                    self.counters[port].received_bytes.add(frame.bytes.len() as u64);
+                }
+            }
+        }
+        outputs.iter_mut().for_each(Sender::flush);
+        io.finish();
+        if lost > 0 {
+            // Received here, as no worker will count them.
+            self.counters[port].received.add(lost);
+            self.counters[port].drop_many(Drop::StageFull, lost);
+        }
+        received
+    }
+
+    /// Returns whether the rings of a port have room for a whole burst, whatever its flows.
+    pub fn has_room(&mut self, port: usize) -> bool {
+        self.outputs[port].iter_mut().all(|output| output.has_room(BURST))
+    }
+
+    /// Returns the counters of what this stage drops.
+    #[must_use]
+    pub fn counters(&self) -> &std::sync::Arc<[PortCounters]> {
+        &self.counters
+    }
+}
+
+impl Transmit {
+    /// Sends what is there, and returns how many frames. What the back end has no room for stays in its ring: when that is full,
+    /// the worker drops, and counts.
+    pub fn turn(&mut self, io: &mut impl Io) -> usize {
+        let mut count = 0;
+        for (port, input) in &mut self.inputs {
+            for _ in 0..BURST {
+                let Some(parcel) = input.peek() else { break };
+                let (parts, offload) = parcel.to_send();
+                if !io.emit(*port, parts, offload) {
+                    break;
+                }
+                input.pass();
+                count += 1;
+            }
+        }
+        io.finish();
+        count
+    }
+
+    /// Returns whether all workers have ended, and all of their packets are sent.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.inputs.iter().all(|(_, input)| input.is_ended())
+    }
+}
+
+impl Staged<()> {
+    fn new(ports: &[End]) -> Self {
+        let inputs = ports.iter().map(|_| Vec::new()).collect();
+        let kernel = ports.iter().map(|end| end.kernel).collect();
+        Self { inputs, kernel, burst: Vec::with_capacity(BURST), port: 0, turn: 0, out: () }
+    }
+
+    fn with<O>(self, out: O) -> Staged<O> {
+        let Self { inputs, kernel, burst, port, turn, out: () } = self;
+        Staged { inputs, kernel, burst, port, turn, out }
+    }
+
+    /// Lets the worker send by itself, through `io`.
+    pub fn direct<I: Io>(self, io: I) -> Staged<Direct<I>> {
+        self.with(Direct(io))
+    }
+}
+
+impl<O> Staged<O> {
+    /// Returns whether all first stages have ended, and all of their frames are handled.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.burst.is_empty() && self.inputs.iter().flatten().all(Receiver::is_ended)
+    }
+
+    /// Returns the way out.
+    pub fn out(&mut self) -> &mut O {
+        &mut self.out
+    }
+}
+
+impl<O: Out> Io for Staged<O> {
+    fn receive(&mut self, port: usize) -> usize {
+        self.port = port;
+        let count = self.inputs[port].len();
+        for _ in 0..count {
+            self.turn = (self.turn + 1) % count;
+            self.inputs[port][self.turn].take(BURST, &mut self.burst);
+            if !self.burst.is_empty() {
+                break;
+            }
+        }
+        self.burst.len()
+    }
+
+    fn frame(&mut self, index: usize) -> Received<'_> {
+        self.burst[index].frame()
+    }
+
+    fn forward(
+        &mut self,
+        index: usize,
+        port: usize,
+        header: &[u8],
+        packet: core::ops::Range<usize>,
+        offload: &Offload,
+    ) -> bool {
+        self.out.forward(&mut self.burst[index], port, header, packet, offload)
+    }
+
+    fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        self.out.emit(port, parts, offload)
+    }
+
+    fn deliver(&mut self, _index: usize, port: usize) -> bool {
+        self.kernel[port]
+    }
+
+    fn segments(&self, port: usize) -> bool {
+        self.out.segments(port)
+    }
+
+    fn finish(&mut self) {
+        if !self.burst.is_empty() {
+            self.inputs[self.port][self.turn].give_back(&mut self.burst);
+        }
+        self.out.finish();
+    }
+}
