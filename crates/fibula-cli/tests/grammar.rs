@@ -44,6 +44,31 @@ fn the_environment_names_the_table_of_every_command() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_router_is_another_source_of_routes() {
+    let folder = Folder::new();
+    let router = format!("--router={}", folder.path().join("socket").display());
+    for command in ["get", "show"] {
+        let none = run(&["route", command, &router, "192.0.2.1"]);
+        assert_eq!((none.code, none.out.as_str()), (3, ""), "{}", none.err);
+        assert!(none.err.contains("no router answers at "), "{}", none.err);
+        // Neither a table nor what tables are read with.
+        let table = folder.write("table.txt", TABLE);
+        for other in
+            [&["--table", table.to_str().unwrap()][..], &["--peer", "192.0.2.9"], &["--origin-as", "7"]]
+        {
+            assert_eq!(
+                run(&[&["route", command, &router], other, &["192.0.2.1"]].concat()).code,
+                2,
+                "{other:?}"
+            );
+        }
+        assert_eq!(run(&["route", command, "--vrf", "red", "192.0.2.1"]).code, 2);
+    }
+    assert_eq!(run(&["route", "get", &router]).code, 2, "without an address");
+}
+
+#[test]
 fn help_and_manual_pages_name_paths() {
     assert_eq!(run(&["help", "lookup"]).out, run(&["lookup", "--help"]).out);
     assert_eq!(run(&["help", "route", "get"]).out, run(&["route", "get", "--help"]).out);

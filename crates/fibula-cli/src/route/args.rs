@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use fibula::net::{HostBits, IpPrefix};
 
 use crate::lookup::LookupArgs;
@@ -32,21 +32,61 @@ Exit codes: as those of 'fibula lookup'
 
 Examples:
   fibula route get --table rib.gz 193.0.6.139
-  fibula route get --table rib.gz --all-peers 193.0.6.139")]
+  fibula route get --table rib.gz --all-peers 193.0.6.139
+  fibula route get --router 193.0.6.139")]
+#[command(
+    mut_arg("table", table_or_router),
+    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "algorithm", "stats", "threads", "isa"]))
+)]
 pub(super) struct GetArgs {
     /// Show the paths of all peers for the longest matching prefix, the best one first
     #[arg(long, conflicts_with_all = ["peer", "best", "stats", "algorithm", "file", "column"])]
     pub(super) all_peers: bool,
 
     #[command(flatten)]
+    pub(super) router: RouterArgs,
+
+    #[command(flatten)]
     pub(super) lookup: LookupArgs,
 }
+
+/// A router that runs, instead of a table.
+#[derive(Debug, Args)]
+pub(super) struct RouterArgs {
+    /// Query the router that runs, at its control socket, instead of reading a table [default: /run/fibula/router.sock]
+    #[arg(
+        long,
+        value_name = "SOCKET",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = fibula_router::config::SOCKET,
+        conflicts_with_all = [
+            "table", "all_peers", "peer", "best", "family", "value", "origin_as", "as_path", "community", "peer_as", "from",
+            "until", "aggregate", "mask", "strict", "memory_limit"
+        ],
+        help_heading = ROUTER
+    )]
+    pub(super) router: Option<PathBuf>,
+
+    /// The VRF of the router [default: default]
+    #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]
+    pub(super) vrf: Option<String>,
+}
+
+/// A router takes the place of the table, which the environment may name.
+fn table_or_router(table: Arg) -> Arg {
+    let named = !table.get_default_values().is_empty();
+    if named { table } else { table.required(false).required_unless_present("router") }
+}
+
+const ROUTER: &str = "Querying a router";
 
 /// Show the routes of prefixes, and of those that contain them or lie inside them
 ///
 /// Without prefixes, shows all routes. A prefix without a length is a single address. Each route is shown once, in address
 /// order.
 #[derive(Debug, Args)]
+#[command(mut_arg("table", table_or_router))]
 #[command(after_help = "\
 Exit codes:
   0  at least one route was found
@@ -57,6 +97,7 @@ Exit codes:
 Examples:
   fibula route show --table rib.gz 193.0.0.0/21
   fibula route show --table rib.gz 193.0.0.0/8 --include-sub --format csv
+  fibula route show --router 193.0.0.0/8 --include-sub
   fibula route show --table rib.gz --prefix-file mine.txt --include-super --include-sub")]
 pub(super) struct ShowArgs {
     /// Prefixes to show [default: all routes]
@@ -82,6 +123,9 @@ pub(super) struct ShowArgs {
     /// Show the paths of all peers for each prefix, the best one first
     #[arg(long, conflicts_with_all = ["peer", "best"])]
     pub(super) all_peers: bool,
+
+    #[command(flatten)]
+    pub(super) router: RouterArgs,
 
     #[command(flatten)]
     pub(super) source: SourceArgs,

@@ -16,6 +16,8 @@ use std::process::ExitCode;
 pub(crate) use args::RouterArgs;
 use args::RouterCommand;
 use check::check;
+#[cfg(target_os = "linux")]
+pub(crate) use show::no_answer;
 
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! What a router that runs tells: counters, drops, neighbours.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,12 +25,7 @@ pub(super) enum What {
 pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
     loop {
         let question = if what == What::Neighbours { "neigh" } else { "stats" };
-        let answer = control::ask(&args.socket, question).map_err(|error| {
-            Failure::BadInput(format!(
-                "no router answers at {}: {error}; is one running, and is it yours?",
-                args.socket.display()
-            ))
-        })?;
+        let answer = control::ask(&args.socket, question).map_err(|error| no_answer(&args.socket, &error))?;
         let mut out = io::stdout().lock();
         match (args.json, what) {
             (true, _) => writeln!(out, "{answer}")?,
@@ -47,6 +43,14 @@ pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
         drop(out);
         std::thread::sleep(Duration::from_secs(1));
     }
+}
+
+/// Returns the failure of a query.
+pub(crate) fn no_answer(socket: &Path, error: &io::Error) -> Failure {
+    Failure::BadInput(format!(
+        "no router answers at {}: {error}; is one running, and is it yours?",
+        socket.display()
+    ))
 }
 
 /// Returns the counters of a port in a line.

@@ -168,9 +168,8 @@ fn text(router: &Router<'_>) -> String {
         let _ = writeln!(out, "fibula_router_ring_lost_frames_total{{port=\"{}\"}} {lost}", quoted(name));
     }
     head(&mut out, ("routes", "gauge", "Routes of a VRF."));
-    for vrf in &router.vrfs {
-        let Ok(routes) = vrf.table.routes() else { continue };
-        for (family, count) in [("ipv4", routes.v4.len()), ("ipv6", routes.v6.len())] {
+    for (vrf, counts) in router.vrfs.iter().zip(&router.counts) {
+        for (family, count) in [("ipv4", counts.v4), ("ipv6", counts.v6)] {
             let name = quoted(&vrf.name);
             let _ = writeln!(out, "fibula_router_routes{{vrf=\"{name}\",family=\"{family}\"}} {count}");
         }

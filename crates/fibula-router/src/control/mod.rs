@@ -11,6 +11,7 @@ mod machine;
 mod metrics;
 mod open;
 mod plan;
+mod routes;
 mod socket;
 mod threads;
 
@@ -22,6 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use std::time::Duration;
+
+use fibula::net::Dual;
 
 use crate::config::{Backend, Config};
 use crate::count::{PortCounters, Totals};
@@ -38,7 +41,7 @@ use machine::Machine;
 use metrics::Metrics;
 use open::Queues;
 use plan::{Hops, Loaded, Plan};
-pub use socket::ask;
+pub use socket::{RoutesOf, ask, list_routes};
 use threads::{Common, Rings, Threads};
 
 /// How long the main thread sleeps at most: a request for the kernel to find a neighbour waits that long.
@@ -110,6 +113,8 @@ struct Router<'l> {
     _kept: open::Kept,
     hops: Hops,
     vrfs: Vec<Vrf>,
+    /// Routes of each VRF.
+    counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: std::collections::BTreeMap<u32, u16>,
     counters: Vec<Arc<[PortCounters]>>,
@@ -192,6 +197,7 @@ impl<'l> Router<'l> {
         for (vrf, routes) in vrfs.iter().zip(&plan.routes) {
             plan::apply(&vrf.table, routes).map_err(|error| RunError::Config(error.to_string()))?;
         }
+        let counts = plan.counts();
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
@@ -209,6 +215,7 @@ impl<'l> Router<'l> {
             _kept: kept,
             hops,
             vrfs,
+            counts,
             shared,
             devices,
             counters: Vec::new(),
@@ -340,7 +347,7 @@ impl<'l> Router<'l> {
 
     fn take_up(&mut self, plan: Plan) -> Result<(), String> {
         plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
-        let before = self.shared.fabric();
+        let (before, counts) = (self.shared.fabric(), plan.counts());
         let after: Vec<_> = plan.fabric.interfaces.iter().map(|interface| interface.up).collect();
         if let Some(filter) = &mut self.filter {
             filter.set_addresses(plan.locals.iter().copied()).map_err(|error| format!("filter: {error}"))?;
@@ -358,6 +365,7 @@ impl<'l> Router<'l> {
         for (vrf, routes) in self.vrfs.iter().zip(&plan.routes) {
             plan::apply(&vrf.table, routes).map_err(|error| error.to_string())?;
         }
+        self.counts = counts;
         for (number, (interface, &up)) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
                 let word = if up { "up" } else { "down" };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use fibula::live::TableError;
-use fibula::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
+use fibula::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
 use fibula::{Table, live};
 use fibula_feed::{Label, LoadOptions, Loader, Source};
@@ -202,6 +202,11 @@ fn host(ip: IpAddr) -> IpPrefix {
 }
 
 impl Plan {
+    /// Returns the number of routes of each VRF.
+    pub(super) fn counts(&self) -> Vec<Dual<usize>> {
+        self.routes.iter().map(|routes| Dual::new(routes.v4.len(), routes.v6.len())).collect()
+    }
+
     fn insert(&mut self, vrf: usize, prefix: IpPrefix, number: NextHop) -> Result<(), String> {
         let rib = &mut self.routes[vrf];
         rib.insert(prefix, number).map(drop).map_err(|error| error.to_string())

@@ -1,23 +1,29 @@
 //! The control socket: a line in, a line of JSON out. Only its owner may connect.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use fibula::net::IpPrefix;
 use serde_json::{Map, Value, json};
 
 use super::Router;
+use super::routes::{self, Listing};
 use crate::count::{Made, Totals};
 use crate::drops::Drop as Reason;
-use crate::forward::fabric::Hop;
 use crate::kernel::sys;
 
 /// How long one who asks may take.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the reader of a listing may take nothing.
+const STALLED: Duration = Duration::from_secs(5);
+/// Most listings at once.
+const LISTINGS: usize = 4;
 /// Longest question.
 const LONGEST: u64 = 256;
 
@@ -26,6 +32,8 @@ const LONGEST: u64 = 256;
 pub(super) struct Server {
     listener: UnixListener,
     path: PathBuf,
+    /// Held by each listing that is being written.
+    listings: Arc<()>,
 }
 
 impl Server {
@@ -46,14 +54,14 @@ impl Server {
         sys::umask(before);
         let listener = listener?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, path: path.to_owned() })
+        Ok(Self { listener, path: path.to_owned(), listings: Arc::default() })
     }
 
     /// Answers those who ask now.
     pub(super) fn answer(&self, router: &Router<'_>) {
         while let Ok((stream, _)) = self.listener.accept() {
             // One who goes away early has no answer.
-            let _ = answer(stream, router);
+            let _ = answer(stream, router, &self.listings);
         }
     }
 }
@@ -70,7 +78,7 @@ impl Drop for Server {
     }
 }
 
-fn answer(mut stream: UnixStream, router: &Router<'_>) -> io::Result<()> {
+fn answer(mut stream: UnixStream, router: &Router<'_>, listings: &Arc<()>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -79,10 +87,80 @@ fn answer(mut stream: UnixStream, router: &Router<'_>) -> io::Result<()> {
     let answer = match question.split_whitespace().collect::<Vec<_>>()[..] {
         ["stats"] => stats(router),
         ["neigh"] => neighbours(router),
-        ["get", vrf, address] => get(router, vrf, address),
+        ["get", vrf, address] => {
+            routes::get(router, vrf, address).unwrap_or_else(|error| json!({ "error": error }))
+        }
+        ["show", ref words @ ..] => match routes::show(router, words) {
+            Ok(listing) => return list(listing, stream, listings),
+            Err(error) => json!({ "error": error }),
+        },
         _ => json!({ "error": format!("no question '{}'", question.trim()) }),
     };
     writeln!(stream, "{answer}")
+}
+
+/// Writes a listing on a thread of its own, as it may be long and its reader slow.
+fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Result<()> {
+    if Arc::strong_count(listings) > LISTINGS {
+        return writeln!(stream, "{}", json!({ "error": "too many listings at once: try again later" }));
+    }
+    stream.set_write_timeout(Some(STALLED))?;
+    let held = Arc::clone(listings);
+    let write = move || {
+        let _held = held;
+        // It needs no right, and a reader that goes away early has no answer.
+        let _ = sys::keep_capabilities(0).and_then(|()| {
+            let mut out = BufWriter::new(stream);
+            listing.write(&mut out).and_then(|()| out.flush())
+        });
+    };
+    std::thread::Builder::new().name("listing".into()).spawn(write).map(drop)
+}
+
+/// Queries a router that runs, for the routes of a VRF: all, or those of a prefix, and with `covers` and `inside` also those around
+/// and inside it. Calls `each` with every route, in order.
+///
+/// # Errors
+/// When no router answers at `path`, it refuses, or it ends before its answer does; and the errors of `each`.
+pub fn list_routes(
+    path: &Path,
+    question: &RoutesOf<'_>,
+    mut each: impl FnMut(&Value) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(STALLED))?;
+    write!(stream, "show {}", question.vrf)?;
+    if let Some(prefix) = question.prefix {
+        write!(stream, " {prefix}")?;
+    }
+    for (word, wanted) in [("covers", question.covers), ("inside", question.inside)] {
+        write!(stream, "{}{}", if wanted { " " } else { "" }, if wanted { word } else { "" })?;
+    }
+    writeln!(stream)?;
+    for line in BufReader::new(stream).lines() {
+        let value: Value = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        if let Some(error) = value["error"].as_str() {
+            return Err(io::Error::other(error.to_owned()));
+        }
+        if value.get("routes").is_some() {
+            return Ok(());
+        }
+        each(&value)?;
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Which routes of a router to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoutesOf<'q> {
+    /// Name of the VRF.
+    pub vrf: &'q str,
+    /// The prefix; `None`: all.
+    pub prefix: Option<IpPrefix>,
+    /// Also the routes that contain the prefix.
+    pub covers: bool,
+    /// Also the routes inside it.
+    pub inside: bool,
 }
 
 /// Asks a router that runs, and returns what it answers.
@@ -136,11 +214,11 @@ fn stats(router: &Router<'_>) -> Value {
         Value::Object(map)
     });
     let ports: Vec<Value> = ports.collect();
-    let vrfs = router.vrfs.iter().map(|vrf| {
-        let statistics = vrf.table.routes().map(|routes| (routes.v4.len(), routes.v6.len()));
-        let (v4, v6) = statistics.unwrap_or_default();
-        json!({ "name": vrf.name, "ipv4_routes": v4, "ipv6_routes": v6 })
-    });
+    let vrfs = router
+        .vrfs
+        .iter()
+        .zip(&router.counts)
+        .map(|vrf| json!({ "name": vrf.0.name, "ipv4_routes": vrf.1.v4, "ipv6_routes": vrf.1.v6 }));
     json!({ "threads": router.counters.len(), "ports": ports, "vrfs": vrfs.collect::<Vec<_>>() })
 }
 
@@ -162,38 +240,4 @@ fn neighbours(router: &Router<'_>) -> Value {
         json!({ "interface": interface, "address": ip.to_string(), "mac": mac, "state": state })
     };
     list.into_iter().map(entry).collect()
-}
-
-fn get(router: &Router<'_>, vrf: &str, address: &str) -> Value {
-    let Some(vrf) = router.vrfs.iter().find(|known| known.name == vrf) else {
-        return json!({ "error": format!("no VRF '{vrf}'") });
-    };
-    let Ok(ip) = address.parse::<std::net::IpAddr>() else {
-        return json!({ "error": format!("'{address}' is not an IP address") });
-    };
-    let fabric = router.shared.fabric();
-    let route = vrf.table.routes().ok().and_then(|routes| routes.lookup_prefix(ip));
-    let name = |interface: u16| fabric.interfaces[usize::from(interface)].name.clone();
-    let show = |hop: &Hop| match hop {
-        Hop::Via { interface, gateway } => {
-            let gateway: std::net::IpAddr = match *gateway {
-                crate::forward::fabric::Gateway::V4(ip) => std::net::Ipv4Addr::from(ip).into(),
-                crate::forward::fabric::Gateway::V6(ip) => std::net::Ipv6Addr::from(ip).into(),
-            };
-            json!({ "via": gateway.to_string(), "interface": name(*interface) })
-        }
-        Hop::Connected { interface } => json!({ "interface": name(*interface) }),
-        Hop::Local => json!("local"),
-        Hop::Blackhole => json!("blackhole"),
-        Hop::Unreachable => json!("unreachable"),
-        Hop::Prohibit => json!("prohibit"),
-        Hop::Group(members) => json!({ "group": members.len() }),
-    };
-    match route {
-        Some((prefix, number)) => {
-            let hop = fabric.hops.get(number.id() as usize).and_then(Option::as_ref);
-            json!({ "prefix": prefix.to_string(), "next_hop": hop.map(show) })
-        }
-        None => json!({ "prefix": null, "next_hop": null }),
-    }
 }
