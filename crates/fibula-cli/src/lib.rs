@@ -3,6 +3,11 @@
 //! Only this crate prints, reads the environment and exits. Each command is a module with its own options; `args` joins
 //! them, and help, completions and manual pages are generated from it.
 
+#[cfg(all(feature = "dpdk", feature = "router-dpdk"))]
+compile_error!(
+    "features 'dpdk' and 'router-dpdk' are not for the same program: one links parts of DPDK statically, the other all of it"
+);
+
 mod algorithms;
 mod args;
 mod bench;

@@ -16,6 +16,8 @@ pub(super) struct File {
     pub(super) mode: Option<Spanned<String>>,
     pub(super) socket: Option<String>,
     pub(super) metrics: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) dpdk: Vec<String>,
     pub(super) ipv4_algorithm: Option<Spanned<String>>,
     pub(super) ipv6_algorithm: Option<Spanned<String>>,
     #[serde(default)]
@@ -92,6 +94,7 @@ pub(super) struct Interface {
     pub(super) urpf: Option<Spanned<String>>,
     pub(super) frames: Option<Spanned<usize>>,
     pub(super) xdp: Option<Spanned<String>>,
+    pub(super) host: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -62,6 +62,8 @@ pub struct Config {
     pub socket: PathBuf,
     /// Where metrics are served, on a loopback address.
     pub metrics: Option<SocketAddr>,
+    /// Arguments of DPDK's own.
+    pub dpdk: Vec<String>,
     /// Structure for IPv4, by its name in the registry.
     pub ipv4: &'static str,
     /// Structure for IPv6.
@@ -176,6 +178,15 @@ pub enum Backend {
         /// Where the program is attached.
         mode: XdpMode,
     },
+    /// A port of DPDK, with the feature `dpdk`.
+    Dpdk {
+        /// Name that DPDK has for it: the address of a card on its bus, or the name of a virtual device.
+        device: String,
+        /// Name of the tap through which the kernel has the port; `None` if the kernel has no part of it.
+        host: Option<String>,
+        /// Frames of each queue.
+        frames: usize,
+    },
     /// A tap that the router makes.
     Tap {
         /// Name of the tap.
@@ -192,7 +203,10 @@ pub enum Backend {
 
 impl Backend {
     /// The names of all back ends.
-    pub const NAMES: [&str; 4] = ["af-packet", "af-xdp", "tap", "pcap"];
+    pub const NAMES: [&str; 5] = ["af-packet", "af-xdp", "dpdk", "tap", "pcap"];
+
+    /// Whether this build has DPDK.
+    pub const HAS_DPDK: bool = cfg!(all(target_os = "linux", feature = "dpdk"));
 
     /// Returns the name of the back end.
     #[must_use]
@@ -200,8 +214,9 @@ impl Backend {
         match self {
             Self::Packet { .. } => Self::NAMES[0],
             Self::Xdp { .. } => Self::NAMES[1],
-            Self::Tap { .. } => Self::NAMES[2],
-            Self::Pcap { .. } => Self::NAMES[3],
+            Self::Dpdk { .. } => Self::NAMES[2],
+            Self::Tap { .. } => Self::NAMES[3],
+            Self::Pcap { .. } => Self::NAMES[4],
         }
     }
 
@@ -211,11 +226,30 @@ impl Backend {
         matches!(self, Self::Packet { .. } | Self::Xdp { .. })
     }
 
+    /// Returns whether the kernel can be given frames of the port, or has them already.
+    #[must_use]
+    pub const fn has_host(&self) -> bool {
+        matches!(self, Self::Packet { .. } | Self::Dpdk { host: Some(_), .. })
+    }
+
+    /// Returns the kernel's device through which the kernel has the port too.
+    #[must_use]
+    pub fn link(&self) -> Option<&str> {
+        match self {
+            Self::Packet { device, .. } | Self::Xdp { device, .. } => Some(device),
+            Self::Dpdk { host, .. } => host.as_deref(),
+            Self::Tap { .. } | Self::Pcap { .. } => None,
+        }
+    }
+
     /// Returns the name of the device or file.
     #[must_use]
     pub fn device(&self) -> String {
         match self {
-            Self::Packet { device, .. } | Self::Xdp { device, .. } | Self::Tap { device } => device.clone(),
+            Self::Packet { device, .. }
+            | Self::Xdp { device, .. }
+            | Self::Dpdk { device, .. }
+            | Self::Tap { device } => device.clone(),
             Self::Pcap { input, output } => {
                 input.as_ref().or(output.as_ref()).map_or(String::new(), |path| path.display().to_string())
             }

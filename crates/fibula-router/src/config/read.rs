@@ -65,6 +65,7 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         pin: file.pin,
         bridge,
         metrics: metrics(&text, file.metrics.as_ref())?,
+        dpdk: file.dpdk.clone(),
         socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
         ipv4: algorithm(
             &text,
@@ -170,6 +171,13 @@ fn check_shape(text: &Text<'_>, file: &file::File, config: &Config) -> Result<()
             let reason = "back end af-xdp has the shape run-to-completion alone";
             return Err(text.error(&line.name, reason));
         }
+        let both = |other: &Interface| matches!(other.backend, Backend::Xdp { .. });
+        if matches!(interface.backend, Backend::Dpdk { .. }) && config.interfaces.iter().any(both) {
+            return Err(text.error(&line.name, "back ends af-xdp and dpdk cannot be used together"));
+        }
+        if let Some(place) = line.host.as_ref().filter(|_| config.shape != Shape::Complete || config.bridge) {
+            return Err(text.error(place, "host: only with the shape run-to-completion, and not in a bridge"));
+        }
         if config.bridge && (interface.vlan != 0 || interface.vrf != 0 || !interface.addresses.is_empty()) {
             return Err(text.error(&line.name, "a bridge has neither VLANs, VRFs nor addresses"));
         }
@@ -224,7 +232,15 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
     if let Some(place) = line.xdp.as_ref().filter(|_| name != "af-xdp") {
         return Err(text.error(place, "xdp: only with back end af-xdp"));
     }
+    if let Some(place) = line.host.as_ref().filter(|_| name != "dpdk") {
+        return Err(text.error(place, "host: only with back end dpdk"));
+    }
     match (name, &line.backend) {
+        ("dpdk", Some(place)) if !Backend::HAS_DPDK => {
+            Err(text
+                .error(place, "this program was built without DPDK: build it with '--features router-dpdk'"))
+        }
+        ("dpdk", _) => dpdk(text, line, frames),
         ("af-xdp", _) => Ok(Backend::Xdp { device: device()?, frames: frames.next_power_of_two(), mode }),
         ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
         ("tap", _) => Ok(Backend::Tap { device: device()? }),
@@ -237,6 +253,23 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         }
         (other, None) => Err(text.error(&line.name, format!("no back end '{other}'"))),
     }
+}
+
+fn dpdk(text: &Text<'_>, line: &file::Interface, frames: usize) -> Result<Backend, ConfigError> {
+    let Some(device) = &line.device else {
+        return Err(text.error(&line.name, "an interface of this back end needs a 'device'"));
+    };
+    if !(1..=63).contains(&device.get_ref().len()) || device.get_ref().contains('\0') {
+        return Err(text.error(device, "a port has a name of 1 to 63 bytes, as in 0000:03:00.0 or net_null0"));
+    }
+    let host = line.host.as_ref();
+    if let Some(place) =
+        host.filter(|host| !(1..=15).contains(&host.get_ref().len()) || host.get_ref().contains('/'))
+    {
+        return Err(text.error(place, "the name of a tap has 1 to 15 bytes, none of them '/'"));
+    }
+    let host = host.map(|host| host.get_ref().clone());
+    Ok(Backend::Dpdk { device: device.get_ref().clone(), host, frames })
 }
 
 fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result<Interface, ConfigError> {

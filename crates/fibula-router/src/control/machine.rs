@@ -4,12 +4,22 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::kernel::netlink::{Address, Event, Link};
+use crate::packet::ethernet::Mac;
 
 /// Links and addresses of the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Machine {
     links: BTreeMap<u32, Link>,
     addresses: Vec<Address>,
+    /// Ports that the kernel knows nothing of, by their names.
+    ports: BTreeMap<String, Port>,
+}
+
+/// A port that the kernel knows nothing of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Port {
+    pub(super) mac: Mac,
+    pub(super) up: bool,
 }
 
 impl Machine {
@@ -33,6 +43,21 @@ impl Machine {
             }
             _ => false,
         }
+    }
+
+    /// Notes the state of a port. Returns whether it changed.
+    pub(super) fn set_port(&mut self, name: &str, port: Port) -> bool {
+        self.ports.insert(name.to_owned(), port) != Some(port)
+    }
+
+    /// Returns a port that the kernel knows nothing of.
+    pub(super) fn port(&self, name: &str) -> Option<Port> {
+        self.ports.get(name).copied()
+    }
+
+    /// Takes over from an earlier description what the kernel does not tell.
+    pub(super) fn keep_ports(&mut self, earlier: &Self) {
+        self.ports.clone_from(&earlier.ports);
     }
 
     /// Returns the link of this name.

@@ -39,7 +39,7 @@ use crate::stage;
 
 use machine::Machine;
 use metrics::Metrics;
-use open::Queues;
+use open::{Beside, Queues};
 use plan::{Hops, Loaded, Plan};
 pub use socket::{RoutesOf, ask, list_routes};
 use threads::{Common, Rings, Threads};
@@ -97,6 +97,29 @@ impl fmt::Display for RunError {
 
 impl core::error::Error for RunError {}
 
+/// Sets up the taps beside ports.
+fn set_up(netlink: &mut Netlink, beside: &[Beside]) -> Result<(), RunError> {
+    if beside.is_empty() {
+        return Ok(());
+    }
+    let mut links = Vec::new();
+    let found = netlink.dump(|event| {
+        if let Event::Link(link) = event {
+            links.push(link);
+        }
+    });
+    found.map_err(machine_error("asking the kernel for links"))?;
+    for Beside { tap, mac, mtu, addresses } in beside {
+        let Some(link) = links.iter().find(|link| link.name == *tap) else { continue };
+        let refused = || machine_error(format!("tap {tap}"));
+        netlink.set_up(link.index, *mac, *mtu).map_err(refused())?;
+        for &(ip, len) in addresses {
+            netlink.add_address(link.index, ip, len).map_err(refused())?;
+        }
+    }
+    Ok(())
+}
+
 fn machine_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
     let what = what.into();
     move |error| RunError::Machine(what, error)
@@ -110,7 +133,7 @@ struct Router<'l> {
     machine: Machine,
     netlink: Netlink,
     filter: Option<Filter>,
-    _kept: open::Kept,
+    kept: open::Kept,
     hops: Hops,
     vrfs: Vec<Vrf>,
     /// Routes of each VRF.
@@ -179,8 +202,14 @@ impl<'l> Router<'l> {
         let ports = plan::ports(&config);
         // Taps first: they are devices that the kernel then tells of.
         let mut queues = open::files_and_taps(&ports, &config, folder)?;
+        let mut kept = open::Kept::default();
+        let beside = open::dpdk(&ports, &config, &mut queues, &mut kept)?;
         let mut netlink = Netlink::open().map_err(machine_error("netlink"))?;
+        set_up(&mut netlink, &beside)?;
         let mut machine = Machine::default();
+        for (name, port) in kept.ports() {
+            machine.set_port(name, port);
+        }
         let mut neighbours = Vec::new();
         netlink
             .dump(|event| match event {
@@ -190,6 +219,12 @@ impl<'l> Router<'l> {
                 }
             })
             .map_err(machine_error("asking the kernel for links and addresses"))?;
+        for Beside { tap, mac, .. } in &beside {
+            if machine.link(tap).is_none_or(|link| link.mac != Some(*mac)) {
+                let error = io::Error::other("the kernel did not give it the MAC address of its port");
+                return Err(RunError::Machine(format!("tap {tap}"), error));
+            }
+        }
         let vrfs = plan::tables(&config, &[]).map_err(|error| RunError::Config(error.to_string()))?;
         let mut hops = Hops::default();
         let plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops).map_err(RunError::Config)?;
@@ -205,14 +240,14 @@ impl<'l> Router<'l> {
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
-        let (filter, kept) = open::rings(&ports, &machine, &config, &plan_locals, &mut queues)?;
+        let filter = open::rings(&ports, &machine, &config, &plan_locals, &mut queues, &mut kept)?;
         let mut router = Self {
             folder: folder.to_owned(),
             loaded,
             machine,
             netlink,
             filter,
-            _kept: kept,
+            kept,
             hops,
             vrfs,
             counts,
@@ -230,15 +265,16 @@ impl<'l> Router<'l> {
         Ok(router)
     }
 
-    /// Opens what others ask at, and then drops every right that is not needed any more: all but that to have the kernel look
-    /// for neighbours, where it does.
+    /// Opens the sockets for queries, and then drops every right that is not needed any more: all but that to have the kernel
+    /// look for neighbours, where it does.
     fn open_doors(&self) -> Result<(socket::Server, Option<Metrics>), RunError> {
         let path = &self.config.socket;
         let socket = socket::Server::open(path)
             .map_err(machine_error(format!("control socket {}", path.display())))?;
         let open = |address| Metrics::open(address).map_err(machine_error(format!("metrics at {address}")));
         let metrics = self.config.metrics.map(open).transpose()?;
-        let keep = if self.filter.is_some() { sys::NET_ADMIN } else { 0 };
+        let kernel = self.config.interfaces.iter().any(|interface| interface.backend.link().is_some());
+        let keep = if kernel { sys::NET_ADMIN } else { 0 };
         sys::keep_capabilities(keep).map_err(machine_error("dropping capabilities"))?;
         Ok((socket, metrics))
     }
@@ -286,6 +322,9 @@ impl<'l> Router<'l> {
                 event => changed |= self.machine.take(event),
             }
         }
+        for (name, port) in self.kept.ports() {
+            changed |= self.machine.set_port(name, port);
+        }
         if lost || read.is_err() {
             (self.log)(Level::Warning, "events of the kernel were lost: asking for everything again");
             let (mut machine, mut neighbours) = (Machine::default(), Vec::new());
@@ -296,6 +335,7 @@ impl<'l> Router<'l> {
                 }
             });
             if asked.is_ok() {
+                machine.keep_ports(&self.machine);
                 changed |= machine != self.machine;
                 self.machine = machine;
                 neighbours.iter().for_each(|neighbour| self.neighbour(neighbour, false));
@@ -398,6 +438,7 @@ impl<'l> Router<'l> {
             || threads(&config) != threads(&self.config)
             || config.bridge != self.config.bridge
             || (&config.socket, config.metrics) != (&self.config.socket, self.config.metrics)
+            || config.dpdk != self.config.dpdk
             || config.limits != self.config.limits
         {
             return Err(

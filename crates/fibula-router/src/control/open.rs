@@ -1,16 +1,23 @@
 //! Opens what frames come from and go to: for each thread that receives and each that sends, its end of every port.
 
+use std::iter::repeat_with;
+use std::net::IpAddr;
 use std::path::Path;
 
-use super::machine::Machine;
+use super::machine::{self, Machine};
+#[cfg(feature = "dpdk")]
+use super::plan;
 use super::{RunError, machine_error};
 use crate::config::{Backend, Config, Shape, XdpMode};
+#[cfg(feature = "dpdk")]
+use crate::io::dpdk;
 use crate::io::packet::{Receive, Transmit};
-use crate::io::ports::{Input, Output, Ports, Sink, Source};
+use crate::io::ports::{Common, Input, Output, Ports, Sink, Source};
 use crate::io::tap::Tap;
 use crate::io::xdp::{self, Queue, Xdp};
 use crate::kernel::device::{self, Promiscuous};
 use crate::kernel::filter::{Attached, Filter};
+use crate::packet::ethernet::Mac;
 use crate::stage;
 
 /// The ends of all ports.
@@ -20,39 +27,42 @@ pub(super) struct Queues {
     sources: Vec<Vec<Source>>,
     /// By thread that sends, then by port.
     sinks: Vec<Vec<Sink>>,
-    /// By thread; for the shape whose threads do both.
-    xdp: Vec<Option<Xdp>>,
+    /// What ports have together, by thread that receives and by thread that sends; of threads that do both, among the first.
+    common: [Vec<Common>; 2],
 }
 
 impl Queues {
     /// Takes the ends apart for threads of their own: those that receive, and those that send.
     pub(super) fn apart(self) -> (Vec<Ports>, Vec<Ports>) {
-        let receive = self.sources.into_iter().map(|sources| {
-            let mut ports = Ports::default();
-            sources.into_iter().for_each(|source| ports.push(source, Sink::None));
-            ports
-        });
-        let send = self.sinks.into_iter().map(|sinks| {
-            let mut ports = Ports::default();
-            sinks.into_iter().for_each(|sink| ports.push(Source::None, sink));
-            ports
-        });
+        let [receiving, sending] =
+            self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
+        let receive =
+            self.sources.into_iter().zip(receiving).map(|(sources, common)| {
+                ports(sources.into_iter().map(|source| (source, Sink::None)), common)
+            });
+        let send = self
+            .sinks
+            .into_iter()
+            .zip(sending)
+            .map(|(sinks, common)| ports(sinks.into_iter().map(|sink| (Source::None, sink)), common));
         (receive.collect(), send.collect())
     }
 
     /// Puts the ends together for threads that receive and send.
     pub(super) fn together(self) -> Vec<Ports> {
-        let sockets = self.xdp.into_iter().chain(std::iter::repeat_with(|| None));
-        let threads = self.sources.into_iter().zip(self.sinks).zip(sockets).map(|((sources, sinks), xdp)| {
-            let mut ports = Ports::default();
-            sources.into_iter().zip(sinks).for_each(|(source, sink)| ports.push(source, sink));
-            if let Some(xdp) = xdp {
-                ports.set_xdp(xdp);
-            }
-            ports
-        });
-        threads.collect()
+        let [both, _] = self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
+        let ends = self.sources.into_iter().zip(self.sinks).zip(both);
+        ends.map(|((sources, sinks), common)| ports(sources.into_iter().zip(sinks), common)).collect()
     }
+}
+
+fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>) -> Ports {
+    let mut ports = Ports::default();
+    ends.for_each(|(source, sink)| ports.push(source, sink));
+    if let Some(common) = common {
+        ports.set_common(common);
+    }
+    ports
 }
 
 /// What the kernel does for the devices as long as the router runs.
@@ -60,6 +70,85 @@ impl Queues {
 pub(super) struct Kept {
     attached: Vec<Attached>,
     promiscuous: Vec<Promiscuous>,
+    #[cfg(feature = "dpdk")]
+    ports: std::collections::HashMap<String, std::sync::Arc<dpdk::Port>>,
+}
+
+impl Kept {
+    /// Returns the ports that the kernel knows nothing of, by their names.
+    #[cfg(feature = "dpdk")]
+    pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
+        let state = |port: &dpdk::Port| machine::Port { mac: port.mac(), up: port.is_up() };
+        self.ports.iter().map(|(name, port)| (name.as_str(), state(port))).collect()
+    }
+
+    /// Returns the ports that the kernel knows nothing of: none in this build.
+    #[cfg(not(feature = "dpdk"))]
+    pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
+        Vec::new()
+    }
+}
+
+/// A tap beside a port, through which the kernel has the port.
+#[derive(Debug)]
+pub(super) struct Beside {
+    pub(super) tap: String,
+    pub(super) mac: Mac,
+    pub(super) mtu: usize,
+    pub(super) addresses: Vec<(IpAddr, u8)>,
+}
+
+/// Opens the ports of DPDK: none in this build.
+#[cfg(not(feature = "dpdk"))]
+pub(super) fn dpdk(_: &[Backend], _: &Config, _: &mut Queues, _: &mut Kept) -> Result<Vec<Beside>, RunError> {
+    Ok(Vec::new())
+}
+
+/// Opens the ports of DPDK and the taps beside them, which are then to be set up.
+#[cfg(feature = "dpdk")]
+pub(super) fn dpdk(
+    ports: &[Backend],
+    config: &Config,
+    queues: &mut Queues,
+    kept: &mut Kept,
+) -> Result<Vec<Beside>, RunError> {
+    let mut wanted = Vec::new();
+    let mut hosts = Vec::new();
+    for (port, backend) in ports.iter().enumerate() {
+        let Backend::Dpdk { device, host, frames } = backend else { continue };
+        let lines = || config.interfaces.iter().filter(|line| line.backend == *backend);
+        let mtu = lines().map(|line| line.mtu.unwrap_or(plan::MTU)).max().unwrap_or(plan::MTU);
+        let mac = lines().find_map(|line| line.mac);
+        let (name, frames) = (device.clone(), *frames);
+        let (otherwise, promiscuous) = (plan::made_up(device), config.bridge);
+        wanted.push(dpdk::Wanted { name, port, frames, mtu, mac, otherwise, promiscuous });
+        if let Some(tap) = host {
+            let addresses = lines().filter(|line| line.vlan == 0).flat_map(|line| line.addresses.clone());
+            hosts.push((port, device, tap, mtu, addresses.collect()));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    dpdk::start(&config.dpdk).map_err(machine_error("starting DPDK"))?;
+    let threads = [config.shape.receiving(config.threads), config.shape.sending(config.threads)];
+    let together = config.shape == Shape::Complete;
+    let opened = dpdk::open(&wanted, ports.len(), threads, together);
+    let dpdk::Opened { ports: opened, receivers: mut receiving, senders } =
+        opened.map_err(machine_error("ports of DPDK"))?;
+    let mut beside = Vec::new();
+    for (port, device, tap, mtu, addresses) in hosts {
+        let end = Tap::open(tap).map_err(machine_error(format!("tap {tap}")))?;
+        let senders: Vec<_> = receiving.iter().map(|_| end.sender()).collect();
+        let mut end = Some(end);
+        for (thread, sender) in receiving.iter_mut().zip(senders) {
+            thread.set_host(port, sender, end.take());
+        }
+        beside.push(Beside { tap: tap.clone(), mac: opened[device].mac(), mtu, addresses });
+    }
+    kept.ports = opened;
+    queues.common = [receiving, senders].map(|ends| ends.into_iter().map(Common::Dpdk).collect());
+    Ok(beside)
 }
 
 /// Returns whether a thread sends for a port.
@@ -84,7 +173,7 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
     let mut queues = Queues {
         sources: (0..receiving).map(|_| Vec::new()).collect(),
         sinks: (0..sending).map(|_| Vec::new()).collect(),
-        xdp: Vec::new(),
+        common: Default::default(),
     };
     for (number, backend) in ports.iter().enumerate() {
         let mut taps = Vec::new();
@@ -96,7 +185,7 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
                     Source::Tap(tap)
                 }
                 Backend::Pcap { input: Some(path), .. } => Source::File(open_input(&folder.join(path))?),
-                Backend::Xdp { .. } => Source::Xdp,
+                Backend::Xdp { .. } | Backend::Dpdk { .. } => Source::Common,
                 _ => Source::None,
             });
         }
@@ -107,7 +196,7 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
                 _ if !sends(config.shape, number, thread) => Sink::None,
                 (Backend::Tap { .. }, Some(sender)) => Sink::Tap(sender.again()),
                 (Backend::Pcap { output: Some(path), .. }, _) => create(&folder.join(path))?,
-                (Backend::Xdp { .. }, _) => Sink::Xdp,
+                (Backend::Xdp { .. } | Backend::Dpdk { .. }, _) => Sink::Common,
                 _ => Sink::None,
             });
         }
@@ -130,16 +219,16 @@ pub(super) fn rings(
     ports: &[Backend],
     machine: &Machine,
     config: &Config,
-    locals: &[(u32, std::net::IpAddr)],
+    locals: &[(u32, IpAddr)],
     queues: &mut Queues,
-) -> Result<(Option<Filter>, Kept), RunError> {
+    kept: &mut Kept,
+) -> Result<Option<Filter>, RunError> {
     if !ports.iter().any(Backend::is_device) {
-        return Ok((None, Kept::default()));
+        return Ok(None);
     }
     let filter = if config.bridge { Filter::load_everything() } else { Filter::load() };
     let mut filter = filter.map_err(machine_error("loading the filter"))?;
     filter.set_addresses(locals.iter().copied()).map_err(machine_error("addresses of the filter"))?;
-    let mut kept = Kept::default();
     for device in ports.iter().filter(|port| config.bridge && port.is_device()).map(Backend::device) {
         let promiscuous = device::promiscuous(link(machine, &device)?);
         kept.promiscuous.push(promiscuous.map_err(machine_error(device))?);
@@ -160,7 +249,7 @@ pub(super) fn rings(
         }
     }
     sockets(ports, machine, config, &filter, queues, &mut kept.attached)?;
-    Ok((Some(filter), kept))
+    Ok(Some(filter))
 }
 
 /// Opens the sockets of AF_XDP, and has the kernel give them frames.
@@ -192,14 +281,14 @@ fn sockets(
     }
     for wanted in &wanted {
         let sockets = Xdp::open(wanted, ports.len()).map_err(machine_error("sockets of AF_XDP"))?;
-        queues.xdp.push(Some(sockets));
+        queues.common[0].push(Common::Xdp(sockets));
     }
     for (port, backend) in ports.iter().enumerate() {
         let Backend::Xdp { device, mode, .. } = backend else { continue };
         let mut sockets = Vec::new();
         for (thread, wanted) in wanted.iter().enumerate() {
             let numbers = wanted.iter().filter(|queue| queue.port == port).map(|queue| queue.queue);
-            sockets.extend(numbers.zip(queues.xdp[thread].iter().flat_map(|xdp| xdp.descriptors(port))));
+            sockets.extend(numbers.zip(queues.common[0][thread].descriptors(port)));
         }
         let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
         let link = link(machine, device)?;

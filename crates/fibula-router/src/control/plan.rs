@@ -18,7 +18,7 @@ use crate::packet::ethernet::Mac;
 use crate::packet::ipv6;
 
 /// MTU of what has no kernel to say.
-const MTU: usize = 1500;
+pub(super) const MTU: usize = 1500;
 
 /// Numbers of next hops: each kind keeps its number as long as the router runs, so that routes and workers, which change at
 /// different moments, always mean the same.
@@ -110,7 +110,7 @@ pub(super) fn plan(
     hops: &mut Hops,
 ) -> Result<Plan, String> {
     let backends = ports(config);
-    let port = |backend: &Backend| Port::new(backend.device(), matches!(backend, Backend::Packet { .. }));
+    let port = |backend: &Backend| Port::new(backend.device(), backend.has_host());
     let mut plan = Plan {
         fabric: Fabric {
             ports: backends.iter().map(port).collect(),
@@ -129,7 +129,9 @@ pub(super) fn plan(
         let port = backends.iter().position(|backend| *backend == line.backend).unwrap_or(0);
         plan.fabric.ports[port].attach(line.vlan, number as u16);
         let interface = interface(line, port, machine);
-        if let (true, Some(link)) = (interface.kernel, machine.link(&line.backend.device())) {
+        if let (true, Some(link)) =
+            (interface.kernel, line.backend.link().and_then(|name| machine.link(name)))
+        {
             plan.devices.insert(link.index, number as u16);
         }
         plan.fabric.interfaces.push(interface);
@@ -151,12 +153,15 @@ pub(super) fn plan(
 
 fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) -> Interface {
     let device = line.backend.device();
-    let link = if line.backend.is_device() { machine.link(&device) } else { None };
-    let kernel = line.backend.is_device() && line.vlan == 0;
-    let mac = link.and_then(|link| link.mac).or(line.mac).unwrap_or_else(|| made_up(&device));
+    let link = line.backend.link().and_then(|name| machine.link(name));
+    let kernel = line.backend.link().is_some() && line.vlan == 0;
+    let own = machine.port(&device);
+    let mac = link.and_then(|link| link.mac).or(line.mac).or(own.map(|port| port.mac));
+    let mac = mac.unwrap_or_else(|| made_up(&device));
     let mtu = link.map_or(MTU, |link| link.mtu);
     let mtu = if matches!(line.backend, Backend::Xdp { .. }) { mtu.min(xdp::MTU) } else { mtu };
-    let mut addresses = line.addresses.clone();
+    // Those of a port with a tap are the kernel's, as soon as it has them.
+    let mut addresses = if kernel { Vec::new() } else { line.addresses.clone() };
     if let (true, Some(link)) = (kernel, link) {
         addresses.extend(machine.addresses(link.index).map(|address| (address.ip, address.len)));
     }
@@ -181,12 +186,13 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
         vrf: line.vrf,
         urpf: line.urpf,
         kernel,
-        up: !line.backend.is_device() || link.is_some_and(|link| link.up),
+        up: line.backend.link().is_none_or(|_| link.is_some_and(|link| link.up))
+            && own.is_none_or(|port| port.up),
     }
 }
 
 /// Returns the MAC address of a port that nobody gave one: of its own, and the same at every start.
-fn made_up(device: &str) -> Mac {
+pub(super) fn made_up(device: &str) -> Mac {
     let hash = device.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -204,7 +204,7 @@ fn prepared(job: Box<dyn FnOnce() -> Outcome + Send>, place: Option<usize>) -> O
 
 /// Receives, looks up and sends.
 fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> Outcome {
-    let mut next_tick = 0;
+    let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
         let now_ns = sys::now_ns();
         let mut received = 0;
@@ -222,7 +222,9 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
         if ended || common.stop.load(Ordering::Relaxed) {
             break;
         }
-        if received == 0 {
+        if io.is_polled() {
+            idle.turn(received);
+        } else if received == 0 {
             io.wait(IDLE_MS);
         }
     }
@@ -246,7 +248,7 @@ fn read_to_end(io: &mut Ports) -> Outcome {
 /// The first stage. When it ends, the rings to the next do.
 fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     let files = io.has_files();
-    let mut next_tick = 0;
+    let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
         let mut received = 0;
         for port in 0..common.lost.len() {
@@ -263,7 +265,9 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
         if common.stop.load(Ordering::Relaxed) || (received == 0 && io.ended()) {
             return read_to_end(&mut io);
         }
-        if received == 0 {
+        if io.is_polled() {
+            idle.turn(received);
+        } else if received == 0 {
             io.wait(IDLE_MS);
         }
     }

@@ -208,7 +208,8 @@ impl Worker {
             let frame = io.frame(index);
             let (len, offload) = (frame.bytes.len(), frame.offload);
             counters.received_bytes.add(len as u64);
-            let Some((header, payload)) = ethernet::whole_header(frame.bytes, frame.tag) else {
+            let header = ethernet::whole_header(frame.bytes, frame.tag).filter(|_| !frame.cut);
+            let Some((header, payload)) = header else {
                 counters.drop(Drop::FrameTruncated);
                 continue;
             };

@@ -1,5 +1,7 @@
 //! Where packets come from and go to: one folder or file a back end, all with the trait [`Io`].
 
+#[cfg(all(target_os = "linux", feature = "dpdk"))]
+pub mod dpdk;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod packet;

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
 use crate::kernel::sys;
 
+#[cfg(feature = "dpdk")]
+use super::dpdk::Dpdk;
 use super::packet::{Receive, Transmit};
 use super::tap::{Sender, Tap};
 use super::xdp::Xdp;
@@ -17,8 +19,8 @@ use super::{BURST, Io, Offload, Received, pcap};
 pub enum Source {
     /// A ring.
     Packet(Receive),
-    /// Sockets of AF_XDP, which the ports have together.
-    Xdp,
+    /// A back end whose ports have their frames together.
+    Common,
     /// A tap.
     Tap(Tap),
     /// A file.
@@ -32,14 +34,87 @@ pub enum Source {
 pub enum Sink {
     /// A ring.
     Packet(Transmit),
-    /// Sockets of AF_XDP.
-    Xdp,
+    /// A back end whose ports have their frames together.
+    Common,
     /// A tap.
     Tap(Sender),
     /// A file.
     File(Box<Output>),
     /// Nowhere.
     None,
+}
+
+/// A back end whose ports have the memory of their frames together, so that a packet leaves in the frame that it came in.
+#[derive(Debug)]
+pub enum Common {
+    /// Sockets of AF_XDP.
+    Xdp(Xdp),
+    /// Ports of DPDK.
+    #[cfg(feature = "dpdk")]
+    Dpdk(Dpdk),
+}
+
+/// Calls the same method of whichever back end it is.
+macro_rules! each {
+    ($common:expr, $one:ident => $call:expr) => {
+        match $common {
+            Common::Xdp($one) => $call,
+            #[cfg(feature = "dpdk")]
+            Common::Dpdk($one) => $call,
+        }
+    };
+}
+
+impl Common {
+    fn is_polled(&self) -> bool {
+        !matches!(self, Self::Xdp(_))
+    }
+
+    /// Returns the descriptors of a port that can be waited for.
+    pub fn descriptors(&self, port: usize) -> impl Iterator<Item = RawFd> {
+        let xdp = match self {
+            Self::Xdp(xdp) => Some(xdp),
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk(_) => None,
+        };
+        xdp.into_iter().flat_map(move |xdp| xdp.descriptors(port))
+    }
+
+    fn receive(&mut self, port: usize) -> usize {
+        each!(self, one => one.receive(port))
+    }
+
+    fn frame(&mut self, index: usize) -> Received<'_> {
+        each!(self, one => one.frame(index))
+    }
+
+    fn forward(&mut self, index: usize, port: usize, header: &[u8], packet: core::ops::Range<usize>) -> bool {
+        each!(self, one => one.forward(index, port, header, packet))
+    }
+
+    fn push(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        each!(self, one => one.push(port, parts, offload))
+    }
+
+    /// Gives a frame to the kernel. Of AF_XDP the kernel has its share already.
+    fn deliver(&mut self, index: usize, port: usize) -> bool {
+        match self {
+            Self::Xdp(_) => {
+                let _ = (index, port);
+                false
+            }
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk(dpdk) => dpdk.deliver(index, port),
+        }
+    }
+
+    fn finish(&mut self) {
+        each!(self, one => one.finish());
+    }
+
+    fn take_lost(&mut self, port: usize) -> u64 {
+        each!(self, one => one.take_lost(port))
+    }
 }
 
 /// A file of captured frames that is being received.
@@ -119,7 +194,7 @@ impl Output {
 pub struct Ports {
     sources: Vec<Source>,
     sinks: Vec<Sink>,
-    xdp: Option<Box<Xdp>>,
+    common: Option<Box<Common>>,
     current: usize,
 }
 
@@ -130,9 +205,15 @@ impl Ports {
         self.sinks.push(sink);
     }
 
-    /// Gives the ports their sockets of AF_XDP.
-    pub fn set_xdp(&mut self, xdp: Xdp) {
-        self.xdp = Some(Box::new(xdp));
+    /// Gives the ports the back end that they have together.
+    pub fn set_common(&mut self, common: Common) {
+        self.common = Some(Box::new(common));
+    }
+
+    /// Returns whether there are ports that can only be looked at again and again, not waited for.
+    #[must_use]
+    pub fn is_polled(&self) -> bool {
+        self.common.as_ref().is_some_and(|common| common.is_polled())
     }
 
     /// Waits until a frame arrives, or for some milliseconds.
@@ -144,7 +225,9 @@ impl Ports {
             match source {
                 Source::Packet(ring) => put(ring.as_raw_fd()),
                 Source::Tap(tap) => put(tap.as_raw_fd()),
-                Source::Xdp => self.xdp.iter().flat_map(|xdp| xdp.descriptors(port)).for_each(&mut put),
+                Source::Common => {
+                    self.common.iter().flat_map(|common| common.descriptors(port)).for_each(&mut put);
+                }
                 Source::File(_) | Source::None => {}
             }
         }
@@ -185,9 +268,9 @@ impl Ports {
 
     /// Returns the frames that the kernel had no slot for since this was called last.
     pub fn take_lost(&mut self, port: usize) -> u64 {
-        match (&self.sources[port], &mut self.xdp) {
+        match (&self.sources[port], &mut self.common) {
             (Source::Packet(ring), _) => ring.take_lost(),
-            (Source::Xdp, Some(xdp)) => xdp.take_lost(port),
+            (Source::Common, Some(common)) => common.take_lost(port),
             _ => 0,
         }
     }
@@ -215,7 +298,7 @@ impl Source {
                 Received { bytes: &mut frame.bytes, tag: None, offload: Offload::default(), cut }
             }
             // The ports hold these frames.
-            Self::Xdp | Self::None => {
+            Self::Common | Self::None => {
                 Received { bytes: &mut [], tag: None, offload: Offload::default(), cut: true }
             }
         }
@@ -228,15 +311,15 @@ impl Sink {
             Self::Packet(ring) => ring.push(parts, offload),
             Self::Tap(tap) => tap.push(parts, offload),
             Self::File(file) => file.push(parts),
-            Self::Xdp | Self::None => false,
+            Self::Common | Self::None => false,
         }
     }
 }
 
 impl Ports {
     fn push_to(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-        match (&mut self.sinks[port], &mut self.xdp) {
-            (Sink::Xdp, Some(xdp)) => xdp.push(port, parts, offload),
+        match (&mut self.sinks[port], &mut self.common) {
+            (Sink::Common, Some(common)) => common.push(port, parts, offload),
             (sink, _) => sink.push(parts, offload),
         }
     }
@@ -249,14 +332,14 @@ impl Io for Ports {
             Source::Packet(ring) => ring.receive(),
             Source::Tap(tap) => tap.receive(),
             Source::File(input) => input.receive(),
-            Source::Xdp => self.xdp.as_mut().map_or(0, |xdp| xdp.receive(port)),
+            Source::Common => self.common.as_mut().map_or(0, |common| common.receive(port)),
             Source::None => 0,
         }
     }
 
     fn frame(&mut self, index: usize) -> Received<'_> {
-        match (&mut self.sources[self.current], &mut self.xdp) {
-            (Source::Xdp, Some(xdp)) => xdp.frame(index),
+        match (&mut self.sources[self.current], &mut self.common) {
+            (Source::Common, Some(common)) => common.frame(index),
             (source, _) => source.frame(index),
         }
     }
@@ -269,13 +352,13 @@ impl Io for Ports {
         packet: core::ops::Range<usize>,
         offload: &Offload,
     ) -> bool {
-        match (&mut self.sources[self.current], &mut self.sinks[port], &mut self.xdp) {
-            (Source::Xdp, Sink::Xdp, Some(xdp)) => xdp.forward(index, port, header, packet),
-            (Source::Xdp, sink, Some(xdp)) => {
-                sink.push([header, &xdp.frame(index).bytes[packet], &[]], offload)
+        match (&mut self.sources[self.current], &mut self.sinks[port], &mut self.common) {
+            (Source::Common, Sink::Common, Some(common)) => common.forward(index, port, header, packet),
+            (Source::Common, sink, Some(common)) => {
+                sink.push([header, &common.frame(index).bytes[packet], &[]], offload)
             }
-            (source, Sink::Xdp, Some(xdp)) => {
-                xdp.push(port, [header, &source.frame(index).bytes[packet], &[]], offload)
+            (source, Sink::Common, Some(common)) => {
+                common.push(port, [header, &source.frame(index).bytes[packet], &[]], offload)
             }
             (source, sink, _) => sink.push([header, &source.frame(index).bytes[packet], &[]], offload),
         }
@@ -285,9 +368,13 @@ impl Io for Ports {
         self.push_to(port, parts, offload)
     }
 
-    fn deliver(&mut self, _index: usize, _port: usize) -> bool {
-        // The kernel has the original of each frame of a packet socket; ports of other kinds have no kernel.
-        matches!(self.sources[self.current], Source::Packet(_))
+    fn deliver(&mut self, index: usize, port: usize) -> bool {
+        match (&self.sources[self.current], &mut self.common) {
+            // The kernel has the original of each frame of a packet socket.
+            (Source::Packet(_), _) => true,
+            (Source::Common, Some(common)) => common.deliver(index, port),
+            _ => false,
+        }
     }
 
     fn segments(&self, port: usize) -> bool {
@@ -299,10 +386,10 @@ impl Io for Ports {
             Source::Packet(ring) => ring.finish(),
             Source::Tap(tap) => tap.finish(),
             Source::File(input) => input.burst.clear(),
-            Source::Xdp | Source::None => {}
+            Source::Common | Source::None => {}
         }
-        if let Some(xdp) = &mut self.xdp {
-            xdp.finish();
+        if let Some(common) = &mut self.common {
+            common.finish();
         }
         for sink in &mut self.sinks {
             if let Sink::Packet(ring) = sink {

@@ -147,6 +147,21 @@ fn attribute(message: &[u8], at: usize, wanted: u16) -> Option<&[u8]> {
     }
 }
 
+/// Appends an attribute to a message.
+fn put(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    message.extend(((4 + value.len()) as u16).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend(value);
+    message.resize(message.len().next_multiple_of(4), 0);
+}
+
+fn octets(ip: IpAddr) -> (u8, Vec<u8>) {
+    match ip {
+        IpAddr::V4(ip) => (libc::AF_INET as u8, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (libc::AF_INET6 as u8, ip.octets().to_vec()),
+    }
+}
+
 fn mac_of(value: &[u8]) -> Option<Mac> {
     value.try_into().ok().map(Mac)
 }
@@ -267,22 +282,50 @@ impl Netlink {
         }
     }
 
+    /// Gives a device a MAC address and an MTU, and sets it up. The kernel's answer is not waited for: a later [`dump`](Self::dump)
+    /// shows whether it was done.
+    ///
+    /// # Errors
+    /// When the kernel does not take the message.
+    pub fn set_up(&mut self, device: u32, mac: Mac, mtu: usize) -> io::Result<()> {
+        let mut body = vec![0; 4];
+        body.extend(device.to_ne_bytes());
+        // IFF_UP, and that it alone is to change.
+        body.extend(1u32.to_ne_bytes());
+        body.extend(1u32.to_ne_bytes());
+        put(&mut body, 1, &mac.0);
+        put(&mut body, 4, &(mtu as u32).to_ne_bytes());
+        self.ask(NEW_LINK, 0, &body)
+    }
+
+    /// Gives a device an address of a network of `len` bits, as [`set_up`](Self::set_up) does its work.
+    ///
+    /// # Errors
+    /// When the kernel does not take the message.
+    pub fn add_address(&mut self, device: u32, ip: IpAddr, len: u8) -> io::Result<()> {
+        let (family, octets) = octets(ip);
+        let mut body = vec![family, len, 0, 0];
+        body.extend(device.to_ne_bytes());
+        put(&mut body, 1, &octets);
+        put(&mut body, 2, &octets);
+        if let (IpAddr::V4(ip), ..=30) = (ip, len) {
+            let broadcast = u32::from(ip) | u32::MAX.checked_shr(len.into()).unwrap_or(0);
+            put(&mut body, 4, &broadcast.to_be_bytes());
+        }
+        self.ask(NEW_ADDRESS, CREATE, &body)
+    }
+
     /// Asks the kernel to find a neighbour, or to verify one that is stale: the kernel does not do so by itself for packets that it
     /// does not send.
     ///
     /// # Errors
     /// When the kernel does not take the question.
     pub fn use_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
-        let (family, octets) = match ip {
-            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
-            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
-        };
-        let mut body = vec![family as u8, 0, 0, 0];
+        let (family, octets) = octets(ip);
+        let mut body = vec![family, 0, 0, 0];
         body.extend(device.to_ne_bytes());
         body.extend([0, 0, NTF_USE, 0]);
-        body.extend(((4 + octets.len()) as u16).to_ne_bytes());
-        body.extend(1u16.to_ne_bytes());
-        body.extend(octets);
+        put(&mut body, 1, &octets);
         self.ask(NEW_NEIGHBOUR, CREATE, &body)
     }
 }

@@ -1,0 +1,265 @@
+//! DPDK: ports that the process drives itself, without the kernel (doc.dpdk.org, "Programmer's Guide").
+//!
+//! Any port that DPDK has a driver for: network cards that are bound to it, virtual devices. A packet leaves in the buffer that it
+//! came in; what comes from other back ends is copied into a free one. Threads look for packets instead of waiting for
+//! them.
+//!
+//! The kernel has no part of such a port. With a tap beside it, it has: what is for the machine goes to the tap, and what the
+//! kernel sends by the tap leaves by the port.
+
+mod port;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::tap::{Sender, Tap};
+use super::{BURST, Offload, Received, complete_checksum};
+use crate::packet::ethernet::Mac;
+
+pub use port::Port;
+use port::{Options, Packet, Pool, ReceiveQueue, SendQueue, Thread};
+
+/// Packets of a queue that may wait for room in it.
+const WAITING: usize = 256;
+/// Bytes of a buffer at least, as most drivers want.
+const LEAST: usize = 2048;
+/// What may be in front of a packet: an Ethernet header with a tag; and four bytes of a checksum after it.
+const AROUND: usize = 18 + 4;
+/// Bursts of a port without a look at its tap.
+const TURNS: u32 = 32;
+
+/// A port that is wanted.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Name that DPDK has for it: the address of a card on its bus, or the name of a virtual device.
+    pub name: String,
+    /// Number of the port in the router.
+    pub port: usize,
+    /// Frames of each queue.
+    pub frames: usize,
+    /// Largest packet.
+    pub mtu: usize,
+    /// Its MAC address; `None`: the one that it has.
+    pub mac: Option<Mac>,
+    /// The one that it gets if it has none, as some virtual devices do.
+    pub otherwise: Mac,
+    /// Whether it takes frames to all stations.
+    pub promiscuous: bool,
+}
+
+thread_local! {
+    /// DPDK is told of each thread that uses it, by the thread itself.
+    static TOLD: Thread = Thread::begin();
+}
+
+/// The ends of DPDK ports of one thread.
+#[derive(Debug)]
+pub struct Dpdk {
+    /// By port.
+    ports: Vec<Option<Ends>>,
+    /// A packet of the burst, until it leaves.
+    burst: Vec<Option<Packet>>,
+    arrived: Vec<Packet>,
+}
+
+/// The ends of a port.
+#[derive(Debug, Default)]
+struct Ends {
+    receive: Option<ReceiveQueue>,
+    send: Option<SendQueue>,
+    /// What is to be sent: that of the burst, and what there was no room for.
+    waiting: Vec<Packet>,
+    host: Option<Host>,
+}
+
+/// The kernel's side of a port.
+#[derive(Debug)]
+struct Host {
+    to_kernel: Sender,
+    /// The first thread has it.
+    from_kernel: Option<Tap>,
+    turn: u32,
+}
+
+/// Starts DPDK with these arguments of its own; once a process, later calls do nothing.
+///
+/// # Errors
+/// When DPDK refuses; it prints why.
+pub fn start(arguments: &[String]) -> io::Result<()> {
+    port::start(arguments)
+}
+
+/// Ports that are open.
+#[derive(Debug)]
+pub struct Opened {
+    /// The ports by their names. A port is closed when neither this nor an end of it is left.
+    pub ports: HashMap<String, Arc<Port>>,
+    /// The ends of each thread that receives; with those that send, if threads do both.
+    pub receivers: Vec<Dpdk>,
+    /// The ends of each thread that only sends.
+    pub senders: Vec<Dpdk>,
+}
+
+/// Opens ports with queues for `receiving` threads that receive and `sending` ones that send. With
+/// `together` they are the same threads.
+///
+/// # Errors
+/// When there is no such port, it has too few queues, or there is no memory for the packets.
+pub fn open(
+    wanted: &[Wanted],
+    ports: usize,
+    [receiving, sending]: [usize; 2],
+    together: bool,
+) -> io::Result<Opened> {
+    let frames: usize = wanted.iter().map(|port| port.frames * (receiving + sending)).sum();
+    let spare = (receiving + sending) * (wanted.len() * WAITING + 2 * BURST);
+    let largest = wanted.iter().map(|port| port.mtu + AROUND).max().unwrap_or(0).max(LEAST);
+    static POOLS: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("fibula {}", POOLS.fetch_add(1, Ordering::Relaxed));
+    let pool = Pool::new(&name, frames + spare, largest as u16)?;
+    let empty = |count: usize| -> Vec<Dpdk> { (0..count).map(|_| Dpdk::new(ports)).collect() };
+    let mut receivers = empty(receiving);
+    let mut senders = empty(if together { 0 } else { sending });
+    let mut opened = HashMap::new();
+    for wanted in wanted {
+        let options = Options {
+            queues: (receiving, sending),
+            frames: wanted.frames,
+            mtu: wanted.mtu,
+            promiscuous: wanted.promiscuous,
+            mac: wanted.mac,
+            otherwise: wanted.otherwise,
+        };
+        let (port, receive, send) = Port::open(&wanted.name, pool, &options)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", wanted.name)))?;
+        for (thread, queue) in receivers.iter_mut().zip(receive) {
+            thread.ends(wanted.port).receive = Some(queue);
+        }
+        let to = if together { &mut receivers } else { &mut senders };
+        for (thread, queue) in to.iter_mut().zip(send) {
+            thread.ends(wanted.port).send = Some(queue);
+        }
+        opened.insert(wanted.name.clone(), port);
+    }
+    Ok(Opened { ports: opened, receivers, senders })
+}
+
+impl Dpdk {
+    fn new(ports: usize) -> Self {
+        let ports = (0..ports).map(|_| None).collect();
+        Self { ports, burst: Vec::with_capacity(BURST), arrived: Vec::with_capacity(BURST) }
+    }
+
+    fn ends(&mut self, port: usize) -> &mut Ends {
+        self.ports[port].get_or_insert_default()
+    }
+
+    /// Gives a port its tap: the end that sends to the kernel, and for one thread the one that receives.
+    pub fn set_host(&mut self, port: usize, to_kernel: Sender, from_kernel: Option<Tap>) {
+        self.ends(port).host = Some(Host { to_kernel, from_kernel, turn: 0 });
+    }
+
+    pub(super) fn receive(&mut self, port: usize) -> usize {
+        TOLD.with(|_| ());
+        let Some(ends) = &mut self.ports[port] else { return 0 };
+        if let Some(queue) = &mut ends.receive {
+            queue.receive(BURST, &mut self.arrived);
+            self.burst.extend(self.arrived.drain(..).map(Some));
+        }
+        ends.take_from_kernel(self.burst.is_empty());
+        self.burst.len()
+    }
+
+    pub(super) fn frame(&mut self, index: usize) -> Received<'_> {
+        match &mut self.burst[index] {
+            Some(packet) => {
+                let (tag, cut) = (packet.tag(), !packet.is_whole());
+                Received { bytes: packet.bytes(), tag, offload: Offload::default(), cut }
+            }
+            None => Received { bytes: &mut [], tag: None, offload: Offload::default(), cut: true },
+        }
+    }
+
+    /// Sends a packet of the burst in its own buffer.
+    pub(super) fn forward(
+        &mut self,
+        index: usize,
+        port: usize,
+        header: &[u8],
+        packet: core::ops::Range<usize>,
+    ) -> bool {
+        let Some(ends) = &mut self.ports[port] else { return false };
+        if ends.send.is_none() || ends.waiting.len() >= WAITING {
+            return false;
+        }
+        let Some(held) = &mut self.burst[index] else { return false };
+        if !held.readdress(header, packet) {
+            return false;
+        }
+        ends.waiting.extend(self.burst[index].take());
+        true
+    }
+
+    /// Sends a frame that is given in parts.
+    pub(super) fn push(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        TOLD.with(|_| ());
+        self.ports[port].as_mut().is_some_and(|ends| ends.push(parts, offload))
+    }
+
+    /// Gives a frame of the burst to the kernel's side of the port.
+    pub(super) fn deliver(&mut self, index: usize, port: usize) -> bool {
+        let (Some(ends), Some(packet)) = (&mut self.ports[port], &mut self.burst[index]) else {
+            return false;
+        };
+        let Some(host) = &mut ends.host else { return false };
+        host.to_kernel.push([packet.bytes(), &[], &[]], &Offload::default())
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.burst.clear();
+        for ends in self.ports.iter_mut().flatten() {
+            if let (Some(queue), false) = (&mut ends.send, ends.waiting.is_empty()) {
+                queue.send(&mut ends.waiting);
+            }
+        }
+    }
+
+    pub(super) fn take_lost(&mut self, port: usize) -> u64 {
+        let queue = self.ports[port].as_ref().and_then(|ends| ends.receive.as_ref());
+        queue.map_or(0, |queue| queue.port().take_lost())
+    }
+}
+
+impl Ends {
+    fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
+        let Some(queue) = self.send.as_ref().filter(|_| self.waiting.len() < WAITING) else { return false };
+        let Some(mut packet) = queue.packet() else { return false };
+        if !packet.append(parts) {
+            return false;
+        }
+        complete_checksum(&mut packet.bytes()[parts[0].len()..], offload);
+        self.waiting.push(packet);
+        true
+    }
+
+    /// Sends what the kernel has sent by the tap. A look costs a system call, so only now and then while packets arrive.
+    fn take_from_kernel(&mut self, idle: bool) {
+        let Some(host) = &mut self.host else { return };
+        host.turn += 1;
+        if !idle && host.turn < TURNS {
+            return;
+        }
+        host.turn = 0;
+        let Some(mut tap) = host.from_kernel.take() else { return };
+        for index in 0..tap.receive() {
+            // What there is no room for is lost, as in any network card.
+            let _ = self.push([tap.frame(index).bytes, &[], &[]], &Offload::default());
+        }
+        tap.finish();
+        if let Some(host) = &mut self.host {
+            host.from_kernel = Some(tap);
+        }
+    }
+}
