@@ -62,6 +62,7 @@ made! {
     ArpReply "arp-reply" "ARP replies sent."
     NdSolicitation "nd-solicitation" "Neighbour solicitations sent, counted at the port that they leave by."
     NdAdvertisement "nd-advertisement" "Neighbour advertisements sent."
+    MldReport "mld-report" "Reports of the groups that the router listens to (MLD) sent."
 }
 
 impl Made {

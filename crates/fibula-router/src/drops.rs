@@ -75,7 +75,7 @@ reasons! {
     NeighbourFailed "neighbour-failed" "The neighbour does not answer; the sender was told by ICMP." "Check that the neighbour is up and its address right: 'fibula router neigh'."
     ArpMalformed "arp-malformed" "The ARP packet is short, or not for Ethernet and IPv4." "Look for a broken or hostile station."
     ArpForeign "arp-foreign" "The sender of the ARP packet is outside the networks of the interface, or claims the router's address." "Find the station by its MAC address: a wrong configuration or a duplicate address."
-    NdMalformed "nd-malformed" "The neighbour discovery packet fails the checks of RFC 4861: hop limit 255, checksum, lengths." "Look for a broken or hostile station."
+    NdMalformed "nd-malformed" "The packet fails the checks of neighbour discovery (RFC 4861: hop limit 255, checksum, lengths) or of an MLD query (RFC 3810)." "Look for a broken or hostile station."
     NdIgnored "nd-ignored" "A router solicitation, router advertisement or redirect: the router neither answers nor obeys these." "Run a daemon for router advertisements (radvd) if hosts need them; otherwise nothing to do."
     StageFull "stage-full" "The ring between two stages had no room." "The next stage is slower: give it more threads, or processors of its own."
     TransmitFull "transmit-full" "The transmit ring had no room." "The way out is slower than the way in: normal under overload; otherwise raise 'frames'."

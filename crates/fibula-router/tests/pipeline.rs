@@ -233,3 +233,57 @@ fn a_burst_of_several_vrfs_and_families_goes_as_each_packet_alone() {
     }
     assert!(together.totals(2).forwarded > 40 && together.totals(2).dropped[Drop::NoRoute.index()] > 10);
 }
+
+/// A solicitation for the router's address on the left, from an address or, as `::`, from a station that wants the address.
+fn solicitation(source: &str) -> Frame {
+    let option = if source == "::" { "" } else { "010102000000000a" };
+    frame(&format!(
+        "eth 33:33:ff:00:00:fe a / ip6 {source} ff02::1:ff00:fe hop=255 / icmp6 135 0 / \
+         hex 20010db80000000000000000000000fe{option}"
+    ))
+}
+
+#[test]
+fn an_own_address_is_used_when_no_station_claims_it_for_a_second() {
+    let mut network = Network::new();
+    let own = 0x2001_0db8 << 96 | 0xfe;
+    network.shared.own.set([(0, own)].into_iter());
+    network.wait(100);
+    let totals = network.totals(0);
+    assert_eq!((totals.made[Made::NdSolicitation as usize], totals.made[Made::MldReport as usize]), (1, 1));
+    let sent = network.io.take_output(0);
+    let probe = frame(
+        "eth 33:33:ff:00:00:fe R0 / ip6 :: ff02::1:ff00:fe hop=255 / icmp6 135 0 / hex 20010db80000000000000000000000fe",
+    );
+    assert_eq!(sent[1], probe);
+    // Not answered for yet; a switch that gives the probe back is no other station.
+    receive(&mut network, 0, [solicitation("2001:db8::1"), probe]);
+    assert!(network.io.take_output(0).is_empty());
+    network.wait(1100);
+    assert_eq!(network.totals(0).made[Made::NdAdvertisement as usize], 1, "to all nodes");
+    network.io.take_output(0);
+    receive(&mut network, 0, [solicitation("2001:db8::1")]);
+    assert_eq!(network.totals(0).made[Made::NdAdvertisement as usize], 2);
+    assert!(network.shared.own.take_duplicates().is_empty());
+    network.check();
+}
+
+#[test]
+fn an_address_of_another_station_is_not_answered_for() {
+    let advertisement = "eth 33:33:00:00:00:01 a / ip6 2001:db8::fe ff02::1 hop=255 / icmp6 136 0 20000000 / \
+                         hex 20010db80000000000000000000000fe020102000000000a";
+    for claim in [solicitation("::"), frame(advertisement)] {
+        let mut network = Network::new();
+        network.shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
+        network.wait(100);
+        receive(&mut network, 0, [claim]);
+        network.wait(2000);
+        network.io.take_output(0);
+        receive(&mut network, 0, [solicitation("2001:db8::1")]);
+        assert_eq!(network.totals(0).made[Made::NdAdvertisement as usize], 0);
+        let duplicates = network.shared.own.take_duplicates();
+        assert_eq!(duplicates.len(), 1);
+        assert_eq!((duplicates[0].interface, duplicates[0].mac.0), (0, [2, 0, 0, 0, 0, 0xa]));
+        network.check();
+    }
+}

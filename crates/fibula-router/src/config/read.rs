@@ -41,29 +41,14 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         ConfigError { line, reason: error.message().to_owned() }
     })?;
     let text = Text(text);
-    let threads = match &file.threads {
-        Some(threads) if !(1..=MOST_THREADS).contains(threads.get_ref()) => {
-            return Err(text.error(threads, format!("threads: from 1 to {MOST_THREADS}")));
-        }
-        threads => threads.as_ref().map_or(1, |threads| *threads.get_ref()),
-    };
-    let shape = shape(&text, &file)?;
-    let run_time = match file.run_time.as_ref().map(|name| (name, name.get_ref().as_str())) {
-        None | Some((_, "threads")) => RunTime::Threads,
-        Some((_, "rayon")) => RunTime::Rayon,
-        Some((place, _)) => return Err(text.error(place, "run_time: 'threads' or 'rayon'")),
-    };
-    let bridge = match file.mode.as_ref().map(|name| (name, name.get_ref().as_str())) {
-        None | Some((_, "route")) => false,
-        Some((_, "bridge")) => true,
-        Some((place, _)) => return Err(text.error(place, "mode: 'route' or 'bridge'")),
-    };
+    let run_times = [("threads", RunTime::Threads), ("rayon", RunTime::Rayon)];
+    let modes = [("route", false), ("bridge", true)];
     let mut config = Config {
-        threads,
-        shape,
-        run_time,
+        threads: threads(&text, file.threads.as_ref())?,
+        shape: shape(&text, &file)?,
+        run_time: choice(&text, "run_time", file.run_time.as_ref(), run_times)?,
         pin: file.pin,
-        bridge,
+        bridge: choice(&text, "mode", file.mode.as_ref(), modes)?,
         metrics: metrics(&text, file.metrics.as_ref())?,
         dpdk: file.dpdk.clone(),
         socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
@@ -137,14 +122,35 @@ fn algorithm(
     }
 }
 
-fn shape(text: &Text<'_>, file: &file::File) -> Result<Shape, ConfigError> {
-    let count = |threads: Option<&Spanned<usize>>| match threads {
+/// Returns the value of a word, of which the first is the default.
+fn choice<T: Copy, const COUNT: usize>(
+    text: &Text<'_>,
+    key: &str,
+    word: Option<&Spanned<String>>,
+    choices: [(&str, T); COUNT],
+) -> Result<T, ConfigError> {
+    let Some(word) = word else { return Ok(choices[0].1) };
+    let found = choices.iter().find(|choice| choice.0 == word.get_ref());
+    found.map(|choice| choice.1).ok_or_else(|| {
+        text.error(
+            word,
+            format!("{key}: one of {}", choices.map(|choice| format!("'{}'", choice.0)).join(", ")),
+        )
+    })
+}
+
+fn threads(text: &Text<'_>, threads: Option<&Spanned<usize>>) -> Result<usize, ConfigError> {
+    match threads {
         Some(threads) if !(1..=MOST_THREADS).contains(threads.get_ref()) => {
             Err(text.error(threads, format!("threads: from 1 to {MOST_THREADS}")))
         }
         threads => Ok(threads.map_or(1, |threads| *threads.get_ref())),
-    };
-    let (receive, send) = (count(file.receive_threads.as_ref())?, count(file.send_threads.as_ref())?);
+    }
+}
+
+fn shape(text: &Text<'_>, file: &file::File) -> Result<Shape, ConfigError> {
+    let receive = threads(text, file.receive_threads.as_ref())?;
+    let send = threads(text, file.send_threads.as_ref())?;
     let shape = match file.shape.as_ref().map(|name| (name, name.get_ref().as_str())) {
         None | Some((_, "run-to-completion")) => Shape::Complete,
         Some((_, "two-stages")) => Shape::Two { receive },
@@ -223,12 +229,8 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         }
         frames => frames.as_ref().map_or(FRAMES, |frames| *frames.get_ref()),
     };
-    let mode = match line.xdp.as_ref().map(|mode| (mode, mode.get_ref().as_str())) {
-        None | Some((_, "auto")) => XdpMode::Auto,
-        Some((_, "native")) => XdpMode::Native,
-        Some((_, "generic")) => XdpMode::Generic,
-        Some((place, _)) => return Err(text.error(place, "xdp: 'auto', 'native' or 'generic'")),
-    };
+    let modes = [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
+    let mode = choice(text, "xdp", line.xdp.as_ref(), modes)?;
     if let Some(place) = line.xdp.as_ref().filter(|_| name != "af-xdp") {
         return Err(text.error(place, "xdp: only with back end af-xdp"));
     }
@@ -315,12 +317,8 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     if let Some(place) = line.mac.as_ref().filter(|_| backend.is_device()) {
         return Err(text.error(place, "the kernel owns this device: its MAC address is the kernel's"));
     }
-    let urpf = match line.urpf.as_ref().map(|urpf| (urpf, urpf.get_ref().as_str())) {
-        None | Some((_, "off")) => Urpf::Off,
-        Some((_, "strict")) => Urpf::Strict,
-        Some((_, "loose")) => Urpf::Loose,
-        Some((place, _)) => return Err(text.error(place, "urpf: 'off', 'strict' or 'loose'")),
-    };
+    let urpfs = [("off", Urpf::Off), ("strict", Urpf::Strict), ("loose", Urpf::Loose)];
+    let urpf = choice(text, "urpf", line.urpf.as_ref(), urpfs)?;
     let vrf = vrf(text, config, line.vrf.as_ref())?;
     Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf })
 }
@@ -478,7 +476,7 @@ kind = \"blackhole\"
     fn wrong_files_are_refused_with_line_and_reason() {
         for (from, to, line, part) in [
             ("device = \"eth0\"", "device = eth0", Some(6), ""),
-            ("urpf = \"strict\"", "urpf = \"both\"", Some(7), "'off', 'strict' or 'loose'"),
+            ("urpf = \"strict\"", "urpf = \"both\"", Some(7), "'off', 'strict', 'loose'"),
             ("urpf = \"strict\"", "urfp = \"strict\"", Some(7), "unknown field `urfp`"),
             ("device = \"tap0\"", "device = \"eth0\"", Some(10), "with this device"),
             ("vrf = \"blue\"\naddr", "vrf = \"red\"\naddr", Some(14), "no VRF 'red'"),
@@ -501,7 +499,7 @@ kind = \"blackhole\"
             ("receive_threads = 2\n", 1, "only with shape"),
             ("shape = \"two-stages\"\nsend_threads = 2\n", 2, "only with shape three-stages"),
             ("mode = \"bridge\"\n", 9, "neither VLANs"),
-            ("run_time = \"openmp\"\n", 1, "'threads' or 'rayon'"),
+            ("run_time = \"openmp\"\n", 1, "run_time: one of 'threads', 'rayon'"),
             ("metrics = \"0.0.0.0:9180\"\n", 1, "a loopback address"),
         ] {
             let error = Config::parse(&format!("{text}{GOOD}")).unwrap_err();

@@ -17,7 +17,7 @@ mod threads;
 
 use core::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ use crate::io::pcap;
 use crate::kernel::filter::Filter;
 use crate::kernel::netlink::{Event, Neighbour, Netlink};
 use crate::kernel::sys;
-use crate::neighbour::{Key, Probe};
+use crate::neighbour::{Duplicate, Key, Probe};
 use crate::stage;
 
 use machine::Machine;
@@ -115,6 +115,17 @@ fn set_up(netlink: &mut Netlink, beside: &[Beside]) -> Result<(), RunError> {
         netlink.set_up(link.index, *mac, *mtu).map_err(refused())?;
         for &(ip, len) in addresses {
             netlink.add_address(link.index, ip, len).map_err(refused())?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that taps are what [`set_up`] has made them.
+fn check_taps(machine: &Machine, beside: &[Beside]) -> Result<(), RunError> {
+    for Beside { tap, mac, .. } in beside {
+        if machine.link(tap).is_none_or(|link| link.mac != Some(*mac)) {
+            let error = io::Error::other("the kernel did not give it the MAC address of its port");
+            return Err(RunError::Machine(format!("tap {tap}"), error));
         }
     }
     Ok(())
@@ -219,12 +230,7 @@ impl<'l> Router<'l> {
                 }
             })
             .map_err(machine_error("asking the kernel for links and addresses"))?;
-        for Beside { tap, mac, .. } in &beside {
-            if machine.link(tap).is_none_or(|link| link.mac != Some(*mac)) {
-                let error = io::Error::other("the kernel did not give it the MAC address of its port");
-                return Err(RunError::Machine(format!("tap {tap}"), error));
-            }
-        }
+        check_taps(&machine, &beside)?;
         let vrfs = plan::tables(&config, &[]).map_err(|error| RunError::Config(error.to_string()))?;
         let mut hops = Hops::default();
         let plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops).map_err(RunError::Config)?;
@@ -237,6 +243,7 @@ impl<'l> Router<'l> {
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
         let shared = Shared::new(plan.fabric, config.limits);
+        shared.own.set(plan::own_addresses(&shared.fabric()));
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
@@ -341,6 +348,14 @@ impl<'l> Router<'l> {
                 neighbours.iter().for_each(|neighbour| self.neighbour(neighbour, false));
             }
         }
+        for Duplicate { interface, address, mac } in self.shared.own.take_duplicates() {
+            let fabric = self.shared.fabric();
+            let name = fabric.interfaces.get(usize::from(interface)).map_or("", |interface| &interface.name);
+            let address = Ipv6Addr::from(address);
+            let reason =
+                format!("interface {name}: {mac} has the address {address} too: give one of them another");
+            (self.log)(Level::Warning, &reason);
+        }
         if changed && let Err(reason) = self.replan() {
             (self.log)(
                 Level::Warning,
@@ -394,6 +409,7 @@ impl<'l> Router<'l> {
         }
         self.devices.clone_from(&plan.devices);
         // First the fabric, whose next hops include those of the old routes; the routes when all workers have it.
+        self.shared.own.set(plan::own_addresses(&plan.fabric));
         let version = self.shared.replace(plan.fabric);
         let begin = std::time::Instant::now();
         while self.taken.iter().any(|taken| taken.load(Ordering::Acquire) < version)

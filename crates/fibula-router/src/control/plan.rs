@@ -353,6 +353,13 @@ impl Plan {
     }
 }
 
+/// Returns the router's own IPv6 addresses on interfaces that no kernel has, with their numbers.
+pub(super) fn own_addresses(fabric: &Fabric) -> impl Iterator<Item = (u16, u128)> {
+    let own =
+        fabric.interfaces.iter().enumerate().filter(|(_, line)| !line.kernel && line.up && !fabric.bridge);
+    own.flat_map(|(number, line)| line.v6.iter().map(move |&(address, _)| (number as u16, address)))
+}
+
 /// Makes a table's routes those of a plan: what is new first, so that no address is without a route in between.
 pub(super) fn apply(table: &Table, wanted: &DualRib) -> Result<usize, TableError> {
     let have = table.routes()?;

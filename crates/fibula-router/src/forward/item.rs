@@ -4,7 +4,7 @@ use crate::drops::Drop;
 use crate::io::Received;
 use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
 use crate::packet::flow::{self, Flow};
-use crate::packet::{ipv4, ipv6, nd};
+use crate::packet::{ipv4, ipv6, mld, nd};
 
 use super::fabric::Fabric;
 
@@ -79,7 +79,7 @@ pub(super) enum Class {
     Route(Item),
     /// It is ARP, and the router resolves neighbours of the interface itself: interface, start of the packet.
     Arp(u16, usize),
-    /// It is neighbour discovery, and the router resolves neighbours of the interface itself.
+    /// It is neighbour discovery or a query of MLD, and the router resolves neighbours of the interface itself.
     Nd(Item),
     /// It is given to the kernel, if the interface has one; else dropped for this reason.
     Host(Drop),
@@ -183,6 +183,9 @@ fn scope_v4(item: Item) -> Class {
 fn scope_v6(item: Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
     if !kernel && item.protocol == ipv6::ICMPV6 {
         let kind = item.upper.and_then(|at| packet[..item.len].get(at));
+        if kind == Some(&mld::QUERY) && ipv6::is_multicast(item.destination) {
+            return Ok(Class::Nd(item));
+        }
         // With a hop limit other than 255 it came through a router: not for this link, and forwarded as any other packet.
         if kind.is_some_and(|&kind| nd::is_nd(kind))
             && (item.ttl == 255 || ipv6::is_multicast(item.destination))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::count::Made;
 use crate::drops::Drop;
 use crate::io::Io;
-use crate::neighbour::{Answer, Key, Probe};
+use crate::neighbour::{Answer, Duty, Key, Probe};
 use crate::packet::ethernet::{ARP, IPV6, Mac};
 use crate::packet::nd::{self, Nd};
-use crate::packet::{arp, icmp, ipv4, ipv6};
+use crate::packet::{arp, icmp, ipv4, ipv6, mld};
 
 use super::item::Item;
 use super::worker::Worker;
@@ -49,6 +49,13 @@ impl Worker {
         let packet = &io.frame(item.index).bytes[item.range()];
         let parsed = ipv6::parse(packet)?;
         let Some(offset) = item.upper else { return Err(Drop::NdMalformed) };
+        if packet.get(offset) == Some(&mld::QUERY) {
+            if !mld::is_query(packet, &parsed, offset) {
+                return Err(Drop::NdMalformed);
+            }
+            self.shared.own.query(item.interface);
+            return Ok(());
+        }
         let message = nd::parse(packet, &parsed, offset)?;
         let own = &self.fabric.interfaces[usize::from(item.interface)];
         let mac = own.mac;
@@ -56,6 +63,14 @@ impl Worker {
             Nd::Other => return Err(Drop::NdIgnored),
             Nd::Solicitation { target, link } => {
                 if !own.has_v6(target) {
+                    return Ok(());
+                }
+                if !self.shared.own.is_in_use(item.interface, target) {
+                    // Another station looks whether the address is taken, too; a switch may give back our own probe.
+                    let other = source_of(io.frame(item.index).bytes);
+                    if parsed.source == 0 && other != mac {
+                        self.shared.own.claim(item.interface, target, other);
+                    }
                     return Ok(());
                 }
                 if let Some(link) = link {
@@ -73,6 +88,10 @@ impl Worker {
             }
             Nd::Advertisement { target, link, solicited, replaces } => {
                 if own.has_v6(target) {
+                    let other = link.unwrap_or(source_of(io.frame(item.index).bytes));
+                    if other != mac {
+                        self.shared.own.claim(item.interface, target, other);
+                    }
                     return Err(Drop::NdIgnored);
                 }
                 let key = Key::v6(item.interface, target);
@@ -136,6 +155,10 @@ impl Worker {
         let target = probe.key.address;
         if probe.key.v6 {
             let Some(source) = own.link_local().or_else(|| own.v6_towards(target)) else { return };
+            // Not from an address that another station may have: tried again a second later.
+            if !self.shared.own.is_in_use(probe.key.interface, source) {
+                return;
+            }
             let (packet, len) = nd::solicitation(target, source, own.mac, probe.mac.is_some());
             let to = probe.mac.unwrap_or(Mac::of_ipv6_group(nd::solicited_node(target)));
             self.emit_control(io, probe.key.interface, to, IPV6, &packet[..len], Made::NdSolicitation);
@@ -148,6 +171,30 @@ impl Worker {
         }
     }
 
+    /// Sends what detection of duplicates and MLD need. Returns whether it was sent.
+    fn perform(&mut self, io: &mut impl Io, duty: Duty<'_>) -> bool {
+        let fabric = Arc::clone(&self.fabric);
+        let (Duty::Probe(number, _) | Duty::Announce(number, _) | Duty::Report(number, ..)) = duty;
+        let Some(own) = fabric.interfaces.get(usize::from(number)) else { return false };
+        match duty {
+            Duty::Probe(_, target) => {
+                let (packet, len) = nd::solicitation(target, 0, own.mac, false);
+                let to = Mac::of_ipv6_group(nd::solicited_node(target));
+                self.emit_control(io, number, to, IPV6, &packet[..len], Made::NdSolicitation)
+            }
+            Duty::Announce(_, target) => {
+                let packet = nd::advertisement(target, own.mac, 0);
+                let to = Mac::of_ipv6_group(nd::ALL_NODES);
+                self.emit_control(io, number, to, IPV6, &packet, Made::NdAdvertisement)
+            }
+            Duty::Report(_, groups, reason, source) => {
+                let (packet, len) = mld::report(groups, reason, source);
+                let to = Mac::of_ipv6_group(mld::ALL_MLD_ROUTERS);
+                self.emit_control(io, number, to, IPV6, &packet[..len], Made::MldReport)
+            }
+        }
+    }
+
     /// Lets time pass for the neighbours: sends the requests that are due. For one worker, a few times a second.
     pub fn tick(&mut self, io: &mut impl Io, now_ns: u64) {
         let mut probes = std::mem::take(&mut self.probes);
@@ -156,6 +203,8 @@ impl Worker {
             self.probe(io, probe);
         }
         self.probes = probes;
+        let shared = Arc::clone(&self.shared);
+        shared.own.tick(now_ns, &mut |duty| self.perform(io, duty));
         io.finish();
     }
 }

@@ -260,7 +260,7 @@ impl Worker {
         sent
     }
 
-    /// Sends a frame of ARP or neighbour discovery.
+    /// Sends a frame of ARP, neighbour discovery or MLD. Returns whether there was room.
     pub(super) fn emit_control(
         &mut self,
         io: &mut impl Io,
@@ -269,13 +269,15 @@ impl Worker {
         ether_type: u16,
         packet: &[u8],
         made: Made,
-    ) {
+    ) -> bool {
         let way = &self.fabric.interfaces[usize::from(interface)];
         let header = Header::new(to, way.mac, way.vlan, ether_type);
-        if io.emit(way.port, [header.as_bytes(), packet, &[]], &Offload::default()) {
+        let sent = io.emit(way.port, [header.as_bytes(), packet, &[]], &Offload::default());
+        if sent {
             self.counters[way.port].make(made);
             self.sent(way.port, header.as_bytes().len() + packet.len());
         }
+        sent
     }
 
     /// Looks at the packets that wait for neighbours: sends those whose neighbour is known now, drops those whose neighbour

@@ -10,7 +10,7 @@ use fibula::net::NextHop;
 use crate::count::PortCounters;
 use crate::drops::Drop;
 use crate::io::{BURST, Io};
-use crate::neighbour::{Limits, Neighbours, Probe};
+use crate::neighbour::{Limits, Neighbours, Own, Probe};
 use crate::packet::ethernet;
 use crate::packet::icmp::{MAX_MESSAGE, Problem};
 use crate::packet::limit::Bucket;
@@ -26,6 +26,8 @@ pub struct Shared {
     version: AtomicU64,
     /// The neighbours of all interfaces.
     pub neighbours: Neighbours,
+    /// The router's own IPv6 addresses on interfaces that no kernel has.
+    pub own: Own,
 }
 
 impl Shared {
@@ -36,6 +38,7 @@ impl Shared {
             fabric: Mutex::new(Arc::new(fabric)),
             version: AtomicU64::new(0),
             neighbours: Neighbours::new(limits),
+            own: Own::default(),
         })
     }
 

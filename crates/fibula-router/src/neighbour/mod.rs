@@ -11,6 +11,7 @@
 //! Where the kernel owns the interface, it also owns the neighbours: then requests go to the kernel, and what it finds
 //! comes back ([`Neighbours::learn`], [`Neighbours::lose`]).
 
+mod own;
 mod view;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use own::{Duplicate, Duty, Own};
 use view::View;
 
 use crate::packet::ethernet::Mac;

@@ -11,6 +11,7 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod limit;
+pub mod mld;
 pub mod nd;
 pub mod toeplitz;
 
