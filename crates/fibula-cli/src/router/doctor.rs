@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use fibula_router::config::Backend;
 use fibula_router::io::xdp;
 use fibula_router::kernel::device::Device;
 use fibula_router::kernel::filter::Filter;
@@ -22,7 +23,7 @@ struct Finding {
 
 pub(super) fn run(as_json: bool) -> Result<ExitCode, Failure> {
     let (devices, names) = netlink();
-    let mut findings = vec![capabilities(), filter(), sockets(), tun(), devices];
+    let mut findings = vec![capabilities(), filter(), sockets(), dpdk(), tun(), devices];
     findings.extend(names.iter().filter(|name| *name != "lo").map(|name| device(name)));
     findings.extend([forwarding(), huge_pages(), processors()]);
     let mut out = io::stdout().lock();
@@ -76,6 +77,15 @@ fn sockets() -> Finding {
         good: there.is_ok(),
         found: there.map_or_else(|error| format!("no sockets: {error}"), |()| "can be opened".into()),
         advice: "back end af-xdp needs a kernel with CONFIG_XDP_SOCKETS, CAP_NET_RAW and CAP_BPF; af-packet works without",
+    }
+}
+
+fn dpdk() -> Finding {
+    Finding {
+        name: "DPDK".into(),
+        good: Backend::HAS_DPDK,
+        found: if Backend::HAS_DPDK { "built in" } else { "not built in" }.into(),
+        advice: "back end dpdk needs a build with '--features router-dpdk'; the others work without",
     }
 }
 

@@ -46,6 +46,8 @@ use threads::{Common, Rings, Threads};
 
 /// How long the main thread sleeps at most: a request for the kernel to find a neighbour waits that long.
 const TURN_MS: i32 = 2;
+/// Turns between two looks at the links of ports that the kernel knows nothing of.
+const LINKS: u32 = 50;
 /// How long workers may take to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);
 
@@ -151,6 +153,8 @@ struct Router<'l> {
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: std::collections::BTreeMap<u32, u16>,
+    /// Turns of the main thread, around and around.
+    turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
     lost: Arc<[AtomicU64]>,
     taken: Vec<Arc<AtomicU64>>,
@@ -260,6 +264,7 @@ impl<'l> Router<'l> {
             counts,
             shared,
             devices,
+            turns: 0,
             counters: Vec::new(),
             lost,
             taken: Vec::new(),
@@ -329,8 +334,12 @@ impl<'l> Router<'l> {
                 event => changed |= self.machine.take(event),
             }
         }
-        for (name, port) in self.kept.ports() {
-            changed |= self.machine.set_port(name, port);
+        self.turns = self.turns.wrapping_add(1);
+        // Some drivers take long to tell of their links.
+        if self.turns.is_multiple_of(LINKS) {
+            for (name, port) in self.kept.ports() {
+                changed |= self.machine.set_port(name, port);
+            }
         }
         if lost || read.is_err() {
             (self.log)(Level::Warning, "events of the kernel were lost: asking for everything again");

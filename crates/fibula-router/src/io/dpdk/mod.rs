@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::tap::{Sender, Tap};
 use super::{BURST, Offload, Received, complete_checksum};
+use crate::kernel::sys;
 use crate::packet::ethernet::Mac;
+use crate::packet::limit::Bucket;
 
 pub use port::Port;
 use port::{Options, Packet, Pool, ReceiveQueue, SendQueue, Thread};
@@ -29,6 +31,9 @@ const LEAST: usize = 2048;
 const AROUND: usize = 18 + 4;
 /// Bursts of a port without a look at its tap.
 const TURNS: u32 = 32;
+/// Frames that the kernel gets from a thread, a second and at once: of ARP and what goes to groups, and of the rest, each. Each frame
+/// is a system call, so a flood to the machine would stop what is to be forwarded.
+const TO_KERNEL: (u32, u32) = (20_000, 1_000);
 
 /// A port that is wanted.
 #[derive(Debug, Clone)]
@@ -78,6 +83,7 @@ struct Ends {
 #[derive(Debug)]
 struct Host {
     to_kernel: Sender,
+    limits: [Bucket; 2],
     /// The first thread has it.
     from_kernel: Option<Tap>,
     turn: u32,
@@ -158,7 +164,8 @@ impl Dpdk {
 
     /// Gives a port its tap: the end that sends to the kernel, and for one thread the one that receives.
     pub fn set_host(&mut self, port: usize, to_kernel: Sender, from_kernel: Option<Tap>) {
-        self.ends(port).host = Some(Host { to_kernel, from_kernel, turn: 0 });
+        let limits = [(); 2].map(|()| Bucket::new(TO_KERNEL.0, TO_KERNEL.1));
+        self.ends(port).host = Some(Host { to_kernel, limits, from_kernel, turn: 0 });
     }
 
     pub(super) fn receive(&mut self, port: usize) -> usize {
@@ -214,7 +221,10 @@ impl Dpdk {
             return false;
         };
         let Some(host) = &mut ends.host else { return false };
-        host.to_kernel.push([packet.bytes(), &[], &[]], &Offload::default())
+        let frame = packet.bytes();
+        let control = frame.first().is_some_and(|byte| byte & 1 == 1) || frame.get(12..14) == Some(&[8, 6]);
+        host.limits[usize::from(!control)].take(sys::now_ns())
+            && host.to_kernel.push([frame, &[], &[]], &Offload::default())
     }
 
     pub(super) fn finish(&mut self) {
