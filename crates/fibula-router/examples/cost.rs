@@ -3,7 +3,7 @@
 //! `cargo run --release -p fibula-router --example cost -- TABLE... [--passes N] [--record FILE]`, with a table of each family (or
 //! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16 gateways; packets go to a random address below a random prefix. Forwarding
 //! spends the TTL, so headers are written afresh before every pass; a pass of that alone is measured in turn and subtracted. Passes of
-//! both kinds alternate, and the median is shown. "lookup" is the batch lookup of the same addresses alone, and "bridge" the same
+//! both kinds alternate, and the median is shown. With the feature `dpdk`, also on ports of DPDK without hardware (net_null). "lookup" is the batch lookup of the same addresses alone, and "bridge" the same
 //! frames sent on without rules or lookups.
 
 use std::hint::black_box;
@@ -335,7 +335,8 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
     let (write, lookup) = (median(write), median(lookup));
     let whole = median(whole) - write;
     let bridge = median(bridge) - write;
-    let rows = vec![
+    #[cfg_attr(not(feature = "dpdk"), expect(unused_mut))]
+    let mut rows = vec![
         ("run to completion", whole),
         ("of it lookup", lookup),
         ("of it bridge", bridge),
@@ -346,7 +347,125 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
         ("two stages, two threads", stages_apart(&shared, &template, passes, false)),
         ("three stages, three threads", stages_apart(&shared, &template, passes, true)),
     ];
+    #[cfg(all(target_os = "linux", feature = "dpdk"))]
+    rows.extend(null::measure(&shared, &template, v6, passes));
     Measured { rows }
+}
+
+/// Ports of DPDK that receive frames without contents and free what they send: the contents are written afresh.
+#[cfg(all(target_os = "linux", feature = "dpdk"))]
+mod null {
+    use fibula_router::io::dpdk::{self, Wanted};
+    use fibula_router::io::ports::{Common, Ports, Sink, Source};
+
+    use super::{
+        Arc, BURST, FRAME, Header, IPV4, Io, Mac, Offload, PACKETS, Range, Received, Shared, Worker,
+    };
+    use super::{median, ports, timed};
+
+    struct Null<'t> {
+        ports: Ports,
+        template: &'t [[u8; FRAME]],
+        next: usize,
+    }
+
+    impl Io for Null<'_> {
+        fn receive(&mut self, _: usize) -> usize {
+            let count = self.ports.receive(0);
+            assert_eq!(count, BURST);
+            for (index, frame) in self.template[self.next..][..count].iter().enumerate() {
+                self.ports.frame(index).bytes[..FRAME].copy_from_slice(frame);
+            }
+            self.next = (self.next + count) % self.template.len();
+            count
+        }
+
+        fn frame(&mut self, index: usize) -> Received<'_> {
+            self.ports.frame(index)
+        }
+
+        fn forward(
+            &mut self,
+            index: usize,
+            port: usize,
+            header: &[u8],
+            packet: Range<usize>,
+            offload: &Offload,
+        ) -> bool {
+            self.ports.forward(index, port, header, packet, offload)
+        }
+
+        fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
+            self.ports.emit(port, parts, offload)
+        }
+
+        fn deliver(&mut self, _: usize, _: usize) -> bool {
+            false
+        }
+
+        fn finish(&mut self) {
+            self.ports.finish();
+        }
+    }
+
+    pub(super) fn measure(
+        shared: &Arc<Shared>,
+        template: &[[u8; FRAME]],
+        v6: bool,
+        passes: usize,
+    ) -> Vec<(&'static str, f64)> {
+        let options =
+            ["--no-huge", "-m", "64", "--no-pci", "--no-shconf", "--no-telemetry", "--log-level=error"];
+        let devices = (0..4).map(|number| format!("--vdev=net_null{number}"));
+        let arguments: Vec<String> = options.map(str::to_owned).into_iter().chain(devices).collect();
+        dpdk::start(&arguments).expect("DPDK starts");
+        // A virtual port that was closed is gone: each family has two.
+        let wanted = [0, 1].map(|port| Wanted {
+            name: format!("net_null{}", if v6 { port + 2 } else { port }),
+            port,
+            frames: 512,
+            mtu: 1500,
+            mac: None,
+            otherwise: Mac([2, 0, 0, 0, 0, 0xf0 + port as u8]),
+            promiscuous: false,
+        });
+        let mut opened = dpdk::open(&wanted, 2, [1, 1], true).expect("ports of DPDK");
+        let mut ends = Ports::default();
+        (0..2).for_each(|_| ends.push(Source::Common, Sink::Common));
+        ends.set_common(Common::Dpdk(opened.receivers.remove(0)));
+        let mut io = Null { ports: ends, template, next: 0 };
+        let mut worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+        let (mut write, mut whole, mut bridge) = (vec![], vec![], vec![]);
+        for _ in 0..passes {
+            write.push(timed(|| {
+                for _ in 0..PACKETS / BURST {
+                    io.receive(0);
+                    io.finish();
+                }
+            }));
+            whole.push(timed(|| {
+                for _ in 0..PACKETS / BURST {
+                    worker.burst(&mut io, 0, 1);
+                }
+            }));
+            bridge.push(timed(|| {
+                for _ in 0..PACKETS / BURST {
+                    for index in 0..io.receive(0) {
+                        let header =
+                            Header::new(Mac([2, 0, 0, 0, 1, 1]), Mac([2, 0, 0, 0, 0, 0xf1]), 0, IPV4);
+                        assert!(io.forward(index, 1, header.as_bytes(), 14..FRAME, &Offload::default()));
+                    }
+                    io.finish();
+                }
+            }));
+        }
+        let write = median(write);
+        vec![
+            ("run to completion, net_null", median(whole) - write),
+            ("of it bridge, net_null", median(bridge) - write),
+            ("receiving, headers and freeing, subtracted", write),
+        ]
+    }
 }
 
 /// Returns the name of the processor, as the system has it.
