@@ -212,3 +212,20 @@ impl Totals {
         self.received.wrapping_sub(done).cast_signed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_router_makes_is_in_the_guide() {
+        let guide =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/router.md"));
+        let guide = guide.expect("docs/guide/router.md");
+        for (index, &made) in Made::ALL.iter().enumerate() {
+            assert_eq!(made as usize, index);
+            let row = format!("| `{}` | {} |", made.name(), made.meaning());
+            assert!(guide.contains(&row), "docs/guide/router.md lacks this row:\n{row}");
+        }
+    }
+}

@@ -70,7 +70,7 @@ reasons! {
     OffloadTooBig "offload-too-big" "A packet of several segments has segments above the MTU of the way out and permits fragments." "Switch off segmentation offload of the sender: ethtool -K DEVICE tso off gso off."
     OffloadUnsupported "offload-unsupported" "A packet of several segments goes to a back end that cannot segment it." "Switch off offloads on the way in: ethtool -K DEVICE gro off, and gso off at the sender."
     NeighbourQueue "neighbour-queue" "The neighbour's MAC address is not known yet, and the queue for it is full." "Normal when a burst starts; in numbers, look for a neighbour that answers slowly or a scan of addresses."
-    NeighbourLimit "neighbour-limit" "Too many neighbours of the interface or prefix are being resolved at once." "A scan of unused addresses; raise 'neighbour_requests' only if it is not."
+    NeighbourLimit "neighbour-limit" "Too many neighbours of the interface or prefix are being resolved at once." "A scan of unused addresses; raise 'neighbours.requests' only if it is not."
     NeighbourTimeout "neighbour-timeout" "The packet waited too long for the neighbour's MAC address." "Look for a neighbour that is down or answers slowly."
     NeighbourFailed "neighbour-failed" "The neighbour does not answer; the sender was told by ICMP." "Check that the neighbour is up and its address right: 'fibula router neigh'."
     ArpMalformed "arp-malformed" "The ARP packet is short, or not for Ethernet and IPv4." "Look for a broken or hostile station."
