@@ -74,6 +74,7 @@ fn fabric() -> Fabric {
 pub(crate) fn forward(mut bytes: &[u8]) {
     let counters: Arc<[PortCounters]> = (0..3).map(|_| PortCounters::default()).collect();
     let shared = Shared::new(fabric(), Default::default());
+    shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe), (2, 0xfe80 << 112 | 0xfe)].into_iter());
     let mut worker = Worker::new(shared, Arc::clone(&counters)).expect("memory for a worker");
     let mut io = Memory::new(3);
     let mut now_ns = 0;

@@ -10,7 +10,7 @@ use support::frames::build;
 use support::network::{Network, PORTS};
 
 /// Frames to begin with, each of which reaches another part of the pipeline.
-const SEEDS: [&str; 14] = [
+const SEEDS: [&str; 15] = [
     "eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2 / data 40",
     "eth R0 a / ip4 10.0.0.1 10.0.1.1 opt=94040000 / udp 1 2",
     "eth R0 a / ip4 10.0.0.1 10.0.1.1 opt=07070400000000010000 / cut 60",
@@ -25,6 +25,7 @@ const SEEDS: [&str; 14] = [
     "eth 33:33:ff:00:00:fe 7 / ip6 2001:db8::7 ff02::1:ff00:fe hop=255 / icmp6 135 0 / hex 20010db80000000000000000000000fe0101020000000007",
     "eth R0 7 / ip6 2001:db8::7 2001:db8::fe hop=255 / icmp6 136 0 60000000 / hex 20010db80000000000000000000000070201020000000007",
     "eth R0 a / ip6 2001:db8::1 2001:db8::fe / icmp6 128 0 00070001 / data 20",
+    "eth 33:33:00:00:00:01 7 / ip6 fe80::7 ff02::1 hop=1 / ext 0 05020000010000 / icmp6 130 0 27100000 / data 20",
 ];
 
 fn seed() -> impl Strategy<Value = Vec<u8>> {
@@ -84,6 +85,7 @@ proptest! {
     fn counters_add_up(frames in prop::collection::vec((0..PORTS.len(), frame()), 1..400), segments in any::<bool>()) {
         let mut network = Network::new();
         network.io.ports.iter_mut().for_each(|port| port.segments = segments);
+        network.shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
         let mut received = 0;
         for (number, (port, frame)) in frames.into_iter().enumerate() {
             network.io.ports[port].input.push_back(frame);
