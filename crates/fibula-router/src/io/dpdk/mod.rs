@@ -94,7 +94,15 @@ struct Host {
 /// # Errors
 /// When DPDK refuses; it prints why.
 pub fn start(arguments: &[String]) -> io::Result<()> {
-    port::start(arguments)
+    let mut arguments = arguments.to_vec();
+    let chosen =
+        |argument: &String| ["-l", "-c", "--lcores"].iter().any(|option| argument.starts_with(option));
+    if !arguments.iter().any(chosen) {
+        // Else DPDK makes a thread for every processor, which would have nothing to do, with all rights.
+        let first = sys::allowed_processors().first().copied().unwrap_or(0);
+        arguments.push(format!("--lcores=0@{first}"));
+    }
+    port::start(&arguments)
 }
 
 /// Ports that are open.
