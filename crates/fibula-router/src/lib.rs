@@ -49,6 +49,8 @@ pub mod config;
 pub mod control;
 pub mod count;
 pub mod drops;
+#[cfg(target_os = "linux")]
+pub mod feed;
 pub mod forward;
 pub mod io;
 #[cfg(target_os = "linux")]

@@ -34,6 +34,8 @@ pub(super) struct File {
     pub(super) route: Vec<Route>,
     #[serde(default)]
     pub(super) table: Vec<Table>,
+    #[serde(default)]
+    pub(super) feed: Vec<super::feed::Line>,
 }
 
 #[derive(Debug, Default, Deserialize)]

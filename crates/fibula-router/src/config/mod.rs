@@ -21,13 +21,19 @@
 //!
 //! [[table]]
 //! file = "routes.txt"             # prefixes and gateways, in any form that 'fibula table' reads
+//!
+//! [[feed]]
+//! name = "zebra"
+//! kind = "fpm"                    # FRR connects to 127.0.0.1:2620
 //! ```
 //!
 //! `docs/guide/router.md` has every key.
 
+mod feed;
 mod file;
 mod read;
 
+pub use feed::{Feed, FeedKind};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
 
@@ -82,6 +88,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// Files of routes.
     pub tables: Vec<TableFile>,
+    /// Feeds of routes.
+    pub feeds: Vec<Feed>,
 }
 
 /// How the work is divided among threads; see [`stage`](crate::stage).

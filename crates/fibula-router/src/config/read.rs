@@ -23,14 +23,14 @@ const MOST_THREADS: usize = 256;
 const FRAMES: usize = 512;
 
 /// The text, to turn places into lines.
-struct Text<'t>(&'t str);
+pub(super) struct Text<'t>(&'t str);
 
 impl Text<'_> {
-    fn line(&self, span: &Range<usize>) -> usize {
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
         1 + self.0.bytes().take(span.start).filter(|&byte| byte == b'\n').count()
     }
 
-    fn error<T>(&self, at: &Spanned<T>, reason: impl Into<String>) -> ConfigError {
+    pub(super) fn error<T>(&self, at: &Spanned<T>, reason: impl Into<String>) -> ConfigError {
         ConfigError { line: Some(self.line(&at.span())), reason: reason.into() }
     }
 }
@@ -75,6 +75,7 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         interfaces: Vec::new(),
         routes: Vec::new(),
         tables: Vec::new(),
+        feeds: Vec::new(),
     };
     for vrf in &file.vrf {
         if config.vrfs.contains(vrf.name.get_ref()) {
@@ -103,6 +104,10 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
     for line in &file.table {
         let table = table(&text, &config, line)?;
         config.tables.push(table);
+    }
+    for line in &file.feed {
+        let feed = super::feed::read(&text, &config, line)?;
+        config.feeds.push(feed);
     }
     Ok(config)
 }
@@ -208,7 +213,11 @@ fn metrics(text: &Text<'_>, address: Option<&Spanned<String>>) -> Result<Option<
     }
 }
 
-fn vrf(text: &Text<'_>, config: &Config, name: Option<&Spanned<String>>) -> Result<usize, ConfigError> {
+pub(super) fn vrf(
+    text: &Text<'_>,
+    config: &Config,
+    name: Option<&Spanned<String>>,
+) -> Result<usize, ConfigError> {
     let Some(name) = name else { return Ok(0) };
     let found = config.vrfs.iter().position(|vrf| vrf == name.get_ref());
     found.ok_or_else(|| text.error(name, format!("no VRF '{}': add a [[vrf]] of this name", name.get_ref())))

@@ -1,0 +1,101 @@
+//! Takes the messages of a feed into the RIB.
+
+use super::netlink::{Message, RouteMessage, Target};
+use super::path::{Out, Path};
+use super::routes::{Effect, Full};
+use super::state::Count;
+use super::{Place, Rib};
+
+/// How the messages of a feed are meant.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    /// Number of the feed in the RIB.
+    pub feed: usize,
+    /// The VRF of each of the kernel's tables.
+    pub tables: Vec<(u32, u16)>,
+    /// Whether a prefix has a route for each metric, as in the kernel; else it has one.
+    pub has_metrics: bool,
+}
+
+impl Entrance {
+    /// Returns where a route is, if its table is of interest.
+    #[must_use]
+    pub fn place(&self, route: &RouteMessage) -> Option<Place> {
+        let vrf = self.tables.iter().find(|table| table.0 == route.table)?.1;
+        Some((vrf, route.prefix))
+    }
+
+    /// Returns the metric that tells routes of a prefix apart.
+    #[must_use]
+    pub const fn metric(&self, route: &RouteMessage) -> u32 {
+        if self.has_metrics { route.metric } else { 0 }
+    }
+
+    /// Returns the path of a target.
+    #[must_use]
+    pub fn path(&self, vrf: u16, target: Target) -> Path {
+        match target {
+            Target::Object(id) => Path::Object { feed: self.feed as u16, id },
+            Target::Path(Path::Ways(mut ways)) => {
+                for way in &mut ways {
+                    if let Out::Near(near) = &mut way.out {
+                        *near = vrf;
+                    }
+                }
+                Path::Ways(ways)
+            }
+            Target::Path(path) => path,
+        }
+    }
+
+    /// Takes a message in. Returns what has become of its route, if it is about one of interest.
+    ///
+    /// # Errors
+    /// When the feed has as many routes or objects as it may.
+    pub fn message(&self, rib: &mut Rib, message: Message) -> Result<Option<Effect>, Full> {
+        let state = &mut rib.feed(self.feed).state;
+        state.count(Count::Messages, 1);
+        match message {
+            Message::Route(route) => {
+                let Some(place) = self.place(&route) else {
+                    state.count(Count::OtherTable, 1);
+                    return Ok(None);
+                };
+                let metric = self.metric(&route);
+                let Some(target) = route.target else {
+                    // What was there before does not hold any more.
+                    state.count(Count::Unsupported, 1);
+                    return Ok(Some(rib.remove(self.feed, place, Some(metric))));
+                };
+                let path = self.path(place.0, target);
+                rib.insert(self.feed, place, metric, path).map(Some)
+            }
+            Message::RouteGone(route) => {
+                let Some(place) = self.place(&route) else {
+                    state.count(Count::OtherTable, 1);
+                    return Ok(None);
+                };
+                let metric = self.has_metrics.then_some(route.metric);
+                Ok(Some(rib.remove(self.feed, place, metric)))
+            }
+            Message::Object(id, Some(object)) => rib.set_object(self.feed, id, object).map(|()| None),
+            Message::Object(id, None) => {
+                state.count(Count::Unsupported, 1);
+                rib.remove_object(self.feed, id);
+                Ok(None)
+            }
+            Message::ObjectGone(id) => {
+                rib.remove_object(self.feed, id);
+                Ok(None)
+            }
+            Message::Other => {
+                state.count(Count::Skipped, 1);
+                Ok(None)
+            }
+            Message::Malformed => {
+                state.count(Count::Malformed, 1);
+                Ok(None)
+            }
+        }
+    }
+}

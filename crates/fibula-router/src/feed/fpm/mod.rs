@@ -1,0 +1,106 @@
+//! The server that FRR's zebra connects to, with its module `dplane_fpm_nl` or the older `fpm` (netlink form): frames of a
+//! header of four bytes and netlink messages (frrouting.org, "Forwarding Plane Manager"; `fpm/fpm.h`).
+//!
+//! Zebra sends all it has after it connects, without a mark at the end. So what a session before has told is kept and marked, what is
+//! told again loses its mark, and what still has it after a time goes.
+
+mod keeper;
+mod server;
+
+pub use keeper::{Keeper, Times};
+pub use server::{Options, Server};
+
+use super::netlink::{self, Message};
+
+/// Bytes of the header of a frame.
+const FRAME_HEADER: usize = 4;
+/// The version of the protocol.
+const VERSION: u8 = 1;
+/// Frames with netlink messages; others hold protobuf.
+const NETLINK: u8 = 1;
+
+/// Why a session cannot go on: from here on, nothing that it sends can be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Broken {
+    /// The version is another one.
+    Version(u8),
+    /// The length of a frame is impossible, or above the limit.
+    FrameLength(usize),
+    /// The frame is not a row of netlink messages.
+    MessageLength,
+}
+
+impl core::fmt::Display for Broken {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Version(version) => write!(f, "FPM version {version}: only {VERSION} is known"),
+            Self::FrameLength(len) => write!(f, "FPM frame of {len} bytes"),
+            Self::MessageLength => f.write_str("FPM frame whose netlink messages do not fit"),
+        }
+    }
+}
+
+/// Bytes of a session, of which whole frames are taken.
+#[derive(Debug)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Frames {
+    /// Begins a session whose frames have at most `limit` bytes.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit }
+    }
+
+    /// Takes bytes in, and calls `each` with the messages of every frame that is whole. What is left waits for more.
+    ///
+    /// # Errors
+    /// When the session cannot go on; the messages before are all good.
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) -> Result<(), Broken> {
+        self.bytes.extend_from_slice(bytes);
+        let mut at = 0;
+        let done = loop {
+            let Some(header) = self.bytes.get(at..at + FRAME_HEADER) else { break Ok(()) };
+            let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let (version, kind) = (header[0], header[1]);
+            if version != VERSION {
+                break Err(Broken::Version(version));
+            }
+            if len < FRAME_HEADER || len > self.limit {
+                break Err(Broken::FrameLength(len));
+            }
+            let Some(body) = self.bytes.get(at + FRAME_HEADER..at + len) else { break Ok(()) };
+            if kind != NETLINK {
+                each(Message::Other);
+            } else if let Err(broken) = messages(body, &mut each) {
+                break Err(broken);
+            }
+            at += len;
+        };
+        self.bytes.drain(..at);
+        done
+    }
+}
+
+/// Calls `each` with all messages of a frame, or with none if their lengths do not fit.
+fn messages(body: &[u8], each: &mut impl FnMut(Message)) -> Result<(), Broken> {
+    let mut rest = body;
+    while !rest.is_empty() {
+        // Zeros that fill the frame up to a multiple of four.
+        if rest.len() < 4 && rest.iter().all(|&byte| byte == 0) {
+            break;
+        }
+        rest = netlink::split(rest).ok_or(Broken::MessageLength)?.2;
+    }
+    let mut rest = body;
+    while let Some((head, body, after)) = netlink::split(rest) {
+        each(netlink::decode(head.kind, body));
+        rest = after;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

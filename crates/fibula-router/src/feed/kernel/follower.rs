@@ -1,0 +1,358 @@
+//! What is asked of the kernel, when, and what its answers mean. Does no I/O and has no clock.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use fibula::net::Family;
+use netlink_packet_core::{
+    NLM_F_APPEND, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REPLACE, NLM_F_REQUEST,
+};
+
+use crate::feed::enter::Entrance;
+use crate::feed::netlink::{self, Head, Message, RouteMessage};
+use crate::feed::path::Path;
+use crate::feed::routes::Effect;
+use crate::feed::state::{Count, Phase};
+use crate::feed::{Place, Rib};
+use crate::kernel::netlink::{Event, decode};
+
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const GET_NEXT_HOP: u16 = 106;
+/// How long changes may gather before what they concern is asked for again.
+const GATHER_NS: u64 = 50_000_000;
+/// After an answer that failed or was cut, or while changes go on and on: at least this long, and this many times as long as the
+/// answers took, so that asking again takes a bounded share of the time.
+const LEAST_NS: u64 = 500_000_000;
+const REST: u64 = 4;
+/// How long the kernel may take for a piece of an answer.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// What is to be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Concern {
+    objects: bool,
+    v4: bool,
+    v6: bool,
+}
+
+impl Concern {
+    const ALL: Self = Self { objects: true, v4: true, v6: true };
+
+    const fn any(self) -> bool {
+        self.objects || self.v4 || self.v6
+    }
+
+    const fn with(self, other: Self) -> Self {
+        Self { objects: self.objects || other.objects, v4: self.v4 || other.v4, v6: self.v6 || other.v6 }
+    }
+}
+
+/// A question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    Objects,
+    /// Routes of a table; the first and the last of a family begin and end a pass of marking.
+    Routes {
+        family: Family,
+        table: u32,
+        first: bool,
+        last: bool,
+    },
+}
+
+/// Follows the kernel's tables.
+#[derive(Debug)]
+pub struct Follower {
+    entrance: Entrance,
+    /// What is to be asked for, and when.
+    wanted: Concern,
+    due_ns: u64,
+    jobs: VecDeque<Job>,
+    /// The question that is being answered.
+    asked: Option<Job>,
+    sequence: u32,
+    /// The answer was changed under way, or failed: it is no proof that something is gone.
+    is_cut: bool,
+    /// When the questions began, and the last answer came.
+    began_ns: u64,
+    heard_ns: u64,
+    /// Until when nothing is asked.
+    rest_ns: u64,
+    /// Whether each link is up.
+    links: HashMap<u32, bool>,
+    /// IPv4 routes of which the kernel has several with the same prefix and metric; the first counts.
+    several: HashSet<(Place, u32)>,
+}
+
+impl Follower {
+    /// Makes a follower that first asks for everything.
+    #[must_use]
+    pub fn new(entrance: Entrance) -> Self {
+        Self {
+            entrance,
+            wanted: Concern::ALL,
+            due_ns: 0,
+            jobs: VecDeque::new(),
+            asked: None,
+            sequence: 0,
+            is_cut: false,
+            began_ns: 0,
+            heard_ns: 0,
+            rest_ns: 0,
+            links: HashMap::new(),
+            several: HashSet::new(),
+        }
+    }
+
+    fn want(&mut self, concern: Concern, now_ns: u64) {
+        if concern.any() && !self.wanted.any() {
+            self.due_ns = now_ns + GATHER_NS;
+        }
+        self.wanted = self.wanted.with(concern);
+    }
+
+    /// The kernel has lost messages: everything is asked for again.
+    pub fn lost(&mut self, rib: &mut Rib, now_ns: u64) {
+        let state = &mut rib.feed(self.entrance.feed).state;
+        state.count(Count::Lost, 1);
+        state.error("the kernel lost messages: asking for everything again", now_ns);
+        state.enter(Phase::Synchronising, now_ns);
+        // The end of the answer under way may have been lost too.
+        self.asked = None;
+        self.jobs.clear();
+        self.want(Concern::ALL, now_ns);
+    }
+
+    /// Returns a question to send now, if there is one.
+    pub fn question(&mut self, rib: &mut Rib, now_ns: u64) -> Option<Vec<u8>> {
+        if self.asked.is_some() {
+            if now_ns.saturating_sub(self.heard_ns) < PATIENCE_NS {
+                return None;
+            }
+            self.failed(rib, "the kernel does not answer".into(), now_ns);
+        }
+        if self.jobs.is_empty() && self.wanted.any() && now_ns >= self.due_ns.max(self.rest_ns) {
+            self.plan(rib, now_ns);
+        }
+        let job = self.jobs.pop_front()?;
+        if let Job::Objects | Job::Routes { first: true, .. } = job {
+            rib.begin(self.entrance.feed);
+            self.is_cut = false;
+        }
+        (self.asked, self.heard_ns) = (Some(job), now_ns);
+        self.sequence = self.sequence.wrapping_add(1).max(1);
+        Some(question(job, self.sequence))
+    }
+
+    fn plan(&mut self, rib: &mut Rib, now_ns: u64) {
+        let wanted = std::mem::take(&mut self.wanted);
+        if wanted == Concern::ALL {
+            rib.feed(self.entrance.feed).state.is_overrun = false;
+        }
+        self.began_ns = now_ns;
+        if wanted.objects {
+            self.jobs.push_back(Job::Objects);
+        }
+        let tables: Vec<u32> = self.entrance.tables.iter().map(|table| table.0).collect();
+        for (family, wanted) in [(Family::Ipv4, wanted.v4), (Family::Ipv6, wanted.v6)] {
+            for (at, &table) in tables.iter().enumerate().filter(|_| wanted) {
+                let (first, last) = (at == 0, at + 1 == tables.len());
+                self.jobs.push_back(Job::Routes { family, table, first, last });
+            }
+            if wanted {
+                self.several.retain(|route| route.0.1.family() != family);
+            }
+        }
+    }
+
+    /// Takes a datagram of the kernel in.
+    pub fn datagram(&mut self, rib: &mut Rib, bytes: &[u8], now_ns: u64) {
+        let mut rest = bytes;
+        while let Some((head, body, after)) = netlink::split(rest) {
+            match head.kind {
+                DONE | ERROR if self.asked.is_some() && head.sequence == self.sequence => {
+                    self.answered(rib, head, body, now_ns);
+                }
+                DONE | ERROR => {}
+                _ => self.message(rib, head, body, now_ns),
+            }
+            rest = after;
+        }
+        decode(bytes, |event| self.event(&event, now_ns));
+    }
+
+    fn message(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
+        let is_answer = head.flags & NLM_F_MULTIPART != 0 && head.sequence == self.sequence;
+        if is_answer {
+            self.heard_ns = now_ns;
+            self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
+        }
+        let message = netlink::decode(head.kind, body);
+        let (enter, concern) = match &message {
+            Message::Route(route) => {
+                (self.before_insert(rib, route, is_answer, head.flags), Concern::default())
+            }
+            Message::RouteGone(route) => self.before_remove(rib, route),
+            // Routes go with an object without a word; those of a group may change.
+            Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::default() }),
+            _ => (true, Concern::default()),
+        };
+        self.want(concern, now_ns);
+        if !enter {
+            return;
+        }
+        // What is refused at the limit is counted there, and asked for again when there is room.
+        if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
+            self.want(Concern { v4: true, v6: true, ..Concern::default() }, now_ns);
+        }
+    }
+
+    /// Returns whether a route is to be entered: not if it comes after another of the same prefix and metric, which counts.
+    fn before_insert(&mut self, rib: &Rib, route: &RouteMessage, is_answer: bool, flags: u16) -> bool {
+        let Some(place) = self.entrance.place(route) else { return true };
+        // Of IPv6, ways with the same prefix and metric are told together.
+        if place.1.family() == Family::Ipv6 || self.is_same(rib, place, route) {
+            return true;
+        }
+        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else { return true };
+        let (is_second, is_one_of_several) = match is_answer {
+            true => (told, told),
+            false => (flags & NLM_F_APPEND != 0, flags & NLM_F_REPLACE == 0),
+        };
+        if is_one_of_several {
+            self.several.insert((place, route.metric));
+        }
+        !is_second
+    }
+
+    fn is_same(&self, rib: &Rib, place: Place, route: &RouteMessage) -> bool {
+        let path: Option<Path> = route.target.clone().map(|target| self.entrance.path(place.0, target));
+        let known = rib.told(self.entrance.feed, place, route.metric).map(|told| told.0);
+        path.as_ref() == known
+    }
+
+    /// Returns whether a route is to be removed: not if it is one of several, or only one way of it goes.
+    fn before_remove(&self, rib: &Rib, route: &RouteMessage) -> (bool, Concern) {
+        let Some(place) = self.entrance.place(route) else { return (true, Concern::default()) };
+        let is_v4 = place.1.family() == Family::Ipv4;
+        let concern = Concern { objects: false, v4: is_v4, v6: !is_v4 };
+        if self.several.contains(&(place, route.metric)) {
+            return (false, concern);
+        }
+        match rib.told(self.entrance.feed, place, route.metric) {
+            Some(_) if self.is_same(rib, place, route) => (true, Concern::default()),
+            Some(_) => (false, concern),
+            None => (false, Concern::default()),
+        }
+    }
+
+    /// Links and addresses: what the kernel changes with them without a word.
+    fn event(&mut self, event: &Event, now_ns: u64) {
+        let concern = match event {
+            Event::Link(link) => match self.links.insert(link.index, link.up) {
+                Some(before) if before != link.up => Concern::ALL,
+                _ => return,
+            },
+            Event::LinkGone(index) => {
+                self.links.remove(index);
+                Concern::ALL
+            }
+            Event::AddressGone(_) => Concern { v4: true, v6: true, objects: false },
+            // The address may have been the last thing that routes of IPv6 waited for.
+            Event::Address(address) if address.ip.is_ipv6() => Concern { v6: true, ..Concern::default() },
+            _ => return,
+        };
+        self.want(concern, now_ns);
+    }
+
+    fn answered(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
+        let Some(job) = self.asked.take() else { return };
+        self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
+        let code = body.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
+        match (code.saturating_neg(), job) {
+            (0, _) => {}
+            // A table that has never had a route; a kernel without next-hop objects.
+            (libc::ENOENT, Job::Routes { .. })
+            | (libc::EOPNOTSUPP | libc::EINVAL | libc::ENOENT, Job::Objects) => {}
+            (code, _) => {
+                let reason = std::io::Error::from_raw_os_error(code);
+                return self.failed(rib, format!("the kernel refuses to tell its routes: {reason}"), now_ns);
+            }
+        }
+        let feed = self.entrance.feed;
+        if !self.is_cut {
+            match job {
+                Job::Objects => rib.sweep_objects(feed),
+                Job::Routes { family, last: true, .. } => {
+                    rib.sweep(feed, Some(family), Count::Swept);
+                }
+                Job::Routes { .. } => {}
+            }
+        } else if let Job::Objects | Job::Routes { last: true, .. } = job {
+            self.want(concern_of(job), now_ns);
+        }
+        if self.jobs.is_empty() {
+            let took = now_ns.saturating_sub(self.began_ns);
+            self.rest_ns = now_ns + (took * REST).max(if self.is_cut { LEAST_NS } else { 0 });
+            let state = &mut rib.feed(feed).state;
+            state.count(Count::Resynchronised, 1);
+            if !self.wanted.any() || !self.is_cut {
+                state.enter(Phase::Established, now_ns);
+            }
+        }
+    }
+
+    fn failed(&mut self, rib: &mut Rib, reason: String, now_ns: u64) {
+        let state = &mut rib.feed(self.entrance.feed).state;
+        state.error(reason, now_ns);
+        state.enter(Phase::Synchronising, now_ns);
+        self.asked = None;
+        self.jobs.clear();
+        self.want(Concern::ALL, now_ns);
+        self.rest_ns = now_ns + LEAST_NS;
+    }
+
+    /// Lets time pass. To be called a few times a second.
+    pub fn tick(&mut self, rib: &mut Rib, now_ns: u64) {
+        let routes = rib.feed(self.entrance.feed);
+        routes.state.tick(now_ns);
+        let room = routes.limit / 8 * 7;
+        let has_room = routes.len() < room && routes.objects() < room;
+        if routes.state.is_overrun && has_room && self.asked.is_none() && self.jobs.is_empty() {
+            self.want(Concern::ALL, now_ns);
+        }
+    }
+}
+
+const fn concern_of(job: Job) -> Concern {
+    match job {
+        Job::Objects => Concern { objects: true, v4: false, v6: false },
+        Job::Routes { family, .. } => {
+            let v4 = matches!(family, Family::Ipv4);
+            Concern { objects: false, v4, v6: !v4 }
+        }
+    }
+}
+
+/// Returns a question as bytes.
+fn question(job: Job, sequence: u32) -> Vec<u8> {
+    let (kind, body) = match job {
+        Job::Objects => (GET_NEXT_HOP, vec![0; 8]),
+        Job::Routes { family, table, .. } => {
+            let family = if family == Family::Ipv4 { libc::AF_INET } else { libc::AF_INET6 };
+            let mut body = vec![family as u8];
+            body.resize(12, 0);
+            body.extend(8u16.to_ne_bytes());
+            body.extend(libc::RTA_TABLE.to_ne_bytes());
+            body.extend(table.to_ne_bytes());
+            (libc::RTM_GETROUTE, body)
+        }
+    };
+    let mut bytes = ((netlink::HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(body);
+    bytes
+}

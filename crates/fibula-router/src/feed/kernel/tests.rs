@@ -1,0 +1,250 @@
+use super::*;
+use crate::feed::enter::Entrance;
+use crate::feed::netlink::number;
+use crate::feed::netlink::tests::{attribute, message, object_body, route_body};
+use crate::feed::routes::Routes;
+use crate::feed::state::{Count, Phase};
+use crate::feed::{Choice, Path, Rib};
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+const SECOND: u64 = 1_000_000_000;
+const MULTI: u16 = 2;
+
+/// A kernel that answers with the messages it is given.
+struct Fake {
+    rib: Rib,
+    follower: Follower,
+    now_ns: u64,
+    v4: Vec<Vec<u8>>,
+    objects: Vec<Vec<u8>>,
+    questions: Vec<u16>,
+    /// Flags of the next answer, and the error at its end.
+    flags: u16,
+    error: i32,
+}
+
+impl Fake {
+    fn new() -> Self {
+        let entrance = Entrance { feed: 0, tables: vec![(254, 0)], has_metrics: true };
+        Self {
+            rib: Rib::new(vec![Routes::new("kernel", 20, 100, 1)]),
+            follower: Follower::new(entrance),
+            now_ns: 0,
+            v4: Vec::new(),
+            objects: Vec::new(),
+            questions: Vec::new(),
+            flags: 0,
+            error: 0,
+        }
+    }
+
+    fn tell(&mut self, bytes: &[u8]) {
+        self.follower.datagram(&mut self.rib, bytes, self.now_ns);
+    }
+
+    fn event(&mut self, kind: u16, flags: u16, body: &[u8]) {
+        self.tell(&message(kind, flags, 0, body));
+    }
+
+    /// Lets time pass, and answers all questions. Returns the types of the questions.
+    fn pass(&mut self, ns: u64) -> Vec<u16> {
+        self.now_ns += ns;
+        while let Some(question) = self.follower.question(&mut self.rib, self.now_ns) {
+            let kind = u16::from_ne_bytes([question[4], question[5]]);
+            let sequence = u32::from_ne_bytes([question[8], question[9], question[10], question[11]]);
+            self.questions.push(kind);
+            let (bodies, new) = match (kind, question[16]) {
+                (26, 2) => (self.v4.clone(), libc::RTM_NEWROUTE),
+                (26, _) => (Vec::new(), libc::RTM_NEWROUTE),
+                _ => (self.objects.clone(), number::NEW_NEXT_HOP),
+            };
+            for body in bodies {
+                self.tell(&message(new, MULTI | self.flags, sequence, &body));
+            }
+            let error = std::mem::take(&mut self.error);
+            self.tell(&message(
+                if error == 0 { 3 } else { 2 },
+                MULTI | self.flags,
+                sequence,
+                &(-error).to_ne_bytes(),
+            ));
+            self.flags = 0;
+        }
+        std::mem::take(&mut self.questions)
+    }
+
+    fn gateway(&mut self, prefix: &str) -> Option<u8> {
+        for number in self.rib.take_fresh() {
+            self.rib.set_fresh(number, true);
+        }
+        let Some(Choice::Path(number)) = self.rib.choose((0, prefix.parse().unwrap())) else { return None };
+        match self.rib.expand(number)? {
+            Path::Ways(ways) => match ways[0].gateway? {
+                IpAddr::V4(ip) => Some(ip.octets()[3]),
+                IpAddr::V6(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+fn route(prefix: &str, last: u8, metric: u32) -> Vec<u8> {
+    let (three, metric) = (3u32.to_ne_bytes(), metric.to_ne_bytes());
+    let attributes =
+        [(libc::RTA_GATEWAY, &[192, 0, 2, last][..]), (libc::RTA_OIF, &three), (libc::RTA_PRIORITY, &metric)];
+    route_body(prefix, 1, &attributes)
+}
+
+fn link(up: bool) -> Vec<u8> {
+    let flags: u32 = if up { 0x1_0001 } else { 1 };
+    let mut body = vec![0, 0, 1, 0, 3, 0, 0, 0];
+    body.extend(flags.to_ne_bytes());
+    body.extend([0; 4]);
+    attribute(&mut body, 3, b"eth0\0");
+    attribute(&mut body, 4, &1500u32.to_ne_bytes());
+    body
+}
+
+const ALL: [u16; 3] = [106, 26, 26];
+const NOTHING: [u16; 0] = [];
+
+#[test]
+fn everything_is_asked_for_and_then_followed() {
+    let mut fake = Fake::new();
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0), route("10.2.0.0/16", 2, 0)];
+    assert_eq!(fake.pass(0), ALL);
+    assert_eq!(fake.rib.feeds()[0].state.phase, Phase::Established);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (Some(1), Some(2)));
+    fake.event(libc::RTM_NEWROUTE, 0x100, &route("10.1.0.0/16", 5, 0));
+    fake.event(libc::RTM_NEWROUTE, 0x600, &route("10.2.0.0/16", 7, 50));
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (Some(5), Some(2)));
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.2.0.0/16", 2, 0));
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.1.0.0/16", 5, 0));
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.2.0.0/16")), (None, Some(7)));
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.9.0.0/16", 5, 0));
+    assert_eq!(fake.pass(SECOND), NOTHING, "nothing is unclear");
+}
+
+#[test]
+fn what_goes_without_a_word_is_noticed() {
+    let mut fake = Fake::new();
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0)];
+    let by_object = route_body("10.3.0.0/16", 1, &[(number::RTA_NH_ID, &7u32.to_ne_bytes())]);
+    fake.v4.push(by_object);
+    fake.objects = vec![object_body(7, &[(number::NHA_GATEWAY, &[192, 0, 2, 7])])];
+    fake.event(libc::RTM_NEWLINK, 0, &link(true));
+    assert_eq!(fake.pass(0), ALL);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.3.0.0/16")), (Some(1), Some(7)));
+    // The object goes, and the kernel says nothing of its route.
+    fake.v4.pop();
+    fake.objects.clear();
+    fake.event(number::DEL_NEXT_HOP, 0, &object_body(7, &[]));
+    assert_eq!(fake.pass(0), NOTHING, "changes gather");
+    assert_eq!(fake.pass(SECOND), [26, 26]);
+    assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.3.0.0/16")), (Some(1), None));
+    assert_eq!(fake.rib.feeds()[0].len(), 1);
+    // The link goes down: its routes go.
+    fake.event(libc::RTM_NEWLINK, 0, &link(true));
+    assert_eq!(fake.pass(SECOND), NOTHING);
+    fake.v4.clear();
+    fake.event(libc::RTM_NEWLINK, 0, &link(false));
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].state.counted(Count::Swept), 2);
+    fake.event(libc::RTM_NEWLINK, 0, &link(true));
+    assert_eq!(fake.pass(SECOND), ALL, "routes of IPv6 come back");
+    let mut address = vec![2, 24, 0, 0, 3, 0, 0, 0];
+    attribute(&mut address, 2, &[192, 0, 2, 1]);
+    fake.event(libc::RTM_DELADDR, 0, &address);
+    assert_eq!(fake.pass(SECOND), [26, 26]);
+}
+
+#[test]
+fn lost_cut_and_refused_answers_prove_nothing() {
+    let mut fake = Fake::new();
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0)];
+    fake.pass(0);
+    // Changed under way: nothing is swept, and it is asked for again.
+    fake.v4.clear();
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.flags = 0x10;
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].len(), 0, "objects were cut, routes not");
+    assert_eq!(fake.pass(SECOND), [106]);
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0)];
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    assert_eq!(fake.rib.feeds()[0].state.phase, Phase::Synchronising);
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].state.phase, Phase::Established);
+    fake.v4.clear();
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.error = libc::ENOMEM;
+    assert_eq!(fake.pass(SECOND), [106], "refused: tried again later");
+    assert_eq!(fake.rib.feeds()[0].len(), 1);
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].len(), 0);
+    // A kernel without next-hop objects.
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.error = libc::EOPNOTSUPP;
+    assert_eq!(fake.pass(SECOND), ALL);
+    // One that does not answer is asked again.
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.now_ns += SECOND;
+    assert!(fake.follower.question(&mut fake.rib, fake.now_ns).is_some());
+    assert!(fake.follower.question(&mut fake.rib, fake.now_ns + SECOND).is_none());
+    assert_eq!(fake.pass(11 * SECOND), NOTHING);
+    assert_eq!(fake.pass(SECOND), ALL);
+}
+
+#[test]
+fn of_several_routes_with_one_metric_the_first_counts() {
+    let mut fake = Fake::new();
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0), route("10.1.0.0/16", 2, 0)];
+    fake.pass(0);
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(1));
+    // The first goes: only the kernel knows what is left.
+    fake.v4.remove(0);
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.1.0.0/16", 1, 0));
+    assert_eq!(fake.pass(SECOND), [26]);
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(2));
+    fake.event(libc::RTM_NEWROUTE, 0xc00, &route("10.1.0.0/16", 3, 0));
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(2), "appended");
+    fake.event(libc::RTM_NEWROUTE, 0x400, &route("10.1.0.0/16", 4, 0));
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(4), "put in front");
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.1.0.0/16", 4, 0));
+    assert_eq!(fake.pass(SECOND), [26]);
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(2));
+}
+
+#[test]
+fn damaged_datagrams_do_no_harm() {
+    let bytes = [
+        message(libc::RTM_NEWROUTE, 0x600, 0, &route("10.1.0.0/16", 1, 0)),
+        message(libc::RTM_NEWLINK, 0, 0, &link(true)),
+        message(3, 0, 1, &[0; 4]),
+    ]
+    .concat();
+    for at in 0..bytes.len() {
+        let mut fake = Fake::new();
+        let _ = fake.follower.question(&mut fake.rib, 0);
+        fake.tell(&bytes[..at]);
+        for value in [0, 1, 2, 3, 255] {
+            let mut other = bytes.clone();
+            other[at] = value;
+            fake.tell(&other);
+        }
+    }
+}
+
+#[test]
+fn the_kernel_of_this_machine_is_followed() {
+    let rib = Mutex::new(Rib::new(vec![Routes::new("kernel", 20, 1_000_000, 1)]));
+    let entrance = Entrance { feed: 0, tables: vec![(254, 0), (4_000_000, 0)], has_metrics: true };
+    let mut kernel = Kernel::open(entrance).unwrap();
+    let begin = Instant::now();
+    while rib.lock().unwrap().feeds()[0].state.phase != Phase::Established {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", rib.lock().unwrap().feeds()[0].state);
+        kernel.turn(&rib).unwrap();
+    }
+}

@@ -1,0 +1,32 @@
+//! Routes from elsewhere: a routing daemon, the kernel. Each origin is a feed; the [`Rib`] holds the routes of all of them.
+//!
+//! ```text
+//! threads of feeds                     Rib, locked for a frame or a datagram             main thread
+//! FPM, netlink ─> messages ─> routes and next-hop objects of the feed ─> prefixes that changed ─> live tables
+//! ```
+//!
+//! - [`rib`]: the routes of all feeds, and which of them are used.
+//! - [`routes`]: the routes of one feed. [`path`]: where they lead.
+//! - [`enter`]: takes messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
+//! - [`fpm`]: the server that FRR's zebra connects to. [`kernel`]: follows the kernel's tables.
+//! - [`state`]: what operators see of a feed.
+//!
+//! A thread of a feed holds the lock only while it enters what it has read, and never waits for a table: so a slow table cannot
+//! stall a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
+
+pub mod enter;
+pub mod fpm;
+pub mod kernel;
+pub mod netlink;
+pub mod path;
+pub mod rib;
+pub mod routes;
+pub mod state;
+
+pub use path::{Out, Path, Way};
+pub use rib::{Choice, Rib};
+
+use fibula::net::IpPrefix;
+
+/// A prefix of a VRF, by the number of the VRF.
+pub type Place = (u16, IpPrefix);

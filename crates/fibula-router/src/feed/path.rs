@@ -1,0 +1,132 @@
+//! Where routes of feeds lead, and the numbers by which they share that.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Where a route leads, as its feed says it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// Nowhere, silently.
+    Blackhole,
+    /// Nowhere; senders are told that it is unreachable.
+    Unreachable,
+    /// Nowhere; senders are told that it is prohibited.
+    Prohibit,
+    /// Out by one of several ways.
+    Ways(Box<[Way]>),
+    /// Wherever a next-hop object of the feed leads.
+    Object {
+        /// Number of the feed.
+        feed: u16,
+        /// Number of the object, by the feed's own count.
+        id: u32,
+    },
+}
+
+/// A way out, with its weight among several.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// The next router; `None`: the destination is a neighbour.
+    pub gateway: Option<IpAddr>,
+    /// The device.
+    pub out: Out,
+    /// Weight, from 1.
+    pub weight: u32,
+}
+
+/// Which device a way leaves by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Out {
+    /// The one of this VRF whose network the gateway is in.
+    Near(u16),
+    /// The device that has this number in the kernel.
+    Device(u32),
+}
+
+/// A path that routes share.
+#[derive(Debug)]
+struct Shared {
+    path: Path,
+    /// Routes that have it.
+    routes: usize,
+    /// Whether it leads somewhere at the moment, as the owner of the interfaces says.
+    is_active: bool,
+}
+
+/// Paths by number. A number stays a path's as long as a route has it, and until [`collect`](Self::collect).
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    shared: Vec<Option<Shared>>,
+    numbers: HashMap<Path, u32>,
+    free: Vec<u32>,
+    /// Numbers given since they were last taken.
+    fresh: Vec<u32>,
+}
+
+impl Paths {
+    /// Returns the number of a path, and counts a route that has it.
+    pub(super) fn take(&mut self, path: Path) -> u32 {
+        if let Some(&number) = self.numbers.get(&path) {
+            self.count(number, true);
+            return number;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.shared.push(None);
+            self.shared.len() as u32 - 1
+        });
+        self.numbers.insert(path.clone(), number);
+        self.shared[number as usize] = Some(Shared { path, routes: 1, is_active: false });
+        self.fresh.push(number);
+        number
+    }
+
+    /// Counts one more route that has a path, or one less.
+    pub(super) fn count(&mut self, number: u32, more: bool) {
+        if let Some(Some(shared)) = self.shared.get_mut(number as usize) {
+            shared.routes = if more { shared.routes + 1 } else { shared.routes.saturating_sub(1) };
+        }
+    }
+
+    /// Returns a path by its number.
+    pub(super) fn get(&self, number: u32) -> Option<&Path> {
+        self.shared.get(number as usize)?.as_ref().map(|shared| &shared.path)
+    }
+
+    /// Returns whether a path leads somewhere.
+    pub(super) fn is_active(&self, number: u32) -> bool {
+        matches!(self.shared.get(number as usize), Some(Some(Shared { is_active: true, .. })))
+    }
+
+    /// Notes whether a path leads somewhere. Returns whether that is news.
+    pub(super) fn set_active(&mut self, number: u32, active: bool) -> bool {
+        match self.shared.get_mut(number as usize) {
+            Some(Some(shared)) => std::mem::replace(&mut shared.is_active, active) != active,
+            _ => false,
+        }
+    }
+
+    /// Takes the numbers given since the last call.
+    pub(super) fn take_fresh(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Returns all numbers in use.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..self.shared.len() as u32).filter(|&number| self.shared[number as usize].is_some())
+    }
+
+    /// Frees the paths that no route has, and returns their numbers.
+    pub(super) fn collect(&mut self) -> Vec<u32> {
+        let unused = |shared: &Option<Shared>| shared.as_ref().is_some_and(|shared| shared.routes == 0);
+        let numbers: Vec<u32> =
+            self.numbers.values().copied().filter(|&number| unused(&self.shared[number as usize])).collect();
+        for &number in &numbers {
+            if let Some(shared) = self.shared[number as usize].take() {
+                self.numbers.remove(&shared.path);
+            }
+        }
+        self.fresh.retain(|number| !numbers.contains(number));
+        self.free.extend(&numbers);
+        numbers
+    }
+}

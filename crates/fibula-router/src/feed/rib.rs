@@ -1,0 +1,536 @@
+//! The routes of the configuration and of all feeds, and which of them are used: for each prefix that of the lowest
+//! administrative distance, where that leads somewhere.
+
+use std::collections::{BTreeSet, btree_set};
+
+use fibula::net::{Family, Key, NextHop, Route};
+use fibula::rib::{DualRib, Rib as RibOf, RibError};
+
+use super::path::{Path, Paths, Way};
+use super::routes::{Effect, Full, Object, Routes};
+use super::state::{Count, Phase};
+use super::{Out, Place};
+
+/// Prefixes that wait to be taken: past this many, everything is compared instead.
+const MOST_DIRTY: usize = 1 << 21;
+/// Most ways of a group, each counted as often as its weight says.
+const MOST_WAYS: usize = 1024;
+/// How deep groups of groups may be.
+const DEEPEST: usize = 4;
+
+/// The route that is used for a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// One of the configuration or the machine, with its next hop.
+    Own(NextHop),
+    /// One of a feed, with the number of its path.
+    Path(u32),
+}
+
+/// All routes.
+#[derive(Debug, Default)]
+pub struct Rib {
+    /// Routes of the configuration and of the machine's interfaces, by VRF: nearer than any feed.
+    own: Vec<DualRib>,
+    feeds: Vec<Routes>,
+    /// Numbers of feeds, the nearest first.
+    order: Vec<usize>,
+    paths: Paths,
+    dirty: BTreeSet<Place>,
+    taking: btree_set::IntoIter<Place>,
+    /// More prefixes have changed than are kept: all are to be compared.
+    everything: bool,
+    objects_changed: bool,
+}
+
+impl Rib {
+    /// Makes a RIB of these feeds. Of two with the same distance, the first is nearer.
+    #[must_use]
+    pub fn new(feeds: Vec<Routes>) -> Self {
+        let mut order: Vec<usize> = (0..feeds.len()).collect();
+        order.sort_by_key(|&feed| feeds[feed].distance);
+        Self { feeds, order, ..Self::default() }
+    }
+
+    /// Returns the feeds.
+    #[must_use]
+    pub fn feeds(&self) -> &[Routes] {
+        &self.feeds
+    }
+
+    /// Returns a feed, to change its state.
+    pub fn feed(&mut self, feed: usize) -> &mut Routes {
+        &mut self.feeds[feed]
+    }
+
+    fn touch(&mut self, place: Place) {
+        if self.everything {
+            return;
+        }
+        self.dirty.insert(place);
+        if self.dirty.len() > MOST_DIRTY {
+            self.dirty.clear();
+            self.everything = true;
+        }
+    }
+
+    /// Replaces the routes of the configuration and of the machine, by VRF.
+    pub fn set_own(&mut self, own: Vec<DualRib>) {
+        let before = std::mem::replace(&mut self.own, own);
+        let none = DualRib::default();
+        let mut places = Vec::new();
+        for vrf in 0..before.len().max(self.own.len()) {
+            let (before, after) = (before.get(vrf).unwrap_or(&none), self.own.get(vrf).unwrap_or(&none));
+            let changed = after.iter().filter(|&(prefix, number)| before.get(prefix) != Some(number));
+            let gone = before.iter().filter(|&(prefix, _)| after.get(prefix).is_none());
+            places.extend(changed.chain(gone).map(|(prefix, _)| (vrf as u16, prefix)));
+        }
+        places.into_iter().for_each(|place| self.touch(place));
+    }
+
+    /// Adds a route of a feed, or replaces that of the same prefix and metric.
+    ///
+    /// # Errors
+    /// When the feed has as many routes as it may: it is then marked overrun.
+    pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
+        let routes = &mut self.feeds[feed];
+        let done = routes.insert(place, metric, path, &mut self.paths);
+        match done {
+            Ok(_) => routes.state.count(Count::Inserted, 1),
+            Err(Full) => {
+                routes.state.count(Count::Refused, 1);
+                routes.state.is_overrun = true;
+            }
+        }
+        if done == Ok(Effect::Changed) {
+            self.touch(place);
+        }
+        done
+    }
+
+    /// Removes a route of a feed: that of a metric, or all of the prefix.
+    pub fn remove(&mut self, feed: usize, place: Place, metric: Option<u32>) -> Effect {
+        let routes = &mut self.feeds[feed];
+        let before = routes.len();
+        let effect = routes.remove(place, metric, &mut self.paths);
+        routes.state.count(Count::Removed, (before - routes.len()) as u64);
+        if effect == Effect::Changed {
+            self.touch(place);
+        }
+        effect
+    }
+
+    /// Returns the path of a route of a feed, and whether it was told in the present pass of marking.
+    #[must_use]
+    pub fn told(&self, feed: usize, place: Place, metric: u32) -> Option<(&Path, bool)> {
+        let (path, told) = self.feeds[feed].told(place, metric)?;
+        Some((self.paths.get(path)?, told))
+    }
+
+    /// Adds a next-hop object of a feed, or replaces it: routes that lead to it follow.
+    ///
+    /// # Errors
+    /// When the feed has as many as it may.
+    pub fn set_object(&mut self, feed: usize, id: u32, object: Object) -> Result<(), Full> {
+        let routes = &mut self.feeds[feed];
+        match routes.set_object(id, object) {
+            Ok(news) => {
+                self.objects_changed |= news;
+                Ok(())
+            }
+            Err(full) => {
+                routes.state.count(Count::Refused, 1);
+                routes.state.is_overrun = true;
+                Err(full)
+            }
+        }
+    }
+
+    /// Removes a next-hop object of a feed: routes that lead to it lead nowhere then.
+    pub fn remove_object(&mut self, feed: usize, id: u32) -> bool {
+        let was_there = self.feeds[feed].remove_object(id);
+        self.objects_changed |= was_there;
+        was_there
+    }
+
+    /// Begins a pass of marking of a feed: what it tells from here on is marked.
+    pub fn begin(&mut self, feed: usize) {
+        self.feeds[feed].begin();
+    }
+
+    /// Removes the routes of a feed, of a family or of both, that it has not told since the pass began. Returns how many, and counts
+    /// them as `what`.
+    pub fn sweep(&mut self, feed: usize, family: Option<Family>, what: Count) -> usize {
+        let mut gone = Vec::new();
+        let routes = &mut self.feeds[feed];
+        let count = routes.sweep(family, &mut self.paths, |place| gone.push(place));
+        routes.state.count(what, count as u64);
+        gone.into_iter().for_each(|place| self.touch(place));
+        count
+    }
+
+    /// Removes the next-hop objects of a feed that it has not told since the pass began.
+    pub fn sweep_objects(&mut self, feed: usize) {
+        self.objects_changed |= self.feeds[feed].sweep_objects() > 0;
+    }
+
+    /// Removes all routes and objects of a feed that did not come back in time. Returns the number of routes.
+    pub fn expire(&mut self, feed: usize, now_ns: u64) -> usize {
+        self.begin(feed);
+        let count = self.sweep(feed, None, Count::Expired);
+        self.sweep_objects(feed);
+        self.feeds[feed].state.enter(Phase::Down, now_ns);
+        count
+    }
+
+    /// Returns the route that is used for a prefix.
+    #[must_use]
+    pub fn choose(&self, place: Place) -> Option<Choice> {
+        self.choice(place).map(|choice| choice.1)
+    }
+
+    /// Like [`choose`](Self::choose), with the number of the feed.
+    #[must_use]
+    pub fn choice(&self, place: Place) -> Option<(Option<usize>, Choice)> {
+        let own = self.own.get(usize::from(place.0)).and_then(|own| own.get(place.1));
+        own.map(|number| (None, Choice::Own(number))).or_else(|| {
+            self.order.iter().find_map(|&feed| {
+                let path = self.feeds[feed].get(place)?.path;
+                self.paths.is_active(path).then_some((Some(feed), Choice::Path(path)))
+            })
+        })
+    }
+
+    /// Returns whether more prefixes have changed than are kept; the owner of the tables then compares them with
+    /// [`all`](Self::all).
+    pub fn take_everything(&mut self) -> bool {
+        if std::mem::take(&mut self.everything) {
+            self.taking = BTreeSet::new().into_iter();
+            return true;
+        }
+        false
+    }
+
+    /// Takes at most `most` prefixes that have changed, with the routes that are used now.
+    pub fn take(&mut self, most: usize) -> Vec<(Place, Option<Choice>)> {
+        if self.taking.len() == 0 {
+            self.taking = std::mem::take(&mut self.dirty).into_iter();
+        }
+        let places: Vec<Place> = self.taking.by_ref().take(most).collect();
+        places.into_iter().map(|place| (place, self.choose(place))).collect()
+    }
+
+    /// Gives prefixes back that could not be dealt with.
+    pub fn put_back(&mut self, places: impl IntoIterator<Item = Place>) {
+        places.into_iter().for_each(|place| self.touch(place));
+    }
+
+    /// Returns whether prefixes wait to be taken.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        self.everything || self.taking.len() > 0 || !self.dirty.is_empty()
+    }
+
+    /// Returns the routes of a VRF that are used, with the next hops that `number` gives to paths.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn all(&self, vrf: usize, number: impl Fn(u32) -> Option<NextHop>) -> Result<DualRib, RibError> {
+        let mut all = DualRib::default();
+        for &feed in self.order.iter().rev() {
+            let Some(map) = self.feeds[feed].vrfs.get(vrf) else { continue };
+            for (prefix, entry) in map.iter().filter(|route| self.paths.is_active(route.1.path)) {
+                if let Some(number) = number(entry.path) {
+                    all.insert(prefix, number)?;
+                }
+            }
+        }
+        if let Some(own) = self.own.get(vrf) {
+            copy(&own.v4, &mut all.v4)?;
+            copy(&own.v6, &mut all.v6)?;
+        }
+        Ok(all)
+    }
+
+    /// Takes the paths that are new since the last call.
+    pub fn take_fresh(&mut self) -> Vec<u32> {
+        self.paths.take_fresh()
+    }
+
+    /// Returns whether next-hop objects have changed since the last call.
+    pub fn take_objects_changed(&mut self) -> bool {
+        std::mem::take(&mut self.objects_changed)
+    }
+
+    /// Returns the numbers of all paths, or of those that lead to next-hop objects.
+    #[must_use]
+    pub fn paths(&self, only_objects: bool) -> Vec<u32> {
+        let wanted =
+            |&number: &u32| !only_objects || matches!(self.paths.get(number), Some(Path::Object { .. }));
+        self.paths.numbers().filter(wanted).collect()
+    }
+
+    /// Returns a path without next-hop objects; `None` if it leads to one that is not there.
+    #[must_use]
+    pub fn expand(&self, number: u32) -> Option<Path> {
+        match self.paths.get(number)? {
+            Path::Object { feed, id } => self.expand_object(usize::from(*feed), *id),
+            path => Some(path.clone()),
+        }
+    }
+
+    fn expand_object(&self, feed: usize, id: u32) -> Option<Path> {
+        let routes = self.feeds.get(feed)?;
+        if matches!(routes.object(id)?, Object::Blackhole) {
+            return Some(Path::Blackhole);
+        }
+        let mut ways = Vec::new();
+        ways_of(routes, id, 1, DEEPEST, &mut ways);
+        if ways.is_empty() { None } else { Some(Path::Ways(ways.into())) }
+    }
+
+    /// Notes which paths lead somewhere. The routes of those for which that is news are looked at again.
+    pub fn set_active(&mut self, paths: impl IntoIterator<Item = (u32, bool)>) {
+        let mut news: Vec<u32> = Vec::new();
+        for (number, active) in paths {
+            if self.paths.set_active(number, active) {
+                news.push(number);
+            }
+        }
+        if news.is_empty() {
+            return;
+        }
+        news.sort_unstable();
+        let mut places = Vec::new();
+        for routes in &self.feeds {
+            for (vrf, map) in routes.vrfs.iter().enumerate() {
+                let found = map.iter().filter(|route| news.binary_search(&route.1.path).is_ok());
+                places.extend(found.map(|(prefix, _)| (vrf as u16, prefix)));
+            }
+        }
+        places.into_iter().for_each(|place| self.touch(place));
+    }
+
+    /// Notes that new paths lead somewhere, or not: their routes have changed anyway.
+    pub fn set_fresh(&mut self, number: u32, active: bool) {
+        self.paths.set_active(number, active);
+    }
+
+    /// Returns the number of routes of a feed that lead nowhere at the moment.
+    #[must_use]
+    pub fn unresolved(&self, feed: usize) -> usize {
+        let nowhere = |path: u32| !self.paths.is_active(path);
+        self.feeds[feed].vrfs.iter().flat_map(|map| map.values()).filter(|entry| nowhere(entry.path)).count()
+    }
+
+    /// Frees the paths that no route has, if nothing waits to be taken, and returns their numbers.
+    pub fn collect(&mut self) -> Vec<u32> {
+        if self.is_dirty() { Vec::new() } else { self.paths.collect() }
+    }
+}
+
+fn copy<K: Key>(from: &RibOf<K>, to: &mut RibOf<K>) -> Result<(), RibError> {
+    from.iter().try_for_each(|route: Route<K>| to.insert(route).map(drop))
+}
+
+/// Appends the ways of an object. A group whose weights are too many has its shares rounded.
+fn ways_of(routes: &Routes, id: u32, weight: u32, depth: usize, ways: &mut Vec<Way>) {
+    if depth == 0 || ways.len() >= MOST_WAYS {
+        return;
+    }
+    match routes.object(id) {
+        Some(Object::Way(way)) => {
+            ways.push(Way { weight: way.weight.saturating_mul(weight), ..way.clone() });
+        }
+        Some(Object::Group(members)) => {
+            members.iter().for_each(|&(id, share)| {
+                ways_of(routes, id, weight.saturating_mul(share.max(1)), depth - 1, ways);
+            });
+        }
+        Some(Object::Blackhole) | None => {}
+    }
+}
+
+/// Returns how often each way of a path is in a group: as its weight says, divided by what all have in common and, if they are too
+/// many, by more.
+#[must_use]
+pub fn shares(ways: &[Way]) -> Vec<usize> {
+    let gcd = |mut a: u32, mut b: u32| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let common = ways.iter().map(|way| way.weight.max(1)).fold(0, gcd).max(1);
+    let total: u64 = ways.iter().map(|way| u64::from(way.weight.max(1) / common)).sum();
+    let over = total.div_ceil(MOST_WAYS as u64).max(1);
+    ways.iter().map(|way| (u64::from(way.weight.max(1) / common) / over).max(1) as usize).collect()
+}
+
+impl Way {
+    /// Makes a way of weight 1.
+    #[must_use]
+    pub const fn new(gateway: Option<std::net::IpAddr>, out: Out) -> Self {
+        Self { gateway, out, weight: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn place(text: &str) -> Place {
+        (0, text.parse().unwrap())
+    }
+
+    fn via(last: u8) -> Path {
+        Path::Ways(Box::new([Way::new(Some(IpAddr::from([10, 0, 0, last])), Out::Device(1))]))
+    }
+
+    fn rib() -> Rib {
+        Rib::new(vec![Routes::new("far", 200, 4, 1), Routes::new("near", 20, 100, 1)])
+    }
+
+    /// Activates everything that is new, and takes all changes.
+    fn turn(rib: &mut Rib) -> Vec<(String, Option<Path>)> {
+        for number in rib.take_fresh() {
+            let active = rib.expand(number).is_some();
+            rib.set_fresh(number, active);
+        }
+        if rib.take_objects_changed() {
+            let paths: Vec<_> =
+                rib.paths(true).into_iter().map(|number| (number, rib.expand(number).is_some())).collect();
+            rib.set_active(paths);
+        }
+        let mut all = Vec::new();
+        while rib.is_dirty() {
+            for (place, choice) in rib.take(2) {
+                let path = match choice {
+                    Some(Choice::Path(number)) => rib.expand(number),
+                    Some(Choice::Own(number)) => Some(via(number.id() as u8)),
+                    None => None,
+                };
+                all.push((place.1.to_string(), path));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_nearest_feed_that_leads_somewhere_counts() {
+        let mut rib = rib();
+        let net = place("192.0.2.0/24");
+        rib.insert(0, net, 0, via(1)).unwrap();
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(1)))]);
+        rib.insert(1, net, 0, via(2)).unwrap();
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(2)))]);
+        let mut own = DualRib::default();
+        own.insert(net.1, NextHop::new(9).unwrap()).unwrap();
+        rib.set_own(vec![own.clone()]);
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(9)))]);
+        rib.set_own(vec![own]);
+        assert_eq!(turn(&mut rib), [], "nothing new");
+        rib.set_own(vec![DualRib::default()]);
+        assert_eq!(turn(&mut rib).len(), 1);
+        // Removed and added at once is one change; what is told again is none.
+        rib.remove(1, net, None);
+        rib.insert(1, net, 0, via(3)).unwrap();
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(3)))]);
+        rib.insert(1, net, 0, via(3)).unwrap();
+        assert_eq!(turn(&mut rib), []);
+        let near = rib.paths(false);
+        rib.set_active(
+            near.iter().map(|&number| (number, rib_is(&rib, number) != via(3))).collect::<Vec<_>>(),
+        );
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(1)))], "the other leads nowhere now");
+        assert_eq!((rib.unresolved(0), rib.unresolved(1)), (0, 1));
+        assert_eq!(rib.all(0, |path| NextHop::new(path + 1)).unwrap().len(), 1);
+    }
+
+    fn rib_is(rib: &Rib, number: u32) -> Path {
+        rib.expand(number).unwrap()
+    }
+
+    #[test]
+    fn metrics_of_a_prefix_are_routes_of_their_own() {
+        let mut rib = rib();
+        let net = place("2001:db8::/32");
+        for (metric, last) in [(20, 2), (10, 1), (30, 3)] {
+            rib.insert(0, net, metric, via(last)).unwrap();
+        }
+        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), Some(via(1)))]);
+        assert_eq!(rib.feeds()[0].len(), 3);
+        assert_eq!(rib.remove(0, net, Some(30)), Effect::Same);
+        assert_eq!(rib.remove(0, net, Some(30)), Effect::Unexpected);
+        assert_eq!(rib.remove(0, net, Some(10)), Effect::Changed);
+        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), Some(via(2)))]);
+        assert_eq!(rib.remove(0, net, Some(20)), Effect::Changed);
+        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), None)]);
+        assert_eq!(rib.feeds()[0].len(), 0);
+        assert_eq!(rib.collect().len(), 3);
+        assert!(rib.paths(false).is_empty());
+    }
+
+    #[test]
+    fn objects_are_followed_by_their_routes() {
+        let mut rib = rib();
+        let way = |last: u8| Object::Way(Way::new(Some(IpAddr::from([10, 0, 0, last])), Out::Device(1)));
+        let path = Path::Object { feed: 0, id: 7 };
+        rib.insert(0, place("192.0.2.0/24"), 0, path.clone()).unwrap();
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), None)], "the object is not there yet");
+        rib.set_object(0, 1, way(1)).unwrap();
+        rib.set_object(0, 7, Object::Group([(1, 3), (2, 1)].into())).unwrap();
+        let [(_, Some(Path::Ways(ways)))] = &turn(&mut rib)[..] else { panic!() };
+        assert_eq!(shares(ways), [1]);
+        rib.set_object(0, 2, way(2)).unwrap();
+        assert_eq!(turn(&mut rib), [], "the number of the path stays, what it means is read anew");
+        let number = rib.paths(true)[0];
+        let Some(Path::Ways(ways)) = rib.expand(number) else { panic!() };
+        assert_eq!(shares(&ways), [3, 1]);
+        rib.set_object(0, 7, Object::Blackhole).unwrap();
+        assert_eq!(rib.expand(number), Some(Path::Blackhole));
+        // Of two groups that contain each other, nothing is left.
+        rib.set_object(0, 7, Object::Group([(8, 1)].into())).unwrap();
+        rib.set_object(0, 8, Object::Group([(7, 1)].into())).unwrap();
+        assert_eq!(rib.expand(number), None);
+        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), None)]);
+        assert!(rib.remove_object(0, 7) && !rib.remove_object(0, 7));
+    }
+
+    #[test]
+    fn what_is_not_told_again_goes_and_limits_hold() {
+        let mut rib = rib();
+        for n in 0..6u8 {
+            let done = rib.insert(0, place(&format!("10.{n}.0.0/16")), 0, via(1));
+            assert_eq!(done.is_err(), n >= 4, "{n}");
+        }
+        rib.insert(0, place("10.0.0.0/16"), 0, via(2)).unwrap();
+        assert!(rib.insert(0, place("10.0.0.0/16"), 5, via(2)).is_err(), "a further metric is a route too");
+        assert!(rib.feeds()[0].state.is_overrun);
+        assert_eq!(rib.feeds()[0].state.counted(Count::Refused), 3);
+        rib.set_object(0, 1, Object::Blackhole).unwrap();
+        turn(&mut rib);
+        rib.begin(0);
+        rib.insert(0, place("10.1.0.0/16"), 0, via(1)).unwrap();
+        assert_eq!(rib.sweep(0, Some(Family::Ipv6), Count::Swept), 0);
+        assert_eq!(rib.sweep(0, None, Count::Swept), 3);
+        rib.sweep_objects(0);
+        assert_eq!(rib.feeds()[0].objects(), 0);
+        assert_eq!(turn(&mut rib).iter().filter(|change| change.1.is_none()).count(), 3);
+        assert_eq!(rib.expire(0, 5), 1);
+        assert_eq!(rib.feeds()[0].state.counted(Count::Expired), 1);
+        assert_eq!(turn(&mut rib), [("10.1.0.0/16".into(), None)]);
+        assert_eq!(rib.collect().len(), 2);
+    }
+
+    #[test]
+    fn weights_are_shares() {
+        let ways = |weights: &[u32]| -> Vec<Way> {
+            weights.iter().map(|&weight| Way { weight, ..Way::new(None, Out::Device(1)) }).collect()
+        };
+        assert_eq!(shares(&ways(&[4, 2])), [2, 1]);
+        assert_eq!(shares(&ways(&[0, u32::MAX])), [1, 1023]);
+        assert_eq!(shares(&[]), [] as [usize; 0]);
+    }
+}

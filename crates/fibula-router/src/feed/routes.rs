@@ -1,0 +1,279 @@
+//! The routes and next-hop objects of one feed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fibula::map::IpPrefixMap;
+use fibula::net::Family;
+
+use super::path::{Path, Paths};
+use super::state::State;
+use super::{Place, Way};
+
+/// A route of a feed: the one with the lowest metric of its prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Number of its path.
+    pub(super) path: u32,
+    pub(super) metric: u32,
+    /// The pass of marking in which it was last told.
+    mark: u32,
+}
+
+/// What a next-hop object is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A single way.
+    Way(Way),
+    /// Discards packets.
+    Blackhole,
+    /// Other objects, each with its weight.
+    Group(Box<[(u32, u32)]>),
+}
+
+/// A feed has as many routes or next-hop objects as it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+/// What has become of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The route that counts for the prefix has changed.
+    Changed,
+    /// Another one counts, or it was like that before.
+    Same,
+    /// It is not what the feed was thought to have: ask again.
+    Unexpected,
+}
+
+/// The routes of a feed.
+#[derive(Debug)]
+pub struct Routes {
+    /// Name for operators.
+    pub name: String,
+    /// Administrative distance: of two feeds with a route of the same prefix, the nearer one counts.
+    pub distance: u8,
+    /// Most routes, and most next-hop objects.
+    pub limit: usize,
+    /// What operators see.
+    pub state: State,
+    pub(super) vrfs: Vec<IpPrefixMap<Entry>>,
+    /// Further routes of a prefix with other metrics.
+    more: HashMap<Place, Vec<Entry>>,
+    more_count: usize,
+    objects: BTreeMap<u32, (Object, u32)>,
+    mark: u32,
+}
+
+impl Routes {
+    /// Makes a feed without routes, for this number of VRFs.
+    #[must_use]
+    pub fn new(name: impl Into<String>, distance: u8, limit: usize, vrfs: usize) -> Self {
+        Self {
+            name: name.into(),
+            distance,
+            limit,
+            state: State::default(),
+            vrfs: (0..vrfs).map(|_| IpPrefixMap::new()).collect(),
+            more: HashMap::new(),
+            more_count: 0,
+            objects: BTreeMap::new(),
+            mark: 0,
+        }
+    }
+
+    /// Returns the number of routes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.vrfs.iter().map(IpPrefixMap::len).sum::<usize>() + self.more_count
+    }
+
+    /// Returns whether there are no routes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of next-hop objects.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Returns a next-hop object.
+    pub(super) fn object(&self, id: u32) -> Option<&Object> {
+        self.objects.get(&id).map(|object| &object.0)
+    }
+
+    pub(super) fn get(&self, place: Place) -> Option<Entry> {
+        self.vrfs.get(usize::from(place.0))?.get(place.1).copied()
+    }
+
+    /// Returns the path of the route of a prefix and metric, and whether it was told in the present pass of marking.
+    pub(super) fn told(&self, place: Place, metric: u32) -> Option<(u32, bool)> {
+        let more = self.more.get(&place).map_or(&[][..], Vec::as_slice);
+        let mut entries = self.get(place).into_iter().chain(more.iter().copied());
+        let entry = entries.find(|entry| entry.metric == metric)?;
+        Some((entry.path, entry.mark == self.mark))
+    }
+
+    /// Adds a route, or replaces that of the same prefix and metric.
+    pub(super) fn insert(
+        &mut self,
+        place: Place,
+        metric: u32,
+        path: Path,
+        paths: &mut Paths,
+    ) -> Result<Effect, Full> {
+        let full = self.len() >= self.limit;
+        let Some(map) = self.vrfs.get_mut(usize::from(place.0)) else { return Ok(Effect::Same) };
+        let best = map.get_mut(place.1);
+        let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, mark };
+        match best {
+            Some(best) if best.metric == metric => {
+                let before = std::mem::replace(best, new(paths, self.mark));
+                paths.count(before.path, false);
+                Ok(if before.path == best.path { Effect::Same } else { Effect::Changed })
+            }
+            Some(best) => {
+                let others = self.more.entry(place).or_default();
+                if let Some(other) = others.iter_mut().find(|other| other.metric == metric) {
+                    let before = std::mem::replace(other, new(paths, self.mark));
+                    paths.count(before.path, false);
+                    return Ok(Effect::Same);
+                }
+                if full {
+                    if others.is_empty() {
+                        self.more.remove(&place);
+                    }
+                    return Err(Full);
+                }
+                let mut entry = new(paths, self.mark);
+                let nearer = metric < best.metric;
+                if nearer {
+                    std::mem::swap(&mut entry, best);
+                }
+                others.push(entry);
+                self.more_count += 1;
+                Ok(if nearer { Effect::Changed } else { Effect::Same })
+            }
+            None if full => Err(Full),
+            None => {
+                let entry = new(paths, self.mark);
+                if map.try_insert(place.1, entry).is_err() {
+                    paths.count(entry.path, false);
+                    return Err(Full);
+                }
+                Ok(Effect::Changed)
+            }
+        }
+    }
+
+    /// Removes the route of a prefix and metric, or all routes of the prefix.
+    pub(super) fn remove(&mut self, place: Place, metric: Option<u32>, paths: &mut Paths) -> Effect {
+        let Some(best) = self.get(place) else { return Effect::Same };
+        let others = self.more.get_mut(&place);
+        match (metric, others) {
+            (Some(metric), Some(others)) if metric != best.metric => {
+                let Some(at) = others.iter().position(|other| other.metric == metric) else {
+                    return Effect::Unexpected;
+                };
+                paths.count(others.swap_remove(at).path, false);
+                self.more_count -= 1;
+                if others.is_empty() {
+                    self.more.remove(&place);
+                }
+                Effect::Same
+            }
+            (Some(metric), None) if metric != best.metric => Effect::Unexpected,
+            (Some(_), Some(others)) => {
+                // The next one counts now.
+                let next = (0..others.len()).min_by_key(|&at| others[at].metric).unwrap_or(0);
+                let next = others.swap_remove(next);
+                self.more_count -= 1;
+                if others.is_empty() {
+                    self.more.remove(&place);
+                }
+                if let Some(entry) = self.vrfs[usize::from(place.0)].get_mut(place.1) {
+                    *entry = next;
+                }
+                paths.count(best.path, false);
+                Effect::Changed
+            }
+            (metric, others) => {
+                if metric.is_none()
+                    && let Some(others) = others
+                {
+                    others.iter().for_each(|other| paths.count(other.path, false));
+                    self.more_count -= others.len();
+                    self.more.remove(&place);
+                }
+                self.vrfs[usize::from(place.0)].remove(place.1);
+                paths.count(best.path, false);
+                Effect::Changed
+            }
+        }
+    }
+
+    /// Adds a next-hop object, or replaces it. Returns whether it is another than before.
+    pub(super) fn set_object(&mut self, id: u32, object: Object) -> Result<bool, Full> {
+        let (mark, full) = (self.mark, self.objects.len() >= self.limit);
+        match self.objects.get_mut(&id) {
+            Some(known) => {
+                known.1 = mark;
+                let news = known.0 != object;
+                known.0 = object;
+                Ok(news)
+            }
+            None if full => Err(Full),
+            None => Ok(self.objects.insert(id, (object, mark)).is_none()),
+        }
+    }
+
+    /// Removes a next-hop object. Returns whether it was there.
+    pub(super) fn remove_object(&mut self, id: u32) -> bool {
+        self.objects.remove(&id).is_some()
+    }
+
+    /// Begins a pass of marking: what the feed tells from here on is marked.
+    pub(super) fn begin(&mut self) {
+        self.mark = self.mark.wrapping_add(1);
+    }
+
+    /// Removes the routes, of a family or of both, that the feed has not told since the pass began. Calls `gone` with the prefixes
+    /// whose route has changed, and returns the number of routes removed.
+    pub(super) fn sweep(
+        &mut self,
+        family: Option<Family>,
+        paths: &mut Paths,
+        mut gone: impl FnMut(Place),
+    ) -> usize {
+        let mark = self.mark;
+        let old = |place: &Place, entry: &Entry| {
+            entry.mark != mark && family.is_none_or(|family| place.1.family() == family)
+        };
+        let mut places = Vec::new();
+        for (vrf, map) in self.vrfs.iter().enumerate() {
+            let found = map.iter().map(|(prefix, entry)| ((vrf as u16, prefix), *entry));
+            places.extend(
+                found.filter(|(place, entry)| old(place, entry)).map(|found| (found.0, found.1.metric)),
+            );
+        }
+        for (place, entries) in &self.more {
+            places
+                .extend(entries.iter().filter(|entry| old(place, entry)).map(|entry| (*place, entry.metric)));
+        }
+        for &(place, metric) in &places {
+            if self.remove(place, Some(metric), paths) == Effect::Changed {
+                gone(place);
+            }
+        }
+        places.len()
+    }
+
+    /// Removes the next-hop objects that the feed has not told since the pass began. Returns how many.
+    pub(super) fn sweep_objects(&mut self) -> usize {
+        let (before, mark) = (self.objects.len(), self.mark);
+        self.objects.retain(|_, object| object.1 == mark);
+        before - self.objects.len()
+    }
+}
