@@ -50,6 +50,8 @@ pub(super) enum RouterCommand {
     Drops(ShowArgs),
     /// Show the neighbours and their MAC addresses
     Neigh(ShowArgs),
+    /// Show the feeds of routes: their state, rates and last error
+    Feeds(ShowArgs),
     /// Say what this machine lacks for a router, and what to do about it
     Doctor(DoctorArgs),
     Demo(DemoArgs),

@@ -7,6 +7,8 @@ mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
+mod feeds;
+#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod show;
@@ -36,6 +38,7 @@ fn dispatch(args: &RouterArgs) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Stats(args)), _) => show::run(args, show::What::Stats),
         (Some(RouterCommand::Drops(args)), _) => show::run(args, show::What::Drops),
         (Some(RouterCommand::Neigh(args)), _) => show::run(args, show::What::Neighbours),
+        (Some(RouterCommand::Feeds(args)), _) => show::run(args, show::What::Feeds),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
         (Some(RouterCommand::Check(args)), _) => check(&args.file),

@@ -1,4 +1,4 @@
-//! What a router that runs tells: counters, drops, neighbours.
+//! What a router that runs tells: counters, drops, neighbours, feeds.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,11 +20,16 @@ pub(super) enum What {
     Stats,
     Drops,
     Neighbours,
+    Feeds,
 }
 
 pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
     loop {
-        let question = if what == What::Neighbours { "neigh" } else { "stats" };
+        let question = match what {
+            What::Stats | What::Drops => "stats",
+            What::Neighbours => "neigh",
+            What::Feeds => "feeds",
+        };
         let answer = control::ask(&args.socket, question).map_err(|error| no_answer(&args.socket, &error))?;
         let mut out = io::stdout().lock();
         match (args.json, what) {
@@ -32,6 +37,7 @@ pub(super) fn run(args: &ShowArgs, what: What) -> Result<ExitCode, Failure> {
             (false, What::Stats) => stats(&mut out, &answer)?,
             (false, What::Drops) => drops(&mut out, &answer)?,
             (false, What::Neighbours) => neighbours(&mut out, &answer)?,
+            (false, What::Feeds) => super::feeds::print(&mut out, &answer)?,
         }
         out.flush()?;
         if !args.watch {
@@ -66,11 +72,11 @@ pub(super) fn line(totals: &Totals) -> String {
     )
 }
 
-fn list(value: &Value) -> &[Value] {
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn count(value: &Value, name: &str) -> u64 {
+pub(super) fn count(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or(0)
 }
 

@@ -127,14 +127,14 @@ fn read(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<Status> {
 }
 
 /// A family of metrics: its name, kind and meaning.
-type Family = (&'static str, &'static str, &'static str);
+pub(super) type Family = (&'static str, &'static str, &'static str);
 
-fn head(out: &mut String, (name, kind, help): Family) {
+pub(super) fn head(out: &mut String, (name, kind, help): Family) {
     let _ = writeln!(out, "# HELP fibula_router_{name} {help}\n# TYPE fibula_router_{name} {kind}");
 }
 
 /// A value of a label, as the format wants it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
@@ -178,6 +178,7 @@ fn text(router: &Router<'_>) -> String {
     let mut count = 0;
     router.shared.neighbours.for_each(|_, _, _| count += 1);
     let _ = writeln!(out, "fibula_router_neighbours {count}");
+    super::feed_state::metrics(&mut out, router);
     out
 }
 

@@ -7,6 +7,8 @@
 //!
 //! Workers learn of changes by a version number that they read once a burst; nothing that the main thread does stops them.
 
+mod feed_state;
+mod feeds;
 mod machine;
 mod metrics;
 mod open;
@@ -28,7 +30,7 @@ use fibula::net::Dual;
 
 use crate::config::{Backend, Config};
 use crate::count::{PortCounters, Totals};
-use crate::forward::fabric::Vrf;
+use crate::forward::fabric::{Fabric, Vrf};
 use crate::forward::{Shared, Worker};
 use crate::io::pcap;
 use crate::kernel::filter::Filter;
@@ -37,6 +39,7 @@ use crate::kernel::sys;
 use crate::neighbour::{Duplicate, Key, Probe};
 use crate::stage;
 
+use feeds::Feeds;
 use machine::Machine;
 use metrics::Metrics;
 use open::{Beside, Queues};
@@ -148,6 +151,7 @@ struct Router<'l> {
     filter: Option<Filter>,
     kept: open::Kept,
     hops: Hops,
+    feeds: Feeds,
     vrfs: Vec<Vrf>,
     /// Routes of each VRF.
     counts: Vec<Dual<usize>>,
@@ -185,13 +189,14 @@ pub fn run(
     };
     let threads = router.config.shape.threads(router.config.threads);
     (router.log)(Level::Note, &format!("forwarding with {threads} threads"));
-    let mut probes = Vec::new();
+    let (mut probes, mut is_busy) = (Vec::new(), false);
     while !flags.stop.load(Ordering::Relaxed) && !router.workers.ended() {
         let mut fds = vec![sys::readable(&router.netlink), sys::readable(&socket)];
         fds.extend(metrics.iter().map(sys::readable));
         // A signal may end the wait early, which does no harm.
-        let _ = sys::poll(&mut fds, TURN_MS);
+        let _ = sys::poll(&mut fds, if is_busy { 0 } else { TURN_MS });
         router.follow();
+        is_busy = router.take_feeds();
         router.ask_kernel(&mut probes);
         socket.answer(&router);
         if let Some(metrics) = &mut metrics {
@@ -237,12 +242,12 @@ impl<'l> Router<'l> {
         check_taps(&machine, &beside)?;
         let vrfs = plan::tables(&config, &[]).map_err(|error| RunError::Config(error.to_string()))?;
         let mut hops = Hops::default();
-        let plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops).map_err(RunError::Config)?;
+        let mut plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops).map_err(RunError::Config)?;
         plan.warnings.iter().for_each(|warning| log(Level::Warning, warning));
-        for (vrf, routes) in vrfs.iter().zip(&plan.routes) {
-            plan::apply(&vrf.table, routes).map_err(|error| RunError::Config(error.to_string()))?;
-        }
-        let counts = plan.counts();
+        let (mut feeds, mut counts) = (Feeds::new(&config), vec![Dual::default(); vrfs.len()]);
+        let own = std::mem::take(&mut plan.routes);
+        let taken = feeds.take(&plan.fabric.interfaces, &plan.devices, &mut hops, Some(own), usize::MAX);
+        feeds.enter(&taken, &vrfs, &mut counts).map_err(|error| RunError::Config(error.to_string()))?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
@@ -260,6 +265,7 @@ impl<'l> Router<'l> {
             filter,
             kept,
             hops,
+            feeds,
             vrfs,
             counts,
             shared,
@@ -274,6 +280,11 @@ impl<'l> Router<'l> {
         };
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.spawn(&ports, queues, flags)?;
+        if let Err(error) = router.feeds.start(&router.config, &flags.stop) {
+            flags.stop.store(true, Ordering::Relaxed);
+            router.end()?;
+            return Err(error);
+        }
         Ok(router)
     }
 
@@ -409,28 +420,23 @@ impl<'l> Router<'l> {
         self.take_up(plan)
     }
 
-    fn take_up(&mut self, plan: Plan) -> Result<(), String> {
+    fn take_up(&mut self, mut plan: Plan) -> Result<(), String> {
         plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
-        let (before, counts) = (self.shared.fabric(), plan.counts());
+        let before = self.shared.fabric();
         let after: Vec<_> = plan.fabric.interfaces.iter().map(|interface| interface.up).collect();
         if let Some(filter) = &mut self.filter {
             filter.set_addresses(plan.locals.iter().copied()).map_err(|error| format!("filter: {error}"))?;
         }
         self.devices.clone_from(&plan.devices);
+        let own = std::mem::take(&mut plan.routes);
+        let taken =
+            self.feeds.take(&plan.fabric.interfaces, &plan.devices, &mut self.hops, Some(own), usize::MAX);
+        plan.fabric.hops = self.hops.all().to_vec();
         // First the fabric, whose next hops include those of the old routes; the routes when all workers have it.
         self.shared.own.set(plan::own_addresses(&plan.fabric));
-        let version = self.shared.replace(plan.fabric);
-        let begin = std::time::Instant::now();
-        while self.taken.iter().any(|taken| taken.load(Ordering::Acquire) < version)
-            && begin.elapsed() < TAKE_UP
-            && !self.workers.any_ended()
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        for (vrf, routes) in self.vrfs.iter().zip(&plan.routes) {
-            plan::apply(&vrf.table, routes).map_err(|error| error.to_string())?;
-        }
-        self.counts = counts;
+        self.publish(plan.fabric);
+        self.counts.resize(self.vrfs.len(), Dual::default());
+        self.feeds.enter(&taken, &self.vrfs, &mut self.counts).map_err(|error| error.to_string())?;
         for (number, (interface, &up)) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
                 let word = if up { "up" } else { "down" };
@@ -441,6 +447,17 @@ impl<'l> Router<'l> {
             }
         }
         Ok(())
+    }
+
+    /// Puts another fabric in place, and waits until all workers have it. Returns whether they do.
+    fn publish(&self, fabric: Fabric) -> bool {
+        let version = self.shared.replace(fabric);
+        let begin = std::time::Instant::now();
+        let have_it = || self.taken.iter().all(|taken| taken.load(Ordering::Acquire) >= version);
+        while !have_it() && begin.elapsed() < TAKE_UP && !self.workers.any_ended() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        have_it()
     }
 
     /// Applies a configuration that was read again, or says why not: then the old one runs on.
@@ -471,6 +488,10 @@ impl<'l> Router<'l> {
                     .into(),
             );
         }
+        let has_feeds = !config.feeds.is_empty();
+        if config.feeds != self.config.feeds || (has_feeds && config.vrfs != self.config.vrfs) {
+            return Err("feeds, or VRFs that feeds may have routes of, differ: restart needed".into());
+        }
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
             return Err("algorithms differ: restart needed".into());
         }
@@ -497,6 +518,7 @@ impl<'l> Router<'l> {
     }
 
     fn end(mut self) -> Result<Vec<(String, Totals)>, RunError> {
+        self.feeds.join();
         std::mem::take(&mut self.workers).join().map(|()| self.totals())
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use fibula::live::TableError;
-use fibula::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use fibula::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
 use fibula::{Table, live};
 use fibula_feed::{Label, LoadOptions, Loader, Source};
@@ -26,22 +26,50 @@ pub(super) const MTU: usize = 1500;
 pub(super) struct Hops {
     numbers: HashMap<Hop, u32>,
     hops: Vec<Option<Hop>>,
+    /// Numbers that were reserved and are not used any more.
+    free: Vec<NextHop>,
 }
 
 impl Default for Hops {
     fn default() -> Self {
-        Self { numbers: HashMap::new(), hops: vec![None] }
+        Self { numbers: HashMap::new(), hops: vec![None], free: Vec::new() }
     }
 }
 
 impl Hops {
-    fn number(&mut self, hop: Hop) -> NextHop {
+    pub(super) fn number(&mut self, hop: Hop) -> NextHop {
         let next = self.hops.len() as u32;
         let number = *self.numbers.entry(hop.clone()).or_insert(next);
         if number == next {
             self.hops.push(Some(hop));
         }
         NextHop::new(number).expect("numbers begin at 1")
+    }
+
+    /// Returns a number whose meaning is set, and may change.
+    pub(super) fn reserve(&mut self) -> NextHop {
+        self.free.pop().unwrap_or_else(|| {
+            self.hops.push(None);
+            NextHop::new(self.hops.len() as u32 - 1).expect("numbers begin at 1")
+        })
+    }
+
+    /// Sets what a reserved number means. Returns whether that is news.
+    pub(super) fn set(&mut self, number: NextHop, hop: Option<Hop>) -> bool {
+        let place = &mut self.hops[number.id() as usize];
+        let news = *place != hop;
+        *place = hop;
+        news
+    }
+
+    /// Gives reserved numbers back, which nothing leads to any more.
+    pub(super) fn give_back(&mut self, numbers: &[NextHop]) {
+        self.free.extend(numbers);
+    }
+
+    /// Returns all next hops by number.
+    pub(super) fn all(&self) -> &[Option<Hop>] {
+        &self.hops
     }
 }
 
@@ -208,11 +236,6 @@ fn host(ip: IpAddr) -> IpPrefix {
 }
 
 impl Plan {
-    /// Returns the number of routes of each VRF.
-    pub(super) fn counts(&self) -> Vec<Dual<usize>> {
-        self.routes.iter().map(|routes| Dual::new(routes.v4.len(), routes.v6.len())).collect()
-    }
-
     fn insert(&mut self, vrf: usize, prefix: IpPrefix, number: NextHop) -> Result<(), String> {
         let rib = &mut self.routes[vrf];
         rib.insert(prefix, number).map(drop).map_err(|error| error.to_string())
@@ -279,7 +302,7 @@ impl Plan {
         });
         let number = match (named.transpose()?, member.gateway) {
             (Some(number), _) => number,
-            (None, Some(gateway)) => self.near(gateway, vrf).ok_or_else(|| {
+            (None, Some(gateway)) => near(&self.fabric.interfaces, gateway, vrf).ok_or_else(|| {
                 format!("no interface of VRF '{}' has the network of {gateway}", self.fabric.vrfs[vrf].name)
             })?,
             (None, None) => return Err("neither a gateway nor an interface".into()),
@@ -290,25 +313,6 @@ impl Plan {
             Some(IpAddr::V4(ip)) => Hop::Via { interface, gateway: Gateway::V4(ip.into()) },
             Some(IpAddr::V6(ip)) => Hop::Via { interface, gateway: Gateway::V6(ip.into()) },
         }))
-    }
-
-    /// Returns the interface whose network an address is in: by the longest prefix.
-    fn near(&self, address: IpAddr, vrf: usize) -> Option<usize> {
-        let networks = |interface: &Interface| -> Vec<(IpAddr, u8)> {
-            let v4 = interface.v4.iter().map(|&(ip, len)| (IpAddr::V4(ip.into()), len));
-            v4.chain(interface.v6.iter().map(|&(ip, len)| (IpAddr::V6(ip.into()), len))).collect()
-        };
-        let inside = |ip: IpAddr, len: u8| {
-            ip.is_ipv4() == address.is_ipv4() && network(ip, len) == network(address, len)
-        };
-        let candidates = self.fabric.interfaces.iter().enumerate().filter(|(_, other)| other.vrf == vrf);
-        let matching = candidates.flat_map(|(number, interface)| {
-            networks(interface)
-                .into_iter()
-                .filter(|&(ip, len)| inside(ip, len))
-                .map(move |(_, len)| (len, number))
-        });
-        matching.max().map(|(_, number)| number)
     }
 
     /// Adds the routes of a file.
@@ -358,6 +362,24 @@ pub(super) fn own_addresses(fabric: &Fabric) -> impl Iterator<Item = (u16, u128)
     let own =
         fabric.interfaces.iter().enumerate().filter(|(_, line)| !line.kernel && line.up && !fabric.bridge);
     own.flat_map(|(number, line)| line.v6.iter().map(move |&(address, _)| (number as u16, address)))
+}
+
+/// Returns the interface of a VRF whose network an address is in: by the longest prefix.
+pub(super) fn near(interfaces: &[Interface], address: IpAddr, vrf: usize) -> Option<usize> {
+    let networks = |interface: &Interface| -> Vec<(IpAddr, u8)> {
+        let v4 = interface.v4.iter().map(|&(ip, len)| (IpAddr::V4(ip.into()), len));
+        v4.chain(interface.v6.iter().map(|&(ip, len)| (IpAddr::V6(ip.into()), len))).collect()
+    };
+    let inside =
+        |ip: IpAddr, len: u8| ip.is_ipv4() == address.is_ipv4() && network(ip, len) == network(address, len);
+    let candidates = interfaces.iter().enumerate().filter(|(_, other)| other.vrf == vrf);
+    let matching = candidates.flat_map(|(number, interface)| {
+        networks(interface)
+            .into_iter()
+            .filter(|&(ip, len)| inside(ip, len))
+            .map(move |(_, len)| (len, number))
+    });
+    matching.max().map(|(_, number)| number)
 }
 
 /// Makes a table's routes those of a plan: what is new first, so that no address is without a route in between.

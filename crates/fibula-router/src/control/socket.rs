@@ -12,8 +12,8 @@ use std::time::Duration;
 use fibula::net::IpPrefix;
 use serde_json::{Map, Value, json};
 
-use super::Router;
 use super::routes::{self, Listing};
+use super::{Router, feed_state};
 use crate::count::{Made, Totals};
 use crate::drops::Drop as Reason;
 use crate::kernel::sys;
@@ -87,6 +87,7 @@ fn answer(mut stream: UnixStream, router: &Router<'_>, listings: &Arc<()>) -> io
     let answer = match question.split_whitespace().collect::<Vec<_>>()[..] {
         ["stats"] => stats(router),
         ["neigh"] => neighbours(router),
+        ["feeds"] => feed_state::feeds(router),
         ["get", vrf, address] => {
             routes::get(router, vrf, address).unwrap_or_else(|error| json!({ "error": error }))
         }

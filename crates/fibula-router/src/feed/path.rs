@@ -97,6 +97,11 @@ impl Paths {
         matches!(self.shared.get(number as usize), Some(Some(Shared { is_active: true, .. })))
     }
 
+    /// Returns whether all paths that routes have lead somewhere.
+    pub(super) fn are_active(&self) -> bool {
+        self.shared.iter().flatten().all(|shared| shared.is_active || shared.routes == 0)
+    }
+
     /// Notes whether a path leads somewhere. Returns whether that is news.
     pub(super) fn set_active(&mut self, number: u32, active: bool) -> bool {
         match self.shared.get_mut(number as usize) {

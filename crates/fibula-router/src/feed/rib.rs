@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, btree_set};
 
+use fibula::map::IpPrefixMap;
 use fibula::net::{Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib as RibOf, RibError};
 
@@ -217,11 +218,18 @@ impl Rib {
             self.taking = std::mem::take(&mut self.dirty).into_iter();
         }
         let places: Vec<Place> = self.taking.by_ref().take(most).collect();
+        if !self.dirty.is_empty() {
+            // One that has changed again since is dealt with now.
+            for place in &places {
+                self.dirty.remove(place);
+            }
+        }
         places.into_iter().map(|place| (place, self.choose(place))).collect()
     }
 
-    /// Gives prefixes back that could not be dealt with.
-    pub fn put_back(&mut self, places: impl IntoIterator<Item = Place>) {
+    /// Gives prefixes back that could not be dealt with, or all.
+    pub fn put_back(&mut self, places: impl IntoIterator<Item = Place>, everything: bool) {
+        self.everything |= everything;
         places.into_iter().for_each(|place| self.touch(place));
     }
 
@@ -319,8 +327,11 @@ impl Rib {
     /// Returns the number of routes of a feed that lead nowhere at the moment.
     #[must_use]
     pub fn unresolved(&self, feed: usize) -> usize {
+        if self.paths.are_active() {
+            return 0;
+        }
         let nowhere = |path: u32| !self.paths.is_active(path);
-        self.feeds[feed].vrfs.iter().flat_map(|map| map.values()).filter(|entry| nowhere(entry.path)).count()
+        self.feeds[feed].vrfs.iter().flat_map(IpPrefixMap::values).filter(|entry| nowhere(entry.path)).count()
     }
 
     /// Frees the paths that no route has, if nothing waits to be taken, and returns their numbers.

@@ -194,7 +194,7 @@ fn the_server_takes_the_last_session_and_closes_garbage() {
     let mut first = TcpStream::connect(address).unwrap();
     let bytes = session();
     first.write_all(&bytes[..bytes.len() / 2]).unwrap();
-    until("half", &|rib| rib.feeds()[0].len() > 0);
+    until("half", &|rib| !rib.feeds()[0].is_empty());
     first.write_all(&bytes[bytes.len() / 2..]).unwrap();
     until("all", &counted(Count::Messages, 10));
     assert_eq!(routes(&mut rib.lock().unwrap()), told());
