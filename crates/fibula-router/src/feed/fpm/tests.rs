@@ -132,6 +132,27 @@ fn garbage_ends_a_session_after_what_was_good() {
     }
 }
 
+#[test]
+fn tables_are_mapped_to_vrfs() {
+    let mut rib = Rib::new(vec![Routes::new("zebra", 20, 100, 2)]);
+    let entrance = Entrance { feed: 0, tables: vec![(254, 0), (1000, 1)], has_metrics: false };
+    let in_table = |table: u32, kind: u16| {
+        // Without a device: the gateway's network says where it is, in the VRF of the route.
+        let attributes = [(libc::RTA_GATEWAY, &[192, 0, 2, 1][..]), (libc::RTA_TABLE, &table.to_ne_bytes())];
+        message(kind, 0x500, 0, &route_body("10.1.0.0/16", 1, &attributes))
+    };
+    tell(&mut rib, &entrance, &in_table(1000, libc::RTM_NEWROUTE));
+    tell(&mut rib, &entrance, &in_table(77, libc::RTM_NEWROUTE));
+    tell(&mut rib, &entrance, &in_table(254, libc::RTM_DELROUTE));
+    assert_eq!(rib.feeds()[0].state.counted(Count::OtherTable), 1);
+    assert_eq!((rib.feeds()[0].len(), rib.take_fresh()), (1, vec![0]));
+    rib.set_fresh(0, true);
+    let prefix = "10.1.0.0/16".parse().unwrap();
+    assert_eq!((rib.choose((0, prefix)), rib.choose((1, prefix))), (None, Some(Choice::Path(0))));
+    let near = Way::new(Some(IpAddr::from([192, 0, 2, 1])), Out::Near(1));
+    assert_eq!(rib.expand(0), Some(Path::Ways([near].into())));
+}
+
 const SECOND: u64 = 1_000_000_000;
 const TIMES: Times = Times { keep_ns: 10 * SECOND, sweep_ns: 4 * SECOND, quiet_ns: SECOND };
 
