@@ -25,10 +25,11 @@ pub(super) fn check(path: &Path) -> Result<ExitCode, Failure> {
         routes += table.ribs.len();
     }
     println!(
-        "{}: {} interfaces, {} VRFs, {routes} routes, {} threads: no errors",
+        "{}: {} interfaces, {} VRFs, {routes} routes, {} feeds, {} threads: no errors",
         path.display(),
         config.interfaces.len(),
         config.vrfs.len(),
+        config.feeds.len(),
         config.threads
     );
     Ok(ExitCode::SUCCESS)

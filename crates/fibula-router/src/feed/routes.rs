@@ -41,7 +41,7 @@ pub enum Effect {
     Changed,
     /// Another one counts, or it was like that before.
     Same,
-    /// It is not what the feed was thought to have: ask again.
+    /// It is not what the feed was thought to have: read it again.
     Unexpected,
 }
 

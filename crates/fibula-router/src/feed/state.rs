@@ -57,7 +57,7 @@ pub enum Count {
     Sessions,
     /// Connections closed because of what they sent, or refused as too many.
     Closed,
-    /// Times that everything was asked for again.
+    /// Times that everything was read again.
     Resynchronised,
     /// Times that the kernel lost messages.
     Lost,

@@ -1,4 +1,4 @@
-//! What is asked of the kernel, when, and what its answers mean. Does no I/O and has no clock.
+//! Which questions the kernel gets, when, and what its answers mean. Does no I/O and has no clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,16 +18,16 @@ use crate::kernel::netlink::{Event, decode};
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const GET_NEXT_HOP: u16 = 106;
-/// How long changes may gather before what they concern is asked for again.
+/// How long changes may gather before what they concern is read again.
 const GATHER_NS: u64 = 50_000_000;
 /// After an answer that failed or was cut, or while changes go on and on: at least this long, and this many times as long as the
-/// answers took, so that asking again takes a bounded share of the time.
+/// answers took, so that reading again takes a bounded share of the time.
 const LEAST_NS: u64 = 500_000_000;
 const REST: u64 = 4;
 /// How long the kernel may take for a piece of an answer.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// What is to be asked for.
+/// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Concern {
     objects: bool,
@@ -64,19 +64,19 @@ enum Job {
 #[derive(Debug)]
 pub struct Follower {
     entrance: Entrance,
-    /// What is to be asked for, and when.
+    /// What is to be read, and when.
     wanted: Concern,
     due_ns: u64,
     jobs: VecDeque<Job>,
     /// The question that is being answered.
-    asked: Option<Job>,
+    pending: Option<Job>,
     sequence: u32,
     /// The answer was changed under way, or failed: it is no proof that something is gone.
     is_cut: bool,
     /// When the questions began, and the last answer came.
     began_ns: u64,
     heard_ns: u64,
-    /// Until when nothing is asked.
+    /// Until when there is no question.
     rest_ns: u64,
     /// Whether each link is up.
     links: HashMap<u32, bool>,
@@ -85,7 +85,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Makes a follower that first asks for everything.
+    /// Makes a follower that first reads everything.
     #[must_use]
     pub fn new(entrance: Entrance) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Follower {
             wanted: Concern::ALL,
             due_ns: 0,
             jobs: VecDeque::new(),
-            asked: None,
+            pending: None,
             sequence: 0,
             is_cut: false,
             began_ns: 0,
@@ -111,21 +111,21 @@ impl Follower {
         self.wanted = self.wanted.with(concern);
     }
 
-    /// The kernel has lost messages: everything is asked for again.
+    /// The kernel has lost messages: everything is read again.
     pub fn lost(&mut self, rib: &mut Rib, now_ns: u64) {
         let state = &mut rib.feed(self.entrance.feed).state;
         state.count(Count::Lost, 1);
-        state.error("the kernel lost messages: asking for everything again", now_ns);
+        state.error("the kernel lost messages: reading everything again", now_ns);
         state.enter(Phase::Synchronising, now_ns);
         // The end of the answer under way may have been lost too.
-        self.asked = None;
+        self.pending = None;
         self.jobs.clear();
         self.want(Concern::ALL, now_ns);
     }
 
     /// Returns a question to send now, if there is one.
     pub fn question(&mut self, rib: &mut Rib, now_ns: u64) -> Option<Vec<u8>> {
-        if self.asked.is_some() {
+        if self.pending.is_some() {
             if now_ns.saturating_sub(self.heard_ns) < PATIENCE_NS {
                 return None;
             }
@@ -139,7 +139,7 @@ impl Follower {
             rib.begin(self.entrance.feed);
             self.is_cut = false;
         }
-        (self.asked, self.heard_ns) = (Some(job), now_ns);
+        (self.pending, self.heard_ns) = (Some(job), now_ns);
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
     }
@@ -170,7 +170,7 @@ impl Follower {
         let mut rest = bytes;
         while let Some((head, body, after)) = netlink::split(rest) {
             match head.kind {
-                DONE | ERROR if self.asked.is_some() && head.sequence == self.sequence => {
+                DONE | ERROR if self.pending.is_some() && head.sequence == self.sequence => {
                     self.answered(rib, head, body, now_ns);
                 }
                 DONE | ERROR => {}
@@ -201,7 +201,7 @@ impl Follower {
         if !enter {
             return;
         }
-        // What is refused at the limit is counted there, and asked for again when there is room.
+        // What is refused at the limit is counted there, and read again when there is room.
         if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
             self.want(Concern { v4: true, v6: true, ..Concern::default() }, now_ns);
         }
@@ -266,7 +266,7 @@ impl Follower {
     }
 
     fn answered(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
-        let Some(job) = self.asked.take() else { return };
+        let Some(job) = self.pending.take() else { return };
         self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
         let code = body.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
         match (code.saturating_neg(), job) {
@@ -306,7 +306,7 @@ impl Follower {
         let state = &mut rib.feed(self.entrance.feed).state;
         state.error(reason, now_ns);
         state.enter(Phase::Synchronising, now_ns);
-        self.asked = None;
+        self.pending = None;
         self.jobs.clear();
         self.want(Concern::ALL, now_ns);
         self.rest_ns = now_ns + LEAST_NS;
@@ -318,7 +318,7 @@ impl Follower {
         routes.state.tick(now_ns);
         let room = routes.limit / 8 * 7;
         let has_room = routes.len() < room && routes.objects() < room;
-        if routes.state.is_overrun && has_room && self.asked.is_none() && self.jobs.is_empty() {
+        if routes.state.is_overrun && has_room && self.pending.is_none() && self.jobs.is_empty() {
             self.want(Concern::ALL, now_ns);
         }
     }

@@ -111,7 +111,7 @@ const ALL: [u16; 3] = [106, 26, 26];
 const NOTHING: [u16; 0] = [];
 
 #[test]
-fn everything_is_asked_for_and_then_followed() {
+fn everything_is_read_and_then_followed() {
     let mut fake = Fake::new();
     fake.v4 = vec![route("10.1.0.0/16", 1, 0), route("10.2.0.0/16", 2, 0)];
     assert_eq!(fake.pass(0), ALL);
@@ -165,7 +165,7 @@ fn lost_cut_and_refused_answers_prove_nothing() {
     let mut fake = Fake::new();
     fake.v4 = vec![route("10.1.0.0/16", 1, 0)];
     fake.pass(0);
-    // Changed under way: nothing is swept, and it is asked for again.
+    // Changed under way: nothing is swept, and it is read again.
     fake.v4.clear();
     fake.follower.lost(&mut fake.rib, fake.now_ns);
     fake.flags = 0x10;
@@ -188,7 +188,7 @@ fn lost_cut_and_refused_answers_prove_nothing() {
     fake.follower.lost(&mut fake.rib, fake.now_ns);
     fake.error = libc::EOPNOTSUPP;
     assert_eq!(fake.pass(SECOND), ALL);
-    // One that does not answer is asked again.
+    // One that does not answer gets the question again.
     fake.follower.lost(&mut fake.rib, fake.now_ns);
     fake.now_ns += SECOND;
     assert!(fake.follower.question(&mut fake.rib, fake.now_ns).is_some());
