@@ -32,6 +32,8 @@ have() { # COMMAND
 # The program may only talk within namespaces that this case has made.
 clean() {
   local name
+  # Whatever fails here, the rest is to be cleaned: a job may have ended by itself.
+  set +e
   [ -z "$router" ] || { kill -TERM "$router" 2>/dev/null && wait "$router" 2>/dev/null; }
   jobs -p | while read -r job; do kill "$job" 2>/dev/null; done
   for name in $(ip netns list | cut -d' ' -f1 | grep "^$id-"); do ip netns del "$name"; done
