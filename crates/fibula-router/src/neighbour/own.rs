@@ -4,7 +4,7 @@
 //! An address is *tentative* for a second after a probe has left; then it is in use, and announced. If another station claims
 //! it meanwhile, it is *taken*: neighbour discovery does not answer for it, and operators are told. No clock is read here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::packet::ethernet::Mac;
@@ -56,6 +56,8 @@ struct Inner {
     /// By interface: when the next report is due, how many are, and why.
     reports: BTreeMap<u16, (u64, u8, Reason)>,
     duplicates: Vec<Duplicate>,
+    /// Addresses whose duplicates were among these.
+    told: BTreeSet<(u16, u128)>,
 }
 
 /// The own addresses of all interfaces whose neighbours the router resolves. Those that it was not told of are in use.
@@ -71,14 +73,16 @@ impl Own {
     /// Makes these the own addresses, with the numbers of their interfaces. New ones are probed first; others stay as they are.
     pub fn set(&self, addresses: impl Iterator<Item = (u16, u128)>) {
         let mut inner = self.lock();
-        let before = std::mem::take(&mut inner.addresses);
+        let Inner { addresses: known, reports, told, .. } = &mut *inner;
+        let before = std::mem::take(known);
         for key in addresses {
             let state = before.get(&key).copied().unwrap_or(State::New);
-            inner.addresses.insert(key, state);
+            known.insert(key, state);
             if !before.contains_key(&key) {
-                inner.reports.insert(key.0, (0, REPORTS, Reason::Change));
+                reports.insert(key.0, (0, REPORTS, Reason::Change));
             }
         }
+        told.retain(|key| known.contains_key(key));
     }
 
     /// Returns whether the router answers for an address and sends from it.
@@ -91,13 +95,13 @@ impl Own {
     pub fn claim(&self, interface: u16, address: u128, mac: Mac) {
         let mut inner = self.lock();
         let Some(state) = inner.addresses.get_mut(&(interface, address)) else { return };
-        if *state == State::Taken {
-            return;
-        }
         if *state != State::InUse {
             *state = State::Taken;
         }
-        inner.duplicates.push(Duplicate { interface, address, mac });
+        // Once, however often the other station speaks.
+        if inner.told.insert((interface, address)) {
+            inner.duplicates.push(Duplicate { interface, address, mac });
+        }
     }
 
     /// Notes a query of MLD on an interface.
@@ -213,6 +217,13 @@ mod tests {
         assert_eq!(own.take_duplicates(), [Duplicate { interface: 1, address: ADDRESS, mac: MAC }]);
         assert!(due(&own, 2_000_000_000).iter().all(|duty| duty.starts_with("report")));
         assert!(!own.is_in_use(1, ADDRESS) && own.take_duplicates().is_empty());
+        // One that is in use stays so, and is told of once too.
+        own.set([(2, ADDRESS)].into_iter());
+        due(&own, 3_000_000_000);
+        due(&own, 5_000_000_000);
+        own.claim(2, ADDRESS, MAC);
+        own.claim(2, ADDRESS, MAC);
+        assert!(own.is_in_use(2, ADDRESS) && own.take_duplicates().len() == 1);
     }
 
     #[test]
