@@ -52,7 +52,7 @@ fn changes<K: Key>() -> impl Strategy<Value = Change<K>> {
 }
 
 /// Returns whether a structure is large when empty, or expands short prefixes of 128 bits into millions.
-fn is_large<K: Key>(algorithm: Algorithm<K>) -> Result<bool, Failure> {
+pub(super) fn is_large<K: Key>(algorithm: Algorithm<K>) -> Result<bool, Failure> {
     let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
     Ok(empty >= LARGE_BYTES || K::BITS == 128 && algorithm.name.starts_with("bloomfwd"))
 }
