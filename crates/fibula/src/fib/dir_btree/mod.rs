@@ -105,6 +105,7 @@ mod plan;
 mod plant;
 mod prepared;
 mod reach;
+mod replant;
 mod scalar;
 mod storage;
 #[cfg(test)]
