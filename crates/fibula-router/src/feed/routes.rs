@@ -87,7 +87,7 @@ impl Routes {
         self.vrfs.iter().map(IpPrefixMap::len).sum::<usize>() + self.more_count
     }
 
-    /// Returns whether there are no routes.
+    /// Returns `true` if the feed has no routes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

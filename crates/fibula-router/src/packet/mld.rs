@@ -41,8 +41,8 @@ pub fn is_query(packet: &[u8], parsed: &Ipv6, offset: usize) -> bool {
         && is_intact_v6(packet, parsed, offset)
 }
 
-/// Makes a report that the router listens to each of `groups`, [`GROUPS`] at most, whoever sends to it. Returns the packet and its
-/// length. The source is a link-local address, or unspecified while there is none.
+/// Builds a report saying that the router listens to `groups` (at most [`GROUPS`]), from every sender. Returns the packet and its
+/// length. `source` is a link-local address, or the unspecified one while there is none.
 #[must_use]
 pub fn report(groups: &[u128], reason: Reason, source: u128) -> ([u8; LEN], usize) {
     let groups = &groups[..groups.len().min(GROUPS)];

@@ -133,7 +133,7 @@ impl Sender {
         self.ready.push(parcel);
     }
 
-    /// Sends what has been pushed. There is room, as there are no more buffers than places.
+    /// Sends the frames pushed since the last flush. The ring cannot be full: it has a slot for every buffer.
     pub(super) fn flush(&mut self) {
         if self.ready.is_empty() {
             return;
@@ -163,7 +163,7 @@ impl Receiver {
     /// Takes the next frame, and gives its buffer back.
     pub(super) fn pass(&mut self) {
         if let Ok(parcel) = self.ring.pop() {
-            // There is room: no more buffers than places.
+            // The ring cannot be full: it has a slot for every buffer.
             let _ = self.back.push(parcel);
         }
     }

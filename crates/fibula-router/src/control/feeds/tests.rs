@@ -82,7 +82,7 @@ fn routes_go_into_the_table_and_out_of_it() {
     assert!(bench.turn(None).hops);
     assert_eq!(bench.hop("192.0.2.1"), via(0, 1));
     assert_eq!(bench.hop("198.51.100.1"), via(1, 2));
-    assert_eq!(bench.hop("203.0.113.1"), None, "of a device that is no interface");
+    assert_eq!(bench.hop("203.0.113.1"), None, "its device is not one of the interfaces");
     assert_eq!(bench.hop("2001:db8::1"), Some(Hop::Unreachable));
     assert_eq!(bench.counts, [Dual::new(2, 1)]);
     // Routes of the configuration are nearer; without them the feed's are there again.
