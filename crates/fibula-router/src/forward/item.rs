@@ -9,7 +9,7 @@ use crate::packet::{ipv4, ipv6, mld, nd};
 use super::fabric::Fabric;
 
 /// A packet that is to be routed.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Item {
     /// Number in the burst.
     pub(super) index: usize,
@@ -73,27 +73,29 @@ impl Item {
 }
 
 /// What becomes of a frame after the first pass.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Class {
     /// It is looked up.
-    Route(Item),
+    Route,
     /// It is ARP, and the router resolves neighbours of the interface itself: interface, start of the packet.
     Arp(u16, usize),
     /// It is neighbour discovery or a query of MLD, and the router resolves neighbours of the interface itself.
-    Nd(Item),
+    Nd,
     /// It is given to the kernel, if the interface has one; else dropped for this reason.
     Host(Drop),
     /// It is for the router, though no route says so: link-local.
-    Local(Item),
+    Local,
 }
 
-/// Sorts a frame of a port, by its headers alone.
+/// Sorts a frame of a port, by its headers alone. What it finds out goes into `item` at once: an item that is moved costs more
+/// than the rules that it passes.
 #[inline]
 pub(super) fn classify(
     fabric: &Fabric,
     port: usize,
     index: usize,
     frame: &Received<'_>,
+    item: &mut Item,
 ) -> Result<Class, Drop> {
     let header = ethernet::parse(frame.bytes, frame.tag)?;
     if frame.cut {
@@ -106,22 +108,19 @@ pub(super) fn classify(
     if header.destination != interface.mac && !group {
         return Err(Drop::OtherMac);
     }
-    let mut item = Item {
-        index,
-        interface: number,
-        vrf: interface.vrf,
-        start: header.payload,
-        group,
-        ..Item::default()
-    };
+    item.index = index;
+    item.interface = number;
+    item.vrf = interface.vrf;
+    item.start = header.payload;
+    item.group = group;
     let packet = &frame.bytes[header.payload..];
     match header.ether_type {
         IPV4 => {
-            read_v4(&mut item, packet)?;
-            Ok(scope_v4(item))
+            read_v4(item, packet)?;
+            Ok(scope_v4(item.destination as u32))
         }
         IPV6 => {
-            read_v6(&mut item, packet)?;
+            read_v6(item, packet)?;
             scope_v6(item, packet, interface.kernel)
         }
         ARP if interface.kernel => Ok(Class::Host(Drop::NoHost)),
@@ -133,6 +132,7 @@ pub(super) fn classify(
 #[inline]
 fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
     let parsed = ipv4::parse(packet)?;
+    item.v6 = false;
     item.len = parsed.len;
     item.header = parsed.header;
     item.fragment = parsed.is_fragment();
@@ -141,6 +141,8 @@ fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
     item.ttl = parsed.ttl;
     item.protocol = parsed.protocol;
     item.dont_fragment = parsed.dont_fragment();
+    item.routing_0 = false;
+    item.label = 0;
     item.source = u128::from(parsed.source);
     item.destination = u128::from(parsed.destination);
     Ok(())
@@ -166,8 +168,8 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
     Ok(())
 }
 
-fn scope_v4(item: Item) -> Class {
-    let destination = item.destination as u32;
+#[inline]
+fn scope_v4(destination: u32) -> Class {
     if ipv4::is_multicast(destination) {
         return Class::Host(Drop::Multicast);
     }
@@ -177,20 +179,21 @@ fn scope_v4(item: Item) -> Class {
     if ipv4::is_martian_destination(destination) {
         return Class::Host(Drop::MartianDestination);
     }
-    Class::Route(item)
+    Class::Route
 }
 
-fn scope_v6(item: Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
+#[inline]
+fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
     if !kernel && item.protocol == ipv6::ICMPV6 {
         let kind = item.upper.and_then(|at| packet[..item.len].get(at));
         if kind == Some(&mld::QUERY) && ipv6::is_multicast(item.destination) {
-            return Ok(Class::Nd(item));
+            return Ok(Class::Nd);
         }
         // With a hop limit other than 255 it came through a router: not for this link, and forwarded as any other packet.
         if kind.is_some_and(|&kind| nd::is_nd(kind))
             && (item.ttl == 255 || ipv6::is_multicast(item.destination))
         {
-            return Ok(Class::Nd(item));
+            return Ok(Class::Nd);
         }
     }
     if ipv6::is_multicast(item.destination) {
@@ -200,10 +203,10 @@ fn scope_v6(item: Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
         return Ok(Class::Host(Drop::MartianDestination));
     }
     if ipv6::is_link_local(item.destination) {
-        return Ok(Class::Local(item));
+        return Ok(Class::Local);
     }
     if item.routing_0 {
         return Err(Drop::Ipv6RoutingHeader);
     }
-    Ok(Class::Route(item))
+    Ok(Class::Route)
 }

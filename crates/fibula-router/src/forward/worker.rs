@@ -183,10 +183,10 @@ impl Worker {
         if self.fabric.bridge {
             self.bridge(io, port, received);
         } else if received > 0 {
-            let count = self.sort(io, port, received, now_ns);
-            self.look_up(count);
-            // Taken out for the pass, so that packets borrow them while the rest of the worker changes.
-            let (fabric, items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
+            // Taken out for both passes, so that packets borrow them while the rest of the worker changes.
+            let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
+            let count = self.sort(io, &mut items, port, received, now_ns);
+            self.look_up(&items[..count]);
             for (number, item) in items[..count].iter().enumerate() {
                 let (route, source) = (self.routes[number], self.sources[number]);
                 if let Err(refused) = self.route(io, &fabric, item, route, source, now_ns) {
@@ -231,28 +231,33 @@ impl Worker {
     }
 
     /// The first pass: returns how many items are to be looked up.
-    fn sort(&mut self, io: &mut impl Io, port: usize, received: usize, now_ns: u64) -> usize {
+    fn sort(
+        &mut self,
+        io: &mut impl Io,
+        items: &mut [Item],
+        port: usize,
+        received: usize,
+        now_ns: u64,
+    ) -> usize {
         let counters = Arc::clone(&self.counters);
         let counters = &counters[port];
         let (mut count, mut bytes) = (0, 0);
         for index in 0..received {
             let frame = io.frame(index);
             bytes += frame.bytes.len() as u64;
-            match classify(&self.fabric, port, index, &frame) {
-                Ok(Class::Route(item)) => {
-                    self.items[count] = item;
-                    count += 1;
-                }
+            let item = &mut items[count];
+            match classify(&self.fabric, port, index, &frame, item) {
+                Ok(Class::Route) => count += 1,
                 Ok(Class::Host(otherwise)) => self.deliver(io, port, index, otherwise),
                 Ok(Class::Arp(interface, start)) => match self.arp(io, index, interface, start, now_ns) {
                     Ok(()) => counters.consumed.add(1),
                     Err(reason) => counters.drop(reason),
                 },
-                Ok(Class::Nd(item)) => match self.nd(io, &item, now_ns) {
+                Ok(Class::Nd) => match self.nd(io, item, now_ns) {
                     Ok(()) => counters.consumed.add(1),
                     Err(reason) => counters.drop(reason),
                 },
-                Ok(Class::Local(item)) => self.local(io, port, &item, now_ns),
+                Ok(Class::Local) => self.local(io, port, item, now_ns),
                 Err(reason) => counters.drop(reason),
             }
         }
@@ -261,11 +266,11 @@ impl Worker {
         count
     }
 
-    /// Looks up the destinations of the first `count` items, and sources where uRPF wants them: all of one VRF and family at
-    /// once, wherever in the burst they are.
-    fn look_up(&mut self, count: usize) {
-        let Self { items, readers, routes, sources, fabric, .. } = self;
-        let mut left = if count == 0 { 0 } else { u64::MAX >> (BURST - count) };
+    /// Looks up the destinations of items, and sources where uRPF wants them: all of one VRF and family at once, wherever in the
+    /// burst they are.
+    fn look_up(&mut self, items: &[Item]) {
+        let Self { readers, routes, sources, fabric, .. } = self;
+        let mut left = if items.is_empty() { 0 } else { u64::MAX >> (BURST - items.len()) };
         while left != 0 {
             let first = &items[left.trailing_zeros() as usize];
             let (mut places, mut number, mut checked) = ([0u8; BURST], 0, false);
