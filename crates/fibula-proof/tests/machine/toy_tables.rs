@@ -26,17 +26,21 @@ const STEP: usize = 5;
 /// The same, for the structures of [`SAMPLED`].
 const SAMPLE: usize = 97;
 
-/// Structures of which a small sample of the tables has to do, unless `FIBULA_TABLES=all`: those that take minutes to build all, and
-/// those that are others with a parameter or a kernel changed.
-const SAMPLED: [&str; 9] = [
+/// Structures of which a small sample of the tables has to do, unless `FIBULA_TABLES=all`: those that take minutes to build all,
+/// those that are others with a parameter or a kernel changed, and the schemes that PlanB is compared with.
+const SAMPLED: [&str; 13] = [
     "bloom-baseline",
     "bloom-naive",
     "bloomfwd",
+    "cp-trie",
     "dir-btree",
+    "hbs",
     "multibit-2",
+    "neurotrie",
     "planb-compiled",
     "planb-scalar",
     "planb-vectors",
+    "sail",
     "vrf-block",
 ];
 

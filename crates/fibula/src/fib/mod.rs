@@ -51,19 +51,23 @@ pub mod binary_trie;
 pub mod bloom_baseline;
 pub mod bloom_naive;
 pub mod bloomfwd;
+pub mod cp_trie;
 pub mod dir_17_bitmap;
 pub mod dir_18_lines;
 pub mod dir_24_8;
 pub mod dir_btree;
 pub mod dxr;
+pub mod hbs;
 pub mod linear;
 pub mod miht;
 pub mod multibit;
+pub mod neurotrie;
 pub mod planb;
 pub mod poptrie;
 pub mod radix;
 pub mod range_btree;
 pub mod range_search;
+pub mod sail;
 
 pub use crate::check::CheckError;
 pub use contract::{Applied, BuildError, Fib, Updatable};
@@ -90,6 +94,10 @@ registry::algorithms! {
     dir_24_8: Ipv4Key,
     dxr: Ipv4Key,
     poptrie: Key,
+    sail: Ipv4Key,
+    hbs: Key,
+    cp_trie: Key,
+    neurotrie: Key,
     bloom_naive: Key,
     bloom_baseline: Ipv4Key,
     bloomfwd: Key,
@@ -105,6 +113,8 @@ registry::algorithms! {
 pub fn variants<K: Key>() -> Vec<registry::Algorithm<K>> {
     let mut all = bloom_naive::variants();
     all.extend(bloomfwd::variants());
+    all.extend(cp_trie::variants());
+    all.extend(neurotrie::variants());
     all
 }
 
