@@ -78,3 +78,7 @@ same_as_kernel() { # the router has the routes of the kernel, before long
   done
   fail "not the kernel's routes: $(diff "$work/kernel" "$work/router" | head -5); $("$fibula" router feeds --socket "$work/socket"); $(tail -3 "$work/log")"
 }
+
+verified() { # RIB, tables and the kernel agree, as the router says itself
+  "$fibula" router verify --socket "$work/socket" >"$work/verify" || fail "$(cat "$work/verify")"
+}

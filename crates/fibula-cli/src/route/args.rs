@@ -71,6 +71,10 @@ pub(super) struct RouterArgs {
     /// The VRF of the router [default: default]
     #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]
     pub(super) vrf: Option<String>,
+
+    /// Also show the last changes of the routes: when, by which feed, and where they led
+    #[arg(long, requires = "router", help_heading = ROUTER)]
+    pub(super) changes: bool,
 }
 
 /// A router takes the place of the table, which the environment may name.
@@ -98,6 +102,8 @@ Examples:
   fibula route show --table rib.gz 193.0.0.0/21
   fibula route show --table rib.gz 193.0.0.0/8 --include-sub --format csv
   fibula route show --router 193.0.0.0/8 --include-sub
+  fibula route show --router --feed zebra
+  fibula route show --router 193.0.0.0/21 --changes
   fibula route show --table rib.gz --prefix-file mine.txt --include-super --include-sub")]
 pub(super) struct ShowArgs {
     /// Prefixes to show [default: all routes]
@@ -126,6 +132,10 @@ pub(super) struct ShowArgs {
 
     #[command(flatten)]
     pub(super) router: RouterArgs,
+
+    /// Only show the routes that are used of this feed
+    #[arg(long, value_name = "NAME", requires = "router", help_heading = ROUTER)]
+    pub(super) feed: Option<String>,
 
     #[command(flatten)]
     pub(super) source: SourceArgs,

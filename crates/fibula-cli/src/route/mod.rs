@@ -11,6 +11,8 @@ use std::process::ExitCode;
 
 pub(crate) use args::RouteArgs;
 use args::RouteCommand;
+#[cfg(target_os = "linux")]
+pub(crate) use router::text as next_hop_text;
 
 use crate::failure::Failure;
 use crate::lookup;

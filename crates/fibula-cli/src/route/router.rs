@@ -26,11 +26,13 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     if addresses.is_empty() {
         return Err(Failure::WrongUse("--router: name the addresses to look up".to_owned()));
     }
+    check_format(&args.router, args.lookup.output.format())?;
     let mut out = io::stdout().lock();
+    let changes = if args.router.changes { " changes" } else { "" };
     let mut rows = Rows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
     let mut found = 0;
     for address in addresses {
-        let answer = control::ask(socket, &format!("get {vrf} {address}"));
+        let answer = control::ask(socket, &format!("get {vrf} {address}{changes}"));
         let answer = answer.map_err(|error| control_failure(socket, &error))?;
         if let Some(error) = answer["error"].as_str() {
             return Err(Failure::BadInput(error.to_owned()));
@@ -43,8 +45,17 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(found))
 }
 
+/// Changes are several to a route, for which a row of CSV has no place.
+fn check_format(args: &RouterArgs, format: Format) -> Result<(), Failure> {
+    if args.changes && format == Format::Csv {
+        return Err(Failure::WrongUse("--changes: not with --format csv; use json".to_owned()));
+    }
+    Ok(())
+}
+
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let (socket, vrf) = target(&args.router);
+    check_format(&args.router, args.output.format())?;
     let messages = Messages::new(args.quiet.quiet);
     let prefixes: Vec<_> = match query::prefixes(args)? {
         Some(prefixes) => prefixes.into_iter().map(Some).collect(),
@@ -53,7 +64,14 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut rows = Rows::new(&mut out, args.output.format(), "prefix,next_hop,interface")?;
     for prefix in prefixes {
-        let question = RoutesOf { vrf, prefix, covers: args.include_super, inside: args.include_sub };
+        let question = RoutesOf {
+            vrf,
+            prefix,
+            covers: args.include_super,
+            inside: args.include_sub,
+            feed: args.feed.as_deref(),
+            changes: args.router.changes,
+        };
         let (before, mut unwritten) = (rows.count, None);
         let listed = control::list_routes(socket, &question, |route| {
             rows.add(None, route).map_err(|error| {
@@ -77,7 +95,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
 
 /// Returns the longest route that contains a prefix.
 fn longest(socket: &Path, vrf: &str, prefix: &fibula::net::IpPrefix) -> Result<Option<String>, Failure> {
-    let question = RoutesOf { vrf, prefix: Some(*prefix), covers: true, inside: false };
+    let question = RoutesOf { vrf, prefix: Some(*prefix), covers: true, ..RoutesOf::default() };
     let mut longest = None;
     control::list_routes(socket, &question, |route| {
         longest = route["prefix"].as_str().map(str::to_owned);
@@ -117,11 +135,19 @@ impl<'o> Rows<'o> {
         let prefix = route["prefix"].as_str();
         let next_hop = &route["next_hop"];
         match (self.format, address) {
-            (Format::Text, Some(address)) => match prefix {
-                Some(prefix) => writeln!(self.out, "{address} {prefix} {}", text(next_hop)),
-                None => writeln!(self.out, "{address} no route"),
-            },
-            (Format::Text, None) => writeln!(self.out, "{} {}", prefix.unwrap_or(""), text(next_hop)),
+            (Format::Text, address) => {
+                match (address, prefix, next_hop) {
+                    (Some(address), Some(prefix), _) => {
+                        writeln!(self.out, "{address} {prefix} {}", text(next_hop))?;
+                    }
+                    (Some(address), None, _) => writeln!(self.out, "{address} no route")?,
+                    (None, prefix, Value::Null) => writeln!(self.out, "{} no route", prefix.unwrap_or(""))?,
+                    (None, prefix, _) => {
+                        writeln!(self.out, "{} {}", prefix.unwrap_or(""), text(next_hop))?;
+                    }
+                }
+                route["changes"].as_array().into_iter().flatten().try_for_each(|change| self.change(change))
+            }
             (Format::Csv, address) => {
                 if let Some(address) = address {
                     write!(self.out, "{address},")?;
@@ -130,10 +156,13 @@ impl<'o> Rows<'o> {
                 writeln!(self.out, "{},{via},{interface}", prefix.unwrap_or(""))
             }
             (Format::Json | Format::JsonLine, address) => {
-                let line = match address {
+                let mut line = match address {
                     Some(address) => json!({ "address": address, "prefix": prefix, "next_hop": next_hop }),
                     None => route.clone(),
                 };
+                if let Some(changes) = route.get("changes") {
+                    line["changes"] = changes.clone();
+                }
                 match self.format {
                     Format::Json if self.count == 1 => write!(self.out, "\n  {line}"),
                     Format::Json => write!(self.out, ",\n  {line}"),
@@ -141,6 +170,21 @@ impl<'o> Rows<'o> {
                 }
             }
         }
+    }
+
+    fn change(&mut self, change: &Value) -> io::Result<()> {
+        let word = |name: &str| change[name].as_str();
+        let prefix = word("prefix").map(|prefix| format!(" {prefix}")).unwrap_or_default();
+        let by = word("feed")
+            .map_or("the configuration or an interface".to_owned(), |feed| format!("feed {feed}"));
+        let to = match &change["next_hop"] {
+            Value::Null => String::new(),
+            to => format!(": {}", text(to)),
+        };
+        let metric = change["metric"].as_u64().filter(|&metric| metric > 0);
+        let metric = metric.map(|metric| format!(" metric {metric}")).unwrap_or_default();
+        let ago = change["seconds_ago"].as_f64().unwrap_or(0.0);
+        writeln!(self.out, "  {ago:.3} s ago{prefix} {} by {by}{to}{metric}", word("change").unwrap_or(""))
     }
 
     fn end(self) -> io::Result<u64> {
@@ -156,7 +200,7 @@ fn field<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 /// Returns a next hop in the words of iproute2.
-fn text(next_hop: &Value) -> String {
+pub(crate) fn text(next_hop: &Value) -> String {
     let way = |way: &Value| {
         let via = field(way, "via").map(|via| format!("via {via}"));
         let device = field(way, "interface").map(|name| format!("dev {name}"));
@@ -168,7 +212,10 @@ fn text(next_hop: &Value) -> String {
             let member = |member: &Value| format!("nexthop {} weight {}", way(member), member["weight"]);
             members.iter().map(member).collect::<Vec<_>>().join(" ")
         }
-        Value::Object(_) => way(next_hop),
+        Value::Object(object) => match object.get("next_hop_object") {
+            Some(id) => format!("nhid {id}"),
+            None => way(next_hop),
+        },
         _ => String::new(),
     }
 }
@@ -233,6 +280,23 @@ mod tests {
             json!({ "address": "10.1.1.1", "prefix": "10.1.0.0/16", "next_hop": "blackhole" })
         );
         assert_eq!(rows(Format::JsonLine, None).lines().count(), 4);
+    }
+
+    #[test]
+    fn changes_follow_their_route() {
+        let mut out = Vec::new();
+        let mut rows = Rows::new(&mut out, Format::Text, "").unwrap();
+        let via = json!({ "via": "10.0.0.1", "interface": "left" });
+        let changes = json!([
+            { "seconds_ago": 1.5, "change": "removed", "feed": "zebra", "metric": 20, "next_hop": via },
+            { "seconds_ago": 60.0, "change": "replaced", "feed": null, "metric": 0, "next_hop": null },
+        ]);
+        rows.add(None, &json!({ "prefix": "10.1.0.0/16", "next_hop": null, "changes": changes })).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "10.1.0.0/16 no route\n  1.500 s ago removed by feed zebra: via 10.0.0.1 dev left metric 20\n  \
+             60.000 s ago replaced by the configuration or an interface\n"
+        );
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub(super) enum RouterCommand {
     Neigh(ShowArgs),
     /// Show the feeds of routes: their state, rates and last error
     Feeds(ShowArgs),
+    Verify(VerifyArgs),
     /// Say what this machine lacks for a router, and what to do about it
     Doctor(DoctorArgs),
     Demo(DemoArgs),
@@ -77,6 +78,31 @@ pub(super) struct ShowArgs {
     pub(super) json: bool,
 
     /// Show again every second, until interrupted
+    #[arg(long)]
+    pub(super) watch: bool,
+}
+
+/// Compare the RIB, the tables that packets are looked up in and the kernel's tables
+///
+/// Names every prefix about which two of them differ: the routes that are to be used (RIB), what the tables have (FIB), what lookups
+/// find, and, with a feed of kind 'kernel', what the kernel's tables say now. A change that is under way is no difference.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  nothing differs
+  1  something differs, or could not be compared
+  2  wrong use
+  3  no router answers")]
+pub(super) struct VerifyArgs {
+    /// The control socket of the router
+    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    pub(super) socket: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Compare again every second, until interrupted or something differs
     #[arg(long)]
     pub(super) watch: bool,
 }

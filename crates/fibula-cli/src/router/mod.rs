@@ -12,6 +12,8 @@ mod feeds;
 mod run;
 #[cfg(target_os = "linux")]
 mod show;
+#[cfg(target_os = "linux")]
+mod verify;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ fn dispatch(args: &RouterArgs) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Drops(args)), _) => show::run(args, show::What::Drops),
         (Some(RouterCommand::Neigh(args)), _) => show::run(args, show::What::Neighbours),
         (Some(RouterCommand::Feeds(args)), _) => show::run(args, show::What::Feeds),
+        (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
         (Some(RouterCommand::Check(args)), _) => check(&args.file),

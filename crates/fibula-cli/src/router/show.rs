@@ -100,6 +100,23 @@ fn stats(out: &mut impl Write, answer: &Value) -> io::Result<()> {
             thousands(count(vrf, "ipv6_routes"))
         )?;
     }
+    let verify = &answer["verify"];
+    if count(verify, "rate") > 0 {
+        let differences: u64 = verify["differences"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, count)| count.as_u64())
+            .sum();
+        writeln!(
+            out,
+            "verified: {} prefixes, {} with the kernel, {} whole passes, {} differences",
+            thousands(count(verify, "compared")),
+            thousands(count(verify, "compared_kernel")),
+            thousands(count(verify, "passes")),
+            thousands(differences)
+        )?;
+    }
     Ok(())
 }
 

@@ -161,7 +161,7 @@ fn kernel(text: &Text<'_>, line: &Line) -> Result<FeedKind, ConfigError> {
     }
 }
 
-fn number<N: Copy + PartialOrd + core::fmt::Display>(
+pub(super) fn number<N: Copy + PartialOrd + core::fmt::Display>(
     text: &Text<'_>,
     given: Option<&Spanned<N>>,
     default: N,

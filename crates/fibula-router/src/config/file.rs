@@ -27,6 +27,10 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) neighbours: Neighbours,
     #[serde(default)]
+    pub(super) verify: Verify,
+    #[serde(default)]
+    pub(super) history: History,
+    #[serde(default)]
     pub(super) vrf: Vec<Vrf>,
     #[serde(default)]
     pub(super) interface: Vec<Interface>,
@@ -71,6 +75,18 @@ impl Default for Neighbours {
         let limits = crate::neighbour::Limits::default();
         Self { most: limits.neighbours, requests: limits.requests, requests_prefix: limits.requests_prefix }
     }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Verify {
+    pub(super) rate: Option<Spanned<u32>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct History {
+    pub(super) changes: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -51,6 +51,9 @@ use crate::packet::flow::FlowHash;
 /// Where the control socket is unless the file says otherwise.
 pub const SOCKET: &str = "/run/fibula/router.sock";
 
+/// Changes of routes that are kept unless the file says otherwise.
+pub const HISTORY: usize = 4096;
+
 /// A configuration that has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -80,6 +83,10 @@ pub struct Config {
     pub icmp_rate: (u32, u32),
     /// Limits on neighbours.
     pub limits: Limits,
+    /// Prefixes a second that are compared between the RIB, the tables and the kernel; 0: none.
+    pub verify_rate: u32,
+    /// Changes of routes that are kept, over all.
+    pub history: usize,
     /// Names of the VRFs; the first is "default".
     pub vrfs: Vec<String>,
     /// Interfaces.

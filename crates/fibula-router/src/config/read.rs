@@ -7,10 +7,11 @@ use fibula::fib::registry;
 use fibula::net::{HostBits, IpPrefix, Prefix};
 use toml::Spanned;
 
+use super::feed::number;
 use super::file;
 use super::{
-    Backend, Config, ConfigError, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile, Target,
-    XdpMode,
+    Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
+    Target, XdpMode,
 };
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -21,6 +22,8 @@ use crate::packet::ipv6;
 const MOST_THREADS: usize = 256;
 /// Frames of a ring unless the file says otherwise.
 const FRAMES: usize = 512;
+/// Prefixes a second that are compared unless the file says otherwise: a full table in a quarter of an hour.
+const VERIFY_RATE: u32 = 1000;
 
 /// The text, to turn places into lines.
 pub(super) struct Text<'t>(&'t str);
@@ -71,6 +74,8 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
             requests: file.neighbours.requests,
             requests_prefix: file.neighbours.requests_prefix,
         },
+        verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
+        history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
         vrfs: vec!["default".to_owned()],
         interfaces: Vec::new(),
         routes: Vec::new(),

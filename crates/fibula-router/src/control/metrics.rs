@@ -178,6 +178,7 @@ fn text(router: &Router<'_>) -> String {
     let mut count = 0;
     router.shared.neighbours.for_each(|_, _, _| count += 1);
     let _ = writeln!(out, "fibula_router_neighbours {count}");
+    router.verify.counts.metrics(&mut out);
     super::feed_state::metrics(&mut out, router);
     out
 }

@@ -9,6 +9,8 @@
 
 mod feed_state;
 mod feeds;
+pub mod hops;
+pub mod install;
 mod machine;
 mod metrics;
 mod open;
@@ -16,6 +18,7 @@ mod plan;
 mod routes;
 mod socket;
 mod threads;
+pub mod verify;
 
 use core::fmt;
 use std::io;
@@ -40,12 +43,14 @@ use crate::neighbour::{Duplicate, Key, Probe};
 use crate::stage;
 
 use feeds::Feeds;
+use hops::Hops;
 use machine::Machine;
 use metrics::Metrics;
 use open::{Beside, Queues};
-use plan::{Hops, Loaded, Plan};
-pub use socket::{RoutesOf, ask, list_routes};
+use plan::{Loaded, Plan};
+pub use socket::{RoutesOf, ask, ask_within, list_routes};
 use threads::{Common, Rings, Threads};
+use verify::Verify;
 
 /// How long the main thread sleeps at most: a request for the kernel to find a neighbour waits that long.
 const TURN_MS: i32 = 2;
@@ -152,6 +157,7 @@ struct Router<'l> {
     kept: open::Kept,
     hops: Hops,
     feeds: Feeds,
+    verify: Verify,
     vrfs: Vec<Vrf>,
     /// Routes of each VRF.
     counts: Vec<Dual<usize>>,
@@ -179,7 +185,7 @@ pub fn run(
     log: &mut dyn FnMut(Level, &str),
 ) -> Result<Vec<(String, Totals)>, RunError> {
     let mut router = Router::start(config, folder, flags, log)?;
-    let (socket, mut metrics) = match router.open_doors() {
+    let (mut socket, mut metrics) = match router.open_doors() {
         Ok(doors) => doors,
         Err(error) => {
             flags.stop.store(true, Ordering::Relaxed);
@@ -197,8 +203,9 @@ pub fn run(
         let _ = sys::poll(&mut fds, if is_busy { 0 } else { TURN_MS });
         router.follow();
         is_busy = router.take_feeds();
+        is_busy |= router.verify();
         router.ask_kernel(&mut probes);
-        socket.answer(&router);
+        socket.answer(&mut router);
         if let Some(metrics) = &mut metrics {
             metrics.turn(&router);
         }
@@ -246,8 +253,10 @@ impl<'l> Router<'l> {
         plan.warnings.iter().for_each(|warning| log(Level::Warning, warning));
         let (mut feeds, mut counts) = (Feeds::new(&config), vec![Dual::default(); vrfs.len()]);
         let own = std::mem::take(&mut plan.routes);
-        let taken = feeds.take(&plan.fabric.interfaces, &plan.devices, &mut hops, Some(own), usize::MAX);
-        feeds.enter(&taken, &vrfs, &mut counts).map_err(|error| RunError::Config(error.to_string()))?;
+        let near = (&*plan.fabric.interfaces, &plan.devices);
+        let taken = feeds.install.take(&feeds.rib, near, &mut hops, Some(own), usize::MAX);
+        let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
+        entered.map_err(|error| RunError::Config(error.to_string()))?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
@@ -266,6 +275,7 @@ impl<'l> Router<'l> {
             kept,
             hops,
             feeds,
+            verify: Verify::default(),
             vrfs,
             counts,
             shared,
@@ -429,14 +439,17 @@ impl<'l> Router<'l> {
         }
         self.devices.clone_from(&plan.devices);
         let own = std::mem::take(&mut plan.routes);
-        let taken =
-            self.feeds.take(&plan.fabric.interfaces, &plan.devices, &mut self.hops, Some(own), usize::MAX);
+        let near = (&*plan.fabric.interfaces, &plan.devices);
+        let feeds = &mut self.feeds;
+        let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, Some(own), usize::MAX);
         plan.fabric.hops = self.hops.all().to_vec();
         // First the fabric, whose next hops include those of the old routes; the routes when all workers have it.
         self.shared.own.set(plan::own_addresses(&plan.fabric));
         self.publish(plan.fabric);
         self.counts.resize(self.vrfs.len(), Dual::default());
-        self.feeds.enter(&taken, &self.vrfs, &mut self.counts).map_err(|error| error.to_string())?;
+        let feeds = &mut self.feeds;
+        let entered = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts);
+        entered.map_err(|error| error.to_string())?;
         for (number, (interface, &up)) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
                 let word = if up { "up" } else { "down" };
@@ -496,6 +509,9 @@ impl<'l> Router<'l> {
             return Err("algorithms differ: restart needed".into());
         }
         let loaded = plan::load(&config, &self.folder)?;
+        if config.history != self.config.history {
+            self.feeds.rib().keep_history(config.history);
+        }
         let vrfs = plan::tables(&config, &self.vrfs).map_err(|error| error.to_string())?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;

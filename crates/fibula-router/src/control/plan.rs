@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use fibula::live::TableError;
-use fibula::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
-use fibula::rib::{DualRib, Rib};
+use fibula::net::{IpPrefix, NextHop, Prefix};
+use fibula::rib::DualRib;
 use fibula::{Table, live};
 use fibula_feed::{Label, LoadOptions, Loader, Source};
 
+use super::hops::Hops;
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
 use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Vrf};
@@ -19,59 +20,6 @@ use crate::packet::ipv6;
 
 /// MTU of what has no kernel to say.
 pub(super) const MTU: usize = 1500;
-
-/// Numbers of next hops: each kind keeps its number as long as the router runs, so that routes and workers, which change at
-/// different moments, always mean the same.
-#[derive(Debug)]
-pub(super) struct Hops {
-    numbers: HashMap<Hop, u32>,
-    hops: Vec<Option<Hop>>,
-    /// Numbers that were reserved and are not used any more.
-    free: Vec<NextHop>,
-}
-
-impl Default for Hops {
-    fn default() -> Self {
-        Self { numbers: HashMap::new(), hops: vec![None], free: Vec::new() }
-    }
-}
-
-impl Hops {
-    pub(super) fn number(&mut self, hop: Hop) -> NextHop {
-        let next = self.hops.len() as u32;
-        let number = *self.numbers.entry(hop.clone()).or_insert(next);
-        if number == next {
-            self.hops.push(Some(hop));
-        }
-        NextHop::new(number).expect("numbers begin at 1")
-    }
-
-    /// Returns a number whose meaning is set, and may change.
-    pub(super) fn reserve(&mut self) -> NextHop {
-        self.free.pop().unwrap_or_else(|| {
-            self.hops.push(None);
-            NextHop::new(self.hops.len() as u32 - 1).expect("numbers begin at 1")
-        })
-    }
-
-    /// Sets what a reserved number means. Returns whether that is news.
-    pub(super) fn set(&mut self, number: NextHop, hop: Option<Hop>) -> bool {
-        let place = &mut self.hops[number.id() as usize];
-        let news = *place != hop;
-        *place = hop;
-        news
-    }
-
-    /// Gives reserved numbers back, which nothing leads to any more.
-    pub(super) fn give_back(&mut self, numbers: &[NextHop]) {
-        self.free.extend(numbers);
-    }
-
-    /// Returns all next hops by number.
-    pub(super) fn all(&self) -> &[Option<Hop>] {
-        &self.hops
-    }
-}
 
 /// A file of routes, loaded.
 #[derive(Debug)]
@@ -175,7 +123,7 @@ pub(super) fn plan(
             Err(reason) => plan.warnings.push(format!("line {}: {reason}", route.line)),
         }
     }
-    plan.fabric.hops.clone_from(&hops.hops);
+    plan.fabric.hops = hops.all().to_vec();
     Ok(plan)
 }
 
@@ -382,24 +330,10 @@ pub(super) fn near(interfaces: &[Interface], address: IpAddr, vrf: usize) -> Opt
     matching.max().map(|(_, number)| number)
 }
 
-/// Makes a table's routes those of a plan: what is new first, so that no address is without a route in between.
-pub(super) fn apply(table: &Table, wanted: &DualRib) -> Result<usize, TableError> {
-    let have = table.routes()?;
-    let (v4, v6) = (changes(&have.v4, &wanted.v4), changes(&have.v6, &wanted.v6));
-    table.apply(&v4)?;
-    table.apply(&v6)?;
-    Ok(v4.len() + v6.len())
-}
-
-fn changes<K: Key>(have: &Rib<K>, want: &Rib<K>) -> Vec<Change<K>> {
-    let news = want.iter().filter(|route: &Route<K>| have.get(route.prefix) != Some(route.next_hop));
-    let gone = have.iter().filter(|route| !want.contains(route.prefix));
-    news.map(Change::Insert).chain(gone.map(|route| Change::Remove(route.prefix))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::install::changes;
     use crate::kernel::netlink::{Address, Event, Link};
 
     fn machine() -> Machine {
@@ -442,6 +376,14 @@ prefix = \"203.0.113.0/24\"
 via = \"10.0.2.9\"
 ";
 
+    /// Makes a table's routes those of a plan, and returns the number of changes.
+    fn apply(table: &Table, wanted: &DualRib) -> usize {
+        let have = table.routes().unwrap();
+        let (v4, v6) = (changes(&have.v4, &wanted.v4), changes(&have.v6, &wanted.v6));
+        table.apply(&v4).and_then(|_| table.apply(&v6)).unwrap();
+        v4.len() + v6.len()
+    }
+
     #[test]
     fn routes_addresses_and_what_leads_nowhere() {
         let config = Config::parse(CONFIG).unwrap();
@@ -472,13 +414,13 @@ via = \"10.0.2.9\"
         assert_eq!(towards, [2], "an address is the machine's towards its own VRF alone");
 
         // The table takes the routes; the next plan changes only what differs, and numbers stay.
-        assert!(apply(&vrfs[0].table, &plan.routes[0]).unwrap() > 5);
+        assert!(apply(&vrfs[0].table, &plan.routes[0]) > 5);
         let again = super::plan(&config, &machine(), &vrfs, &[], &mut hops).unwrap();
-        assert_eq!(apply(&vrfs[0].table, &again.routes[0]).unwrap(), 0);
+        assert_eq!(apply(&vrfs[0].table, &again.routes[0]), 0);
         let mut gone = machine();
         gone.take(&Event::LinkGone(2));
         let after = super::plan(&config, &gone, &vrfs, &[], &mut hops).unwrap();
         assert!(!after.fabric.interfaces[0].up);
-        assert!(apply(&vrfs[0].table, &after.routes[0]).unwrap() > 0);
+        assert!(apply(&vrfs[0].table, &after.routes[0]) > 0);
     }
 }

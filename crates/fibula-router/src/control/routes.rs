@@ -1,16 +1,21 @@
 //! Routes as the control socket shows them.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use fibula::live::{TableError, TableKey};
 use fibula::net::{HostBits, IpPrefix, NextHop, Prefix, Route};
 use serde_json::{Value, json};
 
 use super::Router;
+use crate::feed::history::Event;
+use crate::feed::path::{Out, Path, Way};
+use crate::feed::{Rib, lock};
 use crate::forward::Shared;
 use crate::forward::fabric::{Fabric, Gateway, Hop, Vrf};
+use crate::kernel::sys;
 
 /// Which routes to list.
 #[derive(Debug, Clone, Copy)]
@@ -29,28 +34,75 @@ pub(super) struct Listing {
     shared: Arc<Shared>,
     fabric: Arc<Fabric>,
     wanted: Option<Wanted>,
+    /// Where routes come from, if there are feeds.
+    sources: Option<Sources>,
+    /// The last changes of each prefix, if they are wanted.
+    changes: BTreeMap<IpPrefix, Vec<Value>>,
+    /// Routes that are not written yet.
+    page: Vec<(IpPrefix, NextHop)>,
     count: u64,
 }
 
-fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<&'r Vrf, String> {
-    router.vrfs.iter().find(|known| known.name == name).ok_or_else(|| format!("no VRF '{name}'"))
+/// Where the routes of a VRF come from.
+#[derive(Debug)]
+struct Sources {
+    rib: Arc<Mutex<Rib>>,
+    vrf: u16,
+    names: Vec<String>,
+    /// Number of the feed whose routes are listed; `None`: all.
+    only: Option<usize>,
 }
 
-/// Answers with the route of an address.
-pub(super) fn get(router: &Router<'_>, name: &str, address: &str) -> Result<Value, String> {
-    let vrf = vrf(router, name)?;
+/// Routes whose sources are looked up at once.
+const PAGE: usize = 256;
+
+fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), String> {
+    let mut vrfs = router.vrfs.iter().enumerate();
+    let found = vrfs.find(|(_, known)| known.name == name).map(|(number, vrf)| (number as u16, vrf));
+    found.ok_or_else(|| format!("no VRF '{name}'"))
+}
+
+/// Answers with the route of an address; with the word `changes`, also with the last changes of all prefixes that contain it.
+pub(super) fn get(router: &Router<'_>, name: &str, address: &str, words: &[&str]) -> Result<Value, String> {
+    let (number, vrf) = vrf(router, name)?;
     let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
     let fabric = router.shared.fabric();
     let found = match address {
         IpAddr::V4(ip) => longest(vrf, Prefix::host(u32::from(ip))),
         IpAddr::V6(ip) => longest(vrf, Prefix::host(u128::from(ip))),
     };
-    Ok(match found.map_err(|error| error.to_string())? {
-        Some((prefix, number)) => {
-            json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&fabric, number) })
+    let mut answer = match found.map_err(|error| error.to_string())? {
+        Some((prefix, hop)) => {
+            json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&fabric, hop) })
         }
         None => json!({ "prefix": null, "next_hop": null }),
-    })
+    };
+    if words.contains(&"changes") {
+        let mut changes = changes(router, number, |prefix| prefix.contains(address));
+        changes.iter_mut().for_each(|(prefix, change)| change["prefix"] = prefix.to_string().into());
+        answer["changes"] = changes.into_iter().map(|change| change.1).collect();
+    }
+    Ok(answer)
+}
+
+/// Returns the last changes of some prefixes of a VRF, the last one first.
+fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> Vec<(IpPrefix, Value)> {
+    let (fabric, now_ns) = (router.shared.fabric(), sys::now_ns());
+    let rib = router.feeds.rib();
+    let events = rib.history().events().filter(|event| event.place.0 == vrf && wanted(event.place.1));
+    let change = |event: &Event| {
+        let feed = event.feed.map(|feed| rib.feeds()[feed].name.as_str());
+        let to = event.path.as_ref().map(|to| path(&fabric, &router.devices, to));
+        let value = json!({
+            "seconds_ago": now_ns.saturating_sub(event.at_ns) as f64 / 1e9,
+            "change": event.what.name(),
+            "feed": feed,
+            "metric": event.metric,
+            "next_hop": to,
+        });
+        (event.place.1, value)
+    };
+    events.map(change).collect()
 }
 
 /// Returns the longest route that contains a prefix: a look at each length, instead of a copy of all routes.
@@ -67,21 +119,56 @@ where
     Ok(None)
 }
 
-/// Prepares a listing, of the words `VRF [PREFIX [covers] [inside]]`.
-pub(super) fn show(router: &Router<'_>, words: &[&str]) -> Result<Listing, String> {
-    let [name, wanted @ ..] = words else { return Err("show VRF [PREFIX [covers] [inside]]".into()) };
-    let wanted = match wanted {
-        [] => None,
-        [prefix, how @ ..] => {
+/// Prepares a listing, of the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
+pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> Result<Listing, String> {
+    let [name, words @ ..] = words else {
+        return Err("show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]".into());
+    };
+    let has = |word: &str| words.contains(&word);
+    let prefix = words.first().filter(|word| !["covers", "inside", "changes"].contains(word));
+    let wanted = match prefix {
+        None => None,
+        Some(prefix) => {
             let parsed = IpPrefix::parse(prefix.as_bytes(), HostBits::Refuse);
             let prefix = parsed.map_err(|error| format!("'{prefix}': {}", error.reason()))?;
-            Some(Wanted { prefix, covers: how.contains(&"covers"), inside: how.contains(&"inside") })
+            Some(Wanted { prefix, covers: has("covers"), inside: has("inside") })
         }
     };
-    let vrf = vrf(router, name)?.clone();
+    let (number, vrf) = vrf(router, name)?;
+    let names: Vec<String> = router.config.feeds.iter().map(|feed| feed.name.clone()).collect();
+    let only = match feed {
+        None => None,
+        Some(feed) => {
+            let found = names.iter().position(|name| name == feed);
+            Some(found.ok_or_else(|| format!("no feed '{feed}': 'fibula router feeds' lists them"))?)
+        }
+    };
+    let rib = Arc::clone(&router.feeds.rib);
+    let sources = (!names.is_empty()).then_some(Sources { rib, vrf: number, names, only });
+    let mut by_prefix: BTreeMap<IpPrefix, Vec<Value>> = BTreeMap::new();
+    if has("changes") {
+        let is_wanted = |prefix| wanted.is_none_or(|wanted: Wanted| wanted.takes(prefix));
+        for (prefix, change) in changes(router, number, is_wanted) {
+            by_prefix.entry(prefix).or_default().push(change);
+        }
+    }
     let shared = Arc::clone(&router.shared);
     let fabric = shared.fabric();
-    Ok(Listing { vrf, shared, fabric, wanted, count: 0 })
+    let changes = by_prefix;
+    Ok(Listing { vrf: vrf.clone(), shared, fabric, wanted, sources, changes, page: Vec::new(), count: 0 })
+}
+
+impl Wanted {
+    fn takes(&self, prefix: IpPrefix) -> bool {
+        let covers = |outer: IpPrefix, inner: IpPrefix| match (outer, inner) {
+            (IpPrefix::V4(outer), IpPrefix::V4(inner)) => outer.covers(inner),
+            (IpPrefix::V6(outer), IpPrefix::V6(inner)) => outer.covers(inner),
+            _ => false,
+        };
+        prefix == self.prefix
+            || (self.covers && covers(prefix, self.prefix))
+            || (self.inside && covers(self.prefix, prefix))
+    }
 }
 
 impl Listing {
@@ -99,6 +186,12 @@ impl Listing {
             Some(Wanted { prefix: IpPrefix::V6(prefix), covers, inside }) => {
                 self.some(prefix, covers, inside, out)?;
             }
+        }
+        self.flush(out)?;
+        // Prefixes that have changed and have no route now.
+        for (prefix, changes) in std::mem::take(&mut self.changes) {
+            let gone = json!({ "prefix": prefix.to_string(), "next_hop": null, "changes": changes });
+            writeln!(out, "{gone}")?;
         }
         writeln!(out, "{}", json!({ "routes": self.count }))
     }
@@ -145,18 +238,46 @@ impl Listing {
     }
 
     fn put(&mut self, prefix: impl Into<IpPrefix>, number: NextHop, out: &mut dyn Write) -> io::Result<()> {
-        if number.id() as usize >= self.fabric.hops.len() {
-            // A route that came since: numbers of next hops only grow.
-            self.fabric = self.shared.fabric();
+        self.page.push((prefix.into(), number));
+        if self.page.len() < PAGE { Ok(()) } else { self.flush(out) }
+    }
+
+    /// Writes the routes that are not written yet.
+    fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let page = std::mem::take(&mut self.page);
+        let feeds: Vec<Option<usize>> = match &self.sources {
+            None => vec![None; page.len()],
+            Some(sources) => {
+                let rib = lock(&sources.rib);
+                let feed = |prefix| rib.choice((sources.vrf, prefix)).and_then(|choice| choice.0);
+                page.iter().map(|route| feed(route.0)).collect()
+            }
+        };
+        for ((prefix, number), feed) in page.into_iter().zip(feeds) {
+            if self.sources.as_ref().is_some_and(|sources| sources.only.is_some() && sources.only != feed) {
+                continue;
+            }
+            if number.id() as usize >= self.fabric.hops.len() {
+                // A route that came since: numbers of next hops only grow.
+                self.fabric = self.shared.fabric();
+            }
+            self.count += 1;
+            let mut route =
+                json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&self.fabric, number) });
+            if let Some(sources) = &self.sources {
+                route["feed"] = feed.map_or(Value::Null, |feed| sources.names[feed].as_str().into());
+            }
+            if let Some(changes) = self.changes.remove(&prefix) {
+                route["changes"] = changes.into();
+            }
+            writeln!(out, "{route}")?;
         }
-        self.count += 1;
-        let prefix = prefix.into().to_string();
-        writeln!(out, "{}", json!({ "prefix": prefix, "next_hop": next_hop(&self.fabric, number) }))
+        Ok(())
     }
 }
 
 /// Returns a next hop: a word, or an object with its gateway and interface, or a list of those with their weights.
-fn next_hop(fabric: &Fabric, number: NextHop) -> Value {
+pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Value {
     let Some(hop) = hop(fabric, number.id()) else { return Value::Null };
     match hop {
         Hop::Via { .. } | Hop::Connected { .. } => way(fabric, hop),
@@ -173,6 +294,40 @@ fn next_hop(fabric: &Fabric, number: NextHop) -> Value {
             });
             group.collect()
         }
+    }
+}
+
+/// Returns where a feed says that a route leads, in the same form. A device that is no interface of the router has its number.
+pub(super) fn path(fabric: &Fabric, devices: &BTreeMap<u32, u16>, path: &Path) -> Value {
+    let ways = match path {
+        Path::Blackhole => return "blackhole".into(),
+        Path::Unreachable => return "unreachable".into(),
+        Path::Prohibit => return "prohibit".into(),
+        Path::Object { id, .. } => return json!({ "next_hop_object": id }),
+        Path::Ways(ways) => ways,
+    };
+    let several = ways.len() > 1;
+    let way = |way: &Way| {
+        let mut value = json!({});
+        if let Some(gateway) = way.gateway {
+            value["via"] = gateway.to_string().into();
+        }
+        if let Out::Device(device) = way.out {
+            let interface =
+                devices.get(&device).and_then(|&number| fabric.interfaces.get(usize::from(number)));
+            value["interface"] = match interface {
+                Some(interface) => interface.name.as_str().into(),
+                None => format!("device {device}").into(),
+            };
+        }
+        if several {
+            value["weight"] = way.weight.into();
+        }
+        value
+    };
+    match &ways[..] {
+        [only] => way(only),
+        ways => ways.iter().map(way).collect(),
     }
 }
 
@@ -247,7 +402,8 @@ mod tests {
             wanted.map(|(prefix, covers, inside)| Wanted { prefix: prefix.parse().unwrap(), covers, inside });
         let fabric = shared.fabric();
         let mut out = Vec::new();
-        Listing { vrf, shared, fabric, wanted, count: 0 }.write(&mut out).unwrap();
+        let (sources, changes, page) = (None, BTreeMap::new(), Vec::new());
+        Listing { vrf, shared, fabric, wanted, sources, changes, page, count: 0 }.write(&mut out).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }
 

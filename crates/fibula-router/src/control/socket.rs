@@ -25,7 +25,7 @@ const STALLED: Duration = Duration::from_secs(5);
 /// Most listings at once.
 const LISTINGS: usize = 4;
 /// Longest question.
-const LONGEST: u64 = 256;
+const LONGEST: u64 = 1024;
 
 /// The socket of a router that runs.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Server {
     }
 
     /// Answers those who ask now.
-    pub(super) fn answer(&self, router: &Router<'_>) {
+    pub(super) fn answer(&mut self, router: &mut Router<'_>) {
         while let Ok((stream, _)) = self.listener.accept() {
             // One who goes away early has no answer.
             let _ = answer(stream, router, &self.listings);
@@ -78,20 +78,26 @@ impl Drop for Server {
     }
 }
 
-fn answer(mut stream: UnixStream, router: &Router<'_>, listings: &Arc<()>) -> io::Result<()> {
+fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut question = String::new();
     BufReader::new((&stream).take(LONGEST)).read_line(&mut question)?;
-    let answer = match question.split_whitespace().collect::<Vec<_>>()[..] {
+    // A name is the rest of the line, whatever is in it.
+    let (words, feed) = match question.trim_end().split_once(" feed=") {
+        Some((words, feed)) => (words, Some(feed)),
+        None => (question.trim_end(), None),
+    };
+    let answer = match words.split_whitespace().collect::<Vec<_>>()[..] {
         ["stats"] => stats(router),
         ["neigh"] => neighbours(router),
         ["feeds"] => feed_state::feeds(router),
-        ["get", vrf, address] => {
-            routes::get(router, vrf, address).unwrap_or_else(|error| json!({ "error": error }))
+        ["verify"] => return router.verify.begin(stream),
+        ["get", vrf, address, ref words @ ..] => {
+            routes::get(router, vrf, address, words).unwrap_or_else(|error| json!({ "error": error }))
         }
-        ["show", ref words @ ..] => match routes::show(router, words) {
+        ["show", ref words @ ..] => match routes::show(router, words, feed) {
             Ok(listing) => return list(listing, stream, listings),
             Err(error) => json!({ "error": error }),
         },
@@ -134,8 +140,12 @@ pub fn list_routes(
     if let Some(prefix) = question.prefix {
         write!(stream, " {prefix}")?;
     }
-    for (word, wanted) in [("covers", question.covers), ("inside", question.inside)] {
-        write!(stream, "{}{}", if wanted { " " } else { "" }, if wanted { word } else { "" })?;
+    let words = [("covers", question.covers), ("inside", question.inside), ("changes", question.changes)];
+    for (word, _) in words.iter().filter(|word| word.1) {
+        write!(stream, " {word}")?;
+    }
+    if let Some(feed) = question.feed {
+        write!(stream, " feed={feed}")?;
     }
     writeln!(stream)?;
     for line in BufReader::new(stream).lines() {
@@ -152,7 +162,7 @@ pub fn list_routes(
 }
 
 /// Which routes of a router to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoutesOf<'q> {
     /// Name of the VRF.
     pub vrf: &'q str,
@@ -162,6 +172,10 @@ pub struct RoutesOf<'q> {
     pub covers: bool,
     /// Also the routes inside it.
     pub inside: bool,
+    /// Only routes of the feed of this name.
+    pub feed: Option<&'q str>,
+    /// The last changes too, also of prefixes that have no route any more.
+    pub changes: bool,
 }
 
 /// Asks a router that runs, and returns what it answers.
@@ -169,8 +183,16 @@ pub struct RoutesOf<'q> {
 /// # Errors
 /// When no router answers at `path`, or its answer is not JSON.
 pub fn ask(path: &Path, question: &str) -> io::Result<Value> {
+    ask_within(path, question, Duration::from_secs(5))
+}
+
+/// Like [`ask`], for questions that take long to answer, as `verify` does for large tables.
+///
+/// # Errors
+/// When no router answers at `path` within the time, or its answer is not JSON.
+pub fn ask_within(path: &Path, question: &str, patience: Duration) -> io::Result<Value> {
     let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_read_timeout(Some(patience))?;
     writeln!(stream, "{question}")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
@@ -220,7 +242,12 @@ fn stats(router: &Router<'_>) -> Value {
         .iter()
         .zip(&router.counts)
         .map(|vrf| json!({ "name": vrf.0.name, "ipv4_routes": vrf.1.v4, "ipv6_routes": vrf.1.v6 }));
-    json!({ "threads": router.counters.len(), "ports": ports, "vrfs": vrfs.collect::<Vec<_>>() })
+    json!({
+        "threads": router.counters.len(),
+        "ports": ports,
+        "vrfs": vrfs.collect::<Vec<_>>(),
+        "verify": router.verify.counts.json(router.config.verify_rate),
+    })
 }
 
 fn neighbours(router: &Router<'_>) -> Value {

@@ -63,9 +63,10 @@ impl Entrance {
                 };
                 let metric = self.metric(&route);
                 let Some(target) = route.target else {
-                    // What was there before does not hold any more.
+                    // What was there before does not hold any more; if nothing was, that is as it should be.
                     state.count(Count::Unsupported, 1);
-                    return Ok(Some(rib.remove(self.feed, place, Some(metric))));
+                    let effect = rib.remove(self.feed, place, Some(metric));
+                    return Ok(Some(if effect == Effect::Unexpected { Effect::Same } else { effect }));
                 };
                 let path = self.path(place.0, target);
                 rib.insert(self.feed, place, metric, path).map(Some)

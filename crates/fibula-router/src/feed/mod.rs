@@ -9,13 +9,14 @@
 //! - [`routes`]: the routes of one feed. [`path`]: where they lead.
 //! - [`enter`]: takes messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
 //! - [`fpm`]: the server that FRR's zebra connects to. [`kernel`]: follows the kernel's tables.
-//! - [`state`]: what operators see of a feed.
+//! - [`state`]: what operators see of a feed. [`history`]: the last changes of routes.
 //!
 //! A thread of a feed holds the lock only while it enters what it has read, and never waits for a table: so a slow table cannot
 //! stall a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
 
 pub mod enter;
 pub mod fpm;
+pub mod history;
 pub mod kernel;
 pub mod netlink;
 pub mod path;
@@ -26,7 +27,14 @@ pub mod state;
 pub use path::{Out, Path, Way};
 pub use rib::{Choice, Rib};
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use fibula::net::IpPrefix;
 
 /// A prefix of a VRF, by the number of the VRF.
 pub type Place = (u16, IpPrefix);
+
+/// Locks the RIB. Every change leaves it whole, so a panic of another thread is no reason to stop.
+pub fn lock(rib: &Mutex<Rib>) -> MutexGuard<'_, Rib> {
+    rib.lock().unwrap_or_else(PoisonError::into_inner)
+}

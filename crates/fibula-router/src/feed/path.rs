@@ -123,14 +123,15 @@ impl Paths {
     /// Frees the paths that no route has, and returns their numbers.
     pub(super) fn collect(&mut self) -> Vec<u32> {
         let unused = |shared: &Option<Shared>| shared.as_ref().is_some_and(|shared| shared.routes == 0);
+        // In order, so that the same changes always give the same numbers.
         let numbers: Vec<u32> =
-            self.numbers.values().copied().filter(|&number| unused(&self.shared[number as usize])).collect();
+            (0..self.shared.len() as u32).filter(|&number| unused(&self.shared[number as usize])).collect();
         for &number in &numbers {
             if let Some(shared) = self.shared[number as usize].take() {
                 self.numbers.remove(&shared.path);
             }
         }
-        self.fresh.retain(|number| !numbers.contains(number));
+        self.fresh.retain(|number| numbers.binary_search(number).is_err());
         self.free.extend(&numbers);
         numbers
     }

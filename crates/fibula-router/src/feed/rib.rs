@@ -1,14 +1,17 @@
 //! The routes of the configuration and of all feeds, and which of them are used: for each prefix that of the lowest
 //! administrative distance, where that leads somewhere.
 
-use std::collections::{BTreeSet, btree_set};
+mod walk;
+
+use std::collections::BTreeSet;
 
 use fibula::map::IpPrefixMap;
 use fibula::net::{Family, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib as RibOf, RibError};
 
+use super::history::{History, What};
 use super::path::{Path, Paths, Way};
-use super::routes::{Effect, Full, Object, Routes};
+use super::routes::{Effect, Full, Gone, Object, Routes};
 use super::state::{Count, Phase};
 use super::{Out, Place};
 
@@ -38,10 +41,12 @@ pub struct Rib {
     order: Vec<usize>,
     paths: Paths,
     dirty: BTreeSet<Place>,
-    taking: btree_set::IntoIter<Place>,
+    /// Those that are taken first, so that prefixes that change on and on do not keep others waiting.
+    taking: BTreeSet<Place>,
     /// More prefixes have changed than are kept: all are to be compared.
     everything: bool,
     objects_changed: bool,
+    history: History,
 }
 
 impl Rib {
@@ -57,6 +62,22 @@ impl Rib {
     #[must_use]
     pub fn feeds(&self) -> &[Routes] {
         &self.feeds
+    }
+
+    /// Says what time it is: changes are noted with it.
+    pub fn set_time(&mut self, now_ns: u64) {
+        self.history.set_time(now_ns);
+    }
+
+    /// Returns the last changes of all routes.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Keeps at most so many changes from here on.
+    pub fn keep_history(&mut self, most: usize) {
+        self.history = History::new(most);
     }
 
     /// Returns a feed, to change its state.
@@ -86,6 +107,7 @@ impl Rib {
             let gone = before.iter().filter(|&(prefix, _)| after.get(prefix).is_none());
             places.extend(changed.chain(gone).map(|(prefix, _)| (vrf as u16, prefix)));
         }
+        self.history.record_all(None, What::Replaced, places.iter().map(|&place| (place, 0, None)));
         places.into_iter().for_each(|place| self.touch(place));
     }
 
@@ -95,26 +117,36 @@ impl Rib {
     /// When the feed has as many routes as it may: it is then marked overrun.
     pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
         let routes = &mut self.feeds[feed];
-        let done = routes.insert(place, metric, path, &mut self.paths);
-        match done {
-            Ok(_) => routes.state.count(Count::Inserted, 1),
+        match routes.insert(place, metric, path, &mut self.paths) {
+            Ok(done) => {
+                routes.state.count(Count::Inserted, 1);
+                if done.before != Some(done.path) {
+                    let what = if done.before.is_some() { What::Replaced } else { What::Inserted };
+                    self.history.record(Some(feed), what, place, metric, self.paths.get(done.path));
+                }
+                if done.effect == Effect::Changed {
+                    self.touch(place);
+                }
+                Ok(done.effect)
+            }
             Err(Full) => {
                 routes.state.count(Count::Refused, 1);
                 routes.state.is_overrun = true;
+                self.history.record(Some(feed), What::Refused, place, metric, None);
+                Err(Full)
             }
         }
-        if done == Ok(Effect::Changed) {
-            self.touch(place);
-        }
-        done
     }
 
     /// Removes a route of a feed: that of a metric, or all of the prefix.
     pub fn remove(&mut self, feed: usize, place: Place, metric: Option<u32>) -> Effect {
         let routes = &mut self.feeds[feed];
         let before = routes.len();
-        let effect = routes.remove(place, metric, &mut self.paths);
+        let (effect, gone) = routes.remove(place, metric, &mut self.paths);
         routes.state.count(Count::Removed, (before - routes.len()) as u64);
+        if let Some(Gone { metric, path }) = gone {
+            self.history.record(Some(feed), What::Removed, place, metric, self.paths.get(path));
+        }
         if effect == Effect::Changed {
             self.touch(place);
         }
@@ -162,12 +194,19 @@ impl Rib {
     /// Removes the routes of a feed, of a family or of both, that it has not told since the pass began. Returns how many, and counts
     /// them as `what`.
     pub fn sweep(&mut self, feed: usize, family: Option<Family>, what: Count) -> usize {
-        let mut gone = Vec::new();
         let routes = &mut self.feeds[feed];
-        let count = routes.sweep(family, &mut self.paths, |place| gone.push(place));
-        routes.state.count(what, count as u64);
-        gone.into_iter().for_each(|place| self.touch(place));
-        count
+        let gone = routes.sweep(family, &mut self.paths);
+        routes.state.count(what, gone.len() as u64);
+        let paths = &self.paths;
+        let events = gone.iter().map(|(place, _, gone)| (*place, gone.metric, paths.get(gone.path)));
+        let why = if what == Count::Expired { What::Expired } else { What::Swept };
+        self.history.record_all(Some(feed), why, events);
+        for (place, effect, _) in &gone {
+            if *effect == Effect::Changed {
+                self.touch(*place);
+            }
+        }
+        gone.len()
     }
 
     /// Removes the next-hop objects of a feed that it has not told since the pass began.
@@ -206,7 +245,7 @@ impl Rib {
     /// [`all`](Self::all).
     pub fn take_everything(&mut self) -> bool {
         if std::mem::take(&mut self.everything) {
-            self.taking = BTreeSet::new().into_iter();
+            self.taking.clear();
             return true;
         }
         false
@@ -214,10 +253,10 @@ impl Rib {
 
     /// Takes at most `most` prefixes that have changed, with the routes that are used now.
     pub fn take(&mut self, most: usize) -> Vec<(Place, Option<Choice>)> {
-        if self.taking.len() == 0 {
-            self.taking = std::mem::take(&mut self.dirty).into_iter();
+        if self.taking.is_empty() {
+            std::mem::swap(&mut self.taking, &mut self.dirty);
         }
-        let places: Vec<Place> = self.taking.by_ref().take(most).collect();
+        let places: Vec<Place> = std::iter::from_fn(|| self.taking.pop_first()).take(most).collect();
         if !self.dirty.is_empty() {
             // One that has changed again since is dealt with now.
             for place in &places {
@@ -236,7 +275,7 @@ impl Rib {
     /// Returns whether prefixes wait to be taken.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        self.everything || self.taking.len() > 0 || !self.dirty.is_empty()
+        self.everything || !self.taking.is_empty() || !self.dirty.is_empty()
     }
 
     /// Returns the routes of a VRF that are used, with the next hops that `number` gives to paths.
@@ -387,161 +426,4 @@ impl Way {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::IpAddr;
-
-    fn place(text: &str) -> Place {
-        (0, text.parse().unwrap())
-    }
-
-    fn via(last: u8) -> Path {
-        Path::Ways(Box::new([Way::new(Some(IpAddr::from([10, 0, 0, last])), Out::Device(1))]))
-    }
-
-    fn rib() -> Rib {
-        Rib::new(vec![Routes::new("far", 200, 4, 1), Routes::new("near", 20, 100, 1)])
-    }
-
-    /// Activates everything that is new, and takes all changes.
-    fn turn(rib: &mut Rib) -> Vec<(String, Option<Path>)> {
-        for number in rib.take_fresh() {
-            let active = rib.expand(number).is_some();
-            rib.set_fresh(number, active);
-        }
-        if rib.take_objects_changed() {
-            let paths: Vec<_> =
-                rib.paths(true).into_iter().map(|number| (number, rib.expand(number).is_some())).collect();
-            rib.set_active(paths);
-        }
-        let mut all = Vec::new();
-        while rib.is_dirty() {
-            for (place, choice) in rib.take(2) {
-                let path = match choice {
-                    Some(Choice::Path(number)) => rib.expand(number),
-                    Some(Choice::Own(number)) => Some(via(number.id() as u8)),
-                    None => None,
-                };
-                all.push((place.1.to_string(), path));
-            }
-        }
-        all
-    }
-
-    #[test]
-    fn the_nearest_feed_that_leads_somewhere_counts() {
-        let mut rib = rib();
-        let net = place("192.0.2.0/24");
-        rib.insert(0, net, 0, via(1)).unwrap();
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(1)))]);
-        rib.insert(1, net, 0, via(2)).unwrap();
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(2)))]);
-        let mut own = DualRib::default();
-        own.insert(net.1, NextHop::new(9).unwrap()).unwrap();
-        rib.set_own(vec![own.clone()]);
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(9)))]);
-        rib.set_own(vec![own]);
-        assert_eq!(turn(&mut rib), [], "nothing new");
-        rib.set_own(vec![DualRib::default()]);
-        assert_eq!(turn(&mut rib).len(), 1);
-        // Removed and added at once is one change; what is told again is none.
-        rib.remove(1, net, None);
-        rib.insert(1, net, 0, via(3)).unwrap();
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(3)))]);
-        rib.insert(1, net, 0, via(3)).unwrap();
-        assert_eq!(turn(&mut rib), []);
-        let near = rib.paths(false);
-        rib.set_active(
-            near.iter().map(|&number| (number, rib_is(&rib, number) != via(3))).collect::<Vec<_>>(),
-        );
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(1)))], "the other leads nowhere now");
-        assert_eq!((rib.unresolved(0), rib.unresolved(1)), (0, 1));
-        assert_eq!(rib.all(0, |path| NextHop::new(path + 1)).unwrap().len(), 1);
-    }
-
-    fn rib_is(rib: &Rib, number: u32) -> Path {
-        rib.expand(number).unwrap()
-    }
-
-    #[test]
-    fn metrics_of_a_prefix_are_routes_of_their_own() {
-        let mut rib = rib();
-        let net = place("2001:db8::/32");
-        for (metric, last) in [(20, 2), (10, 1), (30, 3)] {
-            rib.insert(0, net, metric, via(last)).unwrap();
-        }
-        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), Some(via(1)))]);
-        assert_eq!(rib.feeds()[0].len(), 3);
-        assert_eq!(rib.remove(0, net, Some(30)), Effect::Same);
-        assert_eq!(rib.remove(0, net, Some(30)), Effect::Unexpected);
-        assert_eq!(rib.remove(0, net, Some(10)), Effect::Changed);
-        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), Some(via(2)))]);
-        assert_eq!(rib.remove(0, net, Some(20)), Effect::Changed);
-        assert_eq!(turn(&mut rib), [("2001:db8::/32".into(), None)]);
-        assert_eq!(rib.feeds()[0].len(), 0);
-        assert_eq!(rib.collect().len(), 3);
-        assert!(rib.paths(false).is_empty());
-    }
-
-    #[test]
-    fn objects_are_followed_by_their_routes() {
-        let mut rib = rib();
-        let way = |last: u8| Object::Way(Way::new(Some(IpAddr::from([10, 0, 0, last])), Out::Device(1)));
-        let path = Path::Object { feed: 0, id: 7 };
-        rib.insert(0, place("192.0.2.0/24"), 0, path.clone()).unwrap();
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), None)], "the object is not there yet");
-        rib.set_object(0, 1, way(1)).unwrap();
-        rib.set_object(0, 7, Object::Group([(1, 3), (2, 1)].into())).unwrap();
-        let [(_, Some(Path::Ways(ways)))] = &turn(&mut rib)[..] else { panic!() };
-        assert_eq!(shares(ways), [1]);
-        rib.set_object(0, 2, way(2)).unwrap();
-        assert_eq!(turn(&mut rib), [], "the number of the path stays, what it means is read anew");
-        let number = rib.paths(true)[0];
-        let Some(Path::Ways(ways)) = rib.expand(number) else { panic!() };
-        assert_eq!(shares(&ways), [3, 1]);
-        rib.set_object(0, 7, Object::Blackhole).unwrap();
-        assert_eq!(rib.expand(number), Some(Path::Blackhole));
-        // Of two groups that contain each other, nothing is left.
-        rib.set_object(0, 7, Object::Group([(8, 1)].into())).unwrap();
-        rib.set_object(0, 8, Object::Group([(7, 1)].into())).unwrap();
-        assert_eq!(rib.expand(number), None);
-        assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), None)]);
-        assert!(rib.remove_object(0, 7) && !rib.remove_object(0, 7));
-    }
-
-    #[test]
-    fn what_is_not_told_again_goes_and_limits_hold() {
-        let mut rib = rib();
-        for n in 0..6u8 {
-            let done = rib.insert(0, place(&format!("10.{n}.0.0/16")), 0, via(1));
-            assert_eq!(done.is_err(), n >= 4, "{n}");
-        }
-        rib.insert(0, place("10.0.0.0/16"), 0, via(2)).unwrap();
-        assert!(rib.insert(0, place("10.0.0.0/16"), 5, via(2)).is_err(), "a further metric is a route too");
-        assert!(rib.feeds()[0].state.is_overrun);
-        assert_eq!(rib.feeds()[0].state.counted(Count::Refused), 3);
-        rib.set_object(0, 1, Object::Blackhole).unwrap();
-        turn(&mut rib);
-        rib.begin(0);
-        rib.insert(0, place("10.1.0.0/16"), 0, via(1)).unwrap();
-        assert_eq!(rib.sweep(0, Some(Family::Ipv6), Count::Swept), 0);
-        assert_eq!(rib.sweep(0, None, Count::Swept), 3);
-        rib.sweep_objects(0);
-        assert_eq!(rib.feeds()[0].objects(), 0);
-        assert_eq!(turn(&mut rib).iter().filter(|change| change.1.is_none()).count(), 3);
-        assert_eq!(rib.expire(0, 5), 1);
-        assert_eq!(rib.feeds()[0].state.counted(Count::Expired), 1);
-        assert_eq!(turn(&mut rib), [("10.1.0.0/16".into(), None)]);
-        assert_eq!(rib.collect().len(), 2);
-    }
-
-    #[test]
-    fn weights_are_shares() {
-        let ways = |weights: &[u32]| -> Vec<Way> {
-            weights.iter().map(|&weight| Way { weight, ..Way::new(None, Out::Device(1)) }).collect()
-        };
-        assert_eq!(shares(&ways(&[4, 2])), [2, 1]);
-        assert_eq!(shares(&ways(&[0, u32::MAX])), [1, 1023]);
-        assert_eq!(shares(&[]), [] as [usize; 0]);
-    }
-}
+mod tests;

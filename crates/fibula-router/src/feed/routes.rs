@@ -1,6 +1,6 @@
 //! The routes and next-hop objects of one feed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use fibula::map::IpPrefixMap;
 use fibula::net::Family;
@@ -45,6 +45,23 @@ pub enum Effect {
     Unexpected,
 }
 
+/// What an insertion has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inserted {
+    pub(super) effect: Effect,
+    /// Number of its path, and of the one that it had before.
+    pub(super) path: u32,
+    pub(super) before: Option<u32>,
+}
+
+/// A route that was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gone {
+    pub(super) metric: u32,
+    /// Number of the path that it had.
+    pub(super) path: u32,
+}
+
 /// The routes of a feed.
 #[derive(Debug)]
 pub struct Routes {
@@ -58,7 +75,7 @@ pub struct Routes {
     pub state: State,
     pub(super) vrfs: Vec<IpPrefixMap<Entry>>,
     /// Further routes of a prefix with other metrics.
-    more: HashMap<Place, Vec<Entry>>,
+    more: BTreeMap<Place, Vec<Entry>>,
     more_count: usize,
     objects: BTreeMap<u32, (Object, u32)>,
     mark: u32,
@@ -74,7 +91,7 @@ impl Routes {
             limit,
             state: State::default(),
             vrfs: (0..vrfs).map(|_| IpPrefixMap::new()).collect(),
-            more: HashMap::new(),
+            more: BTreeMap::new(),
             more_count: 0,
             objects: BTreeMap::new(),
             mark: 0,
@@ -116,6 +133,12 @@ impl Routes {
         Some((entry.path, entry.mark == self.mark))
     }
 
+    /// Returns all routes of a prefix: metrics and numbers of paths.
+    pub(super) fn of(&self, place: Place) -> impl Iterator<Item = (u32, u32)> {
+        let more = self.more.get(&place).map_or(&[][..], Vec::as_slice);
+        self.get(place).into_iter().chain(more.iter().copied()).map(|entry| (entry.metric, entry.path))
+    }
+
     /// Adds a route, or replaces that of the same prefix and metric.
     pub(super) fn insert(
         &mut self,
@@ -123,23 +146,25 @@ impl Routes {
         metric: u32,
         path: Path,
         paths: &mut Paths,
-    ) -> Result<Effect, Full> {
+    ) -> Result<Inserted, Full> {
         let full = self.len() >= self.limit;
-        let Some(map) = self.vrfs.get_mut(usize::from(place.0)) else { return Ok(Effect::Same) };
+        let Some(map) = self.vrfs.get_mut(usize::from(place.0)) else { return Err(Full) };
         let best = map.get_mut(place.1);
         let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, mark };
+        let done = |effect, path, before| Ok(Inserted { effect, path, before });
         match best {
             Some(best) if best.metric == metric => {
                 let before = std::mem::replace(best, new(paths, self.mark));
                 paths.count(before.path, false);
-                Ok(if before.path == best.path { Effect::Same } else { Effect::Changed })
+                let effect = if before.path == best.path { Effect::Same } else { Effect::Changed };
+                done(effect, best.path, Some(before.path))
             }
             Some(best) => {
                 let others = self.more.entry(place).or_default();
                 if let Some(other) = others.iter_mut().find(|other| other.metric == metric) {
                     let before = std::mem::replace(other, new(paths, self.mark));
                     paths.count(before.path, false);
-                    return Ok(Effect::Same);
+                    return done(Effect::Same, other.path, Some(before.path));
                 }
                 if full {
                     if others.is_empty() {
@@ -148,13 +173,14 @@ impl Routes {
                     return Err(Full);
                 }
                 let mut entry = new(paths, self.mark);
+                let path = entry.path;
                 let nearer = metric < best.metric;
                 if nearer {
                     std::mem::swap(&mut entry, best);
                 }
                 others.push(entry);
                 self.more_count += 1;
-                Ok(if nearer { Effect::Changed } else { Effect::Same })
+                done(if nearer { Effect::Changed } else { Effect::Same }, path, None)
             }
             None if full => Err(Full),
             None => {
@@ -163,28 +189,36 @@ impl Routes {
                     paths.count(entry.path, false);
                     return Err(Full);
                 }
-                Ok(Effect::Changed)
+                done(Effect::Changed, entry.path, None)
             }
         }
     }
 
-    /// Removes the route of a prefix and metric, or all routes of the prefix.
-    pub(super) fn remove(&mut self, place: Place, metric: Option<u32>, paths: &mut Paths) -> Effect {
-        let Some(best) = self.get(place) else { return Effect::Same };
+    /// Removes the route of a prefix and metric, or all routes of the prefix. Returns also the route removed; of several, the one that
+    /// counted.
+    pub(super) fn remove(
+        &mut self,
+        place: Place,
+        metric: Option<u32>,
+        paths: &mut Paths,
+    ) -> (Effect, Option<Gone>) {
+        let Some(best) = self.get(place) else { return (Effect::Same, None) };
+        let gone = |entry: Entry| Some(Gone { metric: entry.metric, path: entry.path });
         let others = self.more.get_mut(&place);
         match (metric, others) {
             (Some(metric), Some(others)) if metric != best.metric => {
                 let Some(at) = others.iter().position(|other| other.metric == metric) else {
-                    return Effect::Unexpected;
+                    return (Effect::Unexpected, None);
                 };
-                paths.count(others.swap_remove(at).path, false);
+                let other = others.swap_remove(at);
+                paths.count(other.path, false);
                 self.more_count -= 1;
                 if others.is_empty() {
                     self.more.remove(&place);
                 }
-                Effect::Same
+                (Effect::Same, gone(other))
             }
-            (Some(metric), None) if metric != best.metric => Effect::Unexpected,
+            (Some(metric), None) if metric != best.metric => (Effect::Unexpected, None),
             (Some(_), Some(others)) => {
                 // The next one counts now.
                 let next = (0..others.len()).min_by_key(|&at| others[at].metric).unwrap_or(0);
@@ -197,7 +231,7 @@ impl Routes {
                     *entry = next;
                 }
                 paths.count(best.path, false);
-                Effect::Changed
+                (Effect::Changed, gone(best))
             }
             (metric, others) => {
                 if metric.is_none()
@@ -209,7 +243,7 @@ impl Routes {
                 }
                 self.vrfs[usize::from(place.0)].remove(place.1);
                 paths.count(best.path, false);
-                Effect::Changed
+                (Effect::Changed, gone(best))
             }
         }
     }
@@ -239,14 +273,9 @@ impl Routes {
         self.mark = self.mark.wrapping_add(1);
     }
 
-    /// Removes the routes, of a family or of both, that the feed has not told since the pass began. Calls `gone` with the prefixes
-    /// whose route has changed, and returns the number of routes removed.
-    pub(super) fn sweep(
-        &mut self,
-        family: Option<Family>,
-        paths: &mut Paths,
-        mut gone: impl FnMut(Place),
-    ) -> usize {
+    /// Removes the routes, of a family or of both, that the feed has not told since the pass began. Returns them, each with what that
+    /// means for its prefix.
+    pub(super) fn sweep(&mut self, family: Option<Family>, paths: &mut Paths) -> Vec<(Place, Effect, Gone)> {
         let mark = self.mark;
         let old = |place: &Place, entry: &Entry| {
             entry.mark != mark && family.is_none_or(|family| place.1.family() == family)
@@ -262,12 +291,11 @@ impl Routes {
             places
                 .extend(entries.iter().filter(|entry| old(place, entry)).map(|entry| (*place, entry.metric)));
         }
-        for &(place, metric) in &places {
-            if self.remove(place, Some(metric), paths) == Effect::Changed {
-                gone(place);
-            }
-        }
-        places.len()
+        let remove = |(place, metric)| {
+            let (effect, gone) = self.remove(place, Some(metric), paths);
+            Some((place, effect, gone?))
+        };
+        places.into_iter().filter_map(remove).collect()
     }
 
     /// Removes the next-hop objects that the feed has not told since the pass began. Returns how many.

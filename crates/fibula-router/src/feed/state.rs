@@ -115,6 +115,10 @@ pub struct State {
     pub since_ns: u64,
     /// Whether routes were refused at the limit since the last synchronisation.
     pub is_overrun: bool,
+    /// Whether the feed knows of something that is to be read again, or is reading it.
+    pub is_in_doubt: bool,
+    /// A comparison has found that it differs from what it follows: it is to read everything again.
+    pub is_suspected: bool,
     /// The last thing that went wrong, and when.
     pub last_error: Option<(u64, String)>,
     counts: [u64; Count::ALL.len()],

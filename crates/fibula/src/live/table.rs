@@ -256,6 +256,12 @@ impl Table {
         TableRoutes { table: self, page: Vec::new().into_iter(), last: None, has_ended: false }
     }
 
+    /// Returns the routes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not.
+    #[must_use]
+    pub fn iter_after<K: TableKey>(&self, prefix: Prefix<K>) -> TableRoutes<'_, K> {
+        TableRoutes { table: self, page: Vec::new().into_iter(), last: Some(prefix), has_ended: false }
+    }
+
     /// Calls `each` for all routes of a family, in order, while changes wait.
     ///
     /// # Errors

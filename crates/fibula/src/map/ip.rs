@@ -196,6 +196,15 @@ impl<V> IpPrefixMap<V> {
         self.v4.iter().map(either).chain(self.v6.iter().map(either))
     }
 
+    /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not, with their values.
+    pub fn iter_after(&self, prefix: impl Into<IpPrefix>) -> impl Iterator<Item = (IpPrefix, &V)> {
+        let (v4, v6) = match prefix.into() {
+            IpPrefix::V4(prefix) => (Some(self.v4.iter_after(prefix)), self.v6.iter()),
+            IpPrefix::V6(prefix) => (None, self.v6.iter_after(prefix)),
+        };
+        v4.into_iter().flatten().map(either).chain(v6.map(either))
+    }
+
     /// As [`iter`](Self::iter), with values to change. Allocates a pointer a value.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (IpPrefix, &mut V)> {
         self.v4.iter_mut().map(either).chain(self.v6.iter_mut().map(either))

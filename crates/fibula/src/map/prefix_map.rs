@@ -231,6 +231,12 @@ impl<K: Key, V> PrefixMap<K, V> {
         Iter { routes: self.rib.iter(), values: &self.values }
     }
 
+    /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not, with their values.
+    #[must_use]
+    pub fn iter_after(&self, prefix: impl Into<Prefix<K>>) -> Iter<'_, K, V> {
+        Iter { routes: self.rib.iter_after(prefix.into()), values: &self.values }
+    }
+
     /// As [`iter`](Self::iter), with values to change. Allocates a pointer a value, which
     /// [`values_mut`](Self::values_mut) does not.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {

@@ -81,7 +81,7 @@ impl Keeper {
     #[must_use]
     pub fn wants_again(&self, rib: &Rib) -> bool {
         let routes = &rib.feeds()[self.feed];
-        let has_room = |count: usize| count < routes.limit / 8 * 7;
+        let has_room = |count: usize| count < routes.limit - routes.limit / 8;
         routes.state.is_overrun
             && self.began_ns.is_none()
             && has_room(routes.len())

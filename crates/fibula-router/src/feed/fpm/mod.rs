@@ -6,9 +6,11 @@
 
 mod keeper;
 mod server;
+mod sessions;
 
 pub use keeper::{Keeper, Times};
 pub use server::{Options, Server};
+pub use sessions::{Limits, Sessions};
 
 use super::netlink::{self, Message};
 

@@ -2,13 +2,12 @@
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use super::{Frames, Keeper, Times};
+use super::Times;
+use super::sessions::{Limits, Sessions};
 use crate::feed::Rib;
 use crate::feed::enter::Entrance;
-use crate::feed::netlink::Message;
-use crate::feed::state::Count;
 use crate::kernel::sys;
 
 /// How long the server waits for something to come.
@@ -29,34 +28,14 @@ pub struct Options {
     pub times: Times,
 }
 
-/// A server for one feed. Of several connections, the last that sends a frame is the session, and others are closed.
+/// A server for one feed.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    options: Options,
-    entrance: Entrance,
-    keeper: Keeper,
-    connections: Vec<Connection>,
+    sessions: Sessions,
+    streams: Vec<(u64, TcpStream)>,
     next_tick_ns: u64,
     chunk: Box<[u8]>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    stream: TcpStream,
-    peer: SocketAddr,
-    frames: Frames,
-    role: Role,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It has sent no frame yet.
-    New,
-    /// Its routes are the feed's.
-    Session,
-    /// Another one has taken its place.
-    Replaced,
 }
 
 /// What is left to do for a connection.
@@ -71,11 +50,12 @@ impl Server {
     /// # Errors
     /// When the address cannot be listened at.
     pub fn open(options: Options, entrance: Entrance) -> io::Result<Self> {
-        let listener = TcpListener::bind(options.listen)?;
+        let Options { listen, frame_bytes, sessions, times } = options;
+        let listener = TcpListener::bind(listen)?;
         listener.set_nonblocking(true)?;
-        let keeper = Keeper::new(entrance.feed, options.times);
+        let sessions = Sessions::new(Limits { frame_bytes, sessions }, times, entrance);
         let chunk = vec![0; CHUNK].into_boxed_slice();
-        Ok(Self { listener, options, entrance, keeper, connections: Vec::new(), next_tick_ns: 0, chunk })
+        Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk })
     }
 
     /// Returns the address that it listens at.
@@ -89,13 +69,19 @@ impl Server {
     /// Waits for something to come, and deals with it.
     pub fn turn(&mut self, rib: &Mutex<Rib>) {
         let mut fds = vec![sys::readable(&self.listener)];
-        fds.extend(self.connections.iter().map(|connection| sys::readable(&connection.stream)));
+        fds.extend(self.streams.iter().map(|stream| sys::readable(&stream.1)));
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut fds, TURN_MS);
         let now_ns = sys::now_ns();
-        self.accept(rib, now_ns);
+        while let Ok((stream, peer)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Some(number) = self.sessions.accept(rib, peer.to_string(), now_ns)
+            {
+                self.streams.push((number, stream));
+            }
+        }
         let mut at = 0;
-        while at < self.connections.len() {
+        while at < self.streams.len() {
             match self.read(at, rib, now_ns) {
                 Outcome::Closed(why) => self.close(at, why, rib, now_ns),
                 Outcome::Open => at += 1,
@@ -103,100 +89,35 @@ impl Server {
         }
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + u64::from(TURN_MS.unsigned_abs()) * 1_000_000;
-            self.tick(rib, now_ns);
-        }
-    }
-
-    fn accept(&mut self, rib: &Mutex<Rib>, now_ns: u64) {
-        while let Ok((stream, peer)) = self.listener.accept() {
-            let mut rib = lock(rib);
-            let state = &mut rib.feed(self.entrance.feed).state;
-            if self.connections.len() >= self.options.sessions {
-                state.count(Count::Closed, 1);
-                state.error(
-                    format!("connection of {peer} refused: there are {} already", self.connections.len()),
-                    now_ns,
-                );
-            } else if stream.set_nonblocking(true).is_ok() {
-                state.count(Count::Sessions, 1);
-                let frames = Frames::new(self.options.frame_bytes);
-                self.connections.push(Connection { stream, peer, frames, role: Role::New });
+            if let Some((number, why)) = self.sessions.tick(rib, now_ns)
+                && let Some(at) = self.streams.iter().position(|stream| stream.0 == number)
+            {
+                self.close(at, Some(why), rib, now_ns);
             }
         }
     }
 
-    /// Reads a chunk, so that no connection holds up another, and enters its messages at once: changes that came together are
-    /// seen together.
+    /// Reads a chunk, so that no connection holds up another.
     fn read(&mut self, at: usize, rib: &Mutex<Rib>, now_ns: u64) -> Outcome {
-        let connection = &mut self.connections[at];
-        if connection.role == Role::Replaced {
-            let why = format!("a newer session has taken the place of {}", connection.peer);
-            return Outcome::Closed(Some(why));
-        }
-        let read = match connection.stream.read(&mut self.chunk) {
-            Ok(0) => return Outcome::Closed(None),
-            Ok(read) => read,
+        let (number, stream) = &mut self.streams[at];
+        match stream.read(&mut self.chunk) {
+            Ok(0) => Outcome::Closed(None),
+            Ok(read) => match self.sessions.bytes(rib, *number, &self.chunk[..read], now_ns) {
+                Ok(()) => Outcome::Open,
+                Err(why) => Outcome::Closed(Some(why)),
+            },
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                return Outcome::Open;
-            }
-            Err(error) => return Outcome::Closed(Some(format!("{}: {error}", connection.peer))),
-        };
-        let (mut messages, peer): (Vec<Message>, _) = (Vec::new(), connection.peer);
-        let done = connection.frames.feed(&self.chunk[..read], |message| messages.push(message));
-        let mut rib = lock(rib);
-        if !messages.is_empty() {
-            if connection.role == Role::New {
-                for other in self.connections.iter_mut().filter(|other| other.role == Role::Session) {
-                    other.role = Role::Replaced;
+                match self.sessions.bytes(rib, *number, &[], now_ns) {
+                    Ok(()) => Outcome::Open,
+                    Err(why) => Outcome::Closed(Some(why)),
                 }
-                self.connections[at].role = Role::Session;
-                self.keeper.began(&mut rib, now_ns);
             }
-            self.keeper.heard(now_ns);
-        }
-        for message in messages {
-            // What is refused at the limit is counted there, and told again when there is room.
-            let _ = self.entrance.message(&mut rib, message);
-        }
-        match done {
-            Ok(()) => Outcome::Open,
-            Err(broken) => {
-                let state = &mut rib.feed(self.entrance.feed).state;
-                state.count(Count::Malformed, 1);
-                state.count(Count::Closed, 1);
-                Outcome::Closed(Some(format!("{peer}: {broken}")))
-            }
+            Err(error) => Outcome::Closed(Some(error.to_string())),
         }
     }
 
     fn close(&mut self, at: usize, why: Option<String>, rib: &Mutex<Rib>, now_ns: u64) {
-        let connection = self.connections.swap_remove(at);
-        let mut rib = lock(rib);
-        if let Some(why) = why {
-            rib.feed(self.entrance.feed).state.error(why, now_ns);
-        }
-        if connection.role == Role::Session {
-            self.keeper.ended(&mut rib, now_ns);
-        }
+        let (number, _) = self.streams.swap_remove(at);
+        self.sessions.ended(rib, number, why, now_ns);
     }
-
-    fn tick(&mut self, rib: &Mutex<Rib>, now_ns: u64) {
-        let mut guard = lock(rib);
-        self.keeper.tick(&mut guard, now_ns);
-        let again = self.keeper.wants_again(&guard);
-        if again {
-            guard.feed(self.entrance.feed).state.count(Count::Resynchronised, 1);
-        }
-        drop(guard);
-        if again
-            && let Some(at) = self.connections.iter().position(|connection| connection.role == Role::Session)
-        {
-            self.close(at, Some("there is room again: the session is to begin anew".into()), rib, now_ns);
-        }
-    }
-}
-
-fn lock(rib: &Mutex<Rib>) -> MutexGuard<'_, Rib> {
-    // Every change leaves the RIB whole, so a panic elsewhere is no reason to stop.
-    rib.lock().unwrap_or_else(PoisonError::into_inner)
 }

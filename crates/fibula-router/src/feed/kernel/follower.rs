@@ -123,8 +123,15 @@ impl Follower {
         self.want(Concern::ALL, now_ns);
     }
 
-    /// Returns a question to send now, if there is one.
+    /// Returns a question to send now, if there is one. To be called after each turn of the others.
     pub fn question(&mut self, rib: &mut Rib, now_ns: u64) -> Option<Vec<u8>> {
+        let question = self.next_question(rib, now_ns);
+        let is_in_doubt = self.wanted.any() || self.pending.is_some() || !self.jobs.is_empty();
+        rib.feed(self.entrance.feed).state.is_in_doubt = is_in_doubt;
+        question
+    }
+
+    fn next_question(&mut self, rib: &mut Rib, now_ns: u64) -> Option<Vec<u8>> {
         if self.pending.is_some() {
             if now_ns.saturating_sub(self.heard_ns) < PATIENCE_NS {
                 return None;
@@ -249,9 +256,10 @@ impl Follower {
     /// Links and addresses: what the kernel changes with them without a word.
     fn event(&mut self, event: &Event, now_ns: u64) {
         let concern = match event {
+            // How a link was before its first notice is not known.
             Event::Link(link) => match self.links.insert(link.index, link.up) {
-                Some(before) if before != link.up => Concern::ALL,
-                _ => return,
+                Some(before) if before == link.up => return,
+                _ => Concern::ALL,
             },
             Event::LinkGone(index) => {
                 self.links.remove(index);
@@ -316,7 +324,10 @@ impl Follower {
     pub fn tick(&mut self, rib: &mut Rib, now_ns: u64) {
         let routes = rib.feed(self.entrance.feed);
         routes.state.tick(now_ns);
-        let room = routes.limit / 8 * 7;
+        if std::mem::take(&mut routes.state.is_suspected) {
+            self.want(Concern::ALL, now_ns);
+        }
+        let room = routes.limit - routes.limit / 8;
         let has_room = routes.len() < room && routes.objects() < room;
         if routes.state.is_overrun && has_room && self.pending.is_none() && self.jobs.is_empty() {
             self.want(Concern::ALL, now_ns);

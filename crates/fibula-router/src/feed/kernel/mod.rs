@@ -8,7 +8,7 @@ mod follower;
 mod socket;
 
 pub use follower::Follower;
-pub use socket::Kernel;
+pub use socket::{Kernel, read};
 
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use super::Follower;
-use crate::feed::Rib;
 use crate::feed::enter::Entrance;
+use crate::feed::routes::Routes;
+use crate::feed::state::Phase;
+use crate::feed::{Rib, lock};
 use crate::kernel::sys;
 
 /// Links, addresses and routes of both families, next-hop objects: the groups of `rtnetlink.h`, as bits.
@@ -36,11 +39,15 @@ impl Kernel {
     /// # Errors
     /// When the kernel refuses it.
     pub fn open(entrance: Entrance) -> io::Result<Self> {
+        Self::hearing(GROUPS, entrance)
+    }
+
+    fn hearing(groups: u32, entrance: Entrance) -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
         let fd = sys::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE)?;
         let mut address = [0; 12];
         address[..2].copy_from_slice(&(libc::AF_NETLINK as u16).to_ne_bytes());
-        address[8..12].copy_from_slice(&GROUPS.to_ne_bytes());
+        address[8..12].copy_from_slice(&groups.to_ne_bytes());
         sys::bind(fd.as_fd(), &address)?;
         sys::set_number(fd.as_fd(), SOL_NETLINK, STRICT, 1)?;
         // Room for bursts; without the right to more, what there is must do.
@@ -81,7 +88,21 @@ impl Kernel {
     }
 }
 
-fn lock(rib: &Mutex<Rib>) -> MutexGuard<'_, Rib> {
-    // Every change leaves the RIB whole, so a panic elsewhere is no reason to stop.
-    rib.lock().unwrap_or_else(PoisonError::into_inner)
+/// Reads the kernel's tables once, by the rules by which they are followed, into a RIB of their own whose only feed has number 0.
+///
+/// # Errors
+/// When the kernel refuses, or changes so fast that it cannot be read in the time.
+pub fn read(entrance: &Entrance, vrfs: usize, patience: Duration) -> io::Result<Rib> {
+    let rib = Mutex::new(Rib::new(vec![Routes::new("kernel", 0, usize::MAX, vrfs)]));
+    let mut kernel = Kernel::hearing(0, Entrance { feed: 0, ..entrance.clone() })?;
+    let begin = Instant::now();
+    while lock(&rib).feeds()[0].state.phase != Phase::Established {
+        if begin.elapsed() > patience {
+            let error = lock(&rib).feed(0).state.last_error.take();
+            let reason = error.map_or_else(|| "it changes too fast to be read".to_owned(), |error| error.1);
+            return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+        }
+        kernel.turn(&rib)?;
+    }
+    Ok(rib.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::feed::routes::Object;
+use crate::feed::routes::{Object, Routes};
 use crate::forward::fabric::Urpf;
 use fibula::Table;
 
@@ -29,7 +29,8 @@ fn to(last: u8, out: Out) -> Path {
 
 /// A router without threads: a table, and two interfaces, of devices 5 and 6.
 struct Bench {
-    feeds: Feeds,
+    rib: Mutex<Rib>,
+    install: Install,
     interfaces: Vec<Interface>,
     hops: Hops,
     vrfs: Vec<Vrf>,
@@ -40,7 +41,8 @@ impl Bench {
     fn new(limit: usize) -> Self {
         let rib = Rib::new(vec![Routes::new("feed", 20, limit, 1)]);
         Self {
-            feeds: Feeds { rib: Arc::new(Mutex::new(rib)), ..Feeds::default() },
+            rib: Mutex::new(rib),
+            install: Install::default(),
             interfaces: vec![interface("a", [10, 0, 1, 1], true), interface("b", [10, 0, 2, 1], true)],
             hops: Hops::default(),
             vrfs: vec![Vrf { name: "default".into(), table: Table::new().unwrap() }],
@@ -49,14 +51,15 @@ impl Bench {
     }
 
     fn insert(&self, prefix: &str, path: Path) {
-        self.feeds.rib().insert(0, (0, prefix.parse().unwrap()), 0, path).unwrap();
+        lock(&self.rib).insert(0, (0, prefix.parse().unwrap()), 0, path).unwrap();
     }
 
     fn turn(&mut self, own: Option<DualRib>) -> Taken {
         let devices = BTreeMap::from([(5, 0), (6, 1)]);
         let own = own.map(|own| vec![own]);
-        let taken = self.feeds.take(&self.interfaces, &devices, &mut self.hops, own, 4);
-        self.feeds.enter(&taken, &self.vrfs, &mut self.counts).unwrap();
+        let near = (&*self.interfaces, &devices);
+        let taken = self.install.take(&self.rib, near, &mut self.hops, own, 4);
+        self.install.enter(&self.rib, &taken, &self.vrfs, &mut self.counts).unwrap();
         taken
     }
 
@@ -99,11 +102,11 @@ fn routes_go_into_the_table_and_out_of_it() {
     assert_eq!((bench.hop("198.51.100.1"), bench.counts[0].v4), (None, 1));
     // Numbers of what no route has are used again, once they are given back.
     for prefix in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {
-        bench.feeds.rib().remove(0, (0, prefix.parse().unwrap()), None);
+        lock(&bench.rib).remove(0, (0, prefix.parse().unwrap()), None);
     }
     bench.turn(None);
     assert_eq!((bench.hop("192.0.2.1"), bench.counts[0].v4), (None, 0));
-    let free = bench.feeds.collect();
+    let free = bench.install.collect(&bench.rib);
     assert_eq!(free.len(), 3);
     bench.hops.give_back(&free);
     let count = bench.hops.all().len();
@@ -122,10 +125,10 @@ fn links_and_objects_change_next_hops_without_a_change_of_routes() {
     let Some(Hop::Group(members)) = bench.hop("192.0.2.1") else { panic!() };
     assert_eq!(members.len(), 3);
     assert_eq!(bench.hop("198.51.100.1"), None);
-    bench.feeds.rib().set_object(0, 3, Object::Way(way(1, Out::Device(5)))).unwrap();
+    lock(&bench.rib).set_object(0, 3, Object::Way(way(1, Out::Device(5)))).unwrap();
     bench.turn(None);
     assert_eq!(bench.hop("198.51.100.1"), via(0, 1));
-    bench.feeds.rib().set_object(0, 3, Object::Way(way(2, Out::Device(6)))).unwrap();
+    lock(&bench.rib).set_object(0, 3, Object::Way(way(2, Out::Device(6)))).unwrap();
     let taken = bench.turn(None);
     assert!(taken.hops && taken.news.is_empty());
     assert_eq!(bench.hop("198.51.100.1"), via(1, 2));
@@ -134,7 +137,7 @@ fn links_and_objects_change_next_hops_without_a_change_of_routes() {
     assert!(taken.hops && taken.news.is_empty());
     assert_eq!(bench.hop("192.0.2.1"), via(0, 1), "the way that is left");
     assert_eq!(bench.hop("198.51.100.1"), via(1, 2), "the only way stays");
-    bench.feeds.rib().remove_object(0, 3);
+    lock(&bench.rib).remove_object(0, 3);
     bench.turn(None);
     assert_eq!(bench.hop("198.51.100.1"), None);
 }
@@ -158,8 +161,8 @@ fn many_changes_are_dealt_with_in_turns() {
     assert_eq!(bench.counts[0].v4, 10);
     assert_eq!(bench.vrfs[0].table.len().unwrap(), 10);
     // More than is kept: everything is compared.
-    bench.feeds.rib().remove(0, (0, "10.3.0.0/16".parse().unwrap()), None);
-    bench.feeds.rib().put_back([], true);
+    lock(&bench.rib).remove(0, (0, "10.3.0.0/16".parse().unwrap()), None);
+    lock(&bench.rib).put_back([], true);
     assert!(bench.turn(None).everything);
     assert_eq!((bench.hop("10.3.0.1"), bench.counts[0].v4), (None, 9));
     assert!(bench.turn(None).is_empty());

@@ -1,0 +1,315 @@
+//! The way of routes from the RIB into the tables. Has no clock and no thread.
+//!
+//! A path of the RIB has one number among the fabric's next hops for as long as a route has it. What the number means may change:
+//! when a link goes down or a next-hop object changes, a new fabric is enough, and no route is touched.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use fibula::Table;
+use fibula::live::{TableError, TableKey};
+use fibula::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use fibula::rib::{DualRib, Rib as RibOf};
+
+use super::hops::Hops;
+use super::plan::near;
+use crate::feed::path::{Out, Path, Way};
+use crate::feed::rib::shares;
+use crate::feed::{Choice, Place, Rib, lock};
+use crate::forward::fabric::{Gateway, Hop, Interface, Vrf};
+
+/// Prefixes that are taken at once while everything is compared anyway.
+const BATCH: usize = 1 << 13;
+/// Changes that are tried together when a table has refused more at once, and how many such parts may be refused in one call.
+const PART: usize = 64;
+const MOST_REFUSED: usize = 16;
+
+/// A prefix and the route that is to be used for it.
+pub type News = (Place, Option<Choice>);
+
+/// What has changed.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// Prefixes, with the routes that are to be used for them.
+    pub news: Vec<News>,
+    /// All routes are to be compared instead.
+    pub everything: bool,
+    /// Next hops mean something else, or are new.
+    pub hops: bool,
+    /// There is more.
+    pub more: bool,
+}
+
+impl Taken {
+    /// Returns `true` if nothing has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.news.is_empty() && !self.everything && !self.hops
+    }
+}
+
+/// The number of each path's next hop.
+#[derive(Debug, Default)]
+pub struct Install {
+    numbers: Vec<Option<NextHop>>,
+}
+
+impl Install {
+    /// Takes what has changed: gives paths their numbers, finds out what these mean with the interfaces as they are, and returns at
+    /// most `most` prefixes with their routes, and whether next hops have changed. With `own`, these are the routes of the
+    /// configuration from here on, and all paths are looked at again. `devices` has the interface of each of the kernel's devices.
+    pub fn take(
+        &mut self,
+        rib: &Mutex<Rib>,
+        (interfaces, devices): (&[Interface], &BTreeMap<u32, u16>),
+        hops: &mut Hops,
+        own: Option<Vec<DualRib>>,
+        most: usize,
+    ) -> Taken {
+        let mut rib = lock(rib);
+        let mut taken = Taken::default();
+        let fresh = rib.take_fresh();
+        let objects_changed = rib.take_objects_changed();
+        for &path in &fresh {
+            let content = rib.expand(path).and_then(|path| content(&path, interfaces, devices, hops));
+            let number = hops.reserve();
+            let at = path as usize;
+            self.numbers.resize(self.numbers.len().max(at + 1), None);
+            self.numbers[at] = Some(number);
+            rib.set_fresh(path, content.is_some());
+            taken.hops |= hops.set(number, content);
+        }
+        if own.is_some() || objects_changed {
+            let paths = rib.paths(own.is_none());
+            let mut active = Vec::with_capacity(paths.len());
+            for path in paths {
+                let content = rib.expand(path).and_then(|path| content(&path, interfaces, devices, hops));
+                active.push((path, content.is_some()));
+                // One that leads nowhere keeps its meaning until its routes have gone.
+                if let (Some(number), Some(content)) = (self.number(path), content) {
+                    taken.hops |= hops.set(number, Some(content));
+                }
+            }
+            rib.set_active(active);
+        }
+        if let Some(own) = own {
+            rib.set_own(own);
+        }
+        if rib.take_everything() {
+            taken.everything = true;
+            while !rib.take(BATCH).is_empty() {}
+        }
+        while taken.news.len() < most {
+            let news = rib.take(most - taken.news.len());
+            if news.is_empty() {
+                break;
+            }
+            taken.news.extend(news);
+        }
+        taken.more = rib.is_dirty();
+        taken
+    }
+
+    fn number(&self, path: u32) -> Option<NextHop> {
+        self.numbers.get(path as usize).copied().flatten()
+    }
+
+    fn chosen(&self, choice: Choice) -> Option<NextHop> {
+        match choice {
+            Choice::Own(number) => Some(number),
+            Choice::Path(path) => self.number(path),
+        }
+    }
+
+    /// Returns the next hop that a table is to have for a prefix.
+    #[must_use]
+    pub fn wanted(&self, rib: &Rib, place: Place) -> Option<NextHop> {
+        rib.choose(place).and_then(|choice| self.chosen(choice))
+    }
+
+    /// Enters what was taken into the tables, new routes first, and counts the routes of each. What a table refuses is given back.
+    ///
+    /// # Errors
+    /// When a table refuses changes; all others are made.
+    pub fn enter(
+        &self,
+        rib: &Mutex<Rib>,
+        taken: &Taken,
+        vrfs: &[Vrf],
+        counts: &mut [Dual<usize>],
+    ) -> Result<(), TableError> {
+        let mut outcome = Ok(());
+        for (number, (vrf, counts)) in vrfs.iter().zip(counts).enumerate() {
+            let mine = |news: &&News| usize::from(news.0.0) == number;
+            let changes = if taken.everything {
+                self.all_changes(rib, number, vrf)
+            } else {
+                self.changes(taken.news.iter().filter(mine), vrf)
+            };
+            let Refused { prefixes, everything, error } = match changes {
+                Ok(changes) => apply(vrf, &changes, counts),
+                Err(error) => Refused {
+                    prefixes: taken.news.iter().filter(mine).map(|news| news.0.1).collect(),
+                    everything: taken.everything,
+                    error: Some(error),
+                },
+            };
+            if let Some(error) = error {
+                let places = prefixes.into_iter().map(|prefix| (number as u16, prefix));
+                lock(rib).put_back(places, everything);
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+
+    /// Returns what is to change in a table: what is new, then what is gone, so that no address is without a route in between.
+    fn changes<'n>(&self, news: impl Iterator<Item = &'n News>, vrf: &Vrf) -> Result<Changes, TableError> {
+        let (mut changes, mut gone) = (Changes::default(), Changes::default());
+        for &((_, prefix), choice) in news {
+            let (before, after) = (vrf.table.get(prefix)?, choice.and_then(|choice| self.chosen(choice)));
+            match (prefix, after) {
+                _ if before == after => {}
+                (IpPrefix::V4(prefix), Some(after)) => changes.v4.push(insert(prefix, after)),
+                (IpPrefix::V6(prefix), Some(after)) => changes.v6.push(insert(prefix, after)),
+                (IpPrefix::V4(prefix), None) => gone.v4.push(Change::Remove(prefix)),
+                (IpPrefix::V6(prefix), None) => gone.v6.push(Change::Remove(prefix)),
+            }
+        }
+        changes.v4.append(&mut gone.v4);
+        changes.v6.append(&mut gone.v6);
+        Ok(changes)
+    }
+
+    fn all_changes(&self, rib: &Mutex<Rib>, number: usize, vrf: &Vrf) -> Result<Changes, TableError> {
+        let wanted = lock(rib).all(number, |path| self.number(path))?;
+        let have = vrf.table.routes()?;
+        Ok(Changes { v4: changes(&have.v4, &wanted.v4), v6: changes(&have.v6, &wanted.v6) })
+    }
+
+    /// Frees paths that no route has. Returns the numbers of their next hops, which may be used again when no worker can have
+    /// found them in a table any more.
+    pub fn collect(&mut self, rib: &Mutex<Rib>) -> Vec<NextHop> {
+        let paths = lock(rib).collect();
+        paths.into_iter().filter_map(|path| self.numbers.get_mut(path as usize)?.take()).collect()
+    }
+}
+
+/// Changes of a table.
+#[derive(Debug, Default)]
+struct Changes {
+    v4: Vec<Change<u32>>,
+    v6: Vec<Change<u128>>,
+}
+
+/// What a table has refused, and why.
+#[derive(Debug, Default)]
+struct Refused {
+    prefixes: Vec<IpPrefix>,
+    everything: bool,
+    error: Option<TableError>,
+}
+
+/// Makes changes in a table.
+fn apply(vrf: &Vrf, changes: &Changes, counts: &mut Dual<usize>) -> Refused {
+    let mut refused = Refused::default();
+    family(&vrf.table, &changes.v4, &mut counts.v4, &mut refused);
+    family(&vrf.table, &changes.v6, &mut counts.v6, &mut refused);
+    refused
+}
+
+/// Makes the changes of a family. If the table has no memory for all of them at once, those that take routes out are made first, then
+/// as many of the others as it takes: a table at its limit would otherwise never get rid of a route.
+fn family<K: TableKey>(table: &Table, changes: &[Change<K>], count: &mut usize, refused: &mut Refused)
+where
+    Prefix<K>: Into<IpPrefix>,
+{
+    if changes.is_empty() {
+        return;
+    }
+    let before = table.len();
+    if let Err(error) = table.apply(changes) {
+        let is_full =
+            matches!(error, TableError::Routes(_) | TableError::Structure(_) | TableError::Memory(_));
+        refused.error = Some(error);
+        let mut left = if is_full { MOST_REFUSED } else { 0 };
+        let (gone, new): (Vec<_>, Vec<_>) =
+            changes.iter().copied().partition(|change| matches!(change, Change::Remove(_)));
+        for part in gone.chunks(PART).chain(new.chunks(PART)) {
+            if left > 0 && table.apply(part).is_ok() {
+                continue;
+            }
+            let takes = |change: &&Change<K>| left > 0 && table.apply(std::slice::from_ref(*change)).is_ok();
+            let made = part.iter().take_while(takes).count();
+            left = left.saturating_sub(1);
+            refused.prefixes.extend(part[made..].iter().map(|change| change.prefix().into()));
+        }
+    }
+    if let (Ok(before), Ok(after)) = (before, table.len()) {
+        *count = (*count + after).saturating_sub(before);
+    }
+}
+
+pub(super) fn changes<K: Key>(have: &RibOf<K>, want: &RibOf<K>) -> Vec<Change<K>> {
+    let news = want.iter().filter(|route: &Route<K>| have.get(route.prefix) != Some(route.next_hop));
+    let gone = have.iter().filter(|route| !want.contains(route.prefix));
+    news.map(Change::Insert).chain(gone.map(|route| Change::Remove(route.prefix))).collect()
+}
+
+const fn insert<K>(prefix: Prefix<K>, next_hop: NextHop) -> Change<K>
+where
+    K: Copy,
+{
+    Change::Insert(Route { prefix, next_hop })
+}
+
+/// Returns what a path means with the interfaces as they are; `None` if it leads nowhere. Of several ways, those whose link is down
+/// are left out as long as there are others.
+fn content(
+    path: &Path,
+    interfaces: &[Interface],
+    devices: &BTreeMap<u32, u16>,
+    hops: &mut Hops,
+) -> Option<Hop> {
+    let ways = match path {
+        Path::Blackhole => return Some(Hop::Blackhole),
+        Path::Unreachable => return Some(Hop::Unreachable),
+        Path::Prohibit => return Some(Hop::Prohibit),
+        Path::Object { .. } => return None,
+        Path::Ways(ways) => ways,
+    };
+    let mut found: Vec<(Hop, bool, Way)> = Vec::new();
+    for way in ways {
+        let interface = match (way.out, way.gateway) {
+            (Out::Device(device), _) => devices.get(&device).copied(),
+            (Out::Near(vrf), Some(gateway)) => {
+                near(interfaces, gateway, vrf.into()).map(|number| number as u16)
+            }
+            (Out::Near(_), None) => None,
+        };
+        let Some(interface) = interface else { continue };
+        let hop = match way.gateway {
+            None => Hop::Connected { interface },
+            Some(IpAddr::V4(ip)) => Hop::Via { interface, gateway: Gateway::V4(ip.into()) },
+            Some(IpAddr::V6(ip)) => Hop::Via { interface, gateway: Gateway::V6(ip.into()) },
+        };
+        let up = interfaces.get(usize::from(interface)).is_some_and(|interface| interface.up);
+        found.push((hop, up, way.clone()));
+    }
+    if found.iter().any(|way| way.1) {
+        found.retain(|way| way.1);
+    }
+    if let [(hop, ..)] = &found[..] {
+        return Some(hop.clone());
+    }
+    let ways: Vec<Way> = found.iter().map(|way| way.2.clone()).collect();
+    let mut members = Vec::new();
+    for ((hop, ..), share) in found.into_iter().zip(shares(&ways)) {
+        members.extend(std::iter::repeat_n(hops.number(hop).id(), share));
+    }
+    (!members.is_empty()).then(|| Hop::Group(members.into()))
+}
+
+#[cfg(test)]
+mod tests;

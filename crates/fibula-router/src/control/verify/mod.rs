@@ -1,0 +1,303 @@
+//! Compares what the router has in several places: the routes that are to be used (RIB), the tables, what lookups in them find, and
+//! what the kernel's tables say where a feed follows those.
+//!
+//! A slow pass goes on for as long as the router runs, a bounded number of prefixes a second; `fibula router verify` has a pass of its
+//! own, as fast as the other work of the main thread permits. Both compare on the main thread, which alone changes tables, with the RIB
+//! locked: so a prefix of which no change waits must be the same in both. Kernels are read by a thread of their own.
+
+mod kernel;
+mod show;
+mod walk;
+
+pub use walk::{Difference, Found, Scene, Walk};
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fibula::live::TableError;
+use serde_json::{Value, json};
+
+use super::{Level, Router};
+use crate::config::FeedKind;
+use crate::feed::enter::Entrance;
+use crate::feed::lock;
+use crate::kernel::sys;
+use show::Names;
+
+/// Prefixes that are compared at once for the slow pass, at least, and in a turn of the main thread for a client.
+const STEP: usize = 64;
+const STEP_OF_CLIENT: usize = 4096;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Most clients that wait for a comparison.
+const CLIENTS: usize = 4;
+/// How long a client may take for its answer.
+const STALLED: Duration = Duration::from_secs(5);
+/// Most differences of a pass that are logged; all are counted.
+const MOST_LOGGED: usize = 10;
+
+/// What comparisons have found since the router started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    /// Slow passes that are over.
+    pub(super) passes: u64,
+    /// Prefixes compared.
+    pub(super) compared: u64,
+    /// Prefixes compared with the kernel.
+    pub(super) compared_kernel: u64,
+    /// Differences of RIB and table, of table and lookups, of kernel and RIB.
+    pub(super) differences: [u64; 3],
+    /// Time that the slow pass took of the main thread.
+    pub(super) busy_ns: u64,
+}
+
+/// What the last reading of the kernels has found, for each feed of that kind.
+type Readings = Vec<(kernel::Feed, Result<kernel::Compared, String>)>;
+
+/// Comparisons of a router that runs.
+#[derive(Debug, Default)]
+pub(super) struct Verify {
+    pub(super) counts: Counts,
+    walk: Walk,
+    due_ns: u64,
+    clients: Vec<Client>,
+    /// Held by each thread that reads kernels for a client.
+    readers: Arc<()>,
+    /// The kernels are being read for the slow pass; what was found is here then.
+    is_reading: bool,
+    read: Arc<Mutex<Option<Readings>>>,
+    /// Something could not be compared, which was said.
+    has_failed: bool,
+}
+
+/// A client that waits for a comparison.
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    walk: Walk,
+    begin: Instant,
+}
+
+impl Verify {
+    /// Takes a client that wants everything compared.
+    pub(super) fn begin(&mut self, mut stream: UnixStream) -> std::io::Result<()> {
+        if self.clients.len() + Arc::strong_count(&self.readers) > CLIENTS {
+            return writeln!(
+                stream,
+                "{}",
+                json!({ "error": "too many comparisons at once: try again later" })
+            );
+        }
+        self.clients.push(Client { stream, walk: Walk::default(), begin: Instant::now() });
+        Ok(())
+    }
+}
+
+impl Router<'_> {
+    /// Goes on comparing. Returns whether there is more to do at once.
+    pub(super) fn verify(&mut self) -> bool {
+        self.walk_on();
+        self.take_readings();
+        self.serve_clients();
+        !self.verify.clients.is_empty()
+    }
+
+    fn walk_on(&mut self) {
+        let (rate, now_ns) = (u64::from(self.config.verify_rate), sys::now_ns());
+        if rate == 0 || now_ns < self.verify.due_ns || self.verify.is_reading {
+            return;
+        }
+        // As many as are due in ten milliseconds, but not so few that each is dear.
+        let most = STEP.max((rate / 100) as usize);
+        self.verify.due_ns = now_ns + most as u64 * SECOND_NS / rate;
+        let before = self.verify.walk.compared();
+        let rib = lock(&self.feeds.rib);
+        let scene = Scene { rib: &rib, install: &self.feeds.install, vrfs: &self.vrfs };
+        let step = self.verify.walk.step(&scene, most);
+        let found = match step {
+            Ok(true) => self.verify.walk.differences(&scene).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        drop(rib);
+        self.verify.counts.compared += self.verify.walk.compared() - before;
+        self.verify.counts.busy_ns += sys::now_ns() - now_ns;
+        match found {
+            Ok(None) => {}
+            Ok(Some(differences)) => self.pass_ended(&differences),
+            Err(error) => self.cannot_compare(&error),
+        }
+    }
+
+    fn cannot_compare(&mut self, error: &TableError) {
+        self.verify.walk = Walk::default();
+        self.verify.due_ns = sys::now_ns() + 60 * SECOND_NS;
+        if !std::mem::replace(&mut self.verify.has_failed, true) {
+            (self.log)(Level::Warning, &format!("tables cannot be compared with the RIB: {error}"));
+        }
+    }
+
+    /// Tells what a slow pass has found, gives it back to be entered again, and begins to read the kernels.
+    fn pass_ended(&mut self, differences: &[Difference]) {
+        let walk = std::mem::take(&mut self.verify.walk);
+        self.verify.counts.passes += 1;
+        let fabric = self.shared.fabric();
+        let names = Names::new(&fabric, &self.config, &self.devices);
+        for (at, difference) in differences.iter().enumerate() {
+            let kind = usize::from(matches!(difference.found, Found::Lookup { .. }));
+            self.verify.counts.differences[kind] += 1;
+            if at < MOST_LOGGED {
+                let what = if kind == 0 { "it is entered again" } else { "restart the router" };
+                let text = format!("found wrong: {}; {what}", show::line(&names.difference(difference)));
+                (self.log)(Level::Warning, &text);
+            }
+        }
+        self.verify.counts.differences[0] += walk.more();
+        let more = differences.len().saturating_sub(MOST_LOGGED) as u64 + walk.more();
+        if more > 0 {
+            (self.log)(Level::Warning, &format!("found wrong: {more} more prefixes"));
+        }
+        lock(&self.feeds.rib)
+            .put_back(differences.iter().map(|difference| difference.place), walk.more() > 0);
+        let feeds = self.kernel_feeds();
+        if feeds.is_empty() {
+            return;
+        }
+        let (rib, read) = (Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.read));
+        let run = move || {
+            let readings = readings(&rib, feeds);
+            *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
+        };
+        self.verify.is_reading = std::thread::Builder::new().name("verify".into()).spawn(run).is_ok();
+    }
+
+    /// Tells what the reading of the kernels has found, and has the feeds read everything again that differ.
+    fn take_readings(&mut self) {
+        if !self.verify.is_reading {
+            return;
+        }
+        let Some(readings) = self.verify.read.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        self.verify.is_reading = false;
+        let fabric = self.shared.fabric();
+        for (feed, compared) in readings {
+            let compared = match compared {
+                Ok(compared) => compared,
+                Err(reason) => {
+                    let text =
+                        format!("feed {}: the kernel's tables cannot be compared: {reason}", feed.name);
+                    (self.log)(Level::Warning, &text);
+                    continue;
+                }
+            };
+            self.verify.counts.compared_kernel += compared.prefixes;
+            self.verify.counts.differences[2] += compared.differences.len() as u64;
+            // The reading counts as comparisons, so that it takes no more than its share.
+            let rate = u64::from(self.config.verify_rate).max(1);
+            self.verify.due_ns = self.verify.due_ns.max(sys::now_ns()) + compared.prefixes * SECOND_NS / rate;
+            let names = Names::new(&fabric, &self.config, &self.devices);
+            for difference in compared.differences.iter().take(MOST_LOGGED) {
+                let line = show::line(&names.kernel_difference(&feed.name, difference));
+                let text = format!("found wrong: {line}; the kernel's tables are read again");
+                (self.log)(Level::Warning, &text);
+            }
+            if !compared.differences.is_empty() {
+                lock(&self.feeds.rib).feed(feed.entrance.feed).state.is_suspected = true;
+            }
+        }
+    }
+
+    fn serve_clients(&mut self) {
+        let mut at = 0;
+        while at < self.verify.clients.len() {
+            let rib = lock(&self.feeds.rib);
+            let scene = Scene { rib: &rib, install: &self.feeds.install, vrfs: &self.vrfs };
+            let walk = &mut self.verify.clients[at].walk;
+            let found = match walk.step(&scene, STEP_OF_CLIENT) {
+                Ok(false) => {
+                    at += 1;
+                    continue;
+                }
+                Ok(true) => walk.differences(&scene),
+                Err(error) => Err(error),
+            };
+            drop(rib);
+            let client = self.verify.clients.swap_remove(at);
+            self.answer_client(client, found);
+        }
+    }
+
+    /// Has the kernels read for a client, and everything written, by a thread of its own: it may take long.
+    fn answer_client(&self, client: Client, found: Result<Vec<Difference>, TableError>) {
+        let fabric = self.shared.fabric();
+        let names = Names::new(&fabric, &self.config, &self.devices);
+        let Client { mut stream, walk, begin } = client;
+        let mut differences: Vec<Value> = Vec::new();
+        let mut not_compared: Vec<String> = Vec::new();
+        match found {
+            Ok(found) => differences.extend(found.iter().map(|difference| names.difference(difference))),
+            Err(error) => not_compared.push(format!("tables: {error}")),
+        }
+        let (feeds, rib, held) =
+            (self.kernel_feeds(), Arc::clone(&self.feeds.rib), Arc::clone(&self.verify.readers));
+        let names = names.owned();
+        let run = move || {
+            let _held = held;
+            let mut compared_kernel = 0;
+            for (feed, compared) in readings(&rib, feeds) {
+                match compared {
+                    Ok(compared) => {
+                        compared_kernel += compared.prefixes;
+                        let found = compared.differences.iter();
+                        differences
+                            .extend(found.map(|difference| names.kernel_difference(&feed.name, difference)));
+                    }
+                    Err(reason) => not_compared.push(format!("feed {}: {reason}", feed.name)),
+                }
+            }
+            let answer = json!({
+                "compared": walk.compared(),
+                "compared_kernel": compared_kernel,
+                "seconds": begin.elapsed().as_secs_f64(),
+                "differences": differences,
+                "more_differences": walk.more(),
+                "not_compared": not_compared,
+            });
+            // A client that has gone has no answer.
+            let _ = stream.set_write_timeout(Some(STALLED)).and_then(|()| writeln!(stream, "{answer}"));
+        };
+        // Without a thread the client sees the end of its connection.
+        let _ = std::thread::Builder::new().name("verify".into()).spawn(run);
+    }
+
+    fn kernel_feeds(&self) -> Vec<kernel::Feed> {
+        let feeds = self.config.feeds.iter().enumerate();
+        let kernels = feeds.filter(|feed| matches!(feed.1.kind, FeedKind::Kernel));
+        kernels
+            .map(|(number, feed)| kernel::Feed {
+                entrance: Entrance { feed: number, tables: feed.tables.clone(), has_metrics: true },
+                name: feed.name.clone(),
+                vrfs: self.config.vrfs.len(),
+            })
+            .collect()
+    }
+}
+
+/// Compares feeds with the kernel.
+fn readings(rib: &Mutex<crate::feed::Rib>, feeds: Vec<kernel::Feed>) -> Readings {
+    // Reading needs no right.
+    let kept = sys::keep_capabilities(0);
+    let compare = |feed: kernel::Feed| {
+        let compared = match &kept {
+            Ok(()) => kernel::compare(rib, &feed).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        (feed, compared)
+    };
+    feeds.into_iter().map(compare).collect()
+}
+
+#[cfg(test)]
+mod tests;

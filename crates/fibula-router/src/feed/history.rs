@@ -1,0 +1,197 @@
+//! The last changes of routes, for operators: a ring of bounded memory.
+
+use std::collections::VecDeque;
+
+use super::Place;
+use super::path::Path;
+use crate::config::HISTORY;
+
+/// Most ways of a path that are kept.
+const MOST_WAYS: usize = 16;
+
+/// What has become of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It is new.
+    Inserted,
+    /// It leads elsewhere.
+    Replaced,
+    /// Its feed has removed it.
+    Removed,
+    /// Its feed has not told it again.
+    Swept,
+    /// Its feed did not come back in time.
+    Expired,
+    /// Its feed has as many routes as it may.
+    Refused,
+}
+
+impl What {
+    /// Returns the name that operators see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inserted => "inserted",
+            Self::Replaced => "replaced",
+            Self::Removed => "removed",
+            Self::Swept => "swept",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A change of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at_ns: u64,
+    /// Number of the feed; `None`: the configuration, or the machine's interfaces.
+    pub feed: Option<usize>,
+    /// What.
+    pub what: What,
+    /// The prefix, in its VRF.
+    pub place: Place,
+    /// Its metric.
+    pub metric: u32,
+    /// Where it leads, or has led; of more than 16 ways, the first. `None` where that is not noted.
+    pub path: Option<Path>,
+}
+
+/// The last changes.
+#[derive(Debug)]
+pub struct History {
+    ring: VecDeque<Event>,
+    most: usize,
+    now_ns: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self::new(HISTORY)
+    }
+}
+
+impl History {
+    /// Makes an empty history of at most so many changes. It allocates as it fills.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
+        Self { ring: VecDeque::new(), most, now_ns: 0 }
+    }
+
+    pub(super) const fn set_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    pub(super) fn record(
+        &mut self,
+        feed: Option<usize>,
+        what: What,
+        place: Place,
+        metric: u32,
+        path: Option<&Path>,
+    ) {
+        if self.most == 0 {
+            return;
+        }
+        if self.ring.len() >= self.most {
+            self.ring.pop_front();
+        }
+        let path = path.map(|path| match path {
+            Path::Ways(ways) if ways.len() > MOST_WAYS => Path::Ways(ways[..MOST_WAYS].into()),
+            path => path.clone(),
+        });
+        self.ring.push_back(Event { at_ns: self.now_ns, feed, what, place, metric, path });
+    }
+
+    /// Records many changes, of which only the last are kept.
+    pub(super) fn record_all<'p>(
+        &mut self,
+        feed: Option<usize>,
+        what: What,
+        events: impl ExactSizeIterator<Item = (Place, u32, Option<&'p Path>)>,
+    ) {
+        let skip = events.len().saturating_sub(self.most);
+        for (place, metric, path) in events.skip(skip) {
+            self.record(feed, what, place, metric, path);
+        }
+    }
+
+    /// Returns the changes, the last one first.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.ring.iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::path::{Out, Way};
+    use crate::feed::routes::Routes;
+    use crate::feed::state::Count;
+    use crate::feed::{Rib, rib};
+
+    fn place(text: &str) -> Place {
+        (0, text.parse().unwrap())
+    }
+
+    fn to(device: u32) -> Path {
+        Path::Ways([Way::new(None, Out::Device(device))].into())
+    }
+
+    fn told(rib: &Rib) -> Vec<(u64, &'static str, String, Option<Path>)> {
+        let event =
+            |event: &Event| (event.at_ns, event.what.name(), event.place.1.to_string(), event.path.clone());
+        rib.history().events().map(event).collect()
+    }
+
+    #[test]
+    fn every_change_is_noted_and_nothing_else() {
+        let mut rib = Rib::new(vec![Routes::new("feed", 20, 2, 1)]);
+        let (one, two, three) = (place("10.1.0.0/16"), place("10.2.0.0/16"), place("10.3.0.0/16"));
+        rib.set_time(1);
+        rib.insert(0, one, 0, to(1)).unwrap();
+        rib.insert(0, one, 0, to(1)).unwrap();
+        rib.set_time(2);
+        rib.insert(0, one, 0, to(2)).unwrap();
+        rib.insert(0, two, 0, Path::Blackhole).unwrap();
+        rib.insert(0, three, 0, to(1)).unwrap_err();
+        rib.remove(0, two, Some(0));
+        rib.remove(0, two, Some(0));
+        rib.set_time(3);
+        rib.begin(0);
+        assert_eq!(rib.sweep(0, None, Count::Swept), 1);
+        let names = ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(str::to_owned);
+        let [one, two, three] = names;
+        assert_eq!(
+            told(&rib),
+            [
+                (3, "swept", one.clone(), Some(to(2))),
+                (2, "removed", two.clone(), Some(Path::Blackhole)),
+                (2, "refused", three, None),
+                (2, "inserted", two, Some(Path::Blackhole)),
+                (2, "replaced", one.clone(), Some(to(2))),
+                (1, "inserted", one, Some(to(1))),
+            ]
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut rib = Rib::new(vec![Routes::new("feed", 20, 1000, 1)]);
+        rib.keep_history(3);
+        let ways: Vec<_> = (1..100).map(|device| Way::new(None, Out::Device(device))).collect();
+        for n in 0..10 {
+            rib.insert(0, place(&format!("10.{n}.0.0/16")), 0, Path::Ways(ways.clone().into())).unwrap();
+        }
+        let prefixes: Vec<_> = told(&rib).into_iter().map(|event| event.2).collect();
+        assert_eq!(prefixes, ["10.9.0.0/16", "10.8.0.0/16", "10.7.0.0/16"]);
+        let Some(Path::Ways(kept)) = &told(&rib)[0].3 else { panic!() };
+        assert_eq!((kept.len(), rib::shares(kept).len()), (MOST_WAYS, MOST_WAYS));
+        rib.expire(0, 1);
+        assert_eq!(told(&rib).iter().filter(|event| event.1 == "expired").count(), 3);
+        rib.keep_history(0);
+        rib.insert(0, place("10.0.0.0/16"), 0, to(1)).unwrap();
+        assert!(told(&rib).is_empty());
+    }
+}
