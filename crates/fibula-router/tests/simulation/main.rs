@@ -1,0 +1,71 @@
+//! The route half of the router in one process without threads, sockets and clock: FPM and the kernel's netlink as the far ends speak
+//! them, into the RIB, from there into live tables, under the eyes of readers. Every step follows from a seed, and with it every fault:
+//! frames torn at any byte, sessions cut, replaced and starved, garbage; messages that the kernel loses, what it deletes without a word,
+//! answers that are changed under way or refused; links that go and come; feeds and tables at their limits.
+//!
+//! After each rest, plain maps say what the tables must have. Each lookup in between must find the old answer or the new one, and a next
+//! hop that the workers know. What fails says its seed:
+//!
+//! ```sh
+//! cargo test -p fibula-router --test simulation                          # 500 seeds
+//! FIBULA_SEEDS=1000000 cargo test --release -p fibula-router --test simulation
+//! FIBULA_SEED=17 cargo test -p fibula-router --test simulation           # this one, with its steps
+//! ```
+#![cfg(target_os = "linux")]
+#![allow(unreachable_pub)]
+
+mod kernel;
+mod netlink;
+mod oracle;
+mod random;
+mod watch;
+mod world;
+mod zebra;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use world::World;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Runs a seed. Returns whether everything fitted in its tables at the end.
+fn run(seed: u64, is_traced: bool) -> bool {
+    let mut world = World::new(seed, is_traced);
+    for _ in 0..1 + world.random.below(2) {
+        for _ in 0..20 + world.random.below(100) {
+            world.step();
+        }
+        world.rest();
+        world.check();
+    }
+    world.shrink();
+    world.rest();
+    world.check();
+    world.end()
+}
+
+#[test]
+fn every_seed_ends_right() {
+    if let Some(seed) = number("FIBULA_SEED") {
+        run(seed, true);
+        return;
+    }
+    let seeds = number("FIBULA_SEEDS").unwrap_or(500);
+    let first = number("FIBULA_FIRST_SEED").unwrap_or(0);
+    let mut fitted = 0;
+    for seed in first..first + seeds {
+        match catch_unwind(AssertUnwindSafe(|| run(seed, false))) {
+            Ok(fits) => fitted += u64::from(fits),
+            Err(_) => {
+                panic!("seed {seed} failed: FIBULA_SEED={seed} cargo test -p fibula-router --test simulation")
+            }
+        }
+    }
+    assert!(
+        fitted * 10 >= seeds * 9,
+        "{fitted} of {seeds} seeds end with all of their routes in their tables"
+    );
+    println!("{seeds} seeds from {first} on");
+}

@@ -1,0 +1,583 @@
+//! A router without threads, sockets and clock, in a world that can do anything to it, step by step as a seed says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use fibula::Table;
+use fibula::live;
+use fibula::memory::Limits;
+use fibula::net::{Dual, IpPrefix, Key, NextHop, Prefix};
+use fibula::rib::DualRib;
+use fibula_router::control::hops::Hops;
+use fibula_router::control::install::Install;
+use fibula_router::control::verify::{Difference, Scene, Walk};
+use fibula_router::feed::enter::Entrance;
+use fibula_router::feed::fpm::{self, Sessions, Times};
+use fibula_router::feed::kernel::Follower;
+use fibula_router::feed::netlink;
+use fibula_router::feed::routes::Routes;
+use fibula_router::feed::{Rib, lock};
+use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
+
+use crate::kernel::Kernel;
+use crate::oracle::{self, Answer, DEVICES, Spec, TABLES, VRF_OF};
+use crate::random::Random;
+use crate::watch::{Seen, Watch};
+use crate::zebra::Zebra;
+
+const SECOND: u64 = 1_000_000_000;
+const TIMES: Times = Times { keep_ns: 10 * SECOND, sweep_ns: 4 * SECOND, quiet_ns: SECOND };
+const ZEBRA: usize = 0;
+const KERNEL: usize = 1;
+
+pub struct World {
+    pub random: Random,
+    now_ns: u64,
+    prefixes: Vec<IpPrefix>,
+    samples: Arc<[IpAddr]>,
+    rib: Mutex<Rib>,
+    install: Install,
+    hops: Hops,
+    fabric: Vec<Option<Hop>>,
+    vrfs: Vec<Vrf>,
+    seen: Vec<Seen>,
+    counts: Vec<Dual<usize>>,
+    interfaces: Vec<Interface>,
+    devices: BTreeMap<u32, u16>,
+    /// The links have changed since the routes of the configuration were made.
+    is_stale: bool,
+    sessions: Sessions,
+    zebra: Zebra,
+    follower: Follower,
+    kernel: Kernel,
+    is_traced: bool,
+}
+
+fn ends(prefix: IpPrefix) -> [IpAddr; 2] {
+    fn both<K: Key>(prefix: Prefix<K>) -> [K; 2] {
+        [prefix.addr(), prefix.last()]
+    }
+    match prefix {
+        IpPrefix::V4(prefix) => both(prefix).map(|address| IpAddr::V4(address.into())),
+        IpPrefix::V6(prefix) => both(prefix).map(|address| IpAddr::V6(address.into())),
+    }
+}
+
+fn interface(at: usize) -> Interface {
+    Interface {
+        name: format!("eth{at}"),
+        port: at,
+        vlan: 0,
+        mac: Default::default(),
+        mtu: 1500,
+        v4: vec![(u32::from_be_bytes([10, 0, at as u8 + 1, 1]), 24)],
+        v6: vec![],
+        vrf: usize::from(VRF_OF[at]),
+        urpf: Urpf::Off,
+        kernel: true,
+        up: true,
+    }
+}
+
+/// Returns whether a feed that is to have so many routes is so near its limit that it may lack some.
+fn may_lack(rib: &Rib, feed: usize, routes: usize) -> bool {
+    routes >= rib.feeds()[feed].limit - rib.feeds()[feed].limit / 8
+}
+
+/// Returns what a datagram of the kernel says.
+fn told(mut bytes: &[u8]) -> String {
+    let mut lines = String::from("the kernel says");
+    while let Some((head, body, rest)) = netlink::split(bytes) {
+        let message = netlink::decode(head.kind, body);
+        lines +=
+            &format!("\n    {} flags {:x} sequence {}: {message:?}", head.kind, head.flags, head.sequence);
+        bytes = rest;
+    }
+    lines
+}
+
+/// Makes a table; one in four has little memory beyond what an empty one takes. Most are of a structure that is small when it is empty, so
+/// that more seeds fit in the time.
+fn table(random: &mut Random) -> Table {
+    let mut options = live::Options::default();
+    if !random.once_in(24) {
+        (options.ipv4, options.ipv6) = ("multibit", "multibit");
+    }
+    if random.once_in(4) {
+        let empty = Table::from_routes(DualRib::default(), options).unwrap().statistics().unwrap();
+        let most = empty.structures.v4.held_bytes().max(empty.structures.v6.held_bytes());
+        let memory_bytes = Some(most + 2000 + random.below(8000));
+        options.limits = Limits { memory_bytes, huge_pages: false };
+    }
+    Table::from_routes(DualRib::default(), options).or_else(|_| Table::new()).unwrap()
+}
+
+impl World {
+    pub fn new(seed: u64, is_traced: bool) -> Self {
+        let mut random = Random::new(seed);
+        let prefixes = oracle::prefixes();
+        let samples: Arc<[IpAddr]> = prefixes.iter().flat_map(|&prefix| ends(prefix)).collect();
+        let limit = |random: &mut Random| if random.once_in(4) { 8 + random.below(20) } else { 1000 };
+        let feeds = vec![
+            Routes::new("zebra", 20, limit(&mut random), 2),
+            Routes::new("kernel", 30, limit(&mut random), 2),
+        ];
+        let vrfs = ["default", "red"].map(|name| Vrf { name: name.into(), table: table(&mut random) });
+        let tables: Vec<_> = TABLES.iter().copied().zip(0..).collect();
+        let entrance = |feed, has_metrics| Entrance { feed, tables: tables.clone(), has_metrics };
+        let (zebra, kernel) = (entrance(ZEBRA, false), entrance(KERNEL, true));
+        let seen: Vec<Seen> =
+            vrfs.iter().map(|_| Arc::new(Mutex::new((vec![BTreeSet::new(); samples.len()], 0)))).collect();
+        for (vrf, seen) in vrfs.iter().zip(&seen) {
+            let reader = vrf.table.reader().unwrap();
+            let watch = Watch { reader, samples: Arc::clone(&samples), seen: Arc::clone(seen) };
+            vrf.table.listen(watch).unwrap();
+        }
+        let room = if random.once_in(3) { 3 + random.below(6) } else { 200 };
+        Self {
+            now_ns: SECOND,
+            prefixes,
+            samples,
+            rib: Mutex::new(Rib::new(feeds)),
+            install: Install::default(),
+            hops: Hops::default(),
+            fabric: vec![None],
+            vrfs: vrfs.into(),
+            seen,
+            counts: vec![Dual::default(); 2],
+            interfaces: (0..3).map(interface).collect(),
+            devices: DEVICES.iter().copied().zip(0..).collect(),
+            is_stale: true,
+            sessions: Sessions::new(fpm::Limits { frame_bytes: 4096, sessions: 3 }, TIMES, zebra),
+            zebra: Zebra::default(),
+            follower: Follower::new(kernel),
+            kernel: Kernel::new(room),
+            random,
+            is_traced,
+        }
+    }
+
+    fn trace(&self, what: impl FnOnce() -> String) {
+        if self.is_traced {
+            eprintln!("{:>14} {}", self.now_ns, what());
+        }
+    }
+
+    /// Does something.
+    pub fn step(&mut self) {
+        let kind = self.random.below(24);
+        match kind {
+            0..=3 => self.zebra.change(&self.prefixes, &mut self.random),
+            4..=6 => self.read_zebra(),
+            7 if self.random.once_in(4) => self.cut(),
+            7 => self.connect(),
+            8 if self.random.once_in(3) => self.garbage(),
+            8..=11 => self.change_kernel(),
+            12..=14 => self.read_kernel(),
+            15 => self.kernel.answer(1 + self.random.below(6)),
+            16 => self.ask_kernel(true),
+            17 if self.random.once_in(4) => self.kernel.lose(),
+            17 => self.now_ns += self.random.next() % (3 * SECOND),
+            18 => self.tick(),
+            19 => self.collect(),
+            _ => {
+                let most = 1 + self.random.below(8);
+                self.turn(most);
+            }
+        }
+        self.trace(|| format!("step {kind}"));
+        self.now_ns += self.random.next() % 50_000_000;
+    }
+
+    fn change_kernel(&mut self) {
+        let before = self.kernel.up;
+        self.kernel.change(&self.prefixes, &mut self.random);
+        if before != self.kernel.up {
+            self.is_stale = true;
+        }
+    }
+
+    fn connect(&mut self) {
+        if self.zebra.left.is_some() {
+            return;
+        }
+        if let Some(number) = self.sessions.accept(&self.rib, "zebra".into(), self.now_ns) {
+            self.zebra.connect(number, &mut self.random);
+        }
+    }
+
+    /// Zebra goes, at whatever byte it is.
+    fn cut(&mut self) {
+        for wire in [self.zebra.session.take(), self.zebra.left.take()].into_iter().flatten() {
+            self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
+        }
+    }
+
+    fn garbage(&mut self) {
+        let Some(number) = self.sessions.accept(&self.rib, "garbage".into(), self.now_ns) else { return };
+        let mut bytes: Vec<u8> = (0..self.random.below(40)).map(|_| self.random.next() as u8).collect();
+        if let (Some(first), true) = (bytes.first_mut(), self.random.once_in(2)) {
+            // What begins as a frame does, and never ends.
+            *first = 1;
+            bytes.truncate(3);
+        }
+        let why = self.sessions.bytes(&self.rib, number, &bytes, self.now_ns).err();
+        self.sessions.ended(&self.rib, number, why, self.now_ns);
+    }
+
+    /// The server reads what has come: any number of bytes.
+    fn read_zebra(&mut self) {
+        let at_once = *self.random.pick(&[8, 100, 2000]);
+        let most = 1 + self.random.below(at_once);
+        let wires = [self.zebra.left.take(), self.zebra.session.take()];
+        let mut open = wires.map(|wire| {
+            let mut wire = wire?;
+            let bytes: Vec<u8> = wire.bytes.drain(..most.min(wire.bytes.len())).collect();
+            match self.sessions.bytes(&self.rib, wire.number, &bytes, self.now_ns) {
+                Ok(()) => Some(wire),
+                Err(why) => {
+                    self.sessions.ended(&self.rib, wire.number, Some(why), self.now_ns);
+                    None
+                }
+            }
+        });
+        (self.zebra.left, self.zebra.session) = (open[0].take(), open[1].take());
+    }
+
+    fn read_kernel(&mut self) {
+        for _ in 0..1 + self.random.below(4) {
+            let mut rib = lock(&self.rib);
+            match self.kernel.receive() {
+                Some(Ok(bytes)) => {
+                    self.trace(|| told(&bytes));
+                    self.follower.datagram(&mut rib, &bytes, self.now_ns);
+                }
+                Some(Err(())) => {
+                    self.trace(|| "messages are lost".into());
+                    self.follower.lost(&mut rib, self.now_ns);
+                }
+                None => break,
+            }
+        }
+    }
+
+    fn ask_kernel(&mut self, may_refuse: bool) {
+        let question = self.follower.question(&mut lock(&self.rib), self.now_ns);
+        if let Some(question) = question {
+            let refuse = may_refuse && self.random.once_in(12);
+            self.kernel.question(&question, refuse);
+        }
+    }
+
+    fn tick(&mut self) {
+        lock(&self.rib).set_time(self.now_ns);
+        if let Some((number, why)) = self.sessions.tick(&self.rib, self.now_ns) {
+            self.sessions.ended(&self.rib, number, Some(why), self.now_ns);
+            self.zebra.session.take_if(|wire| wire.number == number);
+            self.zebra.left.take_if(|wire| wire.number == number);
+        }
+        self.follower.tick(&mut lock(&self.rib), self.now_ns);
+    }
+
+    fn collect(&mut self) {
+        let numbers = self.install.collect(&self.rib);
+        for &number in &numbers {
+            self.hops.set(number, None);
+        }
+        self.fabric = self.hops.all().to_vec();
+        self.hops.give_back(&numbers);
+        self.check_fabric();
+    }
+
+    /// The routes of the configuration and of the interfaces.
+    fn own(&mut self) -> Vec<DualRib> {
+        let mut own = vec![DualRib::default(); 2];
+        let number = self.hops.number(Hop::Local);
+        own[0].insert(self.prefix("10.1.128.7/32"), number).unwrap();
+        if self.interfaces[1].up {
+            let number = self.hops.number(Hop::Connected { interface: 1 });
+            own[0].insert(self.prefix("10.2.0.0/16"), number).unwrap();
+        }
+        own
+    }
+
+    fn prefix(&self, text: &str) -> IpPrefix {
+        text.parse().unwrap()
+    }
+
+    /// A turn of the main thread. Returns whether every table took its routes.
+    fn turn(&mut self, most: usize) -> bool {
+        let mut own = None;
+        if std::mem::take(&mut self.is_stale) {
+            for (interface, up) in self.interfaces.iter_mut().zip(self.kernel.up) {
+                interface.up = up;
+            }
+            own = Some(self.own());
+        }
+        let near = (&*self.interfaces, &self.devices);
+        let taken = self.install.take(&self.rib, near, &mut self.hops, own, most);
+        if taken.hops || self.hops.all().len() != self.fabric.len() {
+            self.fabric = self.hops.all().to_vec();
+        }
+        let before = self.answers();
+        for seen in &self.seen {
+            let mut seen = seen.lock().unwrap();
+            seen.0.iter_mut().for_each(BTreeSet::clear);
+            seen.1 = 0;
+        }
+        let entered = self.install.enter(&self.rib, &taken, &self.vrfs, &mut self.counts);
+        let after = self.answers();
+        for (vrf, seen) in self.seen.iter().enumerate() {
+            for (at, seen) in seen.lock().unwrap().0.iter().enumerate() {
+                for answer in seen.iter().flatten() {
+                    assert!(
+                        oracle::meaning(&self.fabric, *answer).is_some(),
+                        "a lookup of {} led to number {}, which the fabric does not have",
+                        self.samples[at],
+                        answer.id()
+                    );
+                }
+                let allowed = [before[vrf][at], after[vrf][at]];
+                assert!(
+                    entered.is_err() || seen.iter().all(|answer| allowed.contains(answer)),
+                    "a lookup of {} in VRF {vrf} found {seen:?}: neither the old answer nor the new one, {allowed:?}",
+                    self.samples[at]
+                );
+            }
+        }
+        self.check_fabric();
+        entered.is_ok()
+    }
+
+    fn answers(&self) -> Vec<Vec<Option<NextHop>>> {
+        let of = |vrf: &Vrf| self.samples.iter().map(|&address| vrf.table.lookup(address).unwrap()).collect();
+        self.vrfs.iter().map(of).collect()
+    }
+
+    /// Every route of a table leads to a next hop that workers have.
+    fn check_fabric(&self) {
+        for vrf in &self.vrfs {
+            for (prefix, number) in vrf.table.routes().unwrap().iter() {
+                assert!(
+                    oracle::meaning(&self.fabric, number).is_some(),
+                    "{prefix} leads to number {}",
+                    number.id()
+                );
+            }
+        }
+    }
+
+    /// Lets everything come to rest: all is delivered, and nothing goes wrong any more.
+    pub fn rest(&mut self) {
+        let mut rounds = 0;
+        while rounds < 24 || lock(&self.rib).feeds()[KERNEL].state.is_in_doubt {
+            // The kernel gets questions in a fifth of the time, and each reading may have taken long.
+            rounds += 1;
+            assert!(rounds < 2000, "the kernel is read again on and on");
+            if self.zebra.session.is_none() {
+                if let Some(wire) = self.zebra.left.take() {
+                    self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
+                }
+                self.connect();
+            }
+            while self.zebra.session.as_ref().is_some_and(|wire| !wire.bytes.is_empty()) {
+                self.read_zebra();
+            }
+            self.answer_all();
+            self.tick();
+            self.now_ns += SECOND / 2;
+        }
+        let mut turns = 0;
+        while self.is_stale || lock(&self.rib).is_dirty() {
+            let took = self.turn(16);
+            turns += 1;
+            if !took && turns > 50 {
+                break;
+            }
+            assert!(turns < 1000, "the main thread never comes to rest");
+        }
+        self.collect();
+    }
+
+    /// The kernel answers all questions, and everything is read.
+    fn answer_all(&mut self) {
+        loop {
+            self.ask_kernel(false);
+            let is_asked = self.kernel.is_answering();
+            while self.kernel.is_answering() {
+                self.kernel.answer(8);
+            }
+            let mut rib = lock(&self.rib);
+            while let Some(received) = self.kernel.receive() {
+                match received {
+                    Ok(bytes) => {
+                        self.trace(|| told(&bytes));
+                        self.follower.datagram(&mut rib, &bytes, self.now_ns);
+                    }
+                    Err(()) => self.follower.lost(&mut rib, self.now_ns),
+                }
+            }
+            if !is_asked {
+                break;
+            }
+        }
+    }
+
+    /// Compares everything with plain maps. Routes of a feed beyond its limit, and of tables beyond their memory, may be missing.
+    pub fn check(&mut self) {
+        let is_full = lock(&self.rib).is_dirty();
+        let wanted = self.wanted();
+        assert_eq!(self.verify(), [], "RIB and tables differ");
+        for (vrf, table) in self.vrfs.iter().enumerate().map(|(at, vrf)| (at as u16, &vrf.table)) {
+            if self.random.once_in(32) {
+                table.check().unwrap_or_else(|error| panic!("VRF {vrf}: {error}"));
+            }
+            let routes: BTreeMap<IpPrefix, NextHop> = table.routes().unwrap().iter().collect();
+            assert_eq!(
+                routes.len(),
+                self.counts[usize::from(vrf)].v4 + self.counts[usize::from(vrf)].v6,
+                "VRF {vrf}: the count of its routes is wrong"
+            );
+            if is_full {
+                continue;
+            }
+            let mut reader = table.reader().unwrap();
+            for &prefix in &self.prefixes {
+                let has = routes.get(&prefix).map(|&number| oracle::meaning(&self.fabric, number));
+                let want = wanted.get(&(vrf, prefix)).map(|want| Some(want.clone()));
+                assert_eq!(
+                    has,
+                    want,
+                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
+                    lock(&self.rib).routes_of(KERNEL, (vrf, prefix)),
+                    self.zebra.routes.get(&(vrf, prefix)),
+                    self.zebra.objects,
+                    self.kernel.best(vrf, prefix, None),
+                    self.kernel.up
+                );
+            }
+            for address in &*self.samples {
+                let longest = self
+                    .prefixes
+                    .iter()
+                    .filter(|prefix| prefix.contains(*address) && routes.contains_key(prefix))
+                    .max_by_key(|prefix| prefix.len());
+                let want = longest.map(|prefix| routes[prefix]);
+                assert_eq!(reader.pin().lookup(*address), want, "VRF {vrf}: {address}");
+            }
+        }
+        assert!(self.hops.all().len() < 400, "{} numbers of next hops: they leak", self.hops.all().len());
+        self.check_verify(is_full);
+    }
+
+    /// The comparison finds nothing where nothing is wrong, and finds what is.
+    fn check_verify(&mut self, is_full: bool) {
+        assert_eq!(self.verify(), [], "the comparison finds what is not wrong");
+        if is_full || self.random.once_in(2) {
+            return;
+        }
+        let (vrf, prefix) = (self.random.below(2) as u16, *self.random.pick(&self.prefixes));
+        let table = self.vrfs[usize::from(vrf)].table.clone();
+        let spoiled = match table.get(prefix).unwrap() {
+            Some(_) => table.remove(prefix).is_ok(),
+            None => table.insert(prefix, self.hops.number(Hop::Local)).is_ok(),
+        };
+        if !spoiled {
+            return;
+        }
+        self.fabric = self.hops.all().to_vec();
+        let found: Vec<_> = self.verify().iter().map(|difference| difference.place).collect();
+        assert_eq!(found, [(vrf, prefix)], "the comparison does not find what is wrong");
+        lock(&self.rib).put_back(found, false);
+        // The count of routes follows changes, and this one went past it.
+        let routes = table.routes().unwrap();
+        self.counts[usize::from(vrf)] = Dual::new(routes.v4.len(), routes.v6.len());
+        for _ in 0..50 {
+            if !lock(&self.rib).is_dirty() {
+                break;
+            }
+            self.turn(16);
+        }
+        assert_eq!(self.verify(), [], "it is not right again");
+    }
+
+    fn verify(&self) -> Vec<Difference> {
+        let (mut walk, rib) = (Walk::default(), lock(&self.rib));
+        let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
+        while !walk.step(&scene, 7).unwrap() {}
+        walk.differences(&scene).unwrap()
+    }
+
+    /// Returns what the tables are to have.
+    fn wanted(&self) -> BTreeMap<(u16, IpPrefix), Answer> {
+        let rib = lock(&self.rib);
+        let up = self.kernel.up;
+        let mut wanted = BTreeMap::new();
+        for (vrf, &prefix) in (0..2).flat_map(|vrf| self.prefixes.iter().map(move |prefix| (vrf, prefix))) {
+            let place = (vrf, prefix);
+            let zebra = self.zebra.routes.get(&place).filter(|spec| **spec != Spec::Unsupported);
+            let zebra = Self::of_feed(&rib, ZEBRA, place, zebra, self.zebra.routes.len());
+            let answer = zebra.and_then(|spec| oracle::resolve(spec, vrf, &self.zebra.objects, up));
+            let count = self.kernel.routes.values().map(Vec::len).sum();
+            // A feed at its limit may have the routes of some metrics alone.
+            let metrics: Vec<u32> = rib.routes_of(KERNEL, place).iter().map(|route| route.0).collect();
+            let metrics = may_lack(&rib, KERNEL, count).then_some(&metrics[..]);
+            let kernel = self.kernel.best(vrf, prefix, metrics);
+            let kernel = Self::of_feed(&rib, KERNEL, place, kernel, count);
+            let answer = answer
+                .or_else(|| kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, up)));
+            wanted.extend(answer.map(|answer| (place, answer)));
+        }
+        wanted.insert((0, self.prefix("10.1.128.7/32")), Answer::Fixed(Hop::Local));
+        if up[1] {
+            wanted.insert((0, self.prefix("10.2.0.0/16")), Answer::Fixed(Hop::Connected { interface: 1 }));
+        }
+        wanted
+    }
+
+    /// Returns the route that a feed is to have for a prefix; one at its limit may lack it, but has no other.
+    fn of_feed<'s>(
+        rib: &Rib,
+        feed: usize,
+        place: (u16, IpPrefix),
+        spec: Option<&'s Spec>,
+        routes: usize,
+    ) -> Option<&'s Spec> {
+        let has = !rib.routes_of(feed, place).is_empty();
+        if spec.is_some() && !has && may_lack(rib, feed, routes) {
+            return None;
+        }
+        assert_eq!(
+            has,
+            spec.is_some(),
+            "{}: {place:?}, {:?}",
+            rib.feeds()[feed].name,
+            rib.feeds()[feed].state
+        );
+        spec
+    }
+
+    /// Takes most routes away, so that everything fits.
+    pub fn shrink(&mut self) {
+        for table in TABLES {
+            self.kernel.flush(table);
+        }
+        let all: Vec<_> = self.zebra.routes.keys().copied().collect();
+        self.cut();
+        for place in all.into_iter().skip(1) {
+            self.zebra.routes.remove(&place);
+        }
+        self.zebra.objects.clear();
+    }
+
+    /// Ends, and says whether everything fits in the tables.
+    pub fn end(self) -> bool {
+        let fits = !lock(&self.rib).is_dirty();
+        for vrf in &self.vrfs {
+            // The listener holds a reader, and that the table.
+            drop(vrf.table.stop_listening());
+        }
+        fits
+    }
+}
