@@ -1,7 +1,7 @@
 //! MRT records: ours against `bgpkit-parser`, which reads whole records; ours uses its decoder of path attributes only.
 //!
 //! Where both read a record without a fault, they must report the same routes of the same peers. The bytes are also loaded
-//! as a file, by one thread and by several, which must give the same table.
+//! as a file, by one thread and by several, which must give the same table, and read as messages of BMP.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,8 @@ use bgpkit_parser::Elementor;
 use bgpkit_parser::models::{Bgp4MpEnum, ElemType, MrtMessage};
 use bgpkit_parser::parser::mrt::mrt_record::parse_mrt_record;
 use bytes::Bytes;
-use fibula::net::IpPrefix;
+use fibula::net::{Dual, Family, IpPrefix};
+use fibula_feed::bmp::{self, PeerHeader, Peers};
 use fibula_feed::event::{Action, Event, Path, Peer};
 use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
 use fibula_feed::{LoadOptions, Loader, Selection, Source, Table};
@@ -36,6 +37,7 @@ pub(crate) fn compare(bytes: &[u8]) {
         }
     }
     whole(bytes);
+    monitored(bytes);
 }
 
 fn record_alone(header: Header, bytes: &[u8], peers: &mut Option<(PeerTable, Elementor)>) {
@@ -145,6 +147,35 @@ impl Sink for Gatherer {
     fn skipped(&mut self, kind: Skipped, _: usize) {
         self.skipped |= kind.loses_routes();
     }
+}
+
+/// The bytes as messages of BMP: none panics, whatever came before it.
+fn monitored(bytes: &[u8]) {
+    let (mut peers, mut gatherer, mut rest) = (Peers::default(), Gatherer::default(), bytes);
+    while let bmp::Frame::Message(header) = bmp::Frame::next(rest, 1 << 16) {
+        let (message, following) = rest.split_at(header.len as usize);
+        if let Err(fault) = bmp::decode(&bmp::Message::new(header, message), &mut peers, &mut gatherer) {
+            assert!(fault.offset() <= message.len() as u64, "{fault}");
+            break;
+        }
+        rest = following;
+    }
+}
+
+impl bmp::Sink for Gatherer {
+    fn up(&mut self, _: &PeerHeader, _: Dual<bool>) {}
+
+    fn down(&mut self, _: &PeerHeader, _: u8) {}
+
+    fn routes(&mut self, _: &PeerHeader) -> bool {
+        true
+    }
+
+    fn end_of_rib(&mut self, _: &PeerHeader, _: Family) {}
+
+    fn router(&mut self, _: &str) {}
+
+    fn ends(&mut self, _: &str) {}
 }
 
 fn whole(bytes: &[u8]) {

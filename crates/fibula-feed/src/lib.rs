@@ -7,6 +7,7 @@
 //! - [`select`]: the rules of the best path, and the routes of all peers as they change.
 //! - [`text`]: reads one line of text. Does no I/O.
 //! - [`mrt`]: reads the records of route collectors and routing daemons. Does no I/O.
+//! - [`bmp`]: reads what a router tells a monitoring station of its peers. Does no I/O.
 //! - [`bgp`]: the messages and path attributes in them.
 //! - [`event`]: what all of these report: a peer announces or withdraws a route.
 //! - [`compression`]: gzip, bzip2, xz and zstd, recognised by their first bytes.
@@ -34,6 +35,7 @@
 //! ```
 
 pub mod bgp;
+pub mod bmp;
 pub mod compression;
 mod document;
 pub mod event;

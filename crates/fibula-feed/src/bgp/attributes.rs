@@ -19,6 +19,44 @@ pub enum AsWidth {
     Four,
 }
 
+impl AsWidth {
+    /// Returns the width in which the AS path among these attributes fits: four bytes if it fits both, or none.
+    pub(crate) fn of(section: &[u8]) -> Self {
+        let path = as_path(section).unwrap_or_default();
+        if !Self::Four.fits(path) && Self::Two.fits(path) { Self::Two } else { Self::Four }
+    }
+
+    /// Returns whether a path is a row of segments of this width (RFC 4271 section 4.3).
+    fn fits(self, mut path: &[u8]) -> bool {
+        let width = if self == Self::Two { 2 } else { 4 };
+        while let [kind, count, rest @ ..] = path {
+            let Some(rest) = rest.get(usize::from(*count) * width..).filter(|_| (1..=4).contains(kind))
+            else {
+                return false;
+            };
+            path = rest;
+        }
+        path.is_empty()
+    }
+}
+
+/// Returns the value of AS_PATH.
+fn as_path(section: &[u8]) -> Option<&[u8]> {
+    let mut at = Cursor::new(section, 0);
+    while !at.is_empty() {
+        let [flags, kind] = at.array("attribute").ok()?;
+        let len = match flags & EXTENDED {
+            0 => at.u8("attribute length").ok()?.into(),
+            _ => at.u16("attribute length").ok()?.into(),
+        };
+        let value = at.take(len, "attribute").ok()?;
+        if kind == AS_PATH {
+            return Some(value);
+        }
+    }
+    None
+}
+
 /// The path attributes of a route.
 #[derive(Debug, Clone)]
 pub struct Attributes {
@@ -49,10 +87,11 @@ pub(crate) struct Multiprotocol {
 /// messages.
 pub(crate) type RibFamily = Option<Family>;
 
+const AS_PATH: u8 = 2;
 const MP_REACH: u8 = 14;
-const MP_UNREACH: u8 = 15;
+pub(super) const MP_UNREACH: u8 = 15;
 /// The flag of a length of two bytes (RFC 4271 section 4.3).
-const EXTENDED: u8 = 0x10;
+pub(super) const EXTENDED: u8 = 0x10;
 
 impl Attributes {
     /// Reads the attributes that fill `section`, whose first byte is at `base`.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fibula::net::Family;
+use fibula::net::{Dual, Family};
 
-use super::attributes::{AsWidth, Attributes, Decoded};
+use super::attributes::{AsWidth, Attributes, Decoded, EXTENDED, MP_UNREACH, family};
 use super::nlri;
 use crate::event::{Action, Announcement, Event, Path, Peer, Time};
 use crate::mrt::{Cursor, FaultKind, Mention, Reading, Sink, Skipped};
@@ -16,12 +16,23 @@ use crate::next_hops::Label;
 pub(crate) struct Session {
     pub(crate) time: Time,
     pub(crate) peer: Peer,
-    pub(crate) width: AsWidth,
-    pub(crate) add_path: bool,
+    /// `None`: two bytes where the AS paths of a message fit no other width, else four.
+    pub(crate) width: Option<AsWidth>,
+    /// Whether prefixes come with path identifiers.
+    pub(crate) add_path: Dual<bool>,
+}
+
+impl Session {
+    fn add_path(&self, family: Family) -> bool {
+        match family {
+            Family::Ipv6 => self.add_path.v6,
+            _ => self.add_path.v4,
+        }
+    }
 }
 
 /// Marker, length and type.
-const HEADER_BYTES: usize = 19;
+pub(crate) const HEADER_BYTES: usize = 19;
 const UPDATE: u8 = 2;
 
 /// Reads the message that fills `bytes`, whose first byte is at `base`, and reports to the sink what it changes.
@@ -53,6 +64,23 @@ pub(crate) fn message(bytes: &Bytes, base: usize, session: &Session, sink: &mut 
     Ok(())
 }
 
+/// Returns the family whose table an UPDATE ends (RFC 4724 section 2): it holds no routes at all, or an empty MP_UNREACH_NLRI alone.
+pub(crate) fn end_of_rib(message: &[u8]) -> Option<Family> {
+    let (header, body) = message.split_at_checked(HEADER_BYTES)?;
+    if header[HEADER_BYTES - 1] != UPDATE {
+        return None;
+    }
+    let (afi, safi) = match *body {
+        [0, 0, 0, 0] => return Some(Family::Ipv4),
+        [0, 0, 0, 6, flags, MP_UNREACH, 3, high, low, safi] if flags & EXTENDED == 0 => ([high, low], safi),
+        [0, 0, 0, 7, flags, MP_UNREACH, 0, 3, high, low, safi] if flags & EXTENDED != 0 => {
+            ([high, low], safi)
+        }
+        _ => return None,
+    };
+    family(u16::from_be_bytes(afi), safi).ok()
+}
+
 /// Reads the body of an UPDATE, whose first byte is at `base`.
 pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut dyn Sink) -> Reading<()> {
     let mut at = Cursor::new(bytes, base);
@@ -68,7 +96,8 @@ pub(crate) fn update(bytes: &Bytes, base: usize, session: &Session, sink: &mut d
     let section = bytes.slice(start..start + usize::from(len));
     let announces = !at.is_empty();
     let mut faults = Vec::new();
-    let decoded = Attributes::decode(&section, base + start, session.width, None, &mut faults);
+    let width = session.width.unwrap_or_else(|| AsWidth::of(&section));
+    let decoded = Attributes::decode(&section, base + start, width, None, &mut faults);
     faults.into_iter().for_each(|fault| update.sink.fault(fault));
     match decoded {
         Ok(decoded) => update.routes(bytes, base, at, decoded),
@@ -102,25 +131,26 @@ impl Update<'_> {
         if announces {
             attributes.missing().for_each(|fault| self.sink.fault(fault.at(base)));
         }
+        let mut done = Ok(());
         if !nlri.is_empty() {
             // NEXT_HOP belongs to these prefixes, whatever MP_REACH_NLRI holds for others.
             let next_hop = attributes.ipv4_next_hop();
-            self.announce(nlri, Family::Ipv4, next_hop, &attributes)?;
+            done = self.announce(nlri, Family::Ipv4, next_hop, &attributes);
         }
-        let Some(reach) = reach else { return Ok(()) };
+        let Some(reach) = reach else { return done };
         match reach.family {
             Ok(family) => {
                 let next_hop = attributes.next_hop();
-                self.announce(part(reach.start, reach.end), family, next_hop, &attributes)?;
+                done = done.and(self.announce(part(reach.start, reach.end), family, next_hop, &attributes));
             }
             Err(other) => self.sink.skipped(other, reach.start),
         }
-        Ok(())
+        done
     }
 
     fn withdraw(&mut self, mut at: Cursor<'_>, family: Family) -> Reading<()> {
         let Self { session, sink } = self;
-        let fault = nlri::paths(&mut at, family, session.add_path, &mut |path, fault| {
+        let fault = nlri::paths(&mut at, family, session.add_path(family), &mut |path, fault| {
             fault.into_iter().for_each(|fault| sink.fault(fault));
             if sink.wants(&session.peer, None, &path, Mention::Withdrawn) {
                 sink.event(event(session, Action::Withdraw(path)));
@@ -147,7 +177,7 @@ impl Update<'_> {
         };
         let path_len = attributes.path_len();
         let Self { session, sink } = self;
-        let fault = nlri::paths(&mut at, family, session.add_path, &mut |path: Path, fault| {
+        let fault = nlri::paths(&mut at, family, session.add_path(family), &mut |path: Path, fault| {
             fault.into_iter().for_each(|fault| sink.fault(fault));
             if sink.wants(&session.peer, None, &path, Mention::Announced) {
                 let attributes = Some(Arc::clone(attributes));

@@ -1,5 +1,7 @@
 //! BGP4MP and BGP4MP_ET (RFC 6396 section 4.4, RFC 8050 section 3): messages of a session, and its states.
 
+use fibula::net::Dual;
+
 use super::table_dump::Dumped;
 use super::{Cursor, FaultKind, Header, Kind, Mention, PeerTable, Reading, Record, Sink, Skipped};
 use crate::bgp::{self, AsWidth, Session};
@@ -79,7 +81,8 @@ fn message(
     sink: &mut dyn Sink,
 ) -> Reading<()> {
     let peer = peer(&mut at, four)?;
-    let width = if four { AsWidth::Four } else { AsWidth::Two };
+    let width = Some(if four { AsWidth::Four } else { AsWidth::Two });
+    let add_path = Dual::new(add_path, add_path);
     let base = at.position();
     let session = Session { time, peer, width, add_path };
     bgp::message(&record.body.slice(base - Header::BYTES..), base, &session, sink)

@@ -3,6 +3,8 @@
 //! Peers have IPv4 addresses and AS numbers of two bytes, and a message is its body alone: marker, length and type are
 //! left out, as the subtype says what it is.
 
+use fibula::net::Dual;
+
 use super::bgp4mp::state;
 use super::{Cursor, FaultKind, Header, Kind, PeerTable, Reading, Record, Sink, Skipped};
 use crate::bgp::{self, AsWidth, Session};
@@ -39,7 +41,12 @@ fn update(record: &Record, mut at: Cursor<'_>, sink: &mut dyn Sink) -> Reading<(
     // The recorder's own end.
     peer(&mut at)?;
     let base = at.position();
-    let session = Session { time: record.header.time, peer: remote, width: AsWidth::Two, add_path: false };
+    let session = Session {
+        time: record.header.time,
+        peer: remote,
+        width: Some(AsWidth::Two),
+        add_path: Dual::default(),
+    };
     bgp::update(&record.body.slice(base - Header::BYTES..), base, &session, sink)
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a record, and where.
 
 use core::fmt;
+use core::net::IpAddr;
 
 use fibula::net::IpPrefix;
 
@@ -41,6 +42,9 @@ pub(crate) enum FaultKind {
     Surplus(usize),
     LeftOut(Skipped),
     Subtype { kind: &'static str, subtype: u16 },
+    Version(u8),
+    TooShort { len: u32, least: usize },
+    NotUp(IpAddr),
 }
 
 impl FaultKind {
@@ -88,6 +92,11 @@ impl Fault {
     #[must_use]
     pub fn is_trailing_bits(&self) -> bool {
         matches!(self.reason.0, FaultKind::TrailingBits(_))
+    }
+
+    /// Returns whether it is a route without a next hop, which counts as withdrawn.
+    pub(crate) fn is_without_next_hop(&self) -> bool {
+        matches!(self.reason.0, FaultKind::NoNextHop)
     }
 
     /// Returns whether the input ends here, inside a record.
@@ -171,6 +180,11 @@ impl fmt::Display for Reason {
             FaultKind::Surplus(bytes) => write!(f, "{bytes} bytes after the end"),
             FaultKind::LeftOut(kind) => write!(f, "{kind} is not read"),
             FaultKind::Subtype { kind, subtype } => write!(f, "unknown subtype {subtype} of {kind}"),
+            FaultKind::Version(version) => write!(f, "BMP version {version}: only 3 is known"),
+            FaultKind::TooShort { len, least } => {
+                write!(f, "a BMP message of {len} bytes is too short: {least} is the least")
+            }
+            FaultKind::NotUp(peer) => write!(f, "routes of the peer {peer}, which is not up"),
         }
     }
 }
@@ -208,6 +222,9 @@ mod tests {
             (FaultKind::Surplus(3), true, None),
             (FaultKind::LeftOut(left_out), false, None),
             (FaultKind::Subtype { kind: "BGP", subtype: 9 }, false, None),
+            (FaultKind::Version(4), false, None),
+            (FaultKind::TooShort { len: 5, least: 6 }, false, None),
+            (FaultKind::NotUp([192, 0, 2, 1].into()), false, None),
         ];
         for (kind, warning, bytes) in cases {
             let fault = kind.clone().at(40);

@@ -16,12 +16,12 @@ impl Skipped {
     pub(crate) const STATE_CHANGE: Self = Self::without_routes("session state changes");
 
     /// Returns a kind that may hold routes of a peer.
-    pub(super) const fn with_routes(name: &'static str) -> Self {
+    pub(crate) const fn with_routes(name: &'static str) -> Self {
         Self { name, loses_routes: true }
     }
 
     /// Returns a kind that holds no route of a peer.
-    pub(super) const fn without_routes(name: &'static str) -> Self {
+    pub(crate) const fn without_routes(name: &'static str) -> Self {
         Self { name, loses_routes: false }
     }
 

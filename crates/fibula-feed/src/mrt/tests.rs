@@ -380,8 +380,8 @@ fn each_family_of_an_update_has_its_own_next_hop() {
     // Without NEXT_HOP, that of MP_REACH_NLRI does not serve the prefixes after the attributes.
     let alone = [attributes(1, 4, "192.0.2.9")[..13].to_vec(), reach(2, "2001:db8::9", "2001:db8::/32")];
     let lines = told(&message("192.0.2.1", 4, &update(&[], &alone.concat(), &nlri("10.0.0.0/8"))));
-    assert_eq!(lines[0], "192.0.2.1 - 10.0.0.0/8");
-    assert!(lines[1].ends_with("route without a next hop"), "{lines:?}");
+    assert_eq!(lines[..2], ["192.0.2.1 - 10.0.0.0/8", "192.0.2.1 + 2001:db8::/32 via 2001:db8::9 (1)"]);
+    assert!(lines[2].ends_with("route without a next hop"), "{lines:?}");
 }
 
 #[test]
