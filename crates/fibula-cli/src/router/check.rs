@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_router::config::Config;
+use fibula_router::config::{Config, FeedKind};
 
 use crate::failure::Failure;
 use crate::load;
@@ -23,6 +23,14 @@ pub(super) fn check(path: &Path) -> Result<ExitCode, Failure> {
     for table in &config.tables {
         let table = load::load(&folder.join(&table.path), Messages::new(false))?;
         routes += table.ribs.len();
+    }
+    let played = config.feeds.iter().filter_map(|feed| match &feed.kind {
+        FeedKind::Mrt { files, .. } => Some(files),
+        _ => None,
+    });
+    for file in played.flatten() {
+        let file = folder.join(file);
+        std::fs::metadata(&file).map_err(|error| Failure::opening(&file, &error))?;
     }
     println!(
         "{}: {} interfaces, {} VRFs, {routes} routes, {} feeds, {} threads: no errors",

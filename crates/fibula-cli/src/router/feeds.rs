@@ -34,6 +34,11 @@ pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
         if let Some(listen) = feed["listen"].as_str() {
             writeln!(out, "  listens at {listen}")?;
         }
+        if feed["peer_routes"].is_u64() {
+            let peers =
+                if feed["peers"].is_u64() { format!("{} peers, ", number("peers")) } else { String::new() };
+            writeln!(out, "  {peers}{} routes of peers", number("peer_routes"))?;
+        }
         let unresolved = count(feed, "unresolved");
         if unresolved > 0 {
             let unresolved = thousands(unresolved);

@@ -1,11 +1,16 @@
 //! `[[feed]]`: routes from elsewhere.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use core::ops::Range;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
+use fibula::net::IpPrefix;
+use fibula_feed::bmp::Distinguisher;
+use fibula_feed::{PeerName, Selection};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::read::{Text, vrf};
+use super::read::{Text, choice, vrf};
 use super::{Config, ConfigError};
 
 /// Where zebra expects a server for FPM.
@@ -16,6 +21,10 @@ const MAIN: u32 = 254;
 const ROUTES: usize = 4_000_000;
 /// Longest time, in seconds: a week.
 const LONGEST: u64 = 7 * 24 * 3600;
+/// Most bytes of a message of BMP: two messages of BGP as long as they may be fit twice.
+const BMP_BYTES: usize = 262_144;
+/// Fastest replay: a day in about a second.
+const FASTEST: u32 = 100_000;
 
 /// A feed of routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +33,6 @@ pub struct Feed {
     pub name: String,
     /// Administrative distance: of two feeds with a route of the same prefix, the nearer one counts. Routes of the configuration have 1.
     pub distance: u8,
-    /// The VRF of each of the kernel's tables that is of interest.
-    pub tables: Vec<(u32, u16)>,
     /// Most routes, and most next-hop objects.
     pub routes: usize,
     /// What it is.
@@ -37,31 +44,115 @@ pub struct Feed {
 pub enum FeedKind {
     /// FRR's zebra, by FPM.
     Fpm {
-        /// Where to listen.
-        listen: SocketAddr,
-        /// Seconds for which routes are kept after the end of a session.
-        keep: u64,
-        /// Seconds after the beginning of a session after which routes go that it has not told again.
-        sweep: u64,
-        /// Most connections at once.
-        sessions: usize,
-        /// Most bytes of a frame.
-        frame_bytes: usize,
+        /// The VRF of each of the kernel's tables that is of interest.
+        tables: Vec<(u32, u16)>,
+        /// Where and how to listen.
+        server: FeedServer,
     },
     /// The kernel's tables.
-    Kernel,
+    Kernel {
+        /// The VRF of each of the tables that is of interest.
+        tables: Vec<(u32, u16)>,
+    },
+    /// A router, by BMP.
+    Bmp {
+        /// Our VRF for each VRF of the router that is of interest.
+        vrfs: Vec<(Distinguisher, u16)>,
+        /// Where and how to listen.
+        server: FeedServer,
+        /// Which tables are taken.
+        view: BmpView,
+        /// Which routes of peers are taken.
+        policy: BmpPolicy,
+        /// Most peers.
+        peers: usize,
+    },
+    /// Recorded tables and updates, which are played.
+    Mrt {
+        /// The files, or folders of them.
+        files: Vec<PathBuf>,
+        /// The VRF of the routes.
+        vrf: u16,
+        /// How fast updates are played.
+        rate: MrtRate,
+        /// Whether the files are played again and again.
+        repeat: bool,
+        /// Whose routes are taken.
+        selection: Selection,
+        /// Seconds for which routes are kept after files could not be read to their end.
+        keep: u64,
+    },
+}
+
+/// Where and how to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedServer {
+    /// The address.
+    pub listen: SocketAddr,
+    /// Addresses that may connect; all, if there are none.
+    pub allow: Vec<IpPrefix>,
+    /// Seconds for which routes are kept after the end of a session.
+    pub keep: u64,
+    /// Seconds after the beginning of a session after which routes go that it has not told again.
+    pub sweep: u64,
+    /// Most connections at once.
+    pub sessions: usize,
+    /// Most bytes of a frame.
+    pub frame_bytes: usize,
+}
+
+/// Which tables are taken of what a router tells by BMP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BmpView {
+    /// What its peers announce, of which the best routes are chosen here.
+    AdjRibIn,
+    /// What it uses itself.
+    LocRib,
+}
+
+/// Which routes of peers are taken of what a router tells by BMP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BmpPolicy {
+    /// Those that its policy lets in, where it tells these; else all.
+    Either,
+    /// All that peers announce.
+    Pre,
+    /// Those that its policy lets in.
+    Post,
+}
+
+/// How fast recorded updates are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MrtRate {
+    /// As fast as possible.
+    Max,
+    /// So many times as fast as they came.
+    Times(u32),
+    /// So many a second.
+    PerSecond(u64),
 }
 
 impl FeedKind {
     /// The names of all kinds.
-    pub const NAMES: [&str; 2] = ["fpm", "kernel"];
+    pub const NAMES: [&str; 4] = ["fpm", "kernel", "bmp", "mrt"];
 
     /// Returns the name of the kind.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Fpm { .. } => Self::NAMES[0],
-            Self::Kernel => Self::NAMES[1],
+            Self::Kernel { .. } => Self::NAMES[1],
+            Self::Bmp { .. } => Self::NAMES[2],
+            Self::Mrt { .. } => Self::NAMES[3],
+        }
+    }
+
+    /// Returns where it listens, if it does.
+    #[must_use]
+    pub const fn server(&self) -> Option<&FeedServer> {
+        match self {
+            Self::Fpm { server, .. } | Self::Bmp { server, .. } => Some(server),
+            Self::Kernel { .. } | Self::Mrt { .. } => None,
         }
     }
 }
@@ -72,14 +163,24 @@ pub(super) struct Line {
     name: Spanned<String>,
     kind: Spanned<String>,
     distance: Option<Spanned<u8>>,
-    #[serde(default)]
-    tables: Vec<TableLine>,
     routes: Option<Spanned<usize>>,
+    tables: Option<Spanned<Vec<TableLine>>>,
     listen: Option<Spanned<String>>,
+    allow: Option<Spanned<Vec<Spanned<String>>>>,
     keep: Option<Spanned<u64>>,
     sweep: Option<Spanned<u64>>,
     sessions: Option<Spanned<usize>>,
     frame_bytes: Option<Spanned<usize>>,
+    vrf: Option<Spanned<String>>,
+    distinguishers: Option<Spanned<Vec<DistinguisherLine>>>,
+    view: Option<Spanned<String>>,
+    policy: Option<Spanned<String>>,
+    peers: Option<Spanned<usize>>,
+    files: Option<Spanned<Vec<PathBuf>>>,
+    rate: Option<Spanned<RateLine>>,
+    #[serde(rename = "loop")]
+    repeat: Option<Spanned<bool>>,
+    peer: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,6 +188,20 @@ pub(super) struct Line {
 struct TableLine {
     table: Spanned<u32>,
     vrf: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DistinguisherLine {
+    distinguisher: Spanned<String>,
+    vrf: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RateLine {
+    PerSecond(u64),
+    Word(String),
 }
 
 pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed, ConfigError> {
@@ -97,9 +212,16 @@ pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed
     if config.bridge {
         return Err(text.error(&line.name, "a bridge has no routes"));
     }
+    check_keys(text, line)?;
     let (kind, distance) = match line.kind.get_ref().as_str() {
-        "fpm" => (fpm(text, config, line)?, 20),
-        "kernel" => (kernel(text, line)?, 30),
+        "fpm" => {
+            let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, FPM_PORT)));
+            let server = server(text, config, line, listen, (65_535, 65_535))?;
+            (FeedKind::Fpm { tables: tables(text, config, line)?, server }, 20)
+        }
+        "kernel" => (FeedKind::Kernel { tables: tables(text, config, line)? }, 30),
+        "bmp" => (bmp(text, config, line)?, 20),
+        "mrt" => (mrt(text, config, line)?, 200),
         other => {
             let names = FeedKind::NAMES.join(", ");
             return Err(text.error(&line.kind, format!("no kind of feed '{other}': there are {names}")));
@@ -110,12 +232,46 @@ pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed
     }
     let distance = line.distance.as_ref().map_or(distance, |distance| *distance.get_ref());
     let routes = number(text, line.routes.as_ref(), ROUTES, 1, 100_000_000, "routes")?;
-    Ok(Feed { name: name.clone(), distance, tables: tables(text, config, line)?, routes, kind })
+    Ok(Feed { name: name.clone(), distance, routes, kind })
+}
+
+/// Checks that every key is one of the kind.
+fn check_keys(text: &Text<'_>, line: &Line) -> Result<(), ConfigError> {
+    type Key<'a> = (&'a str, Option<Range<usize>>, &'a [&'a str]);
+    fn at<T>(place: Option<&Spanned<T>>) -> Option<Range<usize>> {
+        place.map(Spanned::span)
+    }
+    let keys: [Key<'_>; 16] = [
+        ("tables", at(line.tables.as_ref()), &["fpm", "kernel"]),
+        ("listen", at(line.listen.as_ref()), &["fpm", "bmp"]),
+        ("allow", at(line.allow.as_ref()), &["fpm", "bmp"]),
+        ("keep", at(line.keep.as_ref()), &["fpm", "bmp", "mrt"]),
+        ("sweep", at(line.sweep.as_ref()), &["fpm", "bmp"]),
+        ("sessions", at(line.sessions.as_ref()), &["fpm", "bmp"]),
+        ("frame_bytes", at(line.frame_bytes.as_ref()), &["fpm", "bmp"]),
+        ("vrf", at(line.vrf.as_ref()), &["bmp", "mrt"]),
+        ("distinguishers", at(line.distinguishers.as_ref()), &["bmp"]),
+        ("view", at(line.view.as_ref()), &["bmp"]),
+        ("policy", at(line.policy.as_ref()), &["bmp"]),
+        ("peers", at(line.peers.as_ref()), &["bmp"]),
+        ("files", at(line.files.as_ref()), &["mrt"]),
+        ("rate", at(line.rate.as_ref()), &["mrt"]),
+        ("loop", at(line.repeat.as_ref()), &["mrt"]),
+        ("peer", at(line.peer.as_ref()), &["mrt"]),
+    ];
+    let kind = line.kind.get_ref().as_str();
+    for (key, place, kinds) in keys {
+        if let Some(place) = place.filter(|_| FeedKind::NAMES.contains(&kind) && !kinds.contains(&kind)) {
+            let reason = format!("{key}: only with kind {}", kinds.join(" or "));
+            return Err(ConfigError { line: Some(text.line(&place)), reason });
+        }
+    }
+    Ok(())
 }
 
 fn tables(text: &Text<'_>, config: &Config, line: &Line) -> Result<Vec<(u32, u16)>, ConfigError> {
     let mut tables = Vec::new();
-    for entry in &line.tables {
+    for entry in line.tables.iter().flat_map(Spanned::get_ref) {
         let table = *entry.table.get_ref();
         if table == 0 || tables.iter().any(|known: &(u32, u16)| known.0 == table) {
             return Err(text.error(&entry.table, format!("table {table} is 0, or there twice")));
@@ -128,37 +284,130 @@ fn tables(text: &Text<'_>, config: &Config, line: &Line) -> Result<Vec<(u32, u16
     Ok(tables)
 }
 
-fn fpm(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, ConfigError> {
-    let listen = match &line.listen {
-        None => SocketAddr::from((Ipv4Addr::LOCALHOST, FPM_PORT)),
-        Some(place) => place
+/// Reads where to listen, and how. The lengths of frames are the one without a word of the file, and the most.
+fn server(
+    text: &Text<'_>,
+    config: &Config,
+    line: &Line,
+    listen: Option<SocketAddr>,
+    bytes: (usize, usize),
+) -> Result<FeedServer, ConfigError> {
+    let listen = match (&line.listen, listen) {
+        (None, Some(listen)) => listen,
+        (None, None) => {
+            return Err(
+                text.error(&line.name, "listen: an address and a port are needed, as in 127.0.0.1:11019")
+            );
+        }
+        (Some(place), _) => place
             .get_ref()
             .parse::<SocketAddr>()
             .map_err(|_| text.error(place, "listen: an address and a port, as in 127.0.0.1:2620"))?,
     };
-    let same = |kind: &FeedKind| matches!(kind, FeedKind::Fpm { listen: other, .. } if *other == listen);
-    if let Some(other) = config.feeds.iter().find(|feed| same(&feed.kind)) {
+    let same = |feed: &&Feed| feed.kind.server().is_some_and(|server| server.listen == listen);
+    if let Some(other) = config.feeds.iter().find(same) {
         return Err(text.error(&line.name, format!("feed '{}' listens at {listen} already", other.name)));
     }
-    Ok(FeedKind::Fpm {
+    let (frame_bytes, most) = bytes;
+    Ok(FeedServer {
         listen,
+        allow: allow(text, line)?,
         keep: number(text, line.keep.as_ref(), 120, 0, LONGEST, "keep")?,
         sweep: number(text, line.sweep.as_ref(), 60, 0, LONGEST, "sweep")?,
         sessions: number(text, line.sessions.as_ref(), 4, 1, 64, "sessions")?,
-        frame_bytes: number(text, line.frame_bytes.as_ref(), 65_535, 256, 65_535, "frame_bytes")?,
+        frame_bytes: number(text, line.frame_bytes.as_ref(), frame_bytes, 256, most, "frame_bytes")?,
     })
 }
 
-fn kernel(text: &Text<'_>, line: &Line) -> Result<FeedKind, ConfigError> {
-    let only = |key: &str| format!("{key}: only with kind fpm");
-    match (&line.listen, &line.keep, &line.sweep, &line.sessions, &line.frame_bytes) {
-        (Some(place), ..) => Err(text.error(place, only("listen"))),
-        (_, Some(place), ..) => Err(text.error(place, only("keep"))),
-        (_, _, Some(place), ..) => Err(text.error(place, only("sweep"))),
-        (_, _, _, Some(place), _) => Err(text.error(place, only("sessions"))),
-        (.., Some(place)) => Err(text.error(place, only("frame_bytes"))),
-        (None, None, None, None, None) => Ok(FeedKind::Kernel),
+fn allow(text: &Text<'_>, line: &Line) -> Result<Vec<IpPrefix>, ConfigError> {
+    let Some(places) = &line.allow else { return Ok(Vec::new()) };
+    if places.get_ref().is_empty() {
+        return Err(text.error(places, "allow: no address, so that nothing may connect"));
     }
+    let read = |place: &Spanned<String>| {
+        let word = place.get_ref();
+        let found = word.parse::<IpAddr>().ok().map(IpPrefix::from).or_else(|| word.parse().ok());
+        found.ok_or_else(|| {
+            text.error(
+                place,
+                format!("allow: '{word}' is neither an address nor a prefix, as in 192.0.2.0/24"),
+            )
+        })
+    };
+    places.get_ref().iter().map(read).collect()
+}
+
+fn bmp(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, ConfigError> {
+    let server = server(text, config, line, None, (BMP_BYTES, 64 * BMP_BYTES))?;
+    if let Some(place) = line.listen.as_ref().filter(|_| server.allow.is_empty())
+        && !server.listen.ip().is_loopback()
+    {
+        let reason = "listen: BMP has no authentication: name the routers in 'allow', or listen on loopback";
+        return Err(text.error(place, reason));
+    }
+    let mut vrfs = vec![(Distinguisher(0), vrf(text, config, line.vrf.as_ref())? as u16)];
+    for entry in line.distinguishers.iter().flat_map(Spanned::get_ref) {
+        let place = &entry.distinguisher;
+        let distinguisher = place.get_ref().parse::<Distinguisher>();
+        let distinguisher =
+            distinguisher.map_err(|error| text.error(place, format!("distinguisher: {error}")))?;
+        let vrf = vrf(text, config, entry.vrf.as_ref())? as u16;
+        if vrfs.iter().any(|known| known.0 == distinguisher || known.1 == vrf) {
+            let reason =
+                format!("distinguisher {distinguisher} is 0 or there twice, or its VRF has another already");
+            return Err(text.error(place, reason));
+        }
+        vrfs.push((distinguisher, vrf));
+    }
+    let views = [("adj-rib-in", BmpView::AdjRibIn), ("loc-rib", BmpView::LocRib)];
+    let policies =
+        [("either", BmpPolicy::Either), ("pre-policy", BmpPolicy::Pre), ("post-policy", BmpPolicy::Post)];
+    let view = choice(text, "view", line.view.as_ref(), views)?;
+    if let Some(place) = line.policy.as_ref().filter(|_| view == BmpView::LocRib) {
+        return Err(text.error(place, "policy: only with view adj-rib-in"));
+    }
+    let policy = choice(text, "policy", line.policy.as_ref(), policies)?;
+    let peers = number(text, line.peers.as_ref(), 1024, 1, 100_000, "peers")?;
+    Ok(FeedKind::Bmp { vrfs, server, view, policy, peers })
+}
+
+fn mrt(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, ConfigError> {
+    let files = line.files.as_ref().map_or_else(Vec::new, |files| files.get_ref().clone());
+    if files.is_empty() {
+        return Err(text.error(&line.name, "files: a table dump and updates are needed, or folders of them"));
+    }
+    let selection = match line.peer.as_ref().map(|peer| (peer, peer.get_ref().as_str())) {
+        None | Some((_, "best")) => Selection::Best,
+        Some((_, "most")) => Selection::MostRoutes,
+        Some((place, peer)) => {
+            let reason = "peer: 'best', 'most', or an address or AS, such as 192.0.2.1 or AS64500";
+            let name: PeerName = peer.parse().map_err(|_| text.error(place, reason))?;
+            Selection::Peers(vec![name])
+        }
+    };
+    Ok(FeedKind::Mrt {
+        files,
+        vrf: vrf(text, config, line.vrf.as_ref())? as u16,
+        rate: rate(text, line.rate.as_ref())?,
+        repeat: line.repeat.as_ref().is_some_and(|repeat| *repeat.get_ref()),
+        selection,
+        keep: number(text, line.keep.as_ref(), 120, 0, LONGEST, "keep")?,
+    })
+}
+
+fn rate(text: &Text<'_>, rate: Option<&Spanned<RateLine>>) -> Result<MrtRate, ConfigError> {
+    let Some(place) = rate else { return Ok(MrtRate::Times(1)) };
+    let found = match place.get_ref() {
+        RateLine::PerSecond(count) => (*count > 0).then_some(MrtRate::PerSecond(*count)),
+        RateLine::Word(word) if word == "max" => Some(MrtRate::Max),
+        RateLine::Word(word) => {
+            let times = word.strip_suffix('x').and_then(|times| times.parse().ok());
+            times.filter(|times| (1..=FASTEST).contains(times)).map(MrtRate::Times)
+        }
+    };
+    found.ok_or_else(|| {
+        text.error(place, "rate: \"max\", as \"1x\" or \"10x\", or a number of updates a second")
+    })
 }
 
 pub(super) fn number<N: Copy + PartialOrd + core::fmt::Display>(
@@ -196,19 +445,46 @@ tables = [{ table = 254 }, { table = 10, vrf = \"blue\" }]
 name = \"kernel\"
 kind = \"kernel\"
 distance = 200
+[[feed]]
+name = \"station\"
+kind = \"bmp\"
+listen = \"192.0.2.9:11019\"
+allow = [\"192.0.2.1\", \"2001:db8::/32\"]
+distinguishers = [{ distinguisher = \"64500:7\", vrf = \"blue\" }]
+policy = \"post-policy\"
+[[feed]]
+name = \"played\"
+kind = \"mrt\"
+files = [\"rib\", \"updates\"]
+vrf = \"blue\"
+rate = \"10x\"
+loop = true
+peer = \"AS64500\"
 ";
 
     #[test]
     fn feeds_and_what_is_wrong_with_them() {
         let config = Config::parse(FILE).unwrap();
-        let [zebra, kernel] = &config.feeds[..] else { panic!() };
-        assert_eq!((zebra.distance, &zebra.tables[..]), (20, &[(254, 0), (10, 1)][..]));
-        let FeedKind::Fpm { listen, keep, sweep, .. } = zebra.kind else { panic!() };
-        assert_eq!((listen.to_string().as_str(), keep, sweep), ("127.0.0.1:2620", 5, 60));
+        let [zebra, kernel, station, played] = &config.feeds[..] else { panic!() };
+        let FeedKind::Fpm { server, tables } = &zebra.kind else { panic!() };
+        assert_eq!((zebra.distance, &tables[..]), (20, &[(254, 0), (10, 1)][..]));
         assert_eq!(
-            (kernel.distance, &kernel.tables[..], kernel.kind.name()),
-            (200, &[(254, 0)][..], "kernel")
+            (server.listen.to_string().as_str(), server.keep, server.sweep),
+            ("127.0.0.1:2620", 5, 60)
         );
+        let FeedKind::Kernel { tables } = &kernel.kind else { panic!() };
+        assert_eq!((kernel.distance, &tables[..], kernel.kind.name()), (200, &[(254, 0)][..], "kernel"));
+        let FeedKind::Bmp { vrfs, server, view, policy, peers } = &station.kind else { panic!() };
+        assert_eq!((&vrfs[1..], *peers), (&[(Distinguisher(0xfbf4 << 32 | 7), 1)][..], 1024));
+        assert_eq!((*view, *policy), (BmpView::AdjRibIn, BmpPolicy::Post));
+        let allow: Vec<_> = server.allow.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (allow, server.frame_bytes),
+            (vec!["192.0.2.1/32".into(), "2001:db8::/32".to_owned()], BMP_BYTES)
+        );
+        let FeedKind::Mrt { files, vrf, rate, repeat, selection, keep } = &played.kind else { panic!() };
+        assert_eq!((files.len(), *vrf, *rate, *repeat, *keep), (2, 1, MrtRate::Times(10), true, 120));
+        assert_eq!((selection, played.distance), (&Selection::Peers(vec![PeerName::As(64500)]), 200));
         for (from, to, line, part) in [
             ("\"kernel\"\nkind", "\"zebra\"\nkind", 12, "no name of its own"),
             ("kind = \"kernel\"", "kind = \"netlink\"", 13, "there are fpm, kernel"),
@@ -220,6 +496,24 @@ distance = 200
             ("keep = 5", "frame_bytes = 70000", 9, "from 256 to 65535"),
             ("keep = 5", "routes = 0", 9, "from 1 to"),
             ("kind = \"kernel\"\ndistance = 200", "kind = \"fpm\"", 12, "listens at 127.0.0.1:2620 already"),
+            ("allow = [\"192.0.2.1\", \"2001:db8::/32\"]\n", "", 18, "name the routers in 'allow'"),
+            ("\"192.0.2.1\", \"2001", "\"192.0.2.300\", \"2001", 19, "'192.0.2.300' is neither"),
+            ("[\"192.0.2.1\", \"2001:db8::/32\"]", "[]", 19, "nothing may connect"),
+            ("listen = \"192.0.2.9:11019\"\n", "", 16, "a port are needed"),
+            ("192.0.2.9:11019", "127.0.0.1:2620", 16, "'zebra' listens at"),
+            ("64500:7", "0", 20, "its VRF"),
+            ("64500:7", "64500:", 20, "not a route distinguisher"),
+            (", vrf = \"blue\" }]\npolicy", " }]\npolicy", 20, "has another already"),
+            ("\"post-policy\"", "\"post\"", 21, "one of 'either', 'pre-policy', 'post-policy'"),
+            ("policy =", "view = \"loc-rib\"\npolicy =", 22, "only with view adj-rib-in"),
+            ("policy = \"post-policy\"", "peers = 0", 21, "from 1 to"),
+            ("policy = \"post-policy\"", "rate = 7", 21, "only with kind mrt"),
+            ("policy = \"post-policy\"", "tables = []", 21, "only with kind fpm or kernel"),
+            ("files = [\"rib\", \"updates\"]\n", "", 23, "are needed"),
+            ("\"10x\"", "0", 27, "updates a second"),
+            ("\"10x\"", "\"fast\"", 27, "updates a second"),
+            ("AS64500", "ASx", 29, "'best', 'most'"),
+            ("loop = true", "sweep = 1", 28, "only with kind fpm or bmp"),
         ] {
             assert!(FILE.contains(from), "{from}");
             let error = Config::parse(&FILE.replacen(from, to, 1)).unwrap_err();

@@ -33,7 +33,7 @@ mod feed;
 mod file;
 mod read;
 
-pub use feed::{Feed, FeedKind};
+pub use feed::{BmpPolicy, BmpView, Feed, FeedKind, FeedServer, MrtRate};
 #[cfg(target_os = "linux")]
 pub(crate) use read::network;
 

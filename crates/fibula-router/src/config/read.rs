@@ -133,7 +133,7 @@ fn algorithm(
 }
 
 /// Returns the value of a word, of which the first is the default.
-fn choice<T: Copy, const COUNT: usize>(
+pub(super) fn choice<T: Copy, const COUNT: usize>(
     text: &Text<'_>,
     key: &str,
     word: Option<&Spanned<String>>,

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::Router;
 use super::metrics::{head, quoted};
-use crate::config::FeedKind;
 use crate::feed::state::Count;
 use crate::kernel::sys;
 
@@ -37,8 +36,13 @@ pub(super) fn feeds(router: &Router<'_>) -> Value {
             "last_error": state.last_error.as_ref().map(|error| &error.1),
             "last_error_seconds_ago": state.last_error.as_ref().map(|error| ago(error.0)),
         });
-        if let FeedKind::Fpm { listen, .. } = config.kind {
-            value["listen"] = listen.to_string().into();
+        if let Some(server) = config.kind.server() {
+            value["listen"] = server.listen.to_string().into();
+        }
+        for (name, number) in [("peers", state.peers), ("peer_routes", state.peer_routes)] {
+            if let Some(number) = number {
+                value[name] = number.into();
+            }
         }
         value
     });

@@ -1,5 +1,6 @@
 //! Feeds of a router that runs: their threads, and when their routes go into the tables.
 
+use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -7,12 +8,18 @@ use std::time::Duration;
 
 use super::install::Install;
 use super::{Level, RunError, machine_error};
-use crate::config::{self, Config, FeedKind};
+use crate::config::{Config, FeedKind, FeedServer};
+use crate::feed::bmp::{Bmp, Views};
 use crate::feed::enter::Entrance;
+use crate::feed::fpm::Fpm;
+use crate::feed::keeper::Times;
 use crate::feed::kernel::Kernel;
+use crate::feed::mrt::{self, Replay};
 use crate::feed::routes::Routes;
+use crate::feed::server::{self, Server};
+use crate::feed::sessions::{Limits, Protocol};
 use crate::feed::state::Phase;
-use crate::feed::{Rib, fpm, lock};
+use crate::feed::{Rib, lock};
 use crate::forward::fabric::Fabric;
 use crate::kernel::sys;
 
@@ -22,7 +29,7 @@ const BATCH: usize = 1 << 13;
 const TICK_NS: u64 = 1_000_000_000;
 /// How long a follower of the kernel waits before it opens its connection anew.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a quiet session of FPM says nothing.
+/// How long a quiet session says nothing.
 const QUIET_NS: u64 = 2_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -55,28 +62,46 @@ impl Feeds {
         lock(&self.rib)
     }
 
-    /// Opens what the feeds need, and starts their threads.
-    pub(super) fn start(&mut self, config: &Config, stop: &Arc<AtomicBool>) -> Result<(), RunError> {
-        let mut runs: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
+    /// Opens what the feeds need, and starts their threads. Paths of files are from `folder`.
+    pub(super) fn start(
+        &mut self,
+        config: &Config,
+        folder: &FilePath,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), RunError> {
+        let mut runs: Vec<Run> = Vec::new();
         for (number, feed) in config.feeds.iter().enumerate() {
             let (rib, stop) = (Arc::clone(&self.rib), Arc::clone(stop));
-            let refused = || machine_error(format!("feed {}", feed.name));
-            let has_metrics = matches!(feed.kind, FeedKind::Kernel);
-            let entrance = Entrance { feed: number, tables: feed.tables.clone(), has_metrics };
-            match feed.kind {
-                FeedKind::Fpm { .. } => {
-                    let mut server = fpm::Server::open(options(feed), entrance).map_err(refused())?;
-                    runs.push(Box::new(move || {
-                        while !stop.load(Ordering::Relaxed) {
-                            server.turn(&rib);
-                        }
-                    }));
+            let run = match &feed.kind {
+                FeedKind::Fpm { tables, server } => {
+                    let entrance = Entrance { feed: number, tables: tables.clone(), has_metrics: false };
+                    serve(server, Fpm { entrance, frame_bytes: server.frame_bytes }, rib, stop)
                 }
-                FeedKind::Kernel => {
-                    let kernel = Kernel::open(entrance.clone()).map_err(refused())?;
-                    runs.push(Box::new(move || follow(kernel, &entrance, &rib, &stop)));
+                FeedKind::Kernel { tables } => {
+                    let entrance = Entrance { feed: number, tables: tables.clone(), has_metrics: true };
+                    Kernel::open(entrance.clone())
+                        .map(|kernel| -> Run { Box::new(move || follow(kernel, &entrance, &rib, &stop)) })
                 }
-            }
+                FeedKind::Bmp { vrfs, server, view, policy, peers } => {
+                    let (vrfs, frame_bytes) = (vrfs.clone().into(), server.frame_bytes);
+                    let views = Views { view: *view, policy: *policy, vrfs, routes: feed.routes };
+                    serve(server, Bmp { feed: number, views, frame_bytes, peers: *peers }, rib, stop)
+                }
+                FeedKind::Mrt { files, vrf, rate, repeat, selection, keep } => {
+                    let options = mrt::Options {
+                        feed: number,
+                        files: files.iter().map(|file| folder.join(file)).collect(),
+                        vrf: *vrf,
+                        rate: *rate,
+                        repeat: *repeat,
+                        selection: selection.clone(),
+                        keep_ns: keep * SECOND_NS,
+                        routes: feed.routes,
+                    };
+                    Ok(Box::new(move || Replay::new(options, &rib, &stop).run()) as Run)
+                }
+            };
+            runs.push(run.map_err(machine_error(format!("feed {}", feed.name)))?);
         }
         for (run, feed) in runs.into_iter().zip(&config.feeds) {
             let run = move || {
@@ -146,7 +171,7 @@ impl super::Router<'_> {
             }
             if state.1 && !told.1 {
                 let text = format!(
-                    "feed {name}: more routes than its limit; the rest is refused until there is room"
+                    "feed {name}: more than its limits allow; the rest is refused until there is room"
                 );
                 (self.log)(Level::Warning, &text);
             }
@@ -170,12 +195,26 @@ impl super::Router<'_> {
     }
 }
 
-fn options(feed: &config::Feed) -> fpm::Options {
-    let FeedKind::Fpm { listen, keep, sweep, sessions, frame_bytes } = feed.kind else {
-        unreachable!("a feed of this kind")
-    };
-    let times = fpm::Times { keep_ns: keep * SECOND_NS, sweep_ns: sweep * SECOND_NS, quiet_ns: QUIET_NS };
-    fpm::Options { listen, frame_bytes, sessions, times }
+/// What a thread of a feed does.
+type Run = Box<dyn FnOnce() + Send>;
+
+/// Listens, and returns what serves until the router is to stop.
+fn serve<P: Protocol<Connection: Send> + Send + 'static>(
+    server: &FeedServer,
+    protocol: P,
+    rib: Arc<Mutex<Rib>>,
+    stop: Arc<AtomicBool>,
+) -> std::io::Result<Run> {
+    let FeedServer { listen, keep, sweep, sessions, .. } = *server;
+    let times = Times { keep_ns: keep * SECOND_NS, sweep_ns: sweep * SECOND_NS, quiet_ns: QUIET_NS };
+    let limits = Limits { allow: server.allow.clone(), sessions };
+    let options = server::Options { listen, limits, times };
+    let mut server = Server::open(options, protocol)?;
+    Ok(Box::new(move || {
+        while !stop.load(Ordering::Relaxed) {
+            server.turn(&rib);
+        }
+    }))
 }
 
 /// Follows the kernel until the router is to stop. A connection that is of no use is opened anew.

@@ -290,7 +290,7 @@ impl<'l> Router<'l> {
         };
         neighbours.iter().for_each(|neighbour| router.neighbour(neighbour, false));
         router.spawn(&ports, queues, flags)?;
-        if let Err(error) = router.feeds.start(&router.config, &flags.stop) {
+        if let Err(error) = router.feeds.start(&router.config, &router.folder, &flags.stop) {
             flags.stop.store(true, Ordering::Relaxed);
             router.end()?;
             return Err(error);

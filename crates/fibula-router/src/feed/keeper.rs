@@ -1,7 +1,7 @@
 //! What becomes of the routes of a session when it ends and another begins. Has no clock: the time is told.
 
-use crate::feed::Rib;
-use crate::feed::state::{Count, Phase};
+use super::Rib;
+use super::state::{Count, Phase};
 
 /// How long routes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Keeper {
     /// When the session began, if there is one that has not been swept after.
     began_ns: Option<u64>,
     heard_ns: u64,
+    /// Since when the session has said that it has told everything.
+    complete_ns: Option<u64>,
     /// When the last session ended, if its routes are kept.
     gone_ns: Option<u64>,
 }
@@ -31,7 +33,7 @@ impl Keeper {
     /// Makes the keeper of a feed's routes.
     #[must_use]
     pub const fn new(feed: usize, times: Times) -> Self {
-        Self { feed, times, began_ns: None, heard_ns: 0, gone_ns: None }
+        Self { feed, times, began_ns: None, heard_ns: 0, complete_ns: None, gone_ns: None }
     }
 
     /// A session begins.
@@ -41,6 +43,18 @@ impl Keeper {
         state.is_overrun = false;
         state.enter(Phase::Synchronising, now_ns);
         (self.began_ns, self.heard_ns, self.gone_ns) = (Some(now_ns), now_ns, None);
+        self.complete_ns = None;
+    }
+
+    /// A part of the routes is told again, without a new session.
+    pub fn again(&mut self, rib: &mut Rib, now_ns: u64) {
+        rib.feed(self.feed).state.enter(Phase::Synchronising, now_ns);
+        (self.began_ns, self.complete_ns) = (Some(now_ns), None);
+    }
+
+    /// The session says whether it has told everything: then the rest goes as soon as that has been so for the time of a silence.
+    pub fn complete(&mut self, is_complete: bool, now_ns: u64) {
+        self.complete_ns = is_complete.then(|| self.complete_ns.unwrap_or(now_ns));
     }
 
     /// The session has said something.
@@ -50,7 +64,9 @@ impl Keeper {
 
     /// The session has ended.
     pub fn ended(&mut self, rib: &mut Rib, now_ns: u64) {
-        rib.feed(self.feed).state.enter(Phase::Kept, now_ns);
+        let state = &mut rib.feed(self.feed).state;
+        (state.peers, state.peer_routes) = (None, None);
+        state.enter(Phase::Kept, now_ns);
         (self.began_ns, self.gone_ns) = (None, Some(now_ns));
     }
 
@@ -66,7 +82,9 @@ impl Keeper {
         if let Some(began_ns) = self.began_ns {
             let (passed, quiet) = (now_ns.saturating_sub(began_ns), now_ns.saturating_sub(self.heard_ns));
             let is_quiet = passed >= self.times.sweep_ns && quiet >= self.times.quiet_ns;
-            if is_quiet || passed >= self.times.sweep_ns.saturating_mul(2) {
+            let is_complete =
+                self.complete_ns.is_some_and(|at| now_ns.saturating_sub(at) >= self.times.quiet_ns);
+            if is_quiet || is_complete || passed >= self.times.sweep_ns.saturating_mul(2) {
                 self.began_ns = None;
                 let count = rib.sweep(self.feed, None, Count::Swept);
                 rib.sweep_objects(self.feed);

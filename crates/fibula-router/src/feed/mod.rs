@@ -2,26 +2,36 @@
 //!
 //! ```text
 //! threads of feeds                     Rib, locked for a frame or a datagram             main thread
-//! FPM, netlink ─> messages ─> routes and next-hop objects of the feed ─> prefixes that changed ─> live tables
+//! FPM, netlink ─> messages ────────> routes and next-hop objects of the feed ─> prefixes that changed ─> live tables
+//! BMP, MRT ─> routes of peers ─> best routes ─────┘
 //! ```
 //!
 //! - [`rib`]: the routes of all feeds, and which of them are used.
 //! - [`routes`]: the routes of one feed. [`path`]: where they lead.
 //! - [`enter`]: takes messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
-//! - [`fpm`]: the server that FRR's zebra connects to. [`kernel`]: follows the kernel's tables.
+//! - [`fpm`]: what FRR's zebra sends. [`bmp`]: what routers send to a monitoring station. [`server`]: listens for both, and
+//!   [`keeper`] keeps the routes of a session when it ends. [`sessions`]: which of several connections counts.
+//! - [`kernel`]: follows the kernel's tables. [`mrt`]: plays recorded tables and updates.
+//! - [`best`]: the routes of all peers of a VRF, of which the best become the feed's.
 //! - [`state`]: what operators see of a feed. [`history`]: the last changes of routes.
 //!
 //! A thread of a feed holds the lock only while it enters what it has read, and never waits for a table: so a slow table cannot
 //! stall a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
 
+pub mod best;
+pub mod bmp;
 pub mod enter;
 pub mod fpm;
 pub mod history;
+pub mod keeper;
 pub mod kernel;
+pub mod mrt;
 pub mod netlink;
 pub mod path;
 pub mod rib;
 pub mod routes;
+pub mod server;
+pub mod sessions;
 pub mod state;
 
 pub use path::{Out, Path, Way};

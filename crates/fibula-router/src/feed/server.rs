@@ -1,13 +1,12 @@
-//! Listens for zebra, and reads what it sends as fast as it comes.
+//! Listens for the program that tells the routes, and reads what it sends as fast as it comes.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
-use super::Times;
-use super::sessions::{Limits, Sessions};
-use crate::feed::Rib;
-use crate::feed::enter::Entrance;
+use super::Rib;
+use super::keeper::Times;
+use super::sessions::{Limits, Protocol, Sessions};
 use crate::kernel::sys;
 
 /// How long the server waits for something to come.
@@ -20,19 +19,17 @@ const CHUNK: usize = 1 << 16;
 pub struct Options {
     /// The address, a loopback one unless the configuration says otherwise.
     pub listen: SocketAddr,
-    /// Most bytes of a frame.
-    pub frame_bytes: usize,
-    /// Most connections at once.
-    pub sessions: usize,
+    /// Which connections are taken.
+    pub limits: Limits,
     /// How long routes are kept.
     pub times: Times,
 }
 
 /// A server for one feed.
 #[derive(Debug)]
-pub struct Server {
+pub struct Server<P: Protocol> {
     listener: TcpListener,
-    sessions: Sessions,
+    sessions: Sessions<P>,
     streams: Vec<(u64, TcpStream)>,
     next_tick_ns: u64,
     chunk: Box<[u8]>,
@@ -44,16 +41,15 @@ enum Outcome {
     Closed(Option<String>),
 }
 
-impl Server {
+impl<P: Protocol> Server<P> {
     /// Listens.
     ///
     /// # Errors
     /// When the address cannot be listened at.
-    pub fn open(options: Options, entrance: Entrance) -> io::Result<Self> {
-        let Options { listen, frame_bytes, sessions, times } = options;
-        let listener = TcpListener::bind(listen)?;
+    pub fn open(options: Options, protocol: P) -> io::Result<Self> {
+        let listener = TcpListener::bind(options.listen)?;
         listener.set_nonblocking(true)?;
-        let sessions = Sessions::new(Limits { frame_bytes, sessions }, times, entrance);
+        let sessions = Sessions::new(options.limits, options.times, protocol);
         let chunk = vec![0; CHUNK].into_boxed_slice();
         Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk })
     }
@@ -75,7 +71,7 @@ impl Server {
         let now_ns = sys::now_ns();
         while let Ok((stream, peer)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok()
-                && let Some(number) = self.sessions.accept(rib, peer.to_string(), now_ns)
+                && let Some(number) = self.sessions.accept(rib, peer, now_ns)
             {
                 self.streams.push((number, stream));
             }
@@ -100,19 +96,16 @@ impl Server {
     /// Reads a chunk, so that no connection holds up another.
     fn read(&mut self, at: usize, rib: &Mutex<Rib>, now_ns: u64) -> Outcome {
         let (number, stream) = &mut self.streams[at];
-        match stream.read(&mut self.chunk) {
-            Ok(0) => Outcome::Closed(None),
-            Ok(read) => match self.sessions.bytes(rib, *number, &self.chunk[..read], now_ns) {
-                Ok(()) => Outcome::Open,
-                Err(why) => Outcome::Closed(Some(why)),
-            },
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                match self.sessions.bytes(rib, *number, &[], now_ns) {
-                    Ok(()) => Outcome::Open,
-                    Err(why) => Outcome::Closed(Some(why)),
-                }
-            }
-            Err(error) => Outcome::Closed(Some(error.to_string())),
+        let read = match stream.read(&mut self.chunk) {
+            Ok(0) => return Outcome::Closed(None),
+            Ok(read) => read,
+            // One that was replaced is closed without a word of its own.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
+            Err(error) => return Outcome::Closed(Some(error.to_string())),
+        };
+        match self.sessions.bytes(rib, *number, &self.chunk[..read], now_ns) {
+            Ok(()) => Outcome::Open,
+            Err(why) => Outcome::Closed(Some(why)),
         }
     }
 

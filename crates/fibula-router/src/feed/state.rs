@@ -119,6 +119,10 @@ pub struct State {
     pub is_in_doubt: bool,
     /// A comparison has found that it differs from what it follows: it is to read everything again.
     pub is_suspected: bool,
+    /// Peers that are up, where the feed says which are.
+    pub peers: Option<usize>,
+    /// Routes of all peers, of which the best are the feed's.
+    pub peer_routes: Option<usize>,
     /// The last thing that went wrong, and when.
     pub last_error: Option<(u64, String)>,
     counts: [u64; Count::ALL.len()],

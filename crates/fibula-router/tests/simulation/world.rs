@@ -1,7 +1,7 @@
 //! A router without threads, sockets and clock, in a world that can do anything to it, step by step as a seed says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use fibula::Table;
@@ -13,10 +13,12 @@ use fibula_router::control::hops::Hops;
 use fibula_router::control::install::Install;
 use fibula_router::control::verify::{Difference, Scene, Walk};
 use fibula_router::feed::enter::Entrance;
-use fibula_router::feed::fpm::{self, Sessions, Times};
+use fibula_router::feed::fpm::Fpm;
+use fibula_router::feed::keeper::Times;
 use fibula_router::feed::kernel::Follower;
 use fibula_router::feed::netlink;
 use fibula_router::feed::routes::Routes;
+use fibula_router::feed::sessions::{self, Sessions};
 use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
 
@@ -27,6 +29,8 @@ use crate::watch::{Seen, Watch};
 use crate::zebra::Zebra;
 
 const SECOND: u64 = 1_000_000_000;
+/// Where connections come from.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 2620);
 const TIMES: Times = Times { keep_ns: 10 * SECOND, sweep_ns: 4 * SECOND, quiet_ns: SECOND };
 const ZEBRA: usize = 0;
 const KERNEL: usize = 1;
@@ -47,7 +51,7 @@ pub struct World {
     devices: BTreeMap<u32, u16>,
     /// The links have changed since the routes of the configuration were made.
     is_stale: bool,
-    sessions: Sessions,
+    sessions: Sessions<Fpm>,
     zebra: Zebra,
     follower: Follower,
     kernel: Kernel,
@@ -149,7 +153,11 @@ impl World {
             interfaces: (0..3).map(interface).collect(),
             devices: DEVICES.iter().copied().zip(0..).collect(),
             is_stale: true,
-            sessions: Sessions::new(fpm::Limits { frame_bytes: 4096, sessions: 3 }, TIMES, zebra),
+            sessions: Sessions::new(
+                sessions::Limits { allow: Vec::new(), sessions: 3 },
+                TIMES,
+                Fpm { entrance: zebra, frame_bytes: 4096 },
+            ),
             zebra: Zebra::default(),
             follower: Follower::new(kernel),
             kernel: Kernel::new(room),
@@ -202,7 +210,7 @@ impl World {
         if self.zebra.left.is_some() {
             return;
         }
-        if let Some(number) = self.sessions.accept(&self.rib, "zebra".into(), self.now_ns) {
+        if let Some(number) = self.sessions.accept(&self.rib, PEER, self.now_ns) {
             self.zebra.connect(number, &mut self.random);
         }
     }
@@ -215,7 +223,7 @@ impl World {
     }
 
     fn garbage(&mut self) {
-        let Some(number) = self.sessions.accept(&self.rib, "garbage".into(), self.now_ns) else { return };
+        let Some(number) = self.sessions.accept(&self.rib, PEER, self.now_ns) else { return };
         let mut bytes: Vec<u8> = (0..self.random.below(40)).map(|_| self.random.next() as u8).collect();
         if let (Some(first), true) = (bytes.first_mut(), self.random.once_in(2)) {
             // What begins as a frame does, and never ends.

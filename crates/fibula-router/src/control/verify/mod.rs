@@ -20,7 +20,7 @@ use fibula::live::TableError;
 use serde_json::{Value, json};
 
 use super::{Level, Router};
-use crate::config::FeedKind;
+use crate::config::{Feed, FeedKind};
 use crate::feed::enter::Entrance;
 use crate::feed::lock;
 use crate::kernel::sys;
@@ -274,14 +274,15 @@ impl Router<'_> {
 
     fn kernel_feeds(&self) -> Vec<kernel::Feed> {
         let feeds = self.config.feeds.iter().enumerate();
-        let kernels = feeds.filter(|feed| matches!(feed.1.kind, FeedKind::Kernel));
-        kernels
-            .map(|(number, feed)| kernel::Feed {
-                entrance: Entrance { feed: number, tables: feed.tables.clone(), has_metrics: true },
+        let kernel = |(number, feed): (usize, &Feed)| match &feed.kind {
+            FeedKind::Kernel { tables } => Some(kernel::Feed {
+                entrance: Entrance { feed: number, tables: tables.clone(), has_metrics: true },
                 name: feed.name.clone(),
                 vrfs: self.config.vrfs.len(),
-            })
-            .collect()
+            }),
+            _ => None,
+        };
+        feeds.filter_map(kernel).collect()
     }
 }
 

@@ -4,15 +4,11 @@
 //! Zebra sends all it has after it connects, without a mark at the end. So what a session before has told is kept and marked, what is
 //! told again loses its mark, and what still has it after a time goes.
 
-mod keeper;
-mod server;
-mod sessions;
-
-pub use keeper::{Keeper, Times};
-pub use server::{Options, Server};
-pub use sessions::{Limits, Sessions};
-
+use super::Rib;
+use super::enter::Entrance;
+use super::keeper::Keeper;
 use super::netlink::{self, Message};
+use super::sessions::{End, Protocol};
 
 /// Bytes of the header of a frame.
 const FRAME_HEADER: usize = 4;
@@ -102,6 +98,52 @@ fn messages(body: &[u8], each: &mut impl FnMut(Message)) -> Result<(), Broken> {
         rest = after;
     }
     Ok(())
+}
+
+/// FPM, for a server.
+#[derive(Debug)]
+pub struct Fpm {
+    /// How messages are meant.
+    pub entrance: Entrance,
+    /// Most bytes of a frame.
+    pub frame_bytes: usize,
+}
+
+/// A connection of zebra.
+#[derive(Debug)]
+pub struct Connection {
+    frames: Frames,
+    messages: Vec<Message>,
+    broken: Option<Broken>,
+}
+
+impl Protocol for Fpm {
+    type Connection = Connection;
+    const MOVES: bool = true;
+
+    fn feed(&self) -> usize {
+        self.entrance.feed
+    }
+
+    fn connect(&self) -> Connection {
+        Connection { frames: Frames::new(self.frame_bytes), messages: Vec::new(), broken: None }
+    }
+
+    fn take(&self, connection: &mut Connection, bytes: &[u8]) -> bool {
+        let Connection { frames, messages, broken } = connection;
+        *broken = frames.feed(bytes, |message| messages.push(message)).err();
+        !messages.is_empty()
+    }
+
+    fn enter(&self, connection: &mut Connection, rib: &mut Rib, _: &mut Keeper, _: u64) -> Result<(), End> {
+        for message in connection.messages.drain(..) {
+            // What is refused at the limit is counted there, and told again when there is room.
+            let _ = self.entrance.message(rib, message);
+        }
+        connection.broken.take().map_or(Ok(()), |broken| Err(End::Broken(broken.to_string())))
+    }
+
+    fn swept(&self, _: &mut Connection, _: &mut Rib) {}
 }
 
 #[cfg(test)]

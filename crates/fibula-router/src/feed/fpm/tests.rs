@@ -1,11 +1,13 @@
 use super::*;
-use crate::feed::enter::Entrance;
+use crate::feed::Choice;
+use crate::feed::keeper::Times;
 use crate::feed::netlink::number;
 use crate::feed::netlink::tests::{message, object_body, route_body};
 use crate::feed::path::{Out, Path, Way};
 use crate::feed::routes::Routes;
+use crate::feed::server::{Options, Server};
+use crate::feed::sessions::Limits;
 use crate::feed::state::{Count, Phase};
-use crate::feed::{Choice, Rib};
 use std::io::Write;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Mutex;
@@ -198,11 +200,10 @@ fn the_server_takes_the_last_session_and_closes_garbage() {
     let rib = Mutex::new(rib);
     let options = Options {
         listen: "127.0.0.1:0".parse().unwrap(),
-        frame_bytes: 8192,
-        sessions: 3,
+        limits: Limits { allow: Vec::new(), sessions: 3 },
         times: Times { keep_ns: 3600 * SECOND, ..TIMES },
     };
-    let mut server = Server::open(options, entrance).unwrap();
+    let mut server = Server::open(options, Fpm { entrance, frame_bytes: 8192 }).unwrap();
     let address = server.address().unwrap();
     let mut until = |what: &str, is_so: &dyn Fn(&Rib) -> bool| {
         let begin = Instant::now();

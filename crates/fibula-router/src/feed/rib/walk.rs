@@ -1,5 +1,6 @@
 //! Looks at the routes a page at a time, for comparisons that go on for long.
 
+use fibula::map::IpPrefixMap;
 use fibula::net::IpPrefix;
 use fibula::rib::DualRib;
 
@@ -40,7 +41,7 @@ impl Rib {
     ) -> impl Iterator<Item = IpPrefix> {
         let map = self.feeds[feed].vrfs.get(vrf);
         let (all, rest) = match after {
-            None => (map.map(|map| map.keys()), None),
+            None => (map.map(IpPrefixMap::keys), None),
             Some(after) => (None, map.map(|map| map.iter_after(after).map(|entry| entry.0))),
         };
         all.into_iter().flatten().chain(rest.into_iter().flatten())

@@ -1,0 +1,91 @@
+//! The routes of all peers of a VRF, of which the best of each prefix become the feed's.
+
+use fibula::memory::Limits;
+use fibula::net::{IpPrefix, NextHop};
+use fibula_feed::event::Event;
+use fibula_feed::select::{AdjRibsIn, AdjRibsInError};
+use fibula_feed::{Label, NextHops};
+
+use super::path::{Out, Path, Way};
+use super::routes::Full;
+use super::state::Count;
+use super::{Place, Rib};
+
+/// Memory of a route, with its share of everything: a path of its own, identified, and the only one of its prefix.
+const ROUTE_BYTES: usize = 256;
+const LEAST_BYTES: usize = 64 << 20;
+
+/// The best route of a prefix has changed: where it leads now, or `None` if there is none.
+pub type Change = (Place, Option<Path>);
+
+/// The routes of all peers of a VRF.
+#[derive(Debug)]
+pub struct Best {
+    vrf: u16,
+    routes: AdjRibsIn,
+    next_hops: NextHops,
+    news: Vec<(IpPrefix, Option<NextHop>)>,
+}
+
+impl Best {
+    /// Makes a set without routes for a VRF, of which about `limit` routes fit into memory.
+    #[must_use]
+    pub fn new(vrf: u16, limit: usize) -> Self {
+        let memory_bytes = Some(limit.saturating_mul(ROUTE_BYTES).saturating_add(LEAST_BYTES));
+        let limits = Limits { memory_bytes, ..Limits::default() };
+        Self { vrf, routes: AdjRibsIn::new(limits), next_hops: NextHops::new(limits), news: Vec::new() }
+    }
+
+    /// Takes what a peer says, and appends what changes with it.
+    ///
+    /// # Errors
+    /// When memory runs out: the routes are then not what the peer says.
+    pub fn apply(&mut self, event: Event, changes: &mut Vec<Change>) -> Result<(), AdjRibsInError> {
+        let Self { vrf, routes, next_hops, news } = self;
+        let done = routes.apply(event, next_hops, |prefix, next_hop| news.push((prefix, next_hop)));
+        changes.extend(news.drain(..).map(|(prefix, number)| {
+            let label = number.and_then(|number| next_hops.label(number));
+            ((*vrf, prefix), label.and_then(|label| path(*vrf, label)))
+        }));
+        done
+    }
+
+    /// Returns the number of routes of all peers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.routes.routes()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Returns the path to a next hop, out by the interface of the VRF whose network it is in.
+fn path(vrf: u16, label: &Label) -> Option<Path> {
+    match label {
+        Label::Address(address) => Some(Path::Ways([Way::new(Some(*address), Out::Near(vrf))].into())),
+        _ => None,
+    }
+}
+
+/// Enters changes into the RIB. Where there is no room for them, what was told before the present pass of marking goes first, once a
+/// pass: `has_swept` says whether it has.
+///
+/// # Errors
+/// When the feed has as many routes as it may; changes from there on are not entered.
+pub fn enter(rib: &mut Rib, feed: usize, changes: Vec<Change>, has_swept: &mut bool) -> Result<(), Full> {
+    let routes = &rib.feeds()[feed];
+    if routes.len() + changes.len() > routes.limit && !std::mem::replace(has_swept, true) {
+        rib.sweep(feed, None, Count::Swept);
+    }
+    for (place, path) in changes {
+        match path {
+            Some(path) => rib.insert(feed, place, 0, path).map(drop)?,
+            None => drop(rib.remove(feed, place, None)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Plays recorded tables and updates (MRT files), as if they came now: a table dump first, then the updates after it, each best
+//! route into the feed.
+
+mod pace;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fibula_feed::event::{Action, Event};
+use fibula_feed::{LoadOptions, Loader, Report, Selection, Source};
+
+pub use pace::Pace;
+
+use super::best::{self, Best, Change};
+use super::keeper::{Keeper, Times};
+use super::state::Count;
+use super::{Rib, lock};
+use crate::config::MrtRate;
+use crate::kernel::sys;
+
+/// Changes that are entered at once, and how long fewer wait.
+const BATCH: usize = 1024;
+const BATCH_NS: u64 = 10_000_000;
+/// How long a wait is at most before it is seen whether the router is to stop.
+const STEP: Duration = Duration::from_millis(50);
+/// How long until files are tried again that could not be read: this, and twice as long each further time, but no longer than 32
+/// times this.
+const PAUSE_NS: u64 = 10_000_000_000;
+const MOST_DOUBLED: u32 = 5;
+/// How long until files are played again.
+const BETWEEN_NS: u64 = 100_000_000;
+
+/// What is played, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Number of the feed in the RIB.
+    pub feed: usize,
+    /// Files, or folders of them, in any order.
+    pub files: Vec<PathBuf>,
+    /// The VRF that the routes go into.
+    pub vrf: u16,
+    /// How fast updates are played.
+    pub rate: MrtRate,
+    /// Whether the files are played again and again.
+    pub repeat: bool,
+    /// Whose routes are taken.
+    pub selection: Selection,
+    /// How long routes stay after files could not be read to their end.
+    pub keep_ns: u64,
+    /// Most routes, of all peers together.
+    pub routes: usize,
+}
+
+/// Plays files into the RIB until the router is to stop.
+#[derive(Debug)]
+pub struct Replay<'r> {
+    options: Options,
+    rib: &'r Mutex<Rib>,
+    stop: &'r AtomicBool,
+    keeper: Keeper,
+}
+
+impl<'r> Replay<'r> {
+    /// Makes a replay that has not begun.
+    #[must_use]
+    pub const fn new(options: Options, rib: &'r Mutex<Rib>, stop: &'r AtomicBool) -> Self {
+        // What was not told again goes as soon as everything was told.
+        let times = Times { keep_ns: options.keep_ns, sweep_ns: u64::MAX, quiet_ns: 0 };
+        let keeper = Keeper::new(options.feed, times);
+        Self { options, rib, stop, keeper }
+    }
+
+    /// Plays, until the router is to stop.
+    pub fn run(&mut self) {
+        let mut failures = 0;
+        while !self.stops() {
+            let wait_ns = match self.play() {
+                Ok(()) => {
+                    failures = 0;
+                    self.options.repeat.then_some(BETWEEN_NS)
+                }
+                Err(why) => {
+                    self.failed(why);
+                    failures += 1;
+                    Some(PAUSE_NS << (failures - 1).min(MOST_DOUBLED))
+                }
+            };
+            let until_ns = wait_ns.map(|wait_ns| sys::now_ns() + wait_ns);
+            while !self.stops() && until_ns.is_none_or(|until_ns| sys::now_ns() < until_ns) {
+                std::thread::sleep(STEP);
+                self.keeper.tick(&mut lock(self.rib), sys::now_ns());
+            }
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Plays the files once.
+    ///
+    /// # Errors
+    /// Why they could not be played to their end.
+    pub fn play(&mut self) -> Result<(), String> {
+        let Options { files, selection, .. } = &self.options;
+        let (source, mut options) = (Source::replay(files), LoadOptions::default());
+        options.selection = selection.clone();
+        self.keeper.began(&mut lock(self.rib), sys::now_ns());
+        let mut player = Player::new(self);
+        let done = Loader::new(options).events(source, |event| player.event(event));
+        let entered = player.enter();
+        match (done, entered) {
+            _ if self.stops() => Ok(()),
+            (Ok(reports), Ok(())) => {
+                self.told(&reports);
+                Ok(())
+            }
+            (Err(error), _) => {
+                Err(error.stopped().map_or_else(|error| error.to_string(), |error| error.to_string()))
+            }
+            (_, Err(error)) => Err(error.to_string()),
+        }
+    }
+
+    /// Everything was told: counts what could not be read.
+    fn told(&mut self, reports: &[Report]) {
+        let now_ns = sys::now_ns();
+        let mut rib = lock(self.rib);
+        self.keeper.complete(true, now_ns);
+        self.keeper.tick(&mut rib, now_ns);
+        let state = &mut rib.feed(self.options.feed).state;
+        for report in reports {
+            state.count(Count::Malformed, report.bad_lines);
+            state.count(Count::Skipped, report.skipped.values().sum::<u64>());
+            if let Some(fault) = report.faults.iter().find(|fault| !fault.is_warning()) {
+                state.error(format!("{}: {fault}", report.name), now_ns);
+            }
+            if let Some(truncation) = &report.truncated {
+                state.error(format!("{}: {truncation}", report.name), now_ns);
+            }
+        }
+    }
+
+    fn failed(&mut self, why: String) {
+        let now_ns = sys::now_ns();
+        let mut rib = lock(self.rib);
+        rib.feed(self.options.feed).state.error(why, now_ns);
+        self.keeper.ended(&mut rib, now_ns);
+    }
+}
+
+/// Takes the events of one playing.
+struct Player<'p> {
+    options: &'p Options,
+    rib: &'p Mutex<Rib>,
+    stop: &'p AtomicBool,
+    keeper: &'p mut Keeper,
+    best: Best,
+    changes: Vec<Change>,
+    events: u64,
+    pace: Pace,
+    /// A table dump was read, and no update after it.
+    lists: bool,
+    has_swept: bool,
+    entered_ns: u64,
+}
+
+impl<'p> Player<'p> {
+    fn new(replay: &'p mut Replay<'_>) -> Self {
+        let Replay { options, rib, stop, keeper } = replay;
+        Self {
+            best: Best::new(options.vrf, options.routes),
+            pace: Pace::new(options.rate),
+            options,
+            rib: *rib,
+            stop: *stop,
+            keeper,
+            changes: Vec::new(),
+            events: 0,
+            lists: false,
+            has_swept: false,
+            entered_ns: sys::now_ns(),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> io::Result<()> {
+        let is_listed = matches!(&event.action, Action::Announce(route) if route.dumped);
+        if is_listed {
+            self.lists = true;
+        } else {
+            if std::mem::take(&mut self.lists) {
+                self.keeper.complete(true, self.entered_ns);
+                self.enter()?;
+            }
+            let due_ns = self.pace.due_ns(event.time, sys::now_ns);
+            self.wait(due_ns)?;
+        }
+        self.events += 1;
+        self.best.apply(event, &mut self.changes).map_err(io::Error::other)?;
+        let limit = self.options.routes;
+        if self.best.len() > limit {
+            return Err(self.overrun(format!("more routes of peers than {limit}: raise 'routes'")));
+        }
+        if self.changes.len() >= BATCH || self.events >= BATCH as u64 {
+            self.enter()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until an event is due; what came before is seen meanwhile.
+    fn wait(&mut self, due_ns: u64) -> io::Result<()> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(io::Error::other("the router stops"));
+            }
+            let now_ns = if due_ns == 0 { self.entered_ns } else { sys::now_ns() };
+            let left = Duration::from_nanos(due_ns.saturating_sub(now_ns));
+            if now_ns.saturating_sub(self.entered_ns) >= BATCH_NS || left > Duration::from_nanos(BATCH_NS) {
+                self.enter()?;
+            }
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+
+    fn enter(&mut self) -> io::Result<()> {
+        let (feed, now_ns) = (self.options.feed, sys::now_ns());
+        let changes = std::mem::take(&mut self.changes);
+        let mut rib = lock(self.rib);
+        let entered = best::enter(&mut rib, feed, changes, &mut self.has_swept);
+        let state = &mut rib.feed(feed).state;
+        state.count(Count::Messages, std::mem::take(&mut self.events));
+        state.peer_routes = Some(self.best.len());
+        self.keeper.tick(&mut rib, now_ns);
+        drop(rib);
+        self.entered_ns = now_ns;
+        entered.map_err(|_| self.overrun("more routes than its limit: raise 'routes'".into()))
+    }
+
+    fn overrun(&self, why: String) -> io::Error {
+        let mut rib = lock(self.rib);
+        let state = &mut rib.feed(self.options.feed).state;
+        state.count(Count::Refused, 1);
+        state.is_overrun = true;
+        drop(rib);
+        io::Error::other(why)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The sessions of a server: whose bytes count, and what becomes of what they say. Has no clock and does no I/O.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+
+use fibula::net::IpPrefix;
+
+use super::keeper::{Keeper, Times};
+use super::state::{Count, Phase, State};
+use super::{Rib, lock};
+
+/// How long connections are refused after one was past a limit: this, and twice as long each further time, but no longer than 64
+/// times this.
+const PAUSE_NS: u64 = 1_000_000_000;
+const MOST_DOUBLED: u32 = 6;
+
+/// What is peculiar to a protocol.
+pub trait Protocol {
+    /// What belongs to a connection.
+    type Connection: core::fmt::Debug;
+    /// Whether a connection from another address takes the place of the session, as one from the same address does.
+    const MOVES: bool;
+
+    /// Number of the feed in the RIB.
+    fn feed(&self) -> usize;
+    /// A connection has been made.
+    fn connect(&self) -> Self::Connection;
+    /// Takes bytes in, while nothing is locked. Returns whether they held something whole and good.
+    fn take(&self, connection: &mut Self::Connection, bytes: &[u8]) -> bool;
+    /// Enters into the RIB what was taken in, all at once: changes that came together are seen together.
+    ///
+    /// # Errors
+    /// Why the connection is to be closed; what came before has been entered.
+    fn enter(
+        &self,
+        connection: &mut Self::Connection,
+        rib: &mut Rib,
+        keeper: &mut Keeper,
+        now_ns: u64,
+    ) -> Result<(), End>;
+    /// What the session has not told again has gone.
+    fn swept(&self, connection: &mut Self::Connection, rib: &mut Rib);
+}
+
+/// Why a connection is to be closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// From here on, nothing that it sends can be understood.
+    Broken(String),
+    /// It has told more than it may.
+    Overrun(String),
+}
+
+/// Which connections are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Addresses that may connect; all, if there are none.
+    pub allow: Vec<IpPrefix>,
+    /// Most connections at once.
+    pub sessions: usize,
+}
+
+/// Connections to one feed. Of several, the last that sends something whole is the session, and others are closed.
+#[derive(Debug)]
+pub struct Sessions<P: Protocol> {
+    limits: Limits,
+    protocol: P,
+    keeper: Keeper,
+    connections: Vec<Connection<P::Connection>>,
+    next: u64,
+    /// How often sessions were past a limit since one was not.
+    overruns: u32,
+    refuse_until_ns: u64,
+}
+
+#[derive(Debug)]
+struct Connection<C> {
+    number: u64,
+    peer: SocketAddr,
+    inner: C,
+    role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It has sent nothing whole yet.
+    New,
+    /// Its routes are the feed's.
+    Session,
+    /// Another one has taken its place.
+    Replaced,
+}
+
+impl<P: Protocol> Sessions<P> {
+    /// Makes a feed without connections.
+    #[must_use]
+    pub fn new(limits: Limits, times: Times, protocol: P) -> Self {
+        let keeper = Keeper::new(protocol.feed(), times);
+        Self { limits, protocol, keeper, connections: Vec::new(), next: 0, overruns: 0, refuse_until_ns: 0 }
+    }
+
+    /// Takes a connection, and returns its number; `None` if it is to be closed.
+    pub fn accept(&mut self, rib: &Mutex<Rib>, peer: SocketAddr, now_ns: u64) -> Option<u64> {
+        let mut rib = lock(rib);
+        let state = self.state(&mut rib);
+        if let Some(why) = self.refuses(peer.ip(), now_ns) {
+            state.count(Count::Closed, 1);
+            state.error(format!("connection of {peer} refused: {why}"), now_ns);
+            return None;
+        }
+        state.count(Count::Sessions, 1);
+        self.next += 1;
+        let inner = self.protocol.connect();
+        self.connections.push(Connection { number: self.next, peer, inner, role: Role::New });
+        Some(self.next)
+    }
+
+    /// Returns why a connection is not accepted, if so.
+    fn refuses(&self, address: IpAddr, now_ns: u64) -> Option<String> {
+        let Limits { allow, sessions } = &self.limits;
+        if !allow.is_empty() && !allow.iter().any(|prefix| prefix.contains(address.to_canonical())) {
+            Some("its address is not in the list 'allow'".into())
+        } else if now_ns < self.refuse_until_ns {
+            Some("the session before was past a limit".into())
+        } else if self.connections.len() >= *sessions {
+            Some(format!("there are {} already", self.connections.len()))
+        } else {
+            None
+        }
+    }
+
+    /// Enters what a connection has sent at once: changes that came together are seen together.
+    ///
+    /// # Errors
+    /// Why the connection is to be closed.
+    pub fn bytes(&mut self, rib: &Mutex<Rib>, number: u64, bytes: &[u8], now_ns: u64) -> Result<(), String> {
+        let Some(at) = self.position(number) else { return Ok(()) };
+        let connection = &mut self.connections[at];
+        let peer = connection.peer;
+        if connection.role == Role::Replaced {
+            return Err(format!("a newer session has taken the place of {peer}"));
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let any = self.protocol.take(&mut connection.inner, bytes);
+        let is_new = connection.role == Role::New;
+        let mut rib = lock(rib);
+        if any {
+            if is_new {
+                self.begin(at, &mut rib, now_ns)?;
+            }
+            self.keeper.heard(now_ns);
+        }
+        let inner = &mut self.connections[at].inner;
+        let entered = self.protocol.enter(inner, &mut rib, &mut self.keeper, now_ns);
+        entered.map_err(|end| format!("{peer}: {}", self.end(end, &mut rib, now_ns)))
+    }
+
+    /// Makes a connection the session, or returns why it is closed instead.
+    fn begin(&mut self, at: usize, rib: &mut Rib, now_ns: u64) -> Result<(), String> {
+        let peer = self.connections[at].peer;
+        for other in self.connections.iter_mut().filter(|other| other.role == Role::Session) {
+            if !P::MOVES && other.peer.ip() != peer.ip() {
+                rib.feed(self.protocol.feed()).state.count(Count::Closed, 1);
+                return Err(format!("connection of {peer} closed: the session is that of {}", other.peer));
+            }
+            other.role = Role::Replaced;
+        }
+        self.connections[at].role = Role::Session;
+        self.keeper.began(rib, now_ns);
+        // Until one has told everything, what is known may be less than there is.
+        self.state(rib).is_overrun = self.overruns > 0;
+        Ok(())
+    }
+
+    /// Counts the end of a connection, and returns its reason.
+    fn end(&mut self, end: End, rib: &mut Rib, now_ns: u64) -> String {
+        let state = self.state(rib);
+        state.count(Count::Closed, 1);
+        match end {
+            End::Broken(why) => {
+                state.count(Count::Malformed, 1);
+                why
+            }
+            End::Overrun(why) => {
+                state.is_overrun = true;
+                state.count(Count::Refused, 1);
+                state.count(Count::Resynchronised, 1);
+                self.refuse_until_ns = now_ns + (PAUSE_NS << self.overruns.min(MOST_DOUBLED));
+                self.overruns += 1;
+                why
+            }
+        }
+    }
+
+    /// A connection has ended: by itself, or for a reason.
+    pub fn ended(&mut self, rib: &Mutex<Rib>, number: u64, why: Option<String>, now_ns: u64) {
+        let Some(at) = self.position(number) else { return };
+        let connection = self.connections.swap_remove(at);
+        let mut rib = lock(rib);
+        if let Some(why) = why {
+            self.state(&mut rib).error(why, now_ns);
+        }
+        if connection.role == Role::Session {
+            self.keeper.ended(&mut rib, now_ns);
+        }
+    }
+
+    /// Lets time pass: to be called a few times a second. Returns a connection that is to be closed so that it tells everything again,
+    /// and why.
+    pub fn tick(&mut self, rib: &Mutex<Rib>, now_ns: u64) -> Option<(u64, String)> {
+        let mut rib = lock(rib);
+        let before = self.state(&mut rib).phase;
+        self.keeper.tick(&mut rib, now_ns);
+        let at = self.connections.iter().position(|connection| connection.role == Role::Session)?;
+        if before != Phase::Established && self.state(&mut rib).phase == Phase::Established {
+            self.protocol.swept(&mut self.connections[at].inner, &mut rib);
+            if self.overruns > 0 {
+                self.overruns = 0;
+                self.state(&mut rib).is_overrun = false;
+            }
+        }
+        if !self.keeper.wants_again(&rib) {
+            return None;
+        }
+        self.state(&mut rib).count(Count::Resynchronised, 1);
+        Some((self.connections[at].number, "there is room again: the session is to begin anew".into()))
+    }
+
+    fn position(&self, number: u64) -> Option<usize> {
+        self.connections.iter().position(|connection| connection.number == number)
+    }
+
+    fn state<'r>(&self, rib: &'r mut Rib) -> &'r mut State {
+        &mut rib.feed(self.protocol.feed()).state
+    }
+}
