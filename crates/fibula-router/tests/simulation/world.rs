@@ -104,15 +104,15 @@ fn told(mut bytes: &[u8]) -> String {
 /// Makes a table; one in four has little memory beyond what an empty one takes. Most are of a structure that is small when it is empty, so
 /// that more seeds fit in the time.
 fn table(random: &mut Random) -> Table {
-    let mut options = live::Options::default();
+    let limits = Limits { huge_pages: false, ..Limits::default() };
+    let mut options = live::Options { limits, ..live::Options::default() };
     if !random.once_in(24) {
         (options.ipv4, options.ipv6) = ("multibit", "multibit");
     }
     if random.once_in(4) {
         let empty = Table::from_routes(DualRib::default(), options).unwrap().statistics().unwrap();
         let most = empty.structures.v4.held_bytes().max(empty.structures.v6.held_bytes());
-        let memory_bytes = Some(most + 2000 + random.below(8000));
-        options.limits = Limits { memory_bytes, huge_pages: false };
+        options.limits.memory_bytes = Some(most + 2000 + random.below(8000));
     }
     Table::from_routes(DualRib::default(), options).or_else(|_| Table::new()).unwrap()
 }
@@ -379,7 +379,7 @@ impl World {
     /// Lets everything come to rest: all is delivered, and nothing goes wrong any more.
     pub fn rest(&mut self) {
         let mut rounds = 0;
-        while rounds < 24 || lock(&self.rib).feeds()[KERNEL].state.is_in_doubt {
+        while rounds < 60 || lock(&self.rib).feeds()[KERNEL].state.is_in_doubt {
             // The kernel gets questions in a fifth of the time, and each reading may have taken long.
             rounds += 1;
             assert!(rounds < 2000, "the kernel is read again on and on");
