@@ -457,7 +457,8 @@ impl World {
                 assert_eq!(
                     has,
                     want,
-                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
+                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {:?} and {:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
+                    lock(&self.rib).routes_of(ZEBRA, (vrf, prefix)),
                     lock(&self.rib).routes_of(KERNEL, (vrf, prefix)),
                     self.zebra.routes.get(&(vrf, prefix)),
                     self.zebra.objects,

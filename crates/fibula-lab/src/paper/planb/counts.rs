@@ -93,7 +93,7 @@ pub(super) fn intervals(context: &mut Context<'_>, table: Table) -> Result<Vec<P
 }
 
 /// Structures whose memory is compared.
-const SIZED: [&str; 4] = ["planb", "planb-unmerged", "poptrie", "dir-btree"];
+const SIZED: [&str; 7] = ["planb", "planb-unmerged", "poptrie", "cp-trie", "neurotrie", "hbs", "dir-btree"];
 
 /// Returns the bytes that lookups can read, in megabytes.
 pub(super) fn memory(context: &mut Context<'_>, tables: &[Table]) -> Result<Vec<Point>, String> {
