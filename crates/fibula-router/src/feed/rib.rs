@@ -272,10 +272,10 @@ impl Rib {
         places.into_iter().for_each(|place| self.touch(place));
     }
 
-    /// Returns whether prefixes wait to be taken.
+    /// Returns whether prefixes wait to be taken, or may when changed next-hop objects have been looked at.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        self.everything || !self.taking.is_empty() || !self.dirty.is_empty()
+        self.everything || self.objects_changed || !self.taking.is_empty() || !self.dirty.is_empty()
     }
 
     /// Returns the routes of a VRF that are used, with the next hops that `number` gives to paths.
