@@ -454,12 +454,11 @@ impl World {
             for &prefix in &self.prefixes {
                 let has = routes.get(&prefix).map(|&number| oracle::meaning(&self.fabric, number));
                 let want = wanted.get(&(vrf, prefix)).map(|want| Some(want.clone()));
+                let told = [ZEBRA, KERNEL].map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
                 assert_eq!(
                     has,
                     want,
-                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {:?} and {:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
-                    lock(&self.rib).routes_of(ZEBRA, (vrf, prefix)),
-                    lock(&self.rib).routes_of(KERNEL, (vrf, prefix)),
+                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {told:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
                     self.zebra.routes.get(&(vrf, prefix)),
                     self.zebra.objects,
                     self.kernel.best(vrf, prefix, None),
