@@ -28,7 +28,7 @@ pub enum Frame {
     More,
     /// A message that is longer than the limit.
     TooLong(Header),
-    /// Something that is no message.
+    /// Bytes that are not a message: the stream cannot be read any further.
     Damaged(Fault),
 }
 

@@ -23,7 +23,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
         return Ok(());
     }
     let update = message.body.slice(start - Header::BYTES..);
-    // What follows an UPDATE would be routes that nobody reads.
+    // Bytes after the UPDATE would be routes that are lost: the lengths must agree.
     at.take(16, "marker of the message")?;
     let len = at.u16("message length")?;
     if usize::from(len) != update.len() {

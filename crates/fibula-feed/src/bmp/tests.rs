@@ -264,7 +264,7 @@ fn capabilities_decide_how_routes_are_read() {
     assert_eq!(read_as(0, &with(&send), &with(&receive), &update(&[], &four, &eight)), plain);
     let lines = read_as(0, FOUR, FOUR, &update(&[], &four, &[&identified[..], &identified].concat()));
     assert!(lines[2].contains("present but not declared"), "{lines:?}");
-    // A header alone stands in for an OPEN.
+    // A header without a body, in place of an OPEN that the sender does not have.
     let header_alone = [&[0xff; 16][..], &[0, 19, 1]].concat();
     let peer = header(0, 0, 0, "192.0.2.1");
     let lines =

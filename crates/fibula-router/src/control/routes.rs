@@ -297,7 +297,8 @@ pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Value {
     }
 }
 
-/// Returns where a feed says that a route leads, in the same form. A device that is no interface of the router has its number.
+/// Returns where a feed says that a route leads, in the same form. A device that the router does not use as an interface is shown
+/// by its number.
 pub(super) fn path(fabric: &Fabric, devices: &BTreeMap<u32, u16>, path: &Path) -> Value {
     let ways = match path {
         Path::Blackhole => return "blackhole".into(),

@@ -1,9 +1,9 @@
 //! CP-Trie: a multibit trie of bit maps whose words count the set bits before them, so that strides can be long.
 //!
 //! One of the schemes that PlanB is compared with (its section 2): Poptrie's nodes have one word of 64 slots because a population
-//! count needs one. Where each word stands beside the number of set bits in all words before it (a *cumulative* count), one
-//! population count finds a child or a leaf in a bit map of any length. The scheme's own paper was not at hand; the layout is this
-//! project's: a count goes over a whole level, and so is the index of the child or leaf itself.
+//! count counts the bits of one word. Here each word is stored with the number of set bits in all words before it (a *cumulative*
+//! count). One population count then finds a child or a leaf in a bit map of any length. The scheme's own paper was not at hand;
+//! the layout is this project's: a count goes over a whole level, and so is the index of the child or leaf itself.
 //!
 //! # Memory
 //!

@@ -39,7 +39,7 @@
 //! without longer routes ends there, and one below a marker that was made for /48 alone goes to /48 at once.
 //!
 //! A batch searches for 64 keys side by side. As soon as it is known which table is next for a key, the slot is fetched; it is
-//! read when it is the key's turn again. There are no kernels: a step of a key is one load and one comparison.
+//! read in the next round. There are no vector kernels, because a step is one load and one comparison.
 //!
 //! # The tree
 //!
