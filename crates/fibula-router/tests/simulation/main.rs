@@ -11,9 +11,6 @@
 //! FIBULA_SEEDS=1000000 cargo test --release -p fibula-router --test simulation
 //! FIBULA_SEED=17 cargo test -p fibula-router --test simulation           # this one, with its steps
 //! ```
-//!
-//! Seeds 123 and 334 are known to fail: a route of zebra's by a next-hop object is in the RIB and not in the table, or the other way
-//! round. Whether the router or the plain maps are wrong is not known yet.
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub)]
 
