@@ -72,6 +72,12 @@
 //! A table has at most as many slots as memory. Keys that are chosen to meet in one slot make searches long: the hash has no
 //! secret, so that tables from unknown hands should not be looked up by this structure.
 //!
+//! A real IPv6 table of 228,726 routes has 45 lengths. A key below one of its routes takes 2.2 steps on average, and a random one, which
+//! no table knows, 8. A step costs about 20 ns on AMD EPYC (Zen 4) in batches of 256, and as much in a table of 229 routes, which is in
+//! the first cache: instructions and branches that nobody can predict bound it, not memory.
+//!
+//! Tried and left: steps without branches, with the slots in pairs that are compared together. They were a tenth slower.
+//!
 //! Hostile tables: routes of all 128 lengths make a search of 8 steps, and a marker a route and step. A million host routes
 //! without other lengths take one step.
 
