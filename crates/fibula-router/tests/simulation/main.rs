@@ -7,7 +7,7 @@
 //! hop that the workers know. What fails says its seed:
 //!
 //! ```sh
-//! cargo test -p fibula-router --test simulation                          # 60 seeds
+//! cargo test -p fibula-router --test simulation                          # 500 seeds
 //! FIBULA_SEEDS=1000000 cargo test --release -p fibula-router --test simulation
 //! FIBULA_SEED=17 cargo test -p fibula-router --test simulation           # this one, with its steps
 //! ```
@@ -23,6 +23,9 @@ mod world;
 mod zebra;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 use world::World;
 
@@ -52,17 +55,31 @@ fn every_seed_ends_right() {
         run(seed, true);
         return;
     }
-    let seeds = number("FIBULA_SEEDS").unwrap_or(60);
+    let seeds = number("FIBULA_SEEDS").unwrap_or(500);
     let first = number("FIBULA_FIRST_SEED").unwrap_or(0);
-    let mut fitted = 0;
-    for seed in first..first + seeds {
-        match catch_unwind(AssertUnwindSafe(|| run(seed, false))) {
-            Ok(fits) => fitted += u64::from(fits),
-            Err(_) => {
-                panic!("seed {seed} failed: FIBULA_SEED={seed} cargo test -p fibula-router --test simulation")
+    let (next, fitted, failed) = (AtomicU64::new(first), AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Relaxed);
+            if seed >= first + seeds || failed.load(Relaxed) != u64::MAX {
+                break;
             }
+            match catch_unwind(AssertUnwindSafe(|| run(seed, false))) {
+                Ok(fits) => fitted.fetch_add(u64::from(fits), Relaxed),
+                Err(_) => failed.fetch_min(seed, Relaxed),
+            };
         }
-    }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let (fitted, failed) = (fitted.into_inner(), failed.into_inner());
+    assert!(
+        failed == u64::MAX,
+        "seed {failed} failed: FIBULA_SEED={failed} cargo test -p fibula-router --test simulation"
+    );
     assert!(
         fitted * 10 >= seeds * 9,
         "{fitted} of {seeds} seeds end with all of their routes in their tables"
