@@ -2,6 +2,7 @@
 
 mod ablation;
 mod counts;
+mod findings;
 
 use super::definition::{
     Chart, Claim, Column, Contestants, Dimension, Exhibit, Judge, Paper, Part, Published, Rates, Table, Work,
@@ -18,7 +19,7 @@ pub(super) const PAPER: Paper = Paper {
         TABLE_1, CAPACITY, INTERVALS, FIGURE_1, FIGURE_7, FIGURE_8, FIGURE_9, FIGURE_10, FIGURE_11,
         FIGURE_12, FIGURE_13, FIGURE_14,
     ],
-    findings: &[],
+    findings: findings::ALL,
 };
 
 /// A table of the paper: `rrc00-YY` of these years, of the size of the published ones, or synthetic.
