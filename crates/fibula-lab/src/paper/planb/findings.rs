@@ -6,9 +6,10 @@ pub(super) const ALL: &[Finding] = &[
     Finding {
         exhibit: "figure-8",
         text: "HBS is slower than published: PlanB is 7.7 to 11 times as fast, not 1.4 to 5.6 times. A search takes 2.2 steps on \
-               average for an address below one of the real table's routes, and a step takes about 20 ns, even in a table of a few \
-               hundred routes that is in the first cache. Instructions and branches that cannot be predicted bound it, not memory. \
-               The published 85 million lookups a second leave 12 ns for a whole search; how that was reached is not in the paper.",
+               average for an address below one of the real table's routes, or 51 ns. With one in a thousand of the routes, where \
+               everything fits the first cache, it still takes 36 ns: most of the time goes to instructions and mispredicted \
+               branches. The published 85 million lookups a second leave 12 ns for a whole search; how that was reached is not in the \
+               paper.",
     },
     Finding {
         exhibit: "figure-8",
