@@ -49,6 +49,8 @@ pub struct Buffer<T> {
     capacity: usize,
     /// Bytes of the mapping; 0 if the block is from the allocator and has room for exactly `capacity` elements.
     mapped_bytes: usize,
+    /// Bytes of the allocator's block before the first element, at least 1; 0 if the block begins with that element.
+    before_bytes: usize,
 }
 
 // SAFETY: a buffer owns its elements, as a vector does; nothing else uses the block.
@@ -70,7 +72,13 @@ impl<T: Copy> Buffer<T> {
             assert!(size_of::<T>() > 0, "elements must have a size");
             assert!(align_of::<Aligned<T>>() <= HUGE_PAGE_BYTES);
         }
-        Self { start: NonNull::<Aligned<T>>::dangling().cast(), len: 0, capacity: 0, mapped_bytes: 0 }
+        Self {
+            start: NonNull::<Aligned<T>>::dangling().cast(),
+            len: 0,
+            capacity: 0,
+            mapped_bytes: 0,
+            before_bytes: 0,
+        }
     }
 
     /// Returns a buffer with room for `elements`.
@@ -91,7 +99,7 @@ impl<T: Copy> Buffer<T> {
         // SAFETY: there are elements and they have a size: the layout is not empty.
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).ok_or(Refusal::System)?.cast();
-        Ok(Self { start, len: 0, capacity: elements, mapped_bytes: 0 })
+        Ok(Self { start, len: 0, capacity: elements, mapped_bytes: 0, before_bytes: 0 })
     }
 
     /// Returns a buffer of zeros, `None` if the system has no more. Memory is taken where it is written, if it is mapped or
@@ -113,16 +121,19 @@ impl<T: Copy> Buffer<T> {
             buffer.len = elements;
             return Some(buffer);
         }
-        let layout = layout::<T>(elements)?;
         // SAFETY: there are elements and they have a size: the layout is not empty.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast();
+        let block = NonNull::new(unsafe { alloc_zeroed(loose_layout::<T>(elements)?) })?;
+        let before_bytes = ALIGN_BYTES - block.addr().get() % ALIGN_BYTES;
+        // SAFETY: the layout has room for a line before the elements.
+        let start = unsafe { block.add(before_bytes) }.cast();
         // Integers of zeros are valid.
-        Some(Self { start, len: elements, capacity: elements, mapped_bytes: 0 })
+        Some(Self { start, len: elements, capacity: elements, mapped_bytes: 0, before_bytes })
     }
 
     /// Returns an empty buffer in this mapping.
     fn mapped(start: NonNull<u8>, mapped_bytes: usize) -> Self {
-        Self { start: start.cast(), len: 0, capacity: mapped_bytes / size_of::<T>(), mapped_bytes }
+        let capacity = mapped_bytes / size_of::<T>();
+        Self { start: start.cast(), len: 0, capacity, mapped_bytes, before_bytes: 0 }
     }
 
     /// Returns the number of elements there is room for.
@@ -280,6 +291,14 @@ fn layout<T>(elements: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, align_of::<Aligned<T>>()).ok()
 }
 
+/// Returns the layout of an allocated block of words with room for a line before them. It asks for no more than the
+/// alignment that every block has: the allocator then takes large blocks of zeros from the system as they are, where it
+/// would write all of one that is aligned to a line.
+fn loose_layout<T>(elements: usize) -> Option<Layout> {
+    let bytes = elements.checked_mul(size_of::<T>())?;
+    Layout::from_size_align(bytes.checked_add(ALIGN_BYTES)?, align_of::<usize>()).ok()
+}
+
 /// How the last page of a mapping is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
@@ -306,9 +325,14 @@ impl<T> Drop for Buffer<T> {
         if self.mapped_bytes > 0 {
             // SAFETY: the mapping is this buffer's, and nothing uses it after this.
             unsafe { pages::unmap(self.start.cast(), self.mapped_bytes) };
-        } else if let Some(layout) = layout::<T>(self.capacity).filter(|layout| layout.size() > 0) {
-            // SAFETY: the block was allocated with this layout: `capacity` has not changed since.
-            unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+            return;
+        }
+        let layout =
+            if self.before_bytes > 0 { loose_layout::<T>(self.capacity) } else { layout::<T>(self.capacity) };
+        if let Some(layout) = layout.filter(|layout| layout.size() > 0) {
+            // SAFETY: the block was allocated with this layout, as `capacity` has not changed since, and begins so many
+            // bytes before its first element.
+            unsafe { dealloc(self.start.as_ptr().cast::<u8>().sub(self.before_bytes), layout) };
         }
     }
 }

@@ -253,6 +253,10 @@ mod tests {
             assert!(zeros.len() == len && zeros.iter().all(|word| word.read() == 0));
             assert_eq!(zeros.memory().lookup_bytes, 8 * len);
         }
+        for huge_pages in [false, true] {
+            let zeros = Shared::<u64>::zeros(1 << 22, huge_pages).unwrap();
+            assert_eq!(zeros.as_ptr().align_offset(super::super::ALIGN_BYTES), 0);
+        }
         let large = Shared::<u64>::zeros(1 << 22, true).unwrap();
         large[17].store(3, Ordering::Relaxed);
         let memory = large.memory_of(18);
