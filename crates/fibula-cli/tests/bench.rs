@@ -362,7 +362,8 @@ fn what_cannot_be_measured_is_refused() {
 const DPDK: [(&str, usize); 4] =
     [("rte-fib-2b-inline", 2), ("rte-lpm", 2), ("rte-fib6-4b-scalar", 2), ("rte-lpm6", 2)];
 const PLAIN: [(&str, usize); 1] = [("planb-cpp-scalar", 2)];
-const CRATES: [(&str, usize); 3] = [("prefix-trie", 4), ("ip-network-table", 4), ("iptrie", 4)];
+const CRATES: [(&str, usize); 4] =
+    [("prefix-trie", 4), ("ip-network-table", 4), ("iptrie", 4), ("poptrie-crate", 4)];
 
 #[test]
 fn rivals_join_or_are_named_as_absent() {

@@ -76,10 +76,6 @@ fn algorithms_in_the_other_forms() {
     let text = run(&["algorithms"]).out;
     assert!(text.starts_with("name ") && text.contains("\nbinary-trie "), "{text}");
     assert!(!text.contains('\x1b'), "no colour in a pipe");
-    let markdown = run(&["algorithms", "--markdown"]).out;
-    assert!(markdown.lines().next().unwrap().contains("`fibula algorithms --markdown`"), "{markdown}");
-    assert_eq!(markdown.lines().filter(|line| line.starts_with("| `")).count(), count);
-    assert_eq!(run(&["algorithms", "--markdown", "--json"]).code, 2);
 }
 
 #[test]

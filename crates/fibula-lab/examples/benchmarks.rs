@@ -1,5 +1,5 @@
-//! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, and `docs/findings.md` from those of papers;
-//! or checks that they are up to date.
+//! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, `docs/findings.md` from those of papers, and
+//! `docs/algorithms.md` from the registry and what the papers' records say of it; or checks that they are up to date.
 //!
 //! ```text
 //! cargo run -p fibula-lab --example benchmarks [-- --check]
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use fibula_lab::bench::updates::UpdateRecord;
 use fibula_lab::bench::{Record, document};
-use fibula_lab::paper;
+use fibula_lab::{algorithms, paper};
 
 const COMMAND: &str = "cargo run -p fibula-lab --example benchmarks";
 
@@ -30,7 +30,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let document = document(&records, &updates, COMMAND, "benchmarks");
     let mut files = vec![("docs/benchmarks.md".to_owned(), format!("{}\n", document.text.trim_end()))];
     files.extend(document.charts.into_iter().map(|(name, svg)| (format!("docs/{name}"), svg)));
-    files.push(("docs/findings.md".to_owned(), findings()?));
+    let papers = papers()?;
+    let findings: String = papers.iter().map(|(paper, record)| paper::findings(paper, record)).collect();
+    files.push(("docs/findings.md".to_owned(), format!("{FINDINGS}{}\n", findings.trim_end())));
+    files.push(("docs/algorithms.md".to_owned(), algorithms::document(&papers, COMMAND)));
     // A chart of a record that is gone would stay otherwise.
     for entry in fs::read_dir(page::root().join("docs/benchmarks"))? {
         let name = format!("docs/benchmarks/{}", entry?.file_name().to_string_lossy());
@@ -53,19 +56,17 @@ machine: what can be compared are ratios.
 
 ";
 
-/// The page of all committed records of papers, `records/papers/MACHINE/PAPER/record.json`.
-fn findings() -> Result<String, Box<dyn Error>> {
-    let mut text = FINDINGS.to_owned();
+/// All committed records of papers, `records/papers/MACHINE/PAPER/record.json`.
+fn papers() -> Result<Vec<(&'static paper::Paper, paper::Record)>, Box<dyn Error>> {
     let mut machines: Vec<_> = fs::read_dir(page::root().join("records/papers"))?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_, std::io::Error>>()?;
     machines.sort();
+    let mut papers = Vec::new();
     for machine in machines {
         for paper in paper::papers() {
-            if let Some(record) = paper::Record::read(&machine.join(paper.name))? {
-                text.push_str(&paper::findings(paper, &record));
-            }
+            papers.extend(paper::Record::read(&machine.join(paper.name))?.map(|record| (paper, record)));
         }
     }
-    Ok(format!("{}\n", text.trim_end()))
+    Ok(papers)
 }

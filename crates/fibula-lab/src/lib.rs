@@ -4,6 +4,7 @@
 //! - [`traffic`]: [patterns](traffic::patterns) of keys to measure lookups with.
 //! - [`measure`]: quick measurements of lookups and builds; every answer is checked in the same run.
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
+//! - [`algorithms`]: the registry as a list, and what was found of its structures.
 //! - [`choice`]: what [`fibula::auto`] chooses structures by: recorded, fitted and judged.
 //! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
@@ -33,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod algorithms;
 pub mod bench;
 pub mod choice;
 pub mod measure;

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn libraries<K: Key>() -> impl Iterator<Item = Source<K>> {
     let mut tools = Tools::default();
     (tools.python, tools.go) = ("/nowhere".into(), "/nowhere".into());
-    let libraries = ["DPDK", "PlanB in C++", "prefix-trie", "ip_network_table", "iptrie"];
+    let libraries = ["DPDK", "PlanB in C++", "prefix-trie", "ip_network_table", "iptrie", "poptrie"];
     rival::sources::<K>(&tools).into_iter().filter(move |source| libraries.contains(&source.name))
 }
 

@@ -1,5 +1,5 @@
-//! Rivals in Rust: the crates `prefix-trie` and `ip_network_table` (tree bitmaps), and `iptrie` (a level-compressed
-//! trie).
+//! Rivals in Rust: the crates `prefix-trie` and `ip_network_table` (tree bitmaps), `iptrie` (a level-compressed trie), and
+//! `poptrie`.
 //!
 //! Linked with the feature `crates` only. A batch is a loop over the crate's own function for the longest match,
 //! which the compiler can inline. Keys and prefixes have the crate's own types. Keys are converted before the clock
@@ -12,6 +12,8 @@
 mod ip_network_table;
 #[cfg(feature = "crates")]
 mod iptrie;
+#[cfg(feature = "crates")]
+mod poptrie;
 #[cfg(feature = "crates")]
 mod prefix_trie;
 #[cfg(feature = "crates")]
@@ -38,8 +40,13 @@ pub(super) fn sources<K: Key>(tools: &Tools) -> Vec<Source<K>> {
 }
 
 /// The crates, and the names of their tables here.
-const CRATES: &[(&str, &str)] =
-    &[("prefix-trie", "prefix-trie"), ("ip_network_table", "ip-network-table"), ("iptrie", "iptrie")];
+const CRATES: &[(&str, &str)] = &[
+    ("prefix-trie", "prefix-trie"),
+    ("ip_network_table", "ip-network-table"),
+    ("iptrie", "iptrie"),
+    // Not the name of the structure of our own.
+    ("poptrie", "poptrie-crate"),
+];
 
 #[cfg(feature = "crates")]
 fn contestant<K: Key>(rival: &'static str, tools: &Tools) -> Option<Contestant<K>> {
@@ -51,6 +58,8 @@ fn contestant<K: Key>(rival: &'static str, tools: &Tools) -> Option<Contestant<K
         ("ip-network-table", Ipv6) => Some(table::contestant::<K, ip_network_table::V6>(rival, tools)),
         ("iptrie", Ipv4) => Some(table::contestant::<K, iptrie::V4>(rival, tools)),
         ("iptrie", Ipv6) => Some(table::contestant::<K, iptrie::V6>(rival, tools)),
+        ("poptrie-crate", Ipv4) => Some(table::contestant::<K, poptrie::V4>(rival, tools)),
+        ("poptrie-crate", Ipv6) => Some(table::contestant::<K, poptrie::V6>(rival, tools)),
         (_, Ipv4 | Ipv6 | Toy) => None,
     }
 }
