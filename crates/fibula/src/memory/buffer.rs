@@ -330,9 +330,10 @@ impl<T> Drop for Buffer<T> {
         let layout =
             if self.before_bytes > 0 { loose_layout::<T>(self.capacity) } else { layout::<T>(self.capacity) };
         if let Some(layout) = layout.filter(|layout| layout.size() > 0) {
-            // SAFETY: the block was allocated with this layout, as `capacity` has not changed since, and begins so many
-            // bytes before its first element.
-            unsafe { dealloc(self.start.as_ptr().cast::<u8>().sub(self.before_bytes), layout) };
+            // SAFETY: the block begins so many bytes before its first element.
+            let block = unsafe { self.start.as_ptr().cast::<u8>().sub(self.before_bytes) };
+            // SAFETY: the block was allocated with this layout, as `capacity` has not changed since.
+            unsafe { dealloc(block, layout) };
         }
     }
 }
