@@ -14,7 +14,7 @@ use crate::io::dpdk;
 use crate::io::packet::{Receive, Transmit};
 use crate::io::ports::{Common, Input, Output, Ports, Sink, Source};
 use crate::io::tap::Tap;
-use crate::io::xdp::{self, Queue, Xdp};
+use crate::io::xdp::{self, Queue};
 use crate::kernel::device::{self, Promiscuous};
 use crate::kernel::filter::{Attached, Filter};
 use crate::packet::ethernet::Mac;
@@ -261,34 +261,41 @@ fn sockets(
     queues: &mut Queues,
     attached: &mut Vec<Attached>,
 ) -> Result<(), RunError> {
-    let threads = config.threads;
-    let mut wanted: Vec<Vec<Queue>> = vec![Vec::new(); threads];
+    let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
+    let mut wanted: Vec<Vec<Queue>> = vec![Vec::new(); receiving];
+    let mut sent: Vec<Vec<Queue>> = vec![Vec::new(); sending];
     for (port, backend) in ports.iter().enumerate() {
         let Backend::Xdp { device, frames, .. } = backend else { continue };
         let (link, count) = (link(machine, device)?, xdp::queues(device));
+        let senders: Vec<usize> = (0..sending).filter(|&thread| sends(config.shape, port, thread)).collect();
+        let threads = receiving.max(senders.len());
         if count < threads {
             return Err(RunError::Config(format!(
                 "{device} has {count} receive queues: with back end af-xdp, at most as many threads; or 'ethtool -L {device} rx {threads}'"
             )));
         }
-        for queue in 0..count {
-            let queue = Queue { port, device: link, queue: queue as u32, frames: *frames };
-            wanted[queue.queue as usize % threads].push(queue);
+        let queue = |queue: usize| Queue { port, device: link, queue: queue as u32, frames: *frames };
+        for number in 0..count {
+            wanted[number % receiving].push(queue(number));
+        }
+        for (number, thread) in senders.into_iter().enumerate() {
+            sent[thread].push(queue(number));
         }
     }
     if wanted.iter().all(Vec::is_empty) {
         return Ok(());
     }
-    for wanted in &wanted {
-        let sockets = Xdp::open(wanted, ports.len()).map_err(machine_error("sockets of AF_XDP"))?;
-        queues.common[0].push(Common::Xdp(sockets));
-    }
+    let opened = match config.shape {
+        Shape::Complete => xdp::together(&wanted, ports.len()),
+        _ => xdp::apart(&wanted, &sent, ports.len()),
+    };
+    let xdp::Opened { receivers, senders } = opened.map_err(machine_error("sockets of AF_XDP"))?;
     for (port, backend) in ports.iter().enumerate() {
         let Backend::Xdp { device, mode, .. } = backend else { continue };
         let mut sockets = Vec::new();
         for (thread, wanted) in wanted.iter().enumerate() {
             let numbers = wanted.iter().filter(|queue| queue.port == port).map(|queue| queue.queue);
-            sockets.extend(numbers.zip(queues.common[0][thread].descriptors(port)));
+            sockets.extend(numbers.zip(receivers[thread].descriptors(port)));
         }
         let tagged = config.interfaces.iter().any(|line| line.backend == *backend && line.vlan != 0);
         let link = link(machine, device)?;
@@ -300,6 +307,7 @@ fn sockets(
         };
         attached.push(done.map_err(machine_error(format!("program of AF_XDP for {device}")))?);
     }
+    queues.common = [receivers, senders].map(|ends| ends.into_iter().map(Common::Xdp).collect());
     Ok(())
 }
 

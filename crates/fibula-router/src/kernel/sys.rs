@@ -4,7 +4,9 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 fn checked(result: libc::c_long) -> io::Result<usize> {
@@ -259,42 +261,66 @@ fn mapping(fd: Option<BorrowedFd<'_>>, len: usize, offset: u64) -> io::Result<*m
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base.cast()) }
 }
 
-/// Memory for the frames of AF_XDP sockets, which the kernel reads and writes too.
+/// Memory for the frames of AF_XDP sockets, which the kernel reads and writes too; or a part of it.
 ///
-/// Which frames are the kernel's at a moment, the rings say; the owner calls [`bytes`](Self::bytes) only for others.
+/// Which frames are the kernel's at a moment, the rings say; the owner calls [`bytes`](Self::bytes) only for others. Parts
+/// do not overlap, so each may be in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Frames {
+    memory: Arc<Memory>,
+    part: Range<usize>,
+}
+
+/// The mapping of [`Frames`].
+#[derive(Debug)]
+struct Memory {
     base: *mut u8,
     len: usize,
 }
 
-// SAFETY: the memory belongs to this value, wherever it is; it is not shared with other threads.
-unsafe impl Send for Frames {}
+// SAFETY: the memory belongs to this value, wherever it is.
+unsafe impl Send for Memory {}
+// SAFETY: parts of the memory that do not overlap are used, each by its one owner.
+unsafe impl Sync for Memory {}
 
 impl Frames {
     /// Takes memory, zeroed.
     pub(crate) fn new(len: usize) -> io::Result<Self> {
-        Ok(Self { base: mapping(None, len, 0)?, len })
+        let memory = Memory { base: mapping(None, len, 0)?, len };
+        Ok(Self { memory: Arc::new(memory), part: 0..len })
     }
 
-    /// Returns the address of the memory, for the kernel, and its length.
+    /// Returns the address of the whole memory, for the kernel, and its length.
     pub(crate) fn address(&self) -> (u64, u64) {
-        (self.base as usize as u64, self.len as u64)
+        (self.memory.base as usize as u64, self.memory.len as u64)
     }
 
-    /// Returns bytes of a frame that is this side's.
+    /// Returns which bytes of the memory are of this part.
+    pub(crate) fn part(&self) -> Range<usize> {
+        self.part.clone()
+    }
+
+    /// Takes the first `len` bytes away, as a part of their own.
+    pub(crate) fn take(&mut self, len: usize) -> Self {
+        assert!(len <= self.part.len(), "{len} bytes of {:?}", self.part);
+        let middle = self.part.start + len;
+        let taken = std::mem::replace(&mut self.part.start, middle)..middle;
+        Self { memory: Arc::clone(&self.memory), part: taken }
+    }
+
+    /// Returns bytes of a frame that is this side's. They are counted from the start of the whole memory.
     pub(crate) fn bytes(&mut self, at: usize, len: usize) -> &mut [u8] {
-        let inside = at.checked_add(len).is_some_and(|end| end <= self.len);
-        assert!(inside, "{len} bytes at {at} of {}", self.len);
-        // SAFETY: inside the mapping.
-        let start = unsafe { self.base.add(at) };
-        // SAFETY: inside the mapping and, as callers see by the rings, not the kernel's; the borrow keeps this side from
+        let inside = at >= self.part.start && at.checked_add(len).is_some_and(|end| end <= self.part.end);
+        assert!(inside, "{len} bytes at {at} of {:?}", self.part);
+        // SAFETY: inside the mapping, as the part is.
+        let start = unsafe { self.memory.base.add(at) };
+        // SAFETY: inside this part and, as callers see by the rings, not the kernel's; the borrow keeps this side from
         // making another reference.
         unsafe { core::slice::from_raw_parts_mut(start, len) }
     }
 }
 
-impl Drop for Frames {
+impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's, and nothing refers to it any more.
         unsafe { libc::munmap(self.base.cast(), self.len) };
@@ -410,4 +436,26 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8]
     // SAFETY: the kernel writes at most `len` bytes, into `value`, and `len`.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, data, &raw mut len) };
     checked(result.into()).map(|_| len as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_frames_do_not_overlap() {
+        let mut rest = Frames::new(4 * 4096).unwrap();
+        let mut first = rest.take(4096);
+        assert_eq!((first.part(), rest.part()), (0..4096, 4096..4 * 4096));
+        first.bytes(4000, 96).fill(1);
+        rest.bytes(4096, 10).fill(2);
+        let all = rest.take(3 * 4096);
+        assert!(rest.part().is_empty() && all.part().len() == 3 * 4096);
+        let beyond = std::panic::catch_unwind(move || first.bytes(4000, 97).len());
+        assert!(beyond.is_err(), "into the next part");
+        // The memory is there as long as a part of it.
+        drop(rest);
+        let mut all = all;
+        assert_eq!(all.bytes(4096, 2), [2, 2]);
+    }
 }

@@ -5,12 +5,16 @@
 //! frame that it came in: only numbers of frames move from ring to ring. What comes from other back ends is copied into a
 //! free frame. One system call a burst tells the kernel to send, where it wants to be told.
 //!
+//! Between stages, one thread has the receiving half of a socket and another the sending half. Then all sockets share one
+//! memory, of which each thread has a part: frames are copied out of the one and into the other, and none changes its owner.
+//!
 //! The kernel copies frames where the driver cannot put them into this memory itself. It does not split large segments for
 //! such sockets, nor complete checksums that local senders leave to hardware: such senders need their offloads off.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::kernel::sys::{self, Frames, Ring};
 
@@ -42,15 +46,22 @@ pub const MTU: usize = LARGEST - 18;
 /// Frames that the kernel sends in one system call; what is left takes another.
 const SENT_AT_ONCE: usize = 32;
 
+/// The half of a socket that receives.
 #[derive(Debug)]
-struct Socket {
-    fd: OwnedFd,
+struct Incoming {
+    fd: Arc<OwnedFd>,
     receive: Ring<2>,
-    transmit: Ring<2>,
     fill: Ring<1>,
+    lost: u64,
+}
+
+/// The half of a socket that sends.
+#[derive(Debug)]
+struct Outgoing {
+    fd: Arc<OwnedFd>,
+    transmit: Ring<2>,
     completion: Ring<1>,
     unsent: bool,
-    lost: u64,
 }
 
 /// A frame of the burst.
@@ -62,17 +73,27 @@ struct Held {
     gone: bool,
 }
 
-/// The AF_XDP sockets of one worker.
+/// The AF_XDP sockets of one worker, or the halves of sockets of one thread of a stage.
 #[derive(Debug)]
 pub struct Xdp {
     memory: Frames,
-    sockets: Vec<Socket>,
     /// By port.
-    ports: Vec<Vec<usize>>,
+    incoming: Vec<Vec<Incoming>>,
+    /// By port: what is sent leaves by the first socket of the port alone, so that flows stay in order.
+    outgoing: Vec<Option<Outgoing>>,
     /// Frames that are neither the kernel's nor of the burst, by where they begin.
     free: Vec<usize>,
     burst: Vec<Held>,
     turn: usize,
+}
+
+/// Sockets that are open.
+#[derive(Debug)]
+pub struct Opened {
+    /// The ends of each thread that receives; with those that send, if threads do both.
+    pub receivers: Vec<Xdp>,
+    /// The ends of each thread that only sends.
+    pub senders: Vec<Xdp>,
 }
 
 /// A queue of a device, for a socket.
@@ -106,39 +127,76 @@ pub fn available() -> io::Result<()> {
     sys::socket(AF_XDP, libc::SOCK_RAW, 0).map(drop)
 }
 
-impl Xdp {
-    /// Opens a socket for each queue of a worker. Frames arrive once a program gives them to the sockets.
-    ///
-    /// # Errors
-    /// Without CAP_NET_RAW, without memory that may be locked, when a device is gone, has no such queue or has a socket there.
-    pub fn open(queues: &[Queue], ports: usize) -> io::Result<Self> {
+/// Opens a socket for each queue of each worker, which receives and sends. Frames arrive once a program gives them to the sockets.
+///
+/// # Errors
+/// Without CAP_NET_RAW, without memory that may be locked, when a device is gone, has no such queue or has a socket there.
+pub fn together(queues: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
+    let mut receivers = Vec::new();
+    for queues in queues {
         let count: usize = queues.iter().map(|queue| 2 * queue.frames).sum();
-        let mut xdp = Self {
-            memory: Frames::new(count.max(1) * FRAME)?,
-            sockets: Vec::new(),
-            ports: vec![Vec::new(); ports],
-            free: (0..count).map(|frame| frame * FRAME).collect(),
-            burst: Vec::with_capacity(BURST),
-            turn: 0,
-        };
+        let mut xdp = Xdp::new(Frames::new(count.max(1) * FRAME)?, ports);
+        let mut first = None;
         for queue in queues {
-            let first = xdp.sockets.first().map(|socket| socket.fd.as_raw_fd());
-            let socket = Socket::open(queue, &xdp.memory, first)?;
-            xdp.ports[queue.port].push(xdp.sockets.len());
-            xdp.sockets.push(socket);
+            let (incoming, outgoing) = open(queue, &xdp.memory, &mut first)?;
+            xdp.outgoing[queue.port].get_or_insert(outgoing);
+            xdp.incoming[queue.port].push(incoming);
         }
         xdp.refill();
-        Ok(xdp)
+        receivers.push(xdp);
+    }
+    Ok(Opened { receivers, senders: Vec::new() })
+}
+
+/// Opens a socket for each queue, of which one thread has the half that receives. The half that sends is that of the thread in
+/// `senders`, which has for each thread that sends the queues by which it does: one a port, and no queue for two threads.
+///
+/// # Errors
+/// See [`together`].
+pub fn apart(receivers: &[Vec<Queue>], senders: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
+    // As many again as a ring has: of those that are received or made while the kernel has a ring of them.
+    let bytes = |queues: &[Queue]| queues.iter().map(|queue| 2 * queue.frames * FRAME).sum::<usize>();
+    let all: usize = receivers.iter().chain(senders).map(|queues| bytes(queues)).sum();
+    let mut memory = Frames::new(all.max(FRAME))?;
+    let sending = senders.iter().map(|queues| Xdp::new(memory.take(bytes(queues)), ports));
+    let mut sending: Vec<Xdp> = sending.collect();
+    let (mut receiving, mut first) = (Vec::new(), None);
+    for queues in receivers {
+        let mut xdp = Xdp::new(memory.take(bytes(queues)), ports);
+        for queue in queues {
+            let (incoming, outgoing) = open(queue, &memory, &mut first)?;
+            xdp.incoming[queue.port].push(incoming);
+            if let Some(thread) = senders.iter().position(|queues| queues.contains(queue)) {
+                sending[thread].outgoing[queue.port] = Some(outgoing);
+            }
+        }
+        xdp.refill();
+        receiving.push(xdp);
+    }
+    Ok(Opened { receivers: receiving, senders: sending })
+}
+
+impl Xdp {
+    /// Makes the ends of a thread, without sockets, to which all frames in `memory` belong.
+    fn new(memory: Frames, ports: usize) -> Self {
+        Self {
+            free: memory.part().step_by(FRAME).collect(),
+            memory,
+            incoming: (0..ports).map(|_| Vec::new()).collect(),
+            outgoing: (0..ports).map(|_| None).collect(),
+            burst: Vec::with_capacity(BURST),
+            turn: 0,
+        }
     }
 
     /// Returns the descriptors of a port's sockets, in the order of its queues.
     pub fn descriptors(&self, port: usize) -> impl Iterator<Item = RawFd> {
-        self.ports[port].iter().map(|&socket| self.sockets[socket].fd.as_raw_fd())
+        self.incoming[port].iter().map(|socket| socket.fd.as_raw_fd())
     }
 
     /// Gives free frames to the kernel, for what it receives.
     fn refill(&mut self) {
-        for socket in &mut self.sockets {
+        for socket in self.incoming.iter_mut().flatten() {
             while socket.fill.room() > 0 {
                 let Some(frame) = self.free.pop() else { break };
                 socket.fill.write([frame as u64]);
@@ -149,7 +207,7 @@ impl Xdp {
 
     /// Takes back the frames that the kernel has sent.
     fn collect(&mut self) {
-        for socket in &mut self.sockets {
+        for socket in self.outgoing.iter_mut().flatten() {
             while let Some([address]) = socket.completion.read() {
                 self.free.push(address as usize / FRAME * FRAME);
             }
@@ -158,10 +216,11 @@ impl Xdp {
     }
 
     pub(super) fn receive(&mut self, port: usize) -> usize {
-        let count = self.ports[port].len();
+        let sockets = &mut self.incoming[port];
+        let count = sockets.len();
         for _ in 0..count {
             self.turn = (self.turn + 1) % count;
-            let socket = &mut self.sockets[self.ports[port][self.turn]];
+            let socket = &mut sockets[self.turn];
             while self.burst.len() < BURST
                 && let Some([address, len]) = socket.receive.read()
             {
@@ -190,7 +249,7 @@ impl Xdp {
         header: &[u8],
         packet: core::ops::Range<usize>,
     ) -> bool {
-        let Some(&socket) = self.ports[port].first() else { return false };
+        let Some(socket) = &mut self.outgoing[port] else { return false };
         let held = self.burst[index];
         let start = held.at + packet.start;
         // The kernel leaves room in front of a frame; a header that is longer by a tag fits.
@@ -200,7 +259,6 @@ impl Xdp {
         let begin = start - header.len();
         let len = header.len() + packet.len();
         self.memory.bytes(begin, header.len()).copy_from_slice(header);
-        let socket = &mut self.sockets[socket];
         if !socket.transmit.write([begin as u64, descriptor(len)]) {
             return false;
         }
@@ -211,15 +269,15 @@ impl Xdp {
 
     /// Sends a frame that is given in parts.
     pub(super) fn push(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool {
-        let Some(&number) = self.ports[port].first() else { return false };
         let len = parts.iter().map(|part| part.len()).sum::<usize>();
-        if len > LARGEST || self.sockets[number].transmit.room() == 0 {
+        let room = self.outgoing[port].as_ref().is_some_and(|socket| socket.transmit.room() > 0);
+        if len > LARGEST || !room {
             return false;
         }
         if self.free.is_empty() {
             self.collect();
         }
-        let Some(frame) = self.free.pop() else { return false };
+        let (Some(socket), Some(frame)) = (&mut self.outgoing[port], self.free.pop()) else { return false };
         let bytes = self.memory.bytes(frame + HEADROOM, len);
         let mut at = 0;
         for part in parts {
@@ -227,7 +285,6 @@ impl Xdp {
             at += part.len();
         }
         complete_checksum(&mut bytes[parts[0].len()..], offload);
-        let socket = &mut self.sockets[number];
         socket.unsent = true;
         socket.transmit.write([(frame + HEADROOM) as u64, descriptor(len)])
     }
@@ -235,7 +292,7 @@ impl Xdp {
     pub(super) fn finish(&mut self) {
         let back = self.burst.drain(..).filter(|held| !held.gone);
         self.free.extend(back.map(|held| held.at / FRAME * FRAME));
-        for socket in self.sockets.iter_mut().filter(|socket| socket.unsent) {
+        for socket in self.outgoing.iter_mut().flatten().filter(|socket| socket.unsent) {
             socket.send();
         }
         self.collect();
@@ -244,44 +301,44 @@ impl Xdp {
 
     /// Returns how many frames of a port the kernel had no room for since this was called last.
     pub(super) fn take_lost(&mut self, port: usize) -> u64 {
-        let mut lost = 0;
-        for &socket in &self.ports[port] {
-            lost += self.sockets[socket].take_lost();
-        }
-        lost
+        self.incoming[port].iter_mut().map(Incoming::take_lost).sum()
     }
 }
 
-impl Socket {
-    fn open(queue: &Queue, memory: &Frames, first: Option<RawFd>) -> io::Result<Self> {
-        let fd = sys::socket(AF_XDP, libc::SOCK_RAW, 0)?;
-        if first.is_none() {
-            // struct xdp_umem_reg: address, length, bytes of a frame, extra room in front, flags.
-            let (address, len) = memory.address();
-            let mut registration = [address.to_ne_bytes(), len.to_ne_bytes()].concat();
-            registration.extend([FRAME as u32, 0, 0, 0].map(u32::to_ne_bytes).concat());
-            sys::set_option(fd.as_fd(), SOL_XDP, UMEM_REG, &registration)?;
-        }
-        for ring in [FILL_RING, COMPLETION_RING, RX_RING, TX_RING] {
-            sys::set_number(fd.as_fd(), SOL_XDP, ring, queue.frames as i32)?;
-        }
-        let offsets = offsets(fd.as_fd())?;
-        let entries = queue.frames as u32;
-        let receive = Ring::map(fd.as_fd(), PAGES[0], offsets[0], entries)?;
-        let transmit = Ring::map(fd.as_fd(), PAGES[1], offsets[1], entries)?;
-        let fill = Ring::map(fd.as_fd(), PAGES[2], offsets[2], entries)?;
-        let completion = Ring::map(fd.as_fd(), PAGES[3], offsets[3], entries)?;
-        // struct sockaddr_xdp. A socket that shares another's memory takes its flags over too.
-        let (flags, other) = match first {
-            Some(other) => (SHARED, other as u32),
-            None => (NEED_WAKEUP, 0),
-        };
-        let mut address = [AF_XDP as u16, flags].map(u16::to_ne_bytes).concat();
-        address.extend([queue.device, queue.queue, other].map(u32::to_ne_bytes).concat());
-        sys::bind(fd.as_fd(), &address)?;
-        Ok(Self { fd, receive, transmit, fill, completion, unsent: false, lost: 0 })
+/// Opens the socket of a queue with frames in `memory`, which it registers if it is the `first`; else it shares that one's.
+fn open(queue: &Queue, memory: &Frames, first: &mut Option<RawFd>) -> io::Result<(Incoming, Outgoing)> {
+    let fd = sys::socket(AF_XDP, libc::SOCK_RAW, 0)?;
+    if first.is_none() {
+        // struct xdp_umem_reg: address, length, bytes of a frame, extra room in front, flags.
+        let (address, len) = memory.address();
+        let mut registration = [address.to_ne_bytes(), len.to_ne_bytes()].concat();
+        registration.extend([FRAME as u32, 0, 0, 0].map(u32::to_ne_bytes).concat());
+        sys::set_option(fd.as_fd(), SOL_XDP, UMEM_REG, &registration)?;
     }
+    for ring in [FILL_RING, COMPLETION_RING, RX_RING, TX_RING] {
+        sys::set_number(fd.as_fd(), SOL_XDP, ring, queue.frames as i32)?;
+    }
+    let offsets = offsets(fd.as_fd())?;
+    let entries = queue.frames as u32;
+    let receive = Ring::map(fd.as_fd(), PAGES[0], offsets[0], entries)?;
+    let transmit = Ring::map(fd.as_fd(), PAGES[1], offsets[1], entries)?;
+    let fill = Ring::map(fd.as_fd(), PAGES[2], offsets[2], entries)?;
+    let completion = Ring::map(fd.as_fd(), PAGES[3], offsets[3], entries)?;
+    // struct sockaddr_xdp. A socket that shares another's memory takes its flags over too.
+    let (flags, other) = match *first {
+        Some(other) => (SHARED, other as u32),
+        None => (NEED_WAKEUP, 0),
+    };
+    let mut address = [AF_XDP as u16, flags].map(u16::to_ne_bytes).concat();
+    address.extend([queue.device, queue.queue, other].map(u32::to_ne_bytes).concat());
+    sys::bind(fd.as_fd(), &address)?;
+    first.get_or_insert(fd.as_raw_fd());
+    let fd = Arc::new(fd);
+    let incoming = Incoming { fd: Arc::clone(&fd), receive, fill, lost: 0 };
+    Ok((incoming, Outgoing { fd, transmit, completion, unsent: false }))
+}
 
+impl Outgoing {
     fn send(&mut self) {
         self.transmit.publish();
         self.unsent = false;
@@ -294,7 +351,9 @@ impl Socket {
         }
         self.unsent = !self.transmit.is_read();
     }
+}
 
+impl Incoming {
     fn take_lost(&mut self) -> u64 {
         // struct xdp_statistics: dropped, wrong ones received and to send, receive ring full, ...
         let mut statistics = [0; 48];
