@@ -10,6 +10,7 @@ use fibula_router::count::{PortCounters, Totals};
 use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf, Vrf};
 use fibula_router::forward::{Shared, Worker};
 use fibula_router::io::memory::Memory;
+use fibula_router::neighbour::Key;
 use fibula_router::packet::ethernet::Mac;
 
 fn interface(number: u8, vlan: u16, urpf: Urpf, kernel: bool) -> Interface {
@@ -74,7 +75,7 @@ fn fabric() -> Fabric {
 pub(crate) fn forward(mut bytes: &[u8]) {
     let counters: Arc<[PortCounters]> = (0..3).map(|_| PortCounters::default()).collect();
     let shared = Shared::new(fabric(), Default::default());
-    shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe), (2, 0xfe80 << 112 | 0xfe)].into_iter());
+    shared.own.set([Key::v6(0, 0x2001_0db8 << 96 | 0xfe), Key::v6(2, 0xfe80 << 112 | 0xfe)].into_iter());
     let mut worker = Worker::new(shared, Arc::clone(&counters)).expect("memory for a worker");
     let mut io = Memory::new(3);
     let mut now_ns = 0;

@@ -60,6 +60,8 @@ made! {
     Fragment "fragment" "IPv4 fragments sent, counted at the port of the packet that was split."
     ArpRequest "arp-request" "ARP requests sent, counted at the port that they leave by."
     ArpReply "arp-reply" "ARP replies sent."
+    ArpProbe "arp-probe" "ARP probes sent: whether another station has an own address (RFC 5227)."
+    ArpAnnouncement "arp-announcement" "ARP announcements sent: of an own address that is in use now, and against stations that claim it."
     NdSolicitation "nd-solicitation" "Neighbour solicitations sent, counted at the port that they leave by."
     NdAdvertisement "nd-advertisement" "Neighbour advertisements sent."
     MldReport "mld-report" "Reports of the groups that the router listens to (MLD) sent."

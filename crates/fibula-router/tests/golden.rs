@@ -4,6 +4,7 @@
 //! case NAME                 begins a case: a fresh router of the network in testdata/router/README.md
 //! in PORT LAYERS            a frame is received
 //! wait MILLISECONDS         time passes
+//! own PORT ADDRESS...       these addresses of the router are new: it looks whether another station has them
 //! out PORT LAYERS           a frame that must have been sent, in order for each port
 //! host PORT LAYERS          a frame that must have been given to the kernel
 //! count PORT NAME N         a counter; a case names every counter of drops and of what the router made that is not 0
@@ -17,6 +18,7 @@ use std::path::Path;
 use fibula_router::count::Made;
 use fibula_router::drops::Drop;
 use fibula_router::io::memory::Frame;
+use fibula_router::neighbour::Key;
 
 use support::frames::{self, Words};
 use support::network::{Network, PORTS};
@@ -73,6 +75,13 @@ fn play(case: &Case) -> Result<(), String> {
                 network.run();
             }
             "wait" => network.wait(frames::number(first)),
+            "own" => {
+                let keys = text.split(' ').map(|address| match address.contains(':') {
+                    true => Key::v6(port(first) as u16, u128::from_be_bytes(frames::v6(address))),
+                    false => Key::v4(port(first) as u16, u32::from_be_bytes(frames::v4(address))),
+                });
+                network.shared.own.set(keys);
+            }
             "out" => out.entry(port(first)).or_default().push(frames::build(text, &last)),
             "host" => host.entry(port(first)).or_default().push(frames::build(text, &last)),
             "count" => {

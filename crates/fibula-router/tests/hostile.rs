@@ -4,6 +4,7 @@ mod support;
 
 use fibula_router::io::Offload;
 use fibula_router::io::memory::Frame;
+use fibula_router::neighbour::Key;
 use proptest::prelude::*;
 
 use support::frames::build;
@@ -85,7 +86,7 @@ proptest! {
     fn counters_add_up(frames in prop::collection::vec((0..PORTS.len(), frame()), 1..400), segments in any::<bool>()) {
         let mut network = Network::new();
         network.io.ports.iter_mut().for_each(|port| port.segments = segments);
-        network.shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
+        network.shared.own.set([Key::v4(0, 0x0a00_00fe), Key::v6(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
         let mut received = 0;
         for (number, (port, frame)) in frames.into_iter().enumerate() {
             network.io.ports[port].input.push_back(frame);

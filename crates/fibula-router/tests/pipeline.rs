@@ -247,7 +247,7 @@ fn solicitation(source: &str) -> Frame {
 fn an_own_address_is_used_when_no_station_claims_it_for_a_second() {
     let mut network = Network::new();
     let own = 0x2001_0db8 << 96 | 0xfe;
-    network.shared.own.set([(0, own)].into_iter());
+    network.shared.own.set([Key::v6(0, own)].into_iter());
     network.wait(100);
     let totals = network.totals(0);
     assert_eq!((totals.made[Made::NdSolicitation as usize], totals.made[Made::MldReport as usize]), (1, 1));
@@ -274,7 +274,7 @@ fn an_address_of_another_station_is_not_answered_for() {
                          hex 20010db80000000000000000000000fe020102000000000a";
     for claim in [solicitation("::"), frame(advertisement)] {
         let mut network = Network::new();
-        network.shared.own.set([(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
+        network.shared.own.set([Key::v6(0, 0x2001_0db8 << 96 | 0xfe)].into_iter());
         network.wait(100);
         receive(&mut network, 0, [claim]);
         network.wait(2000);
@@ -283,7 +283,7 @@ fn an_address_of_another_station_is_not_answered_for() {
         assert_eq!(network.totals(0).made[Made::NdAdvertisement as usize], 0);
         let duplicates = network.shared.own.take_duplicates();
         assert_eq!(duplicates.len(), 1);
-        assert_eq!((duplicates[0].interface, duplicates[0].mac.0), (0, [2, 0, 0, 0, 0, 0xa]));
+        assert_eq!((duplicates[0].key.interface, duplicates[0].mac.0), (0, [2, 0, 0, 0, 0, 0xa]));
         network.check();
     }
 }

@@ -22,7 +22,7 @@ pub mod verify;
 
 use core::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -261,7 +261,7 @@ impl<'l> Router<'l> {
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
         let shared = Shared::new(plan.fabric, config.limits);
-        shared.own.set(plan::own_addresses(&shared.fabric()));
+        shared.own.set(plan::own_addresses(&config, &shared.fabric()));
         for &number in devices.values() {
             shared.neighbours.set_kernel(number);
         }
@@ -378,12 +378,14 @@ impl<'l> Router<'l> {
                 neighbours.iter().for_each(|neighbour| self.neighbour(neighbour, false));
             }
         }
-        for Duplicate { interface, address, mac } in self.shared.own.take_duplicates() {
+        for Duplicate { key, mac, used } in self.shared.own.take_duplicates() {
             let fabric = self.shared.fabric();
-            let name = fabric.interfaces.get(usize::from(interface)).map_or("", |interface| &interface.name);
-            let address = Ipv6Addr::from(address);
-            let reason =
-                format!("interface {name}: {mac} has the address {address} too: give one of them another");
+            let line = fabric.interfaces.get(usize::from(key.interface));
+            let (name, address) = (line.map_or("", |interface| &interface.name), key.ip());
+            let use_ = if used { "goes on using it" } else { "does not use it" };
+            let reason = format!(
+                "interface {name}: {mac} has the address {address} too: give one of them another; the router {use_}"
+            );
             (self.log)(Level::Warning, &reason);
         }
         if changed && let Err(reason) = self.replan() {
@@ -444,7 +446,7 @@ impl<'l> Router<'l> {
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, Some(own), usize::MAX);
         plan.fabric.hops = self.hops.all().to_vec();
         // First the fabric, whose next hops include those of the old routes; the routes when all workers have it.
-        self.shared.own.set(plan::own_addresses(&plan.fabric));
+        self.shared.own.set(plan::own_addresses(&self.config, &plan.fabric));
         self.publish(plan.fabric);
         self.counts.resize(self.vrfs.len(), Dual::default());
         let feeds = &mut self.feeds;

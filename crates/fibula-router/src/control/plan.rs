@@ -15,6 +15,7 @@ use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
 use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Vrf};
 use crate::io::xdp;
+use crate::neighbour::Key;
 use crate::packet::ethernet::Mac;
 use crate::packet::ipv6;
 
@@ -305,11 +306,17 @@ impl Plan {
     }
 }
 
-/// Returns the router's own IPv6 addresses on interfaces that no kernel has, with their numbers.
-pub(super) fn own_addresses(fabric: &Fabric) -> impl Iterator<Item = (u16, u128)> {
-    let own =
-        fabric.interfaces.iter().enumerate().filter(|(_, line)| !line.kernel && line.up && !fabric.bridge);
-    own.flat_map(|(number, line)| line.v6.iter().map(move |&(address, _)| (number as u16, address)))
+/// Returns the router's own addresses on interfaces that no kernel has: those that other stations may have too. In files nothing can
+/// answer.
+pub(super) fn own_addresses(config: &Config, fabric: &Fabric) -> impl Iterator<Item = Key> {
+    let lines = fabric.interfaces.iter().zip(&config.interfaces).enumerate();
+    let own = lines.filter(|(_, (line, wanted))| {
+        !line.kernel && line.up && !fabric.bridge && !matches!(wanted.backend, Backend::Pcap { .. })
+    });
+    own.flat_map(|(number, (line, _))| {
+        let v4 = line.v4.iter().map(move |&(address, _)| Key::v4(number as u16, address));
+        v4.chain(line.v6.iter().map(move |&(address, _)| Key::v6(number as u16, address)))
+    })
 }
 
 /// Returns the interface of a VRF whose network an address is in: by the longest prefix.

@@ -17,6 +17,7 @@ use super::{Router, feed_state};
 use crate::count::{Made, Totals};
 use crate::drops::Drop as Reason;
 use crate::kernel::sys;
+use crate::neighbour::OwnState;
 
 /// How long one who asks may take.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -261,6 +262,15 @@ fn neighbours(router: &Router<'_>) -> Value {
             mac,
             state.name(),
         ));
+    });
+    router.shared.own.for_each(|key, state| {
+        let Some(interface) = fabric.interfaces.get(usize::from(key.interface)) else { return };
+        let (mac, state) = match state {
+            OwnState::Probing => (interface.mac, "own, probing"),
+            OwnState::InUse => (interface.mac, "own"),
+            OwnState::Taken(other) => (other, "own, taken"),
+        };
+        list.push((interface.name.clone(), key.ip(), Some(mac), state));
     });
     list.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
     let entry = |(interface, ip, mac, state): (String, std::net::IpAddr, Option<_>, &str)| {

@@ -28,8 +28,23 @@ impl Worker {
         let (mac, for_us) = (own.mac, own.has_v4(arp.target));
         // A probe (RFC 5227) has no sender yet.
         let probe = arp.request && arp.sender == 0;
-        if own.has_v4(arp.sender) || arp.sender_mac == mac || (!probe && !own.is_near_v4(arp.sender)) {
+        // A switch may give back our own probe or announcement.
+        if arp.sender_mac == mac {
             return Err(Drop::ArpForeign);
+        }
+        if own.has_v4(arp.sender) {
+            self.shared.own.claim(Key::v4(interface, arp.sender), arp.sender_mac, now_ns);
+            return Err(Drop::ArpConflict);
+        }
+        if !probe && !own.is_near_v4(arp.sender) {
+            return Err(Drop::ArpForeign);
+        }
+        let target = Key::v4(interface, arp.target);
+        let answers = for_us && self.shared.own.is_in_use(target);
+        if probe && for_us && !answers {
+            // Another station wants the address too.
+            self.shared.own.claim(target, arp.sender_mac, now_ns);
+            return Err(Drop::ArpConflict);
         }
         if !probe {
             let key = Key::v4(interface, arp.sender);
@@ -37,7 +52,7 @@ impl Worker {
             // RFC 826: who asks for us is about to speak with us; others are only noted where they are known.
             self.shared.neighbours.learn(key, arp.sender_mac, confirmed, arp.request && for_us, now_ns);
         }
-        if arp.request && for_us {
+        if arp.request && answers {
             let reply = arp::write(false, (mac, arp.target), (arp.sender_mac, arp.sender));
             self.emit_control(io, interface, arp.sender_mac, ARP, &reply, Made::ArpReply);
         }
@@ -65,11 +80,11 @@ impl Worker {
                 if !own.has_v6(target) {
                     return Ok(());
                 }
-                if !self.shared.own.is_in_use(item.interface, target) {
+                if !self.shared.own.is_in_use(Key::v6(item.interface, target)) {
                     // Another station looks whether the address is taken, too; a switch may give back our own probe.
                     let other = source_of(io.frame(item.index).bytes);
                     if parsed.source == 0 && other != mac {
-                        self.shared.own.claim(item.interface, target, other);
+                        self.shared.own.claim(Key::v6(item.interface, target), other, now_ns);
                     }
                     return Ok(());
                 }
@@ -90,7 +105,7 @@ impl Worker {
                 if own.has_v6(target) {
                     let other = link.unwrap_or(source_of(io.frame(item.index).bytes));
                     if other != mac {
-                        self.shared.own.claim(item.interface, target, other);
+                        self.shared.own.claim(Key::v6(item.interface, target), other, now_ns);
                     }
                     return Err(Drop::NdIgnored);
                 }
@@ -156,7 +171,7 @@ impl Worker {
         if probe.key.v6 {
             let Some(source) = own.link_local().or_else(|| own.v6_towards(target)) else { return };
             // Not from an address that another station may have: tried again a second later.
-            if !self.shared.own.is_in_use(probe.key.interface, source) {
+            if !self.shared.own.is_in_use(Key::v6(probe.key.interface, source)) {
                 return;
             }
             let (packet, len) = nd::solicitation(target, source, own.mac, probe.mac.is_some());
@@ -165,6 +180,9 @@ impl Worker {
         } else {
             // Without an address there is nothing to answer to.
             let Some(source) = own.v4_towards(target as u32) else { return };
+            if !self.shared.own.is_in_use(Key::v4(probe.key.interface, source)) {
+                return;
+            }
             let packet = arp::write(true, (own.mac, source), (Mac::default(), target as u32));
             let to = probe.mac.unwrap_or(Mac::BROADCAST);
             self.emit_control(io, probe.key.interface, to, ARP, &packet, Made::ArpRequest);
@@ -174,15 +192,25 @@ impl Worker {
     /// Sends what detection of duplicates and MLD need. Returns whether it was sent.
     fn perform(&mut self, io: &mut impl Io, duty: Duty<'_>) -> bool {
         let fabric = Arc::clone(&self.fabric);
-        let (Duty::Probe(number, _) | Duty::Announce(number, _) | Duty::Report(number, ..)) = duty;
+        let number = match duty {
+            Duty::Probe(key) | Duty::Announce(key) => key.interface,
+            Duty::Report(number, ..) => number,
+        };
         let Some(own) = fabric.interfaces.get(usize::from(number)) else { return false };
         match duty {
-            Duty::Probe(_, target) => {
+            Duty::Probe(key) | Duty::Announce(key) if !key.v6 => {
+                let (target, announce) = (key.address as u32, matches!(duty, Duty::Announce(_)));
+                let sender = if announce { target } else { 0 };
+                let packet = arp::write(true, (own.mac, sender), (Mac::default(), target));
+                let made = if announce { Made::ArpAnnouncement } else { Made::ArpProbe };
+                self.emit_control(io, number, Mac::BROADCAST, ARP, &packet, made)
+            }
+            Duty::Probe(Key { address: target, .. }) => {
                 let (packet, len) = nd::solicitation(target, 0, own.mac, false);
                 let to = Mac::of_ipv6_group(nd::solicited_node(target));
                 self.emit_control(io, number, to, IPV6, &packet[..len], Made::NdSolicitation)
             }
-            Duty::Announce(_, target) => {
+            Duty::Announce(Key { address: target, .. }) => {
                 let packet = nd::advertisement(target, own.mac, 0);
                 let to = Mac::of_ipv6_group(nd::ALL_NODES);
                 self.emit_control(io, number, to, IPV6, &packet, Made::NdAdvertisement)

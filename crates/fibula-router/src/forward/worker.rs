@@ -26,7 +26,7 @@ pub struct Shared {
     version: AtomicU64,
     /// The neighbours of all interfaces.
     pub neighbours: Neighbours,
-    /// The router's own IPv6 addresses on interfaces that no kernel has.
+    /// The router's own addresses on interfaces that no kernel has.
     pub own: Own,
 }
 

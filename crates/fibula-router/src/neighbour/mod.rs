@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use own::{Duplicate, Duty, Own};
+pub use own::{Duplicate, Duty, Own, OwnState};
 use view::View;
 
 use crate::packet::ethernet::Mac;
@@ -37,7 +37,7 @@ const FAILED_NS: u64 = 3 * SECOND;
 const UNUSED_NS: u64 = 600 * SECOND;
 
 /// A neighbour: an address of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Number of the interface.
     pub interface: u16,

@@ -1,8 +1,13 @@
-//! The router's own IPv6 addresses, where no kernel has them: whether another station has one too (RFC 4862, section 5.4), and the
-//! groups that they belong to (RFC 3810).
+//! The router's own addresses, where no kernel has them: whether another station has one too (RFC 4862, section 5.4; RFC 5227), and
+//! the groups that IPv6 addresses belong to (RFC 3810).
 //!
-//! An address is *tentative* for a second after a probe has left; then it is in use, and announced. If another station claims
-//! it meanwhile, it is *taken*: neighbour discovery does not answer for it, and operators are told. No clock is read here.
+//! An address is *probed* for a second; then it is in use, and announced. If another station claims it meanwhile, it is
+//! *taken*: neither ARP nor neighbour discovery answers for it, and operators are told. An address in use is never given up, as hosts
+//! have it as their gateway: one of IPv4 is *defended*, by an announcement at most every ten seconds (RFC 5227, section 2.4 (c)). No
+//! clock is read here.
+//!
+//! The times of RFC 5227, of four to seven seconds in all, are for hosts that choose addresses by themselves. Here they are
+//! shorter, as hosts wait for their gateway meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,29 +16,53 @@ use crate::packet::ethernet::Mac;
 use crate::packet::mld::{self, Reason};
 use crate::packet::{ipv6, nd};
 
-/// How long a probe waits for an objection (RFC 4862: RetransTimer).
-const TENTATIVE_NS: u64 = 1_000_000_000;
+use super::Key;
+
+const SECOND: u64 = 1_000_000_000;
+/// Probes, the time between two, and how long the last waits for an objection: of IPv6 RetransTimer of RFC 4862.
+const PROBES_V4: u8 = 3;
+const PROBES_V6: u8 = 1;
+const PROBE_NS: u64 = 300_000_000;
+const LAST_PROBE_V4_NS: u64 = 400_000_000;
+const LAST_PROBE_V6_NS: u64 = SECOND;
+/// Announcements, and the time between two (RFC 5227: ANNOUNCE_NUM, ANNOUNCE_INTERVAL).
+const ANNOUNCEMENTS_V4: u8 = 2;
+const ANNOUNCEMENTS_V6: u8 = 1;
+const ANNOUNCE_NS: u64 = 2 * SECOND;
+/// Least time between two defences (RFC 5227: DEFEND_INTERVAL).
+const DEFEND_NS: u64 = 10 * SECOND;
 /// Reports of new groups, as one may be lost (RFC 3810, section 9.1), and the time between them.
 const REPORTS: u8 = 2;
-const REPORT_NS: u64 = 1_000_000_000;
+const REPORT_NS: u64 = SECOND;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Its probe is still to be sent.
-    New,
-    /// Nothing may be known of it before this time.
-    Tentative(u64),
+    /// So many probes have left. The next is due then, or the address is in use.
+    Probing { sent: u8, due_ns: u64 },
+    /// So many announcements are to leave, the next one then. It is not defended again before `defend_ns`.
+    InUse { announcements: u8, due_ns: u64, defend_ns: u64 },
+    /// Another station has it.
+    Taken(Mac),
+}
+
+/// What operators see of an own address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnState {
+    /// Other stations are asked whether they have it.
+    Probing,
+    /// The router answers for it.
     InUse,
-    Taken,
+    /// This station has it, and the router does not use it.
+    Taken(Mac),
 }
 
 /// What is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty<'d> {
-    /// A solicitation for an address of the interface, from the unspecified address.
-    Probe(u16, u128),
-    /// An advertisement of an address of the interface, to all nodes.
-    Announce(u16, u128),
+    /// A request or solicitation for an own address, from the unspecified address.
+    Probe(Key),
+    /// An announcement of an own address, to all stations.
+    Announce(Key),
     /// A report of groups, with its source: a link-local address of the interface, or the unspecified one while none is in use
     /// (RFC 3590).
     Report(u16, &'d [u128], Reason, u128),
@@ -42,22 +71,22 @@ pub enum Duty<'d> {
 /// An address that another station has too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Number of the interface.
-    pub interface: u16,
-    /// The address.
-    pub address: u128,
+    /// The address, and the interface.
+    pub key: Key,
     /// The other station.
     pub mac: Mac,
+    /// Whether the router goes on using it.
+    pub used: bool,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    addresses: BTreeMap<(u16, u128), State>,
+    addresses: BTreeMap<Key, State>,
     /// By interface: when the next report is due, how many are, and why.
     reports: BTreeMap<u16, (u64, u8, Reason)>,
     duplicates: Vec<Duplicate>,
     /// Addresses whose duplicates were among these.
-    told: BTreeSet<(u16, u128)>,
+    told: BTreeSet<Key>,
 }
 
 /// The own addresses of all interfaces whose neighbours the router resolves. Those that it was not told of are in use.
@@ -70,16 +99,16 @@ impl Own {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes these the own addresses, with the numbers of their interfaces. New ones are probed first; others stay as they are.
-    pub fn set(&self, addresses: impl Iterator<Item = (u16, u128)>) {
+    /// Makes these the own addresses. New ones are probed first; others stay as they are.
+    pub fn set(&self, addresses: impl Iterator<Item = Key>) {
         let mut inner = self.lock();
         let Inner { addresses: known, reports, told, .. } = &mut *inner;
         let before = std::mem::take(known);
         for key in addresses {
-            let state = before.get(&key).copied().unwrap_or(State::New);
+            let state = before.get(&key).copied().unwrap_or(State::Probing { sent: 0, due_ns: 0 });
             known.insert(key, state);
-            if !before.contains_key(&key) {
-                reports.insert(key.0, (0, REPORTS, Reason::Change));
+            if key.v6 && !before.contains_key(&key) {
+                reports.insert(key.interface, (0, REPORTS, Reason::Change));
             }
         }
         told.retain(|key| known.contains_key(key));
@@ -87,20 +116,30 @@ impl Own {
 
     /// Returns whether the router answers for an address and sends from it.
     #[must_use]
-    pub fn is_in_use(&self, interface: u16, address: u128) -> bool {
-        matches!(self.lock().addresses.get(&(interface, address)), None | Some(State::InUse))
+    pub fn is_in_use(&self, key: Key) -> bool {
+        matches!(self.lock().addresses.get(&key), None | Some(State::InUse { .. }))
     }
 
-    /// Notes that another station claims an address. One that is in use already stays so: RFC 4862 detects duplicates before.
-    pub fn claim(&self, interface: u16, address: u128, mac: Mac) {
+    /// Notes that another station claims an address. One that is in use already stays so, and is defended if it is IPv4.
+    pub fn claim(&self, key: Key, mac: Mac, now_ns: u64) {
         let mut inner = self.lock();
-        let Some(state) = inner.addresses.get_mut(&(interface, address)) else { return };
-        if *state != State::InUse {
-            *state = State::Taken;
-        }
+        let Some(state) = inner.addresses.get_mut(&key) else { return };
+        let used = match state {
+            State::InUse { announcements, due_ns, defend_ns } => {
+                if !key.v6 && *defend_ns <= now_ns {
+                    (*announcements, *due_ns) = ((*announcements).max(1), now_ns);
+                    *defend_ns = now_ns + DEFEND_NS;
+                }
+                true
+            }
+            State::Probing { .. } | State::Taken(_) => {
+                *state = State::Taken(mac);
+                false
+            }
+        };
         // Once, however often the other station speaks.
-        if inner.told.insert((interface, address)) {
-            inner.duplicates.push(Duplicate { interface, address, mac });
+        if inner.told.insert(key) {
+            inner.duplicates.push(Duplicate { key, mac, used });
         }
     }
 
@@ -114,15 +153,37 @@ impl Own {
         std::mem::take(&mut self.lock().duplicates)
     }
 
+    /// Calls `each` with every own address and its state. For operators.
+    pub fn for_each(&self, mut each: impl FnMut(Key, OwnState)) {
+        for (&key, state) in &self.lock().addresses {
+            each(
+                key,
+                match *state {
+                    State::Probing { .. } => OwnState::Probing,
+                    State::InUse { .. } => OwnState::InUse,
+                    State::Taken(mac) => OwnState::Taken(mac),
+                },
+            );
+        }
+    }
+
     /// Lets time pass: calls `send` for what is due, which returns whether it was sent. To be called a few times a second, by
     /// one thread.
     pub fn tick(&self, now_ns: u64, send: &mut dyn FnMut(Duty<'_>) -> bool) {
         let mut inner = self.lock();
         let Inner { addresses, reports, .. } = &mut *inner;
-        for (&(interface, address), state) in addresses.iter_mut() {
-            if matches!(*state, State::Tentative(until_ns) if until_ns <= now_ns) {
-                *state = State::InUse;
-                send(Duty::Announce(interface, address));
+        for (&key, state) in addresses.iter_mut() {
+            let (probes, count) =
+                if key.v6 { (PROBES_V6, ANNOUNCEMENTS_V6) } else { (PROBES_V4, ANNOUNCEMENTS_V4) };
+            if matches!(*state, State::Probing { sent, due_ns } if sent == probes && due_ns <= now_ns) {
+                *state = State::InUse { announcements: count, due_ns: now_ns, defend_ns: now_ns };
+            }
+            if let State::InUse { announcements: announcements @ 1.., due_ns, .. } = state
+                && *due_ns <= now_ns
+            {
+                send(Duty::Announce(key));
+                *announcements -= 1;
+                *due_ns = now_ns + ANNOUNCE_NS;
             }
         }
         // Reports before probes: a switch is to pass on what answers the probes.
@@ -130,11 +191,12 @@ impl Own {
             if *due_ns > now_ns {
                 return true;
             }
-            let own = || addresses.range((interface, 0)..=(interface, u128::MAX));
-            let used =
-                |entry: &(&(u16, u128), &State)| *entry.1 == State::InUse && ipv6::is_link_local(entry.0.1);
-            let source = own().find(used).map_or(0, |(key, _)| key.1);
-            let mut groups: Vec<u128> = own().map(|(key, _)| nd::solicited_node(key.1)).collect();
+            let own = || addresses.range(Key::v6(interface, 0)..=Key::v6(interface, u128::MAX));
+            let used = |entry: &(&Key, &State)| {
+                matches!(entry.1, State::InUse { .. }) && ipv6::is_link_local(entry.0.address)
+            };
+            let source = own().find(used).map_or(0, |(key, _)| key.address);
+            let mut groups: Vec<u128> = own().map(|(key, _)| nd::solicited_node(key.address)).collect();
             if groups.is_empty() {
                 return false;
             }
@@ -147,9 +209,16 @@ impl Own {
             *due_ns = now_ns + if sent { REPORT_NS } else { 0 };
             *left > 0
         });
-        for (&(interface, address), state) in addresses.iter_mut() {
-            if *state == State::New && send(Duty::Probe(interface, address)) {
-                *state = State::Tentative(now_ns + TENTATIVE_NS);
+        for (&key, state) in addresses.iter_mut() {
+            let (probes, last_ns) =
+                if key.v6 { (PROBES_V6, LAST_PROBE_V6_NS) } else { (PROBES_V4, LAST_PROBE_V4_NS) };
+            if let State::Probing { sent, due_ns } = state
+                && *sent < probes
+                && *due_ns <= now_ns
+                && send(Duty::Probe(key))
+            {
+                *sent += 1;
+                *due_ns = now_ns + if *sent == probes { last_ns } else { PROBE_NS };
             }
         }
     }
@@ -167,8 +236,8 @@ mod tests {
         let mut duties = Vec::new();
         own.tick(now_ns, &mut |duty| {
             duties.push(match duty {
-                Duty::Probe(interface, _) => format!("probe {interface}"),
-                Duty::Announce(interface, _) => format!("announce {interface}"),
+                Duty::Probe(key) => format!("probe {}", key.interface),
+                Duty::Announce(key) => format!("announce {}", key.interface),
                 Duty::Report(interface, groups, reason, source) => {
                     assert!(source == 0 || source == LINK_LOCAL);
                     let from = if source == 0 { "::" } else { "link-local" };
@@ -183,56 +252,121 @@ mod tests {
     #[test]
     fn an_address_is_probed_then_announced_and_its_groups_are_reported_twice() {
         let own = Own::default();
-        assert!(own.is_in_use(1, ADDRESS), "not told of");
-        own.set([(1, ADDRESS), (1, LINK_LOCAL), (2, ADDRESS)].into_iter());
-        assert!(!own.is_in_use(1, ADDRESS));
+        assert!(own.is_in_use(Key::v6(1, ADDRESS)), "not told of");
+        own.set([Key::v6(1, ADDRESS), Key::v6(1, LINK_LOCAL), Key::v6(2, ADDRESS)].into_iter());
+        assert!(!own.is_in_use(Key::v6(1, ADDRESS)));
         // Two addresses that end alike have one group, besides that of all routers.
         assert_eq!(
             due(&own, 5),
             ["report 1 2 Change ::", "report 2 2 Change ::", "probe 1", "probe 1", "probe 2"]
         );
-        assert!(due(&own, 900_000_000).is_empty() && !own.is_in_use(1, ADDRESS));
+        assert!(due(&own, 900_000_000).is_empty() && !own.is_in_use(Key::v6(1, ADDRESS)));
         let last = due(&own, 1_100_000_000);
         assert_eq!(last[..3], ["announce 1", "announce 1", "announce 2"]);
         assert_eq!(last[3..], ["report 1 2 Change link-local", "report 2 2 Change ::"]);
-        assert!(own.is_in_use(1, ADDRESS) && due(&own, 9_000_000_000).is_empty());
+        assert!(own.is_in_use(Key::v6(1, ADDRESS)) && due(&own, 9_000_000_000).is_empty());
         own.query(2);
         own.query(7);
         assert_eq!(due(&own, 9_000_000_001), ["report 2 2 Query ::"]);
         // The same addresses again are not probed again; one that comes back is.
-        own.set([(1, ADDRESS)].into_iter());
+        own.set([Key::v6(1, ADDRESS)].into_iter());
         assert!(due(&own, 10_000_000_000).is_empty());
-        own.set([(1, ADDRESS), (2, ADDRESS)].into_iter());
+        own.set([Key::v6(1, ADDRESS), Key::v6(2, ADDRESS)].into_iter());
         assert_eq!(due(&own, 11_000_000_000), ["report 2 2 Change ::", "probe 2"]);
     }
 
     #[test]
     fn what_another_station_claims_is_not_used_and_told_once() {
         let own = Own::default();
-        own.set([(1, ADDRESS)].into_iter());
+        own.set([Key::v6(1, ADDRESS)].into_iter());
         due(&own, 5);
-        own.claim(1, ADDRESS, MAC);
-        own.claim(1, ADDRESS, MAC);
-        own.claim(1, ADDRESS + 1, MAC);
-        assert_eq!(own.take_duplicates(), [Duplicate { interface: 1, address: ADDRESS, mac: MAC }]);
+        own.claim(Key::v6(1, ADDRESS), MAC, 5);
+        own.claim(Key::v6(1, ADDRESS), MAC, 5);
+        own.claim(Key::v6(1, ADDRESS + 1), MAC, 5);
+        assert_eq!(own.take_duplicates(), [Duplicate { key: Key::v6(1, ADDRESS), mac: MAC, used: false }]);
         assert!(due(&own, 2_000_000_000).iter().all(|duty| duty.starts_with("report")));
-        assert!(!own.is_in_use(1, ADDRESS) && own.take_duplicates().is_empty());
+        assert!(!own.is_in_use(Key::v6(1, ADDRESS)) && own.take_duplicates().is_empty());
         // One that is in use stays so, and is told of once too.
-        own.set([(2, ADDRESS)].into_iter());
+        own.set([Key::v6(2, ADDRESS)].into_iter());
         due(&own, 3_000_000_000);
         due(&own, 5_000_000_000);
-        own.claim(2, ADDRESS, MAC);
-        own.claim(2, ADDRESS, MAC);
-        assert!(own.is_in_use(2, ADDRESS) && own.take_duplicates().len() == 1);
+        own.claim(Key::v6(2, ADDRESS), MAC, 5);
+        own.claim(Key::v6(2, ADDRESS), MAC, 5);
+        assert!(own.is_in_use(Key::v6(2, ADDRESS)) && own.take_duplicates().len() == 1);
     }
 
     #[test]
     fn what_cannot_be_sent_is_tried_again() {
         let own = Own::default();
-        own.set([(1, ADDRESS)].into_iter());
+        own.set([Key::v6(1, ADDRESS)].into_iter());
         own.tick(5, &mut |_| false);
-        assert!(!own.is_in_use(1, ADDRESS));
+        assert!(!own.is_in_use(Key::v6(1, ADDRESS)));
         own.tick(5_000_000_000, &mut |_| false);
         assert_eq!(due(&own, 6_000_000_000), ["report 1 2 Change ::", "probe 1"]);
+    }
+    const KEY: Key = Key { interface: 1, v6: false, address: 0x0a00_0001 };
+
+    fn at(own: &Own, milliseconds: u64) -> Vec<String> {
+        due(own, milliseconds * 1_000_000)
+    }
+
+    fn state(own: &Own) -> OwnState {
+        let mut found = None;
+        own.for_each(|key, state| found = Some(state).filter(|_| key == KEY));
+        found.unwrap()
+    }
+
+    #[test]
+    fn an_ipv4_address_is_probed_three_times_and_announced_twice() {
+        let own = Own::default();
+        own.set([KEY].into_iter());
+        for (milliseconds, duties) in [
+            (0, vec!["probe 1"]),
+            (200, vec![]),
+            (300, vec!["probe 1"]),
+            (600, vec!["probe 1"]),
+            (900, vec![]),
+            (1000, vec!["announce 1"]),
+            (2900, vec![]),
+            (3000, vec!["announce 1"]),
+            (60_000, vec![]),
+        ] {
+            assert_eq!(own.is_in_use(KEY), milliseconds > 1000, "{milliseconds}");
+            assert_eq!(at(&own, milliseconds), duties, "{milliseconds}");
+        }
+        assert_eq!(state(&own), OwnState::InUse);
+    }
+
+    #[test]
+    fn an_ipv4_address_that_is_claimed_while_it_is_probed_is_not_used() {
+        let own = Own::default();
+        own.set([KEY].into_iter());
+        at(&own, 0);
+        assert_eq!(state(&own), OwnState::Probing);
+        own.claim(KEY, MAC, 500_000_000);
+        own.claim(KEY, MAC, 600_000_000);
+        assert!((0..100).all(|n| at(&own, 600 + n * 100).is_empty()) && !own.is_in_use(KEY));
+        assert_eq!(state(&own), OwnState::Taken(MAC));
+        assert_eq!(own.take_duplicates(), [Duplicate { key: KEY, mac: MAC, used: false }]);
+        // One that is taken away and given again is probed again.
+        own.set(core::iter::empty());
+        own.set([KEY].into_iter());
+        assert_eq!(at(&own, 20_000), ["probe 1"]);
+    }
+
+    #[test]
+    fn an_ipv4_address_in_use_is_defended_every_ten_seconds() {
+        let own = Own::default();
+        own.set([KEY].into_iter());
+        (0..50).for_each(|n| drop(at(&own, n * 100)));
+        let mut announcements = Vec::new();
+        // Claimed ten times a second for 25 seconds.
+        for n in 50..300 {
+            own.claim(KEY, MAC, n * 100_000_000);
+            announcements.extend(at(&own, n * 100).iter().map(|_| n * 100));
+        }
+        assert_eq!(announcements, [5000, 15_000, 25_000]);
+        assert!(own.is_in_use(KEY));
+        assert_eq!(own.take_duplicates(), [Duplicate { key: KEY, mac: MAC, used: true }]);
     }
 }
