@@ -4,6 +4,8 @@ mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
+use fibula::Table;
+use fibula::live::Options;
 use fibula_router::count::Made;
 use fibula_router::drops::Drop;
 use fibula_router::io::Offload;
@@ -79,6 +81,44 @@ fn full_rings_are_counted() {
     receive(&mut network, 0, vec![frame("eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2"); 9]);
     network.check();
     assert_eq!((network.totals(0).forwarded, network.totals(0).dropped[Drop::TransmitFull.index()]), (5, 4));
+    // The way to the kernel, too.
+    network.io.ports[3].host_room = 2;
+    receive(&mut network, 3, vec![frame("eth R3 e / ip4 10.0.4.1 10.0.4.254 / tcp 1 22"); 9]);
+    network.check();
+    assert_eq!((network.totals(3).delivered, network.totals(3).dropped[Drop::HostFull.index()]), (2, 7));
+}
+
+#[test]
+fn any_algorithm_of_the_registry_forwards_alike() {
+    let frames = || {
+        let texts = (0..8).flat_map(|third| {
+            [
+                format!("eth R0 a / ip4 10.0.0.1 198.51.{third}.9 / udp 1 2"),
+                format!("eth R0 a / ip6 2001:db8::1 2001:db8:100:{third}::9 / udp 1 2"),
+            ]
+        });
+        texts.map(|text| frame(&text)).collect::<Vec<_>>()
+    };
+    let outputs = |ipv4: &'static str, ipv6: &'static str| {
+        let mut fabric = network::fabric();
+        for vrf in &mut fabric.vrfs {
+            let options = Options { ipv4, ipv6, ..Options::default() };
+            vrf.table = Table::from_routes(vrf.table.routes().unwrap(), options).expect(ipv4);
+        }
+        let mut network = Network::with(fabric, Limits::default());
+        receive(&mut network, 0, frames());
+        let sent: Vec<_> = (0..network.io.ports.len()).map(|port| network.io.take_output(port)).collect();
+        (sent, network.totals(0).dropped)
+    };
+    let default = Options::default();
+    let expected = outputs(default.ipv4, default.ipv6);
+    assert!(expected.0.iter().map(Vec::len).sum::<usize>() > 8);
+    for algorithm in fibula::fib::algorithms::<u32>() {
+        assert_eq!(outputs(algorithm.name, default.ipv6), expected, "{}", algorithm.name);
+    }
+    for algorithm in fibula::fib::algorithms::<u128>() {
+        assert_eq!(outputs(default.ipv4, algorithm.name), expected, "{}", algorithm.name);
+    }
 }
 
 #[test]

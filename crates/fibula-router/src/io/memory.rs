@@ -32,6 +32,8 @@ pub struct Port {
     pub delivered: Vec<Frame>,
     /// Most frames in `output`: beyond, the port is full.
     pub room: usize,
+    /// Frames for the kernel that fit into `delivered`.
+    pub host_room: usize,
     /// Whether the port takes packets of several segments.
     pub segments: bool,
 }
@@ -49,7 +51,7 @@ impl Memory {
     /// Makes `count` ports without a limit of sent frames.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        let ports = (0..count).map(|_| Port { room: usize::MAX, ..Port::default() }).collect();
+        let ports = (0..count).map(|_| Port { room: usize::MAX, host_room: usize::MAX, ..Port::default() }).collect();
         Self { ports, burst: Vec::with_capacity(BURST), free: Vec::new() }
     }
 
@@ -114,6 +116,9 @@ impl Io for Memory {
     }
 
     fn deliver(&mut self, index: usize, port: usize) -> bool {
+        if self.ports[port].delivered.len() >= self.ports[port].host_room {
+            return false;
+        }
         let frame = std::mem::take(&mut self.burst[index]);
         self.ports[port].delivered.push(frame);
         true
