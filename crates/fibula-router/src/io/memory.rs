@@ -51,7 +51,8 @@ impl Memory {
     /// Makes `count` ports without a limit of sent frames.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        let ports = (0..count).map(|_| Port { room: usize::MAX, host_room: usize::MAX, ..Port::default() }).collect();
+        let ports =
+            (0..count).map(|_| Port { room: usize::MAX, host_room: usize::MAX, ..Port::default() }).collect();
         Self { ports, burst: Vec::with_capacity(BURST), free: Vec::new() }
     }
 
