@@ -420,6 +420,14 @@ via = \"10.0.2.9\"
         towards.sort_unstable();
         assert_eq!(towards, [2], "an address is the machine's towards its own VRF alone");
 
+        // What other stations may have too: addresses that no kernel has, and those of files neither.
+        let own: Vec<_> = own_addresses(&config, &plan.fabric).map(|key| key.ip().to_string()).collect();
+        assert_eq!(own[..2], ["10.0.3.1", "2001:db8::1"]);
+        assert!(own.len() == 3 && own[2].starts_with("fe80::"), "{own:?}");
+        let file = CONFIG.replace("device = \"eth0\"\nvlan", "backend = \"pcap\"\ninput = \"in\"\nvlan");
+        let file = Config::parse(&file).unwrap();
+        assert_eq!(own_addresses(&file, &plan.fabric).count(), 0);
+
         // The table takes the routes; the next plan changes only what differs, and numbers stay.
         assert!(apply(&vrfs[0].table, &plan.routes[0]) > 5);
         let again = super::plan(&config, &machine(), &vrfs, &[], &mut hops).unwrap();
