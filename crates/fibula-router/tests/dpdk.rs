@@ -34,7 +34,9 @@ const IN_THE_FILE: [&str; 6] = [
 fn start() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = std::env::temp_dir().join(format!("fibula-dpdk-{}", std::process::id()));
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dpdk");
+        // A socket of an earlier run may be there.
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder for files");
         let mut input =
             pcap::Writer::new(std::fs::File::create(folder.join("in.pcap")).expect("a file")).unwrap();
