@@ -78,3 +78,27 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::ClosedPipe } else { Self::Output(error) }
     }
 }
+
+/// A failed write of Parquet.
+#[cfg(feature = "parquet")]
+impl From<parquet::errors::ParquetError> for Failure {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        match error {
+            parquet::errors::ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+                Ok(error) => (*error).into(),
+                Err(cause) => Self::Output(io::Error::other(cause)),
+            },
+            other => Self::Output(io::Error::other(other)),
+        }
+    }
+}
+
+impl Failure {
+    /// Returns the failure of a build without Parquet.
+    #[cfg(not(feature = "parquet"))]
+    pub(crate) fn no_parquet() -> Self {
+        Self::NotAvailable(
+            "this build has no Parquet; to get it: cargo install fibula-cli --features parquet".to_owned(),
+        )
+    }
+}

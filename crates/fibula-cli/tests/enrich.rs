@@ -147,3 +147,16 @@ fn the_order_is_kept_whatever_the_number_of_threads() {
         }
     }
 }
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn parquet_needs_a_build_that_has_it() {
+    let folder = Folder::new();
+    let table = table(&folder);
+    let flows = folder.write("flows", "PAR1...");
+    for args in [&["enrich", "-c", "1"][..], &["lookup", "--addresses"], &["count", "--by", "prefix"]] {
+        let run = run(&[args, &[flows.to_str().unwrap(), "-t", &table]].concat());
+        assert_eq!((run.code, run.out.as_str()), (4, ""), "{args:?}");
+        assert!(run.err.contains("cargo install fibula-cli --features parquet"), "{}", run.err);
+    }
+}

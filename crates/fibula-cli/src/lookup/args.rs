@@ -16,7 +16,8 @@ use crate::options::{OutputArgs, QuietArgs, STDIN, SourceArgs};
 /// pipe and by hand.
 ///
 /// With --column the lines of the input have other columns too: CSV, values separated by tabs, or JSON lines. They are
-/// printed as they are, and the answer's columns come after them ('fibula enrich' is short for this).
+/// printed as they are, and the answer's columns come after them ('fibula enrich' is short for this, and says what becomes of
+/// Parquet).
 ///
 /// The table is a file, plain or compressed (gzip, bzip2, xz, zstd): MRT as written by route collectors and routing
 /// daemons, the output of 'bgpdump -m', or text with a prefix and a next hop on each line: '192.0.2.0/24 198.51.100.1'.
@@ -134,6 +135,10 @@ impl HowArgs {
 /// first line has the names of columns, the names of the new ones are added to it. With several columns of addresses, or
 /// where the input has such a column already, the new names begin with that of the address: src_prefix, src_next_hop.
 ///
+/// A Parquet file becomes a Parquet file, if this build has Parquet (feature 'parquet'). Addresses are text, UInt32 (IPv4) or
+/// FixedSizeBinary of 4 or 16 bytes. The matched prefix is of the same type, and unless it is text, its length is a column
+/// prefix_len of UInt8. The next hop and the values are text.
+///
 /// Lines whose column is not an address are kept, with empty columns after them, and counted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -147,6 +152,7 @@ Exit codes:
 Examples:
   fibula enrich --table rib.gz --column src_addr --value origin-as flows.csv -o with-as.csv
   fibula enrich -t rib.gz -c 3 -c 4 --value origin-as,as-path < flows.tsv
+  fibula enrich -t rib.gz -c src_addr flows.parquet -o with-prefix.parquet
   zcat events.json.gz | fibula enrich -t rib.gz --column client.ip")]
 pub(crate) struct EnrichArgs {
     /// The lines, plain or compressed; '-' is standard input

@@ -25,6 +25,9 @@ pub(super) struct Input {
 impl Input {
     /// Prepares the progress, which is shown if no answers go to the terminal.
     pub(super) fn open(path: &Path, to_file: bool, messages: Messages) -> Result<Self, Failure> {
+        if is_parquet(path) {
+            return Err(parquet(path));
+        }
         let stdin = is_stdin(path);
         if stdin && io::stdin().is_terminal() {
             messages.note("type addresses, one a line, and end with Ctrl-D");
@@ -75,6 +78,28 @@ impl Input {
         self.bar.finish_and_clear();
         outcome
     }
+}
+
+/// Returns whether a file is Parquet, by its first bytes. Parquet ends with what explains it, and so it is read from files alone.
+pub(super) fn is_parquet(path: &Path) -> bool {
+    const MAGIC: [u8; 4] = *b"PAR1";
+    let mut found = [0; MAGIC.len()];
+    // Opening a FIFO is an event for its writer.
+    let is_file = !is_stdin(path) && std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && File::open(path).is_ok_and(|mut file| file.read_exact(&mut found).is_ok()) && found == MAGIC
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path) -> Failure {
+    Failure::BadInput(format!(
+        "{} is Parquet, which has columns: 'fibula enrich' and 'fibula lookup' read it with --column",
+        path.display()
+    ))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Path) -> Failure {
+    Failure::no_parquet()
 }
 
 /// Counts the bytes that are read.

@@ -8,6 +8,8 @@ mod digits;
 mod enrich;
 mod finder;
 mod input;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod pipeline;
 mod rows;
 
@@ -154,6 +156,10 @@ fn answer(
             answer_lines(request, path, finders, &rows, out, messages, &mut tally)
         }
         From::File(path) => {
+            #[cfg(feature = "parquet")]
+            if input::is_parquet(path) {
+                return parquet::enrich(request, path, finders, (columns, labels), out, messages, &mut tally);
+            }
             enrich_lines(request, path, finders, (columns, labels), out, messages, &mut tally)
         }
     })?;

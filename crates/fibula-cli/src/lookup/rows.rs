@@ -28,7 +28,7 @@ pub(super) enum Labels<'a> {
 }
 
 impl Labels<'_> {
-    fn each(&self, each: &mut dyn FnMut(&Label)) {
+    pub(super) fn each(&self, each: &mut dyn FnMut(&Label)) {
         match self {
             Self::Loaded(labels) => labels.iter().for_each(|(_, label)| each(label)),
             Self::Compiled(file) => {

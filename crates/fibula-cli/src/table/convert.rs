@@ -24,10 +24,9 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    if args.to == Form::IntervalsParquet && !cfg!(feature = "parquet") {
-        return Err(Failure::NotAvailable(
-            "this build has no Parquet; to get it: cargo install fibula-cli --features parquet".to_owned(),
-        ));
+    #[cfg(not(feature = "parquet"))]
+    if args.to == Form::IntervalsParquet {
+        return Err(Failure::no_parquet());
     }
     let files = &args.files.paths()?;
     let output = Output::new(args.output.as_deref(), files)?;
@@ -63,14 +62,7 @@ fn write(
 
 #[cfg(feature = "parquet")]
 fn parquet(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
-    use parquet::errors::ParquetError;
-    super::parquet::write(table, out).map_err(|error| match error {
-        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
-            Ok(error) => (*error).into(),
-            Err(cause) => Failure::Output(std::io::Error::other(cause)),
-        },
-        other => Failure::Output(std::io::Error::other(other)),
-    })
+    Ok(super::parquet::write(table, out)?)
 }
 
 #[cfg(not(feature = "parquet"))]

@@ -1,0 +1,212 @@
+//! Which columns have addresses, and which columns the answer has.
+//!
+//! | addresses | `prefix` | `prefix_len` |
+//! |---|---|---|
+//! | text, or bytes that are text or 4 or 16 bytes long | text, as in CSV | |
+//! | `UInt32` | `UInt32` | `UInt8` |
+//! | `FixedSizeBinary(4)` or `(16)` | the same | `UInt8` |
+//!
+//! The next hop and the values are text, from a dictionary. All are null where no route was found.
+
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+
+use crate::failure::Failure;
+use crate::fields::Fields;
+use crate::load::Columns;
+use crate::options::Format;
+
+/// How a column has addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Text,
+    /// Text, or an address in network order: DuckDB and polars write `FixedSizeBinary` so.
+    Bytes,
+    /// IPv4, as a number.
+    Number,
+    /// IPv4 in network order.
+    Four,
+    /// IPv6 in network order.
+    Sixteen,
+}
+
+impl Shape {
+    /// Returns the shape of a column; `None` if it has no addresses.
+    fn of(column: &ColumnDescriptor) -> Option<Self> {
+        if column.max_rep_level() > 0 {
+            return None;
+        }
+        match (column.physical_type(), column.logical_type_ref()) {
+            (Physical::BYTE_ARRAY, _) if column.converted_type() == ConvertedType::UTF8 => Some(Self::Text),
+            (Physical::BYTE_ARRAY, None) if column.converted_type() == ConvertedType::NONE => {
+                Some(Self::Bytes)
+            }
+            // Older writers say it by the converted type alone.
+            (Physical::INT32, _) if column.converted_type() == ConvertedType::UINT_32 => Some(Self::Number),
+            (Physical::FIXED_LEN_BYTE_ARRAY, None) => match column.type_length() {
+                4 => Some(Self::Four),
+                16 => Some(Self::Sixteen),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns whether a value may be text, as then prefixes are.
+    pub(super) fn may_be_text(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes)
+    }
+
+    /// Returns the type of a column of prefixes.
+    fn prefix(self, name: &str) -> Result<Type, ParquetError> {
+        match self {
+            Self::Text | Self::Bytes => text(name),
+            Self::Number => number(name, 32),
+            Self::Four => fixed(name, 4),
+            Self::Sixteen => fixed(name, 16),
+        }
+    }
+}
+
+fn text(name: &str) -> Result<Type, ParquetError> {
+    Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
+        .with_logical_type(Some(LogicalType::String))
+        .with_repetition(Repetition::OPTIONAL)
+        .build()
+}
+
+fn number(name: &str, bits: i8) -> Result<Type, ParquetError> {
+    Type::primitive_type_builder(name, Physical::INT32)
+        .with_logical_type(Some(LogicalType::integer(bits, false)))
+        .with_repetition(Repetition::OPTIONAL)
+        .build()
+}
+
+fn fixed(name: &str, len: i32) -> Result<Type, ParquetError> {
+    Type::primitive_type_builder(name, Physical::FIXED_LEN_BYTE_ARRAY)
+        .with_length(len)
+        .with_repetition(Repetition::OPTIONAL)
+        .build()
+}
+
+/// A column with addresses.
+#[derive(Debug)]
+pub(super) struct Address {
+    /// Its number among the columns that have values.
+    pub(super) leaf: usize,
+    pub(super) shape: Shape,
+    /// The level of a value that is not null.
+    pub(super) defined: i16,
+}
+
+/// What a column of the answer has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Prefix,
+    PrefixLen,
+    /// The next hop, or a value: the number of the column of texts.
+    Text(usize),
+}
+
+/// A column of the answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The number of the column with addresses, among those that were requested.
+    pub(super) address: usize,
+    pub(super) part: Part,
+    pub(super) column: ColumnDescPtr,
+}
+
+/// What is read, and what is written.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) addresses: Vec<Address>,
+    pub(super) answers: Vec<Answer>,
+    /// The columns of the input, and those of the answer.
+    pub(super) schema: TypePtr,
+}
+
+impl Plan {
+    /// Finds the columns that were requested.
+    pub(super) fn new(
+        metadata: &ParquetMetaData,
+        wanted: &[String],
+        columns: &Columns,
+    ) -> Result<Self, Failure> {
+        let old = metadata.file_metadata().schema_descr();
+        let mut fields = old.root_schema().get_fields().to_vec();
+        let plain = names("", Shape::Number, columns);
+        let clash = fields.iter().any(|field| plain.iter().any(|(_, name)| name == field.name()));
+        let (mut addresses, mut paths) = (Vec::new(), Vec::new());
+        for wanted in wanted {
+            let (leaf, shape) = find(wanted, old)?;
+            let column = old.column(leaf);
+            addresses.push(Address { leaf, shape, defined: column.max_def_level() });
+            paths.push(column.path().string());
+        }
+        let several = wanted.len() > 1;
+        let mut sources = Vec::new();
+        for (at, (address, path)) in addresses.iter().zip(&paths).enumerate() {
+            let prefix = if several || clash { format!("{path}_") } else { String::new() };
+            for (part, name) in names(&prefix, address.shape, columns) {
+                if fields.iter().any(|field| field.name() == name) {
+                    return Err(Failure::BadInput(format!("the input has a column '{name}' already")));
+                }
+                fields.push(Arc::new(match part {
+                    Part::Prefix => address.shape.prefix(&name)?,
+                    Part::PrefixLen => number(&name, 8)?,
+                    Part::Text(_) => text(&name)?,
+                }));
+                sources.push((at, part));
+            }
+        }
+        let schema = Type::group_type_builder(old.name()).with_fields(fields).build()?;
+        let schema = Arc::new(schema);
+        let new = SchemaDescriptor::new(Arc::clone(&schema));
+        let first = old.num_columns();
+        let answer =
+            |(at, (address, part)): (usize, _)| Answer { address, part, column: new.column(first + at) };
+        let answers = sources.into_iter().enumerate().map(answer).collect();
+        Ok(Self { addresses, answers, schema })
+    }
+}
+
+/// Returns the answer's columns for a column with addresses.
+fn names(prefix: &str, shape: Shape, columns: &Columns) -> Vec<(Part, String)> {
+    let mut names = vec![(Part::Prefix, format!("{prefix}prefix"))];
+    if !shape.may_be_text() {
+        names.push((Part::PrefixLen, format!("{prefix}prefix_len")));
+    }
+    // Tabs need no quotes around names.
+    let texts = Fields::new(Format::Csv, columns).appended(b'\t', prefix).list();
+    names.extend(texts.into_iter().enumerate().map(|(at, name)| (Part::Text(at), name)));
+    names
+}
+
+/// Finds a column by its name ('client.ip' is a field of a field), or by its number from 1.
+fn find(wanted: &str, schema: &SchemaDescriptor) -> Result<(usize, Shape), Failure> {
+    let all = schema.columns();
+    let named = all.iter().position(|column| column.path().string() == wanted);
+    let numbered = || match wanted.parse::<usize>() {
+        Ok(number @ 1..) if number <= all.len() => Some(number - 1),
+        _ => None,
+    };
+    let Some(at) = named.or_else(numbered) else {
+        let names: Vec<String> = all.iter().map(|column| column.path().string()).collect();
+        return Err(Failure::BadInput(format!("no column '{wanted}'; there are: {}", names.join(", "))));
+    };
+    let column = &all[at];
+    let Some(shape) = Shape::of(column) else {
+        return Err(Failure::BadInput(format!(
+            "column '{wanted}' has no addresses, which are text, UInt32 (IPv4) or FixedSizeBinary of 4 or 16 bytes: it is {}{}{}",
+            column.physical_type(),
+            column.logical_type_ref().map(|logical| format!(" ({logical:?})")).unwrap_or_default(),
+            if column.max_rep_level() > 0 { ", in a list" } else { "" },
+        )));
+    };
+    Ok((at, shape))
+}
