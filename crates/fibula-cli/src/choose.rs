@@ -23,6 +23,7 @@ use crate::machine::{IsaArgs, l2_bytes};
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::{FeedArgs, FilesArgs, Format, OutputArgs, QuietArgs};
+use crate::suggested;
 use crate::text::{Grid, bold, bytes};
 
 const COLUMNS: &[&str] =
@@ -88,7 +89,7 @@ pub(crate) struct ChooseArgs {
     keys: Option<PathBuf>,
 
     /// The structure in use now, which is kept unless another is clearly faster
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     in_use: Option<String>,
 
     #[command(flatten)]

@@ -20,6 +20,7 @@ use crate::load;
 use crate::messages::Messages;
 use crate::options::{FeedArgs, FilesArgs, QuietArgs};
 use crate::output::Output;
+use crate::suggested;
 use crate::text::{bytes, thousands};
 
 /// Compile a table into a file that lookups can use as soon as it is opened
@@ -51,7 +52,7 @@ pub(crate) struct CompileArgs {
 
     /// Use this structure for the families it supports (see 'fibula algorithms') [default: the fastest for this table of those
     /// that files can hold]
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     algorithm: Option<String>,
 
     /// Use only structures that can be used where the file lies, without copying it

@@ -33,6 +33,7 @@ mod replay;
 mod route;
 mod route_rows;
 mod router;
+mod suggested;
 mod table;
 mod text;
 mod time;

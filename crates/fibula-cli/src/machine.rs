@@ -1,10 +1,12 @@
 //! What this machine and this build are: instruction sets, caches, optimisation.
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 use fibula::simd::{self, Isa, Present};
 use fibula_lab::bench::Machine;
 
 use crate::failure::Failure;
+use crate::suggested::Suggested;
 
 /// Whether this is an optimised build, whose speeds mean something.
 pub(crate) const OPTIMISED: bool = !cfg!(debug_assertions);
@@ -16,7 +18,7 @@ const FIBULA_ISA: &str = "FIBULA_ISA";
 pub(crate) struct IsaArgs {
     /// Instruction set for lookups: scalar, avx2, avx512, avx512-icelake or neon. The environment variable FIBULA_ISA does
     /// the same [default: the best of this machine]
-    #[arg(long, value_name = "NAME", value_parser = parse)]
+    #[arg(long, value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     isa: Option<Isa>,
 }
 
@@ -33,6 +35,10 @@ impl IsaArgs {
         simd::force(isa).map_err(|error| Failure::NotAvailable(error.to_string()))?;
         Ok(isa)
     }
+}
+
+fn names() -> impl TypedValueParser<Value = Isa> {
+    Suggested { parser: parse, names: || Isa::ALL.iter().map(|isa| isa.name()).collect() }
 }
 
 /// Returns the set of this name.

@@ -10,6 +10,7 @@ use fibula::net::{Family, HostBits};
 use fibula_feed::{AsPathPattern, CommunityPattern, Filter, LoadOptions, PeerName, Selection, Value};
 
 use crate::failure::Failure;
+use crate::suggested;
 use crate::time;
 
 /// The name of standard input, and of standard output.
@@ -97,7 +98,7 @@ pub(crate) struct FeedArgs {
 
     /// What routes lead to, instead of the next hop: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of
     /// MRT and bgpdump), or the name of a column. If repeated, or with commas, several
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = FEED)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = suggested::value(), hide_possible_values = true, help_heading = FEED)]
     pub(crate) value: Vec<Value>,
 
     #[command(flatten)]

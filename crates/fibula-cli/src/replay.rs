@@ -22,6 +22,7 @@ use crate::machine::IsaArgs;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs, SourceArgs};
+use crate::suggested;
 use crate::text::{plural, thousands};
 
 const COLUMNS: &[&str] = &[
@@ -92,7 +93,7 @@ pub(crate) struct ReplayArgs {
     readers: usize,
 
     /// The structure [default: dir-17-bitmap for IPv4, dir-btree for IPv6]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     engine: Option<String>,
 
     /// Replay so many times, and put the table back after each

@@ -2,6 +2,11 @@
 
 mod support;
 
+#[cfg(unix)]
+use std::path::Path;
+#[cfg(unix)]
+use std::process::Command;
+
 use fibula::simd::Isa;
 use serde_json::Value;
 use support::{Folder, Run, TABLE, fibula, run};
@@ -94,6 +99,52 @@ fn completions_for_the_usual_shells() {
         assert!(run.out.contains("fibula") && run.out.contains("algorithms"), "{shell}");
     }
     assert_eq!(run(&["completions", "cmd.exe"]).code, 2);
+}
+
+/// The words that bash offers after these.
+#[cfg(unix)]
+fn offered(script: &Path, words: &[&str]) -> Option<Vec<String>> {
+    let list = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let last = words.len() - 1;
+    let ask = format!(
+        "source '{}'; COMP_WORDS=({list}); COMP_CWORD={last}; _fibula fibula '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words[last],
+        words[last - 1],
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().ok()?;
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+#[cfg(unix)]
+fn names_that_are_known_are_completed() {
+    let folder = Folder::new();
+    let script = folder.write("fibula.bash", run(&["completions", "bash"]).out);
+    for (words, name) in [
+        (&["fibula", "lookup", "--algorithm", ""][..], "dir-24-8"),
+        (&["fibula", "lookup", "-a", "dir-1"], "dir-17-bitmap"),
+        (&["fibula", "compile", "-a", "dx"], "dxr-18"),
+        (&["fibula", "bench", "--algorithm", "pop"], "poptrie"),
+        (&["fibula", "bench", "--synth", "ipv4-h"], "ipv4-host-routes"),
+        (&["fibula", "bench", "--traffic", "ma"], "match"),
+        (&["fibula", "replay", "--engine", "dir-b"], "dir-btree"),
+        (&["fibula", "table", "synth", "ipv6-20"], "ipv6-2024"),
+        (&["fibula", "enrich", "--value", "or"], "origin-as"),
+        (&["fibula", "lookup", "--isa", "sc"], "scalar"),
+        (&["fibula", "paper", "multi"], "multibit"),
+    ] {
+        let Some(offered) = offered(&script, words) else {
+            println!("SKIPPED completions in bash: no bash");
+            return;
+        };
+        assert!(offered.iter().any(|word| word == name), "{words:?}: {offered:?}");
+        let typed = words[words.len() - 1];
+        assert!(offered.iter().all(|word| word.starts_with(typed)), "{words:?}: {offered:?}");
+    }
+    // The help says where names are, and does not list them; other names are taken where they have a meaning.
+    assert!(!run(&["lookup", "--help"]).out.contains("possible values: linear"));
+    assert!(run(&["completions", "zsh"]).out.contains("dir-24-8"));
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! The options of `fibula bench`.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use fibula::net::Family;
 use fibula_lab::table::{PRESETS, hostile};
+use fibula_lab::traffic;
 
 use crate::machine::IsaArgs;
 use crate::options::{OutputArgs, QuietArgs};
+use crate::suggested::{self, Suggested};
 
 /// Measure and compare lookup structures on a table
 ///
@@ -82,7 +86,7 @@ pub(crate) struct BenchArgs {
     pub(super) one_in: Option<u32>,
 
     /// Measure only this structure (see 'fibula algorithms') or rival; may be repeated [default: all structures]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     pub(super) algorithm: Vec<String>,
 
     /// Also measure rivals: the tables of other projects. Those that are not installed are listed, and how to get them
@@ -90,7 +94,7 @@ pub(crate) struct BenchArgs {
     pub(super) rivals: bool,
 
     /// Measure only this traffic; may be repeated [default: all]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = traffic(), hide_possible_values = true)]
     pub(super) traffic: Vec<String>,
 
     /// Also measure with the addresses in this file, one a line, plain or compressed
@@ -205,7 +209,7 @@ pub(super) struct Source {
 
     /// Generate a table: of the Internet's shape (ipv4, ipv6-2025, ipv4-1m) or a hard one (ipv4-host-routes); '/ROUTES'
     /// sets its size, an unknown name lists all; may be repeated
-    #[arg(long, value_name = "NAME[/ROUTES]", value_parser = parse_synth)]
+    #[arg(long, value_name = "NAME[/ROUTES]", value_parser = synth(), hide_possible_values = true)]
     pub(super) synth: Vec<Synth>,
 }
 
@@ -219,11 +223,24 @@ pub(super) struct Synth {
 }
 
 /// Returns all names that can be made up.
-fn synth_names() -> Vec<String> {
-    let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
-    let ipv4 = hostile::tables::<u32>().into_iter().map(|table| format!("ipv4-{}", table.name));
-    let ipv6 = hostile::tables::<u128>().into_iter().map(|table| format!("ipv6-{}", table.name));
-    presets.chain(ipv4).chain(ipv6).collect()
+fn synth_names() -> Vec<&'static str> {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+        let ipv4 = hostile::tables::<u32>().into_iter().map(|table| format!("ipv4-{}", table.name));
+        let ipv6 = hostile::tables::<u128>().into_iter().map(|table| format!("ipv6-{}", table.name));
+        presets.chain(ipv4).chain(ipv6).collect()
+    });
+    names.iter().map(String::as_str).collect()
+}
+
+fn synth() -> impl TypedValueParser<Value = Synth> {
+    Suggested { parser: parse_synth, names: synth_names }
+}
+
+fn traffic() -> impl TypedValueParser<Value = String> {
+    let names = || traffic::patterns::<u32>().iter().map(|pattern| pattern.name).collect();
+    Suggested { parser: StringValueParser::new(), names }
 }
 
 fn parse_synth(text: &str) -> Result<Synth, String> {
@@ -232,7 +249,7 @@ fn parse_synth(text: &str) -> Result<Synth, String> {
         None => (text, None),
     };
     let names = synth_names();
-    if !names.iter().any(|known| known == name) {
+    if !names.contains(&name) {
         return Err(format!("there are: {}", names.join(", ")));
     }
     let family = if name.starts_with("ipv6") { Family::Ipv6 } else { Family::Ipv4 };

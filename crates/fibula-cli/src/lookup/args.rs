@@ -8,6 +8,7 @@ use super::enrich::InputFormat;
 
 use crate::machine::IsaArgs;
 use crate::options::{OutputArgs, QuietArgs, STDIN, SourceArgs};
+use crate::suggested;
 
 /// Find the route of each address: the matched prefix and its next hop
 ///
@@ -105,7 +106,7 @@ pub(crate) struct HowArgs {
     pub(crate) output: Option<PathBuf>,
 
     /// Use this structure for all addresses of the families it supports (see 'fibula algorithms')
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     pub(crate) algorithm: Option<String>,
 
     #[command(flatten)]

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use fibula_lab::table::PRESETS;
 
 use crate::options::{FeedArgs, FilesArgs, OutputArgs, QuietArgs};
+use crate::suggested::Suggested;
 
 /// Describe, convert, compare and generate tables
 #[derive(Debug, Args)]
@@ -177,7 +180,7 @@ Examples:
   fibula table synth ipv4-2019 ipv6-2019 --format csv")]
 pub(crate) struct SynthArgs {
     /// The tables to generate: ipv4, ipv6, ipv4-2024, ...; an unknown name lists all
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, value_parser = presets(), hide_possible_values = true)]
     pub(super) names: Vec<String>,
 
     /// Routes in each table [default: by name]
@@ -198,4 +201,9 @@ pub(crate) struct SynthArgs {
 
     #[command(flatten)]
     pub(super) form: OutputArgs,
+}
+
+fn presets() -> impl TypedValueParser<Value = String> {
+    let names = || PRESETS.iter().map(|preset| preset.name).collect();
+    Suggested { parser: StringValueParser::new(), names }
 }
