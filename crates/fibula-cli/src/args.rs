@@ -35,7 +35,6 @@ const STYLES: Styles = Styles::styled()
     name = "fibula",
     version,
     styles = STYLES,
-    max_term_width = 100,
     after_help = "\
 Exit codes:
   0  success; also when the reader of the output has gone, as in '| head'
@@ -65,7 +64,7 @@ pub(crate) struct Cli {
 
 /// See what Fibula does in under a minute
 #[derive(Debug, Parser)]
-#[command(name = "tour", version, styles = STYLES, max_term_width = 100)]
+#[command(name = "tour", version, styles = STYLES)]
 pub(crate) struct TourCli {
     #[command(flatten)]
     pub(crate) tour: TourArgs,

@@ -39,6 +39,7 @@ mod text;
 mod time;
 mod tour;
 mod verify;
+mod width;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,7 +56,7 @@ use failure::{Failure, code};
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let program = args.first().map_or("fibula".into(), |name| name.to_string_lossy().into_owned());
-    let command = match Cli::try_parse_from(args) {
+    let command = match parse::<Cli>(args) {
         Ok(cli) => cli.command,
         Err(error) => return refuse(&error),
     };
@@ -90,11 +91,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Runs the tour as a separate program, for the workspace's `cargo run`; `args` begin with the program's name.
 pub fn tour(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match TourCli::try_parse_from(args) {
+    match parse::<TourCli>(args.into_iter().collect()) {
         Ok(_) if output::stdout_is_closed() => end(Err(Failure::StdoutClosed)),
         Ok(cli) => end(tour::run(&cli.tour, "cargo run --release --bin fibula --")),
         Err(error) => refuse(&error),
     }
+}
+
+/// Parses arguments; the help fits into the terminal.
+fn parse<T: Parser>(args: Vec<OsString>) -> Result<T, clap::Error> {
+    let mut command = width::fitting(T::command());
+    let matches = command.try_get_matches_from_mut(args)?;
+    T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
@@ -109,7 +117,7 @@ fn end(outcome: Result<ExitCode, Failure>) -> ExitCode {
 
 /// Prints the help, if there is no command.
 fn help() -> Result<ExitCode, Failure> {
-    Cli::command().print_help()?;
+    width::fitting(Cli::command()).print_help()?;
     Ok(ExitCode::SUCCESS)
 }
 

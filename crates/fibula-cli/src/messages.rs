@@ -44,8 +44,10 @@ impl Messages {
     /// Returns a progress bar of bytes, or a counter if the total is unknown; only on a terminal.
     pub(crate) fn bytes(self, total: Option<u64>) -> ProgressBar {
         let shape = match total {
-            Some(_) => "{msg} [{bar:20}] {percent} %, {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
-            None => "{spinner} {msg} {bytes}, {bytes_per_sec}",
+            Some(_) => {
+                "{wide_msg} [{bar:10}] {percent} %, {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
+            }
+            None => "{spinner} {wide_msg} {decimal_bytes}, {decimal_bytes_per_sec}",
         };
         self.bar(total, shape)
     }

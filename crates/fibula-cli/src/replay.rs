@@ -24,6 +24,7 @@ use crate::objects::{self, Object};
 use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs, SourceArgs};
 use crate::suggested;
 use crate::text::{plural, thousands};
+use crate::width;
 
 const COLUMNS: &[&str] = &[
     "routes",
@@ -191,7 +192,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     table.check().map_err(|error| Failure::BadInput(format!("the table is damaged: {error}")))?;
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => write(&mut out, &report, routes, args)?,
+        Format::Text => write(&mut width::folded(&mut out), &report, routes, args)?,
         format => objects::write(&mut out, format, COLUMNS, &[record(&report, routes)])?,
     }
     out.flush()?;

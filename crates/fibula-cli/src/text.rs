@@ -1,10 +1,21 @@
 //! Tables and numbers for people.
 
 use anstyle::Style;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-/// Width of all tables: long lines are hard to read, and a pipe has no width of its own.
-const WIDTH: u16 = 100;
+use crate::width;
+
+/// Most columns of a table: long lines are hard to read.
+const WIDTH: usize = 100;
+
+/// Blanks between columns.
+const PADDING: u16 = 2;
+
+/// Returns the width of a table that takes at most so many columns.
+fn width(most: usize) -> u16 {
+    // Far below the limit of the type.
+    width::columns().min(most) as u16
+}
 
 /// Headings and what matters most.
 pub(crate) fn bold() -> Style {
@@ -19,11 +30,14 @@ pub(crate) fn dim() -> Style {
 /// Aligned columns, two spaces apart.
 pub(crate) struct Grid {
     table: Table,
+    /// The longest word of each column, which is not broken: names and numbers have none that are shorter.
+    words: Vec<u16>,
 }
 
 impl Grid {
     pub(crate) fn new(head: &[&str]) -> Self {
         let mut grid = Self::bare();
+        grid.note(head.iter().copied());
         grid.table.set_header(head);
         grid
     }
@@ -32,13 +46,13 @@ impl Grid {
     pub(crate) fn bare() -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-        Self { table }
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width(WIDTH));
+        Self { table, words: Vec::new() }
     }
 
     /// Allows lines half as long again, for many columns.
     pub(crate) fn wide(mut self) -> Self {
-        self.table.set_width(WIDTH + WIDTH / 2);
+        self.table.set_width(width(WIDTH + WIDTH / 2));
         self
     }
 
@@ -53,13 +67,27 @@ impl Grid {
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells: Vec<String> = cells.into_iter().collect();
+        self.note(cells.iter().map(String::as_str));
         self.table.add_row(cells);
+    }
+
+    fn note<'a>(&mut self, cells: impl Iterator<Item = &'a str>) {
+        for (at, cell) in cells.enumerate() {
+            let longest = cell.split_whitespace().map(|word| word.chars().count()).max();
+            self.words.resize(self.words.len().max(at + 1), 0);
+            // Cells are short.
+            self.words[at] = self.words[at].max(longest.unwrap_or(0) as u16);
+        }
     }
 
     /// Returns all lines, without the last line feed. The header is bold.
     pub(crate) fn render(mut self) -> String {
         for column in self.table.column_iter_mut() {
-            column.set_padding((0, 2));
+            column.set_padding((0, PADDING));
+        }
+        for (column, &word) in self.table.column_iter_mut().zip(&self.words) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word + PADDING)));
         }
         let text = self.table.trim_fmt();
         match text.split_once('\n') {

@@ -25,6 +25,7 @@ use crate::messages::Messages;
 use crate::objects;
 use crate::options::Format;
 use crate::output::{self, Output};
+use crate::width;
 pub(crate) use args::BenchArgs;
 use args::KeyOrder;
 use contestants::Selection;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => report::text(&mut out, &rows)?,
+        Format::Text => report::text(&mut width::folded(&mut out), &rows)?,
         format => objects::write(&mut out, format, Row::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;

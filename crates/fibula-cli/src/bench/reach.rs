@@ -19,6 +19,7 @@ use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::Format;
 use crate::text::{Grid, bold, dim};
+use crate::width;
 
 /// Host routes that are added to the table.
 const HOSTS: usize = if OPTIMISED { 500_000 } else { 1_000 };
@@ -63,7 +64,7 @@ pub(super) fn run(
     reach.rows.extend(v6.rows);
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => text(&mut out, tables, &reach)?,
+        Format::Text => text(&mut width::folded(&mut out), tables, &reach)?,
         format => objects::write(&mut out, format, COLUMNS, &records(&reach.outcomes)?)?,
     }
     out.flush()?;

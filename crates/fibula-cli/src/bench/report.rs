@@ -29,7 +29,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "{dim}M/s: million lookups a second, the median of {} runs, with the slowest and the fastest run.\n\
-         Batch 1 is one key in each call; in SEQ each lookup waits for the one before. One thread is timed by its\n\
+         Batch 1 is one key in each call; in SEQ each lookup waits for the one before. One thread is timed by its \
          CPU time, several by wall time. The keys of the next batch are prefetched; {}.\n\
          ~ marks a median whose 95 % interval is wider than a fifth of it: too noisy to be compared.{dim:#}",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
@@ -93,34 +93,31 @@ fn rates(rows: &[&Row]) -> Grid {
         let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
         way(a).cmp(&way(b)).then(rate(b).total_cmp(&rate(a)))
     });
-    let mut grid = Grid::new(&[
-        "threads",
-        "keys",
-        "batch",
-        "algorithm",
-        "isa",
-        "M/s",
-        "slowest",
-        "fastest",
-        "scaling efficiency",
-    ])
-    .right(&[0, 2, 5, 6, 7, 8]);
+    // Columns that say the same in each row are left out: a terminal has 80.
+    let keys = rows.iter().any(|row| row.many_keys || row.order != "host");
+    let scaling = rows.iter().any(|row| row.scaling.is_some());
+    let shown = |column: &&str| (keys || *column != "keys") && (scaling || *column != "scaling efficiency");
+    let head =
+        ["threads", "keys", "batch", "algorithm", "isa", "M/s", "slowest", "fastest", "scaling efficiency"];
+    let head: Vec<&str> = head.into_iter().filter(shown).collect();
+    let text = |name: &&str| ["keys", "algorithm", "isa"].contains(name);
+    let numbers: Vec<usize> = (0..head.len()).filter(|&at| !text(&head[at])).collect();
+    let mut grid = Grid::new(&head).right(&numbers);
     for row in rows {
         let rate = |rate: Option<f64>| or_dash(rate.map(number));
-        grid.row([
-            row.threads.to_string(),
-            match row.many_keys {
-                true => format!("{}, {}", row.order, thousands(row.key_set)),
-                false => row.order.clone(),
-            },
-            row.batch.to_string(),
-            name(row),
-            row.isa.clone(),
-            format!("{}{}", if row.noisy { "~" } else { "" }, rate(row.mlps_median)),
-            rate(row.mlps_min),
-            rate(row.mlps_max),
-            row.scaling.map_or(String::new(), |scaling| format!("{scaling:.2}")),
-        ]);
+        let cell = |&name: &&str| match name {
+            "threads" => row.threads.to_string(),
+            "keys" if row.many_keys => format!("{}, {}", row.order, thousands(row.key_set)),
+            "keys" => row.order.clone(),
+            "batch" => row.batch.to_string(),
+            "algorithm" => self::name(row),
+            "isa" => row.isa.clone(),
+            "M/s" => format!("{}{}", if row.noisy { "~" } else { "" }, rate(row.mlps_median)),
+            "slowest" => rate(row.mlps_min),
+            "fastest" => rate(row.mlps_max),
+            _ => row.scaling.map_or(String::new(), |scaling| format!("{scaling:.2}")),
+        };
+        grid.row(head.iter().map(cell));
     }
     grid
 }

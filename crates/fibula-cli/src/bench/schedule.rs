@@ -18,6 +18,7 @@ use crate::messages::Messages;
 use crate::objects;
 use crate::options::Format;
 use crate::text::Grid;
+use crate::width;
 
 /// Traffic if none is named.
 const TRAFFIC: &str = "match";
@@ -41,7 +42,7 @@ pub(super) fn run(
 
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => text(&mut out, &rows)?,
+        Format::Text => text(&mut width::folded(&mut out), &rows)?,
         format => objects::write(&mut out, format, ScheduleRow::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;

@@ -20,6 +20,7 @@ use crate::messages::Messages;
 use crate::objects;
 use crate::options::{FeedArgs, Format};
 use crate::text::Grid;
+use crate::width;
 
 pub(super) fn run(
     args: &BenchArgs,
@@ -52,7 +53,7 @@ pub(super) fn run(
 
     let mut out = anstream::stdout().lock();
     match args.output.format() {
-        Format::Text => text(&mut out, &rows)?,
+        Format::Text => text(&mut width::folded(&mut out), &rows)?,
         format => objects::write(&mut out, format, UpdateRow::COLUMNS, &report::records(&rows)?)?,
     }
     out.flush()?;

@@ -16,6 +16,7 @@ use crate::machine::OPTIMISED;
 use crate::messages::Messages;
 use crate::objects;
 use crate::options::Format;
+use crate::width;
 pub(crate) use args::TourArgs;
 use measure::{Row, SynthTable};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     if format == Format::Text {
         // The first sections appear at once, above the progress bar.
         bar.suspend(|| {
+            let mut out = width::folded(&mut out);
             report::introduction(&mut out, &v4, &v6)?;
             report::lookups(&mut out, &examples)?;
             report::announce_structures(&mut out)?;
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     let rows = measure_all(&v4, &v6, args.seconds, &bar)?;
     bar.finish_and_clear();
     match format {
-        Format::Text => report::structures(&mut out, &rows, program)?,
+        Format::Text => report::structures(&mut width::folded(&mut out), &rows, program)?,
         Format::Json => report::json(&mut out, &v4, &v6, &examples, &rows)?,
         format => {
             let rows: Vec<_> = rows.iter().map(report::record).collect();

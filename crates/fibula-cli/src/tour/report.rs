@@ -20,7 +20,7 @@ pub(super) fn introduction(
     heading(out, "The table")?;
     writeln!(
         out,
-        "A routing table lists prefixes (blocks of addresses) and the next hop of each. This one is\n\
+        "A routing table lists prefixes (blocks of addresses) and the next hop of each. This one is \
          generated, with the size and shape of the Internet's.\n"
     )?;
     let mut grid = Grid::new(&["family", "prefixes", "next hops", "load time", "memory", "bytes/prefix"])
@@ -132,9 +132,9 @@ fn legend(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "{dim}bytes/prefix  memory that lookups may touch\n\
-         M/s match     million lookups a second, random addresses of random prefixes, 256 in a call\n\
+         M/s match     million lookups a second in random prefixes, 256 in a call\n\
          M/s random    the same for random addresses of the whole space in use\n\
-         checked       answers compared with {ORACLE} (its own with the table), edges of prefixes included{dim:#}"
+         checked       answers compared with {ORACLE} (its own with the table){dim:#}"
     )?;
     let samples: Vec<String> = rows
         .iter()

@@ -42,6 +42,8 @@ pub(crate) fn fibula() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fibula"));
     command.env("FIBULA_PYTHON", "/nowhere/python3").env("FIBULA_GO", "/nowhere/go");
     command
+        // Wide enough that tables are not broken.
+        .env("COLUMNS", "150")
         .env_remove("CLICOLOR_FORCE")
         .env_remove("NO_COLOR")
         .env_remove("FIBULA_ISA")
