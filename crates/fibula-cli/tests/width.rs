@@ -25,7 +25,8 @@ fn commands(of: &[String]) -> Vec<Vec<String>> {
     let help = run(&args).out;
     let list = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
     let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| line.starts_with("  "));
-    let names = names.filter_map(|line| line[2..].split(' ').next().filter(|name| !name.is_empty() && *name != "help"));
+    let names = names
+        .filter_map(|line| line[2..].split(' ').next().filter(|name| !name.is_empty() && *name != "help"));
     let mut all = vec![of.to_vec()];
     for name in names {
         all.extend(commands(&[of, &[name.to_owned()]].concat()));
@@ -49,7 +50,9 @@ fn help_fits() {
         }
     }
     let bench = at("80", &["bench", "--help"]).out;
-    assert!(bench.contains("\n  fibula bench --synth ipv6 --algorithm radix --algorithm range-search \\\n      --threads"));
+    assert!(bench.contains(
+        "\n  fibula bench --synth ipv6 --algorithm radix --algorithm range-search \\\n      --threads"
+    ));
 }
 
 #[test]
@@ -63,7 +66,8 @@ fn reports_fit() {
     }
     let flows = folder.write("flows.csv", "ip,bytes\n1.1.1.1,5\n");
     let flows = flows.to_str().unwrap();
-    let quick = ["--batch", "256", "--seconds", "0", "--keys", "1000", "-a", "dxr-18-branch-free", "-a", "planb"];
+    let quick =
+        ["--batch", "256", "--seconds", "0", "--keys", "1000", "-a", "dxr-18-branch-free", "-a", "planb"];
     let bench = |args: &[&'static str]| [&["bench", "-t", &both][..], &quick, args].concat();
     for args in [
         vec!["algorithms"],

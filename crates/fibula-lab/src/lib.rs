@@ -6,6 +6,7 @@
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
 //! - [`algorithms`]: the registry as a list, and what was found of its structures.
 //! - [`choice`]: what [`fibula::auto`] chooses structures by: recorded, fitted and judged.
+//! - [`page`]: pages of HTML that need no other file.
 //! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 //! - [`random`]: random numbers that a seed determines, the same on every platform and with every dependency.
@@ -38,6 +39,7 @@ pub mod algorithms;
 pub mod bench;
 pub mod choice;
 pub mod measure;
+pub mod page;
 pub mod paper;
 pub mod random;
 pub mod replay;

@@ -72,6 +72,7 @@ Examples:
   fibula bench -t routes.txt --reach --rivals --seconds 300
   fibula bench -t routes.txt --updates --trace updates.gz --rivals
   fibula bench -t routes.txt --schedule --chunk 1 --chunk 256 --reserve-core
+  fibula bench -t routes.txt --html rates.html
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
@@ -169,6 +170,10 @@ pub(crate) struct BenchArgs {
     /// Draw the rates as a bar chart; if there are several charts, family and traffic are added to the name
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
+
+    /// Write the result to this file as a page of HTML with charts, which needs no other file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reach", "updates", "schedule"])]
+    pub(super) html: Option<PathBuf>,
 
     /// Save the result in this folder as MACHINE/TABLE.json
     #[arg(long, value_name = "DIR")]

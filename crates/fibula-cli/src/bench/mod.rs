@@ -2,6 +2,7 @@
 
 mod args;
 mod contestants;
+mod page;
 mod reach;
 mod report;
 mod schedule;
@@ -102,11 +103,16 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         messages.warning(format_args!("the rival {name} gave wrong answers"));
     }
     if rows.iter().any(|row| row.wrong > 0 && !row.rival) {
-        messages.warning("there were wrong answers; no record or chart is written");
+        messages.warning("there were wrong answers; no record, chart or page is written");
         return Ok(code::NOTHING_FOUND.into());
     }
     if let Some(path) = &args.svg {
         draw(path, args, &tables.name, &rows, messages)?;
+    }
+    if let Some(path) = &args.html {
+        let page = page::page(&tables.name, &rows);
+        output::write_file(path, args.source.table.iter().chain(&args.addresses), page.as_bytes())?;
+        messages.note(format_args!("page written to {}", path.display()));
     }
     if let Some(folder) = &args.record {
         let mut record = Record::new(&today(), &tables.name, plan, rows);

@@ -52,7 +52,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 }
 
 /// Returns the contestants that use huge pages.
-fn pages(rows: &[Row]) -> String {
+pub(super) fn pages(rows: &[Row]) -> String {
     let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.algorithm).collect();
     huge.dedup();
     huge.sort_unstable();
@@ -122,17 +122,17 @@ fn rates(rows: &[&Row]) -> Grid {
     grid
 }
 
-fn name(row: &Row) -> String {
+pub(super) fn name(row: &Row) -> String {
     let rival = if row.rival { " (rival)" } else { "" };
     format!("{}{rival}{}", row.algorithm, if row.sample { " *" } else { "" })
 }
 
-fn or_dash(cell: Option<String>) -> String {
+pub(super) fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Returns the rate with two decimals, or four if they would be 0.
-fn number(rate: f64) -> String {
+pub(super) fn number(rate: f64) -> String {
     if rate < 0.1 { format!("{rate:.4}") } else { format!("{rate:.2}") }
 }
 
@@ -186,7 +186,10 @@ pub(super) fn charts(table: &str, rows: &[Row]) -> Vec<(String, String)> {
 }
 
 /// Returns the values of a field, in the order of their first row.
-fn distinct<'a>(rows: impl IntoIterator<Item = &'a Row>, field: fn(&Row) -> &String) -> Vec<&'a str> {
+pub(super) fn distinct<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    field: fn(&Row) -> &String,
+) -> Vec<&'a str> {
     let mut values: Vec<&str> = Vec::new();
     for row in rows {
         let value = field(row).as_str();

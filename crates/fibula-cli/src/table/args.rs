@@ -58,10 +58,15 @@ Exit codes:
 
 Examples:
   fibula table stats routes.txt
-  fibula table stats rib.gz --best --json")]
+  fibula table stats rib.gz --best --json
+  fibula table stats rib.gz --html rib.html")]
 pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(super) files: FilesArgs,
+
+    /// Also write the figures to this file as a page of HTML with charts, which needs no other file
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,

@@ -4,6 +4,7 @@ mod args;
 mod convert;
 mod diff;
 mod intervals;
+mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod stats;

@@ -12,11 +12,13 @@ use fibula_lab::table::{Shape, shape};
 use serde_json::{Value, json};
 
 use super::args::StatsArgs;
+use super::page;
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
 use crate::options::Format;
+use crate::output::Output;
 use crate::text::{Grid, bold, bytes, dim, plural, thousands};
 
 /// Next hops that are listed.
@@ -28,26 +30,33 @@ const BAR: usize = 50;
 const COLUMNS: &[&str] = &["family", "length", "routes", "nested"];
 
 /// The figures of a family.
-struct Figures {
-    family: Family,
-    shape: Shape,
+pub(super) struct Figures {
+    pub(super) family: Family,
+    pub(super) shape: Shape,
     memory_bytes: usize,
     /// The most frequent next hops and their routes.
-    top: Vec<(String, usize)>,
+    pub(super) top: Vec<(String, usize)>,
 }
 
 pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
-    let table = load_feeds(&args.files.paths()?, &args.feed, Messages::new(args.quiet.quiet))?;
+    let files = args.files.paths()?;
+    let page = args.html.as_deref().map(|path| Output::new(Some(path), &files)).transpose()?;
+    let table = load_feeds(&files, &args.feed, Messages::new(args.quiet.quiet))?;
     let families = [figures(&table.ribs.v4, &table.next_hops), figures(&table.ribs.v6, &table.next_hops)];
     let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
+    // What the routes lead to.
+    let what = match &args.feed.value[..] {
+        [] => "Next hops".to_owned(),
+        values => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+    };
+    if let Some(output) = page {
+        let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        let text = page::page(&names.join(", "), &families, &what, &losses(&table));
+        output.write(|out| Ok(out.write_all(text.as_bytes())?))?;
+    }
     let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => {
-            // What the routes lead to.
-            let what = match &args.feed.value[..] {
-                [] => "Next hops".to_owned(),
-                values => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
-            };
             families.iter().try_for_each(|figures| write_text(&mut out, figures, &what))?;
         }
         Format::Csv => {
@@ -110,6 +119,20 @@ fn feeds(table: &Table) -> Vec<Value> {
     table.reports.iter().map(feed).collect()
 }
 
+/// Says which feeds were not read whole.
+fn losses(table: &Table) -> Vec<String> {
+    let lost = table.reports.iter().filter(|report| !report.is_complete());
+    let text = |report: &Report| {
+        let bad = thousands(report.bad_lines as u64);
+        format!(
+            "{} was not read whole: {bad} bad lines or records, {} bytes lost.",
+            report.name,
+            thousands(report.lost_bytes)
+        )
+    };
+    lost.map(text).collect()
+}
+
 /// Returns what a feed held that was recognised and left out, by kind.
 fn skipped(report: &Report) -> Vec<Value> {
     let kind = |(kind, &count): (&Skipped, &u64)| json!({ "kind": kind.name(), "count": count, "loses_routes": kind.loses_routes() });
@@ -150,15 +173,12 @@ fn objects(families: &[Figures]) -> Vec<Value> {
     families.iter().map(object).collect()
 }
 
-fn write_text(out: &mut dyn Write, figures: &Figures, what: &str) -> io::Result<()> {
-    let Figures { family, shape, memory_bytes, top } = figures;
-    let (bold, dim) = (bold(), dim());
-    let percent = |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
+/// Returns the figures of a family that are one number each.
+pub(super) fn facts(figures: &Figures) -> [(&'static str, String); 7] {
+    let Figures { shape, memory_bytes, .. } = figures;
     let nested: usize = shape.depths.iter().skip(1).sum();
     let announced = 100.0 * shape.announced;
-    writeln!(out, "{bold}{family}{bold:#}")?;
-    let mut facts = Grid::bare();
-    for (name, value) in [
+    [
         ("routes", thousands(shape.routes)),
         ("next hops", thousands(shape.popularity.len())),
         ("announced", format!("{} % of the address space", significant(announced))),
@@ -179,10 +199,23 @@ fn write_text(out: &mut dyn Write, figures: &Figures, what: &str) -> io::Result<
             ),
         ),
         ("memory", format!("{} as a RIB", bytes(*memory_bytes))),
-    ] {
-        facts.row([name.to_owned(), value]);
+    ]
+}
+
+/// Returns a share as text.
+pub(super) fn percent(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+fn write_text(out: &mut dyn Write, figures: &Figures, what: &str) -> io::Result<()> {
+    let Figures { family, shape, top, .. } = figures;
+    let (bold, dim) = (bold(), dim());
+    writeln!(out, "{bold}{family}{bold:#}")?;
+    let mut grid = Grid::bare();
+    for (name, value) in facts(figures) {
+        grid.row([name.to_owned(), value]);
     }
-    writeln!(out, "{}\n", facts.render())?;
+    writeln!(out, "{}\n", grid.render())?;
 
     writeln!(out, "{bold}Prefix lengths{bold:#} {dim}(routes, nested routes){dim:#}")?;
     let longest = shape.lengths.iter().map(|line| line.0).max().unwrap_or(1);

@@ -7,54 +7,27 @@ use super::definition::{Column, Exhibit, Paper, Work};
 use super::record::{Point, Record};
 use super::verdict::{Ratio, Verdict};
 use crate::bench::escape;
-
-/// Everything that the page looks like. It follows the reader's light or dark setting, and tables that are too wide scroll.
-const STYLE: &str = "\
-:root { color-scheme: light dark; --ground: #fff; --ink: #222; --pale: #5f5f5f; --line: #d8d8d8; --soft: #f4f4f4;
-  --good: #00684c; --bad: #a83c00; --open: #6b5500 }
-@media (prefers-color-scheme: dark) { :root { --ground: #0d1117; --ink: #e6edf3; --pale: #9da7b3; --line: #30363d;
-  --soft: #161b22; --good: #4cc79f; --bad: #ff9a6b; --open: #e0c050 } }
-body { margin: 0 auto; padding: 1rem 1.25rem 4rem; max-width: 62rem; background: var(--ground); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 0.25rem }
-h2 { font-size: 1.25rem; margin: 2.5rem 0 0.5rem; border-top: 1px solid var(--line); padding-top: 1.25rem }
-h3 { font-size: 1rem; margin: 1.25rem 0 0.25rem }
-p, ul { max-width: 46rem } .aside { color: var(--pale) }
-.wide { overflow-x: auto } table { border-collapse: collapse; font-size: 0.875rem; margin: 0.5rem 0 }
-th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
-  font-variant-numeric: tabular-nums }
-th { background: var(--soft); font-weight: 600 } th:first-child, td:first-child, td.words, th.words { text-align: left }
-td small { display: block; color: var(--pale) } td.words { min-width: 14rem }
-.holds { color: var(--good); font-weight: 600 } .fails { color: var(--bad); font-weight: 600 }
-.open { color: var(--open); font-weight: 600 } .note { background: var(--soft); padding: 0.6rem 0.9rem; border-radius: 6px }
-svg { max-width: 100%; height: auto; min-width: 34rem } nav a { margin-right: 0.9rem; white-space: nowrap }
-a { color: inherit }
-";
+use crate::page;
 
 /// Returns the page of a record. `command` is what measures it again.
 #[must_use]
 pub fn report(paper: &Paper, record: &Record, command: &str) -> String {
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}: measured again</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"aside\">{citation}</p>\n<p>{summary}</p>\n",
-        title = escape(paper.title),
-        citation = escape(paper.citation),
-        summary = escape(paper.summary),
-    );
+    let mut page = page::start(&format!("{}: measured again", paper.title), paper.title);
+    let _ =
+        writeln!(page, "<p class=\"aside\">{}</p>\n<p>{}</p>", escape(paper.citation), escape(paper.summary));
     summary(&mut page, paper, record);
     for exhibit in paper.exhibits {
         section(&mut page, paper, exhibit, record);
     }
     method(&mut page, record, command);
-    page.push_str("</body>\n</html>\n");
+    page.push_str(page::END);
     page
 }
 
 fn summary(page: &mut String, paper: &Paper, record: &Record) {
     if record.quick {
         page.push_str(
-            "<p class=\"note\"><strong>A quick run.</strong> Its tables are small and its times short: it shows that \
+            "<p class=\"remark\"><strong>A quick run.</strong> Its tables are small and its times short: it shows that \
              everything can be measured, and its figures mean nothing.</p>\n",
         );
     }
