@@ -78,7 +78,7 @@ fn figures_of_a_table() {
         cell(&format!("{ranges} ({merged} after merging equal neighbours)"));
         for line in family["lengths"].as_array().unwrap() {
             let numbers = [&line["routes"], &line["nested"]].map(thousands).join("</td><td>");
-            cell(&format!("/{}</td><td>{numbers}</td><td>", line["length"]).trim_end_matches("</td><td>"));
+            cell(format!("/{}</td><td>{numbers}</td><td>", line["length"]).trim_end_matches("</td><td>"));
         }
         for (depth, routes) in family["depths"].as_array().unwrap().iter().enumerate() {
             cell(&format!("{depth}</td><td>{}", thousands(routes)));
@@ -101,11 +101,9 @@ fn figures_of_a_table() {
 fn rates_of_structures() {
     let folder = Folder::new();
     let html = folder.path().join("page.html");
-    let bench = run(&[
-        "bench", "-q", "--synth", "ipv4/500", "--synth", "ipv6/500", "--batch", "1", "--batch", "64", "--traffic", "match",
-        "--traffic", "rnd", "-a", "dir-24-8", "-a", "dir-btree", "-a", "planb", "--keys", "1000", "--seconds", "0", "--json",
-        "--html", html.to_str().unwrap(),
-    ]);
+    let plan = "bench -q --synth ipv4/500 --synth ipv6/500 --batch 1 --batch 64 --traffic match --traffic rnd \
+        -a dir-24-8 -a dir-btree -a planb --keys 1000 --seconds 0 --json --html";
+    let bench = run(&plan.split_whitespace().chain([html.to_str().unwrap()]).collect::<Vec<_>>());
     assert_eq!(bench.code, 0, "{}", bench.err);
     let page = std::fs::read_to_string(&html).unwrap();
     check(&page);

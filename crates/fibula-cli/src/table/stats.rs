@@ -123,7 +123,7 @@ fn feeds(table: &Table) -> Vec<Value> {
 fn losses(table: &Table) -> Vec<String> {
     let lost = table.reports.iter().filter(|report| !report.is_complete());
     let text = |report: &Report| {
-        let bad = thousands(report.bad_lines as u64);
+        let bad = thousands(report.bad_lines);
         format!(
             "{} was not read whole: {bad} bad lines or records, {} bytes lost.",
             report.name,
