@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::paper::{self, Exhibit, Load, Paper, Record, Settings};
+use fibula_lab::paper::{self, Exhibit, Paper, Record, Settings, Supply};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -50,7 +50,7 @@ impl Tables {
     }
 }
 
-impl Load for Tables {
+impl Supply for Tables {
     fn ipv4(&self, name: &str) -> std::result::Result<Option<Rib<u32>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v4))
     }

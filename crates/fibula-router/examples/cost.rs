@@ -1,14 +1,14 @@
 //! What a packet costs: 64-byte frames through the whole pipeline, with ports in memory that neither copy nor wait.
 //!
 //! `cargo run --release -p fibula-router --example cost -- TABLE... [--passes N] [--record FILE]`, with a table of each family (or
-//! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16 gateways; packets go to a random address below a random prefix. Forwarding
-//! spends the TTL, so headers are written afresh before every pass; a pass of that alone is measured in turn and subtracted. Passes of
-//! both kinds alternate, and the median of their processor times is shown; stages on several threads are timed by the clock on the
-//! wall, and need as many idle processors. With the feature `dpdk`, also on ports of DPDK without hardware (net_null). "lookup" is the batch lookup of the same addresses alone, and "bridge" the same
-//! frames sent on without rules or lookups.
+//! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16
+//! gateways; packets go to a random address below a random prefix. Forwarding spends the TTL, so headers are written afresh before
+//! every pass; a pass of that alone is measured in turn and subtracted. Passes of both kinds alternate, and the median of their
+//! processor times is shown; stages on several threads are timed by the clock on the wall, and need as many idle processors. With
+//! the feature `dpdk`, also on ports of DPDK without hardware (net_null). "lookup" is the batch lookup of the same addresses
+//! alone, and "bridge" the same frames by the router as a bridge.
 
 use std::hint::black_box;
-use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,70 +18,18 @@ use fibula::live::Options;
 use fibula::net::NextHop;
 use fibula::rib::DualRib;
 use fibula_feed::{LoadOptions, Loader, Source};
-use fibula_router::count::{PortCounters, Totals};
-use fibula_router::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf, Vrf};
+use fibula_router::count::Totals;
 use fibula_router::forward::{Shared, Worker};
-use fibula_router::io::{BURST, Io, Offload, Received};
-use fibula_router::neighbour::Key;
-use fibula_router::packet::ethernet::{Header, IPV4, IPV6, Mac};
-use fibula_router::packet::{ipv4, ipv6};
+use fibula_router::io::{BURST, Io};
+use fibula_router::measure::{Frames, GATEWAYS, Keys, Ring, counters, network};
 use fibula_router::stage::{self, Staged};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
+/// Bytes of a frame, its checksum included.
 const FRAME: usize = 64;
-const GATEWAYS: u32 = 16;
 const PACKETS: usize = 1 << 16;
-const SLOTS: usize = 512;
 const END: stage::End = stage::End { kernel: false, sends: true, segments: false };
-
-/// Frames that are received again and again; sending writes the header in place and counts.
-struct Bench {
-    frames: Vec<[u8; FRAME]>,
-    /// What frames that are sent in parts are put into, as into the slots of a ring.
-    slots: Vec<[u8; FRAME]>,
-    next: usize,
-    held: usize,
-    sent: u64,
-}
-
-impl Io for Bench {
-    fn receive(&mut self, _port: usize) -> usize {
-        self.held = (self.frames.len() - self.next).min(BURST);
-        self.held
-    }
-
-    fn frame(&mut self, index: usize) -> Received<'_> {
-        let bytes = &mut self.frames[self.next + index][..];
-        Received { bytes, tag: None, offload: Offload::default(), cut: false }
-    }
-
-    fn forward(&mut self, index: usize, _: usize, header: &[u8], _: Range<usize>, _: &Offload) -> bool {
-        self.frames[self.next + index][..header.len()].copy_from_slice(header);
-        self.sent += 1;
-        true
-    }
-
-    fn emit(&mut self, _: usize, parts: [&[u8]; 3], _: &Offload) -> bool {
-        let slot = &mut self.slots[self.sent as usize % SLOTS];
-        let mut at = 0;
-        for part in parts {
-            slot[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        self.sent += 1;
-        true
-    }
-
-    fn deliver(&mut self, _: usize, _: usize) -> bool {
-        false
-    }
-
-    fn finish(&mut self) {
-        self.next = (self.next + self.held) % self.frames.len();
-        self.held = 0;
-    }
-}
 
 /// A small generator with a good spread (splitmix64).
 struct Random(u64);
@@ -96,68 +44,23 @@ impl Random {
     }
 }
 
-fn fabric(ribs: DualRib) -> Fabric {
-    let table = Table::from_routes(ribs, Options::default()).expect("memory for the table");
-    let mut fabric = Fabric { hops: vec![None], icmp_rate: (1000, 100), ..Fabric::default() };
-    for number in 0..2u16 {
-        let mut port = Port::new(format!("port{number}"), false);
-        port.attach(0, number);
-        fabric.ports.push(port);
-        let host = u32::from(number) << 8 | 0xfe;
-        fabric.interfaces.push(Interface {
-            name: format!("port{number}"),
-            port: usize::from(number),
-            vlan: 0,
-            mac: Mac([2, 0, 0, 0, 0, 0xf0 + number as u8]),
-            mtu: 1500,
-            v4: vec![(0x0a00_0000 | host, 24)],
-            v6: vec![],
-            vrf: 0,
-            urpf: Urpf::Off,
-            kernel: false,
-            up: true,
-        });
-    }
-    for gateway in 0..GATEWAYS {
-        let gateway = Gateway::V4(0x0a00_0100 + gateway + 1);
-        fabric.hops.push(Some(Hop::Via { interface: 1, gateway }));
-    }
-    fabric.vrfs.push(Vrf { name: "default".into(), table });
-    fabric
-}
-
-fn frames(ribs: &DualRib, v6: bool, random: &mut Random) -> (Vec<[u8; FRAME]>, Vec<u128>) {
+/// Returns random addresses below random routes.
+fn keys(ribs: &DualRib, v6: bool, random: &mut Random) -> (Vec<u32>, Vec<u128>) {
     let v4_prefixes: Vec<_> = ribs.v4.iter().map(|route| route.prefix).collect();
     let v6_prefixes: Vec<_> = ribs.v6.iter().map(|route| route.prefix).collect();
-    let mut frames = Vec::new();
-    let mut keys = Vec::new();
-    while frames.len() < PACKETS {
+    let (mut v4, mut v6_keys) = (Vec::new(), Vec::new());
+    for _ in 0..PACKETS {
         let bits = random.next();
-        let mut frame = [0; FRAME];
-        let ether_type = if v6 { IPV6 } else { IPV4 };
-        let header = Header::new(Mac([2, 0, 0, 0, 0, 0xf0]), Mac([2, 0, 0, 0, 0, 9]), 0, ether_type);
-        frame[..14].copy_from_slice(header.as_bytes());
         if v6 {
             let prefix = v6_prefixes[bits as usize % v6_prefixes.len()];
             let low = u128::from(random.next()) << 64 | u128::from(random.next());
-            let key = prefix.addr() | low & (prefix.last() ^ prefix.addr());
-            if ipv6::is_link_local(key) || ipv6::is_multicast(key) || key <= 1 {
-                continue;
-            }
-            ipv6::write(&mut frame[14..54], 10, 64, 17, 0x2001_0db8 << 96 | 1, key);
-            keys.push(key);
+            v6_keys.push(prefix.addr() | low & (prefix.last() ^ prefix.addr()));
         } else {
             let prefix = v4_prefixes[bits as usize % v4_prefixes.len()];
-            let key = prefix.addr() | (bits >> 32) as u32 & (prefix.last() ^ prefix.addr());
-            if ipv4::is_martian_destination(key) || ipv4::is_multicast(key) {
-                continue;
-            }
-            ipv4::write(&mut frame[14..34], 46, 64, 17, 0x0a00_0001, key);
-            keys.push(key.into());
+            v4.push(prefix.addr() | (bits >> 32) as u32 & (prefix.last() ^ prefix.addr()));
         }
-        frames.push(frame);
     }
-    (frames, keys)
+    (v4, v6_keys)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -183,22 +86,19 @@ struct Measured {
     rows: Vec<(&'static str, f64)>,
 }
 
-fn fresh(template: &[[u8; FRAME]]) -> Bench {
-    Bench { frames: template.to_vec(), slots: vec![[0; FRAME]; SLOTS], next: 0, held: 0, sent: 0 }
-}
-
-fn ports() -> Arc<[PortCounters]> {
-    (0..2).map(|_| PortCounters::default()).collect()
+fn fresh(template: &Frames) -> Ring {
+    Ring::new([template.clone()])
 }
 
 /// Two or three stages in turn on one thread: all of their work.
-fn stages_together(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, three: bool) -> f64 {
-    let mut worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+fn stages_together(shared: &Arc<Shared>, template: &Frames, passes: usize, three: bool) -> f64 {
+    let mut worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
     let (mut source, mut sink) = (fresh(template), fresh(template));
     let mut times = Vec::new();
     if three {
-        let mut stages = stage::three(&[END; 2], [1, 1, 1], false, &mut ports);
+        let mut stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2));
         for _ in 0..passes {
+            source.rewind();
             times.push(timed(|| {
                 for _ in 0..PACKETS / BURST {
                     stages.receive[0].turn(&mut source, 0);
@@ -207,12 +107,13 @@ fn stages_together(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize
                 }
             }));
         }
-        assert_eq!(sink.sent, (passes * PACKETS) as u64);
+        assert_eq!(sink.sent(), (passes * PACKETS) as u64);
     } else {
-        let stages = stage::two(&[END; 2], [1, 1], false, &mut ports);
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2));
         let (mut receive, io) = (stages.receive, stages.workers.into_iter().next().expect("a worker"));
         let mut io = io.direct(sink);
         for _ in 0..passes {
+            source.rewind();
             times.push(timed(|| {
                 for _ in 0..PACKETS / BURST {
                     receive[0].turn(&mut source, 0);
@@ -220,17 +121,20 @@ fn stages_together(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize
                 }
             }));
         }
-        assert_eq!(io.out().0.sent, (passes * PACKETS) as u64);
+        assert_eq!(io.out().0.sent(), (passes * PACKETS) as u64);
     }
     median(times)
 }
 
 /// Receives all passes, never more than there is room for, and then ends.
-fn first_stage(mut stage: stage::Receive, template: &[[u8; FRAME]], passes: usize) {
+fn first_stage(mut stage: stage::Receive, template: &Frames, passes: usize) {
     let mut io = fresh(template);
     let mut left = passes * PACKETS / BURST;
     while left > 0 {
         if stage.has_room(0) {
+            if io.left(0) == 0 {
+                io.rewind();
+            }
             stage.turn(&mut io, 0);
             left -= 1;
         } else {
@@ -252,11 +156,11 @@ fn middle<I: Io>(mut worker: Worker, io: &mut I, ready: impl Fn(&mut I) -> bool,
 }
 
 /// Two or three stages, each on a thread of its own: the time a packet takes of all together.
-fn stages_apart(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, three: bool) -> f64 {
-    let worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+fn stages_apart(shared: &Arc<Shared>, template: &Frames, passes: usize, three: bool) -> f64 {
+    let worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
     let begin = Instant::now();
     if three {
-        let stages = stage::three(&[END; 2], [1, 1, 1], false, &mut ports);
+        let stages = stage::three(&[END; 2], [1, 1, 1], false, &mut || counters(2));
         let (receive, lookup, send) = (stages.receive, stages.workers, stages.transmit);
         std::thread::scope(|scope| {
             for stage in receive {
@@ -275,7 +179,7 @@ fn stages_apart(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, t
             }
         });
     } else {
-        let stages = stage::two(&[END; 2], [1, 1], false, &mut ports);
+        let stages = stage::two(&[END; 2], [1, 1], false, &mut || counters(2));
         std::thread::scope(|scope| {
             for stage in stages.receive {
                 scope.spawn(move || first_stage(stage, template, passes));
@@ -290,24 +194,22 @@ fn stages_apart(shared: &Arc<Shared>, template: &[[u8; FRAME]], passes: usize, t
 }
 
 fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
-    let (template, keys) = frames(ribs, v6, &mut Random(7));
-    let fabric = fabric(ribs.clone());
-    let table = fabric.vrfs[0].table.clone();
-    let shared = Shared::new(fabric, Default::default());
-    for gateway in 0..GATEWAYS {
-        let key = Key::v4(1, 0x0a00_0101 + gateway);
-        shared.neighbours.learn(key, Mac([2, 0, 0, 0, 1, gateway as u8]), true, true, 0);
-    }
-    let counters = ports();
-    let mut worker = Worker::new(Arc::clone(&shared), Arc::clone(&counters)).expect("memory for a worker");
+    let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
+    let destinations = if v6 { Keys::V6(&v6_keys) } else { Keys::V4(&v4_keys) };
+    let template = Frames::new(destinations, None, PACKETS, FRAME, 0).expect("addresses to forward to");
+    let table = Table::from_routes(ribs.clone(), Options::default()).expect("memory for the table");
+    let shared = network(table.clone(), 1, false);
+    let counts = counters(2);
+    let mut worker = Worker::new(Arc::clone(&shared), Arc::clone(&counts)).expect("memory for a worker");
+    let across = network(Table::new().expect("memory for a table"), 1, true);
+    let mut other = Worker::new(across, counters(2)).expect("memory for a worker");
     let mut io = fresh(&template);
     let (mut write, mut whole, mut lookup, mut bridge) = (vec![], vec![], vec![], vec![]);
     let mut reader = table.reader().expect("memory for a reader");
-    let v4_keys: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
     for _ in 0..passes {
-        write.push(timed(|| black_box(&mut io.frames).copy_from_slice(&template)));
+        write.push(timed(|| black_box(&mut io).renew()));
         whole.push(timed(|| {
-            io.frames.copy_from_slice(&template);
+            io.renew();
             for _ in 0..PACKETS / BURST {
                 worker.burst(&mut io, 0, 1);
             }
@@ -317,7 +219,7 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
             let mut results = [None; BURST];
             for begin in (0..PACKETS).step_by(BURST) {
                 if v6 {
-                    pin.lookup_batch(&keys[begin..begin + BURST], &mut results);
+                    pin.lookup_batch(&v6_keys[begin..begin + BURST], &mut results);
                 } else {
                     pin.lookup_batch(&v4_keys[begin..begin + BURST], &mut results);
                 }
@@ -326,18 +228,14 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
             }
         }));
         bridge.push(timed(|| {
-            io.frames.copy_from_slice(&template);
+            io.renew();
             for _ in 0..PACKETS / BURST {
-                for index in 0..io.receive(0) {
-                    let header = Header::new(Mac([2, 0, 0, 0, 1, 1]), Mac([2, 0, 0, 0, 0, 0xf1]), 0, IPV4);
-                    io.forward(index, 1, header.as_bytes(), 14..FRAME, &Offload::default());
-                }
-                io.finish();
+                other.burst(&mut io, 0, 1);
             }
         }));
     }
     let mut totals = Totals::default();
-    counters[0].add_to(&mut totals);
+    counts[0].add_to(&mut totals);
     let expected = (passes * PACKETS) as u64;
     assert_eq!((totals.forwarded, totals.received), (expected, expected), "{totals:?}");
     let (write, lookup) = (median(write), median(lookup));
@@ -356,24 +254,25 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
         ("three stages, three threads", stages_apart(&shared, &template, passes, true)),
     ];
     #[cfg(all(target_os = "linux", feature = "dpdk"))]
-    rows.extend(null::measure(&shared, &template, v6, passes));
+    rows.extend(null::measure(&shared, other, &template, v6, passes));
     Measured { rows }
 }
 
 /// Ports of DPDK that receive frames without contents and free what they send: the contents are written afresh.
 #[cfg(all(target_os = "linux", feature = "dpdk"))]
 mod null {
+    use std::ops::Range;
+
     use fibula_router::io::dpdk::{self, Wanted};
     use fibula_router::io::ports::{Common, Ports, Sink, Source};
+    use fibula_router::io::{Offload, Received};
+    use fibula_router::packet::ethernet::Mac;
 
-    use super::{
-        Arc, BURST, FRAME, Header, IPV4, Io, Mac, Offload, PACKETS, Range, Received, Shared, Worker,
-    };
-    use super::{median, ports, timed};
+    use super::{Arc, BURST, Frames, Io, PACKETS, Shared, Worker, counters, median, timed};
 
     struct Null<'t> {
         ports: Ports,
-        template: &'t [[u8; FRAME]],
+        template: &'t Frames,
         next: usize,
     }
 
@@ -381,8 +280,8 @@ mod null {
         fn receive(&mut self, _: usize) -> usize {
             let count = self.ports.receive(0);
             assert_eq!(count, BURST);
-            for (index, frame) in self.template[self.next..][..count].iter().enumerate() {
-                self.ports.frame(index).bytes[..FRAME].copy_from_slice(frame);
+            for (index, frame) in self.template.headers()[self.next..][..count].iter().enumerate() {
+                self.ports.frame(index).bytes[..frame.len()].copy_from_slice(frame);
             }
             self.next = (self.next + count) % self.template.len();
             count
@@ -418,7 +317,8 @@ mod null {
 
     pub(super) fn measure(
         shared: &Arc<Shared>,
-        template: &[[u8; FRAME]],
+        mut other: Worker,
+        template: &Frames,
         v6: bool,
         passes: usize,
     ) -> Vec<(&'static str, f64)> {
@@ -442,7 +342,7 @@ mod null {
         (0..2).for_each(|_| ends.push(Source::Common, Sink::Common));
         ends.set_common(Common::Dpdk(opened.receivers.remove(0)));
         let mut io = Null { ports: ends, template, next: 0 };
-        let mut worker = Worker::new(Arc::clone(shared), ports()).expect("memory for a worker");
+        let mut worker = Worker::new(Arc::clone(shared), counters(2)).expect("memory for a worker");
         let (mut write, mut whole, mut bridge) = (vec![], vec![], vec![]);
         for _ in 0..passes {
             write.push(timed(|| {
@@ -458,12 +358,7 @@ mod null {
             }));
             bridge.push(timed(|| {
                 for _ in 0..PACKETS / BURST {
-                    for index in 0..io.receive(0) {
-                        let header =
-                            Header::new(Mac([2, 0, 0, 0, 1, 1]), Mac([2, 0, 0, 0, 0, 0xf1]), 0, IPV4);
-                        assert!(io.forward(index, 1, header.as_bytes(), 14..FRAME, &Offload::default()));
-                    }
-                    io.finish();
+                    other.burst(&mut io, 0, 1);
                 }
             }));
         }

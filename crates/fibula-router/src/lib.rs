@@ -7,6 +7,7 @@
 //! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: which processor each runs on.
 //! - [`config`]: the configuration file.
 //! - `control`, `kernel` (Linux): a router that runs, and what it hears from the kernel.
+//! - [`measure`]: the pipeline on ports in memory, to be timed.
 //! - [`drops`]: **the list** of reasons for which a packet is dropped; [`count`]: counters.
 //!
 //! # Example
@@ -55,6 +56,7 @@ pub mod forward;
 pub mod io;
 #[cfg(target_os = "linux")]
 pub mod kernel;
+pub mod measure;
 pub mod neighbour;
 pub mod packet;
 pub mod place;

@@ -8,13 +8,14 @@ use fibula::net::Key;
 use fibula::rib::Rib;
 
 use super::definition::Table;
+use super::packets::Routers;
 use super::record::TableUsed;
 use super::run::Settings;
 use crate::bench::family_name;
 use crate::table;
 
-/// Loads real tables.
-pub trait Load {
+/// What a run has from its caller: real tables, recorded addresses, a router.
+pub trait Supply {
     /// Returns the IPv4 routes of the table of this name; `None` if there is no such table.
     ///
     /// # Errors
@@ -34,6 +35,11 @@ pub trait Load {
     fn addresses(&self, _name: &str) -> Result<Option<Recorded>, String> {
         Ok(None)
     }
+
+    /// Returns what makes routers; `None` if there is no such thing.
+    fn routers(&self) -> Option<&dyn Routers> {
+        None
+    }
 }
 
 /// Recorded addresses of both families.
@@ -45,11 +51,11 @@ pub struct Recorded {
     pub v6: Vec<u128>,
 }
 
-/// No real tables: generated ones stand in for all.
+/// Nothing: generated tables stand in for all real ones.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoTables;
+pub struct Nothing;
 
-impl Load for NoTables {
+impl Supply for Nothing {
     fn ipv4(&self, _: &str) -> Result<Option<Rib<u32>>, String> {
         Ok(None)
     }
@@ -75,7 +81,7 @@ impl<K> Clone for Named<K> {
 pub struct Context<'a> {
     /// How much is measured.
     pub settings: &'a Settings,
-    load: &'a dyn Load,
+    supply: &'a dyn Supply,
     /// The last table of each family, which the next part often takes too.
     v4: Option<(Table, Named<u32>)>,
     v6: Option<(Table, Named<u128>)>,
@@ -83,8 +89,8 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(settings: &'a Settings, load: &'a dyn Load) -> Self {
-        Self { settings, load, v4: None, v6: None, used: Vec::new() }
+    pub(super) fn new(settings: &'a Settings, supply: &'a dyn Supply) -> Self {
+        Self { settings, supply, v4: None, v6: None, used: Vec::new() }
     }
 
     /// Returns an IPv4 table and its name.
@@ -105,12 +111,17 @@ impl<'a> Context<'a> {
         Ok((named.name, named.rib))
     }
 
+    /// Returns what makes routers, if the caller has it.
+    pub(super) fn routers(&self) -> Option<&'a dyn Routers> {
+        self.supply.routers()
+    }
+
     /// Returns the recorded addresses of this name, `None` if there are none of this family. A quick run has none.
     pub(super) fn recorded<K: PaperKey>(&self, name: &str) -> Result<Option<Vec<K>>, String> {
         if self.settings.quick {
             return Ok(None);
         }
-        let recorded = self.load.addresses(name)?.map(K::recorded);
+        let recorded = self.supply.addresses(name)?.map(K::recorded);
         Ok(recorded.filter(|addresses| !addresses.is_empty()))
     }
 
@@ -122,7 +133,7 @@ impl<'a> Context<'a> {
     /// Loads the real table, if it takes part, or generates the other.
     fn get<K: PaperKey>(&mut self, table: Table) -> Result<Named<K>, String> {
         let real = match table.real {
-            Some(name) if !self.settings.quick => K::load(self.load, name)?.map(|rib| (name, rib)),
+            Some(name) if !self.settings.quick => K::load(self.supply, name)?.map(|rib| (name, rib)),
             _ => None,
         };
         let generated = real.is_none();
@@ -163,7 +174,7 @@ pub(super) trait PaperKey: Key {
     /// Returns a table, from the cache if it is the last one.
     fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String>;
 
-    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String>;
+    fn load(supply: &dyn Supply, name: &str) -> Result<Option<Rib<Self>>, String>;
 
     /// The addresses of this family.
     fn recorded(recorded: Recorded) -> Vec<Self>;
@@ -181,8 +192,8 @@ impl PaperKey for u32 {
         Ok(named)
     }
 
-    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
-        load.ipv4(name)
+    fn load(supply: &dyn Supply, name: &str) -> Result<Option<Rib<Self>>, String> {
+        supply.ipv4(name)
     }
 
     fn recorded(recorded: Recorded) -> Vec<Self> {
@@ -201,8 +212,8 @@ impl PaperKey for u128 {
         Ok(named)
     }
 
-    fn load(load: &dyn Load, name: &str) -> Result<Option<Rib<Self>>, String> {
-        load.ipv6(name)
+    fn load(supply: &dyn Supply, name: &str) -> Result<Option<Rib<Self>>, String> {
+        supply.ipv6(name)
     }
 
     fn recorded(recorded: Recorded) -> Vec<Self> {

@@ -18,6 +18,7 @@ mod definition;
 mod document;
 mod dxr;
 mod multibit;
+mod packets;
 mod planb;
 mod rates;
 mod record;
@@ -28,12 +29,13 @@ mod schedules;
 mod tests;
 mod verdict;
 
-pub use context::{Context, Load, NoTables, Recorded};
+pub use context::{Context, Nothing, Recorded, Supply};
 pub use definition::{
     At, Chart, Claim, Column, Contestants, Dimension, Exhibit, Finding, Judge, Paper, Part, Published,
     RECORDED, Rates, Table, Work,
 };
 pub use document::{findings, markdown};
+pub use packets::{Keys, Packets, Router, Routers, Way};
 pub use record::{Done, PaperError, Point, Record, SCHEMA, TableUsed};
 pub use report::report;
 pub use run::{Settings, Step, run};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::context::{Context, Load};
+use super::context::{Context, Supply};
 use super::definition::{Exhibit, Paper, Part, Work};
 use super::rates;
 use super::record::{Done, PaperError, Point, Record};
@@ -78,14 +78,14 @@ pub struct Step<'a> {
 pub fn run(
     paper: &Paper,
     settings: &Settings,
-    load: &dyn Load,
+    supply: &dyn Supply,
     mut record: Record,
     save: &mut dyn FnMut(&Record) -> Result<(), PaperError>,
     progress: &mut dyn FnMut(Step<'_>),
 ) -> Result<Record, PaperError> {
     let total = paper.exhibits.iter().map(|exhibit| exhibit.parts.len()).sum();
     record.parts.retain(|done| done.error.is_none());
-    let mut context = Context::new(settings, load);
+    let mut context = Context::new(settings, supply);
     let mut number = 0;
     for exhibit in paper.exhibits {
         for part in exhibit.parts {

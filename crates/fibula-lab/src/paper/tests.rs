@@ -17,7 +17,7 @@ fn measured(paper: &Paper, record: Record) -> (Record, usize) {
         saved += 1;
         Ok(())
     };
-    let record = run(paper, &settings(), &NoTables, record, save, &mut |_| ()).unwrap();
+    let record = run(paper, &settings(), &Nothing, record, save, &mut |_| ()).unwrap();
     (record, saved)
 }
 
@@ -82,10 +82,71 @@ fn quick_runs_measure_everything_and_make_a_page() {
     }
 }
 
+/// Routers of a fixed speed.
+struct Fast;
+
+impl Supply for Fast {
+    fn ipv4(&self, _: &str) -> Result<Option<fibula::rib::Rib<u32>>, String> {
+        Ok(None)
+    }
+
+    fn ipv6(&self, _: &str) -> Result<Option<fibula::rib::Rib<u128>>, String> {
+        Ok(None)
+    }
+
+    fn routers(&self) -> Option<&dyn Routers> {
+        Some(self)
+    }
+}
+
+impl Routers for Fast {
+    fn open(&self, routes: fibula::rib::DualRib, algorithm: &str) -> Result<Box<dyn Router>, String> {
+        assert!(routes.v4.is_empty() != routes.v6.is_empty());
+        Ok(Box::new(if algorithm == "planb" { 50.0 } else { 20.0 }))
+    }
+}
+
+impl Router for f64 {
+    fn load(&mut self, packets: &Packets<'_>) -> Result<(), String> {
+        assert!(packets.bytes >= 64 && packets.ports >= 1 && packets.threads >= 1);
+        Ok(())
+    }
+
+    fn run(&mut self, way: Way, _: core::time::Duration) -> Result<f64, String> {
+        Ok(if way == Way::Bridge { 2.0 * *self } else { *self })
+    }
+}
+
+#[test]
+fn packets_are_forwarded_by_the_router_that_is_supplied() {
+    for (name, figure, holds) in
+        [("planb", "figure-7", 3), ("multibit", "figure-5", 1), ("multibit", "figure-8", 1)]
+    {
+        let whole = find(name).unwrap();
+        let exhibit = *whole.exhibits.iter().find(|exhibit| exhibit.name == figure).unwrap();
+        let paper = &Paper { exhibits: vec![exhibit].leak(), findings: &[], ..*whole };
+        let measure = |supply: &dyn Supply| {
+            let record = Record::new(paper, "2026-11-25", true);
+            let record = run(paper, &settings(), supply, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
+            assert!(record.parts.iter().all(|done| done.error.is_none()), "{record:?}");
+            record.points(&exhibit).into_iter().cloned().collect::<Vec<_>>()
+        };
+        // Every cell has a value or says why it has none, once.
+        let there = measure(&Fast);
+        assert_eq!(there.len(), measure(&Nothing).len());
+        let cells: BTreeSet<_> = there.iter().map(|point| (&point.row, &point.column)).collect();
+        assert_eq!(cells.len(), there.len());
+        assert!(there.iter().all(|point| point.value.is_some() || point.column == "kernel"));
+        let points: Vec<&Point> = there.iter().collect();
+        let verdicts = exhibit.claims.iter().map(|claim| Verdict::of(claim, &points));
+        assert_eq!(verdicts.filter(|verdict| matches!(verdict, Verdict::Holds(_))).count(), holds);
+    }
+}
+
 /// Recorded addresses, and no tables.
 struct Addresses;
 
-impl Load for Addresses {
+impl Supply for Addresses {
     fn ipv4(&self, _: &str) -> Result<Option<fibula::rib::Rib<u32>>, String> {
         Ok(None)
     }
@@ -140,7 +201,7 @@ fn runs_continue_where_they_ended() {
     let ended = run(
         paper,
         &settings(),
-        &NoTables,
+        &Nothing,
         Record::new(paper, "2026-11-24", true),
         &mut |record| {
             record.write(folder.path())?;

@@ -7,6 +7,7 @@ mod findings;
 use super::definition::{
     Chart, Claim, Column, Contestants, Dimension, Exhibit, Judge, Paper, Part, Published, Rates, Table, Work,
 };
+use super::packets;
 
 /// The paper.
 pub(super) const PAPER: Paper = Paper {
@@ -187,24 +188,47 @@ const BEFORE: Rates<u128> = Rates {
 const FIGURE_7: Exhibit = Exhibit {
     name: "figure-7",
     title: "Fig. 7: forwarding 64-byte packets",
-    about: "Packets a second through a DPDK forwarder, by scheme and table.",
+    about: "Packets a second through one and the same forwarder, by scheme and table.",
     rows: "table",
-    columns: &[Column { name: "planb", unit: "million packets a second" }],
+    columns: PACKETS,
     published: &[],
-    setting: "",
-    differs: RANGES,
+    setting: INTEL,
+    differs: "one core that runs to completion, with ports in memory, in the place of a pipeline of many cores on DPDK; all rules of a \
+              router are applied, which is a greater share of a packet; generated tables of the published sizes. Figures are printed as ranges over all \
+              tables, in the text",
     parts: &[Part {
         name: "packets",
-        work: Work::Missing { rows: &["all tables"], why: "takes a router with packet input and output" },
+        work: Work::Values(|context| packets::by_structure(context, &TABLES, PACKETS)),
     }],
-    against: None,
-    chart: Chart::None,
-    claims: &[Claim {
-        text: "PlanB forwards 2.3 to 2.8 times as fast as Poptrie",
-        published: "2.3 to 2.8",
-        judge: Judge::Missing("takes a router with packet input and output"),
-    }],
+    against: Some("planb"),
+    chart: Chart::Lines,
+    claims: &[
+        forwards("PlanB forwards 2.3 to 2.8 times as fast as Poptrie", "2.3 to 2.8", "poptrie", 2.3, 2.8),
+        forwards("PlanB forwards 2.3 to 2.9 times as fast as CP-Trie", "2.3 to 2.9", "cp-trie", 2.3, 2.9),
+        forwards("PlanB forwards 4.7 to 5.8 times as fast as Neurotrie", "4.7 to 5.8", "neurotrie", 4.7, 5.8),
+        forwards("PlanB forwards 1.7 to 2.5 times as fast as HBS", "1.7 to 2.5", "hbs", 1.7, 2.5),
+    ],
 };
+
+const MPPS: &str = "million packets a second";
+const PACKETS: &[Column] = &[
+    Column { name: "planb", unit: MPPS },
+    Column { name: "poptrie", unit: MPPS },
+    Column { name: "cp-trie", unit: MPPS },
+    Column { name: "neurotrie", unit: MPPS },
+    Column { name: "hbs", unit: MPPS },
+    Column { name: "dir-btree", unit: MPPS },
+];
+
+const fn forwards(
+    text: &'static str,
+    published: &'static str,
+    scheme: &'static str,
+    least: f64,
+    most: f64,
+) -> Claim {
+    Claim { text, published, judge: Judge::Ratio { of: ("*", "planb"), over: ("*", scheme), least, most } }
+}
 
 /// The schemes that are raced, in the batches that suit them.
 const RACE: Rates<u128> = Rates {

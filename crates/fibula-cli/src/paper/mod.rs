@@ -1,5 +1,7 @@
 //! `fibula paper`: the tables and figures of a paper, measured on this machine.
 
+mod router;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use fibula::rib::{DualRib, Rib};
-use fibula_lab::paper::{self, Load, Paper, Record, Recorded, Settings, Step};
+use fibula_lab::paper::{self, Paper, Record, Recorded, Routers, Settings, Step, Supply};
 
 use crate::bench::{Addresses, today};
 use crate::failure::{Failure, code};
@@ -180,7 +182,7 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.txt.xz"))
 }
 
-impl Load for Tables {
+impl Supply for Tables {
     fn ipv4(&self, name: &str) -> Result<Option<Rib<u32>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v4))
     }
@@ -197,5 +199,9 @@ impl Load for Tables {
         let Addresses { v4, v6 } = Addresses::read(&path, self.messages)
             .map_err(|failure| failure.report().0.unwrap_or_default())?;
         Ok(Some(Recorded { v4, v6 }))
+    }
+
+    fn routers(&self) -> Option<&dyn Routers> {
+        Some(&router::InMemory)
     }
 }

@@ -1,0 +1,156 @@
+//! Packets that are received.
+
+use core::fmt;
+
+use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
+use crate::packet::toeplitz::{KEY, Redirection};
+use crate::packet::{ipv4, ipv6};
+
+use super::network::mac;
+
+/// Bytes of a frame that are written afresh.
+pub(super) const HEADERS: usize = 64;
+/// The checksum of Ethernet, which counts towards the size of a frame on the wire and is not in memory.
+const FCS: usize = 4;
+const UDP: u8 = 17;
+/// What an IPv6 packet says that has no room for a UDP header.
+const NO_NEXT_HEADER: u8 = 59;
+
+/// Destinations of one family.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys<'k> {
+    /// IPv4 addresses.
+    V4(&'k [u32]),
+    /// IPv6 addresses.
+    V6(&'k [u128]),
+}
+
+/// Why there are no frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoFrames;
+
+impl fmt::Display for NoFrames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no address among the keys that packets may be forwarded to, or frames below 64 bytes")
+    }
+}
+
+impl core::error::Error for NoFrames {}
+
+/// UDP packets, or IPv6 packets without contents where a frame has no room for more: their headers, and the size of their frames.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    pub(super) headers: Vec<[u8; HEADERS]>,
+    pub(super) bytes: usize,
+}
+
+impl Frames {
+    /// Makes `count` packets in frames of `bytes` bytes, the checksum of 4 bytes included, for `input`, the number of a port that
+    /// receives. Destinations are taken in turn, without those that no router forwards to. There are `flows` different ones; without a
+    /// number, as many as keys.
+    ///
+    /// # Errors
+    /// When no key can be a destination, or for frames below 64 bytes.
+    pub fn new(
+        keys: Keys<'_>,
+        flows: Option<usize>,
+        count: usize,
+        bytes: usize,
+        input: usize,
+    ) -> Result<Self, NoFrames> {
+        let payload = bytes.checked_sub(FCS + 14).filter(|_| bytes >= HEADERS).ok_or(NoFrames)?;
+        let most = flows.unwrap_or(count).min(count);
+        let headers: Vec<[u8; HEADERS]> = match keys {
+            Keys::V4(keys) => {
+                let there = keys
+                    .iter()
+                    .filter(|&&key| !ipv4::is_martian_destination(key) && !ipv4::is_multicast(key));
+                there
+                    .cycle()
+                    .take(most)
+                    .enumerate()
+                    .map(|(flow, &key)| v4(key, flow, payload, input))
+                    .collect()
+            }
+            Keys::V6(keys) => {
+                let there = keys
+                    .iter()
+                    .filter(|&&key| !ipv6::is_link_local(key) && !ipv6::is_multicast(key) && key > 1);
+                there
+                    .cycle()
+                    .take(most)
+                    .enumerate()
+                    .map(|(flow, &key)| v6(key, flow, payload, input))
+                    .collect()
+            }
+        };
+        if headers.is_empty() {
+            return Err(NoFrames);
+        }
+        let headers = headers.iter().copied().cycle().take(count).collect();
+        Ok(Self { headers, bytes: bytes - FCS })
+    }
+
+    /// Returns no packets: those of a port that only sends.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { headers: Vec::new(), bytes: HEADERS - FCS }
+    }
+
+    /// Returns the first 64 bytes of each frame.
+    #[must_use]
+    pub fn headers(&self) -> &[[u8; HEADERS]] {
+        &self.headers
+    }
+
+    /// Returns the number of packets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty()
+    }
+
+    /// Divides them by flow, as a network card does with so many queues.
+    #[must_use]
+    pub fn spread(&self, queues: usize) -> Vec<Self> {
+        let redirection = Redirection::even(KEY, queues);
+        let mut parts = vec![Self { headers: Vec::new(), bytes: self.bytes }; queues.max(1)];
+        for header in &self.headers {
+            parts[redirection.queue(header)].headers.push(*header);
+        }
+        parts
+    }
+}
+
+fn start(input: usize, ether_type: u16) -> [u8; HEADERS] {
+    let mut frame = [0; HEADERS];
+    let header = Header::new(mac(input), Mac([2, 0, 0, 0, 0, 9]), 0, ether_type);
+    frame[..14].copy_from_slice(header.as_bytes());
+    frame
+}
+
+/// Writes the ports of a flow.
+fn udp(at: &mut [u8], flow: usize) {
+    at[..2].copy_from_slice(&(flow as u16).wrapping_add(1024).to_be_bytes());
+    at[2..4].copy_from_slice(&53u16.to_be_bytes());
+}
+
+fn v4(key: u32, flow: usize, payload: usize, input: usize) -> [u8; HEADERS] {
+    let mut frame = start(input, IPV4);
+    ipv4::write(&mut frame[14..34], payload, 64, UDP, 0x0a00_0001, key);
+    udp(&mut frame[34..], flow);
+    frame
+}
+
+fn v6(key: u128, flow: usize, payload: usize, input: usize) -> [u8; HEADERS] {
+    let mut frame = start(input, IPV6);
+    let next = if payload < 40 + 8 { NO_NEXT_HEADER } else { UDP };
+    ipv6::write(&mut frame[14..54], payload - 40, 64, next, 0x2001_0db8 << 96 | 1, key);
+    udp(&mut frame[54..], flow);
+    frame
+}
