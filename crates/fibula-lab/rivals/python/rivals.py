@@ -10,15 +10,21 @@ each prefix before those within it. Its methods:
     run(keys, n)      the same lookups and nothing else: what is timed
     memory()          bytes by its own count; None where it has none, and the process's growth is taken
 
-That an interpreted loop waits for the answer before it asks for the next key needs no doing.
+That an interpreted loop waits for the answer before it asks for the next key needs no doing; xdp-lpm-trie does not loop here.
 """
 
 import ctypes
+import functools
 import gc
 import importlib
+import ipaddress
+import mmap
 import os
+import platform
 import socket
+import struct
 import sys
+import tempfile
 import time
 
 
@@ -118,6 +124,184 @@ class Pyasn:
 
     def memory(self):
         return None
+
+
+class MaxMindDb:
+    """maxminddb: a MaxMind DB file, written by mmdb_writer and mapped, whose records are the next hops. Keys are address objects."""
+
+    def __init__(self, width):
+        self.module = importlib.import_module("maxminddb")
+        self.writer = importlib.import_module("mmdb_writer")
+        self.netaddr = importlib.import_module("netaddr")
+        self.address = ipaddress.IPv4Address if width == 32 else ipaddress.IPv6Address
+        self.version = 4 if width == 32 else 6
+
+    def prepare(self, routes):
+        # A file has no records for routes within others that end later: it gets the ranges between changes as prefixes.
+        width = 32 if self.version == 4 else 128
+        found = boundaries(routes, width)
+        ends = [start - 1 for start, _ in found[1:]] + [(1 << width) - 1]
+        of_version = lambda at: self.netaddr.IPAddress(at, self.version)
+        return [
+            (self.netaddr.iprange_to_cidrs(of_version(start), of_version(end)), next_hop)
+            for (start, next_hop), end in zip(found, ends)
+            if next_hop
+        ]
+
+    def build(self, ranges):
+        writer = self.writer.MMDBWriter(self.version, int_type="u32")
+        for prefixes, next_hop in ranges:
+            writer.insert_network(self.netaddr.IPSet(prefixes, flags=0), next_hop)
+        with tempfile.NamedTemporaryFile(suffix=".mmdb") as file:
+            writer.to_db_file(file.name)
+            self.bytes = os.stat(file.name).st_size
+            self.reader = self.module.open_database(file.name, self.module.MODE_MMAP_EXT)
+
+    def keys(self, addresses):
+        return [self.address(address) for address in addresses]
+
+    def answer(self, keys, _):
+        return [self.reader.get(key) or 0 for key in keys]
+
+    def run(self, keys, _):
+        get = self.reader.get
+        for key in keys:
+            get(key)
+
+    def memory(self):
+        return self.bytes
+
+
+class Bpf:
+    """The system call bpf, as linux/bpf.h has it."""
+
+    MAP_CREATE, MAP_UPDATE_BATCH, PROG_LOAD, PROG_TEST_RUN = 0, 26, 5, 10
+    ARRAY, LPM_TRIE, XDP = 2, 11, 6
+    NO_PREALLOC, MMAPABLE = 1, 1 << 10
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.number = {"x86_64": 321, "aarch64": 280}[platform.machine()]
+
+    def call(self, command, *fields):
+        """Fields are (format, value), one after the other; bytes are given by their address."""
+        kept, form, values = [], "=", []
+        for kind, value in fields:
+            if kind == "*":
+                kept.append(ctypes.create_string_buffer(value, len(value)))
+                kind, value = "Q", ctypes.addressof(kept[-1])
+            form, values = form + kind, values + [value]
+        attributes = ctypes.create_string_buffer(struct.pack(form, *values).ljust(144, b"\0"), 144)
+        result = self.libc.syscall(self.number, command, attributes, 144)
+        if result < 0:
+            raise OSError(ctypes.get_errno(), f"bpf: {os.strerror(ctypes.get_errno())}")
+        return result
+
+    def map(self, kind, key, value, entries, flags):
+        return self.call(self.MAP_CREATE, *(("I", field) for field in (kind, key, value, entries, flags)))
+
+    def update(self, fd, keys, values, count):
+        """Adds entries from two strings of bytes."""
+        key, value = len(keys) // count, len(values) // count
+        for at in range(0, count, 1 << 16):
+            part = min(1 << 16, count - at)
+            keys_of = keys[at * key : (at + part) * key]
+            values_of = values[at * value : (at + part) * value]
+            self.call(
+                self.MAP_UPDATE_BATCH,
+                *(("Q", 0), ("Q", 0), ("*", keys_of), ("*", values_of), ("I", part), ("I", fd), ("Q", 0), ("Q", 0)),
+            )
+
+    def load(self, code):
+        return self.call(
+            self.PROG_LOAD, ("I", self.XDP), ("I", len(code) // 8), ("*", code), ("*", b"GPL\0")
+        )
+
+
+class XdpLpmTrie:
+    """The kernel's BPF_MAP_TYPE_LPM_TRIE, looked up by an XDP program: it loops over 256 keys of an array, and
+    BPF_PROG_TEST_RUN repeats it. One call of the system is for at least 2^20 keys, or for all."""
+
+    CHUNK = 256
+
+    def __init__(self, width):
+        self.bpf, self.octets = Bpf(), width // 8
+
+    def prepare(self, routes):
+        keys = b"".join(struct.pack("=I", length) + address for address, length, _ in routes)
+        return keys, b"".join(struct.pack("=I", next_hop) for _, _, next_hop in routes), len(routes)
+
+    def build(self, prepared):
+        keys, values, count = prepared
+        self.trie = self.bpf.map(Bpf.LPM_TRIE, 4 + self.octets, 4, max(count, 1), Bpf.NO_PREALLOC)
+        if count:
+            self.bpf.update(self.trie, keys, values, count)
+
+    def array(self, octets):
+        fd = self.bpf.map(Bpf.ARRAY, 4, octets, 1, Bpf.MMAPABLE)
+        return fd, mmap.mmap(fd, octets, mmap.MAP_SHARED)
+
+    def keys(self, addresses):
+        # The places of keys are a power of two, which the program's bounds are proved by.
+        self.places = max(self.CHUNK, 1 << (len(addresses) - 1).bit_length())
+        length, stride = struct.pack("=I", 8 * self.octets), 4 + self.octets
+        (keys, room), (answers, self.answers), (place, self.place) = (
+            self.array(octets) for octets in (self.places * stride, self.places * 4, 4)
+        )
+        data = b"".join(length + address for address in addresses)
+        room[: len(data)] = data
+        maps = keys, answers, place
+        self.programs = {dependent: self.bpf.load(self.code(maps, dependent)) for dependent in (False, True)}
+        return range(len(addresses))
+
+    def code(self, maps, dependent):
+        def op(code, to=0, source=0, offset=0, value=0):
+            return struct.pack("<BBhi", code, source << 4 | to, offset, value)
+
+        def wide(to, kind, fd):
+            return op(0x18, to, kind, 0, fd) + op(0)
+
+        (keys, answers, place), mask, stride = maps, self.places - 1, 4 + self.octets
+        loop = [
+            op(0xBF, 9, 7), op(0x0F, 9, 8), op(0x57, 9, value=mask),  # r9 = (first + number) & mask
+            op(0xBF, 1, 9), op(0x27, 1, value=stride),
+            wide(2, 2, keys), op(0x0F, 2, 1),  # r2 = the key
+            wide(1, 1, self.trie), op(0x85, value=1),  # r0 = bpf_map_lookup_elem(trie, r2)
+            op(0xB7, 1, value=0), op(0x15, 0, 0, 1, 0), op(0x61, 1, 0),  # r1 = r0 ? *r0 : 0
+            op(0x67, 9, value=2), wide(3, 2, answers), op(0x0F, 3, 9), op(0x63, 3, 1),
+            # The place of the next key depends on the answer before it.
+            *([op(0x57, 1, value=0), op(0x0F, 7, 1)] if dependent else []),
+            op(0x07, 8, value=1),
+        ]  # fmt: skip
+        length = sum(map(len, loop)) // 8
+        return b"".join([
+            wide(6, 2, place), op(0x61, 7, 6), op(0xB7, 8, value=0),
+            *loop, op(0xA5, 8, 0, -length - 1, self.CHUNK),  # while number < 256
+            op(0x07, 7, value=self.CHUNK), op(0x63, 6, 7), op(0xB7, 0, value=2), op(0x95),
+        ])  # fmt: skip
+
+    def part(self, keys, start, end):
+        return keys[start:end]
+
+    def run(self, keys, _, dependent=False):
+        self.place[:4] = struct.pack("=I", keys.start)
+        chunks = -(-len(keys) // self.CHUNK)
+        for at in range(0, chunks, 1 << 12):
+            repeat = min(1 << 12, chunks - at)
+            # prog_fd, retval, sizes of data in and out, data in, data out, repeat, duration
+            self.bpf.call(
+                Bpf.PROG_TEST_RUN,
+                *(("I", self.programs[dependent]), ("I", 0), ("I", 14), ("I", 0), ("*", bytes(14)), ("Q", 0)),
+                *(("I", repeat), ("I", 0)),
+            )
+
+    def answer(self, keys, batch):
+        self.run(keys, batch)
+        return memoryview(self.answers).cast("I")[: len(keys)].tolist()
+
+    def memory(self):
+        with open(f"/proc/self/fdinfo/{self.trie}", encoding="ascii") as info:
+            return next(int(line.split()[1]) for line in info if line.startswith("memlock:"))
 
 
 class Arrays:
@@ -296,6 +480,8 @@ RIVALS = {
     "pytricia": Pytricia,
     "py-radix": PyRadix,
     "pyasn": Pyasn,
+    "maxminddb": MaxMindDb,
+    "xdp-lpm-trie": XdpLpmTrie,
     "numpy-searchsorted": NumpySearchsorted,
     "numpy-dir-24-8": NumpyDir248,
 }
@@ -352,7 +538,7 @@ class Server:
             start = time.perf_counter_ns()
             self.rival.build(routes)
             built = time.perf_counter_ns() - start
-        except (ValueError, OverflowError, RuntimeError, MemoryError, ImportError) as error:
+        except (ValueError, OverflowError, RuntimeError, MemoryError, ImportError, OSError) as error:
             return "refused " + " ".join(str(error).split())
         grown = resident() - before
         own = self.rival.memory()
@@ -375,10 +561,12 @@ class Server:
             data = answers.astype("<u4").tobytes()
         return f"answers {len(data) // 4}", data
 
-    def time(self, _, batch, first, count, passes):
+    def time(self, shape, batch, first, count, passes):
         batch, first, count, passes = map(int, (batch, first, count, passes))
         part = getattr(self.rival, "part", lambda keys, start, end: keys[start:end])
         keys, run = part(self.keys, first, first + count), self.rival.run
+        if shape == "dependent" and isinstance(self.rival, XdpLpmTrie):
+            run = functools.partial(run, dependent=True)
         wall, thread = time.perf_counter_ns(), time.thread_time_ns()
         for _ in range(passes):
             run(keys, batch)
