@@ -58,7 +58,7 @@ impl Crew {
             let worker = Worker::new(Arc::clone(shared), Arc::clone(&counters))?;
             members.push(Member { worker, counters, ring });
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(place).build().ok();
         Ok(Self { members, pool, ports, expected: 0 })
     }
 
@@ -76,8 +76,13 @@ impl Crew {
         let times: Vec<Passes> = match run_time {
             RunTime::Threads if self.members.len() == 1 => self.members.iter_mut().map(work).collect(),
             RunTime::Threads => std::thread::scope(|scope| {
-                let threads: Vec<_> =
-                    self.members.iter_mut().map(|member| scope.spawn(|| work(member))).collect();
+                let start = |(number, member)| {
+                    scope.spawn(move || {
+                        place(number);
+                        work(member)
+                    })
+                };
+                let threads: Vec<_> = self.members.iter_mut().enumerate().map(start).collect();
                 threads.into_iter().map(|thread| thread.join().expect("a worker")).collect()
             }),
             RunTime::Rayon => {
@@ -128,6 +133,21 @@ impl Member {
         };
         (0..passes).map(pass).collect()
     }
+}
+
+/// Gives a thread a processor of its own, as the router does: two that begin on the same one are not moved apart soon enough.
+fn place(thread: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::kernel::sys;
+        let processors = sys::allowed_processors();
+        if let Some(&processor) = processors.get(thread % processors.len().max(1)) {
+            // Without a place, it runs where the system wants it.
+            let _ = sys::run_on(processor);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = thread;
 }
 
 impl Gate {

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use fibula::fib::{Applied, Fib, registry};
+use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
@@ -113,25 +114,26 @@ pub(super) fn updates(context: &mut Context<'_>, table: Table) -> Result<Vec<Poi
         }
         routes.truncate(PREFIXES);
     }
-    let mut fibs = Vec::new();
-    for name in UPDATED {
-        let algorithm = registry::find::<u32>(name).map_err(|error| error.to_string())?;
-        let fib = algorithm.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?;
-        fibs.push((name, fib, vec![Vec::new(); 33]));
+    let mut updated = UPDATED.map(Updated::new).into_iter().collect::<Result<Vec<_>, _>>()?;
+    for updated in &mut updated {
+        updated.build(&rib)?;
     }
     let lengths: Vec<usize> = (0..33).filter(|&length| !by_length[length].is_empty()).collect();
     for _ in 0..settings.runs {
         for &length in &lengths {
-            for (_, fib, times) in &mut fibs {
-                let us = round(fib.as_mut(), &mut after, &by_length[length])?;
-                times[length].push(us);
+            for updated in &mut updated {
+                updated.round(&mut after, &by_length[length], length)?;
             }
         }
     }
     let mut points = Vec::new();
-    for (name, _, times) in &fibs {
+    for Updated { algorithm, times, rebuilt, .. } in &updated {
+        let name = algorithm.name;
         for &length in &lengths {
-            points.push(point(length.to_string(), name, &times[length])?);
+            let point = point(length.to_string(), name, &times[length])?;
+            let changes = 2 * settings.runs * by_length[length].len();
+            let note = || format!("{} of {changes} updates built the structure anew", rebuilt[length]);
+            points.push(if rebuilt[length] > 0 { point.noted(note()) } else { point });
         }
         // As the table has the lengths.
         let all: usize = counts.iter().sum();
@@ -152,20 +154,45 @@ fn point(row: String, column: &str, times: &[f64]) -> Result<Point, String> {
     Ok(Point { low: Some(low), high: Some(high), runs: times.to_vec(), race, ..point })
 }
 
-/// Removes and adds each route, and returns the microseconds of an update. The routes themselves are not timed.
-fn round(fib: &mut dyn Fib<u32>, after: &mut Rib<u32>, routes: &[Route<u32>]) -> Result<f64, String> {
-    let fib = fib.updatable().ok_or("it changes in place")?;
-    let mut spent = 0.0;
-    for &route in routes {
-        for change in [Change::Remove(route.prefix), Change::Insert(route)] {
-            after.apply(&[change]).map_err(|error| error.to_string())?;
-            let begin = Instant::now();
-            let applied = fib.apply(&[change], after).map_err(|error| error.to_string())?;
-            spent += begin.elapsed().as_secs_f64();
-            if let Applied::NeedsRebuild(why) = applied {
-                return Err(why.to_owned());
+/// A structure that changes, and what that takes.
+struct Updated {
+    algorithm: Algorithm<u32>,
+    fib: Option<Box<dyn Fib<u32>>>,
+    /// Microseconds of an update, by length and run.
+    times: Vec<Vec<f64>>,
+    /// Updates that built it anew, by length: a short prefix may need more room at once than there is.
+    rebuilt: [usize; 33],
+}
+
+impl Updated {
+    fn new(name: &str) -> Result<Self, String> {
+        let algorithm = registry::find::<u32>(name).map_err(|error| error.to_string())?;
+        Ok(Self { algorithm, fib: None, times: vec![Vec::new(); 33], rebuilt: [0; 33] })
+    }
+
+    fn build(&mut self, rib: &Rib<u32>) -> Result<(), String> {
+        let built = self.algorithm.build_updatable(rib, Limits::default());
+        self.fib = Some(built.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Removes and adds each route. The routes themselves are not timed.
+    fn round(&mut self, after: &mut Rib<u32>, routes: &[Route<u32>], length: usize) -> Result<(), String> {
+        let mut spent = 0.0;
+        for &route in routes {
+            for change in [Change::Remove(route.prefix), Change::Insert(route)] {
+                after.apply(&[change]).map_err(|error| error.to_string())?;
+                let begin = Instant::now();
+                let fib = self.fib.as_mut().and_then(|fib| fib.updatable()).ok_or("it changes in place")?;
+                let applied = fib.apply(&[change], after).map_err(|error| error.to_string())?;
+                if let Applied::NeedsRebuild(_) = applied {
+                    self.build(after)?;
+                    self.rebuilt[length] += 1;
+                }
+                spent += begin.elapsed().as_secs_f64();
             }
         }
+        self.times[length].push(spent * 1e6 / (2 * routes.len()) as f64);
+        Ok(())
     }
-    Ok(spent * 1e6 / (2 * routes.len()) as f64)
 }
