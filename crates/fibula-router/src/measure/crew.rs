@@ -210,6 +210,10 @@ mod tests {
                 }
             }
         }
+        for bytes in [64, 1500] {
+            let parts = Frames::new(Keys::V4(&v4), Some(64), 64, bytes, 0).unwrap().spread(2);
+            assert!(parts.iter().all(|part| part.len() >= 16), "flows of {bytes} bytes are not spread");
+        }
         assert_eq!(Frames::new(Keys::V4(&[0x7f00_0001]), None, 9, 64, 0).err(), Some(super::super::NoFrames));
         assert!(Frames::new(Keys::V4(&v4), None, 9, 63, 0).is_err());
     }

@@ -120,8 +120,11 @@ impl Frames {
     pub fn spread(&self, queues: usize) -> Vec<Self> {
         let redirection = Redirection::even(KEY, queues);
         let mut parts = vec![Self { headers: Vec::new(), bytes: self.bytes }; queues.max(1)];
+        // Whole frames: a packet that is shorter than it says goes to the first queue.
+        let mut frame = vec![0; self.bytes.max(HEADERS)];
         for header in &self.headers {
-            parts[redirection.queue(header)].headers.push(*header);
+            frame[..HEADERS].copy_from_slice(header);
+            parts[redirection.queue(&frame)].headers.push(*header);
         }
         parts
     }

@@ -1,6 +1,7 @@
 //! The DXR paper.
 
 mod counts;
+mod findings;
 mod times;
 
 use fibula::fib::internals::{Dxr, Format, Options, Search};
@@ -19,7 +20,7 @@ pub(super) const PAPER: Paper = Paper {
     summary: "Replaces a longest-prefix match by a direct table of the first k bits and a binary search in the few ranges of the \
               chunk that an entry leads to. A full IPv4 table takes less than a megabyte, and stays in the processor's cache.",
     exhibits: &[TABLE_1, FIGURE_2, TABLE_2, FIGURE_3, FIGURE_4, TABLE_3, FIGURE_5, FIGURE_6, RADIX, FIGURE_7],
-    findings: &[],
+    findings: findings::ALL,
 };
 
 /// Full IPv4 tables: one of the years of the paper's, and one of today.
