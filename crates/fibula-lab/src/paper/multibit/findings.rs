@@ -11,7 +11,7 @@ pub(super) const ALL: &[Finding] = &[
     },
     Finding {
         exhibit: "figure-8",
-        text: "With 2 to 8 flows a port, two cores are twice as fast as one. With 64, they are 1.4 times as fast: the hash gives 69 % of \
+        text: "With 2 to 8 flows a port, two cores are twice as fast as one. With 64, they are 1.4 times as fast: the hash gives some 70 % of \
                these flows to one of them.",
     },
 ];
