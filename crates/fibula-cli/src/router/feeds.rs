@@ -39,6 +39,12 @@ pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
                 if feed["peers"].is_u64() { format!("{} peers, ", number("peers")) } else { String::new() };
             writeln!(out, "  {peers}{} routes of peers", number("peer_routes"))?;
         }
+        let answers = &feed["acknowledgements"];
+        if answers.is_object() {
+            let (waiting, ready) = (count(answers, "waiting"), count(answers, "ready"));
+            let (waiting, ready) = (thousands(waiting), thousands(ready));
+            writeln!(out, "  acknowledgements: {waiting} routes not used yet, {ready} answers to be sent")?;
+        }
         let unresolved = count(feed, "unresolved");
         if unresolved > 0 {
             let unresolved = thousands(unresolved);

@@ -48,6 +48,8 @@ pub enum FeedKind {
         tables: Vec<(u32, u16)>,
         /// Where and how to listen.
         server: FeedServer,
+        /// Whether zebra is told what has become of its routes.
+        acknowledge: bool,
     },
     /// The kernel's tables.
     Kernel {
@@ -165,6 +167,7 @@ pub(super) struct Line {
     distance: Option<Spanned<u8>>,
     routes: Option<Spanned<usize>>,
     tables: Option<Spanned<Vec<TableLine>>>,
+    acknowledge: Option<Spanned<bool>>,
     listen: Option<Spanned<String>>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
     keep: Option<Spanned<u64>>,
@@ -217,7 +220,8 @@ pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed
         "fpm" => {
             let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, FPM_PORT)));
             let server = server(text, config, line, listen, (65_535, 65_535))?;
-            (FeedKind::Fpm { tables: tables(text, config, line)?, server }, 20)
+            let acknowledge = line.acknowledge.as_ref().is_some_and(|wanted| *wanted.get_ref());
+            (FeedKind::Fpm { tables: tables(text, config, line)?, server, acknowledge }, 20)
         }
         "kernel" => (FeedKind::Kernel { tables: tables(text, config, line)? }, 30),
         "bmp" => (bmp(text, config, line)?, 20),
@@ -241,8 +245,9 @@ fn check_keys(text: &Text<'_>, line: &Line) -> Result<(), ConfigError> {
     fn at<T>(place: Option<&Spanned<T>>) -> Option<Range<usize>> {
         place.map(Spanned::span)
     }
-    let keys: [Key<'_>; 16] = [
+    let keys: [Key<'_>; 17] = [
         ("tables", at(line.tables.as_ref()), &["fpm", "kernel"]),
+        ("acknowledge", at(line.acknowledge.as_ref()), &["fpm"]),
         ("listen", at(line.listen.as_ref()), &["fpm", "bmp"]),
         ("allow", at(line.allow.as_ref()), &["fpm", "bmp"]),
         ("keep", at(line.keep.as_ref()), &["fpm", "bmp", "mrt"]),
@@ -440,6 +445,7 @@ device = \"eth0\"
 name = \"zebra\"
 kind = \"fpm\"
 keep = 5
+acknowledge = true
 tables = [{ table = 254 }, { table = 10, vrf = \"blue\" }]
 [[feed]]
 name = \"kernel\"
@@ -466,7 +472,7 @@ peer = \"AS64500\"
     fn feeds_and_what_is_wrong_with_them() {
         let config = Config::parse(FILE).unwrap();
         let [zebra, kernel, station, played] = &config.feeds[..] else { panic!() };
-        let FeedKind::Fpm { server, tables } = &zebra.kind else { panic!() };
+        let FeedKind::Fpm { server, tables, acknowledge: true } = &zebra.kind else { panic!() };
         assert_eq!((zebra.distance, &tables[..]), (20, &[(254, 0), (10, 1)][..]));
         assert_eq!(
             (server.listen.to_string().as_str(), server.keep, server.sweep),
@@ -486,34 +492,36 @@ peer = \"AS64500\"
         assert_eq!((files.len(), *vrf, *rate, *repeat, *keep), (2, 1, MrtRate::Times(10), true, 120));
         assert_eq!((selection, played.distance), (&Selection::Peers(vec![PeerName::As(64500)]), 200));
         for (from, to, line, part) in [
-            ("\"kernel\"\nkind", "\"zebra\"\nkind", 12, "no name of its own"),
-            ("kind = \"kernel\"", "kind = \"netlink\"", 13, "there are fpm, kernel"),
-            ("distance = 200", "distance = 1", 14, "from 2 to 255"),
-            ("distance = 200", "keep = 1", 14, "only with kind fpm"),
-            ("table = 10", "table = 254", 10, "twice"),
-            ("\"blue\" }", "\"red\" }", 10, "no VRF 'red'"),
+            ("\"kernel\"\nkind", "\"zebra\"\nkind", 13, "no name of its own"),
+            ("kind = \"kernel\"", "kind = \"netlink\"", 14, "there are fpm, kernel"),
+            ("distance = 200", "distance = 1", 15, "from 2 to 255"),
+            ("distance = 200", "keep = 1", 15, "only with kind fpm"),
+            ("acknowledge = true", "acknowledge = 1", 10, "boolean"),
+            ("distance = 200", "acknowledge = true", 15, "only with kind fpm"),
+            ("table = 10", "table = 254", 11, "twice"),
+            ("\"blue\" }", "\"red\" }", 11, "no VRF 'red'"),
             ("keep = 5", "listen = \"localhost\"", 9, "an address and a port"),
             ("keep = 5", "frame_bytes = 70000", 9, "from 256 to 65535"),
             ("keep = 5", "routes = 0", 9, "from 1 to"),
-            ("kind = \"kernel\"\ndistance = 200", "kind = \"fpm\"", 12, "listens at 127.0.0.1:2620 already"),
-            ("allow = [\"192.0.2.1\", \"2001:db8::/32\"]\n", "", 18, "name the routers in 'allow'"),
-            ("\"192.0.2.1\", \"2001", "\"192.0.2.300\", \"2001", 19, "'192.0.2.300' is neither"),
-            ("[\"192.0.2.1\", \"2001:db8::/32\"]", "[]", 19, "nothing may connect"),
-            ("listen = \"192.0.2.9:11019\"\n", "", 16, "a port are needed"),
-            ("192.0.2.9:11019", "127.0.0.1:2620", 16, "'zebra' listens at"),
-            ("64500:7", "0", 20, "its VRF"),
-            ("64500:7", "64500:", 20, "not a route distinguisher"),
-            (", vrf = \"blue\" }]\npolicy", " }]\npolicy", 20, "has another already"),
-            ("\"post-policy\"", "\"post\"", 21, "one of 'either', 'pre-policy', 'post-policy'"),
-            ("policy =", "view = \"loc-rib\"\npolicy =", 22, "only with view adj-rib-in"),
-            ("policy = \"post-policy\"", "peers = 0", 21, "from 1 to"),
-            ("policy = \"post-policy\"", "rate = 7", 21, "only with kind mrt"),
-            ("policy = \"post-policy\"", "tables = []", 21, "only with kind fpm or kernel"),
-            ("files = [\"rib\", \"updates\"]\n", "", 23, "are needed"),
-            ("\"10x\"", "0", 27, "updates a second"),
-            ("\"10x\"", "\"fast\"", 27, "updates a second"),
-            ("AS64500", "ASx", 29, "'best', 'most'"),
-            ("loop = true", "sweep = 1", 28, "only with kind fpm or bmp"),
+            ("kind = \"kernel\"\ndistance = 200", "kind = \"fpm\"", 13, "listens at 127.0.0.1:2620 already"),
+            ("allow = [\"192.0.2.1\", \"2001:db8::/32\"]\n", "", 19, "name the routers in 'allow'"),
+            ("\"192.0.2.1\", \"2001", "\"192.0.2.300\", \"2001", 20, "'192.0.2.300' is neither"),
+            ("[\"192.0.2.1\", \"2001:db8::/32\"]", "[]", 20, "nothing may connect"),
+            ("listen = \"192.0.2.9:11019\"\n", "", 17, "a port are needed"),
+            ("192.0.2.9:11019", "127.0.0.1:2620", 17, "'zebra' listens at"),
+            ("64500:7", "0", 21, "its VRF"),
+            ("64500:7", "64500:", 21, "not a route distinguisher"),
+            (", vrf = \"blue\" }]\npolicy", " }]\npolicy", 21, "has another already"),
+            ("\"post-policy\"", "\"post\"", 22, "one of 'either', 'pre-policy', 'post-policy'"),
+            ("policy =", "view = \"loc-rib\"\npolicy =", 23, "only with view adj-rib-in"),
+            ("policy = \"post-policy\"", "peers = 0", 22, "from 1 to"),
+            ("policy = \"post-policy\"", "rate = 7", 22, "only with kind mrt"),
+            ("policy = \"post-policy\"", "tables = []", 22, "only with kind fpm or kernel"),
+            ("files = [\"rib\", \"updates\"]\n", "", 24, "are needed"),
+            ("\"10x\"", "0", 28, "updates a second"),
+            ("\"10x\"", "\"fast\"", 28, "updates a second"),
+            ("AS64500", "ASx", 30, "'best', 'most'"),
+            ("loop = true", "sweep = 1", 29, "only with kind fpm or bmp"),
         ] {
             assert!(FILE.contains(from), "{from}");
             let error = Config::parse(&FILE.replacen(from, to, 1)).unwrap_err();

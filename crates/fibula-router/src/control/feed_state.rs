@@ -39,6 +39,9 @@ pub(super) fn feeds(router: &Router<'_>) -> Value {
         if let Some(server) = config.kind.server() {
             value["listen"] = server.listen.to_string().into();
         }
+        if let Some(answers) = &feed.answers {
+            value["acknowledgements"] = json!({ "waiting": answers.waiting(), "ready": answers.ready() });
+        }
         for (name, number) in [("peers", state.peers), ("peer_routes", state.peer_routes)] {
             if let Some(number) = number {
                 value[name] = number.into();

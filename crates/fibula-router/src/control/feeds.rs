@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::install::Install;
 use super::{Level, RunError, machine_error};
 use crate::config::{Config, FeedKind, FeedServer};
+use crate::feed::answers::Answers;
 use crate::feed::bmp::{Bmp, Views};
 use crate::feed::enter::Entrance;
 use crate::feed::fpm::Fpm;
@@ -73,9 +74,13 @@ impl Feeds {
         for (number, feed) in config.feeds.iter().enumerate() {
             let (rib, stop) = (Arc::clone(&self.rib), Arc::clone(stop));
             let run = match &feed.kind {
-                FeedKind::Fpm { tables, server } => {
+                FeedKind::Fpm { tables, server, acknowledge } => {
                     let entrance = Entrance { feed: number, tables: tables.clone(), has_metrics: false };
-                    serve(server, Fpm { entrance, frame_bytes: server.frame_bytes }, rib, stop)
+                    let (frame_bytes, acknowledge) = (server.frame_bytes, *acknowledge);
+                    if acknowledge {
+                        lock(&rib).feed(number).answers = Some(Answers::new(Answers::LIMIT));
+                    }
+                    serve(server, Fpm { entrance, frame_bytes, acknowledge }, rib, stop)
                 }
                 FeedKind::Kernel { tables } => {
                     let entrance = Entrance { feed: number, tables: tables.clone(), has_metrics: true };
@@ -140,7 +145,7 @@ impl super::Router<'_> {
         let feeds = &mut self.feeds;
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, None, BATCH);
         if taken.is_empty() {
-            return false;
+            return feeds.install.answer(&feeds.rib, &taken, &self.vrfs);
         }
         if taken.hops {
             self.publish(Fabric { hops: self.hops.all().to_vec(), ..(*fabric).clone() });

@@ -14,6 +14,7 @@ use fibula::rib::{DualRib, Rib as RibOf};
 
 use super::hops::Hops;
 use super::plan::near;
+use crate::feed::answers::Verdict;
 use crate::feed::path::{Out, Path, Way};
 use crate::feed::rib::shares;
 use crate::feed::{Choice, Place, Rib, lock};
@@ -161,7 +162,42 @@ impl Install {
                 outcome = Err(error);
             }
         }
+        self.answer(rib, taken, vrfs);
         outcome
+    }
+
+    /// Finds out what has become of routes of feeds that want to know it: of those that have just been entered, and of others that were
+    /// told again. Returns whether there is more to do.
+    pub fn answer(&self, rib: &Mutex<Rib>, taken: &Taken, vrfs: &[Vrf]) -> bool {
+        let mut rib = lock(rib);
+        if !rib.has_unanswered() {
+            return false;
+        }
+        let news = taken.news.iter().map(|news| news.0);
+        let places = rib.take_unanswered(news, taken.everything, BATCH);
+        // In order, as they were taken: places of feeds are looked for among the news.
+        let entered: BTreeMap<Place, Option<Choice>> = taken.news.iter().copied().collect();
+        for (feed, place) in places {
+            let verdict = match rib.used(feed, place) {
+                None => Some(None),
+                Some(path) => {
+                    let Some(Ok(found)) = vrfs.get(usize::from(place.0)).map(|vrf| vrf.table.get(place.1))
+                    else {
+                        continue;
+                    };
+                    let is_refused = || entered.get(&place) == Some(&Some(Choice::Path(path)));
+                    match self.number(path) {
+                        number @ Some(_) if number == found => Some(Some(Verdict::Installed)),
+                        // It may have changed since it was taken, and is then entered in another turn.
+                        _ => is_refused().then_some(Some(Verdict::Refused)),
+                    }
+                }
+            };
+            if let Some(verdict) = verdict {
+                rib.settle(feed, place, verdict);
+            }
+        }
+        rib.has_unanswered_again()
     }
 
     /// Returns what is to change in a table: what is new, then what is gone, so that no address is without a route in between.

@@ -39,6 +39,7 @@ impl Keeper {
     /// A session begins.
     pub fn began(&mut self, rib: &mut Rib, now_ns: u64) {
         rib.begin(self.feed);
+        rib.reset_answers(self.feed);
         let state = &mut rib.feed(self.feed).state;
         state.is_overrun = false;
         state.enter(Phase::Synchronising, now_ns);
@@ -64,6 +65,7 @@ impl Keeper {
 
     /// The session has ended.
     pub fn ended(&mut self, rib: &mut Rib, now_ns: u64) {
+        rib.reset_answers(self.feed);
         let state = &mut rib.feed(self.feed).state;
         (state.peers, state.peer_routes) = (None, None);
         state.enter(Phase::Kept, now_ns);

@@ -12,12 +12,14 @@
 //! - [`fpm`]: what FRR's zebra sends. [`bmp`]: what routers send to a monitoring station. [`server`]: listens for both, and
 //!   [`keeper`] keeps the routes of a session when it ends. [`sessions`]: which of several connections counts.
 //! - [`kernel`]: follows the kernel's tables. [`mrt`]: plays recorded tables and updates.
+//! - [`answers`]: what a daemon is told of what has become of its routes.
 //! - [`best`]: the routes of all peers of a VRF, of which the best become the feed's.
 //! - [`state`]: what operators see of a feed. [`history`]: the last changes of routes.
 //!
 //! A thread of a feed holds the lock only while it enters what it has read, and never waits for a table: so a slow table cannot
 //! stall a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
 
+pub mod answers;
 pub mod best;
 pub mod bmp;
 pub mod enter;

@@ -1,6 +1,7 @@
 //! The routes of the configuration and of all feeds, and which of them are used: for each prefix that of the lowest
 //! administrative distance, where that leads somewhere.
 
+mod answers;
 mod walk;
 
 use std::collections::BTreeSet;

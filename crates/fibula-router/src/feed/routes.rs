@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fibula::map::IpPrefixMap;
 use fibula::net::Family;
 
+use super::answers::Answers;
 use super::path::{Path, Paths};
 use super::state::State;
 use super::{Place, Way};
@@ -73,6 +74,8 @@ pub struct Routes {
     pub limit: usize,
     /// What operators see.
     pub state: State,
+    /// What the daemon is told of its routes, if it wants to know.
+    pub answers: Option<Answers>,
     pub(super) vrfs: Vec<IpPrefixMap<Entry>>,
     /// Further routes of a prefix with other metrics.
     more: BTreeMap<Place, Vec<Entry>>,
@@ -90,6 +93,7 @@ impl Routes {
             distance,
             limit,
             state: State::default(),
+            answers: None,
             vrfs: (0..vrfs).map(|_| IpPrefixMap::new()).collect(),
             more: BTreeMap::new(),
             more_count: 0,

@@ -1,6 +1,6 @@
 //! Listens for the program that tells the routes, and reads what it sends as fast as it comes.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
@@ -11,6 +11,8 @@ use crate::kernel::sys;
 
 /// How long the server waits for something to come.
 const TURN_MS: i32 = 100;
+/// The same while something is to be sent soon.
+const SOON_MS: i32 = 5;
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
 
@@ -30,9 +32,20 @@ pub struct Options {
 pub struct Server<P: Protocol> {
     listener: TcpListener,
     sessions: Sessions<P>,
-    streams: Vec<(u64, TcpStream)>,
+    streams: Vec<Stream>,
     next_tick_ns: u64,
     chunk: Box<[u8]>,
+    /// Something is to be sent soon.
+    is_soon: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Stream {
+    number: u64,
+    stream: TcpStream,
+    /// What the other side has not taken yet.
+    unsent: Vec<u8>,
 }
 
 /// What is left to do for a connection.
@@ -51,7 +64,7 @@ impl<P: Protocol> Server<P> {
         listener.set_nonblocking(true)?;
         let sessions = Sessions::new(options.limits, options.times, protocol);
         let chunk = vec![0; CHUNK].into_boxed_slice();
-        Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk })
+        Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk, is_soon: false })
     }
 
     /// Returns the address that it listens at.
@@ -65,20 +78,24 @@ impl<P: Protocol> Server<P> {
     /// Waits for something to come, and deals with it.
     pub fn turn(&mut self, rib: &Mutex<Rib>) {
         let mut fds = vec![sys::readable(&self.listener)];
-        fds.extend(self.streams.iter().map(|stream| sys::readable(&stream.1)));
+        fds.extend(self.streams.iter().map(|stream| match stream.unsent.is_empty() {
+            true => sys::readable(&stream.stream),
+            false => sys::readable_or_writable(&stream.stream),
+        }));
         // A signal may end the wait early, which does no harm.
-        let _ = sys::poll(&mut fds, TURN_MS);
+        let _ = sys::poll(&mut fds, if self.is_soon { SOON_MS } else { TURN_MS });
+        self.is_soon = false;
         let now_ns = sys::now_ns();
         while let Ok((stream, peer)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok()
                 && let Some(number) = self.sessions.accept(rib, peer, now_ns)
             {
-                self.streams.push((number, stream));
+                self.streams.push(Stream { number, stream, unsent: Vec::new() });
             }
         }
         let mut at = 0;
         while at < self.streams.len() {
-            match self.read(at, rib, now_ns) {
+            match self.read_and_write(at, rib, now_ns) {
                 Outcome::Closed(why) => self.close(at, why, rib, now_ns),
                 Outcome::Open => at += 1,
             }
@@ -86,16 +103,44 @@ impl<P: Protocol> Server<P> {
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + u64::from(TURN_MS.unsigned_abs()) * 1_000_000;
             if let Some((number, why)) = self.sessions.tick(rib, now_ns)
-                && let Some(at) = self.streams.iter().position(|stream| stream.0 == number)
+                && let Some(at) = self.streams.iter().position(|stream| stream.number == number)
             {
                 self.close(at, Some(why), rib, now_ns);
             }
         }
     }
 
+    fn read_and_write(&mut self, at: usize, rib: &Mutex<Rib>, now_ns: u64) -> Outcome {
+        match self.read(at, rib, now_ns) {
+            Outcome::Open => self.write(at, rib),
+            closed @ Outcome::Closed(_) => closed,
+        }
+    }
+
+    /// Writes as much as the other side takes, a chunk at most: nothing waits for it.
+    fn write(&mut self, at: usize, rib: &Mutex<Rib>) -> Outcome {
+        let Stream { number, stream, unsent } = &mut self.streams[at];
+        if unsent.is_empty() {
+            self.is_soon |= self.sessions.outgoing(rib, *number, unsent, CHUNK);
+        }
+        if unsent.is_empty() {
+            return Outcome::Open;
+        }
+        match stream.write(unsent) {
+            Ok(written) => {
+                unsent.drain(..written);
+                Outcome::Open
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Outcome::Open
+            }
+            Err(error) => Outcome::Closed(Some(error.to_string())),
+        }
+    }
+
     /// Reads a chunk, so that no connection holds up another.
     fn read(&mut self, at: usize, rib: &Mutex<Rib>, now_ns: u64) -> Outcome {
-        let (number, stream) = &mut self.streams[at];
+        let Stream { number, stream, .. } = &mut self.streams[at];
         let read = match stream.read(&mut self.chunk) {
             Ok(0) => return Outcome::Closed(None),
             Ok(read) => read,
@@ -110,7 +155,7 @@ impl<P: Protocol> Server<P> {
     }
 
     fn close(&mut self, at: usize, why: Option<String>, rib: &Mutex<Rib>, now_ns: u64) {
-        let (number, _) = self.streams.swap_remove(at);
+        let Stream { number, .. } = self.streams.swap_remove(at);
         self.sessions.ended(rib, number, why, now_ns);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use fibula::net::IpPrefix;
 
+use super::answers::Answers;
 use super::keeper::{Keeper, Times};
 use super::state::{Count, Phase, State};
 use super::{Rib, lock};
@@ -192,6 +193,18 @@ impl<P: Protocol> Sessions<P> {
                 why
             }
         }
+    }
+
+    /// Moves what is to be sent to the other side of a connection to the end of `bytes`, while these are fewer than `most`. Returns
+    /// whether there will be more within moments.
+    pub fn outgoing(&self, rib: &Mutex<Rib>, number: u64, bytes: &mut Vec<u8>, most: usize) -> bool {
+        let is_session = |at: usize| self.connections[at].role == Role::Session;
+        if !self.position(number).is_some_and(is_session) {
+            return false;
+        }
+        let (mut rib, feed) = (lock(rib), self.protocol.feed());
+        rib.take_answers(feed, bytes, most);
+        rib.feeds()[feed].answers.as_ref().is_some_and(Answers::is_due)
     }
 
     /// A connection has ended: by itself, or for a reason.

@@ -61,11 +61,17 @@ pub enum Count {
     Resynchronised,
     /// Times that the kernel lost messages.
     Lost,
+    /// Routes of which the daemon was told that they are in the tables.
+    Acknowledged,
+    /// Routes of which it was told that they are not, as they were refused.
+    NotInstalled,
+    /// Routes of which it was not told, for want of room or because its session ended first.
+    Unacknowledged,
 }
 
 impl Count {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Messages,
         Self::Inserted,
         Self::Removed,
@@ -80,6 +86,9 @@ impl Count {
         Self::Closed,
         Self::Resynchronised,
         Self::Lost,
+        Self::Acknowledged,
+        Self::NotInstalled,
+        Self::Unacknowledged,
     ];
 
     /// Returns the name that operators see.
@@ -100,6 +109,9 @@ impl Count {
             Self::Closed => "closed",
             Self::Resynchronised => "resynchronised",
             Self::Lost => "lost",
+            Self::Acknowledged => "acknowledged",
+            Self::NotInstalled => "not-installed",
+            Self::Unacknowledged => "unacknowledged",
         }
     }
 }

@@ -79,6 +79,11 @@ pub(crate) fn readable(fd: &impl AsRawFd) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
 }
 
+/// Returns an entry for [`poll`] that also waits until something can be written.
+pub(crate) fn readable_or_writable(fd: &impl AsRawFd) -> libc::pollfd {
+    libc::pollfd { events: libc::POLLIN | libc::POLLOUT, ..readable(fd) }
+}
+
 /// Calls `bpf`. Pointers within `attributes` are made by [`pointer`] of slices that outlive the call.
 pub(crate) fn bpf(command: i32, attributes: &mut [u8]) -> io::Result<usize> {
     let (data, len) = (attributes.as_mut_ptr(), attributes.len());

@@ -156,7 +156,7 @@ impl World {
             sessions: Sessions::new(
                 sessions::Limits { allow: Vec::new(), sessions: 3 },
                 TIMES,
-                Fpm { entrance: zebra, frame_bytes: 4096 },
+                Fpm { entrance: zebra, frame_bytes: 4096, acknowledge: false },
             ),
             zebra: Zebra::default(),
             follower: Follower::new(kernel),

@@ -3,6 +3,12 @@
 //!
 //! Zebra sends all it has after it connects, without a mark at the end. So what a session before has told is kept and marked, what is
 //! told again loses its mark, and what still has it after a time goes.
+//!
+//! Where it is wanted, zebra gets each route back once it is in the tables, or has been refused: see [`Reply`].
+
+mod reply;
+
+pub use reply::Reply;
 
 use super::Rib;
 use super::enter::Entrance;
@@ -52,11 +58,12 @@ impl Frames {
         Self { bytes: Vec::new(), limit }
     }
 
-    /// Takes bytes in, and calls `each` with the messages of every frame that is whole. What is left waits for more.
+    /// Takes bytes in, and calls `each` with the messages of every frame that is whole, and with what follows their heads. What is
+    /// left waits for more.
     ///
     /// # Errors
     /// When the session cannot go on; the messages before are all good.
-    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) -> Result<(), Broken> {
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Message, &[u8])) -> Result<(), Broken> {
         self.bytes.extend_from_slice(bytes);
         let mut at = 0;
         let done = loop {
@@ -71,7 +78,7 @@ impl Frames {
             }
             let Some(body) = self.bytes.get(at + FRAME_HEADER..at + len) else { break Ok(()) };
             if kind != NETLINK {
-                each(Message::Other);
+                each(Message::Other, &[]);
             } else if let Err(broken) = messages(body, &mut each) {
                 break Err(broken);
             }
@@ -83,7 +90,7 @@ impl Frames {
 }
 
 /// Calls `each` with all messages of a frame, or with none if their lengths do not fit.
-fn messages(body: &[u8], each: &mut impl FnMut(Message)) -> Result<(), Broken> {
+fn messages(body: &[u8], each: &mut impl FnMut(Message, &[u8])) -> Result<(), Broken> {
     let mut rest = body;
     while !rest.is_empty() {
         // Zeros that fill the frame up to a multiple of four.
@@ -94,7 +101,7 @@ fn messages(body: &[u8], each: &mut impl FnMut(Message)) -> Result<(), Broken> {
     }
     let mut rest = body;
     while let Some((head, body, after)) = netlink::split(rest) {
-        each(netlink::decode(head.kind, body));
+        each(netlink::decode(head.kind, body), body);
         rest = after;
     }
     Ok(())
@@ -107,13 +114,16 @@ pub struct Fpm {
     pub entrance: Entrance,
     /// Most bytes of a frame.
     pub frame_bytes: usize,
+    /// Whether zebra is told what has become of its routes.
+    pub acknowledge: bool,
 }
 
 /// A connection of zebra.
 #[derive(Debug)]
 pub struct Connection {
     frames: Frames,
-    messages: Vec<Message>,
+    /// With what goes back to zebra, for routes.
+    messages: Vec<(Message, Option<Reply>)>,
     broken: Option<Broken>,
 }
 
@@ -131,14 +141,28 @@ impl Protocol for Fpm {
 
     fn take(&self, connection: &mut Connection, bytes: &[u8]) -> bool {
         let Connection { frames, messages, broken } = connection;
-        *broken = frames.feed(bytes, |message| messages.push(message)).err();
+        let each = |message, body: &[u8]| {
+            let is_answered = self.acknowledge && matches!(message, Message::Route(_));
+            let reply = if is_answered { Reply::new(body) } else { None };
+            messages.push((message, reply));
+        };
+        *broken = frames.feed(bytes, each).err();
         !messages.is_empty()
     }
 
     fn enter(&self, connection: &mut Connection, rib: &mut Rib, _: &mut Keeper, _: u64) -> Result<(), End> {
-        for message in connection.messages.drain(..) {
+        for (message, reply) in connection.messages.drain(..) {
+            let (place, can_forward) = match &message {
+                Message::Route(route) => (self.entrance.place(route), route.target.is_some()),
+                Message::RouteGone(route) => (self.entrance.place(route), false),
+                _ => (None, false),
+            };
             // What is refused at the limit is counted there, and told again when there is room.
-            let _ = self.entrance.message(rib, message);
+            let entered = self.entrance.message(rib, message);
+            if let Some(place) = place.filter(|_| self.acknowledge) {
+                let effect = entered.ok().flatten().filter(|_| can_forward);
+                rib.expect_answer(self.entrance.feed, place, reply, effect);
+            }
         }
         connection.broken.take().map_or(Ok(()), |broken| Err(End::Broken(broken.to_string())))
     }
@@ -146,5 +170,7 @@ impl Protocol for Fpm {
     fn swept(&self, _: &mut Connection, _: &mut Rib) {}
 }
 
+#[cfg(test)]
+mod reply_tests;
 #[cfg(test)]
 mod tests;

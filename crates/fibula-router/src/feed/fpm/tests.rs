@@ -13,19 +13,19 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![1, kind];
     bytes.extend((body.len() as u16 + 4).to_be_bytes());
     bytes.extend(body);
     bytes
 }
 
-fn new_route(prefix: &str, last: u8) -> Vec<u8> {
+pub(super) fn new_route(prefix: &str, last: u8) -> Vec<u8> {
     let attributes = [(libc::RTA_GATEWAY, &[192, 0, 2, last][..]), (libc::RTA_OIF, &3u32.to_ne_bytes())];
     message(libc::RTM_NEWROUTE, 0x500, 0, &route_body(prefix, 1, &attributes))
 }
 
-fn del_route(prefix: &str) -> Vec<u8> {
+pub(super) fn del_route(prefix: &str) -> Vec<u8> {
     message(libc::RTM_DELROUTE, 0x500, 0, &route_body(prefix, 1, &[]))
 }
 
@@ -92,7 +92,7 @@ fn frames_are_the_same_wherever_they_are_torn() {
         let (mut rib, entrance) = rib();
         let mut frames = Frames::new(usize::from(u16::MAX));
         for part in [&bytes[..cut], &bytes[cut..]] {
-            frames.feed(part, |message| enter(&entrance, &mut rib, message)).unwrap();
+            frames.feed(part, |message, _| enter(&entrance, &mut rib, message)).unwrap();
         }
         assert_eq!(routes(&mut rib), told(), "cut at {cut}");
         let state = &rib.feeds()[0].state;
@@ -101,7 +101,7 @@ fn frames_are_the_same_wherever_they_are_torn() {
     // Byte by byte.
     let (mut count, mut frames) = (0, Frames::new(usize::from(u16::MAX)));
     for byte in bytes {
-        frames.feed(&[byte], |_| count += 1).unwrap();
+        frames.feed(&[byte], |_, _| count += 1).unwrap();
     }
     assert_eq!(count, 10);
 }
@@ -119,7 +119,7 @@ fn garbage_ends_a_session_after_what_was_good() {
         (frame(1, &[0; 16]), Broken::MessageLength),
     ] {
         let (mut count, mut frames) = (0, Frames::new(8192));
-        let done = frames.feed(&[good.clone(), bytes].concat(), |_| count += 1);
+        let done = frames.feed(&[good.clone(), bytes].concat(), |_, _| count += 1);
         assert_eq!((done, count), (Err(broken), 1));
     }
     // Any byte changed: no panic, and nothing is read past a frame.
@@ -129,7 +129,7 @@ fn garbage_ends_a_session_after_what_was_good() {
             let mut other = bytes.clone();
             other[at] = value;
             let (mut rib, entrance) = rib();
-            let _ = Frames::new(8192).feed(&other, |message| enter(&entrance, &mut rib, message));
+            let _ = Frames::new(8192).feed(&other, |message, _| enter(&entrance, &mut rib, message));
         }
     }
 }
@@ -159,7 +159,7 @@ const SECOND: u64 = 1_000_000_000;
 const TIMES: Times = Times { keep_ns: 10 * SECOND, sweep_ns: 4 * SECOND, quiet_ns: SECOND };
 
 fn tell(rib: &mut Rib, entrance: &Entrance, bytes: &[u8]) {
-    Frames::new(8192).feed(&frame(1, bytes), |message| enter(entrance, rib, message)).unwrap();
+    Frames::new(8192).feed(&frame(1, bytes), |message, _| enter(entrance, rib, message)).unwrap();
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn the_server_takes_the_last_session_and_closes_garbage() {
         limits: Limits { allow: Vec::new(), sessions: 3 },
         times: Times { keep_ns: 3600 * SECOND, ..TIMES },
     };
-    let mut server = Server::open(options, Fpm { entrance, frame_bytes: 8192 }).unwrap();
+    let mut server = Server::open(options, Fpm { entrance, frame_bytes: 8192, acknowledge: false }).unwrap();
     let address = server.address().unwrap();
     let mut until = |what: &str, is_so: &dyn Fn(&Rib) -> bool| {
         let begin = Instant::now();

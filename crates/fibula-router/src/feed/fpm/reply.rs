@@ -1,0 +1,62 @@
+//! A route's own message, to be sent back to zebra with what has become of it.
+//!
+//! Zebra reads one message of each frame, and only requests (`fpm_read` of FRR's `zebra/dplane_fpm_nl.c`; FRR 8.4 reads none). It finds the
+//! route by table, prefix and protocol, so everything goes back as it came, but for the flags of `rtm_flags`: `RTM_F_OFFLOAD` and
+//! `RTM_F_OFFLOAD_FAILED` of `rtnetlink.h`.
+
+use netlink_packet_core::NLM_F_REQUEST;
+
+use super::{FRAME_HEADER, NETLINK, VERSION};
+use crate::feed::answers::Verdict;
+use crate::feed::netlink::HEADER;
+
+const OFFLOAD: u32 = 0x4000;
+const TRAP: u32 = 0x8000;
+const OFFLOAD_FAILED: u32 = 0x2000_0000;
+/// Where `rtm_flags` are in a frame.
+const FLAGS: core::ops::Range<usize> = FRAME_HEADER + HEADER + 8..FRAME_HEADER + HEADER + 12;
+
+/// A frame with the message of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply(Box<[u8]>);
+
+impl Reply {
+    /// Makes a reply of what follows the head of a message about a route; `None` if it does not fit a frame.
+    #[must_use]
+    pub fn new(body: &[u8]) -> Option<Self> {
+        let len = HEADER + body.len();
+        let mut frame = vec![VERSION, NETLINK];
+        // Zebra reads frame after frame, so the filling counts.
+        frame.extend(u16::try_from(FRAME_HEADER + len.next_multiple_of(4)).ok()?.to_be_bytes());
+        frame.extend((len as u32).to_ne_bytes());
+        frame.extend(libc::RTM_NEWROUTE.to_ne_bytes());
+        frame.extend(NLM_F_REQUEST.to_ne_bytes());
+        frame.extend([0; 8]);
+        frame.extend(body);
+        frame.resize(FRAME_HEADER + len.next_multiple_of(4), 0);
+        (FRAME_HEADER + len >= FLAGS.end).then(|| Self(frame.into()))
+    }
+
+    /// Returns the bytes to send.
+    #[must_use]
+    pub fn bytes(&self, verdict: Verdict) -> Box<[u8]> {
+        let mut bytes = self.0.clone();
+        let place = &mut bytes[FLAGS];
+        let mut flags = [0; 4];
+        flags.copy_from_slice(place);
+        let flag = match verdict {
+            Verdict::Installed => OFFLOAD,
+            Verdict::Refused => OFFLOAD_FAILED,
+        };
+        let flags = u32::from_ne_bytes(flags) & !(OFFLOAD | TRAP | OFFLOAD_FAILED) | flag;
+        place.copy_from_slice(&flags.to_ne_bytes());
+        bytes
+    }
+
+    /// Returns how many bytes it takes.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+}
