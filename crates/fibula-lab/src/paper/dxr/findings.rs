@@ -10,11 +10,6 @@ pub(super) const ALL: &[Finding] = &[
                1.40.",
     },
     Finding {
-        exhibit: "table-2",
-        text: "Two cores are as fast as one in some of these runs, as the second one had other work. The same rates of Fig. 6, measured \
-               later, are 1.9 times those of one core.",
-    },
-    Finding {
         exhibit: "figure-6",
         text: "DIR-24-8 is faster than DXR with k = 18. Its table has 32 MiB, entries of 2 bytes in huge pages, and this processor has a third cache of \
                32 MB; 256 lookups side by side hide what is left of the latency. On the paper's processor, with 8 MB, every \
