@@ -342,3 +342,50 @@ fn a_daemon_that_does_not_read_is_read_on() {
     prefixes.dedup();
     assert_eq!((prefixes.len(), counted(Count::Unacknowledged)), (60_000, 0));
 }
+
+/// What zebra of FRR 10.7.1 sent, with `dplane_fpm_nl` and `--asic-offload=notify_on_offload`: next-hop objects, a route of each
+/// family, a blackhole, and a route that gets a second gateway and loses it.
+const RECORDED: &str = "
+    010100343000000068000105000000000c102afc02000b0000000000080001000a000000080006000a0002020800050003000000
+    010100383400000018000105000000000c102afc02180000fec4000100000000080001000a140100080006001400000008001e000a000000
+    010100403c00000068000105000000000c102afc0a000b0000000000080001000c00000014000600fd0000020000000000000000000000020800050003000000
+    010100444000000018000105000000000c102afc0a300000fec40001000000001400010020010db8000100000000000000000000080006001400000008001e000c000000
+    010100282400000068000105000000000c102afc0a000b0000000000080001000e00000004000400
+    010100302c00000018000105000000000c102afc02100000fec4000600000000080001000a1e00000800060014000000
+    010100383400000018000105000000000c102afc02100000fec4000100000000080001000a1f0000080006001400000008001e000a000000
+    010100343000000068000105000000000c102afc02000b00000000000800010014000000080006000a0001020800050002000000
+    010100383400000068000105000000000c102afc00000b00000000000800010013000000140002000a000000000000001400000000000000
+    010100383400000018000105000000000c102afc02100000fec4000100000000080001000a1f0000080006001400000008001e0013000000
+    010100383400000018000105000000000c102afc02100000fec4000100000000080001000a1f0000080006001400000008001e000a000000
+";
+
+#[test]
+fn what_a_newer_zebra_was_recorded_to_send_is_acknowledged_as_it_wants_it() {
+    let frames: Vec<Vec<u8>> = RECORDED
+        .split_whitespace()
+        .map(|line| {
+            let digit = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).unwrap();
+            (0..line.len()).step_by(2).map(digit).collect()
+        })
+        .collect();
+    let mut bench = Bench::new(100, 1 << 20);
+    let mut seen = Vec::new();
+    for frame in &frames {
+        bench.sessions.bytes(&bench.rib, bench.session, frame, 0).unwrap();
+        bench.turn(None);
+        let mut bytes = Vec::new();
+        bench.sessions.outgoing(&bench.rib, bench.session, &mut bytes, usize::MAX);
+        if bytes.is_empty() {
+            continue;
+        }
+        // Zebra 10.7 finds the route by what it sent itself; only the flags differ.
+        let (head, body, _) = split(&bytes[4..]).unwrap();
+        let (sent, own, _) = split(&frame[4..]).unwrap();
+        assert_eq!((head.kind, sent.kind, body.len()), (libc::RTM_NEWROUTE, libc::RTM_NEWROUTE, own.len()));
+        assert_eq!((&body[..8], &body[12..]), (&own[..8], &own[12..]));
+        seen.extend(answers(&bytes));
+    }
+    let wanted =
+        ["10.20.1.0/24", "2001:db8:1::/48", "10.30.0.0/16", "10.31.0.0/16", "10.31.0.0/16", "10.31.0.0/16"];
+    assert_eq!(seen, wanted.map(|prefix| (prefix.to_owned(), OFFLOAD)));
+}
