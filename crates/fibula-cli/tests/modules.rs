@@ -64,7 +64,10 @@ fn uses(text: &str, own: &Module, all: &BTreeSet<Module>) -> BTreeSet<Module> {
             for path in paths(&statement[..end].replace('\n', " ")) {
                 let path = match path[0].as_str() {
                     "crate" => path[1..].to_vec(),
-                    "super" => [&own[..own.len() - 1], &path[1..]].concat(),
+                    "super" => {
+                        let up = path.iter().take_while(|part| *part == "super").count();
+                        [&own[..own.len() - up], &path[up..]].concat()
+                    }
                     _ => [&own[..], &path].concat(),
                 };
                 let longest = (0..=path.len()).rev().map(|len| path[..len].to_vec());
@@ -140,6 +143,7 @@ fn circles_are_found() {
     assert!(circle(&[root, ("a", "use crate::b::{\n    self,\n    x,\n};\n"), ("b", "use crate::a::y;\n")]));
     // A child and its parent, by `super`; the tests within a file are part of it.
     assert!(circle(&[root, ("a", "mod c;\n"), ("a/c", "use super::{d::e, f};\n"), ("b", "")]));
+    assert!(!circle(&[root, ("a", "mod c;\n"), ("a/c", "use super::super::b::x;\n"), ("b", "")]));
     assert!(!circle(&[
         root,
         ("a", "mod c;\nmod d;\npub(crate) use c::x;\n"),

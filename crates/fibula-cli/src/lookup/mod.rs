@@ -158,7 +158,16 @@ fn answer(
         From::File(path) => {
             #[cfg(feature = "parquet")]
             if input::is_parquet(path) {
-                return parquet::enrich(request, path, finders, (columns, labels), out, messages, &mut tally);
+                let input = (path, request.columns);
+                return parquet::enrich(
+                    request.how,
+                    input,
+                    finders,
+                    (columns, labels),
+                    out,
+                    messages,
+                    &mut tally,
+                );
             }
             enrich_lines(request, path, finders, (columns, labels), out, messages, &mut tally)
         }

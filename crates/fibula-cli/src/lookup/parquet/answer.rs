@@ -22,8 +22,8 @@ use super::super::digits::put_prefix;
 use super::super::finder::NO_PREFIX;
 use super::super::pipeline::{REPORTED, Tally};
 use super::super::rows::Labels;
+use super::guard::cannot_read;
 use super::plan::{Answer, Part, Plan, Shape};
-use super::{Group, cannot_read};
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
@@ -33,6 +33,12 @@ const BATCH: usize = 8192;
 
 /// Bytes that the values of a column may take in its dictionary, of each row group.
 const DICTIONARY_BYTES: usize = 16 << 20;
+
+/// The answer's columns of a row group, encoded, and its counts.
+pub(super) struct Group {
+    pub(super) columns: Vec<(Bytes, ColumnCloseResult)>,
+    pub(super) tally: Tally,
+}
 
 /// The texts of next hops 1, 2 and so on: a column of next hops, and one for each value.
 pub(super) struct Texts(Vec<Vec<Option<ByteArray>>>);

@@ -1,4 +1,4 @@
-//! Panics of the Parquet library on damaged files, as failures. It trusts some of what a file says of itself.
+//! Errors and panics of the Parquet library on damaged files, as failures. It trusts some of what a file says of itself.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,6 +6,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 use std::sync::Once;
+
+use parquet::errors::ParquetError;
 
 use crate::failure::Failure;
 
@@ -32,6 +34,11 @@ pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Failure>)
         let reason = format!("the file is damaged ({})", said(&*payload));
         Err(Failure::reading(&path.display().to_string(), &io::Error::other(reason)))
     })
+}
+
+/// Says that the Parquet library cannot read a file.
+pub(super) fn cannot_read(path: &Path, error: &ParquetError) -> Failure {
+    Failure::reading(&path.display().to_string(), &io::Error::other(error.to_string()))
 }
 
 fn said(payload: &(dyn Any + Send)) -> &str {

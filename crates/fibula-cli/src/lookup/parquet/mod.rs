@@ -22,34 +22,28 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
-use super::Request;
 use super::answers::Finders;
+use super::args::HowArgs;
 use super::pipeline::{Tally, report, summary};
 use super::rows::Labels;
 use crate::failure::Failure;
 use crate::load::Columns;
 use crate::messages::Messages;
-use answer::Answerer;
-use guard::guarded;
+use answer::{Answerer, Group};
+use guard::{cannot_read, guarded};
 use plan::Plan;
 
-/// The answer's columns of a row group, encoded, and its counts.
-struct Group {
-    columns: Vec<(Bytes, ColumnCloseResult)>,
-    tally: Tally,
-}
-
-/// Answers all rows of a file.
+/// Answers all rows of a file, whose columns with addresses are named.
 pub(super) fn enrich(
-    request: &Request<'_>,
-    path: &Path,
+    how: &HowArgs,
+    (path, addresses): (&Path, &[String]),
     finders: &Finders<'_>,
     (columns, labels): (&Columns, &Labels<'_>),
     out: &mut (dyn Write + Send),
     messages: Messages,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    if request.how.output.is_none() && io::stdout().is_terminal() {
+    if how.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::WrongUse("Parquet is not for terminals: name a file with --output".to_owned()));
     }
     let file = File::open(path).map_err(|error| Failure::opening(path, &error))?;
@@ -61,7 +55,7 @@ pub(super) fn enrich(
         let file_len = file.metadata().map_or(0, |found| found.len());
         let outside = || ParquetError::General("a column is not within the file".to_owned());
         check_ranges(&metadata, file_len).ok_or_else(|| cannot_read(path, &outside()))?;
-        let plan = Plan::new(&metadata, request.columns, columns)?;
+        let plan = Plan::new(&metadata, addresses, columns)?;
         Ok((metadata, plan))
     })?;
     let texts = answer::Texts::new(labels, columns);
@@ -70,7 +64,7 @@ pub(super) fn enrich(
     let groups = metadata.num_row_groups();
     let bar = messages.steps(groups as u64);
     bar.set_message("looking up");
-    let threads = request.how.threads().min(groups);
+    let threads = how.threads().min(groups);
     thread::scope(|scope| {
         let mut done: Vec<Receiver<Result<Group, Failure>>> = Vec::new();
         for first in 0..threads {
@@ -153,8 +147,4 @@ fn kept_properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
         .key_value_metadata()
         .map(|pairs| pairs.iter().filter(|pair| pair.key != "ARROW:schema").cloned().collect::<Vec<_>>());
     Arc::new(WriterProperties::builder().set_key_value_metadata(kept).build())
-}
-
-fn cannot_read(path: &Path, error: &ParquetError) -> Failure {
-    Failure::reading(&path.display().to_string(), &io::Error::other(error.to_string()))
 }
