@@ -294,7 +294,7 @@ fault_flush() { # HALF: somebody takes the changing routes of IPv4 out of the ke
 
 fault_objects() { # half 0 alone: somebody removes all next-hop objects, and with them the kernel's routes go without a word
   local n
-  for n in $(ip -n "$id-r" nexthop show proto zebra | awk '{ print $2 }'); do
+  for n in $(ip -n "$id-r" nexthop | awk '/proto (zebra|11) / { print $2 }'); do
     ip -n "$id-r" nexthop del id "$n" 2>/dev/null || true
   done
 }
