@@ -3,6 +3,7 @@
 mod args;
 mod convert;
 mod diff;
+mod figures;
 mod intervals;
 mod page;
 #[cfg(feature = "parquet")]

@@ -2,7 +2,7 @@
 
 use fibula_lab::page::{Bar, Page, bars};
 
-use super::stats::{Figures, facts, percent};
+use super::figures::{Figures, facts, percent};
 use crate::text::{plural, thousands};
 
 /// Returns the page of a table.
