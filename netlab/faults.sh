@@ -176,13 +176,14 @@ faults_start() { # everything, with all routes, and traffic to what stays: RATE 
   # Or a link that goes down loses its IPv6 addresses for ever.
   in_ns r sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv6.conf.all.keep_addr_on_down=1
   for h in $halves; do half_network "$h"; done
+  : >"$work/monitor"
   faults_configuration | start
   for h in $halves; do
     speaker_routes "$h" 0 899 500
     bird_start b "speaker$h"
     case $h in
       0)
-        ip netns exec "$id-r" ./cuts.py 2621 2620 "${SEED:-1}" 0 >"$work/cuts.log" 2>&1 </dev/null &
+        ip netns exec "$id-r" ./cuts.py 2621 2620 "${SEED:-1}" 0 "$work/monitor" >"$work/cuts.log" 2>&1 </dev/null &
         pid[cuts]=$!
         frr_configuration
         zebra_start
@@ -192,9 +193,9 @@ faults_start() { # everything, with all routes, and traffic to what stays: RATE 
     esac
   done
   for h in $halves; do settles "$h"; done
-  # What the kernel has of them: a daemon may take them out itself for a moment, as bgpd of FRR 8.4 does when it restarts.
-  : >"$work/monitor"
-  { TZ=UTC exec ip -n "$id-r" -ts monitor route 2>/dev/null; } > >(grep -aE --line-buffered ' (10\.6[01]\.|fd6[01]:)' >"$work/monitor") &
+  # What daemons tell of what stays, beside the router: they may take it out themselves for a moment, as bgpd of FRR 8.4 does when it
+  # restarts. Of BIRD, the kernel's table shows it; of FRR, cuts.py writes it.
+  { TZ=UTC exec ip -n "$id-r" -ts monitor route 2>/dev/null; } > >(grep -aE --line-buffered ' (10\.61\.|fd61:)' >>"$work/monitor") &
   pid[monitor]=$!
   stays=()
   for h in $halves; do stays+=("10.6$h.0.1" "10.6$h.49.1" "fd6$h::1" "fd6$h:49::1"); done

@@ -5,8 +5,8 @@ traffic.py send RATE ADDRESS...   sends RATE UDP packets a second, to one addres
 traffic.py receive FILE           writes {"received", "twice", "highest", "lost"} to FILE twice a second, until SIGTERM; lost are numbers
                                   and when the next one came
 traffic.py missing RECEIVED MONITOR ADDRESS...
-                                  prints how many are lost so far, but for those whose route the kernel had lost as well: MONITOR is
-                                  what `ip -ts monitor route` has printed
+                                  prints how many are lost so far, but for those whose route the daemon had taken out: MONITOR has
+                                  routes that come and go as `ip -ts monitor route` has them
 traffic.py judge SENT RECEIVED MONITOR RINGS ADDRESS...
                                   says whether all arrived once, but those and RINGS packets
 """
@@ -112,8 +112,8 @@ def unexplained(lost, monitor, addresses):
                     without[address][-1][1] = at
 
     def explained(number, at):
-        # The router hears of it later than the kernel, and a route is back later.
-        return any(begin - 0.5 <= at <= end + 2 for begin, end in without[addresses[number % len(addresses)]])
+        # The router hears of it a little later, and a packet counts as lost when the next one comes.
+        return any(begin - 0.2 <= at <= end + 1 for begin, end in without[addresses[number % len(addresses)]])
 
     return [(number, at) for number, at in lost if not explained(number, at)]
 

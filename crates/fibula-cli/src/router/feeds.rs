@@ -50,6 +50,10 @@ pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
             let unresolved = thousands(unresolved);
             writeln!(out, "  {unresolved} routes lead to no interface of the router, and are not used")?;
         }
+        for rule in feed["rules_not_heeded"].as_array().into_iter().flatten().filter_map(|rule| rule.as_str())
+        {
+            writeln!(out, "  the kernel has a rule that the router does not heed: {rule}")?;
+        }
         if feed["overrun"].as_bool() == Some(true) {
             writeln!(out, "  at its limit of {} routes: raise 'routes'", number("limit"))?;
         }

@@ -36,6 +36,9 @@ pub(super) fn feeds(router: &Router<'_>) -> Value {
             "last_error": state.last_error.as_ref().map(|error| &error.1),
             "last_error_seconds_ago": state.last_error.as_ref().map(|error| ago(error.0)),
         });
+        if !state.rules.is_empty() {
+            value["rules_not_heeded"] = state.rules.clone().into();
+        }
         if let Some(server) = config.kind.server() {
             value["listen"] = server.listen.to_string().into();
         }

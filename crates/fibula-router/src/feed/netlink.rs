@@ -116,7 +116,10 @@ pub fn decode(kind: u16, body: &[u8]) -> Message {
 }
 
 /// Calls `each` with the attributes of `bytes`; `None` if they are damaged or `each` finds one that is.
-fn attributes<'b>(bytes: &'b [u8], mut each: impl FnMut(u16, &'b [u8]) -> Option<()>) -> Option<()> {
+pub(super) fn attributes<'b>(
+    bytes: &'b [u8],
+    mut each: impl FnMut(u16, &'b [u8]) -> Option<()>,
+) -> Option<()> {
     for attribute in NlasIterator::new(bytes) {
         let attribute = attribute.ok()?;
         let (kind, len) = (attribute.kind() & NLA_TYPE_MASK, usize::from(attribute.length()));
@@ -125,11 +128,11 @@ fn attributes<'b>(bytes: &'b [u8], mut each: impl FnMut(u16, &'b [u8]) -> Option
     Some(())
 }
 
-fn u32_of(bytes: &[u8]) -> Option<u32> {
+pub(super) fn u32_of(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
-fn ip_of(value: &[u8]) -> Option<IpAddr> {
+pub(super) fn ip_of(value: &[u8]) -> Option<IpAddr> {
     match value.len() {
         4 => Some(<[u8; 4]>::try_from(value).ok()?.into()),
         16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(value).ok()?).into()),

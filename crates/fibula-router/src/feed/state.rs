@@ -135,6 +135,8 @@ pub struct State {
     pub peers: Option<usize>,
     /// Routes of all peers, of which the best are the feed's.
     pub peer_routes: Option<usize>,
+    /// The kernel's rules for tables that the router does not heed, as `ip rule` shows them.
+    pub rules: Vec<String>,
     /// The last thing that went wrong, and when.
     pub last_error: Option<(u64, String)>,
     counts: [u64; Count::ALL.len()],

@@ -7,6 +7,7 @@ use netlink_packet_core::{
     NLM_F_APPEND, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REPLACE, NLM_F_REQUEST,
 };
 
+use super::rules::{self, DEL_RULE, GET_RULE, NEW_RULE, Told};
 use crate::feed::enter::Entrance;
 use crate::feed::netlink::{self, Head, Message, RouteMessage};
 use crate::feed::path::Path;
@@ -33,17 +34,24 @@ struct Concern {
     objects: bool,
     v4: bool,
     v6: bool,
+    rules: bool,
 }
 
 impl Concern {
-    const ALL: Self = Self { objects: true, v4: true, v6: true };
+    const NONE: Self = Self { objects: false, v4: false, v6: false, rules: false };
+    const ALL: Self = Self { objects: true, v4: true, v6: true, rules: true };
 
     const fn any(self) -> bool {
-        self.objects || self.v4 || self.v6
+        self.objects || self.v4 || self.v6 || self.rules
     }
 
     const fn with(self, other: Self) -> Self {
-        Self { objects: self.objects || other.objects, v4: self.v4 || other.v4, v6: self.v6 || other.v6 }
+        Self {
+            objects: self.objects || other.objects,
+            v4: self.v4 || other.v4,
+            v6: self.v6 || other.v6,
+            rules: self.rules || other.rules,
+        }
     }
 }
 
@@ -58,6 +66,7 @@ enum Job {
         first: bool,
         last: bool,
     },
+    Rules,
 }
 
 /// Follows the kernel's tables.
@@ -82,6 +91,8 @@ pub struct Follower {
     links: HashMap<u32, bool>,
     /// IPv4 routes of which the kernel has several with the same prefix and metric; the first counts.
     several: HashSet<(Place, u32)>,
+    /// Of the answer under way.
+    rules: Told,
 }
 
 impl Follower {
@@ -101,6 +112,7 @@ impl Follower {
             rest_ns: 0,
             links: HashMap::new(),
             several: HashSet::new(),
+            rules: Told::default(),
         }
     }
 
@@ -146,6 +158,9 @@ impl Follower {
             rib.begin(self.entrance.feed);
             self.is_cut = false;
         }
+        if job == Job::Rules {
+            (self.rules, self.is_cut) = (Told::default(), false);
+        }
         (self.pending, self.heard_ns) = (Some(job), now_ns);
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
@@ -169,6 +184,9 @@ impl Follower {
             if wanted {
                 self.several.retain(|route| route.0.1.family() != family);
             }
+        }
+        if wanted.rules {
+            self.jobs.push_back(Job::Rules);
         }
     }
 
@@ -194,6 +212,14 @@ impl Follower {
             self.heard_ns = now_ns;
             self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
         }
+        if let NEW_RULE | DEL_RULE = head.kind {
+            match is_answer {
+                true => self.rules.take(body, &self.entrance.tables),
+                // There are few, so all are read again.
+                false => self.want(Concern { rules: true, ..Concern::NONE }, now_ns),
+            }
+            return;
+        }
         let message = netlink::decode(head.kind, body);
         let (enter, concern) = match &message {
             Message::Route(route) => {
@@ -201,7 +227,7 @@ impl Follower {
             }
             Message::RouteGone(route) => self.before_remove(rib, route),
             // Routes go with an object without a word; those of a group may change.
-            Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::default() }),
+            Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::NONE }),
             _ => (true, Concern::default()),
         };
         self.want(concern, now_ns);
@@ -210,7 +236,7 @@ impl Follower {
         }
         // What is refused at the limit is counted there, and read again when there is room.
         if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
-            self.want(Concern { v4: true, v6: true, ..Concern::default() }, now_ns);
+            self.want(Concern { v4: true, v6: true, ..Concern::NONE }, now_ns);
         }
     }
 
@@ -242,7 +268,7 @@ impl Follower {
     fn before_remove(&self, rib: &Rib, route: &RouteMessage) -> (bool, Concern) {
         let Some(place) = self.entrance.place(route) else { return (true, Concern::default()) };
         let is_v4 = place.1.family() == Family::Ipv4;
-        let concern = Concern { objects: false, v4: is_v4, v6: !is_v4 };
+        let concern = Concern { v4: is_v4, v6: !is_v4, ..Concern::NONE };
         if self.several.contains(&(place, route.metric)) {
             return (false, concern);
         }
@@ -265,9 +291,9 @@ impl Follower {
                 self.links.remove(index);
                 Concern::ALL
             }
-            Event::AddressGone(_) => Concern { v4: true, v6: true, objects: false },
+            Event::AddressGone(_) => Concern { v4: true, v6: true, ..Concern::NONE },
             // The address may have been the last thing that routes of IPv6 waited for.
-            Event::Address(address) if address.ip.is_ipv6() => Concern { v6: true, ..Concern::default() },
+            Event::Address(address) if address.ip.is_ipv6() => Concern { v6: true, ..Concern::NONE },
             _ => return,
         };
         self.want(concern, now_ns);
@@ -281,7 +307,9 @@ impl Follower {
             (0, _) => {}
             // A table that has never had a route; a kernel without next-hop objects.
             (libc::ENOENT, Job::Routes { .. })
-            | (libc::EOPNOTSUPP | libc::EINVAL | libc::ENOENT, Job::Objects) => {}
+            | (libc::EOPNOTSUPP | libc::EINVAL | libc::ENOENT, Job::Objects)
+            // A kernel with one table.
+            | (libc::EOPNOTSUPP | libc::EAFNOSUPPORT, Job::Rules) => {}
             (code, _) => {
                 let reason = std::io::Error::from_raw_os_error(code);
                 return self.failed(rib, format!("the kernel refuses to tell its routes: {reason}"), now_ns);
@@ -295,8 +323,9 @@ impl Follower {
                     rib.sweep(feed, Some(family), Count::Swept);
                 }
                 Job::Routes { .. } => {}
+                Job::Rules => rib.feed(feed).state.rules = self.rules.finish(),
             }
-        } else if let Job::Objects | Job::Routes { last: true, .. } = job {
+        } else if let Job::Objects | Job::Rules | Job::Routes { last: true, .. } = job {
             self.want(concern_of(job), now_ns);
         }
         if self.jobs.is_empty() {
@@ -337,10 +366,11 @@ impl Follower {
 
 const fn concern_of(job: Job) -> Concern {
     match job {
-        Job::Objects => Concern { objects: true, v4: false, v6: false },
+        Job::Objects => Concern { objects: true, ..Concern::NONE },
+        Job::Rules => Concern { rules: true, ..Concern::NONE },
         Job::Routes { family, .. } => {
             let v4 = matches!(family, Family::Ipv4);
-            Concern { objects: false, v4, v6: !v4 }
+            Concern { v4, v6: !v4, ..Concern::NONE }
         }
     }
 }
@@ -349,6 +379,8 @@ const fn concern_of(job: Job) -> Concern {
 fn question(job: Job, sequence: u32) -> Vec<u8> {
     let (kind, body) = match job {
         Job::Objects => (GET_NEXT_HOP, vec![0; 8]),
+        // Of all families.
+        Job::Rules => (GET_RULE, vec![0; rules::HEADER]),
         Job::Routes { family, table, .. } => {
             let family = if family == Family::Ipv4 { libc::AF_INET } else { libc::AF_INET6 };
             let mut body = vec![family as u8];

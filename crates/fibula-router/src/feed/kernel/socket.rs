@@ -12,8 +12,8 @@ use crate::feed::state::Phase;
 use crate::feed::{Rib, lock};
 use crate::kernel::sys;
 
-/// Links, addresses and routes of both families, next-hop objects: the groups of `rtnetlink.h`, as bits.
-const GROUPS: u32 = 1 | 1 << 4 | 1 << 8 | 1 << 6 | 1 << 10 | 1 << 31;
+/// Links, addresses, routes and rules of both families, next-hop objects: the groups of `rtnetlink.h`, as bits.
+const GROUPS: u32 = 1 | 1 << 4 | 1 << 8 | 1 << 6 | 1 << 10 | 1 << 7 | 1 << 18 | 1 << 31;
 /// Level and name of the option that makes the kernel heed what a question says it wants.
 const SOL_NETLINK: i32 = 270;
 const STRICT: i32 = 12;

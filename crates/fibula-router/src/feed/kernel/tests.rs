@@ -19,6 +19,7 @@ struct Fake {
     now_ns: u64,
     v4: Vec<Vec<u8>>,
     objects: Vec<Vec<u8>>,
+    rules: Vec<Vec<u8>>,
     questions: Vec<u16>,
     /// Flags of the next answer, and the error at its end.
     flags: u16,
@@ -34,6 +35,7 @@ impl Fake {
             now_ns: 0,
             v4: Vec::new(),
             objects: Vec::new(),
+            rules: Vec::new(),
             questions: Vec::new(),
             flags: 0,
             error: 0,
@@ -58,6 +60,7 @@ impl Fake {
             let (bodies, new) = match (kind, question[16]) {
                 (26, 2) => (self.v4.clone(), libc::RTM_NEWROUTE),
                 (26, _) => (Vec::new(), libc::RTM_NEWROUTE),
+                (34, _) => (self.rules.clone(), 32),
                 _ => (self.objects.clone(), number::NEW_NEXT_HOP),
             };
             for body in bodies {
@@ -107,7 +110,7 @@ fn link(up: bool) -> Vec<u8> {
     body
 }
 
-const ALL: [u16; 3] = [106, 26, 26];
+const ALL: [u16; 4] = [106, 26, 26, 34];
 const NOTHING: [u16; 0] = [];
 
 #[test]
@@ -247,4 +250,31 @@ fn the_kernel_of_this_machine_is_followed() {
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", rib.lock().unwrap().feeds()[0].state);
         kernel.turn(&rib).unwrap();
     }
+}
+
+#[test]
+fn rules_that_are_not_heeded_are_told() {
+    let rule = |priority: u32, table: u8| {
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, table, 0, 0, 1, 0, 0, 0, 0];
+        attribute(&mut body, 6, &priority.to_ne_bytes());
+        body
+    };
+    let mut fake = Fake::new();
+    fake.rules = vec![rule(0, 255), rule(100, 77), rule(32766, 254)];
+    assert_eq!(fake.pass(0), ALL);
+    assert_eq!(fake.rib.feeds()[0].state.rules, ["100: from all lookup 77"]);
+    // A change makes the follower read the rules alone; an answer that failed leaves those that were there.
+    fake.event(32, 0, &rule(50, 78));
+    fake.error = libc::EBUSY;
+    assert_eq!(fake.pass(SECOND), [34]);
+    assert_eq!(fake.rib.feeds()[0].state.rules, ["100: from all lookup 77"]);
+    fake.rules.push(rule(50, 78));
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].state.rules, ["50: from all lookup 78", "100: from all lookup 77"]);
+    fake.rules.clear();
+    fake.event(33, 0, &rule(50, 78));
+    // A kernel with one table.
+    fake.error = libc::EOPNOTSUPP;
+    assert_eq!(fake.pass(SECOND), [34]);
+    assert_eq!(fake.rib.feeds()[0].state.rules, [""; 0]);
 }
