@@ -30,7 +30,7 @@ fn rule(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
     let [_, to_len, from_len, tos, table, _, _, action, ..] = *header;
     let is_inverted = u32_of(&header[8..])? & INVERT != 0;
     let (mut priority, mut table, mut is_of_device) = (0, u32::from(table), false);
-    let (mut interface, mut other) = (String::new(), String::new());
+    let (mut from, mut interface, mut other) = (String::new(), String::new(), String::new());
     let mut suppressed = String::new();
     attributes(body.get(HEADER..)?, |kind, value| {
         let name = || String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value)).into_owned();
@@ -38,7 +38,7 @@ fn rule(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
         let ports = || Some((number(value)? as u16, number(value.get(2..)?)? as u16));
         let _ = match kind {
             1 => write!(other, " to {}", net(to_len)?),
-            2 => write!(other, " from {}", net(from_len)?),
+            2 => write!(from, " from {}", net(from_len)?),
             3 => write!(interface, " iif {}", name()),
             4 => write!(suppressed, " goto {}", u32_of(value)?),
             6 => {
@@ -72,14 +72,15 @@ fn rule(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
     if tos != 0 {
         let _ = write!(other, " tos {tos:#x}");
     }
+    let selected = from + &other;
     let looks = action == TO_TABLE && suppressed.is_empty();
     let is_usual = interface.is_empty() && USUAL.contains(&table);
     let is_of_interface = !interface.is_empty() && followed.iter().any(|&(known, _)| known == table);
-    if is_of_device || looks && other.is_empty() && !is_inverted && (is_usual || is_of_interface) {
+    if is_of_device || looks && selected.is_empty() && !is_inverted && (is_usual || is_of_interface) {
         return Some(None);
     }
     let not = if is_inverted { " not" } else { "" };
-    let all = if other.is_empty() && interface.is_empty() { " from all" } else { "" };
+    let all = if selected.is_empty() && interface.is_empty() { " from all" } else { "" };
     let does = match action {
         TO_TABLE => format!(" lookup {table}"),
         2 => String::new(),
@@ -89,7 +90,7 @@ fn rule(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
         8 => " prohibit".into(),
         other => format!(" action {other}"),
     };
-    Some(Some((priority, format!("{priority}:{not}{all}{other}{interface}{does}{suppressed}"))))
+    Some(Some((priority, format!("{priority}:{not}{all}{selected}{interface}{does}{suppressed}"))))
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {
