@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reads a table as KIND shows it, and prints a line a route: prefix, gateways and devices, or what it is instead.
 
-KIND is `kernel` (ip -j route), `zebra` (vtysh, show ip route json), `bird` (birdc show route primary) or `router` (fibula route show
---format json-line). Several outputs may follow each other. Link-local networks are left out, and those named after KIND, as the machine's own.
+KIND is `kernel` (ip -j route), `zebra` (vtysh, show ip route json), `bird` (birdc show route primary), `gobgp` (gobgp global rib -j: next
+hops alone) or `router` (fibula route show --format json-line). Several outputs may follow each other. Link-local networks are left out, and those named after KIND, as the machine's own.
 """
 import ipaddress
 import json
@@ -68,6 +68,15 @@ def bird(text):
         elif way and hops is not None:
             hops.append(way.groups())
     return {dst: leads if isinstance(leads, str) else ways(leads) for dst, leads in found.items()}
+
+
+def gobgp(text):
+    found = {}
+    for routes in documents(text):
+        for dst, paths in routes.items():
+            best = next(path for path in paths if path.get("best"))
+            found[dst] = next(a["nexthop"] for a in best["attrs"] if "nexthop" in a)
+    return found
 
 
 def router(text):

@@ -1,6 +1,8 @@
 //! Route Monitoring (RFC 7854 section 4.6): an UPDATE of a peer.
 
-use super::peer::{PeerHeader, Peers, Table};
+use fibula::net::Dual;
+
+use super::peer::{Codec, PeerHeader, Peers, Table};
 use super::{Header, Kind, Message, Sink};
 use crate::bgp::{self, AsWidth, Session};
 use crate::mrt::{FaultKind, Reading, Skipped};
@@ -15,9 +17,18 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
         sink.skipped(Skipped::without_routes("BMP Adj-RIB-Out"), start);
         return Ok(());
     }
-    let Some(codec) = peers.get(&header.id) else {
-        sink.fault(FaultKind::NotUp(header.peer.address).at(start));
-        return Ok(());
+    let codec = match peers.get(&header.id) {
+        Some(codec) => codec,
+        None if peers.may_begin_untold(&header) => {
+            let codec = Codec { width: Some(AsWidth::Four), add_path: Dual::default() };
+            peers.insert(header.id, codec);
+            sink.up(&header, Dual::new(true, true));
+            codec
+        }
+        None => {
+            sink.fault(FaultKind::NotUp(header.peer.address).at(start));
+            return Ok(());
+        }
     };
     if !sink.routes(&header) {
         return Ok(());

@@ -116,7 +116,11 @@ impl PeerHeader {
 
 /// The peers of a session that are up.
 #[derive(Debug, Default)]
-pub struct Peers(HashMap<PeerId, Codec>);
+pub struct Peers {
+    up: HashMap<PeerId, Codec>,
+    /// The router has told that a Loc-RIB is down, so it tells when one is up, too.
+    tells_loc_rib: bool,
+}
 
 /// How the messages of a peer are written.
 #[derive(Debug, Clone, Copy, Default)]
@@ -130,25 +134,32 @@ impl Peers {
     /// Returns how many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.up.len()
     }
 
     /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.up.is_empty()
     }
 
     pub(super) fn get(&self, id: &PeerId) -> Option<Codec> {
-        self.0.get(id).copied()
+        self.up.get(id).copied()
     }
 
     pub(super) fn insert(&mut self, id: PeerId, codec: Codec) {
-        self.0.insert(id, codec);
+        self.up.insert(id, codec);
     }
 
     pub(super) fn remove(&mut self, id: &PeerId) -> bool {
-        self.0.remove(id).is_some()
+        self.tells_loc_rib |= id.kind == PeerKind::LocRib;
+        self.up.remove(id).is_some()
+    }
+
+    /// Returns whether routes may come without a Peer Up: those of a Loc-RIB, as GoBGP 3.10 tells them. They are written with four
+    /// bytes for an AS (RFC 9069 section 4.2), without identifiers of paths.
+    pub(super) fn may_begin_untold(&self, header: &PeerHeader) -> bool {
+        header.id.kind == PeerKind::LocRib && !self.tells_loc_rib
     }
 }
 

@@ -233,6 +233,21 @@ fn peers_of_all_kinds() {
     );
 }
 
+#[test]
+fn a_table_of_used_routes_may_come_without_a_word_before() {
+    // As GoBGP 3.10 tells it: the identifier of the router, no address, no Peer Up.
+    let loc = header(3, 0, 0, "::");
+    let told = told(&routes(&loc, &update(&[], &attributes(2, 4, "192.0.2.9"), &nlri("10.0.0.0/8"))));
+    assert_eq!(
+        told,
+        [
+            "up 192.0.2.200 (AS 64501) true true",
+            "0 LocRib LocRib { filtered: false }",
+            "+ 10.0.0.0/8 via 192.0.2.9 [64500 64501]",
+        ]
+    );
+}
+
 /// The routes of a peer by messages that opened its session, and by the flags of its header.
 fn read_as(flags: u8, sent: &[u8], received: &[u8], update: &[u8]) -> Vec<String> {
     let peer = header(0, flags, 0, "192.0.2.1");
