@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Reads a table as KIND shows it, and prints a line a route: prefix, gateways and devices, or what it is instead.
 
-KIND is `kernel` (ip -j route), `zebra` (vtysh, show ip route json), `bird` (birdc show route primary), `gobgp` (gobgp global rib -j: next
-hops alone) or `router` (fibula route show --format json-line). Several outputs may follow each other. Link-local networks are left out, and those named after KIND, as the machine's own.
+KIND is `kernel` (ip -j route), `zebra` (vtysh, show ip route json), `zebra-text` (the same without json), `bird` (birdc show route
+primary), `gobgp` (gobgp global rib -j; next hops alone) or `router` (fibula route show --format json-line). Several outputs may follow
+each other. Link-local networks are left out, and those named after KIND, as the machine's own.
 """
 import ipaddress
 import json
@@ -56,6 +57,20 @@ def zebra(text):
     return found
 
 
+def zebra_text(text):
+    found, dst = {}, None
+    for line in text.splitlines():
+        route = re.match(r"([A-Z])>\S? +(\S+/\d+) \[", line)
+        if route or not line.startswith(" "):
+            dst = route.group(2) if route and route.group(1) not in "CLK" else None
+        way = re.search(r"via (\S+), ([^,]+), weight", line)
+        if dst and way:
+            found.setdefault(dst, []).append(way.groups())
+        elif dst and (kind := re.search(r"unreachable \((\w+)\)", line)):
+            found[dst] = "blackhole" if kind.group(1) == "blackhole" else "unreachable"
+    return {dst: leads if isinstance(leads, str) else ways(leads) for dst, leads in found.items()}
+
+
 def bird(text):
     found, hops = {}, None
     for line in text.splitlines():
@@ -92,7 +107,7 @@ def router(text):
     return found
 
 
-found = {ipaddress.ip_network(dst): leads for dst, leads in globals()[sys.argv[1]](sys.stdin.read()).items()}
+found = {ipaddress.ip_network(dst): leads for dst, leads in globals()[sys.argv[1].replace("-", "_")](sys.stdin.read()).items()}
 own = set(map(ipaddress.ip_network, sys.argv[2:]))
 for net in sorted(found.keys() - own, key=str):
     if not net.is_link_local and not net.is_multicast:
