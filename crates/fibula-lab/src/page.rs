@@ -116,30 +116,33 @@ pub struct Bar {
 #[must_use]
 pub fn bars(title: &str, parts: &[&str], bars: &[Bar]) -> Option<String> {
     const WIDTH: f64 = 720.0;
-    const NAMES: f64 = 70.0;
-    const RIGHT: f64 = 150.0;
     const TOP: f64 = 40.0;
     const STEP: f64 = 20.0;
     let max = bars.iter().flat_map(|bar| &bar.values).copied().fold(0.0, f64::max);
     if max <= 0.0 {
         return None;
     }
+    // As wide as the longest texts at the sizes of their classes: no font is at hand to measure them by.
+    let longest =
+        |text: fn(&Bar) -> &str| bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0);
+    let names = (longest(|bar| &bar.name) as f64 * 8.2 + 20.0).max(70.0);
+    let right = longest(|bar| &bar.text) as f64 * 7.0 + 14.0;
     let mut drawing = Drawing::new(WIDTH);
     let class = |part: usize| format!("bar{}", part % BAR_CLASSES);
     let entries: Vec<_> =
         parts.iter().enumerate().map(|(at, part)| (class(at), (*part).to_owned())).collect();
-    drawing.legend([NAMES, 20.0], &entries);
-    let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max };
+    drawing.legend([names, 20.0], &entries);
+    let scale = Scale { left: names, width: WIDTH - names - right, max };
     let bottom = TOP + STEP * bars.len() as f64 + 6.0;
     drawing.axis(scale, [TOP, bottom], "");
     for (at, bar) in bars.iter().enumerate() {
         let y = TOP + STEP * (at as f64 + 0.5) + 3.0;
-        drawing.text("name ink end", [NAMES - 10.0, y], &bar.name);
+        drawing.text("name ink end", [names - 10.0, y], &bar.name);
         for (part, &value) in bar.values.iter().enumerate() {
             // Parts are thinner, so that the whole is seen around them. The smallest can still be seen.
             let height = if part == 0 { STEP - 5.0 } else { STEP - 11.0 };
-            let width = if value > 0.0 { (scale.x(value) - NAMES).max(1.0) } else { 0.0 };
-            drawing.rectangle(&class(part), [NAMES, y - height / 2.0], [width, height]);
+            let width = if value > 0.0 { (scale.x(value) - names).max(1.0) } else { 0.0 };
+            drawing.rectangle(&class(part), [names, y - height / 2.0], [width, height]);
         }
         let whole = bar.values.first().copied().unwrap_or(0.0);
         drawing.text("value ink", [scale.x(whole) + 6.0, y], &bar.text);
