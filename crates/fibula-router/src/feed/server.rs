@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 use super::Rib;
@@ -15,6 +16,12 @@ const TURN_MS: i32 = 100;
 const SOON_MS: i32 = 5;
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
+
+/// Seconds of silence after which the kernel asks whether a peer is there, seconds between such questions, and how many have no answer
+/// before the connection ends: a minute in all.
+const SILENCE_S: i32 = 30;
+const INTERVAL_S: i32 = 10;
+const TIMES_ASKED: i32 = 3;
 
 /// Where and how to listen.
 #[derive(Debug, Clone)]
@@ -88,6 +95,7 @@ impl<P: Protocol> Server<P> {
         let now_ns = sys::now_ns();
         while let Ok((stream, peer)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok()
+                && keep_alive(&stream).is_ok()
                 && let Some(number) = self.sessions.accept(rib, peer, now_ns)
             {
                 self.streams.push(Stream { number, stream, unsent: Vec::new() });
@@ -158,4 +166,16 @@ impl<P: Protocol> Server<P> {
         let Stream { number, .. } = self.streams.swap_remove(at);
         self.sessions.ended(rib, number, why, now_ns);
     }
+}
+
+/// Makes the kernel ask a peer that says nothing whether it is still there, so that a connection ends whose peer went without a word.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    let fd = stream.as_fd();
+    sys::set_number(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    for (name, number) in
+        [(libc::TCP_KEEPIDLE, SILENCE_S), (libc::TCP_KEEPINTVL, INTERVAL_S), (libc::TCP_KEEPCNT, TIMES_ASKED)]
+    {
+        sys::set_number(fd, libc::IPPROTO_TCP, name, number)?;
+    }
+    Ok(())
 }

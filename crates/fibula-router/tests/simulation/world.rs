@@ -12,6 +12,7 @@ use fibula::rib::DualRib;
 use fibula_router::control::hops::Hops;
 use fibula_router::control::install::Install;
 use fibula_router::control::verify::{Difference, Scene, Walk};
+use fibula_router::feed::answers::Answers;
 use fibula_router::feed::enter::Entrance;
 use fibula_router::feed::fpm::Fpm;
 use fibula_router::feed::keeper::Times;
@@ -53,6 +54,8 @@ pub struct World {
     is_stale: bool,
     sessions: Sessions<Fpm>,
     zebra: Zebra,
+    /// What zebra was told of its routes in this session; `None` if it does not ask.
+    told: Option<BTreeMap<(u16, IpPrefix), bool>>,
     follower: Follower,
     kernel: Kernel,
     is_traced: bool,
@@ -123,10 +126,14 @@ impl World {
         let prefixes = oracle::prefixes();
         let samples: Arc<[IpAddr]> = prefixes.iter().flat_map(|&prefix| ends(prefix)).collect();
         let limit = |random: &mut Random| if random.once_in(4) { 8 + random.below(20) } else { 1000 };
-        let feeds = vec![
+        let mut feeds = vec![
             Routes::new("zebra", 20, limit(&mut random), 2),
             Routes::new("kernel", 30, limit(&mut random), 2),
         ];
+        let acknowledge = random.once_in(2);
+        if acknowledge {
+            feeds[ZEBRA].answers = Some(Answers::new(Answers::LIMIT));
+        }
         let vrfs = ["default", "red"].map(|name| Vrf { name: name.into(), table: table(&mut random) });
         let tables: Vec<_> = TABLES.iter().copied().zip(0..).collect();
         let entrance = |feed, has_metrics| Entrance { feed, tables: tables.clone(), has_metrics };
@@ -156,9 +163,10 @@ impl World {
             sessions: Sessions::new(
                 sessions::Limits { allow: Vec::new(), sessions: 3 },
                 TIMES,
-                Fpm { entrance: zebra, frame_bytes: 4096, acknowledge: false },
+                Fpm { entrance: zebra, frame_bytes: 4096, acknowledge },
             ),
             zebra: Zebra::default(),
+            told: acknowledge.then(BTreeMap::new),
             follower: Follower::new(kernel),
             kernel: Kernel::new(room),
             random,
@@ -176,7 +184,13 @@ impl World {
     pub fn step(&mut self) {
         let kind = self.random.below(24);
         match kind {
-            0..=3 => self.zebra.change(&self.prefixes, &mut self.random),
+            0..=3 => {
+                if let (Some(place), Some(told)) =
+                    (self.zebra.change(&self.prefixes, &mut self.random), &mut self.told)
+                {
+                    told.remove(&place);
+                }
+            }
             4..=6 => self.read_zebra(),
             7 if self.random.once_in(4) => self.cut(),
             7 => self.connect(),
@@ -212,6 +226,9 @@ impl World {
         }
         if let Some(number) = self.sessions.accept(&self.rib, PEER, self.now_ns) {
             self.zebra.connect(number, &mut self.random);
+            if let Some(told) = &mut self.told {
+                told.clear();
+            }
         }
     }
 
@@ -251,6 +268,23 @@ impl World {
             }
         });
         (self.zebra.left, self.zebra.session) = (open[0].take(), open[1].take());
+    }
+
+    /// Zebra reads what has become of its routes.
+    fn read_answers(&mut self) {
+        let (Some(told), Some(wire)) = (&mut self.told, &self.zebra.session) else { return };
+        let mut bytes = Vec::new();
+        self.sessions.outgoing(&self.rib, wire.number, &mut bytes, usize::MAX);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+            let (head, body, _) = netlink::split(&rest[4..len]).unwrap();
+            let netlink::Message::Route(route) = netlink::decode(head.kind, body) else { panic!() };
+            let vrf = TABLES.iter().position(|&table| table == route.table).unwrap() as u16;
+            let flags = u32::from_ne_bytes([body[8], body[9], body[10], body[11]]);
+            told.insert((vrf, route.prefix), flags & 0x4000 != 0);
+            rest = &rest[len..];
+        }
     }
 
     fn read_kernel(&mut self) {
@@ -355,6 +389,7 @@ impl World {
             }
         }
         self.check_fabric();
+        self.read_answers();
         entered.is_ok()
     }
 
@@ -378,6 +413,10 @@ impl World {
 
     /// Lets everything come to rest: all is delivered, and nothing goes wrong any more.
     pub fn rest(&mut self) {
+        // A connection that zebra has left is found to be dead before long.
+        if let Some(wire) = self.zebra.left.take() {
+            self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
+        }
         let mut rounds = 0;
         while rounds < 60 || lock(&self.rib).feeds()[KERNEL].state.is_in_doubt {
             // The kernel gets questions in a fifth of the time, and each reading may have taken long.
@@ -406,6 +445,13 @@ impl World {
             assert!(turns < 1000, "the main thread never comes to rest");
         }
         self.collect();
+        for _ in 0..50 {
+            self.read_answers();
+            if !lock(&self.rib).feeds()[ZEBRA].answers.as_ref().is_some_and(Answers::is_due) {
+                break;
+            }
+            self.turn(16);
+        }
     }
 
     /// The kernel answers all questions, and everything is read.
@@ -475,8 +521,31 @@ impl World {
                 assert_eq!(reader.pin().lookup(*address), want, "VRF {vrf}: {address}");
             }
         }
+        if !is_full {
+            self.check_answers(&wanted);
+        }
         assert!(self.hops.all().len() < 400, "{} numbers of next hops: they leak", self.hops.all().len());
         self.check_verify(is_full);
+    }
+
+    /// Zebra knows of each of its routes that is in the tables, and of each that cannot be.
+    fn check_answers(&self, wanted: &BTreeMap<(u16, IpPrefix), Answer>) {
+        let Some(told) = &self.told else { return };
+        let rib = lock(&self.rib);
+        for (place, spec) in &self.zebra.routes {
+            let is_own = matches!(wanted.get(place), Some(Answer::Fixed(Hop::Local | Hop::Connected { .. })));
+            let is_near_limit = may_lack(&rib, ZEBRA, self.zebra.routes.len());
+            if is_own || is_near_limit || !self.prefixes.contains(&place.1) {
+                continue;
+            }
+            let installed = told.get(place).copied();
+            let resolved = oracle::resolve(spec, place.0, &self.zebra.objects, self.kernel.up);
+            if *spec == Spec::Unsupported {
+                assert_eq!(installed, Some(false), "zebra's route {place:?} cannot be forwarded by");
+            } else if resolved.is_some() {
+                assert_eq!(installed, Some(true), "zebra's route {place:?}, {spec:?} is in the tables");
+            }
+        }
     }
 
     /// The comparison finds nothing where nothing is wrong, and finds what is.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fibula::net::IpPrefix;
+
 use crate::netlink::{self, DEL_NEXT_HOP, DEL_ROUTE, NEW_NEXT_HOP, NEW_ROUTE, frame, message};
 use crate::oracle::{DEVICES, FOREIGN, Object, Routes, Spec, TABLES, VRF_OF, Way};
 use crate::random::Random;
@@ -60,8 +62,8 @@ impl Zebra {
         }
     }
 
-    /// Changes something.
-    pub fn change(&mut self, prefixes: &[fibula::net::IpPrefix], random: &mut Random) {
+    /// Changes something. Returns where, if it is a route.
+    pub fn change(&mut self, prefixes: &[IpPrefix], random: &mut Random) -> Option<(u16, IpPrefix)> {
         match random.below(16) {
             0 => self.tell(&frame(2, b"protobuf")),
             1 => self.tell(&frame(1, &message(2000, 0, 0, &[1, 2, 3, 4]))),
@@ -86,16 +88,18 @@ impl Zebra {
             }
             6..=8 => {
                 let at = random.below(self.routes.len());
-                let Some(place) = self.routes.keys().nth(at).copied() else { return };
+                let place = self.routes.keys().nth(at).copied()?;
                 self.routes.remove(&place);
                 let gone = netlink::route(place.1, TABLES[usize::from(place.0)], 20, None);
                 self.tell(&frame(1, &message(DEL_ROUTE, 0, 0, &gone)));
+                return Some(place);
             }
-            _ => self.set(prefixes, random),
+            _ => return Some(self.set(prefixes, random)),
         }
+        None
     }
 
-    fn set(&mut self, prefixes: &[fibula::net::IpPrefix], random: &mut Random) {
+    fn set(&mut self, prefixes: &[IpPrefix], random: &mut Random) -> (u16, IpPrefix) {
         let vrf = VRF_OF[random.below(3)];
         let place = (vrf, *random.pick(prefixes));
         let spec = match random.below(8) {
@@ -115,5 +119,6 @@ impl Zebra {
             (Some(_), 1) => self.tell(&[frame(1, &gone), frame(1, &new)].concat()),
             _ => self.tell(&frame(1, &new)),
         }
+        place
     }
 }

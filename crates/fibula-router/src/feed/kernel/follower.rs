@@ -222,13 +222,11 @@ impl Follower {
         }
         let message = netlink::decode(head.kind, body);
         let (enter, concern) = match &message {
-            Message::Route(route) => {
-                (self.before_insert(rib, route, is_answer, head.flags), Concern::default())
-            }
+            Message::Route(route) => self.before_insert(rib, route, is_answer, head.flags),
             Message::RouteGone(route) => self.before_remove(rib, route),
             // Routes go with an object without a word; those of a group may change.
             Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::NONE }),
-            _ => (true, Concern::default()),
+            _ => (true, Concern::NONE),
         };
         self.want(concern, now_ns);
         if !enter {
@@ -241,13 +239,26 @@ impl Follower {
     }
 
     /// Returns whether a route is to be entered: not if it comes after another of the same prefix and metric, which counts.
-    fn before_insert(&mut self, rib: &Rib, route: &RouteMessage, is_answer: bool, flags: u16) -> bool {
-        let Some(place) = self.entrance.place(route) else { return true };
+    ///
+    /// One that cannot be forwarded by gives way to the others: it is not entered beside them, and where it may have replaced one of
+    /// them, they are read again.
+    fn before_insert(
+        &mut self,
+        rib: &Rib,
+        route: &RouteMessage,
+        is_answer: bool,
+        flags: u16,
+    ) -> (bool, Concern) {
+        let enter = (true, Concern::NONE);
+        let Some(place) = self.entrance.place(route) else { return enter };
         // Of IPv6, ways with the same prefix and metric are told together.
         if place.1.family() == Family::Ipv6 || self.is_same(rib, place, route) {
-            return true;
+            return enter;
         }
-        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else { return true };
+        if !is_answer && route.target.is_none() && self.several.contains(&(place, route.metric)) {
+            return (false, Concern { v4: true, ..Concern::NONE });
+        }
+        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else { return enter };
         let (is_second, is_one_of_several) = match is_answer {
             true => (told, told),
             false => (flags & NLM_F_APPEND != 0, flags & NLM_F_REPLACE == 0),
@@ -255,7 +266,7 @@ impl Follower {
         if is_one_of_several {
             self.several.insert((place, route.metric));
         }
-        !is_second
+        (!is_second && !(is_one_of_several && route.target.is_none()), Concern::NONE)
     }
 
     fn is_same(&self, rib: &Rib, place: Place, route: &RouteMessage) -> bool {
@@ -266,16 +277,16 @@ impl Follower {
 
     /// Returns whether a route is to be removed: not if it is one of several, or only one way of it goes.
     fn before_remove(&self, rib: &Rib, route: &RouteMessage) -> (bool, Concern) {
-        let Some(place) = self.entrance.place(route) else { return (true, Concern::default()) };
+        let Some(place) = self.entrance.place(route) else { return (true, Concern::NONE) };
         let is_v4 = place.1.family() == Family::Ipv4;
         let concern = Concern { v4: is_v4, v6: !is_v4, ..Concern::NONE };
         if self.several.contains(&(place, route.metric)) {
             return (false, concern);
         }
         match rib.told(self.entrance.feed, place, route.metric) {
-            Some(_) if self.is_same(rib, place, route) => (true, Concern::default()),
+            Some(_) if self.is_same(rib, place, route) => (true, Concern::NONE),
             Some(_) => (false, concern),
-            None => (false, Concern::default()),
+            None => (false, Concern::NONE),
         }
     }
 
