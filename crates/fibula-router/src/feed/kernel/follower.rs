@@ -221,6 +221,13 @@ impl Follower {
             return;
         }
         let message = netlink::decode(head.kind, body);
+        if let (true, Message::Route(RouteMessage { target: None, .. })) = (is_answer, &message) {
+            // Another one of its prefix and metric may follow. What was there before goes when it is not told again.
+            let state = &mut rib.feed(self.entrance.feed).state;
+            state.count(Count::Messages, 1);
+            state.count(Count::Unsupported, 1);
+            return;
+        }
         let (enter, concern) = match &message {
             Message::Route(route) => self.before_insert(rib, route, is_answer, head.flags),
             Message::RouteGone(route) => self.before_remove(rib, route),
@@ -266,7 +273,7 @@ impl Follower {
         if is_one_of_several {
             self.several.insert((place, route.metric));
         }
-        (!is_second && !(is_one_of_several && route.target.is_none()), Concern::NONE)
+        (!(is_second || is_one_of_several && route.target.is_none()), Concern::NONE)
     }
 
     fn is_same(&self, rib: &Rib, place: Place, route: &RouteMessage) -> bool {

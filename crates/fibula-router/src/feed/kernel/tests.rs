@@ -221,6 +221,28 @@ fn of_several_routes_with_one_metric_the_first_counts() {
 }
 
 #[test]
+fn a_route_that_cannot_be_forwarded_by_gives_way_to_those_beside_it() {
+    // `throw`, with the same prefix and metric.
+    let throw = || route_body("10.1.0.0/16", 9, &[]);
+    let mut fake = Fake::new();
+    fake.v4 = vec![route("10.1.0.0/16", 1, 0)];
+    fake.pass(0);
+    fake.v4.insert(0, throw());
+    fake.event(libc::RTM_NEWROUTE, 0x400, &throw());
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(1), "put in front");
+    // Another one replaces the first: only the kernel knows which.
+    fake.event(libc::RTM_NEWROUTE, 0x500, &throw());
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(1));
+    assert_eq!(fake.pass(SECOND), [26]);
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(1), "what a reading tells");
+    // Alone, it is no route.
+    fake.v4.pop();
+    fake.event(libc::RTM_DELROUTE, 0, &route("10.1.0.0/16", 1, 0));
+    fake.pass(SECOND);
+    assert_eq!(fake.gateway("10.1.0.0/16"), None);
+}
+
+#[test]
 fn damaged_datagrams_do_no_harm() {
     let bytes = [
         message(libc::RTM_NEWROUTE, 0x600, 0, &route("10.1.0.0/16", 1, 0)),
