@@ -221,7 +221,11 @@ impl Follower {
             return;
         }
         let message = netlink::decode(head.kind, body);
-        if let (true, Message::Route(RouteMessage { target: None, .. })) = (is_answer, &message) {
+        if let Message::Route(route) = &message
+            && is_answer
+            && route.target.is_none()
+            && self.entrance.place(route).is_some()
+        {
             // Another one of its prefix and metric may follow. What was there before goes when it is not told again.
             let state = &mut rib.feed(self.entrance.feed).state;
             state.count(Count::Messages, 1);
