@@ -269,7 +269,12 @@ impl Follower {
         if !is_answer && route.target.is_none() && self.several.contains(&(place, route.metric)) {
             return (false, Concern { v4: true, ..Concern::NONE });
         }
-        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else { return enter };
+        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else {
+            // At its limit, the feed may have refused the one that this one comes after.
+            let is_overrun = rib.feeds()[self.entrance.feed].state.is_overrun;
+            let is_appended = !is_answer && flags & NLM_F_APPEND != 0;
+            return (!(is_overrun && is_appended), Concern::NONE);
+        };
         let (is_second, is_one_of_several) = match is_answer {
             true => (told, told),
             false => (flags & NLM_F_APPEND != 0, flags & NLM_F_REPLACE == 0),
