@@ -94,25 +94,28 @@ fn bars(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> S
     let drawn =
         |row: usize| series.iter().filter(|series| series.values[row].is_some()).count().max(1) as f64;
     let height: f64 = (0..rows.len()).map(|row| drawn(row) * BAR + GAP).sum();
-    let scale = Scale { left: NAMES, width: WIDTH - NAMES - RIGHT, max: most };
+    // As wide as the longest name: no font is at hand to measure it by.
+    let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let names = (longest as f64 * 7.6 + 20.0).max(NAMES);
+    let scale = Scale { left: names, width: WIDTH - names - RIGHT, max: most };
     drawing.axis(scale, [top, top + height], caption(exhibit));
     let mut y = top + GAP / 2.0;
     for (row, name) in rows.iter().enumerate() {
-        drawing.text("name ink end", [NAMES - 10.0, y + drawn(row) * BAR / 2.0], name);
+        drawing.text("name ink end", [names - 10.0, y + drawn(row) * BAR / 2.0], name);
         for series in series {
             let Some(value) = series.values[row] else { continue };
             let class = format!("bar{}", series.class);
-            let size = [scale.x(value) - NAMES, BAR - 4.0];
+            let size = [scale.x(value) - names, BAR - 4.0];
             if series.published {
-                drawing.outline(LINE_COLOURS[series.class], [NAMES, y + 1.0], size);
+                drawing.outline(LINE_COLOURS[series.class], [names, y + 1.0], size);
             } else {
-                drawing.rectangle(&class, [NAMES, y + 1.0], size);
+                drawing.rectangle(&class, [names, y + 1.0], size);
             }
             drawing.text("value ink", [scale.x(value) + 6.0, y + BAR / 2.0 - 1.0], &number(value));
             y += BAR;
         }
         if series.iter().all(|series| series.values[row].is_none()) {
-            drawing.text("value pale", [NAMES + 6.0, y + BAR / 2.0 - 1.0], "missing");
+            drawing.text("value pale", [names + 6.0, y + BAR / 2.0 - 1.0], "missing");
             y += BAR;
         }
         y += GAP;
