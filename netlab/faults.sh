@@ -5,14 +5,10 @@
 # 10.H.3.2; fd0H:1::, fd0H:2:: and fd0H:3:: are the same of IPv6. Routes that stay, by rightH: 10.6H.0-49.0/24 and fd6H:0-49::/48;
 # those that change, by rightH or otherH: 700 of 30.H*4.0.0/14 and 2001:db8:H000-H199::/48.
 . ./routes.sh
-PATH=$PATH:/usr/lib/frr
 have python3
 have bird
 halves=${halves:-0 1}
-if [[ $halves == *0* ]]; then
-  for name in zebra bgpd vtysh; do have $name; done
-  [ -n "$(find /usr/lib -path '*/frr/modules/dplane_fpm_nl.so' 2>/dev/null)" ] || skip "no module dplane_fpm_nl of zebra"
-fi
+[[ $halves != *0* ]] || has_frr
 folder=/var/run/frr/$id
 declare -A pid=() # of each daemon
 declare -A told=() # of each half: FIRST LAST SPLIT of what its speaker announces
@@ -216,7 +212,7 @@ traffic_ends() { # nothing that was sent is missing, but what a daemon took out 
     fail "$(cat "$work/judged") $("$fibula" router drops --socket "$work/socket" | head -20)"
 }
 
-# Both sessions of the daemon with its peer stand: a fault before that could leave it without routes, which is no fault of the router.
+# Waits until the daemon has both sessions with its peer: without them, the next fault could leave it without routes.
 sessions_stand() { # HALF
   local n
   for n in $(seq 300); do

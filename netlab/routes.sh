@@ -37,3 +37,9 @@ same_as_kernel() { # the router has the routes of the kernel, before long
 verified() { # RIB, tables and the kernel agree, as the router says itself
   "$fibula" router verify --socket "$work/socket" >"$work/verify" || fail "$(cat "$work/verify")"
 }
+
+has_frr() { # or the case is skipped
+  PATH=$PATH:/usr/lib/frr
+  for name in zebra bgpd vtysh; do have $name; done
+  [ -n "$(find /usr/lib -path '*/frr/modules/dplane_fpm_nl.so' 2>/dev/null)" ] || skip "no module dplane_fpm_nl of zebra"
+}

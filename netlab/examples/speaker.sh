@@ -59,9 +59,3 @@ frr_end() { # at the end of a case with them
   rm -rf "$folder" "/etc/frr/$id"
   clean
 }
-
-has_frr() {
-  PATH=$PATH:/usr/lib/frr
-  for name in zebra bgpd vtysh; do have $name; done
-  [ -n "$(find /usr/lib -path '*/frr/modules/dplane_fpm_nl.so' 2>/dev/null)" ] || skip "no module dplane_fpm_nl of zebra"
-}
