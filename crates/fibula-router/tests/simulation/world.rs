@@ -1,5 +1,7 @@
 //! A router without threads, sockets and clock, in a world that can do anything to it, step by step as a seed says.
 
+mod check;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -11,7 +13,6 @@ use fibula::net::{Dual, IpPrefix, Key, NextHop, Prefix};
 use fibula::rib::DualRib;
 use fibula_router::control::hops::Hops;
 use fibula_router::control::install::Install;
-use fibula_router::control::verify::{Difference, Scene, Walk};
 use fibula_router::feed::answers::Answers;
 use fibula_router::feed::enter::Entrance;
 use fibula_router::feed::fpm::Fpm;
@@ -24,7 +25,7 @@ use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
 
 use crate::kernel::Kernel;
-use crate::oracle::{self, Answer, DEVICES, Spec, TABLES, VRF_OF};
+use crate::oracle::{self, DEVICES, TABLES, VRF_OF};
 use crate::random::Random;
 use crate::watch::{Seen, Watch};
 use crate::zebra::Zebra;
@@ -85,11 +86,6 @@ fn interface(at: usize) -> Interface {
         kernel: true,
         up: true,
     }
-}
-
-/// Returns whether a feed that is to have so many routes is so near its limit that it may lack some.
-fn may_lack(rib: &Rib, feed: usize, routes: usize) -> bool {
-    routes >= rib.feeds()[feed].limit - rib.feeds()[feed].limit / 8
 }
 
 /// Returns what a datagram of the kernel says.
@@ -476,163 +472,6 @@ impl World {
                 break;
             }
         }
-    }
-
-    /// Compares everything with plain maps. Routes of a feed beyond its limit, and of tables beyond their memory, may be missing.
-    pub fn check(&mut self) {
-        let is_full = lock(&self.rib).is_dirty();
-        let wanted = self.wanted();
-        assert_eq!(self.verify(), [], "RIB and tables differ");
-        for (vrf, table) in self.vrfs.iter().enumerate().map(|(at, vrf)| (at as u16, &vrf.table)) {
-            if self.random.once_in(32) {
-                table.check().unwrap_or_else(|error| panic!("VRF {vrf}: {error}"));
-            }
-            let routes: BTreeMap<IpPrefix, NextHop> = table.routes().unwrap().iter().collect();
-            assert_eq!(
-                routes.len(),
-                self.counts[usize::from(vrf)].v4 + self.counts[usize::from(vrf)].v6,
-                "VRF {vrf}: the count of its routes is wrong"
-            );
-            if is_full {
-                continue;
-            }
-            let mut reader = table.reader().unwrap();
-            for &prefix in &self.prefixes {
-                let has = routes.get(&prefix).map(|&number| oracle::meaning(&self.fabric, number));
-                let want = wanted.get(&(vrf, prefix)).map(|want| Some(want.clone()));
-                let told = [ZEBRA, KERNEL].map(|feed| lock(&self.rib).routes_of(feed, (vrf, prefix)));
-                assert_eq!(
-                    has,
-                    want,
-                    "VRF {vrf}: {prefix} has another route than it is to have; RIB {told:?}; zebra {:?}, {:?}; kernel {:?}; up {:?}",
-                    self.zebra.routes.get(&(vrf, prefix)),
-                    self.zebra.objects,
-                    self.kernel.best(vrf, prefix, None),
-                    self.kernel.up
-                );
-            }
-            for address in &*self.samples {
-                let longest = self
-                    .prefixes
-                    .iter()
-                    .filter(|prefix| prefix.contains(*address) && routes.contains_key(prefix))
-                    .max_by_key(|prefix| prefix.len());
-                let want = longest.map(|prefix| routes[prefix]);
-                assert_eq!(reader.pin().lookup(*address), want, "VRF {vrf}: {address}");
-            }
-        }
-        if !is_full {
-            self.check_answers(&wanted);
-        }
-        assert!(self.hops.all().len() < 400, "{} numbers of next hops: they leak", self.hops.all().len());
-        self.check_verify(is_full);
-    }
-
-    /// Zebra knows of each of its routes that is in the tables, and of each that cannot be.
-    fn check_answers(&self, wanted: &BTreeMap<(u16, IpPrefix), Answer>) {
-        let Some(told) = &self.told else { return };
-        let rib = lock(&self.rib);
-        for (place, spec) in &self.zebra.routes {
-            let is_own = matches!(wanted.get(place), Some(Answer::Fixed(Hop::Local | Hop::Connected { .. })));
-            let is_near_limit = may_lack(&rib, ZEBRA, self.zebra.routes.len());
-            if is_own || is_near_limit || !self.prefixes.contains(&place.1) {
-                continue;
-            }
-            let installed = told.get(place).copied();
-            let resolved = oracle::resolve(spec, place.0, &self.zebra.objects, self.kernel.up);
-            if *spec == Spec::Unsupported {
-                assert_eq!(installed, Some(false), "zebra's route {place:?} cannot be forwarded by");
-            } else if resolved.is_some() {
-                assert_eq!(installed, Some(true), "zebra's route {place:?}, {spec:?} is in the tables");
-            }
-        }
-    }
-
-    /// The comparison finds nothing where nothing is wrong, and finds what is.
-    fn check_verify(&mut self, is_full: bool) {
-        assert_eq!(self.verify(), [], "the comparison finds what is not wrong");
-        if is_full || self.random.once_in(2) {
-            return;
-        }
-        let (vrf, prefix) = (self.random.below(2) as u16, *self.random.pick(&self.prefixes));
-        let table = self.vrfs[usize::from(vrf)].table.clone();
-        let spoiled = match table.get(prefix).unwrap() {
-            Some(_) => table.remove(prefix).is_ok(),
-            None => table.insert(prefix, self.hops.number(Hop::Local)).is_ok(),
-        };
-        if !spoiled {
-            return;
-        }
-        self.fabric = self.hops.all().to_vec();
-        let found: Vec<_> = self.verify().iter().map(|difference| difference.place).collect();
-        assert_eq!(found, [(vrf, prefix)], "the comparison does not find what is wrong");
-        lock(&self.rib).put_back(found, false);
-        // The count of routes follows changes, and this one went past it.
-        let routes = table.routes().unwrap();
-        self.counts[usize::from(vrf)] = Dual::new(routes.v4.len(), routes.v6.len());
-        for _ in 0..50 {
-            if !lock(&self.rib).is_dirty() {
-                break;
-            }
-            self.turn(16);
-        }
-        assert_eq!(self.verify(), [], "it is not right again");
-    }
-
-    fn verify(&self) -> Vec<Difference> {
-        let (mut walk, rib) = (Walk::default(), lock(&self.rib));
-        let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
-        while !walk.step(&scene, 7).unwrap() {}
-        walk.differences(&scene).unwrap()
-    }
-
-    /// Returns what the tables are to have.
-    fn wanted(&self) -> BTreeMap<(u16, IpPrefix), Answer> {
-        let rib = lock(&self.rib);
-        let up = self.kernel.up;
-        let mut wanted = BTreeMap::new();
-        for (vrf, &prefix) in (0..2).flat_map(|vrf| self.prefixes.iter().map(move |prefix| (vrf, prefix))) {
-            let place = (vrf, prefix);
-            let zebra = self.zebra.routes.get(&place).filter(|spec| **spec != Spec::Unsupported);
-            let zebra = Self::of_feed(&rib, ZEBRA, place, zebra, self.zebra.routes.len());
-            let answer = zebra.and_then(|spec| oracle::resolve(spec, vrf, &self.zebra.objects, up));
-            let count = self.kernel.routes.values().map(Vec::len).sum();
-            // A feed at its limit may have the routes of some metrics alone.
-            let metrics: Vec<u32> = rib.routes_of(KERNEL, place).iter().map(|route| route.0).collect();
-            let metrics = may_lack(&rib, KERNEL, count).then_some(&metrics[..]);
-            let kernel = self.kernel.best(vrf, prefix, metrics);
-            let kernel = Self::of_feed(&rib, KERNEL, place, kernel, count);
-            let answer = answer
-                .or_else(|| kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, up)));
-            wanted.extend(answer.map(|answer| (place, answer)));
-        }
-        wanted.insert((0, self.prefix("10.1.128.7/32")), Answer::Fixed(Hop::Local));
-        if up[1] {
-            wanted.insert((0, self.prefix("10.2.0.0/16")), Answer::Fixed(Hop::Connected { interface: 1 }));
-        }
-        wanted
-    }
-
-    /// Returns the route that a feed is to have for a prefix; one at its limit may lack it, but has no other.
-    fn of_feed<'s>(
-        rib: &Rib,
-        feed: usize,
-        place: (u16, IpPrefix),
-        spec: Option<&'s Spec>,
-        routes: usize,
-    ) -> Option<&'s Spec> {
-        let has = !rib.routes_of(feed, place).is_empty();
-        if spec.is_some() && !has && may_lack(rib, feed, routes) {
-            return None;
-        }
-        assert_eq!(
-            has,
-            spec.is_some(),
-            "{}: {place:?}, {:?}",
-            rib.feeds()[feed].name,
-            rib.feeds()[feed].state
-        );
-        spec
     }
 
     /// Takes most routes away, so that everything fits.

@@ -20,12 +20,8 @@ const USUAL: std::ops::RangeInclusive<u32> = 253..=255;
 const TO_TABLE: u8 = 1;
 const INVERT: u32 = 2;
 
-/// What a rule does, as `ip rule` shows it, and its priority; `None` if the router heeds it. `Err` if the message is damaged.
-pub(super) fn unheeded(body: &[u8], followed: &[(u32, u16)]) -> Result<Option<(u32, String)>, ()> {
-    rule(body, followed).ok_or(())
-}
-
-fn rule(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
+/// What a rule does, as `ip rule` shows it, and its priority; `Some(None)` if the router heeds it, `None` if the message is damaged.
+fn unheeded(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
     let header: &[u8; HEADER] = body.get(..HEADER)?.try_into().ok()?;
     let [_, to_len, from_len, tos, table, _, _, action, ..] = *header;
     let is_inverted = u32_of(&header[8..])? & INVERT != 0;
@@ -105,7 +101,7 @@ impl Told {
     /// Takes one in.
     pub(super) fn take(&mut self, body: &[u8], followed: &[(u32, u16)]) {
         // A damaged one is left out, as `ip rule` does.
-        if let Ok(Some(rule)) = unheeded(body, followed) {
+        if let Some(Some(rule)) = unheeded(body, followed) {
             self.0.insert(rule);
         }
     }
@@ -168,8 +164,8 @@ mod tests {
             // Cut at the end of an attribute, it is a rule.
             let _ = unheeded(&whole[..len], &[]);
         }
-        assert_eq!(unheeded(&whole[..11], &[]), Err(()));
-        assert_eq!(unheeded(&whole[..18], &[]), Err(()));
-        assert_eq!(unheeded(&body(0, 1, (0, 0), &[(2, &[10, 0])]), &[]), Err(()));
+        assert_eq!(unheeded(&whole[..11], &[]), None);
+        assert_eq!(unheeded(&whole[..18], &[]), None);
+        assert_eq!(unheeded(&body(0, 1, (0, 0), &[(2, &[10, 0])]), &[]), None);
     }
 }
