@@ -96,6 +96,12 @@ pub trait Fib<K: Key>: Send + Sync {
         None
     }
 
+    /// Returns the arrays that lookups read, and the numbers by which they read them, for lookups elsewhere: in a coprocessor.
+    /// A chapter says what they mean. `None` where nothing else looks up in such a structure.
+    fn exported(&self) -> Option<Sections<'_>> {
+        None
+    }
+
     /// Returns the structure as one that changes in place; `None` if it cannot.
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
         None

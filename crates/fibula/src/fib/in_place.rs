@@ -194,6 +194,10 @@ impl<K: Key> Fib<K> for Exclusive<K> {
         self.reading.sections()
     }
 
+    fn exported(&self) -> Option<Sections<'_>> {
+        self.reading.exported()
+    }
+
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
         Some(self)
     }

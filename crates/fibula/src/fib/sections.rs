@@ -29,6 +29,13 @@ impl<'a> Sections<'a> {
         self
     }
 
+    /// Adds numbers.
+    #[must_use]
+    pub(crate) fn with_numbers(mut self, numbers: &[(&'static str, u32)]) -> Self {
+        self.shape.extend(numbers.iter().map(|&(name, number)| (name, u64::from(number))));
+        self
+    }
+
     /// Adds an array that is not in memory as a file has it.
     #[must_use]
     pub(crate) fn with_copy(mut self, name: &'static str, words: Owned) -> Self {

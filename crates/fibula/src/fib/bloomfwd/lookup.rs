@@ -2,14 +2,14 @@
 
 use crate::fib::parts::bloom::hash::{Hash, Stored};
 use crate::fib::parts::lanes::{self, BLOCK};
-use crate::fib::{Applied, BuildError, CheckError, Fib, Updatable};
+use crate::fib::{Applied, BuildError, CheckError, Fib, Sections, Updatable};
 use crate::memory::Memory;
 use crate::net::{Change, Key, NextHop, Routes};
 use crate::simd::{LANES, Present};
 
-use super::kernel;
 use super::layout::{Narrow, Vectors, Wide};
 use super::scalar::{Candidates, KEYS, View};
+use super::{export, kernel};
 
 impl<K: Key> Fib<K> for Narrow<K> {
     #[inline]
@@ -34,6 +34,10 @@ impl<K: Key> Fib<K> for Narrow<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.table.walk()
+    }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(export::sections(&self.table, Some(self.table.parameters.hashes)))
     }
 
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
@@ -126,6 +130,10 @@ impl<K: Key> Fib<K> for Wide<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.table.walk()
+    }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(export::sections(&self.table, None))
     }
 
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {

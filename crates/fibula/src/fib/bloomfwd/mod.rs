@@ -73,6 +73,13 @@
 //! As in [`bloom_baseline`](super::bloom_baseline): the level of a changed prefix is made to agree with the routes there.
 //! The lengths of the levels stay.
 //!
+//! # Lookups elsewhere
+//!
+//! A coprocessor has the levels that have entries, longest first, each as `length`, `stored-bits` (32, 64 or 128), `hashes`, and
+//! the numbers of two divisors: bits of the filter, and buckets. A level has three arrays: bits, heads, and entries of as many
+//! words as its keys have, and two. `narrow` is 1 for IPv4, `direct-bits` index the direct table; the functions of filters and of
+//! hash tables are 0 (Murmur), 1 (Knuth) or 2 (H2).
+//!
 //! # Invariants
 //!
 //! 1. to 6. As in [`bloom_baseline`](super::bloom_baseline).
@@ -91,6 +98,7 @@
 //!
 //! `docs/findings.md` has the paper's figures beside ours, and says where they differ and why.
 
+mod export;
 mod kernel;
 mod layout;
 mod lookup;

@@ -63,4 +63,8 @@ impl<K: Key> Fib<K> for Dir17Bitmap<K> {
     fn sections(&self) -> Option<Sections<'_>> {
         Some(self.parts())
     }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(self.parts().with_numbers(&Self::WINDOWS.numbers()))
+    }
 }

@@ -76,7 +76,8 @@
 //! equal values on both sides; a unit that is written anew has none of these. Changes that are published aside always write
 //! units anew.
 //!
-//! For listeners, entries are array 0, and units array 1, of 64-bit words. `step` is the binary logarithm of the words of a place.
+//! For listeners, entries are array 0, and units array 1, of 64-bit words. `step` is the binary logarithm of the words of a place;
+//! `direct-bits`, `slot-bits` and `rest-bits` say how a key is cut, with a bit for the half after those of the direct table.
 //!
 //! # Measured
 //!

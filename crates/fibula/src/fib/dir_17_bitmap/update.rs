@@ -306,7 +306,8 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn tell(&self, publication: &mut dyn Publication) {
         let Prepared { direct, units, allotted, step, .. } = &self.tables;
-        publication.structure(&[("step", *step)]);
+        let [direct_bits, slot_bits, rest_bits] = Dir17Bitmap::<K>::WINDOWS.numbers();
+        publication.structure(&[("step", *step), direct_bits, slot_bits, rest_bits]);
         publication.stored(Stored::whole(UNITS, &units[..], (allotted.end() as usize) << step));
         publication.stored(Stored::whole(DIRECT, &direct[..], direct.len()));
     }

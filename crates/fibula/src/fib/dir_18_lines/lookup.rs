@@ -84,6 +84,10 @@ impl<K: Key> Fib<K> for Dir18Lines<K> {
     fn sections(&self) -> Option<Sections<'_>> {
         Some(self.parts())
     }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(self.parts().with_numbers(&self.windows().numbers()))
+    }
 }
 
 impl<K: Key> Fib<K> for Live<K> {

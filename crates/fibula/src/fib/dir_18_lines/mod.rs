@@ -73,7 +73,8 @@
 //! `maps`.
 //!
 //! For listeners, entries are array 0 (the byte of a line), lines array 1, `maps` array 2 and what is below array 3, all of
-//! 32-bit words. `width` is the binary logarithm of the bytes of a value.
+//! 32-bit words. `width` is the binary logarithm of the bytes of a value;
+//! `direct-bits`, `slot-bits` and `rest-bits` say how a key is cut.
 //!
 //! # Tried and lost
 //!

@@ -348,7 +348,9 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn tell(&self, publication: &mut dyn Publication) {
-        publication.structure(&[("width", self.prepared.width)]);
+        let Prepared { width, windows, .. } = &self.prepared;
+        let [direct_bits, slot_bits, rest_bits] = windows.numbers();
+        publication.structure(&[("width", *width), direct_bits, slot_bits, rest_bits]);
         self.prepared.tell_all(publication);
     }
 

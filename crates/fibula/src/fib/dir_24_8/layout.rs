@@ -58,6 +58,9 @@ impl<K: Key> Dir248<K> {
     pub(super) const ENTRIES: usize = 1 << Self::LEADING;
     /// Entries of a segment.
     pub(super) const SPAN: usize = 1 << Self::REST;
+    /// How a key is cut, as the chapter names it.
+    pub(super) const NUMBERS: [(&'static str, u32); 2] =
+        [("direct-bits", Self::LEADING as u32), ("rest-bits", Self::REST as u32)];
     /// Largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
     /// both forms occur.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };

@@ -3,14 +3,14 @@
 use core::sync::atomic::Ordering;
 
 use crate::fib::parts::lanes;
-use crate::fib::{CheckError, Fib};
+use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::{self, Memory};
 use crate::net::{Key, NextHop};
 use crate::simd::Present;
 
-use super::kernel;
 use super::layout::{Dir248, HALVES, Live};
 use super::scalar::Lookup;
+use super::{NAME, kernel};
 
 impl<K: Key> Fib<K> for Dir248<K> {
     #[inline]
@@ -37,6 +37,17 @@ impl<K: Key> Fib<K> for Dir248<K> {
 
     fn check(&self) -> Result<(), CheckError> {
         self.walk()
+    }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        let sections = Sections::new(NAME, &[("dictionary", self.next_hops.is_some().into())])
+            .with_numbers(&Self::NUMBERS)
+            .with("first", &self.first[..])
+            .with("segments", &self.segments[..]);
+        Some(match &self.next_hops {
+            Some(next_hops) => sections.with("next-hops", &next_hops[..]),
+            None => sections,
+        })
     }
 }
 

@@ -80,7 +80,7 @@
 //! Changes that are to be seen all or not at all go into a copy of the first table, 32 MiB.
 //!
 //! For listeners, entries are array 0, segments array 1, of 32-bit words with two entries each, the first one lower; the
-//! dictionary is array 2, if there is one (`dictionary` is 1).
+//! dictionary is array 2, if there is one (`dictionary` is 1). `direct-bits` and `rest-bits` say how a key is cut.
 //!
 //! # Limits and cost
 //!

@@ -204,7 +204,9 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
     }
 
     fn tell(&self, publication: &mut dyn Publication) {
-        publication.structure(&[("dictionary", self.prepared.codes.are_numbered().into())]);
+        let [direct_bits, rest_bits] = Dir248::<K>::NUMBERS;
+        let dictionary = self.prepared.codes.are_numbered().into();
+        publication.structure(&[("dictionary", dictionary), direct_bits, rest_bits]);
         self.prepared.tell_all(publication);
     }
 

@@ -62,6 +62,11 @@ pub(super) const fn cut<K: Key>() -> Cut {
     Cut { upper, before: upper.saturating_sub(32) }
 }
 
+/// Returns how a key is cut, as the chapter names it.
+pub(super) const fn numbers<K: Key>() -> [(&'static str, u32); 2] {
+    [("upper-bits", cut::<K>().upper), ("key-bits", K::BITS as u32)]
+}
+
 /// Returns the first 32 of the upper bits, aligned to the left.
 #[inline(always)]
 pub(super) fn head<K: Key>(upper: u64) -> u32 {

@@ -9,7 +9,7 @@ use crate::net::{Key, NextHop};
 use crate::simd::{self, LINE_WORDS, Present};
 
 use super::kernel;
-use super::layout::{DirBtree, OBJECT_WORDS};
+use super::layout::{DirBtree, OBJECT_WORDS, numbers};
 
 impl<K: Key> Fib<K> for DirBtree<K> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
@@ -49,5 +49,9 @@ impl<K: Key> Fib<K> for DirBtree<K> {
 
     fn sections(&self) -> Option<Sections<'_>> {
         Some(self.parts())
+    }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(self.parts().with_numbers(&numbers::<K>()))
     }
 }

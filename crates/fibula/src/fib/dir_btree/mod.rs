@@ -87,7 +87,7 @@
 //! ones move to free lines before it, a few with each change. Tables and objects do not move.
 //!
 //! For listeners, tables are array 0, lines array 1, objects array 2. `first-bits` is the number of bits that index the first
-//! table.
+//! table, `upper-bits` that of the upper part, of `key-bits` in all.
 //!
 //! `notes.md` in this folder has the measurements: what was tried, and what lost.
 

@@ -16,7 +16,7 @@ use crate::net::{Ipv6Key, Key, Prefix, Routes};
 use super::NAME;
 use super::build::{Planting, Region, To, value};
 use super::ground::{Ground, LEVELS, LINES, OBJECTS, TABLES};
-use super::layout::{DirBtree, cut, head};
+use super::layout::{DirBtree, cut, head, numbers};
 use super::plan::{Intervals, NONE, Plan};
 use super::prepared::Mark;
 use super::reach::Path;
@@ -379,7 +379,8 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
     }
 
     fn tell(&self, publication: &mut dyn Publication) {
-        publication.structure(&[("first-bits", 32 - self.ground.first_shift)]);
+        let [upper_bits, key_bits] = numbers::<K>();
+        publication.structure(&[("first-bits", 32 - self.ground.first_shift), upper_bits, key_bits]);
         for array in [OBJECTS, LINES, TABLES] {
             self.ground.tell(array, publication);
         }

@@ -63,6 +63,10 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
     fn sections(&self) -> Option<Sections<'_>> {
         Some(self.parts())
     }
+
+    fn exported(&self) -> Option<Sections<'_>> {
+        Some(self.searched())
+    }
 }
 
 /// Returns the first nodes, of which there are enough.

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::sections::{Parts, PartsError, Sections};
+use crate::fib::sections::{Owned, Parts, PartsError, Sections};
 use crate::fib::{CheckError, Fib};
 use crate::net::Ipv4Key;
 
@@ -18,6 +18,19 @@ impl<K> RangeBtree<K> {
         };
         Sections::new(NAME, &[("width", width.into()), ("leaves", leaves as u64)])
             .with("nodes", self.nodes.as_flattened())
+    }
+}
+
+impl<K> RangeBtree<K> {
+    /// Returns what lookups read: the nodes, where the levels below the root begin, and numbers.
+    pub(super) fn searched(&self) -> Sections<'_> {
+        let (width, levels, few, starts) = match self.form {
+            Form::Few { nodes } => (2, 0, nodes, vec![0]),
+            Form::Tree(tree) => (tree.width, tree.levels, 0, tree.starts[..=tree.levels].to_vec()),
+        };
+        Sections::new(NAME, &[("width", width.into()), ("levels", levels as u64), ("few", few as u64)])
+            .with("nodes", self.nodes.as_flattened())
+            .with_copy("starts", Owned::Narrow(starts))
     }
 }
 

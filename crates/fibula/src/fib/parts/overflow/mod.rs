@@ -55,6 +55,11 @@ impl Windows {
         Self { direct_bits: key_bits - slot_bits - rest_bits, slot_bits, rest_bits }
     }
 
+    /// Returns the numbers, as chapters name them.
+    pub(crate) const fn numbers(self) -> [(&'static str, u32); 3] {
+        [("direct-bits", self.direct_bits), ("slot-bits", self.slot_bits), ("rest-bits", self.rest_bits)]
+    }
+
     /// Returns the index into the direct table of a left-aligned key.
     #[inline(always)]
     pub(crate) fn direct(self, key: u32) -> usize {
