@@ -54,7 +54,15 @@ pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
         {
             writeln!(out, "  the kernel has a rule that the router does not heed: {rule}")?;
         }
-        if feed["overrun"].as_bool() == Some(true) {
+        let full_vrfs = list(&feed["full_vrfs"]);
+        for vrf in full_vrfs {
+            let (name, limit) = (vrf["name"].as_str().unwrap_or("-"), thousands(count(vrf, "limit")));
+            writeln!(
+                out,
+                "  at the limit of VRF {name}, {limit} routes of all feeds: raise 'routes' of its [[vrf]]"
+            )?;
+        }
+        if feed["overrun"].as_bool() == Some(true) && full_vrfs.is_empty() {
             writeln!(out, "  at its limit of {} routes: raise 'routes'", number("limit"))?;
         }
         let counts = feed["counts"].as_object();

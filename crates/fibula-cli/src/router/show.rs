@@ -92,12 +92,16 @@ fn stats(out: &mut impl Write, answer: &Value) -> io::Result<()> {
         }
     }
     for vrf in list(&answer["vrfs"]) {
+        let limit = vrf["limit"].as_u64().map_or_else(String::new, |limit| {
+            format!(", {} of {} that feeds may have", thousands(count(vrf, "feed_routes")), thousands(limit))
+        });
         writeln!(
             out,
-            "VRF {}: {} IPv4 routes, {} IPv6 routes",
+            "VRF {}: {} IPv4 routes, {} IPv6 routes{}",
             vrf["name"].as_str().unwrap_or(""),
             thousands(count(vrf, "ipv4_routes")),
-            thousands(count(vrf, "ipv6_routes"))
+            thousands(count(vrf, "ipv6_routes")),
+            limit
         )?;
     }
     let verify = &answer["verify"];

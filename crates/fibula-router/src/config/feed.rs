@@ -19,6 +19,8 @@ const FPM_PORT: u16 = 2620;
 const MAIN: u32 = 254;
 /// Routes of a feed unless the file says otherwise: several full tables.
 const ROUTES: usize = 4_000_000;
+/// Most routes that a limit may allow.
+pub(super) const MOST_ROUTES: usize = 100_000_000;
 /// Longest time, in seconds: a week.
 const LONGEST: u64 = 7 * 24 * 3600;
 /// Most bytes of a message of BMP: two messages of BGP as long as they may be fit twice.
@@ -235,7 +237,7 @@ pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed
         return Err(text.error(place, "distance: from 2 to 255; routes of this file have 1"));
     }
     let distance = line.distance.as_ref().map_or(distance, |distance| *distance.get_ref());
-    let routes = number(text, line.routes.as_ref(), ROUTES, 1, 100_000_000, "routes")?;
+    let routes = number(text, line.routes.as_ref(), ROUTES, 1, MOST_ROUTES, "routes")?;
     Ok(Feed { name: name.clone(), distance, routes, kind })
 }
 
@@ -478,6 +480,12 @@ peer = \"AS64500\"
             (server.listen.to_string().as_str(), server.keep, server.sweep),
             ("127.0.0.1:2620", 5, 60)
         );
+        assert_eq!(config.vrf_limits, [None, None]);
+        let limited = "[[vrf]]\nname = \"default\"\nroutes = 1000\n";
+        let limited =
+            Config::parse(&format!("{limited}{}", FILE.replacen("\"blue\"", "\"blue\"\nroutes = 7", 1)))
+                .unwrap();
+        assert_eq!((limited.vrf_limits, limited.vrfs), (vec![Some(1000), Some(7)], config.vrfs.clone()));
         let FeedKind::Kernel { tables } = &kernel.kind else { panic!() };
         assert_eq!((kernel.distance, &tables[..], kernel.kind.name()), (200, &[(254, 0)][..], "kernel"));
         let FeedKind::Bmp { vrfs, server, view, policy, peers } = &station.kind else { panic!() };
@@ -503,6 +511,9 @@ peer = \"AS64500\"
             ("keep = 5", "listen = \"localhost\"", 9, "an address and a port"),
             ("keep = 5", "frame_bytes = 70000", 9, "from 256 to 65535"),
             ("keep = 5", "routes = 0", 9, "from 1 to"),
+            ("name = \"blue\"", "name = \"blue\"\nroutes = 0", 3, "from 1 to 100000000"),
+            ("name = \"blue\"", "name = \"blue\"\nroutes = \"all\"", 3, "invalid type"),
+            ("[[interface]]", "[[vrf]]\nname = \"blue\"\nroutes = 7\n[[interface]]", 4, "there twice"),
             ("kind = \"kernel\"\ndistance = 200", "kind = \"fpm\"", 13, "listens at 127.0.0.1:2620 already"),
             ("allow = [\"192.0.2.1\", \"2001:db8::/32\"]\n", "", 19, "name the routers in 'allow'"),
             ("\"192.0.2.1\", \"2001", "\"192.0.2.300\", \"2001", 20, "'192.0.2.300' is neither"),

@@ -93,6 +93,7 @@ pub(super) struct History {
 #[serde(deny_unknown_fields)]
 pub(super) struct Vrf {
     pub(super) name: Spanned<String>,
+    pub(super) routes: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Deserialize)]

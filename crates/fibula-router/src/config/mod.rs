@@ -89,6 +89,8 @@ pub struct Config {
     pub history: usize,
     /// Names of the VRFs; the first is "default".
     pub vrfs: Vec<String>,
+    /// Most routes of all feeds together, of each VRF that has such a limit.
+    pub vrf_limits: Vec<Option<usize>>,
     /// Interfaces.
     pub interfaces: Vec<Interface>,
     /// Static routes.

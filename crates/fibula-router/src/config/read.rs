@@ -7,7 +7,7 @@ use fibula::fib::registry;
 use fibula::net::{HostBits, IpPrefix, Prefix};
 use toml::Spanned;
 
-use super::feed::number;
+use super::feed::{MOST_ROUTES, number};
 use super::file;
 use super::{
     Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
@@ -77,17 +77,13 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         verify_rate: number(&text, file.verify.rate.as_ref(), VERIFY_RATE, 0, 10_000_000, "verify.rate")?,
         history: number(&text, file.history.changes.as_ref(), HISTORY, 0, 1_000_000, "history.changes")?,
         vrfs: vec!["default".to_owned()],
+        vrf_limits: vec![None],
         interfaces: Vec::new(),
         routes: Vec::new(),
         tables: Vec::new(),
         feeds: Vec::new(),
     };
-    for vrf in &file.vrf {
-        if config.vrfs.contains(vrf.name.get_ref()) {
-            return Err(text.error(&vrf.name, format!("VRF '{}' is there twice", vrf.name.get_ref())));
-        }
-        config.vrfs.push(vrf.name.get_ref().clone());
-    }
+    vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
         let interface = interface(&text, &config, line)?;
         config.interfaces.push(interface);
@@ -115,6 +111,27 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
         config.feeds.push(feed);
     }
     Ok(config)
+}
+
+/// Reads the VRFs. The one that is always there may be named to give it a limit.
+fn vrfs(text: &Text<'_>, lines: &[file::Vrf], config: &mut Config) -> Result<(), ConfigError> {
+    let mut has_default = false;
+    for line in lines {
+        let name = line.name.get_ref();
+        let is_default = *name == config.vrfs[0] && !std::mem::replace(&mut has_default, true);
+        if config.vrfs.contains(name) && !is_default {
+            return Err(text.error(&line.name, format!("VRF '{name}' is there twice")));
+        }
+        let most = line.routes.as_ref();
+        let limit = most.map(|_| number(text, most, 0, 1, MOST_ROUTES, "routes")).transpose()?;
+        if is_default {
+            config.vrf_limits[0] = limit;
+        } else {
+            config.vrfs.push(name.clone());
+            config.vrf_limits.push(limit);
+        }
+    }
+    Ok(())
 }
 
 fn algorithm(

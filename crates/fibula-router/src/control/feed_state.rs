@@ -36,6 +36,13 @@ pub(super) fn feeds(router: &Router<'_>) -> Value {
             "last_error": state.last_error.as_ref().map(|error| &error.1),
             "last_error_seconds_ago": state.last_error.as_ref().map(|error| ago(error.0)),
         });
+        if !state.full_vrfs.is_empty() {
+            let vrf = |vrf: &u16| {
+                let vrf = usize::from(*vrf);
+                json!({ "name": router.config.vrfs.get(vrf), "limit": rib.vrf_limit(vrf) })
+            };
+            value["full_vrfs"] = state.full_vrfs.iter().map(vrf).collect();
+        }
         if !state.rules.is_empty() {
             value["rules_not_heeded"] = state.rules.clone().into();
         }

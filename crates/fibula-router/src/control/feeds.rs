@@ -56,6 +56,7 @@ impl Feeds {
         let told = config.feeds.iter().map(|_| (Phase::Waiting, false)).collect();
         let mut rib = Rib::new(feeds.collect());
         rib.keep_history(config.history);
+        rib.limit_vrfs(config.vrf_limits.clone());
         Self { rib: Arc::new(Mutex::new(rib)), told, ..Self::default() }
     }
 

@@ -514,6 +514,7 @@ impl<'l> Router<'l> {
         if config.history != self.config.history {
             self.feeds.rib().keep_history(config.history);
         }
+        self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
         let vrfs = plan::tables(&config, &self.vrfs).map_err(|error| error.to_string())?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;

@@ -238,11 +238,16 @@ fn stats(router: &Router<'_>) -> Value {
         Value::Object(map)
     });
     let ports: Vec<Value> = ports.collect();
-    let vrfs = router
-        .vrfs
-        .iter()
-        .zip(&router.counts)
-        .map(|vrf| json!({ "name": vrf.0.name, "ipv4_routes": vrf.1.v4, "ipv6_routes": vrf.1.v6 }));
+    let rib = router.feeds.rib();
+    let vrfs = router.vrfs.iter().zip(&router.counts).enumerate().map(|(number, (vrf, counts))| {
+        json!({
+            "name": vrf.name,
+            "ipv4_routes": counts.v4,
+            "ipv6_routes": counts.v6,
+            "feed_routes": rib.len_of(number),
+            "limit": rib.vrf_limit(number),
+        })
+    });
     json!({
         "threads": router.counters.len(),
         "ports": ports,

@@ -75,10 +75,11 @@ fn path(vrf: u16, label: &Label) -> Option<Path> {
 /// pass: `has_swept` says whether it has.
 ///
 /// # Errors
-/// When the feed has as many routes as it may; changes from there on are not entered.
+/// When the feed or a VRF has as many routes as it may; changes from there on are not entered.
 pub fn enter(rib: &mut Rib, feed: usize, changes: Vec<Change>, has_swept: &mut bool) -> Result<(), Full> {
-    let routes = &rib.feeds()[feed];
-    if routes.len() + changes.len() > routes.limit && !std::mem::replace(has_swept, true) {
+    let lacks_room = |of_vrf: &[Change]| rib.room(feed, of_vrf[0].0.0) < of_vrf.len();
+    let is_tight = changes.chunk_by(|a, b| a.0.0 == b.0.0).any(lacks_room);
+    if is_tight && !std::mem::replace(has_swept, true) {
         rib.sweep(feed, None, Count::Swept);
     }
     for (place, path) in changes {

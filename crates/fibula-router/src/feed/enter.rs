@@ -51,7 +51,7 @@ impl Entrance {
     /// Takes a message in. Returns what has become of its route, if it is about one of interest.
     ///
     /// # Errors
-    /// When the feed has as many routes or objects as it may.
+    /// When there is no room for a route or an object.
     pub fn message(&self, rib: &mut Rib, message: Message) -> Result<Option<Effect>, Full> {
         let state = &mut rib.feed(self.feed).state;
         state.count(Count::Messages, 1);

@@ -41,7 +41,7 @@ impl Keeper {
         rib.begin(self.feed);
         rib.reset_answers(self.feed);
         let state = &mut rib.feed(self.feed).state;
-        state.is_overrun = false;
+        state.forget_overrun();
         state.enter(Phase::Synchronising, now_ns);
         (self.began_ns, self.heard_ns, self.gone_ns) = (Some(now_ns), now_ns, None);
         self.complete_ns = None;
@@ -100,11 +100,6 @@ impl Keeper {
     /// Returns whether the session is to be closed so that it tells everything again: routes were refused, and there is room now.
     #[must_use]
     pub fn wants_again(&self, rib: &Rib) -> bool {
-        let routes = &rib.feeds()[self.feed];
-        let has_room = |count: usize| count < routes.limit - routes.limit / 8;
-        routes.state.is_overrun
-            && self.began_ns.is_none()
-            && has_room(routes.len())
-            && has_room(routes.objects())
+        rib.feeds()[self.feed].state.is_overrun && self.began_ns.is_none() && rib.has_room_again(self.feed)
     }
 }

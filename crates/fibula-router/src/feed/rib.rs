@@ -40,6 +40,8 @@ pub struct Rib {
     feeds: Vec<Routes>,
     /// Numbers of feeds, the nearest first.
     order: Vec<usize>,
+    /// Most routes of all feeds together, by VRF.
+    vrf_limits: Vec<Option<usize>>,
     paths: Paths,
     dirty: BTreeSet<Place>,
     /// Those that are taken first, so that prefixes that change on and on do not keep others waiting.
@@ -86,6 +88,46 @@ impl Rib {
         &mut self.feeds[feed]
     }
 
+    /// Sets how many routes all feeds together may have in each VRF. Routes that are there already stay.
+    pub fn limit_vrfs(&mut self, limits: Vec<Option<usize>>) {
+        self.vrf_limits = limits;
+    }
+
+    /// Returns how many routes all feeds together may have in a VRF, if that is limited.
+    #[must_use]
+    pub fn vrf_limit(&self, vrf: usize) -> Option<usize> {
+        self.vrf_limits.get(vrf).copied().flatten()
+    }
+
+    /// Returns the number of routes that all feeds together have in a VRF.
+    #[must_use]
+    pub fn len_of(&self, vrf: usize) -> usize {
+        self.feeds.iter().map(|feed| feed.len_of(vrf)).sum()
+    }
+
+    /// Returns how many more routes of a VRF a feed may have.
+    #[must_use]
+    pub fn room(&self, feed: usize, vrf: u16) -> usize {
+        let (routes, vrf) = (&self.feeds[feed], usize::from(vrf));
+        let room = self.vrf_limit(vrf).map_or(usize::MAX, |limit| limit.saturating_sub(self.len_of(vrf)));
+        room.min(routes.limit.saturating_sub(routes.len()))
+    }
+
+    /// Returns whether a feed is well below a limit at which it was, so that it is worth telling everything again. One VRF that
+    /// stays full is no reason for others to go without.
+    #[must_use]
+    pub fn has_room_again(&self, feed: usize) -> bool {
+        let below = |count: usize, limit: usize| count < limit - limit / 8;
+        let (routes, state) = (&self.feeds[feed], &self.feeds[feed].state);
+        let vrf_has_room = |&vrf: &u16| {
+            let vrf = usize::from(vrf);
+            self.vrf_limit(vrf).is_none_or(|limit| below(self.len_of(vrf), limit))
+        };
+        let is_at_own = state.is_full || state.full_vrfs.is_empty();
+        is_at_own && below(routes.len().max(routes.objects()), routes.limit)
+            || state.full_vrfs.iter().any(vrf_has_room)
+    }
+
     fn touch(&mut self, place: Place) {
         if self.everything {
             return;
@@ -115,10 +157,12 @@ impl Rib {
     /// Adds a route of a feed, or replaces that of the same prefix and metric.
     ///
     /// # Errors
-    /// When the feed has as many routes as it may: it is then marked overrun.
+    /// When the feed or the VRF has as many routes as it may: the feed is then marked overrun.
     pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
+        let vrf = usize::from(place.0);
+        let has_room = self.vrf_limit(vrf).is_none_or(|limit| self.len_of(vrf) < limit);
         let routes = &mut self.feeds[feed];
-        match routes.insert(place, metric, path, &mut self.paths) {
+        match routes.insert(place, metric, path, has_room, &mut self.paths) {
             Ok(done) => {
                 routes.state.count(Count::Inserted, 1);
                 if done.before != Some(done.path) {
@@ -130,11 +174,10 @@ impl Rib {
                 }
                 Ok(done.effect)
             }
-            Err(Full) => {
-                routes.state.count(Count::Refused, 1);
-                routes.state.is_overrun = true;
+            Err(full) => {
+                routes.state.refuse((full == Full::Vrf).then_some(place.0));
                 self.history.record(Some(feed), What::Refused, place, metric, None);
-                Err(Full)
+                Err(full)
             }
         }
     }
@@ -173,8 +216,7 @@ impl Rib {
                 Ok(())
             }
             Err(full) => {
-                routes.state.count(Count::Refused, 1);
-                routes.state.is_overrun = true;
+                routes.state.refuse(None);
                 Err(full)
             }
         }

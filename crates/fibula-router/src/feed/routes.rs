@@ -31,9 +31,23 @@ pub enum Object {
     Group(Box<[(u32, u32)]>),
 }
 
-/// A feed has as many routes or next-hop objects as it may.
+/// What has no room for a route or a next-hop object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+pub enum Full {
+    /// The feed: it has as many as it may.
+    Feed,
+    /// The VRF: all feeds together have as many routes there as they may.
+    Vrf,
+}
+
+impl core::fmt::Display for Full {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Feed => "more routes than its limit: raise 'routes'",
+            Self::Vrf => "more routes than the limit of a VRF: raise 'routes' of its [[vrf]]",
+        })
+    }
+}
 
 /// What has become of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +93,8 @@ pub struct Routes {
     pub(super) vrfs: Vec<IpPrefixMap<Entry>>,
     /// Further routes of a prefix with other metrics.
     more: BTreeMap<Place, Vec<Entry>>,
-    more_count: usize,
+    /// How many of these there are in each VRF.
+    more_counts: Vec<usize>,
     objects: BTreeMap<u32, (Object, u32)>,
     mark: u32,
 }
@@ -96,7 +111,7 @@ impl Routes {
             answers: None,
             vrfs: (0..vrfs).map(|_| IpPrefixMap::new()).collect(),
             more: BTreeMap::new(),
-            more_count: 0,
+            more_counts: vec![0; vrfs],
             objects: BTreeMap::new(),
             mark: 0,
         }
@@ -105,7 +120,13 @@ impl Routes {
     /// Returns the number of routes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.vrfs.iter().map(IpPrefixMap::len).sum::<usize>() + self.more_count
+        (0..self.vrfs.len()).map(|vrf| self.len_of(vrf)).sum()
+    }
+
+    /// Returns the number of routes of a VRF.
+    #[must_use]
+    pub fn len_of(&self, vrf: usize) -> usize {
+        self.vrfs.get(vrf).map_or(0, |map| map.len() + self.more_counts[vrf])
     }
 
     /// Returns `true` if the feed has no routes.
@@ -143,16 +164,18 @@ impl Routes {
         self.get(place).into_iter().chain(more.iter().copied()).map(|entry| (entry.metric, entry.path))
     }
 
-    /// Adds a route, or replaces that of the same prefix and metric.
+    /// Adds a route, or replaces that of the same prefix and metric. `has_room` says whether its VRF may have another one.
     pub(super) fn insert(
         &mut self,
         place: Place,
         metric: u32,
         path: Path,
+        has_room: bool,
         paths: &mut Paths,
     ) -> Result<Inserted, Full> {
-        let full = self.len() >= self.limit;
-        let Some(map) = self.vrfs.get_mut(usize::from(place.0)) else { return Err(Full) };
+        let full = if self.len() >= self.limit { Some(Full::Feed) } else { (!has_room).then_some(Full::Vrf) };
+        let vrf = usize::from(place.0);
+        let Some(map) = self.vrfs.get_mut(vrf) else { return Err(Full::Feed) };
         let best = map.get_mut(place.1);
         let new = |paths: &mut Paths, mark| Entry { path: paths.take(path), metric, mark };
         let done = |effect, path, before| Ok(Inserted { effect, path, before });
@@ -170,11 +193,11 @@ impl Routes {
                     paths.count(before.path, false);
                     return done(Effect::Same, other.path, Some(before.path));
                 }
-                if full {
+                if let Some(full) = full {
                     if others.is_empty() {
                         self.more.remove(&place);
                     }
-                    return Err(Full);
+                    return Err(full);
                 }
                 let mut entry = new(paths, self.mark);
                 let path = entry.path;
@@ -183,15 +206,17 @@ impl Routes {
                     std::mem::swap(&mut entry, best);
                 }
                 others.push(entry);
-                self.more_count += 1;
+                self.more_counts[vrf] += 1;
                 done(if nearer { Effect::Changed } else { Effect::Same }, path, None)
             }
-            None if full => Err(Full),
             None => {
+                if let Some(full) = full {
+                    return Err(full);
+                }
                 let entry = new(paths, self.mark);
                 if map.try_insert(place.1, entry).is_err() {
                     paths.count(entry.path, false);
-                    return Err(Full);
+                    return Err(Full::Feed);
                 }
                 done(Effect::Changed, entry.path, None)
             }
@@ -208,7 +233,7 @@ impl Routes {
     ) -> (Effect, Option<Gone>) {
         let Some(best) = self.get(place) else { return (Effect::Same, None) };
         let gone = |entry: Entry| Some(Gone { metric: entry.metric, path: entry.path });
-        let others = self.more.get_mut(&place);
+        let (vrf, others) = (usize::from(place.0), self.more.get_mut(&place));
         match (metric, others) {
             (Some(metric), Some(others)) if metric != best.metric => {
                 let Some(at) = others.iter().position(|other| other.metric == metric) else {
@@ -216,7 +241,7 @@ impl Routes {
                 };
                 let other = others.swap_remove(at);
                 paths.count(other.path, false);
-                self.more_count -= 1;
+                self.more_counts[vrf] -= 1;
                 if others.is_empty() {
                     self.more.remove(&place);
                 }
@@ -227,11 +252,11 @@ impl Routes {
                 // The next one counts now.
                 let next = (0..others.len()).min_by_key(|&at| others[at].metric).unwrap_or(0);
                 let next = others.swap_remove(next);
-                self.more_count -= 1;
+                self.more_counts[vrf] -= 1;
                 if others.is_empty() {
                     self.more.remove(&place);
                 }
-                if let Some(entry) = self.vrfs[usize::from(place.0)].get_mut(place.1) {
+                if let Some(entry) = self.vrfs[vrf].get_mut(place.1) {
                     *entry = next;
                 }
                 paths.count(best.path, false);
@@ -242,10 +267,10 @@ impl Routes {
                     && let Some(others) = others
                 {
                     others.iter().for_each(|other| paths.count(other.path, false));
-                    self.more_count -= others.len();
+                    self.more_counts[vrf] -= others.len();
                     self.more.remove(&place);
                 }
-                self.vrfs[usize::from(place.0)].remove(place.1);
+                self.vrfs[vrf].remove(place.1);
                 paths.count(best.path, false);
                 (Effect::Changed, gone(best))
             }
@@ -262,7 +287,7 @@ impl Routes {
                 known.0 = object;
                 Ok(news)
             }
-            None if full => Err(Full),
+            None if full => Err(Full::Feed),
             None => Ok(self.objects.insert(id, (object, mark)).is_none()),
         }
     }

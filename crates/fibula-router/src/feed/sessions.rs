@@ -169,9 +169,13 @@ impl<P: Protocol> Sessions<P> {
             other.role = Role::Replaced;
         }
         self.connections[at].role = Role::Session;
+        let full_vrfs = std::mem::take(&mut self.state(rib).full_vrfs);
         self.keeper.began(rib, now_ns);
-        // Until one has told everything, what is known may be less than there is.
-        self.state(rib).is_overrun = self.overruns > 0;
+        if self.overruns > 0 {
+            // Until one has told everything, what is known may be less than there is.
+            let state = self.state(rib);
+            (state.is_overrun, state.full_vrfs) = (true, full_vrfs);
+        }
         Ok(())
     }
 
@@ -231,7 +235,7 @@ impl<P: Protocol> Sessions<P> {
             self.protocol.swept(&mut self.connections[at].inner, &mut rib);
             if self.overruns > 0 {
                 self.overruns = 0;
-                self.state(&mut rib).is_overrun = false;
+                self.state(&mut rib).forget_overrun();
             }
         }
         if !self.keeper.wants_again(&rib) {

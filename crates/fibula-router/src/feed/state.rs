@@ -1,5 +1,7 @@
 //! What operators see of a feed.
 
+use std::collections::BTreeSet;
+
 /// How a feed is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
@@ -43,7 +45,7 @@ pub enum Count {
     Swept,
     /// Routes removed because the feed did not come back in time.
     Expired,
-    /// Routes and next-hop objects refused at the limit.
+    /// Routes and next-hop objects refused at a limit.
     Refused,
     /// Messages of a kind that does not matter here.
     Skipped,
@@ -125,8 +127,12 @@ pub struct State {
     pub phase: Phase,
     /// When it became so.
     pub since_ns: u64,
-    /// Whether routes were refused at the limit since the last synchronisation.
+    /// Whether routes were refused at a limit since the last synchronisation.
     pub is_overrun: bool,
+    /// Whether that was at the feed's own limit.
+    pub is_full: bool,
+    /// The VRFs at whose limits that was.
+    pub full_vrfs: BTreeSet<u16>,
     /// Whether the feed knows of something that is to be read again, or is reading it.
     pub is_in_doubt: bool,
     /// A comparison has found that it differs from what it follows: it is to read everything again.
@@ -155,6 +161,20 @@ impl State {
     #[must_use]
     pub fn counted(&self, what: Count) -> u64 {
         self.counts[what as usize]
+    }
+
+    /// Notes that something was refused, for want of room in a VRF or in the feed.
+    pub fn refuse(&mut self, vrf: Option<u16>) {
+        self.count(Count::Refused, 1);
+        self.is_overrun = true;
+        self.is_full |= vrf.is_none();
+        self.full_vrfs.extend(vrf);
+    }
+
+    /// Everything is told again: what was refused before does not count any more.
+    pub fn forget_overrun(&mut self) {
+        (self.is_overrun, self.is_full) = (false, false);
+        self.full_vrfs.clear();
     }
 
     /// Enters a phase.

@@ -21,6 +21,7 @@ use fibula_router::feed::kernel::Follower;
 use fibula_router::feed::netlink;
 use fibula_router::feed::routes::Routes;
 use fibula_router::feed::sessions::{self, Sessions};
+use fibula_router::feed::state::Phase;
 use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::{Hop, Interface, Urpf, Vrf};
 
@@ -116,6 +117,11 @@ fn table(random: &mut Random) -> Table {
     Table::from_routes(DualRib::default(), options).or_else(|_| Table::new()).unwrap()
 }
 
+/// Returns the limits of the VRFs: most have none.
+fn vrf_limits(random: &mut Random) -> Vec<Option<usize>> {
+    TABLES.iter().map(|_| random.once_in(5).then(|| 4 + random.below(24))).collect()
+}
+
 impl World {
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut random = Random::new(seed);
@@ -142,11 +148,13 @@ impl World {
             vrf.table.listen(watch).unwrap();
         }
         let room = if random.once_in(3) { 3 + random.below(6) } else { 200 };
+        let mut rib = Rib::new(feeds);
+        rib.limit_vrfs(vrf_limits(&mut random));
         Self {
             now_ns: SECOND,
             prefixes,
             samples,
-            rib: Mutex::new(Rib::new(feeds)),
+            rib: Mutex::new(rib),
             install: Install::default(),
             hops: Hops::default(),
             fabric: vec![None],
@@ -178,7 +186,7 @@ impl World {
 
     /// Does something.
     pub fn step(&mut self) {
-        let kind = self.random.below(24);
+        let kind = self.random.below(25);
         match kind {
             0..=3 => {
                 if let (Some(place), Some(told)) =
@@ -199,6 +207,10 @@ impl World {
             17 => self.now_ns += self.random.next() % (3 * SECOND),
             18 => self.tick(),
             19 => self.collect(),
+            20 if self.random.once_in(8) => {
+                let limits = vrf_limits(&mut self.random);
+                lock(&self.rib).limit_vrfs(limits);
+            }
             _ => {
                 let most = 1 + self.random.below(8);
                 self.turn(most);
@@ -413,11 +425,12 @@ impl World {
         if let Some(wire) = self.zebra.left.take() {
             self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
         }
-        let mut rounds = 0;
-        while rounds < 60 || lock(&self.rib).feeds()[KERNEL].state.is_in_doubt {
+        // What one feed gives up may be room for another, which is then told everything again.
+        let (mut rounds, mut calm) = (0, 0);
+        while rounds < 60 || calm < 4 {
             // The kernel gets questions in a fifth of the time, and each reading may have taken long.
             rounds += 1;
-            assert!(rounds < 2000, "the kernel is read again on and on");
+            assert!(rounds < 2000, "feeds are read again on and on");
             if self.zebra.session.is_none() {
                 if let Some(wire) = self.zebra.left.take() {
                     self.sessions.ended(&self.rib, wire.number, None, self.now_ns);
@@ -430,6 +443,7 @@ impl World {
             self.answer_all();
             self.tick();
             self.now_ns += SECOND / 2;
+            calm = if self.is_telling() { 0 } else { calm + 1 };
         }
         let mut turns = 0;
         while self.is_stale || lock(&self.rib).is_dirty() {
@@ -448,6 +462,13 @@ impl World {
             }
             self.turn(16);
         }
+    }
+
+    /// Returns whether a feed has not told everything yet.
+    fn is_telling(&self) -> bool {
+        let rib = lock(&self.rib);
+        let [zebra, kernel] = [ZEBRA, KERNEL].map(|feed| &rib.feeds()[feed].state);
+        kernel.is_in_doubt || matches!(zebra.phase, Phase::Synchronising | Phase::Kept)
     }
 
     /// The kernel answers all questions, and everything is read.

@@ -118,7 +118,7 @@ impl Protocol for Bmp {
         let entered = best::enter(rib, self.feed, changes, has_swept);
         match (end.take(), entered) {
             (Some(end), _) => Err(end),
-            (None, Err(_)) => Err(End::Overrun("more routes than its limit: raise 'routes'".into())),
+            (None, Err(full)) => Err(End::Overrun(full.to_string())),
             (None, Ok(())) => Ok(()),
         }
     }

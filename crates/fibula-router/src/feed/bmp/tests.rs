@@ -251,6 +251,28 @@ fn limits_end_a_session_that_is_past_them() {
 }
 
 #[test]
+fn a_session_past_the_limit_of_a_vrf_ends() {
+    let mut session = Session::new(bmp(BmpView::AdjRibIn, BmpPolicy::Either));
+    session.rib.limit_vrfs(vec![None, Some(2)]);
+    let (main, red) = (peer(0, 0, 0, 1), peer(0, 0, 7, 1));
+    let of = |peer: &[u8], from: u8, count: u8| -> Vec<u8> {
+        [up(peer), (from..from + count).flat_map(|n| route(peer, n, 1, 1)).collect()].concat()
+    };
+    let Err(End::Overrun(why)) = session.tell(&[of(&main, 1, 3), of(&red, 1, 3)].concat(), 0) else {
+        panic!()
+    };
+    assert!(why.contains("limit of a VRF"), "{why}");
+    assert_eq!((session.routes(0).len(), session.routes(1).len()), (3, 2));
+    let state = &session.rib.feeds()[0].state;
+    assert!(state.is_overrun && state.full_vrfs.iter().eq(&[1]));
+    // What an earlier session has told of the VRF gives way.
+    session.again(0);
+    session.tell(&of(&red, 5, 2), 0).unwrap();
+    assert_eq!((session.routes(1), session.counted(Count::Swept)), (vec![(5, 1), (6, 1)], 5));
+    assert!(!session.rib.feeds()[0].state.is_overrun);
+}
+
+#[test]
 fn damage_ends_a_session_after_what_was_good() {
     let bytes = session();
     let whole = {

@@ -169,7 +169,7 @@ impl Follower {
     fn plan(&mut self, rib: &mut Rib, now_ns: u64) {
         let wanted = std::mem::take(&mut self.wanted);
         if wanted == Concern::ALL {
-            rib.feed(self.entrance.feed).state.is_overrun = false;
+            rib.feed(self.entrance.feed).state.forget_overrun();
         }
         self.began_ns = now_ns;
         if wanted.objects {
@@ -378,14 +378,14 @@ impl Follower {
 
     /// Lets time pass. To be called a few times a second.
     pub fn tick(&mut self, rib: &mut Rib, now_ns: u64) {
-        let routes = rib.feed(self.entrance.feed);
-        routes.state.tick(now_ns);
-        if std::mem::take(&mut routes.state.is_suspected) {
+        let feed = self.entrance.feed;
+        let state = &mut rib.feed(feed).state;
+        state.tick(now_ns);
+        let is_overrun = state.is_overrun;
+        if std::mem::take(&mut state.is_suspected) {
             self.want(Concern::ALL, now_ns);
         }
-        let room = routes.limit - routes.limit / 8;
-        let has_room = routes.len() < room && routes.objects() < room;
-        if routes.state.is_overrun && has_room && self.pending.is_none() && self.jobs.is_empty() {
+        if is_overrun && self.pending.is_none() && self.jobs.is_empty() && rib.has_room_again(feed) {
             self.want(Concern::ALL, now_ns);
         }
     }

@@ -221,6 +221,24 @@ fn of_several_routes_with_one_metric_the_first_counts() {
 }
 
 #[test]
+fn a_vrf_that_was_full_is_read_again_when_it_has_room() {
+    let mut fake = Fake::new();
+    fake.rib.limit_vrfs(vec![Some(2)]);
+    fake.v4 = (1..5).map(|n| route(&format!("10.{n}.0.0/16"), n, 0)).collect();
+    fake.pass(0);
+    assert_eq!(fake.rib.feeds()[0].len(), 2);
+    assert!(fake.rib.feeds()[0].state.is_overrun);
+    let tick = |fake: &mut Fake| fake.follower.tick(&mut fake.rib, fake.now_ns);
+    tick(&mut fake);
+    assert_eq!(fake.pass(SECOND), NOTHING, "there is no room yet");
+    fake.rib.limit_vrfs(vec![Some(20)]);
+    tick(&mut fake);
+    assert_eq!(fake.pass(SECOND), ALL);
+    assert_eq!(fake.rib.feeds()[0].len(), 4);
+    assert!(!fake.rib.feeds()[0].state.is_overrun && fake.rib.feeds()[0].state.full_vrfs.is_empty());
+}
+
+#[test]
 fn a_route_that_cannot_be_forwarded_by_gives_way_to_those_beside_it() {
     // `throw`, with the same prefix and metric.
     let throw = || route_body("10.1.0.0/16", 9, &[]);

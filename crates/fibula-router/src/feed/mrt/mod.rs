@@ -239,7 +239,7 @@ impl<'p> Player<'p> {
         self.keeper.tick(&mut rib, now_ns);
         drop(rib);
         self.entered_ns = now_ns;
-        entered.map_err(|_| self.overrun("more routes than its limit: raise 'routes'".into()))
+        entered.map_err(|full| self.overrun(full.to_string()))
     }
 
     fn overrun(&self, why: String) -> io::Error {

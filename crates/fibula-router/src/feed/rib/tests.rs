@@ -144,6 +144,41 @@ fn what_is_not_told_again_goes_and_limits_hold() {
 }
 
 #[test]
+fn a_vrf_has_a_limit_for_all_feeds_together() {
+    let mut rib = Rib::new(vec![Routes::new("far", 200, 4, 2), Routes::new("near", 20, 100, 2)]);
+    rib.limit_vrfs(vec![Some(3)]);
+    rib.insert(0, place("10.0.0.0/16"), 0, via(1)).unwrap();
+    rib.insert(0, place("10.0.0.0/16"), 5, via(1)).unwrap();
+    rib.insert(1, place("10.0.0.0/16"), 0, via(2)).unwrap();
+    assert_eq!((rib.len_of(0), rib.room(0, 0), rib.room(0, 1)), (3, 0, 2));
+    assert_eq!(rib.insert(1, place("10.1.0.0/16"), 0, via(2)), Err(Full::Vrf));
+    assert_eq!(
+        rib.insert(1, place("10.0.0.0/16"), 7, via(2)),
+        Err(Full::Vrf),
+        "a further metric is a route too"
+    );
+    rib.insert(1, place("10.0.0.0/16"), 0, via(3)).unwrap();
+    rib.insert(1, (1, place("10.1.0.0/16").1), 0, via(2)).unwrap();
+    let overrun = |rib: &Rib| [0, 1].map(|feed| rib.feeds()[feed].state.is_overrun);
+    assert_eq!(overrun(&rib), [false, true], "the one that had routes before is as it was");
+    assert_eq!(rib.feeds()[1].state.counted(Count::Refused), 2);
+    assert!(!rib.has_room_again(1) && rib.has_room_again(0));
+    // Room that another feed makes is room for this one.
+    rib.remove(0, place("10.0.0.0/16"), None);
+    assert_eq!((rib.len_of(0), rib.has_room_again(1)), (1, true));
+    rib.limit_vrfs(vec![Some(1), Some(1)]);
+    assert!(!rib.has_room_again(1), "the limit is lower");
+    assert_eq!(rib.insert(1, (1, place("10.2.0.0/16").1), 0, via(2)), Err(Full::Vrf));
+    rib.limit_vrfs(vec![Some(1), Some(2)]);
+    assert!(rib.has_room_again(1), "one of two that were full has room");
+    rib.limit_vrfs(Vec::new());
+    assert!(rib.has_room_again(1), "the limit is gone");
+    rib.feed(1).state.forget_overrun();
+    rib.insert(1, place("10.1.0.0/16"), 0, via(2)).unwrap();
+    assert_eq!(overrun(&rib), [false, false]);
+}
+
+#[test]
 fn weights_are_shares() {
     let ways = |weights: &[u32]| -> Vec<Way> {
         weights.iter().map(|&weight| Way { weight, ..Way::new(None, Out::Device(1)) }).collect()

@@ -8,15 +8,24 @@ use fibula_router::feed::{Rib, lock};
 use fibula_router::forward::fabric::Hop;
 
 use super::{KERNEL, World, ZEBRA};
-use crate::oracle::{self, Answer, Spec};
-
-/// Returns whether a feed that is to have so many routes is so near its limit that it may lack some.
-fn may_lack(rib: &Rib, feed: usize, routes: usize) -> bool {
-    routes >= rib.feeds()[feed].limit - rib.feeds()[feed].limit / 8
-}
+use crate::oracle::{self, Answer, Spec, TABLES};
 
 impl World {
-    /// Compares everything with plain maps. Routes of a feed beyond its limit, and of tables beyond their memory, may be missing.
+    /// Returns whether a feed, or all of them in a VRF, are to have so many routes, so near the limit, that some may be missing.
+    fn may_lack(&self, rib: &Rib, feed: usize, vrf: u16) -> bool {
+        let zebra = |vrf: u16| self.zebra.routes.keys().filter(|place| place.0 == vrf).count();
+        let kernel = |vrf: u16| {
+            let of_vrf = self.kernel.routes.iter().filter(|route| route.0.0 == TABLES[usize::from(vrf)]);
+            of_vrf.map(|route| route.1.len()).sum::<usize>()
+        };
+        let near = |routes: usize, limit: usize| routes >= limit - limit / 8;
+        let of_feed = if feed == ZEBRA { zebra(0) + zebra(1) } else { kernel(0) + kernel(1) };
+        let limit = rib.vrf_limit(usize::from(vrf));
+        near(of_feed, rib.feeds()[feed].limit)
+            || limit.is_some_and(|limit| near(zebra(vrf) + kernel(vrf), limit))
+    }
+
+    /// Compares everything with plain maps. Routes beyond the limit of a feed or a VRF, and of tables beyond their memory, may be missing.
     pub fn check(&mut self) {
         let is_full = lock(&self.rib).is_dirty();
         let wanted = self.wanted();
@@ -72,7 +81,7 @@ impl World {
         let rib = lock(&self.rib);
         for (place, spec) in &self.zebra.routes {
             let is_own = matches!(wanted.get(place), Some(Answer::Fixed(Hop::Local | Hop::Connected { .. })));
-            let is_near_limit = may_lack(&rib, ZEBRA, self.zebra.routes.len());
+            let is_near_limit = self.may_lack(&rib, ZEBRA, place.0);
             if is_own || is_near_limit || !self.prefixes.contains(&place.1) {
                 continue;
             }
@@ -132,14 +141,13 @@ impl World {
         for (vrf, &prefix) in (0..2).flat_map(|vrf| self.prefixes.iter().map(move |prefix| (vrf, prefix))) {
             let place = (vrf, prefix);
             let zebra = self.zebra.routes.get(&place).filter(|spec| **spec != Spec::Unsupported);
-            let zebra = Self::of_feed(&rib, ZEBRA, place, zebra, self.zebra.routes.len());
+            let zebra = self.of_feed(&rib, ZEBRA, place, zebra);
             let answer = zebra.and_then(|spec| oracle::resolve(spec, vrf, &self.zebra.objects, up));
-            let count = self.kernel.routes.values().map(Vec::len).sum();
             // A feed at its limit may have the routes of some metrics alone.
             let metrics: Vec<u32> = rib.routes_of(KERNEL, place).iter().map(|route| route.0).collect();
-            let metrics = may_lack(&rib, KERNEL, count).then_some(&metrics[..]);
+            let metrics = self.may_lack(&rib, KERNEL, vrf).then_some(&metrics[..]);
             let kernel = self.kernel.best(vrf, prefix, metrics);
-            let kernel = Self::of_feed(&rib, KERNEL, place, kernel, count);
+            let kernel = self.of_feed(&rib, KERNEL, place, kernel);
             let answer = answer
                 .or_else(|| kernel.and_then(|spec| oracle::resolve(spec, vrf, &self.kernel.objects, up)));
             wanted.extend(answer.map(|answer| (place, answer)));
@@ -153,14 +161,14 @@ impl World {
 
     /// Returns the route that a feed is to have for a prefix; one at its limit may lack it, but has no other.
     fn of_feed<'s>(
+        &self,
         rib: &Rib,
         feed: usize,
         place: (u16, IpPrefix),
         spec: Option<&'s Spec>,
-        routes: usize,
     ) -> Option<&'s Spec> {
         let has = !rib.routes_of(feed, place).is_empty();
-        if spec.is_some() && !has && may_lack(rib, feed, routes) {
+        if spec.is_some() && !has && self.may_lack(rib, feed, place.0) {
             return None;
         }
         assert_eq!(
