@@ -89,6 +89,8 @@ pub struct Follower {
     rest_ns: u64,
     /// Whether each link is up.
     links: HashMap<u32, bool>,
+    /// The kernel lost messages, and those from before are still to come: how a link was then says nothing of how it is.
+    is_behind: bool,
     /// IPv4 routes of which the kernel has several with the same prefix and metric; the first counts.
     several: HashSet<(Place, u32)>,
     /// Of the answer under way.
@@ -111,6 +113,7 @@ impl Follower {
             heard_ns: 0,
             rest_ns: 0,
             links: HashMap::new(),
+            is_behind: false,
             several: HashSet::new(),
             rules: Told::default(),
         }
@@ -132,6 +135,8 @@ impl Follower {
         // The end of the answer under way may have been lost too.
         self.pending = None;
         self.jobs.clear();
+        self.links.clear();
+        self.is_behind = true;
         self.want(Concern::ALL, now_ns);
     }
 
@@ -310,6 +315,7 @@ impl Follower {
     fn event(&mut self, event: &Event, now_ns: u64) {
         let concern = match event {
             // How a link was before its first notice is not known.
+            Event::Link(_) if self.is_behind => Concern::ALL,
             Event::Link(link) => match self.links.insert(link.index, link.up) {
                 Some(before) if before == link.up => return,
                 _ => Concern::ALL,
@@ -328,6 +334,8 @@ impl Follower {
 
     fn answered(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
         let Some(job) = self.pending.take() else { return };
+        // The question was sent after the loss, so all messages from before it have come.
+        self.is_behind = false;
         self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
         let code = body.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
         match (code.saturating_neg(), job) {

@@ -201,6 +201,24 @@ fn lost_cut_and_refused_answers_prove_nothing() {
 }
 
 #[test]
+fn a_link_may_have_changed_while_messages_were_lost() {
+    let mut fake = Fake::new();
+    fake.pass(0);
+    fake.event(libc::RTM_NEWLINK, 0, &link(true));
+    assert_eq!(fake.pass(SECOND), ALL, "how it was before is not known");
+    fake.event(libc::RTM_NEWLINK, 0, &link(true));
+    assert_eq!(fake.pass(SECOND), NOTHING);
+    // It goes down and comes up again: the first notice is from before the loss, the second is lost.
+    fake.follower.lost(&mut fake.rib, fake.now_ns);
+    fake.event(libc::RTM_NEWLINK, 0, &link(false));
+    assert_eq!(fake.pass(SECOND), ALL);
+    fake.event(libc::RTM_NEWLINK, 0, &link(false));
+    assert_eq!(fake.pass(SECOND), ALL, "its routes go without a word");
+    fake.event(libc::RTM_NEWLINK, 0, &link(false));
+    assert_eq!(fake.pass(SECOND), NOTHING);
+}
+
+#[test]
 fn of_several_routes_with_one_metric_the_first_counts() {
     let mut fake = Fake::new();
     fake.v4 = vec![route("10.1.0.0/16", 1, 0), route("10.1.0.0/16", 2, 0)];
