@@ -375,6 +375,12 @@ mod null {
     }
 }
 
+/// Returns how many threads have run or waited to run in the last minute, on average.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
+}
+
 /// Returns the name of the processor, as the system has it.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -385,7 +391,12 @@ fn processor() -> String {
     format!("{}, family {}, model {}", field("model name"), field("cpu family"), field("model"))
 }
 
-fn record(path: &str, ribs: &DualRib, passes: usize, measured: &[(&str, Measured)]) -> std::io::Result<()> {
+fn record(
+    path: &str,
+    ribs: &DualRib,
+    (passes, load): (usize, f64),
+    measured: &[(&str, Measured)],
+) -> std::io::Result<()> {
     let families = measured.iter().map(|(family, measured)| {
         let rows =
             measured.rows.iter().map(|(name, ns)| ((*name).into(), ((ns * 10.0).round() / 10.0).into()));
@@ -396,6 +407,7 @@ fn record(path: &str, ribs: &DualRib, passes: usize, measured: &[(&str, Measured
         "what": "nanoseconds a packet of 64 bytes, ports in memory (examples/cost.rs)",
         "processor": processor(),
         "processors": std::thread::available_parallelism().map_or(1, usize::from),
+        "load_before": load,
         "ipv4_routes": ribs.v4.len(),
         "ipv6_routes": ribs.v6.len(),
         "packets": PACKETS,
@@ -410,7 +422,7 @@ fn record(path: &str, ribs: &DualRib, passes: usize, measured: &[(&str, Measured
 }
 
 fn main() -> ExitCode {
-    let (mut files, mut passes, mut path) = (Vec::new(), 51, None);
+    let (load, mut files, mut passes, mut path) = (load(), Vec::new(), 51, None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -449,7 +461,7 @@ fn main() -> ExitCode {
         measured.push((family, found));
     }
     if let Some(path) = path
-        && let Err(error) = record(&path, &ribs, passes, &measured)
+        && let Err(error) = record(&path, &ribs, (passes, load), &measured)
     {
         eprintln!("{path}: {error}");
         return ExitCode::from(3);
