@@ -272,6 +272,11 @@ fault_cut() { # half 0 alone: the session of FPM is cut at some byte, while rout
 
 fault_link() { # HALF
   local n
+  # A daemon that has just restarted may still lead there what stays, until it has heard both of its peers.
+  for n in $(seq 300); do
+    router_says "$1" | grep -qE "^(10[.]6$1[.]|fd6$1:).*@other$1" || break
+    sleep 0.1
+  done
   for n in 1 2 3; do
     ip -n "$id-r" link set "other$1" down
     sleep 0.3
@@ -311,6 +316,10 @@ daemon_says() { # HALF: what the daemon of this half has, as lines
   esac
 }
 
+router_says() { # HALF
+  "$fibula" route show --router="$work/socket" --vrf "$(vrf_of "$1")" --format json-line | ./tables.py router $(own_nets)
+}
+
 kernel_says() {
   { ip -n "$id-r" -j -4 route show table 100; echo; ip -n "$id-r" -j -6 route show table 100; } | ./tables.py kernel
 }
@@ -322,7 +331,7 @@ settles() { # HALF
   wanted=$((last - first + 1 + 100))
   for n in $(seq 200); do
     daemon_says "$h" >"$work/daemon" || true
-    "$fibula" route show --router="$work/socket" --vrf "$(vrf_of "$h")" --format json-line | ./tables.py router $(own_nets) >"$work/routes"
+    router_says "$h" >"$work/routes"
     if [ "$wanted" = "$(wc -l <"$work/daemon")" ] && cmp -s "$work/daemon" "$work/routes"; then
       [ "$h" = 0 ] || kernel_says | cmp -s - "$work/routes" || { sleep 0.2; continue; }
       return 0
