@@ -61,7 +61,9 @@ fn head(text: &mut String, title: &str, record: &Value, routes: &str) -> Result<
     let (processor, count) = (record["processor"].as_str().unwrap_or("?"), &record["processors"]);
     writeln!(text, "\n### {title}\n\n{processor}, {count} processors; {routes}.")?;
     if let Some(load) = record["load_before"].as_f64() {
-        writeln!(text, "Other work on the machine just before: a load average of {load}.")?;
+        let niceness = record["niceness"].as_i64().unwrap_or(0);
+        let before = if niceness < 0 { "; the measurement had a higher priority" } else { "" };
+        writeln!(text, "Other work on the machine just before: a load average of {load}{before}.")?;
     }
     writeln!(text)?;
     Ok(())
