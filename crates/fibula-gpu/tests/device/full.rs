@@ -76,7 +76,8 @@ pub(crate) fn judged<K: Key>(
 
 pub(crate) fn random_tables<K: Tested>(device: &dyn Device, algorithm: &Algorithm<K>) -> Result<(), Failure> {
     let mut random = Random(11);
-    for (count, hops) in [(0, 1), (1, 1), (20, 3), (300, 200), (2_000, 300), (2_000, 100_000), (500, 1 << 30)]
+    for (count, hops) in
+        [(0, 1), (1, 1), (20, 3), (300, 200), (2_000, 300), (2_000, 32_000), (2_000, 100_000), (500, 1 << 30)]
     {
         let routes = Model::<K>::random(&mut random, count, hops).routes();
         let keys = probes(&mut random, &routes, 2_000);
