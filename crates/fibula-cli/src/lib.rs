@@ -13,6 +13,8 @@ mod args;
 mod bench;
 mod choose;
 mod compile;
+#[cfg(feature = "gpu")]
+mod coprocessor;
 mod docs;
 mod doctor;
 mod failure;

@@ -54,7 +54,7 @@ Exit codes:
   1  a structure gave a wrong answer
   2  wrong use
   3  the table cannot be read, or an output cannot be written
-  4  this machine lacks the instruction set, or the rival named by --algorithm is not installed
+  4  this machine lacks the instruction set or the device, or the rival named by --algorithm is not installed
 
 Environment:
   FIBULA_PYTHON  the Python interpreter for rivals in Python [default: python3]
@@ -72,6 +72,7 @@ Examples:
   fibula bench -t routes.txt --reach --rivals --seconds 300
   fibula bench -t routes.txt --updates --trace updates.gz --rivals
   fibula bench -t routes.txt --schedule --chunk 1 --chunk 256 --reserve-core
+  fibula bench -t routes.txt --device --algorithm bloomfwd --buffer 65536 --buffer 2097152
   fibula bench -t routes.txt --html rates.html
   fibula bench -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(crate) struct BenchArgs {
@@ -146,6 +147,16 @@ pub(crate) struct BenchArgs {
     /// Leave a core to the thread that manages the others of --schedule
     #[arg(long, requires = "schedule")]
     pub(super) reserve_core: bool,
+
+    /// Measure lookups on coprocessors (cuda:0, opencl, any), on the processor and on both together, with all transfers;
+    /// without a name, on all that are there
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "all",
+        conflicts_with_all = ["reach", "updates", "schedule", "addresses", "order", "many_keys", "every_isa", "batch", "svg", "html"])]
+    pub(super) device: Option<String>,
+
+    /// Addresses that are sent to a --device at once; may be repeated [default: 4096, 65536, 1048576 and 2097152]
+    #[arg(long, value_name = "NUMBER", requires = "device", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub(super) buffer: Vec<u32>,
 
     /// Timed runs of each structure
     #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(5..=1000))]

@@ -2,6 +2,8 @@
 
 mod args;
 mod contestants;
+#[cfg(feature = "gpu")]
+mod device;
 mod page;
 mod reach;
 mod report;
@@ -45,6 +47,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.svg {
         Output::new(Some(path), args.source.table.iter().chain(&args.addresses))?;
     }
+    if args.device.is_some() && !cfg!(feature = "gpu") {
+        return Err(Failure::NotAvailable(
+            "this build has no coprocessors; to get them: cargo install fibula-cli --features gpu".to_owned(),
+        ));
+    }
     let selection = Selection::new(args, messages)?;
     let mut tables = Tables::new(&args.source, messages)?;
     if let Some(one_in) = args.one_in {
@@ -54,12 +61,16 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         tables.add_hosts(hosts as usize)?;
     }
     let addresses = args.addresses.as_deref().map(|path| Addresses::read(path, messages)).transpose()?;
-    let families = u32::from(!tables.ribs.v4.is_empty()) + u32::from(!tables.ribs.v6.is_empty());
+    let families = tables.families();
     if families == 0 {
         return Err(Failure::BadInput(format!(
             "{}: the table is empty, there is nothing to measure",
             tables.name
         )));
+    }
+    #[cfg(feature = "gpu")]
+    if args.device.is_some() {
+        return device::run(args, &tables, messages);
     }
     selection.name_the_absent(&tables, messages);
     if args.updates {

@@ -35,8 +35,7 @@ pub(super) fn run(
     if args.traffic.len() > 1 || args.batch.len() > 1 {
         return Err(Failure::WrongUse("--schedule takes one --traffic and one --batch".to_owned()));
     }
-    let families = u32::from(!tables.ribs.v4.is_empty()) + u32::from(!tables.ribs.v6.is_empty());
-    let plan = plan(args, families);
+    let plan = plan(args, tables.families());
     let mut rows = measure(&plan, &tables.ribs.v4, selection, messages)?;
     rows.extend(measure(&plan, &tables.ribs.v6, selection, messages)?);
 

@@ -38,6 +38,11 @@ impl Tables {
         Ok(tables)
     }
 
+    /// Returns the number of families that have routes.
+    pub(super) fn families(&self) -> u32 {
+        u32::from(!self.ribs.v4.is_empty()) + u32::from(!self.ribs.v6.is_empty())
+    }
+
     /// Keeps one in so many routes of each table, and says so in the name.
     pub(super) fn keep_one_in(&mut self, one_in: usize) -> Result<(), Failure> {
         self.ribs.v4 = keep_one_in(&self.ribs.v4, one_in)?;

@@ -10,9 +10,12 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use fibula::rib::{DualRib, Rib};
+use fibula_lab::bench::device::Coprocessor;
 use fibula_lab::paper::{self, Paper, Record, Recorded, Routers, Settings, Step, Supply};
 
 use crate::bench::{Addresses, today};
+#[cfg(feature = "gpu")]
+use crate::coprocessor::Gpu;
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::messages::Messages;
@@ -82,7 +85,12 @@ pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {
     };
     let settings = if args.quick { Settings::quick() } else { Settings::full() };
     let record = begin(args, paper, folder)?;
-    let tables = Tables { folder: args.tables.clone().or_else(data), messages };
+    let tables = Tables {
+        folder: args.tables.clone().or_else(data),
+        messages,
+        #[cfg(feature = "gpu")]
+        device: fibula_gpu::device::find("any").ok().map(|device| Gpu(device.into())),
+    };
     if !args.quick && tables.folder.is_none() {
         messages
             .note(format_args!("generated tables stand in for real ones: --tables or {DATA} names a folder"));
@@ -164,6 +172,8 @@ fn command(args: &PaperArgs, paper: &Paper) -> String {
 struct Tables {
     folder: Option<PathBuf>,
     messages: Messages,
+    #[cfg(feature = "gpu")]
+    device: Option<Gpu>,
 }
 
 impl Tables {
@@ -189,6 +199,13 @@ impl Supply for Tables {
 
     fn ipv6(&self, name: &str) -> Result<Option<Rib<u128>>, String> {
         Ok(self.load(name)?.map(|ribs| ribs.v6))
+    }
+
+    fn coprocessor(&self) -> Option<&dyn Coprocessor<u32>> {
+        #[cfg(feature = "gpu")]
+        return self.device.as_ref().map(|device| device as &dyn Coprocessor<u32>);
+        #[cfg(not(feature = "gpu"))]
+        None
     }
 
     fn addresses(&self, name: &str) -> Result<Option<Recorded>, String> {

@@ -45,6 +45,7 @@
 mod chart;
 mod clock;
 mod contestant;
+pub mod device;
 mod document;
 mod drawing;
 mod field;

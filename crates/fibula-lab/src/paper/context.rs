@@ -11,6 +11,7 @@ use super::definition::Table;
 use super::packets::Routers;
 use super::record::TableUsed;
 use super::run::Settings;
+use crate::bench::device::Coprocessor;
 use crate::bench::family_name;
 use crate::table;
 
@@ -38,6 +39,11 @@ pub trait Supply {
 
     /// Returns what makes routers; `None` if there is no such thing.
     fn routers(&self) -> Option<&dyn Routers> {
+        None
+    }
+
+    /// Returns a coprocessor; `None` if there is none.
+    fn coprocessor(&self) -> Option<&dyn Coprocessor<u32>> {
         None
     }
 }
@@ -114,6 +120,11 @@ impl<'a> Context<'a> {
     /// Returns what makes routers, if the caller has it.
     pub(super) fn routers(&self) -> Option<&'a dyn Routers> {
         self.supply.routers()
+    }
+
+    /// Returns the coprocessor, if the caller has one.
+    pub(super) fn coprocessor(&self) -> Option<&'a dyn Coprocessor<u32>> {
+        self.supply.coprocessor()
     }
 
     /// Returns the recorded addresses of this name, `None` if there are none of this family. A quick run has none.

@@ -1,0 +1,266 @@
+//! A copy of a live table on a device.
+//!
+//! A [`Listener`] keeps an image of the table's structure in the host's memory, and which of its words have changed. The device
+//! gets those alone, in units of 64 words, or all where more than half has changed or an array has outgrown its room. Only what
+//! has been published is sent, and only while no lookup is under way, so that every buffer of addresses is answered by one version
+//! of the table, which its batch names.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use fibula::live::{Listener, Stored, Structure, Table, TableKey};
+use fibula::net::Family;
+
+use crate::device::Loaded;
+use crate::engine::{self, Engine};
+use crate::error::GpuError;
+use crate::image::{Image, narrow, narrow_len};
+
+/// Words of a unit that is sent whole.
+const UNIT: usize = 64;
+
+/// What has been told of and is not published yet.
+enum Pending {
+    Structure { algorithm: &'static str, shape: Vec<(&'static str, u32)> },
+    Words { array: usize, first: usize, words: Vec<u32> },
+}
+
+/// The copy in the host's memory.
+struct Mirror {
+    family: Family,
+    pending: Vec<Pending>,
+    image: Option<Image>,
+    /// The structure, if no device looks up in it.
+    unknown: Option<String>,
+    /// By unit of the image, whether it has changed since it was sent.
+    changed: Vec<bool>,
+    /// Whether all of it has to be sent.
+    is_new: bool,
+    version: u64,
+}
+
+/// The listener's end.
+struct Told(Arc<Mutex<Mirror>>);
+
+impl Told {
+    fn with(&self, family: Option<Family>, with: impl FnOnce(&mut Mirror)) {
+        let mut mirror = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if family.is_none_or(|family| family == mirror.family) {
+            with(&mut mirror);
+        }
+    }
+}
+
+impl Listener for Told {
+    fn structure(&mut self, structure: &Structure<'_>) {
+        let Structure { algorithm, shape, .. } = *structure;
+        self.with(Some(structure.family), |mirror| {
+            mirror.pending.clear();
+            mirror.pending.push(Pending::Structure { algorithm, shape: shape.to_vec() });
+        });
+    }
+
+    fn stored(&mut self, stored: &Stored<'_>) {
+        self.with(Some(stored.family), |mirror| {
+            let first = stored.first * stored.words.word_bytes() / size_of::<u32>();
+            let mut words = vec![0; narrow_len(stored.words)];
+            narrow(stored.words, &mut words);
+            mirror.pending.push(Pending::Words { array: stored.array.into(), first, words });
+        });
+    }
+
+    fn published(&mut self, version: u64) {
+        self.with(None, |mirror| {
+            mirror.version = version;
+            mirror.publish();
+        });
+    }
+}
+
+impl Mirror {
+    /// Takes over what has been told of.
+    fn publish(&mut self) {
+        let pending = core::mem::take(&mut self.pending);
+        for told in &pending {
+            if let Pending::Structure { algorithm, shape } = told {
+                self.restart(algorithm, shape);
+            }
+        }
+        if self.image.is_none() {
+            return;
+        }
+        self.make_room(&pending);
+        let Some(image) = &mut self.image else { return };
+        for told in &pending {
+            let Pending::Words { array, first, words } = told else { continue };
+            let Some(place) = image.place(*array) else { continue };
+            let at = place.start + first;
+            image.words_mut()[at..at + words.len()].copy_from_slice(words);
+            for unit in at / UNIT..(at + words.len()).div_ceil(UNIT) {
+                self.changed[unit] = true;
+            }
+        }
+    }
+
+    /// Begins with another structure, of which all arrays follow.
+    fn restart(&mut self, algorithm: &str, shape: &[(&'static str, u32)]) {
+        let numbers = |engine: &Engine| -> Vec<u32> {
+            let number =
+                |name: &&str| shape.iter().find(|(found, _)| found == name).map_or(0, |&(_, number)| number);
+            engine.numbers.iter().map(number).collect()
+        };
+        let engine = engine::of_arrays(algorithm);
+        self.unknown = engine.is_none().then(|| algorithm.to_owned());
+        self.image =
+            engine.and_then(|engine| with_rooms(engine, &numbers(engine), &vec![0; engine.arrays.len()]));
+        self.is_new = true;
+    }
+
+    /// Makes the arrays as large as what is to be stored in them needs.
+    fn make_room(&mut self, pending: &[Pending]) {
+        let Some(image) = &self.image else { return };
+        let engine = image.engine();
+        let rooms: Vec<usize> =
+            (0..engine.arrays.len()).map(|at| image.place(at).map_or(0, |place| place.len())).collect();
+        let mut needed = rooms.clone();
+        for told in pending {
+            let Pending::Words { array, first, words } = told else { continue };
+            if let Some(needed) = needed.get_mut(*array) {
+                *needed = (*needed).max(first + words.len());
+            }
+        }
+        if needed != rooms {
+            // Some more, so that growth by little does not come here again soon.
+            let grown: Vec<usize> = needed
+                .iter()
+                .zip(&rooms)
+                .map(|(&needed, &room)| if needed > room { needed + needed / 4 } else { room })
+                .collect();
+            let numbers: Vec<u32> = image.numbers(engine.numbers.len()).to_vec();
+            let larger = with_rooms(engine, &numbers, &grown).map(|mut larger| {
+                for array in 0..engine.arrays.len() {
+                    if let (Some(from), Some(to)) = (image.place(array), larger.place(array)) {
+                        larger.words_mut()[to.start..][..from.len()].copy_from_slice(&image.words()[from]);
+                    }
+                }
+                larger
+            });
+            if larger.is_none() {
+                self.unknown = Some(format!("{} of more than 2^32 words", engine.algorithm));
+            }
+            (self.image, self.is_new) = (larger, true);
+        }
+        let units = self.image.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT));
+        self.changed.resize(units, false);
+    }
+
+    /// Returns what has to be sent: words from places on, none if nothing has changed.
+    fn take(&mut self) -> Result<Vec<(usize, Vec<u32>)>, GpuError> {
+        let Some(image) = &self.image else {
+            let algorithm = self
+                .unknown
+                .clone()
+                .unwrap_or_else(|| "a structure that does not change in place".to_owned());
+            return Err(GpuError::NoEngine { algorithm });
+        };
+        let words = image.words();
+        let count = self.changed.iter().filter(|&&changed| changed).count();
+        let sent = if self.is_new || 2 * count > self.changed.len() {
+            vec![(0, words.to_vec())]
+        } else {
+            runs(&self.changed)
+                .map(|(first, end)| {
+                    (first * UNIT, words[first * UNIT..(end * UNIT).min(words.len())].to_vec())
+                })
+                .collect()
+        };
+        self.is_new = false;
+        self.changed.fill(false);
+        Ok(sent)
+    }
+}
+
+/// Returns an image with room for arrays of so many words.
+fn with_rooms(engine: &'static Engine, numbers: &[u32], rooms: &[usize]) -> Option<Image> {
+    let mut image = Image::new(engine, numbers);
+    for (array, &room) in rooms.iter().enumerate() {
+        image.open(room).ok()?;
+        image.widen(array);
+    }
+    Some(image)
+}
+
+/// Returns the runs of those that are set: the first of each, and the one after its last.
+fn runs(set: &[bool]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let first = at + set[at..].iter().position(|&set| set)?;
+        let end = first + set[first..].iter().position(|&set| !set).unwrap_or(set.len() - first);
+        at = end;
+        Some((first, end))
+    })
+}
+
+/// The device's end.
+pub(crate) struct Follower {
+    mirror: Arc<Mutex<Mirror>>,
+    /// The version that the device has.
+    version: u64,
+    last: Instant,
+}
+
+impl Follower {
+    /// Listens to a table.
+    pub(crate) fn of<K: TableKey>(table: &Table) -> Result<Self, GpuError> {
+        let mirror = Arc::new(Mutex::new(Mirror {
+            family: K::FAMILY,
+            pending: Vec::new(),
+            image: None,
+            unknown: None,
+            changed: Vec::new(),
+            is_new: true,
+            version: 0,
+        }));
+        let listening = table.listen(Told(Arc::clone(&mirror)));
+        listening
+            .map_err(|error| GpuError::Failed { what: "listen to the table", said: error.to_string() })?;
+        Ok(Self { mirror, version: 0, last: Instant::now() })
+    }
+
+    /// Returns the image as it is now, to be uploaded as a whole.
+    pub(crate) fn whole(&mut self) -> Result<Image, GpuError> {
+        let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
+        mirror.take()?;
+        (self.version, self.last) = (mirror.version, Instant::now());
+        mirror.image.clone().ok_or(GpuError::TooLarge { words: 0 })
+    }
+
+    /// Returns the version that the device has.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Returns whether the copy is as old as it may be.
+    pub(crate) fn is_due(&self, refresh: Duration) -> bool {
+        self.last.elapsed() >= refresh
+    }
+
+    /// Sends what has changed. Returns how many bytes that were.
+    ///
+    /// # Errors
+    /// [`GpuError::Room`] when the table has outgrown its place on the device, and has to be uploaded to another.
+    pub(crate) fn refresh(&mut self, loaded: &dyn Loaded) -> Result<u64, GpuError> {
+        let (sent, version) = {
+            let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
+            (mirror.take()?, mirror.version)
+        };
+        let mut bytes = 0;
+        for (first, words) in &sent {
+            loaded.store(*first, words)?;
+            bytes += 4 * words.len() as u64;
+        }
+        (self.version, self.last) = (version, Instant::now());
+        Ok(bytes)
+    }
+}
