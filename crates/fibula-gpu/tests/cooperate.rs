@@ -97,8 +97,10 @@ impl Lane for FakeLane {
     }
 }
 
-/// A structure, addresses and their answers.
-fn work(count: u32) -> (Arc<dyn Fib<u32>>, Image, Vec<u32>, Vec<Option<NextHop>>) {
+type Work = (Arc<dyn Fib<u32>>, Image, Vec<u32>, Vec<Option<NextHop>>);
+
+/// Returns a structure, its image, addresses and their answers.
+fn work(count: u32) -> Work {
     let route = |prefix: &str, id| Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap());
     let routes =
         [route("10.0.0.0/8", 1), route("10.1.0.0/16", 2), route("10.1.2.0/24", 3), route("192.0.2.1/32", 4)];

@@ -14,8 +14,11 @@ use crate::image::Images;
 struct Backend {
     name: &'static str,
     /// Returns the devices.
-    devices: fn() -> Result<Vec<Box<dyn Device>>, GpuError>,
+    devices: fn() -> Devices,
 }
+
+/// The devices of a back end, or why it has none.
+type Devices = Result<Vec<Box<dyn Device>>, GpuError>;
 
 /// All of them.
 const BACKENDS: &[Backend] =
