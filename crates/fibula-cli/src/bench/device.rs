@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry;
 use fibula::live::TableKey;
 use fibula::rib::Rib;
 use fibula_gpu::device::{self, Device};
@@ -31,6 +31,16 @@ pub(super) fn run(args: &BenchArgs, tables: &Tables, messages: Messages) -> Resu
     if args.rivals {
         return Err(Failure::WrongUse("rivals do not run on devices: leave out --rivals".to_owned()));
     }
+    for name in &args.algorithm {
+        // Variants begin with the name of their structure.
+        if !engine::names().any(|known| name.starts_with(known)) {
+            let known: Vec<_> = engine::names().collect();
+            return Err(Failure::WrongUse(format!(
+                "no device looks up in '{name}'; there are: {}",
+                known.join(", ")
+            )));
+        }
+    }
     let devices = devices(args.device.as_deref().unwrap_or(ALL), messages)?;
     let plan = plan(args, devices.len() as u32 * tables.families().max(1));
     let mut rows = Vec::new();
@@ -47,11 +57,7 @@ pub(super) fn run(args: &BenchArgs, tables: &Tables, messages: Messages) -> Resu
         rows.extend(measure(&plan, args, &tables.ribs.v6, device, messages)?);
     }
     if rows.is_empty() {
-        let known: Vec<_> = engine::names().collect();
-        return Err(Failure::WrongUse(format!(
-            "no device looks up in these structures; there are: {}",
-            known.join(", ")
-        )));
+        return Err(Failure::WrongUse("the table has no route of the family of this structure".to_owned()));
     }
     if let Some(error) = rows[0].error.as_ref().filter(|_| rows.iter().all(|row| row.error.is_some())) {
         return Err(Failure::NotAvailable(format!("{}: {error}", rows[0].device)));
@@ -119,12 +125,11 @@ fn measure<K: TableKey>(
     if rib.is_empty() {
         return Ok(Vec::new());
     }
-    let all = fibula::fib::algorithms::<K>();
-    let wanted = |algorithm: &Algorithm<K>| match args.algorithm.is_empty() {
-        true => engine::names().any(|name| name == algorithm.name),
-        false => args.algorithm.iter().any(|name| name == algorithm.name),
+    let named = args.algorithm.iter().map(String::as_str);
+    let chosen: Vec<_> = match args.algorithm.is_empty() {
+        true => engine::names().filter_map(|name| registry::find::<K>(name).ok()).collect(),
+        false => named.filter_map(|name| registry::find::<K>(name).ok()).collect(),
     };
-    let chosen: Vec<_> = all.into_iter().filter(wanted).collect();
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
