@@ -197,11 +197,11 @@ impl Rib {
         effect
     }
 
-    /// Returns the path of a route of a feed, and whether it was told in the present pass of marking.
+    /// Returns the path of a route of a feed.
     #[must_use]
-    pub fn told(&self, feed: usize, place: Place, metric: u32) -> Option<(&Path, bool)> {
-        let (path, told) = self.feeds[feed].told(place, metric)?;
-        Some((self.paths.get(path)?, told))
+    pub fn path_of(&self, feed: usize, place: Place, metric: u32) -> Option<&Path> {
+        let mut routes = self.feeds[feed].of(place);
+        self.paths.get(routes.find(|route| route.0 == metric)?.1)
     }
 
     /// Adds a next-hop object of a feed, or replaces it: routes that lead to it follow.

@@ -150,14 +150,6 @@ impl Routes {
         self.vrfs.get(usize::from(place.0))?.get(place.1).copied()
     }
 
-    /// Returns the path of the route of a prefix and metric, and whether it was told in the present pass of marking.
-    pub(super) fn told(&self, place: Place, metric: u32) -> Option<(u32, bool)> {
-        let more = self.more.get(&place).map_or(&[][..], Vec::as_slice);
-        let mut entries = self.get(place).into_iter().chain(more.iter().copied());
-        let entry = entries.find(|entry| entry.metric == metric)?;
-        Some((entry.path, entry.mark == self.mark))
-    }
-
     /// Returns all routes of a prefix: metrics and numbers of paths.
     pub(super) fn of(&self, place: Place) -> impl Iterator<Item = (u32, u32)> {
         let more = self.more.get(&place).map_or(&[][..], Vec::as_slice);

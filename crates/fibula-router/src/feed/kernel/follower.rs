@@ -93,6 +93,8 @@ pub struct Follower {
     is_behind: bool,
     /// IPv4 routes of which the kernel has several with the same prefix and metric; the first counts.
     several: HashSet<(Place, u32)>,
+    /// The route that the answer under way told last: another one of its prefix and metric comes next to it.
+    answer: Option<(Place, u32)>,
     /// Of the answer under way.
     rules: Told,
 }
@@ -115,6 +117,7 @@ impl Follower {
             links: HashMap::new(),
             is_behind: false,
             several: HashSet::new(),
+            answer: None,
             rules: Told::default(),
         }
     }
@@ -166,7 +169,7 @@ impl Follower {
         if job == Job::Rules {
             (self.rules, self.is_cut) = (Told::default(), false);
         }
-        (self.pending, self.heard_ns) = (Some(job), now_ns);
+        (self.pending, self.heard_ns, self.answer) = (Some(job), now_ns, None);
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
     }
@@ -268,22 +271,30 @@ impl Follower {
         let enter = (true, Concern::NONE);
         let Some(place) = self.entrance.place(route) else { return enter };
         // Of IPv6, ways with the same prefix and metric are told together.
-        if place.1.family() == Family::Ipv6 || self.is_same(rib, place, route) {
+        if place.1.family() == Family::Ipv6 {
             return enter;
         }
-        if !is_answer && route.target.is_none() && self.several.contains(&(place, route.metric)) {
+        if is_answer {
+            // What notices have told meanwhile is in the answer too, in its right order.
+            let is_second = self.answer.replace((place, route.metric)) == Some((place, route.metric));
+            if is_second {
+                self.several.insert((place, route.metric));
+            }
+            return (!is_second, Concern::NONE);
+        }
+        if self.is_same(rib, place, route) {
+            return enter;
+        }
+        if route.target.is_none() && self.several.contains(&(place, route.metric)) {
             return (false, Concern { v4: true, ..Concern::NONE });
         }
-        let Some((_, told)) = rib.told(self.entrance.feed, place, route.metric) else {
+        let is_second = flags & NLM_F_APPEND != 0;
+        if rib.path_of(self.entrance.feed, place, route.metric).is_none() {
             // At its limit, the feed may have refused the one that this one comes after.
             let is_overrun = rib.feeds()[self.entrance.feed].state.is_overrun;
-            let is_appended = !is_answer && flags & NLM_F_APPEND != 0;
-            return (!(is_overrun && is_appended), Concern::NONE);
-        };
-        let (is_second, is_one_of_several) = match is_answer {
-            true => (told, told),
-            false => (flags & NLM_F_APPEND != 0, flags & NLM_F_REPLACE == 0),
-        };
+            return (!(is_overrun && is_second), Concern::NONE);
+        }
+        let is_one_of_several = flags & NLM_F_REPLACE == 0;
         if is_one_of_several {
             self.several.insert((place, route.metric));
         }
@@ -292,7 +303,7 @@ impl Follower {
 
     fn is_same(&self, rib: &Rib, place: Place, route: &RouteMessage) -> bool {
         let path: Option<Path> = route.target.clone().map(|target| self.entrance.path(place.0, target));
-        let known = rib.told(self.entrance.feed, place, route.metric).map(|told| told.0);
+        let known = rib.path_of(self.entrance.feed, place, route.metric);
         path.as_ref() == known
     }
 
@@ -304,7 +315,7 @@ impl Follower {
         if self.several.contains(&(place, route.metric)) {
             return (false, concern);
         }
-        match rib.told(self.entrance.feed, place, route.metric) {
+        match rib.path_of(self.entrance.feed, place, route.metric) {
             Some(_) if self.is_same(rib, place, route) => (true, Concern::NONE),
             Some(_) => (false, concern),
             None => (false, Concern::NONE),

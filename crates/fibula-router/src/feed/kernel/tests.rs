@@ -239,6 +239,27 @@ fn of_several_routes_with_one_metric_the_first_counts() {
 }
 
 #[test]
+fn an_answer_has_the_order_that_notices_before_it_lack() {
+    let [one, two] = [1, 2].map(|last| route("10.1.0.0/16", last, 0));
+    let mut fake = Fake::new();
+    fake.v4 = vec![one.clone()];
+    fake.pass(0);
+    fake.event(libc::RTM_NEWROUTE, 0x400, &two);
+    fake.event(libc::RTM_DELROUTE, 0, &two);
+    fake.now_ns += SECOND;
+    let question = fake.follower.question(&mut fake.rib, fake.now_ns).unwrap();
+    // Appended before the answer comes to it, which then has both.
+    fake.event(libc::RTM_NEWROUTE, 0xc00, &two);
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(2), "that it had gone is not known");
+    let sequence = u32::from_ne_bytes([question[8], question[9], question[10], question[11]]);
+    for body in [&one, &two] {
+        fake.tell(&message(libc::RTM_NEWROUTE, MULTI, sequence, body));
+    }
+    fake.tell(&message(3, MULTI, sequence, &[0; 4]));
+    assert_eq!(fake.gateway("10.1.0.0/16"), Some(1));
+}
+
+#[test]
 fn a_vrf_that_was_full_is_read_again_when_it_has_room() {
     let mut fake = Fake::new();
     fake.rib.limit_vrfs(vec![Some(2)]);
