@@ -4,8 +4,8 @@
 //! both in one file); `--record` writes what was measured as JSON, see `records/router`. Every prefix leads to one of 16
 //! gateways; packets go to a random address below a random prefix. Forwarding spends the TTL, so headers are written afresh before
 //! every pass; a pass of that alone is measured in turn and subtracted. Passes of both kinds alternate, and the median of their
-//! processor times is shown; stages on several threads are timed by the clock on the wall, and need as many idle processors. With
-//! the feature `dpdk`, also on ports of DPDK without hardware (net_null). "lookup" is the batch lookup of the same addresses
+//! processor times is shown; stages on several threads are timed by the clock on the wall, and are left out while other programs have
+//! the processors. With the feature `dpdk`, also on ports of DPDK without hardware (net_null). "lookup" is the batch lookup of the same addresses
 //! alone, and "bridge" the same frames by the router as a bridge.
 
 use std::hint::black_box;
@@ -193,7 +193,7 @@ fn stages_apart(shared: &Arc<Shared>, template: &Frames, passes: usize, three: b
     begin.elapsed().as_nanos() as f64 / (passes * PACKETS) as f64
 }
 
-fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
+fn measure(ribs: &DualRib, v6: bool, (passes, load): (usize, f64)) -> Measured {
     let (v4_keys, v6_keys) = keys(ribs, v6, &mut Random(7));
     let destinations = if v6 { Keys::V6(&v6_keys) } else { Keys::V4(&v4_keys) };
     let template = Frames::new(destinations, None, PACKETS, FRAME, 0).expect("addresses to forward to");
@@ -253,9 +253,14 @@ fn measure(ribs: &DualRib, v6: bool, passes: usize) -> Measured {
     // Threads look for packets without end, and only a processor each lets them.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     for (name, threads) in [("two stages, two threads", 2), ("three stages, three threads", 3)] {
-        if threads <= processors {
-            rows.push((name, stages_apart(&shared, &template, passes, threads == 3)));
+        if threads > processors {
+            continue;
         }
+        if load + threads as f64 > processors as f64 + 1.0 {
+            println!("SKIPPED {name}: other programs have the processors (load average {load})");
+            continue;
+        }
+        rows.push((name, stages_apart(&shared, &template, passes, threads == 3)));
     }
     #[cfg(all(target_os = "linux", feature = "dpdk"))]
     rows.extend(null::measure(&shared, other, &template, v6, passes));
@@ -455,7 +460,7 @@ fn main() -> ExitCode {
         if if v6 { ribs.v6.is_empty() } else { ribs.v4.is_empty() } {
             continue;
         }
-        let found = measure(&ribs, v6, passes);
+        let found = measure(&ribs, v6, (passes, load));
         println!("{family}, nanoseconds a packet");
         found.rows.iter().for_each(|(name, ns)| println!("  {name:<46}{ns:8.1}"));
         measured.push((family, found));
