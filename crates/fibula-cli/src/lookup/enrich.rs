@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use super::answers::{BLOCK, Finders, Keys, Kind};
 use super::chunks::{Lines, ends};
 use super::pipeline::{REPORTED, Tally, Worker};
-use super::rows::{Labels, Rows};
+use super::rows::{Labels, Rows, put_slice};
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::load::Columns;
@@ -226,7 +226,31 @@ fn field_end(rest: &[u8], separator: u8, quoted: bool) -> Option<usize> {
             at += 1;
         }
     }
-    memchr::memchr(separator, &rest[at..]).map(|found| at + found)
+    find(separator, &rest[at..]).map(|found| at + found)
+}
+
+/// Returns the place of a byte. Looks at the first 16 bytes itself: most fields and many lines are no longer, and a call would take
+/// longer than the search.
+#[inline]
+fn find(byte: u8, text: &[u8]) -> Option<usize> {
+    let first = match (text.first_chunk(), text.first_chunk(), text.last_chunk()) {
+        (Some(bytes), ..) => u128::from_le_bytes(*bytes),
+        (None, Some(first), Some(last)) => {
+            // The last eight bytes overlap the first, where they are the same.
+            let last = u128::from(u64::from_le_bytes(*last)) << (8 * (text.len() - 8));
+            u128::from(u64::from_le_bytes(*first)) | last
+        }
+        _ => return text.iter().position(|&found| found == byte),
+    };
+    let [ones, highest] = [1, 0x80].map(|byte| u128::from_le_bytes([byte; 16]));
+    let differing = first ^ (ones * u128::from(byte));
+    // The lowest bit that this sets is that of the first byte that is zero.
+    let equal = differing.wrapping_sub(ones) & !differing & highest;
+    match text.get(16..) {
+        _ if equal != 0 => Some(equal.trailing_zeros() as usize / 8),
+        Some(rest) => memchr::memchr(byte, rest).map(|at| at + 16),
+        None => None,
+    }
 }
 
 fn without_return(line: &[u8]) -> (&[u8], &'static [u8]) {
@@ -326,22 +350,23 @@ impl<'a, 't> Enricher<'a, 't> {
         let (mut at_v4, mut at_v6) = (0, 0);
         let mut kinds_left = kinds.iter();
         for &(start, end, shape) in lines.iter() {
-            let mut text = &chunk[start as usize..end as usize];
+            let (start, end) = (start as usize, end as usize);
+            put_slice(chunk, start, end, out);
             if shape == Shape::Kept {
-                out.extend_from_slice(text);
                 out.push(b'\n');
                 continue;
             }
-            let empty = plan.located.separator.is_none() && text.trim_ascii_end().ends_with(b"{");
-            let (mut hit, after) = (false, out.len() + text.len());
+            let is_json = plan.located.separator.is_none();
+            let empty = is_json && chunk[start..end].trim_ascii_end().ends_with(b"{");
+            let (mut hit, after) = (false, out.len());
             for (rows, kind) in plan.rows.iter_mut().zip(&mut kinds_left) {
                 match kind {
                     Kind::V4 => {
                         let (key, found) = (keys.v4[at_v4], keys.found_v4[at_v4]);
                         at_v4 += 1;
                         match found {
-                            Some(found) => rows.hit(out, text, key, found),
-                            None => rows.miss(out, text),
+                            Some(found) => rows.hit(out, b"", key, found),
+                            None => rows.miss(out, b""),
                         }
                         hit |= found.is_some();
                     }
@@ -349,27 +374,26 @@ impl<'a, 't> Enricher<'a, 't> {
                         let (key, found) = (keys.v6[at_v6], keys.found_v6[at_v6]);
                         at_v6 += 1;
                         match found {
-                            Some(found) => rows.hit(out, text, key, found),
-                            None => rows.miss(out, text),
+                            Some(found) => rows.hit(out, b"", key, found),
+                            None => rows.miss(out, b""),
                         }
                         hit |= found.is_some();
                     }
-                    Kind::Bad => rows.miss(out, text),
+                    Kind::Bad => rows.miss(out, b""),
                 }
-                text = b"";
             }
             if empty {
                 // No field comes before the first of ours.
                 out.remove(after);
             }
             tally.matched += usize::from(hit);
-            let end: &[u8] = match (plan.located.separator, shape) {
-                (Some(_), Shape::Return) => b"\r\n",
-                (Some(_), _) => b"\n",
-                (None, Shape::Return) => b"}\r\n",
-                (None, _) => b"}\n",
-            };
-            out.extend_from_slice(end);
+            if is_json {
+                out.push(b'}');
+            }
+            if shape == Shape::Return {
+                out.push(b'\r');
+            }
+            out.push(b'\n');
         }
         lines.clear();
         kinds.clear();
@@ -387,9 +411,9 @@ impl Worker for Enricher<'_, '_> {
         let mut start = 0;
         match quotes {
             None => {
-                for end in memchr::memchr_iter(b'\n', chunk) {
-                    self.push(chunk, start, end, false, out)?;
-                    start = end + 1;
+                while let Some(len) = find(b'\n', &chunk[start..]) {
+                    self.push(chunk, start, start + len, false, out)?;
+                    start += len + 1;
                 }
             }
             Some(separator) => {

@@ -7,7 +7,7 @@ use fibula::file::TableFile;
 use fibula::net::NextHop;
 use fibula_feed::{Label, NextHops};
 
-use super::digits::{Digits, put_prefix};
+use super::digits::{Digits, put_prefix, put_short};
 use super::finder::NO_PREFIX;
 use crate::fields::Fields;
 use crate::load::Columns;
@@ -59,6 +59,7 @@ struct Form {
     bad: String,
     /// Where the end of a row for next hop id - 1 ends in `ends`.
     bounds: Vec<usize>,
+    /// The ends, and [`SHORT`] bytes that none of them has.
     ends: Vec<u8>,
     /// The end of a row for a next hop without a label.
     unnamed: Fields,
@@ -112,6 +113,7 @@ impl Rows {
             form.ends.extend_from_slice(fields.tail());
             form.bounds.push(form.ends.len());
         });
+        form.ends.extend_from_slice(&[0; SHORT]);
         Self { form: Arc::new(form), any: false }
     }
 
@@ -158,7 +160,9 @@ impl Rows {
     fn head(&mut self, out: &mut Vec<u8>, address: &[u8]) {
         self.separate(out);
         put(out, self.form.head);
-        out.extend_from_slice(address);
+        if !address.is_empty() {
+            out.extend_from_slice(address);
+        }
     }
 
     #[inline]
@@ -174,7 +178,7 @@ impl Rows {
         let Form { bounds, ends, unnamed, .. } = &*self.form;
         let id = next_hop.id() as usize;
         match bounds.get(id - 1..=id) {
-            Some(&[start, end]) => out.extend_from_slice(&ends[start..end]),
+            Some(&[start, end]) => put_slice(ends, start, end, out),
             // A next hop without a label, of a compiled table that another program made.
             _ => {
                 unnamed.put(&Label::Number(next_hop.id()), out);
@@ -235,5 +239,22 @@ impl Form {
 
 #[inline]
 fn put(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
+    match text.as_bytes() {
+        [] => {}
+        // A separator of columns: not worth a call.
+        &[byte] => out.push(byte),
+        bytes => out.extend_from_slice(bytes),
+    }
+}
+
+/// Most bytes that [`put_slice`] copies without a call.
+const SHORT: usize = 32;
+
+/// Appends a part of a text.
+#[inline]
+pub(super) fn put_slice(text: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
+    match text[start..].first_chunk::<SHORT>() {
+        Some(bytes) if end - start <= SHORT => put_short(bytes, end - start, out),
+        _ => out.extend_from_slice(&text[start..end]),
+    }
 }
