@@ -1,8 +1,12 @@
-//! Comma-separated values (RFC 4180), with a header that names the columns, or with the prefix in the first one.
+//! Comma-separated values (RFC 4180), with a header that names the columns; or with the prefix in the first one, or the ends of a
+//! range in the first two.
 
-use fibula::net::{HostBits, IpPrefix};
+use std::borrow::Cow;
+use std::net::IpAddr;
 
-use super::{Document, Kind, PREFIX, Reading, Record};
+use fibula::net::{HostBits, IpPrefix, parse_address};
+
+use super::{Document, FIRST, Kind, LAST, PREFIX, Reading, Record};
 use crate::text::{LineError, LineErrorKind};
 
 pub(super) const KIND: Kind = Kind { recognise };
@@ -19,15 +23,31 @@ fn recognise(line: &str) -> Option<Box<dyn Document>> {
         return None;
     }
     let mut header = Record::default();
-    fields.iter().for_each(|name| header.push(name.as_str(), "x"));
+    fields.iter().for_each(|name| header.push(&**name, "x"));
     if header.is_route() {
-        return Some(Box::new(Csv { names: fields, at_header: true }));
+        let names = fields.into_iter().map(Cow::into_owned).collect();
+        return Some(Box::new(Csv { names, at_header: true }));
     }
-    IpPrefix::parse(fields[0].trim().as_bytes(), HostBits::Mask).ok()?;
+    let places = if begins_with_range(&fields) {
+        &[FIRST[0], LAST[0]][..]
+    } else {
+        IpPrefix::parse(fields[0].trim().as_bytes(), HostBits::Mask).ok()?;
+        &[PREFIX[0]]
+    };
     // Columns without names are numbered from 1.
-    let names =
-        (1..=fields.len()).map(|number| if number == 1 { PREFIX[0].to_owned() } else { number.to_string() });
-    Some(Box::new(Csv { names: names.collect(), at_header: false }))
+    let name = |at: usize| places.get(at).map_or_else(|| (at + 1).to_string(), |&name| name.to_owned());
+    Some(Box::new(Csv { names: (0..fields.len()).map(name).collect(), at_header: false }))
+}
+
+/// Returns whether two addresses that can be the ends of a range come before a value. Two addresses alone are a host and its next
+/// hop.
+fn begins_with_range(fields: &[Cow<'_, str>]) -> bool {
+    let [first, last, _, ..] = fields else { return false };
+    match (parse_address(first.trim().as_bytes()), parse_address(last.trim().as_bytes())) {
+        (Ok(IpAddr::V4(first)), Ok(IpAddr::V4(last))) => first <= last,
+        (Ok(IpAddr::V6(first)), Ok(IpAddr::V6(last))) => first <= last,
+        _ => false,
+    }
 }
 
 impl Document for Csv {
@@ -44,8 +64,11 @@ impl Document for Csv {
 }
 
 /// Returns the fields of a line.
-fn fields(line: &str) -> Result<Vec<String>, LineError> {
+fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, LineError> {
     let line = line.strip_suffix('\r').unwrap_or(line);
+    if !line.contains('"') {
+        return Ok(line.split(',').map(Cow::Borrowed).collect());
+    }
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
     let mut at_start = true;
@@ -58,7 +81,7 @@ fn fields(line: &str) -> Result<Vec<String>, LineError> {
             '"' if quoted => quoted = false,
             '"' if at_start => quoted = true,
             ',' if !quoted => {
-                fields.push(std::mem::take(&mut field));
+                fields.push(Cow::Owned(std::mem::take(&mut field)));
                 at_start = true;
                 continue;
             }
@@ -69,6 +92,6 @@ fn fields(line: &str) -> Result<Vec<String>, LineError> {
     if quoted {
         return Err(LineError::new(LineErrorKind::NotQuoted, line.len()));
     }
-    fields.push(field);
+    fields.push(Cow::Owned(field));
     Ok(fields)
 }

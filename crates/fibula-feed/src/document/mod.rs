@@ -205,6 +205,10 @@ mod tests {
                 "4: an end of the range is not an IP address: unexpected 'x'"
             ]
         );
+        // Without names, as lists of addresses by country have it. A host and its next hop are no range.
+        assert_eq!(read("1.0.0.0,1.0.0.255,AU\n1.0.1.0,1.0.1.0,CN", ""), ["1.0.0.0/24 AU", "1.0.1.0/32 CN"]);
+        assert_eq!(read("::,\"::7\",\"A, B\"\n", ""), ["::/125 A, B"]);
+        assert_eq!(read("1.0.0.0,1.0.0.255\n", ""), ["1.0.0.0/32 1.0.0.255"]);
         assert_eq!(read("10.0.0.0/8,office,64500\n", ""), ["10.0.0.0/8 office"]);
         assert_eq!(read("10.0.0.0/8,office,64500\n", "3"), ["10.0.0.0/8 64500"]);
     }

@@ -77,12 +77,16 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
     }
     files.sort();
     let mut heads = Vec::new();
-    for path in files {
-        let head = head(&path).map_err(|error| named(&path, &error))?;
+    for path in &files {
+        let head = head(path).map_err(|error| named(path, &error))?;
         // What begins later has nothing for the table.
         if until.is_none_or(|until| head.seconds <= until) {
             heads.push(head);
         }
+    }
+    if heads.is_empty() && !files.is_empty() {
+        let why = "nothing is recorded until the time that was named: every file begins later";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     // Files of the same time stay in the order of their names.
     heads.sort_by_key(|head| head.seconds);
@@ -147,7 +151,8 @@ mod tests {
         assert_eq!(names(Some(204)), ["z-rib", "c-updates"]);
         assert_eq!(names(Some(150)), ["y-rib", "b-updates", "c-updates"]);
         assert_eq!(names(Some(95)), ["a-updates", "b-updates"]);
-        assert_eq!(names(Some(1)), [""; 0]);
+        let error = plan(std::slice::from_ref(&folder), Some(1)).err().unwrap().to_string();
+        assert!(error.ends_with("every file begins later"), "{error}");
         let mut bytes = Vec::new();
         Chain::new(plan(std::slice::from_ref(&folder), Some(150)).unwrap()).read_to_end(&mut bytes).unwrap();
         assert_eq!(bytes, [record(100, 13), record(90, 16), record(110, 16)].concat());
