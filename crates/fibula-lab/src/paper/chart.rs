@@ -13,6 +13,8 @@ const LEGEND: f64 = 22.0;
 const FOOT: f64 = 54.0;
 const BAR: f64 = 18.0;
 const GAP: f64 = 12.0;
+/// About the width of a letter: no font is at hand to measure text by.
+const LETTER: f64 = 7.6;
 
 /// Draws an exhibit; `None` if it is not drawn or there is nothing to draw.
 pub(super) fn svg(exhibit: &Exhibit, points: &[&Point]) -> Option<String> {
@@ -94,9 +96,8 @@ fn bars(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> S
     let drawn =
         |row: usize| series.iter().filter(|series| series.values[row].is_some()).count().max(1) as f64;
     let height: f64 = (0..rows.len()).map(|row| drawn(row) * BAR + GAP).sum();
-    // As wide as the longest name: no font is at hand to measure it by.
     let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let names = (longest as f64 * 7.6 + 20.0).max(NAMES);
+    let names = (longest as f64 * LETTER + 20.0).max(NAMES);
     let scale = Scale { left: names, width: WIDTH - names - RIGHT, max: most };
     drawing.axis(scale, [top, top + height], caption(exhibit));
     let mut y = top + GAP / 2.0;
@@ -134,11 +135,10 @@ fn lines(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> 
     let x = |row: usize| LEFT + step * (row as f64 + 0.5);
     let y = |value: f64| bottom - HEIGHT * value / (most * 1.05);
     drawing.heights(LEFT, WIDTH - 40.0, [bottom, top], most * 1.05);
-    for (row, name) in rows.iter().enumerate() {
-        drawing.text("ink middle", [x(row), bottom + 14.0], name);
-    }
-    drawing.text("pale middle", [WIDTH / 2.0, bottom + 36.0], exhibit.rows);
-    drawing.text("pale", [8.0, top - 10.0], caption(exhibit));
+    let foot = names(&mut drawing, &rows, x, bottom + 14.0);
+    drawing.text("pale middle", [WIDTH / 2.0, foot + 22.0], exhibit.rows);
+    // Above the number of the highest line, wherever that is.
+    drawing.text("pale", [8.0, top - 18.0], caption(exhibit));
     for series in series {
         let ends: Vec<[f64; 2]> = series
             .values
@@ -148,7 +148,25 @@ fn lines(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> 
             .collect();
         drawing.polyline(LINE_COLOURS[series.class], series.published, &ends);
     }
-    drawing.finish(bottom + FOOT, exhibit.title)
+    drawing.finish(foot + FOOT - 14.0, exhibit.title)
+}
+
+/// Draws the names of rows below their places, each in the first line where it touches no other, and returns where the last line is.
+fn names(drawing: &mut Drawing, rows: &[String], x: impl Fn(usize) -> f64, top: f64) -> f64 {
+    const LINE: f64 = 16.0;
+    // Where each line ends.
+    let mut lines: Vec<f64> = Vec::new();
+    for (row, name) in rows.iter().enumerate() {
+        let half = name.chars().count() as f64 * LETTER / 2.0;
+        let (start, end) = (x(row) - half, x(row) + half + LETTER);
+        let line = lines.iter().position(|&end| end <= start).unwrap_or(lines.len());
+        match lines.get_mut(line) {
+            Some(last) => *last = end,
+            None => lines.push(end),
+        }
+        drawing.text("ink middle", [x(row), top + LINE * line as f64], name);
+    }
+    top + LINE * lines.len().saturating_sub(1) as f64
 }
 
 /// Draws the names of the series, as many a line as fit, and returns the height.
