@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
 """Times a column of addresses joined with a table of prefixes: fibula beside DuckDB, ClickHouse's ip_trie and polars with pytricia.
 
-columns.py FIBULA [--addresses N] [--prefixes N] [--folder DIR] [--record FILE]   needs numpy, pyarrow; duckdb, chdb, polars and
-                                                     pytricia where they are to be compared; FIBULA is a build with the feature parquet
+columns.py FIBULA [--addresses N] [--prefixes N] [--folder DIR] [--limit SECONDS] [--only NAME]... [--table FILE] [--record]
+    needs numpy and pyarrow; duckdb, chdb, polars and pytricia where they are to be compared; FIBULA is a build with the feature parquet
 
 Every program reads the same Parquet file of addresses (UInt32) and writes one with the value of each; fibula also reads and writes CSV.
-Programs run one after the other, as processes of their own, the table's loading included. Their answers are compared: the number of
-addresses that have a route, and a sum over the values.
+Programs run one after the other, as processes of their own, which load the table too. One that takes longer than the limit is ended,
+and reported so. Their answers are compared: the number of addresses that have a route, and a sum over the values. With --table, half of
+the addresses go through fibula from CSV to CSV with this table, compiled, several times. --record keeps the results for docs/values.md.
 """
 import argparse
+import importlib.metadata
+import itertools
 import json
 import os
 import pathlib
-import platform
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 arguments.add_argument("fibula", type=pathlib.Path)
 arguments.add_argument("--addresses", type=int, default=104_500_000)
 arguments.add_argument("--prefixes", type=int, default=9_800_000)
 arguments.add_argument("--folder", type=pathlib.Path)
-arguments.add_argument("--record", type=pathlib.Path)
+arguments.add_argument("--limit", type=float, default=900)
 arguments.add_argument("--only", action="append", default=[])
+arguments.add_argument("--table", type=pathlib.Path)
+arguments.add_argument("--record", action="store_true")
 arguments.add_argument("--child", help=argparse.SUPPRESS)
 
 
@@ -91,7 +96,8 @@ def duckdb(folder, out):
 def chdb(folder, out):
     from chdb import session
 
-    db = session.Session(str(out) + ".db")
+    # Without a path it keeps what it has in a folder that goes with it.
+    db = session.Session()
     db.query("create database d")
     db.query("create table d.p (prefix String, value String) engine = Memory")
     db.query(f"insert into d.p select prefix, value from file('{folder}/prefixes.csv', 'CSVWithNames', 'prefix String, value String')")
@@ -143,6 +149,89 @@ def answer_csv(path):
     return matched, total
 
 
+def peak_bytes(pid):
+    """Returns the most memory that a process has had. What the system says at its end counts this script's, from before the exec."""
+    with open(f"/proc/{pid}/status") as lines:
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+
+
+def run(command, limit):
+    """Returns the seconds, the processor's seconds, the most memory in bytes, and the error if there was one."""
+    with tempfile.TemporaryFile() as errors:
+        begin, memory = time.time(), 0
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        while True:
+            memory = max(memory, peak_bytes(process.pid))
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            seconds = time.time() - begin
+            if ended:
+                break
+            if seconds > limit:
+                process.kill()
+                os.wait4(process.pid, 0)
+                return seconds, None, None, f"no end within {limit:.0f} s"
+            time.sleep(0.02)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
+    return seconds, usage.ru_utime + usage.ru_stime, memory, said[-1][:200] if process.returncode else None
+
+
+def programs(options, fibula, folder):
+    """Yields name, command, file of the answers, and the column of it that has the value."""
+    enrich = [fibula, "enrich", "--quiet", "--column", "address"]
+    compiled = folder / "prefixes.fibula"
+    for table, how in (folder / "prefixes.csv", "prefixes of CSV"), (compiled, "a compiled table"):
+        for kind, column in ("parquet", "next_hop"), ("csv", None):
+            out = f"fibula.{kind}"
+            name = f"fibula enrich: {how}; {'Parquet' if column else 'CSV to CSV'}"
+            yield name, [*enrich, "--table", table, folder / f"addresses.{kind}", "--output", folder / out], out, column
+    me = [sys.executable, __file__, fibula, "--folder", folder, "--child"]
+    names = {
+        "duckdb": ("DuckDB {}: ASOF join with disjoint ranges", "duckdb"),
+        "chdb": ("ClickHouse (chdb {}): dictionary ip_trie", "chdb"),
+        "polars-pytricia": ("polars {} with pytricia: map_elements", "polars"),
+    }
+    for child, (name, package) in names.items():
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            print(f"SKIPPED {child}: {package} is not installed", file=sys.stderr)
+            continue
+        yield name.format(version), [*me, child], f"{child}.parquet", "value"
+
+
+def lines(options, fibula, folder, runs=7):
+    """Returns a table of the record: CSV to CSV with a real table."""
+    compiled, addresses, out = folder / "real.fibula", folder / "half.csv", folder / "half-out.csv"
+    subprocess.run([fibula, "compile", "--quiet", options.table, "--output", compiled], check=True)
+    count = options.addresses // 2
+    with open(folder / "addresses.csv", "rb") as whole, open(addresses, "wb") as half:
+        half.writelines(itertools.islice(whole, count + 1))
+    command = [fibula, "enrich", "--quiet", "--table", compiled, "--column", "address", addresses, "--output", out]
+    took = [run(command, options.limit) for _ in range(runs)]
+    if any(error for *_, error in took):
+        sys.exit(next(error for *_, error in took if error))
+    seconds, cpu_seconds, memory = (statistics.median(column) for column in list(zip(*took))[:3])
+    row = ["fibula enrich, CSV to CSV", f"{seconds:.2f}", f"{count / seconds / 1e6:.1f}", f"{cpu_seconds:.2f}",
+           f"{cpu_seconds / count * 1e9:.0f} ({min(cpu for _, cpu, *_ in took) / count * 1e9:.0f} to {max(cpu for _, cpu, *_ in took) / count * 1e9:.0f})",
+           f"{memory / 1e6:.0f}"]
+    print(" | ".join(row), flush=True)
+    addresses.unlink()
+    out.unlink()
+    return {"title": f"{count:,} addresses with the compiled table of {options.table.name}, median of {runs} runs",
+            "header": ["", "s", "million lines/s", "processor s", "processor ns a line", "most memory, MB"], "rows": [row]}
+
+
+def machine(fibula):
+    """Returns this machine and its folder's name, as the benchmark records it."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([fibula, "bench", "--quiet", "--synth", "ipv4/1000", "--algorithm", "radix", "--record", folder],
+                       check=True, stdout=subprocess.DEVNULL)
+        record = next(pathlib.Path(folder).rglob("*.json"))
+        return json.loads(record.read_text())["machine"], record.parent.name
+
+
 def main():
     options = arguments.parse_args()
     fibula = options.fibula.resolve()
@@ -150,45 +239,43 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     if options.child:
         return CHILDREN[options.child](folder, folder / f"{options.child}.parquet")
-    made = folder / "made"
-    if not made.exists():
+    if not (folder / "made").exists():
         make(folder, options.addresses, options.prefixes)
         csv_of(folder)
         ranges(folder, fibula)
-        made.touch()
-    enrich = [fibula, "enrich", "--quiet", "--table", folder / "prefixes.csv", "--column", "address"]
-    me = [sys.executable, __file__, fibula, "--folder", folder, "--child"]
-    programs = {
-        "fibula, Parquet": ([*enrich, folder / "addresses.parquet", "--output", folder / "fibula.parquet"], "fibula.parquet", "next_hop"),
-        "fibula, CSV": ([*enrich, folder / "addresses.csv", "--output", folder / "fibula.csv"], "fibula.csv", None),
-        **{name: ([*me, name], f"{name}.parquet", "value") for name in CHILDREN},
-    }
-    rows, expected = [], None
-    for name, (command, out, column) in programs.items():
-        if options.only and not any(name.startswith(only) for only in options.only):
+        (folder / "made").touch()
+    subprocess.run([fibula, "compile", "--quiet", folder / "prefixes.csv", "--output", folder / "prefixes.fibula"], check=True)
+    rows, expected, differ = [], None, False
+    for name, command, out, column in programs(options, fibula, folder):
+        if options.only and not any(only in name for only in options.only):
             continue
-        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
-        run = subprocess.run(command, capture_output=True, text=True)
-        seconds, after = time.time() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-        row = {"program": name, "seconds": round(seconds, 1), "cpu_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
-               "million_a_second": round(options.addresses / seconds / 1e6, 2)}
-        if run.returncode:
-            row["failed"] = (run.stderr.strip().splitlines() or ["no word"])[-1][:300]
+        seconds, cpu_seconds, memory, error = run(command, options.limit)
+        row = [name]
+        if error:
+            row += [error, "", "", "", ""]
         else:
-            matched = answer(folder / out, column) if column else answer_csv(folder / out)
-            expected = expected or matched
-            row["matched"], row["agrees"] = matched[0], matched == expected
-        print(json.dumps(row), file=sys.stderr, flush=True)
+            found = answer(folder / out, column) if column else answer_csv(folder / out)
+            expected = expected or found
+            differ |= found != expected
+            row += [f"{seconds:.1f}", f"{cpu_seconds:.1f}", f"{options.addresses / seconds / 1e6:.1f}", f"{memory / 1e9:.1f}",
+                    "yes" if found == expected else f"no: {found[0]} matched, not {expected[0]}"]
+        (folder / out).unlink(missing_ok=True)
+        print(" | ".join(row), flush=True)
         rows.append(row)
-    cpu = {k.strip(): v.strip() for k, _, v in (l.partition(":") for l in open("/proc/cpuinfo"))}
-    record = {"what": "addresses joined with prefixes, the table's loading and the files included (crates/fibula-cli/tests/columns.py)",
-              "processor": f"{cpu.get('model name')}, family {cpu.get('cpu family')}, model {cpu.get('model')}", "processors": os.cpu_count(),
-              "kernel": platform.release(), "addresses": options.addresses, "prefixes": options.prefixes, "programs": rows}
-    text = json.dumps(record, indent=2) + "\n"
-    print(text)
+    real = [lines(options, fibula, folder)] if options.table else []
     if options.record:
-        options.record.parent.mkdir(parents=True, exist_ok=True)
-        options.record.write_text(text)
+        described, slug = machine(fibula)
+        title = (f"{options.addresses:,} addresses joined with {options.prefixes:,} prefixes, from file to file, the table's loading included; "
+                 f"{expected[0]:,} of them match")
+        head = ["", "s", "processor s", "million addresses/s", "most memory, GB", "same answers"]
+        given = f" --table {options.table.name}" if options.table else ""
+        record = {"name": "columns", "command": f"crates/fibula-cli/tests/columns.py target/release/fibula{given} --record",
+                  "machine": described, "tables": [{"title": title, "header": head, "rows": rows}, *real]}
+        path = ROOT / "records/values" / slug / "columns.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, indent=2) + "\n")
+        print(f"{path} written")
+    sys.exit(differ)
 
 
 main()
