@@ -6,9 +6,10 @@ use clap::Args;
 use fibula_lab::algorithms::{Entry, entries};
 use serde_json::{Value, json};
 
+use crate::answer::AnswerArgs;
 use crate::failure::Failure;
 use crate::objects::{self, Object};
-use crate::options::{Format, OutputArgs};
+use crate::options::Format;
 use crate::text::{Grid, bold};
 
 /// List the lookup structures
@@ -22,7 +23,7 @@ Examples:
   fibula algorithms --json")]
 pub(crate) struct AlgorithmsArgs {
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: AnswerArgs,
 }
 
 /// The fields of a registry entry, in order.
@@ -30,7 +31,7 @@ const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role"
 
 pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
     let entries = entries();
-    let mut out = anstream::stdout().lock();
+    let mut out = args.output.open([])?;
     match args.output.format() {
         Format::Text => write_text(&mut out, &entries)?,
         format => {
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
             objects::write(&mut out, format, COLUMNS, &records)?;
         }
     }
-    out.flush()?;
+    out.finish()?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use fibula::simd;
 use fibula_lab::{choice, traffic};
 use serde_json::json;
 
+use crate::answer::AnswerArgs;
 use crate::bench::Addresses;
 
 use crate::failure::{Failure, code};
@@ -22,7 +23,7 @@ use crate::load::load_feeds;
 use crate::machine::{IsaArgs, l2_bytes};
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{FeedArgs, FilesArgs, Format, OutputArgs, QuietArgs};
+use crate::options::{FeedArgs, FilesArgs, Format, QuietArgs};
 use crate::suggested;
 use crate::text::{Grid, bold, bytes};
 
@@ -93,7 +94,7 @@ pub(crate) struct ChooseArgs {
     in_use: Option<String>,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: AnswerArgs,
 
     #[command(flatten)]
     quiet: QuietArgs,
@@ -107,7 +108,9 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
     }
     let messages = Messages::new(args.quiet.quiet);
-    let table = load_feeds(&args.files.paths()?, &args.feed, messages)?;
+    let files = args.files.paths()?;
+    let mut out = args.output.open(&files)?;
+    let table = load_feeds(&files, &args.feed, messages)?;
     let machine = machine(args)?;
     let keys =
         args.keys.as_deref().map(|path| Addresses::read(path, messages)).transpose()?.unwrap_or_default();
@@ -120,7 +123,6 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     if families.is_empty() && !is_empty {
         messages.warning("no structure fits into --bytes");
     }
-    let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => families.iter().try_for_each(|family| family.write(&mut out))?,
         format => {
@@ -128,7 +130,7 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
             objects::write(&mut out, format, COLUMNS, &rows)?;
         }
     }
-    out.flush()?;
+    out.finish()?;
     Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 

@@ -10,6 +10,9 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Print a completion script for a shell
+///
+/// It completes commands, options, and the names of structures, values, papers and generated tables; that of bash also the peers of a
+/// table (--peer), where the line or FIBULA_TABLE names one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +46,33 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "fibula", &mut script);
+    if args.shell == clap_complete::Shell::Bash {
+        script = with_peers(&String::from_utf8_lossy(&script)).into_bytes();
+    }
     print(&script)
+}
+
+/// Offers the peers of the table that the line names, which only a command that reads it knows.
+fn with_peers(script: &str) -> String {
+    const FILES: &str = "COMPREPLY=($(compgen -f \"${cur}\"))";
+    const PEERS: &str = "COMPREPLY=($(compgen -W \"$(_fibula_peers)\" -- \"${cur}\"))";
+    const FUNCTION: &str = r#"
+_fibula_peers() {
+    local at table=${FIBULA_TABLE:-}
+    for ((at = 1; at + 1 < ${#COMP_WORDS[@]}; at++)); do
+        case ${COMP_WORDS[at]} in -t | --table) table=${COMP_WORDS[at + 1]} ;; esac
+    done
+    [ -f "$table" ] && fibula peers --quiet --format csv "$table" 2>/dev/null | tail -n +2 | cut -d , -f 1
+}
+"#;
+    let mut after_peer = false;
+    let mut lines = String::new();
+    for line in script.lines() {
+        lines += &if after_peer { line.replace(FILES, PEERS) } else { line.to_owned() };
+        lines.push('\n');
+        after_peer = line.trim() == "--peer)";
+    }
+    lines + FUNCTION
 }
 
 pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {

@@ -9,10 +9,11 @@ use fibula::simd::{Isa, Present};
 use fibula_lab::bench::Machine;
 use serde_json::json;
 
+use crate::answer::AnswerArgs;
 use crate::failure::Failure;
 use crate::machine::{OPTIMISED, l2_bytes};
 use crate::objects::{self, Object};
-use crate::options::{Format, OutputArgs};
+use crate::options::Format;
 use crate::text::{Grid, bytes};
 
 /// Check this machine: instruction sets, caches, huge pages, memory speed, and what is slow because of them
@@ -33,7 +34,7 @@ Examples:
   fibula doctor --json")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    output: OutputArgs,
+    output: AnswerArgs,
 }
 
 /// What was found.
@@ -48,7 +49,7 @@ const SLOW: f64 = 1.5;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let findings = findings();
-    let mut out = anstream::stdout().lock();
+    let mut out = args.output.open([])?;
     match args.output.format() {
         Format::Text => {
             let mut grid = Grid::new(&["check", "state", "finding"]);
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             objects::write(&mut out, format, &["check", "state", "finding"], &records)?;
         }
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,6 +9,7 @@ compile_error!(
 );
 
 mod algorithms;
+mod answer;
 mod args;
 mod bench;
 mod choose;

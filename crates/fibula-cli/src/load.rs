@@ -399,9 +399,10 @@ fn chosen(report: &Report, messages: Messages) {
         match chosen(slot)[..] {
             [] => {}
             [only] => messages.note(format_args!(
-                "{}: using the {} {family} routes of peer {}, one of {count} peers",
+                "{}: using the {} {family} {} of peer {}, one of {count} peers",
                 report.name,
                 thousands(routes(only, slot)),
+                plural(routes(only, slot), "route", "routes"),
                 only.peer,
             )),
             ref several => messages.note(format_args!(

@@ -19,7 +19,7 @@ pub(crate) const STDIN: &str = "-";
 /// A table, from one feed or from several.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// The routing table: MRT or text, plain or compressed, or compiled; a folder of MRT files; an URL, which curl reads; '-' is
+    /// The routing table: MRT or text, plain or compressed, or compiled; a folder of MRT files; a URL, which curl reads; '-' is
     /// standard input. If repeated, the files become one table (--merge)
     #[arg(short, long, value_name = "FILE", required = table_variable().is_empty(), default_values_os = table_variable())]
     pub(crate) table: Vec<PathBuf>,
@@ -96,8 +96,9 @@ pub(crate) struct FeedArgs {
     #[arg(long, value_enum, value_name = "FAMILY", help_heading = FEED)]
     pub(crate) family: Option<FamilyName>,
 
-    /// What routes lead to, instead of the next hop: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of
-    /// MRT and bgpdump), or the name of a column. If repeated, or with commas, several
+    /// Take these values of routes: next-hop, origin-as, as-path, peer, peer-as, communities, age or since (of MRT and bgpdump), or
+    /// the name of a column. If repeated, or with commas, several. Answers, CSV and JSON have them after the next hop; where a
+    /// route has one value (text, compiled tables, statistics), they take its place
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = suggested::value(), hide_possible_values = true, help_heading = FEED)]
     pub(crate) value: Vec<Value>,
 

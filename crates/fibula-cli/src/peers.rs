@@ -8,11 +8,12 @@ use clap::Args;
 use fibula_feed::{PeerCounts, PeerName, Report};
 use serde_json::{Value, json};
 
+use crate::answer::AnswerArgs;
 use crate::failure::{Failure, code};
 use crate::load;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{Format, OutputArgs, QuietArgs, ReadingArgs};
+use crate::options::{FilesArgs, Format, QuietArgs, ReadingArgs};
 use crate::text::{Grid, thousands};
 
 /// List the peers of a file and how many routes each has
@@ -35,22 +36,31 @@ Examples:
   fibula peers rib.20240101.0000.bz2
   fibula peers latest-bview.gz --json")]
 pub(crate) struct PeersArgs {
-    /// MRT, or text with peers; '-' is standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    files: FilesArgs,
 
     /// List only this peer, an address or an AS (AS64500); may be repeated
     #[arg(long, value_name = "PEER")]
     peer: Vec<PeerName>,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: AnswerArgs,
 
     #[command(flatten)]
     reading: ReadingArgs,
 
     #[command(flatten)]
     quiet: QuietArgs,
+}
+
+impl PeersArgs {
+    /// Returns the one file.
+    fn file(&self) -> Result<PathBuf, Failure> {
+        match &mut self.files.paths()?[..] {
+            [file] => Ok(std::mem::take(file)),
+            _ => Err(Failure::WrongUse("peers are listed of one file at a time".to_owned())),
+        }
+    }
 }
 
 const COLUMNS: &[&str] = &[
@@ -67,11 +77,12 @@ const COLUMNS: &[&str] = &[
 ];
 
 pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
-    let mut report = load::survey(&args.file, &args.reading, Messages::new(args.quiet.quiet))?;
+    let file = args.file()?;
+    let mut out = args.output.open([&file])?;
+    let mut report = load::survey(&file, &args.reading, Messages::new(args.quiet.quiet))?;
     if !args.peer.is_empty() {
         report.peers.retain(|counts| args.peer.iter().any(|name| name.is(&counts.peer)));
     }
-    let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => write_text(&mut out, &report)?,
         format => {
@@ -79,7 +90,7 @@ pub(crate) fn run(args: &PeersArgs) -> Result<ExitCode, Failure> {
             objects::write(&mut out, format, COLUMNS, &records)?;
         }
     }
-    out.flush()?;
+    out.finish()?;
     Ok(if report.peers.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 

@@ -12,11 +12,12 @@ use fibula::rib::Rib;
 use fibula_feed::Table;
 use serde_json::json;
 
+use crate::answer::AnswerArgs;
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
 use crate::messages::Messages;
 use crate::objects::{self, Object};
-use crate::options::{FeedArgs, Format, OutputArgs, QuietArgs};
+use crate::options::{FeedArgs, Format, QuietArgs};
 use crate::text::{plural, thousands};
 
 const COLUMNS: &[&str] = &["first", "last", "a", "b"];
@@ -55,7 +56,7 @@ pub(crate) struct VerifyArgs {
     all: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: AnswerArgs,
 
     #[command(flatten)]
     feed: FeedArgs,
@@ -66,6 +67,7 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
+    let mut out = args.output.open([&args.a, &args.b])?;
     let [a, b] = [&args.a, &args.b].map(|path| load_feeds(std::slice::from_ref(path), &args.feed, messages));
     let tables = [a?, b?];
     let mut rows = Vec::new();
@@ -73,12 +75,11 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     if args.all || rows.is_empty() {
         compare(tables.each_ref().map(|table| &table.ribs.v6), &tables, args.all, &mut rows)?;
     }
-    let mut out = io::BufWriter::new(anstream::stdout().lock());
     match args.output.format() {
         Format::Text => rows.iter().try_for_each(|row| write_text(&mut out, row))?,
         format => objects::write(&mut out, format, COLUMNS, &rows)?,
     }
-    out.flush()?;
+    out.finish()?;
     if rows.is_empty() {
         let [a, b] = tables.each_ref().map(|table| thousands(table.ribs.len() as u64));
         messages

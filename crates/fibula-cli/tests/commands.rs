@@ -107,7 +107,8 @@ fn offered(script: &Path, words: &[&str]) -> Option<Vec<String>> {
     let list = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
     let last = words.len() - 1;
     let ask = format!(
-        "source '{}'; COMP_WORDS=({list}); COMP_CWORD={last}; _fibula fibula '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        "PATH='{}':$PATH; source '{}'; COMP_WORDS=({list}); COMP_CWORD={last}; _fibula fibula '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        Path::new(env!("CARGO_BIN_EXE_fibula")).parent()?.display(),
         script.display(),
         words[last],
         words[last - 1],
@@ -142,6 +143,11 @@ fn names_that_are_known_are_completed() {
         let typed = words[words.len() - 1];
         assert!(offered.iter().all(|word| word.starts_with(typed)), "{words:?}: {offered:?}");
     }
+    let dump = "TABLE_DUMP2|1|B|192.0.2.9|64500|10.0.0.0/8|64500|IGP|192.0.2.9|0|0||NAG||\n\
+                TABLE_DUMP2|1|B|198.51.100.7|64501|10.0.0.0/8|64501|IGP|198.51.100.7|0|0||NAG||\n";
+    let table = folder.write("peers.txt", dump);
+    let words = ["fibula", "lookup", "--table", table.to_str().unwrap(), "--peer", "19"];
+    assert_eq!(offered(&script, &words).unwrap(), ["192.0.2.9", "198.51.100.7"]);
     // The help says where names are, and does not list them; other names are taken where they have a meaning.
     assert!(!run(&["lookup", "--help"]).out.contains("possible values: linear"));
     assert!(run(&["completions", "zsh"]).out.contains("dir-24-8"));

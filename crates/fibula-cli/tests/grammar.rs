@@ -44,6 +44,44 @@ fn the_environment_names_the_table_of_every_command() {
 }
 
 #[test]
+fn answers_go_to_files() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let dump =
+        folder.write("dump.txt", "TABLE_DUMP2|1|B|192.0.2.1|7|10.0.0.0/8|7|IGP|192.0.2.1|0|0||NAG||\n");
+    let (t, d, o) = (table.to_str().unwrap(), dump.to_str().unwrap(), folder.path().join("out"));
+    for args in [
+        &["route", "show", "-t", t][..],
+        &["route", "show", "-t", d, "--all-peers", "10.0.0.0/8"],
+        &["route", "get", "-t", d, "--all-peers", "10.0.0.1"],
+        &["table", "stats", t],
+        &["table", "convert", t, "--format", "csv"],
+        &["table", "diff", t, d],
+        &["verify", t, d],
+        &["peers", d],
+        &["peers", "--table", d, "--json"],
+        &["algorithms"],
+    ] {
+        let (printed, written) = (run(args), run(&[args, &["-o", o.to_str().unwrap()]].concat()));
+        assert_eq!((written.code, written.out.as_str()), (printed.code, ""), "{args:?}: {}", written.err);
+        assert_eq!(std::fs::read_to_string(&o).unwrap(), printed.out, "{args:?}");
+        assert!(!printed.out.is_empty(), "{args:?}");
+    }
+    assert_eq!(run(&["doctor", "-o", o.to_str().unwrap()]).code, 0);
+    assert!(std::fs::read_to_string(&o).unwrap().starts_with("check "));
+    // Never over what is read.
+    for args in [&["route", "show", "-t", t, "-o", t][..], &["peers", d, "-o", d], &["verify", t, d, "-o", d]]
+    {
+        assert_eq!(run(args).code, 2, "{args:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&table).unwrap(), TABLE);
+    assert_eq!(
+        run(&["table", "convert", t, "--json"]).out,
+        run(&["table", "convert", t, "--to", "json"]).out
+    );
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_router_is_another_source_of_routes() {
     let folder = Folder::new();

@@ -1,7 +1,7 @@
 //! The paths of all peers for some prefixes, as a router's table of BGP shows them.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use fibula::net::{IpPrefix, parse_address};
@@ -11,6 +11,7 @@ use fibula_feed::{Label, Selection, Value};
 
 use super::args::ShowArgs;
 use super::query::{self, exit_code, nothing};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::load::{self, Columns};
 use crate::lookup::LookupArgs;
@@ -116,15 +117,15 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let is_wanted = |prefix: IpPrefix| {
         prefixes.iter().any(|&wanted| is_shown(prefix, wanted) || contains(prefix, wanted))
     };
+    let mut out = args.output.open(&source.table)?;
     let found = Found::read(source, &columns, messages, &is_wanted)?;
     let shown = |prefix: IpPrefix| prefixes.iter().any(|&wanted| is_shown(prefix, wanted));
-    let mut out = io::BufWriter::new(io::stdout().lock());
     let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
     for &prefix in found.0.keys().filter(|&&prefix| shown(prefix)) {
         found.write(prefix, &mut rows)?;
     }
     let count = rows.end()?;
-    out.flush()?;
+    out.finish()?;
     for &wanted in &prefixes {
         if !found.0.keys().any(|&prefix| is_shown(prefix, wanted)) {
             let longest = found.longest(wanted).map(|prefix| prefix.to_string());
@@ -149,8 +150,8 @@ pub(super) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
     }
     let columns = columns(&args.source);
     let is_wanted = |prefix: IpPrefix| addresses.iter().any(|&address| contains(prefix, address));
+    let mut out = Answer::new(args.how.output.as_deref(), &args.source.table)?;
     let found = Found::read(&args.source, &columns, messages, &is_wanted)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
     let mut rows = Rows::new(&mut out, args.output.format(), &columns)?;
     for (&address, text) in addresses.iter().zip(&args.addresses) {
         match found.longest(address) {
@@ -159,7 +160,7 @@ pub(super) fn get(args: &LookupArgs) -> Result<ExitCode, Failure> {
         }
     }
     let count = rows.end()?;
-    out.flush()?;
+    out.finish()?;
     Ok(exit_code(count))
 }
 

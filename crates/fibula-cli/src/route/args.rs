@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Subcommand};
 use fibula::net::{HostBits, IpPrefix};
 
+use crate::answer::AnswerArgs;
 use crate::lookup::LookupArgs;
-use crate::options::{OutputArgs, QuietArgs, SourceArgs};
+use crate::options::{QuietArgs, SourceArgs};
 
 /// Show routes, or find the route of an address
 #[derive(Debug, Args)]
@@ -141,7 +142,7 @@ pub(super) struct ShowArgs {
     pub(super) source: SourceArgs,
 
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub(super) output: AnswerArgs,
 
     #[command(flatten)]
     pub(super) quiet: QuietArgs,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::{GetArgs, RouterArgs, ShowArgs};
 use super::query::{self, exit_code, nothing};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::objects::csv_field;
@@ -27,7 +28,7 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::WrongUse("--router: name the addresses to look up".to_owned()));
     }
     check_format(&args.router, args.lookup.output.format())?;
-    let mut out = io::stdout().lock();
+    let mut out = Answer::new(args.lookup.how.output.as_deref(), [])?;
     let changes = if args.router.changes { " changes" } else { "" };
     let mut rows = Rows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
     let mut found = 0;
@@ -41,7 +42,7 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
         rows.add(Some(address), &answer)?;
     }
     rows.end()?;
-    out.flush()?;
+    out.finish()?;
     Ok(exit_code(found))
 }
 
@@ -61,7 +62,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         Some(prefixes) => prefixes.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = args.output.open([])?;
     let mut rows = Rows::new(&mut out, args.output.format(), "prefix,next_hop,interface")?;
     for prefix in prefixes {
         let question = RoutesOf {
@@ -89,7 +90,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
         }
     }
     let count = rows.end()?;
-    out.flush()?;
+    out.finish()?;
     Ok(exit_code(count))
 }
 

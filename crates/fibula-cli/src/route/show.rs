@@ -1,6 +1,5 @@
 //! `fibula route show`: the best routes.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use fibula::net::{IpPrefix, Key, Prefix, Route};
@@ -18,12 +17,12 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let prefixes = query::prefixes(args)?;
     let messages = Messages::new(args.quiet.quiet);
     let format = args.output.format();
+    let mut out = args.output.open(&args.source.table)?;
     let (table, columns) =
         load::load_columns(&args.source.table, &args.source.feed, format == Format::Text, messages)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
     let Some(prefixes) = prefixes else {
         let count = route_rows::write_all(&table, &mut out, format, &columns)?;
-        out.flush()?;
+        out.finish()?;
         return Ok(exit_code(count));
     };
     let mut rows = Rows::new(&mut out, format, &columns)?;
@@ -37,7 +36,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     in_order(&mut v4).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
     in_order(&mut v6).iter().try_for_each(|&route| rows.add(route, &table.next_hops))?;
     let count = rows.end()?;
-    out.flush()?;
+    out.finish()?;
     Ok(exit_code(count))
 }
 

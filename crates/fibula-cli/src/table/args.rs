@@ -6,6 +6,7 @@ use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fibula_lab::table::PRESETS;
 
+use crate::answer::AnswerArgs;
 use crate::options::{FeedArgs, FilesArgs, OutputArgs, QuietArgs};
 use crate::suggested::Suggested;
 
@@ -69,7 +70,7 @@ pub(crate) struct StatsArgs {
     pub(super) html: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub(super) output: AnswerArgs,
 
     #[command(flatten)]
     pub(super) feed: FeedArgs,
@@ -110,8 +111,18 @@ pub(crate) struct ConvertArgs {
     pub(super) files: FilesArgs,
 
     /// The format
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(super) to: Form,
+    #[arg(
+        long,
+        visible_alias = "format",
+        value_enum,
+        value_name = "FORMAT",
+        required_unless_present = "json"
+    )]
+    to: Option<Form>,
+
+    /// Short for --to json
+    #[arg(short = 'j', long, conflicts_with = "to")]
+    json: bool,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -137,6 +148,13 @@ pub(crate) enum Form {
     Bgpdump,
     Intervals,
     IntervalsParquet,
+}
+
+impl ConvertArgs {
+    pub(super) fn to(&self) -> Form {
+        // One of the two options is there.
+        self.to.unwrap_or(Form::Json)
+    }
 }
 
 /// Compare two tables: routes added, removed, or with another next hop
@@ -167,7 +185,7 @@ pub(crate) struct DiffArgs {
     pub(super) after: PathBuf,
 
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub(super) output: AnswerArgs,
 
     #[command(flatten)]
     pub(super) feed: FeedArgs,

@@ -15,7 +15,7 @@ use crate::route_rows;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let messages = Messages::new(args.quiet.quiet);
-    if args.to == Form::Bgpdump {
+    if args.to() == Form::Bgpdump {
         return bgpdump(args, messages);
     }
     if args.all_peers {
@@ -25,12 +25,12 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         ));
     }
     #[cfg(not(feature = "parquet"))]
-    if args.to == Form::IntervalsParquet {
+    if args.to() == Form::IntervalsParquet {
         return Err(Failure::no_parquet());
     }
     let files = &args.files.paths()?;
     let output = Output::new(args.output.as_deref(), files)?;
-    let (table, columns) = match args.to {
+    let (table, columns) = match args.to() {
         // Columns after the next hop; elsewhere the value takes its place.
         Form::Csv | Form::Json | Form::JsonLine => load_columns(files, &args.feed, false, messages)?,
         _ => {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
             (table, Columns { values: Vec::new(), implied: false })
         }
     };
-    output.write(|out| write(args.to, &table, &columns, out))
+    output.write(|out| write(args.to(), &table, &columns, out))
 }
 
 fn write(

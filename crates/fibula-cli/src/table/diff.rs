@@ -1,7 +1,7 @@
 //! `fibula table diff`: compares two tables in one walk over both.
 
 use std::cmp::Ordering;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use fibula::net::{Key, Route};
@@ -27,15 +27,15 @@ struct Tally {
 
 pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
+    let mut out = args.output.open([&args.before, &args.after])?;
     let before = load_feeds(std::slice::from_ref(&args.before), &args.feed, messages)?;
     let after = load_feeds(std::slice::from_ref(&args.after), &args.feed, messages)?;
-    let mut out = BufWriter::new(io::stdout().lock());
     let mut writer = Writer { out: &mut out, format: args.output.format(), tally: Tally::default(), rows: 0 };
     writer.start()?;
     writer.family(&before.ribs.v4, &after.ribs.v4, &before, &after)?;
     writer.family(&before.ribs.v6, &after.ribs.v6, &before, &after)?;
     let Tally { added, removed, changed } = writer.end()?;
-    out.flush()?;
+    out.finish()?;
     let [a, r, c] = [added, removed, changed].map(thousands);
     messages.note(format_args!("{a} added, {r} removed, {c} changed"));
     Ok(if added + removed + changed == 0 { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })

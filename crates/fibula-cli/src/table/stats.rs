@@ -26,6 +26,7 @@ const COLUMNS: &[&str] = &["family", "length", "routes", "nested"];
 pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     let files = args.files.paths()?;
     let page = args.html.as_deref().map(|path| Output::new(Some(path), &files)).transpose()?;
+    let mut out = args.output.open(&files)?;
     let table = load_feeds(&files, &args.feed, Messages::new(args.quiet.quiet))?;
     let families = [figures(&table.ribs.v4, &table.next_hops), figures(&table.ribs.v6, &table.next_hops)];
     let families: Vec<Figures> = families.into_iter().filter(|figures| figures.shape.routes > 0).collect();
@@ -39,7 +40,6 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
         let text = page::page(&names.join(", "), &families, &what, &losses(&table));
         output.write(|out| Ok(out.write_all(text.as_bytes())?))?;
     }
-    let mut out = anstream::stdout().lock();
     match args.output.format() {
         Format::Text => {
             families.iter().try_for_each(|figures| write_text(&mut out, figures, &what))?;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    out.flush()?;
+    out.finish()?;
     Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 

@@ -15,10 +15,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use bytes::Bytes;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
@@ -107,7 +106,7 @@ pub(super) fn enrich(
 
 /// Returns `None` unless all columns are within the file, which the reader takes for granted.
 fn check_ranges(metadata: &ParquetMetaData, file_len: u64) -> Option<()> {
-    for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
         let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
         start.checked_add(len).filter(|&end| end <= file_len)?;
