@@ -55,6 +55,8 @@ Environment:
   FIBULA_ISA    the instruction set for lookups, as in --isa
   NO_COLOR      if set, no colours
 
+Sizes that are printed are decimal: 1 kB is 1,000 bytes. In options K, M and G are powers of 1,024.
+
 'fibula COMMAND --help' explains a command. To see what fibula does in under a minute: fibula tour"
 )]
 pub(crate) struct Cli {
