@@ -2,26 +2,13 @@
 //!
 //! A structure is added by a function in `kernels/lookup.c`, its line here, and `Fib::exported` in its folder.
 
-use fibula::fib::Sections;
+use fibula::fib::{Fib, Sections};
 use fibula::memory::Words;
+use fibula::net::Key;
 
 use crate::error::GpuError;
+pub use crate::image::Engine;
 use crate::image::Image;
-
-/// A structure as devices know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Engine {
-    /// The name of the structure in the registry.
-    pub algorithm: &'static str,
-    /// The function that looks up in it.
-    pub(crate) kernel: &'static str,
-    /// The words of a key: one, or four.
-    pub(crate) key_words: usize,
-    /// The numbers, in the order in which the function reads them.
-    pub(crate) numbers: &'static [&'static str],
-    /// The arrays, likewise. Listeners of live tables number them in this order.
-    pub(crate) arrays: &'static [&'static str],
-}
 
 const fn engine(
     algorithm: &'static str,
@@ -73,16 +60,27 @@ pub(crate) fn of_arrays(algorithm: &str) -> Option<&'static Engine> {
     ENGINES.iter().find(|engine| engine.algorithm == algorithm && !engine.arrays.is_empty())
 }
 
+/// Returns the error for a structure that no device looks up in.
+pub(crate) fn unknown(algorithm: &str) -> GpuError {
+    GpuError::NoEngine { algorithm: algorithm.to_owned(), known: names().collect() }
+}
+
+impl Image {
+    /// Returns the image of a structure.
+    ///
+    /// # Errors
+    /// When no device looks up in such structures ([`names`] has those that there are), or it is too large.
+    pub fn of<K: Key>(fib: &dyn Fib<K>, algorithm: &str) -> Result<Self, GpuError> {
+        image(&fib.exported().ok_or_else(|| unknown(algorithm))?)
+    }
+}
+
 /// Returns the image of a structure's arrays and numbers.
-///
-/// # Errors
-/// When no device looks up in such structures, or the image is too large.
-pub(crate) fn image(sections: &Sections<'_>) -> Result<Image, GpuError> {
+fn image(sections: &Sections<'_>) -> Result<Image, GpuError> {
     if sections.algorithm == "bloomfwd" {
         return bloomfwd(sections);
     }
-    let none = || GpuError::NoEngine { algorithm: sections.algorithm.to_owned() };
-    let engine = of_arrays(sections.algorithm).ok_or_else(none)?;
+    let engine = of_arrays(sections.algorithm).ok_or_else(|| unknown(sections.algorithm))?;
     let numbers: Vec<u32> = engine.numbers.iter().map(|&name| number(sections, name)).collect();
     let mut image = Image::new(engine, &numbers);
     for &name in engine.arrays {
@@ -105,8 +103,7 @@ fn number(sections: &Sections<'_>, name: &str) -> u32 {
 fn bloomfwd(sections: &Sections<'_>) -> Result<Image, GpuError> {
     let key_words = if number(sections, "narrow") != 0 { 1 } else { 4 };
     let of_keys = |engine: &&Engine| engine.algorithm == "bloomfwd" && engine.key_words == key_words;
-    let none = || GpuError::NoEngine { algorithm: sections.algorithm.to_owned() };
-    let engine = ENGINES.iter().find(of_keys).ok_or_else(none)?;
+    let engine = ENGINES.iter().find(of_keys).ok_or_else(|| unknown(sections.algorithm))?;
 
     // Numbers of the levels follow from the first length on: length, stored bits, hashes, and two divisors of four.
     const NUMBERS: usize = 11;

@@ -19,6 +19,8 @@ pub enum GpuError {
     NoEngine {
         /// The structure.
         algorithm: String,
+        /// Those that coprocessors look up in.
+        known: Vec<&'static str>,
     },
     /// The structure is larger than a device can address: 2^32 words.
     TooLarge {
@@ -58,11 +60,9 @@ impl fmt::Display for GpuError {
             Self::Memory { device, bytes } => {
                 write!(f, "{device}: not enough memory for {:.1} MB more", *bytes as f64 / 1e6)
             }
-            Self::NoEngine { algorithm } => write!(
-                f,
-                "no coprocessor looks up in '{algorithm}'; there are: {}",
-                crate::engine::names().collect::<Vec<_>>().join(", ")
-            ),
+            Self::NoEngine { algorithm, known } => {
+                write!(f, "no coprocessor looks up in '{algorithm}'; there are: {}", known.join(", "))
+            }
             Self::TooLarge { words } => {
                 write!(f, "a table of {words} words, of which a device addresses 2^32")
             }

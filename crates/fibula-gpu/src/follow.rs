@@ -158,11 +158,8 @@ impl Mirror {
     /// Returns what has to be sent: words from places on, none if nothing has changed.
     fn take(&mut self) -> Result<Vec<(usize, Vec<u32>)>, GpuError> {
         let Some(image) = &self.image else {
-            let algorithm = self
-                .unknown
-                .clone()
-                .unwrap_or_else(|| "a structure that does not change in place".to_owned());
-            return Err(GpuError::NoEngine { algorithm });
+            let algorithm = self.unknown.as_deref().unwrap_or("a structure that does not change in place");
+            return Err(engine::unknown(algorithm));
         };
         let words = image.words();
         let count = self.changed.iter().filter(|&&changed| changed).count();

@@ -4,11 +4,9 @@
 
 use core::ops::Range;
 
-use fibula::fib::Fib;
 use fibula::memory::Words;
 use fibula::net::Key;
 
-use crate::engine::{self, Engine};
 use crate::error::GpuError;
 
 /// Words of the header.
@@ -23,6 +21,21 @@ const NUMBERS: usize = 2 * ARRAYS;
 /// Arrays and images begin at multiples of so many words: cache lines of 64 bytes.
 const ALIGN: usize = 16;
 
+/// A structure as devices know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Engine {
+    /// The name of the structure in the registry.
+    pub algorithm: &'static str,
+    /// The function that looks up in it.
+    pub(crate) kernel: &'static str,
+    /// The words of a key: one, or four.
+    pub(crate) key_words: usize,
+    /// The numbers, in the order in which the function reads them.
+    pub(crate) numbers: &'static [&'static str],
+    /// The arrays, likewise. Listeners of live tables number them in this order.
+    pub(crate) arrays: &'static [&'static str],
+}
+
 /// A table as a device has it. It can be uploaded to any place of the device's memory.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -33,15 +46,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Returns the image of a structure.
-    ///
-    /// # Errors
-    /// When no device looks up in such structures ([`engine::names`] has those that there are), or it is too large.
-    pub fn of<K: Key>(fib: &dyn Fib<K>, algorithm: &str) -> Result<Self, GpuError> {
-        let none = || GpuError::NoEngine { algorithm: algorithm.to_owned() };
-        engine::image(&fib.exported().ok_or_else(none)?)
-    }
-
     /// Returns an image without arrays.
     pub(crate) fn new(engine: &'static Engine, numbers: &[u32]) -> Self {
         let mut words = vec![0; HEADER];
@@ -161,7 +165,8 @@ impl Images {
         let words = self.words.len() + image.words.len();
         let base = u32::try_from(self.words.len()).map_err(|_| GpuError::TooLarge { words: words as u64 })?;
         if **self.engine.get_or_insert(image.engine) != *image.engine {
-            return Err(GpuError::NoEngine { algorithm: image.engine.algorithm.to_owned() });
+            let said = "they are of different structures".to_owned();
+            return Err(GpuError::Failed { what: "join images", said });
         }
         self.words.extend_from_slice(&image.words);
         self.bases.push(base);

@@ -17,7 +17,7 @@ use cudarc::driver::{CudaContext, CudaStream, sys};
 use crate::error::GpuError;
 use crate::image::Images;
 
-use super::{Device, Facts, Lane, Loaded};
+use super::contract::{Device, Facts, Lane, Loaded};
 
 /// The kernels for compute capability 7.0 and later. `kernels/make` makes them.
 const PTX: &str = include_str!("../../kernels/lookup.ptx");

@@ -28,7 +28,7 @@ use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_mem};
 use crate::error::GpuError;
 use crate::image::Images;
 
-use super::{Device, Facts, Lane, Loaded};
+use super::contract::{Device, Facts, Lane, Loaded};
 
 /// The kernels.
 pub(crate) const SOURCE: &str = include_str!("../../kernels/lookup.c");
