@@ -157,10 +157,10 @@ fn text(out: &mut impl Write, rows: &[DeviceRow]) -> io::Result<()> {
         let (device, family, traffic) = of;
         writeln!(
             out,
-            "{device}, {family}, {traffic}: million lookups a second, transfers included unless resident"
+            "{device}, {family}, {traffic}: million lookups a second, transfers included unless resident; the ratio is to the processor alone"
         )?;
-        let mut grid = Grid::new(&["algorithm", "who", "buffer", "share", "M/s", "over processor", ""])
-            .right(&[2, 3, 4, 5]);
+        let mut grid =
+            Grid::new(&["algorithm", "who", "buffer", "share", "M/s", "ratio", ""]).right(&[2, 3, 4, 5]);
         for row in rows.iter().filter(|row| group(row) == *of) {
             let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
             grid.row([
