@@ -2,7 +2,7 @@
 //!
 //! The bytes are frames one after another: a byte for port and time, two for the length, and the frame.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fibula::Table;
 use fibula::net::{IpPrefix, NextHop};
@@ -29,16 +29,9 @@ fn interface(number: u8, vlan: u16, urpf: Urpf, kernel: bool) -> Interface {
     }
 }
 
-fn fabric() -> Fabric {
+/// Made once: short prefixes of a table change many of its words, which takes longer than most inputs.
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let table = Table::new().expect("memory for a table");
-    let hops = [
-        Hop::Connected { interface: 0 },
-        Hop::Connected { interface: 1 },
-        Hop::Via { interface: 1, gateway: Gateway::V6(0xfe80 << 112 | 1) },
-        Hop::Group(vec![1, 2, 3].into()),
-        Hop::Blackhole,
-        Hop::Local,
-    ];
     for (prefix, hop) in [
         ("10.0.0.0/24", 1),
         ("10.0.1.0/24", 2),
@@ -54,6 +47,18 @@ fn fabric() -> Fabric {
         let prefix = prefix.parse::<IpPrefix>().expect("a prefix");
         table.insert(prefix, NextHop::new(hop).expect("not zero")).expect("room for a route");
     }
+    table
+});
+
+fn fabric() -> Fabric {
+    let hops = [
+        Hop::Connected { interface: 0 },
+        Hop::Connected { interface: 1 },
+        Hop::Via { interface: 1, gateway: Gateway::V6(0xfe80 << 112 | 1) },
+        Hop::Group(vec![1, 2, 3].into()),
+        Hop::Blackhole,
+        Hop::Local,
+    ];
     let mut ports = vec![Port::new("0", false), Port::new("1", true), Port::new("2", false)];
     ports[0].attach(0, 0);
     ports[1].attach(0, 1);
@@ -65,7 +70,7 @@ fn fabric() -> Fabric {
             interface(1, 0, Urpf::Strict, true),
             interface(2, 10, Urpf::Loose, false),
         ],
-        vrfs: vec![Vrf { name: "default".into(), table }],
+        vrfs: vec![Vrf { name: "default".into(), table: TABLE.clone() }],
         hops: std::iter::once(None).chain(hops.map(Some)).collect(),
         icmp_rate: (100, 10),
         ..Fabric::default()
