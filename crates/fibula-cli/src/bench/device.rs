@@ -49,7 +49,7 @@ pub(super) fn run(args: &BenchArgs, tables: &Tables, messages: Messages) -> Resu
         messages.note(facts);
         if facts.is_processor {
             messages.note(format_args!(
-                "{} is the processor itself: its rates show that all works, and are no measurement",
+                "{} is the CPU itself: its rates show that lookups work, but do not measure a coprocessor",
                 facts.id
             ));
         }

@@ -229,8 +229,8 @@ fn field_end(rest: &[u8], separator: u8, quoted: bool) -> Option<usize> {
     find(separator, &rest[at..]).map(|found| at + found)
 }
 
-/// Returns the place of a byte. Looks at the first 16 bytes itself: most fields and many lines are no longer, and a call would take
-/// longer than the search.
+/// Returns the index of the first such byte. The first 16 bytes are searched inline: most fields and many lines are that short, and
+/// calling `memchr` for them would cost more than the search.
 #[inline]
 fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let first = match (text.first_chunk(), text.first_chunk(), text.last_chunk()) {

@@ -205,7 +205,7 @@ mod tests {
                 "4: an end of the range is not an IP address: unexpected 'x'"
             ]
         );
-        // Without names, as lists of addresses by country have it. A host and its next hop are no range.
+        // Files without a header, such as lists of addresses by country. A host followed by its next hop is not a range.
         assert_eq!(read("1.0.0.0,1.0.0.255,AU\n1.0.1.0,1.0.1.0,CN", ""), ["1.0.0.0/24 AU", "1.0.1.0/32 CN"]);
         assert_eq!(read("::,\"::7\",\"A, B\"\n", ""), ["::/125 A, B"]);
         assert_eq!(read("1.0.0.0,1.0.0.255\n", ""), ["1.0.0.0/32 1.0.0.255"]);

@@ -1,8 +1,8 @@
 //! Processor and coprocessor look up one stream of addresses together (section 4.4 of the Bloomfwd paper).
 //!
 //! The addresses are cut into chunks. The device takes chunks from the front, a buffer at a time, and the processor's threads
-//! take them from the back, until nothing is left between. Answers are written where their addresses are, so they are in order
-//! whoever found them.
+//! take them from the back, until the two ends meet. Each answer is written at the index of its address, so answers stay in order
+//! whichever side found them.
 //!
 //! With one buffer, sending, lookups and fetching follow one another (the paper's `sync`). With two or more, one buffer is
 //! filled and sent while another is looked up (`async`, double buffering). The calling thread manages the device.
@@ -56,8 +56,8 @@ pub struct Options {
     pub share: Share,
     /// Addresses that a thread takes at once.
     pub chunk_keys: usize,
-    /// How long the copy of a live table may lag behind, where one is followed. Lookups that are under way end before it is
-    /// refreshed.
+    /// How far the copy of a live table may lag behind, if one is followed. A refresh waits until the lookups in progress are
+    /// done.
     pub refresh: Duration,
 }
 
