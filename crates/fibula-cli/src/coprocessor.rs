@@ -59,7 +59,6 @@ impl<K: Key> OnDevice<K> for Table<'_, K> {
         if !self.together.contains_key(&of_way) {
             let mut options = Options::default();
             (options.buffer_keys, options.buffers, options.threads) = of_way;
-            options.chunk_keys = options.chunk_keys.min(way.buffer);
             let made = Cooperative::new(&*self.device, &self.image, options).map_err(text)?;
             self.together.insert(of_way, made);
         }

@@ -174,23 +174,17 @@ impl Images {
     }
 }
 
-/// Writes a key in the words that functions of an engine take: aligned to the left, the lowest word first.
-#[inline]
-pub(crate) fn put_key<K: Key>(key: K, to: &mut [u32]) {
-    let bits = key.to_bits() << (128 - K::BITS);
-    match to {
-        [to] => *to = (bits >> 96) as u32,
-        to => to.iter_mut().enumerate().for_each(|(at, to)| *to = (bits >> (32 * at)) as u32),
-    }
-}
-
-/// Writes keys in the words that an engine takes, one or four each.
+/// Writes keys in the words that an engine takes, one or four each: aligned to the left, the lowest word first.
 pub fn put_keys<K: Key>(keys: &[K], key_words: usize, to: &mut [u32]) {
-    if let (Some(keys), 1) = (K::as_ipv4(keys), key_words) {
+    let aligned = |key: &K| key.to_bits() << (128 - K::BITS);
+    if key_words > 1 {
+        for (key, to) in keys.iter().zip(to.as_chunks_mut::<4>().0) {
+            let bits = aligned(key);
+            *to = core::array::from_fn(|at| (bits >> (32 * at)) as u32);
+        }
+    } else if let Some(keys) = K::as_ipv4(keys) {
         to[..keys.len()].copy_from_slice(keys);
     } else {
-        for (key, to) in keys.iter().zip(to.chunks_exact_mut(key_words)) {
-            put_key(*key, to);
-        }
+        keys.iter().zip(to).for_each(|(key, to)| *to = (aligned(key) >> 96) as u32);
     }
 }

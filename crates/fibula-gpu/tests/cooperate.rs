@@ -223,3 +223,15 @@ fn a_device_that_fails_with_a_fixed_share_leaves_it_to_the_processor() {
         assert!(found == right && report.failure.is_some());
     }
 }
+
+#[test]
+fn a_chunk_is_no_larger_than_a_buffer() {
+    let (fib, image, keys, right) = work(5_000);
+    let device = Fake::new(Arc::clone(&fib), isize::MAX);
+    let mut options = options(2, 0, Share::Measured);
+    options.chunk_keys = 1_000;
+    let mut both = Cooperative::new(&device, &image, options).unwrap();
+    let mut found = vec![None; keys.len()];
+    let report = both.lookup(&*fib, &keys, &mut found).unwrap();
+    assert_eq!((report.device_keys, found), (5_000, right));
+}

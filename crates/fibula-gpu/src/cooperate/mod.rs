@@ -54,7 +54,7 @@ pub struct Options {
     pub threads: usize,
     /// How addresses are divided.
     pub share: Share,
-    /// Addresses that a thread takes at once.
+    /// Addresses that a thread takes at once, no more than a buffer has.
     pub chunk_keys: usize,
     /// How far the copy of a live table may lag behind, if one is followed. A refresh waits until the lookups in progress are
     /// done.
@@ -211,7 +211,10 @@ impl<K: Key> Cooperative<K> {
         room: usize,
         options: Options,
     ) -> Result<Self, GpuError> {
-        let options = Options { buffer_keys: options.buffer_keys.max(1), ..options };
+        let buffer_keys = options.buffer_keys.max(1);
+        // A buffer has room for one chunk at least.
+        let chunk_keys = options.chunk_keys.clamp(1, buffer_keys);
+        let options = Options { buffer_keys, chunk_keys, ..options };
         let (loaded, lanes) = upload(device, image, room, &options)?;
         Ok(Self {
             lanes,
@@ -253,7 +256,7 @@ impl<K: Key> Cooperative<K> {
         }
         // Before anything is claimed: whatever the device does, this thread can answer.
         let mut own = processor.worker()?;
-        let stream = Mutex::new(Stream::new(keys, results, self.options.chunk_keys.max(1)));
+        let stream = Mutex::new(Stream::new(keys, results, self.options.chunk_keys));
         if let Share::Fixed(share) = self.options.share {
             lock(&stream).divide(share.clamp(0.0, 1.0));
         }
@@ -297,91 +300,80 @@ impl<K: Key> Cooperative<K> {
         begin: Instant,
         report: &mut Report,
     ) -> Vec<Claim<'a, K>> {
-        let mut flight: VecDeque<(usize, Claim<'a, K>, u64)> = VecDeque::new();
+        let mut flight: VecDeque<Flight<'a, K>> = VecDeque::new();
         let mut free: Vec<usize> = (0..self.lanes.len()).collect();
-        loop {
-            let failed = match self.feed(stream, &mut flight, &mut free, report) {
+        let failed = loop {
+            match self.feed(stream, &mut flight, &mut free, report) {
                 Ok(true) => continue,
-                Ok(false) => match flight.pop_front() {
-                    None => return Vec::new(),
-                    Some((lane, mut claim, version)) => match self.lanes[lane].wait() {
-                        Ok(words) => {
-                            deliver(words, &mut claim);
-                            free.push(lane);
-                            report.device_keys += claim.keys;
-                            report.batches.push(Batch { first: claim.first, keys: claim.keys, version });
-                            self.learn(report.device_keys, done.load(Ordering::Relaxed), begin.elapsed());
-                            continue;
-                        }
-                        Err(error) => {
-                            flight.push_front((lane, claim, version));
-                            error
-                        }
-                    },
-                },
-                Err((claim, error)) => {
-                    flight.extend(claim.map(|claim| (0, claim, 0)));
-                    error
-                }
-            };
-            self.failure = Some(failed.clone());
-            report.failure = Some(failed);
-            lock(stream).close_front();
-            return flight.into_iter().map(|(_, claim, _)| claim).collect();
-        }
+                Ok(false) => {}
+                Err(error) => break error,
+            }
+            let Some(Flight { lane, claim, .. }) = flight.front_mut() else { return Vec::new() };
+            match self.lanes[*lane].wait() {
+                Ok(words) => deliver(words, claim),
+                Err(error) => break error,
+            }
+            if let Some(Flight { lane, claim, version }) = flight.pop_front() {
+                free.push(lane);
+                report.device_keys += claim.keys;
+                report.batches.push(Batch { first: claim.first, keys: claim.keys, version });
+            }
+            self.learn(report.device_keys, done.load(Ordering::Relaxed), begin.elapsed());
+        };
+        self.failure = Some(failed.clone());
+        report.failure = Some(failed);
+        lock(stream).close_front();
+        flight.into_iter().map(|flight| flight.claim).collect()
     }
 
-    /// Fills and starts a buffer. Returns whether there may be another one to start now.
-    #[allow(clippy::type_complexity, reason = "a claim that failed comes back with the reason")]
+    /// Fills and starts a buffer. Returns whether there may be another one to start now. A claim that cannot be sent is among those
+    /// under way.
     fn feed<'a>(
         &mut self,
         stream: &Mutex<Stream<'a, K>>,
-        flight: &mut VecDeque<(usize, Claim<'a, K>, u64)>,
+        flight: &mut VecDeque<Flight<'a, K>>,
         free: &mut Vec<usize>,
         report: &mut Report,
-    ) -> Result<bool, (Option<Claim<'a, K>>, GpuError)> {
-        let Some(&lane) = free.last() else { return Ok(false) };
+    ) -> Result<bool, GpuError> {
         if self.failure.is_some() {
             return Ok(false);
         }
-        let mut version = 0;
-        if let Some((follower, _)) = &self.follower {
-            if follower.is_due(self.options.refresh) {
-                // The table may only change while nothing reads it.
-                if !flight.is_empty() {
-                    return Ok(false);
-                }
-                let bytes = self.refresh().map_err(|error| (None, error))?;
-                report.refreshes += usize::from(bytes > 0);
-                report.refresh_bytes += bytes;
+        let Some(&lane) = free.last() else { return Ok(false) };
+        if self.follower.as_ref().is_some_and(|(follower, _)| follower.is_due(self.options.refresh)) {
+            // The table may only change while nothing reads it.
+            if !flight.is_empty() {
+                return Ok(false);
             }
-            version = self.follower.as_ref().map_or(0, |(follower, _)| follower.version());
+            let bytes = self.refresh()?;
+            report.refreshes += usize::from(bytes > 0);
+            report.refresh_bytes += bytes;
         }
-        let alone = self.options.threads == 0;
-        let share = if alone { Some(1.0) } else { self.rates.share() };
+        let version = self.follower.as_ref().map_or(0, |(follower, _)| follower.version());
         let claim = {
             let mut stream = lock(stream);
-            let most = match (self.options.share, share) {
-                (Share::Fixed(_), _) => self.options.buffer_keys,
-                // The profiling phase: enough to tell the rate, little enough to leave the rest to be divided.
-                (Share::Measured, None) => (stream.left() / PROFILED).min(self.options.buffer_keys),
-                (Share::Measured, Some(share)) if share < 1.0 => {
-                    let part = (stream.left() as f64 * share / self.lanes.len() as f64) as usize;
-                    part.min(self.options.buffer_keys)
-                }
-                (Share::Measured, Some(_)) => self.options.buffer_keys,
-            };
-            stream.claim_front(most, self.options.buffer_keys)
+            let keys = self.worth(stream.left());
+            stream.claim_front(keys)
         };
         let Some(claim) = claim else { return Ok(false) };
-        match fill(&mut *self.lanes[lane], &claim, self.key_words) {
-            Ok(()) => {
-                free.pop();
-                flight.push_back((lane, claim, version));
-                Ok(true)
+        free.pop();
+        let sent = fill(&mut *self.lanes[lane], &claim, self.key_words);
+        flight.push_back(Flight { lane, claim, version });
+        sent.map(|()| true)
+    }
+
+    /// Returns how many of the addresses that are left the device is to take at once: at most a buffer.
+    fn worth(&self, left: usize) -> usize {
+        let share = if self.options.threads == 0 { Some(1.0) } else { self.rates.share() };
+        let keys = match (self.options.share, share) {
+            (Share::Fixed(_), _) => left,
+            // The profiling phase: enough to tell the rate, little enough to leave the rest to be divided.
+            (Share::Measured, None) => left / PROFILED,
+            (Share::Measured, Some(share)) if share < 1.0 => {
+                (left as f64 * share / self.lanes.len() as f64) as usize
             }
-            Err(error) => Err((Some(claim), error)),
-        }
+            (Share::Measured, Some(_)) => left,
+        };
+        keys.min(self.options.buffer_keys)
     }
 
     /// Sends the device what has changed in a live table: to another place, where it has outgrown its own. Returns the bytes.
@@ -429,6 +421,13 @@ impl<K: TableKey> Cooperative<K> {
     pub fn version(&self) -> u64 {
         self.follower.as_ref().map_or(0, |(follower, _)| follower.version())
     }
+}
+
+/// Addresses that are under way on the device.
+struct Flight<'a, K> {
+    lane: usize,
+    claim: Claim<'a, K>,
+    version: u64,
 }
 
 /// A table on a device, and its buffers.

@@ -54,18 +54,14 @@ impl<'a, K> Stream<'a, K> {
         (self.reserved, self.is_closed) = (None, true);
     }
 
-    /// Takes chunks from the front: of about so many addresses, at least one chunk, and none that would make more than there
-    /// is room for. `None` if none is left, or what was asked for is not worth a chunk.
-    pub(super) fn claim_front(&mut self, keys: usize, room: usize) -> Option<Claim<'a, K>> {
-        let mut wanted = (keys.min(room) / self.chunk_keys).max(usize::from(self.chunk_keys <= room));
-        if let Some(reserved) = self.reserved {
-            wanted = wanted.min(reserved);
-        } else if keys == 0 {
+    /// Takes chunks from the front, with as many of these addresses as make whole chunks, but one at least. `None` for no
+    /// addresses, and if none is left to the front.
+    pub(super) fn claim_front(&mut self, keys: usize) -> Option<Claim<'a, K>> {
+        if keys == 0 || self.is_closed {
             return None;
         }
-        if self.is_closed || wanted == 0 {
-            return None;
-        }
+        let wanted =
+            (keys / self.chunk_keys).max(1).min(self.reserved.unwrap_or(usize::MAX)).min(self.chunks.len());
         let first = self.first;
         let mut chunks = Vec::with_capacity(wanted);
         chunks.extend(self.chunks.by_ref().take(wanted));
