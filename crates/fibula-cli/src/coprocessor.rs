@@ -7,7 +7,7 @@ use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
 use fibula_gpu::cooperate::{Cooperative, Options, Share};
 use fibula_gpu::device::{Device, Lane, Loaded};
-use fibula_gpu::{Image, Images, put_keys};
+use fibula_gpu::{Image, put_keys};
 use fibula_lab::bench::device::{Coprocessor, Facts, Form, OnDevice, Way};
 
 /// A device.
@@ -27,21 +27,15 @@ impl<K: Key> Coprocessor<K> for Gpu {
 
     fn upload<'a>(&self, fib: &'a dyn Fib<K>, algorithm: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String> {
         let image = Image::of(fib, algorithm).map_err(|error| error.to_string())?;
-        let mut images = Images::default();
-        images.push(&image).map_err(|error| error.to_string())?;
-        let loaded = self.0.load(&images, 0).map_err(|error| error.to_string())?;
-        let device = Arc::clone(&self.0);
-        Ok(Box::new(Table { device, fib, image, images, loaded, together: HashMap::new(), left: None }))
+        let loaded = self.0.load(&image.into(), 0).map_err(|error| error.to_string())?;
+        Ok(Box::new(Table { fib, loaded, together: HashMap::new(), left: None }))
     }
 }
 
 /// A structure on the device, and its buffers, which are made when they are first needed.
 struct Table<'a, K> {
-    device: Arc<dyn Device>,
     fib: &'a dyn Fib<K>,
-    image: Image,
-    images: Images,
-    loaded: Box<dyn Loaded>,
+    loaded: Arc<dyn Loaded>,
     /// By size of a buffer, number of buffers and number of threads.
     together: HashMap<(usize, usize, usize), Cooperative<K>>,
     /// Addresses that stay on the device, and how many.
@@ -59,7 +53,7 @@ impl<K: Key> OnDevice<K> for Table<'_, K> {
         if !self.together.contains_key(&of_way) {
             let mut options = Options::default();
             (options.buffer_keys, options.buffers, options.threads) = of_way;
-            let made = Cooperative::new(&*self.device, &self.image, options).map_err(text)?;
+            let made = Cooperative::new(Arc::clone(&self.loaded), options).map_err(text)?;
             self.together.insert(of_way, made);
         }
         let together = self.together.get_mut(&of_way).ok_or("no buffers")?;
@@ -78,7 +72,7 @@ impl<K: Key> OnDevice<K> for Table<'_, K> {
     fn leave(&mut self, keys: &[K]) -> Result<(), String> {
         let leave = || {
             let mut lane = self.loaded.lane(keys.len())?;
-            put_keys(keys, self.images.key_words(), lane.keys()?);
+            put_keys(keys, self.loaded.key_words(), lane.keys()?);
             lane.start(keys.len(), 0)?;
             lane.wait()?;
             Ok(lane)

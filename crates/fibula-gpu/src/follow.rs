@@ -157,11 +157,7 @@ impl Mirror {
 
     /// Returns what has to be sent: words from places on, none if nothing has changed.
     fn take(&mut self) -> Result<Vec<(usize, Vec<u32>)>, GpuError> {
-        let Some(image) = &self.image else {
-            let algorithm = self.unknown.as_deref().unwrap_or("a structure that does not change in place");
-            return Err(engine::unknown(algorithm));
-        };
-        let words = image.words();
+        let words = self.image()?.words();
         let count = self.changed.iter().filter(|&&changed| changed).count();
         let sent = if self.is_new || 2 * count > self.changed.len() {
             vec![(0, words.to_vec())]
@@ -172,9 +168,20 @@ impl Mirror {
                 })
                 .collect()
         };
+        self.sent();
+        Ok(sent)
+    }
+
+    /// Returns the image, or says why there is none.
+    fn image(&self) -> Result<&Image, GpuError> {
+        let unknown = || self.unknown.as_deref().unwrap_or("a structure that does not change in place");
+        self.image.as_ref().ok_or_else(|| engine::unknown(unknown()))
+    }
+
+    /// Notes that the device has all of it.
+    fn sent(&mut self) {
         self.is_new = false;
         self.changed.fill(false);
-        Ok(sent)
     }
 }
 
@@ -228,9 +235,10 @@ impl Follower {
     /// Returns the image as it is now, to be uploaded as a whole.
     pub(crate) fn whole(&mut self) -> Result<Image, GpuError> {
         let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
-        mirror.take()?;
+        let image = mirror.image()?.clone();
+        mirror.sent();
         (self.version, self.last) = (mirror.version, Instant::now());
-        mirror.image.clone().ok_or(GpuError::TooLarge { words: 0 })
+        Ok(image)
     }
 
     /// Returns the version that the device has.

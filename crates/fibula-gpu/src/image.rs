@@ -150,13 +150,13 @@ pub struct Images {
     pub(crate) bases: Vec<u32>,
 }
 
-impl Images {
-    /// Returns the words of a key, as [`put_keys`] takes them.
-    #[must_use]
-    pub fn key_words(&self) -> usize {
-        self.engine.map_or(1, |engine| engine.key_words)
+impl From<Image> for Images {
+    fn from(Image { engine, words, .. }: Image) -> Self {
+        Self { engine: Some(engine), words, bases: vec![0] }
     }
+}
 
+impl Images {
     /// Adds an image.
     ///
     /// # Errors

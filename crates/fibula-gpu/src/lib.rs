@@ -25,8 +25,8 @@
 //! rib.insert(fibula::net::Route::new("192.0.2.0/24".parse()?, 7.try_into()?))?;
 //! let fib = registry::find("dir-18-lines")?.build(&rib, Limits::default())?;
 //! let device = device::find("any")?;
-//! let image = Image::of(&*fib, "dir-18-lines")?;
-//! let mut both = Cooperative::new(&*device, &image, Options::default())?;
+//! let table = device.load(&Image::of(&*fib, "dir-18-lines")?.into(), 0)?;
+//! let mut both = Cooperative::new(table, Options::default())?;
 //! let (keys, mut next_hops) = (vec![0xc000_0201; 1 << 22], vec![None; 1 << 22]);
 //! let report = both.lookup(&*fib, &keys, &mut next_hops)?;
 //! println!("{} by the device, {} by the processor", report.device_keys, report.processor_keys);

@@ -8,12 +8,11 @@ use fibula::memory::Limits;
 use fibula::net::{NextHop, Route, RouteSlice};
 
 use fibula_gpu::cooperate::{Cooperative, Options, Share};
-use fibula_gpu::device::{Device, Facts, Lane, Loaded};
-use fibula_gpu::{GpuError, Image, Images};
+use fibula_gpu::device::{Lane, Loaded};
+use fibula_gpu::{GpuError, Image};
 
-/// A device that looks up in a structure of the processor when it is waited for, and fails after some calls.
+/// A table of a device that looks up in a structure of the processor when it is waited for, and fails after some calls.
 struct Fake {
-    facts: Facts,
     fib: Arc<dyn Fib<u32>>,
     /// Calls that succeed before all others fail.
     good: Arc<AtomicIsize>,
@@ -21,14 +20,7 @@ struct Fake {
 
 impl Fake {
     fn new(fib: Arc<dyn Fib<u32>>, good: isize) -> Self {
-        let facts = Facts {
-            id: "fake:0".to_owned(),
-            name: "fake".to_owned(),
-            memory_bytes: 0,
-            is_processor: true,
-            driver: String::new(),
-        };
-        Self { facts, fib, good: Arc::new(AtomicIsize::new(good)) }
+        Self { fib, good: Arc::new(AtomicIsize::new(good)) }
     }
 }
 
@@ -37,21 +29,11 @@ fn call(good: &AtomicIsize) -> Result<(), GpuError> {
     if good.fetch_sub(1, Ordering::Relaxed) > 0 { Ok(()) } else { Err(failed()) }
 }
 
-impl Device for Fake {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn load(&self, _: &Images, _: usize) -> Result<Box<dyn Loaded>, GpuError> {
-        Ok(Box::new(Fake {
-            facts: self.facts.clone(),
-            fib: Arc::clone(&self.fib),
-            good: Arc::clone(&self.good),
-        }))
-    }
-}
-
 impl Loaded for Fake {
+    fn key_words(&self) -> usize {
+        1
+    }
+
     fn lane(&self, keys: usize) -> Result<Box<dyn Lane>, GpuError> {
         let (fib, good) = (Arc::clone(&self.fib), Arc::clone(&self.good));
         Ok(Box::new(FakeLane { fib, good, keys: vec![0; keys], found: vec![0; keys], count: 0 }))
@@ -97,9 +79,9 @@ impl Lane for FakeLane {
     }
 }
 
-type Work = (Arc<dyn Fib<u32>>, Image, Vec<u32>, Vec<Option<NextHop>>);
+type Work = (Arc<dyn Fib<u32>>, Vec<u32>, Vec<Option<NextHop>>);
 
-/// Returns a structure, its image, addresses and their answers.
+/// Returns a structure, addresses and their answers.
 fn work(count: u32) -> Work {
     let route = |prefix: &str, id| Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap());
     let routes =
@@ -111,8 +93,7 @@ fn work(count: u32) -> Work {
     let keys: Vec<u32> =
         (0..count).map(|at| 0x0a00_0000 + at.wrapping_mul(0x9e37_79b1) % 0x0200_0000).collect();
     let right = keys.iter().map(|&key| fib.lookup_key(key)).collect();
-    let image = Image::of(&*fib, "dir-17-bitmap").unwrap();
-    (fib, image, keys, right)
+    (fib, keys, right)
 }
 
 fn options(buffers: usize, threads: usize, share: Share) -> Options {
@@ -124,7 +105,7 @@ fn options(buffers: usize, threads: usize, share: Share) -> Options {
 
 #[test]
 fn answers_are_in_order_whoever_finds_them() {
-    let (fib, image, keys, right) = work(5_000);
+    let (fib, keys, right) = work(5_000);
     for buffers in 1..4 {
         for threads in 0..3 {
             for share in [
@@ -134,8 +115,8 @@ fn answers_are_in_order_whoever_finds_them() {
                 Share::Fixed(1.0),
                 Share::Fixed(f64::NAN),
             ] {
-                let device = Fake::new(Arc::clone(&fib), isize::MAX);
-                let mut both = Cooperative::new(&device, &image, options(buffers, threads, share)).unwrap();
+                let device = Arc::new(Fake::new(Arc::clone(&fib), isize::MAX));
+                let mut both = Cooperative::new(device, options(buffers, threads, share)).unwrap();
                 for count in [0, 1, 15, 16, 17, 99, 1_000, 5_000] {
                     let mut found = vec![NextHop::new(u32::MAX); count];
                     let report = both.lookup(&*fib, &keys[..count], &mut found).unwrap();
@@ -155,10 +136,10 @@ fn answers_are_in_order_whoever_finds_them() {
 
 #[test]
 fn fixed_shares_are_kept() {
-    let (fib, image, keys, _) = work(1_600);
+    let (fib, keys, _) = work(1_600);
     for (share, expected) in [(0.0, 0), (0.25, 400), (0.8, 1_280), (1.0, 1_600)] {
-        let device = Fake::new(Arc::clone(&fib), isize::MAX);
-        let mut both = Cooperative::new(&device, &image, options(2, 1, Share::Fixed(share))).unwrap();
+        let device = Arc::new(Fake::new(Arc::clone(&fib), isize::MAX));
+        let mut both = Cooperative::new(device, options(2, 1, Share::Fixed(share))).unwrap();
         let report = both.lookup(&*fib, &keys, &mut vec![None; keys.len()]).unwrap();
         assert_eq!(report.device_keys, expected);
     }
@@ -166,13 +147,12 @@ fn fixed_shares_are_kept() {
 
 #[test]
 fn a_device_that_fails_at_any_call_costs_no_answer() {
-    let (fib, image, keys, right) = work(2_000);
+    let (fib, keys, right) = work(2_000);
     let mut redone = 0;
     for good in 0..60 {
         for (buffers, threads) in [(1, 0), (2, 0), (2, 2), (3, 1)] {
-            let device = Fake::new(Arc::clone(&fib), good);
-            let mut both =
-                Cooperative::new(&device, &image, options(buffers, threads, Share::Measured)).unwrap();
+            let device = Arc::new(Fake::new(Arc::clone(&fib), good));
+            let mut both = Cooperative::new(device, options(buffers, threads, Share::Measured)).unwrap();
             for round in 0..2 {
                 let mut found = vec![NextHop::new(u32::MAX); keys.len()];
                 let report = both.lookup(&*fib, &keys, &mut found).unwrap();
@@ -195,9 +175,9 @@ fn a_device_that_fails_at_any_call_costs_no_answer() {
 
 #[test]
 fn lengths_that_differ_are_refused() {
-    let (fib, image, keys, _) = work(10);
-    let device = Fake::new(Arc::clone(&fib), isize::MAX);
-    let mut both = Cooperative::new(&device, &image, options(2, 1, Share::Measured)).unwrap();
+    let (fib, keys, _) = work(10);
+    let device = Arc::new(Fake::new(Arc::clone(&fib), isize::MAX));
+    let mut both = Cooperative::new(device, options(2, 1, Share::Measured)).unwrap();
     let refused = both.lookup(&*fib, &keys, &mut [None; 9]);
     assert_eq!(refused, Err(GpuError::Room { keys: 10, room: 9 }));
 }
@@ -214,10 +194,10 @@ fn what_no_device_knows_is_refused_by_name() {
 
 #[test]
 fn a_device_that_fails_with_a_fixed_share_leaves_it_to_the_processor() {
-    let (fib, image, keys, right) = work(2_000);
+    let (fib, keys, right) = work(2_000);
     for (good, threads) in [(0, 0), (0, 2), (5, 1)] {
-        let device = Fake::new(Arc::clone(&fib), good);
-        let mut both = Cooperative::new(&device, &image, options(2, threads, Share::Fixed(0.9))).unwrap();
+        let device = Arc::new(Fake::new(Arc::clone(&fib), good));
+        let mut both = Cooperative::new(device, options(2, threads, Share::Fixed(0.9))).unwrap();
         let mut found = vec![NextHop::new(u32::MAX); keys.len()];
         let report = both.lookup(&*fib, &keys, &mut found).unwrap();
         assert!(found == right && report.failure.is_some());
@@ -226,11 +206,11 @@ fn a_device_that_fails_with_a_fixed_share_leaves_it_to_the_processor() {
 
 #[test]
 fn a_chunk_is_no_larger_than_a_buffer() {
-    let (fib, image, keys, right) = work(5_000);
-    let device = Fake::new(Arc::clone(&fib), isize::MAX);
+    let (fib, keys, right) = work(5_000);
+    let device = Arc::new(Fake::new(Arc::clone(&fib), isize::MAX));
     let mut options = options(2, 0, Share::Measured);
     options.chunk_keys = 1_000;
-    let mut both = Cooperative::new(&device, &image, options).unwrap();
+    let mut both = Cooperative::new(device, options).unwrap();
     let mut found = vec![None; keys.len()];
     let report = both.lookup(&*fib, &keys, &mut found).unwrap();
     assert_eq!((report.device_keys, found), (5_000, right));

@@ -176,8 +176,7 @@ impl Rates {
 pub struct Cooperative<K> {
     options: Options,
     lanes: Vec<Box<dyn Lane>>,
-    loaded: Box<dyn Loaded>,
-    key_words: usize,
+    loaded: Arc<dyn Loaded>,
     rates: Rates,
     /// What follows a live table, and the device that it is on.
     follower: Option<(Follower, Arc<dyn Device>)>,
@@ -197,29 +196,18 @@ impl<K> core::fmt::Debug for Cooperative<K> {
 }
 
 impl<K: Key> Cooperative<K> {
-    /// Uploads a structure, and makes the buffers.
+    /// Makes buffers for the one table that was [loaded](Device::load).
     ///
     /// # Errors
-    /// When the device has too little memory, or fails.
-    pub fn new(device: &dyn Device, image: &Image, options: Options) -> Result<Self, GpuError> {
-        Self::with_room(device, image, 0, options)
-    }
-
-    fn with_room(
-        device: &dyn Device,
-        image: &Image,
-        room: usize,
-        options: Options,
-    ) -> Result<Self, GpuError> {
+    /// When the device or the system has too little memory, or the device fails.
+    pub fn new(loaded: Arc<dyn Loaded>, options: Options) -> Result<Self, GpuError> {
         let buffer_keys = options.buffer_keys.max(1);
         // A buffer has room for one chunk at least.
         let chunk_keys = options.chunk_keys.clamp(1, buffer_keys);
         let options = Options { buffer_keys, chunk_keys, ..options };
-        let (loaded, lanes) = upload(device, image, room, &options)?;
         Ok(Self {
-            lanes,
+            lanes: lanes(&*loaded, &options)?,
             loaded,
-            key_words: image.engine().key_words,
             options,
             rates: Rates::default(),
             follower: None,
@@ -356,7 +344,7 @@ impl<K: Key> Cooperative<K> {
         };
         let Some(claim) = claim else { return Ok(false) };
         free.pop();
-        let sent = fill(&mut *self.lanes[lane], &claim, self.key_words);
+        let sent = fill(&mut *self.lanes[lane], &claim, self.loaded.key_words());
         flight.push_back(Flight { lane, claim, version });
         sent.map(|()| true)
     }
@@ -386,8 +374,10 @@ impl<K: Key> Cooperative<K> {
         let image = follower.whole()?;
         // Frees the device's memory before it is allocated anew.
         self.lanes.clear();
-        (self.loaded, self.lanes) = upload(&**device, &image, room_beside(&image), &self.options)?;
-        Ok(4 * image.words().len() as u64)
+        let bytes = 4 * image.words().len() as u64;
+        self.loaded = place(&**device, image)?;
+        self.lanes = lanes(&*self.loaded, &self.options)?;
+        Ok(bytes)
     }
 
     /// Learns the rates from what both have done since the beginning of the call.
@@ -411,7 +401,7 @@ impl<K: TableKey> Cooperative<K> {
     pub fn following(device: Arc<dyn Device>, table: &Table, options: Options) -> Result<Self, GpuError> {
         let mut follower = Follower::of::<K>(table)?;
         let image = follower.whole()?;
-        let mut this = Self::with_room(&*device, &image, room_beside(&image), options)?;
+        let mut this = Self::new(place(&*device, image)?, options)?;
         this.follower = Some((follower, device));
         Ok(this)
     }
@@ -430,22 +420,15 @@ struct Flight<'a, K> {
     version: u64,
 }
 
-/// A table on a device, and its buffers.
-type OnDevice = (Box<dyn Loaded>, Vec<Box<dyn Lane>>);
-
-/// Uploads a table, and makes the buffers.
-fn upload(device: &dyn Device, image: &Image, room: usize, options: &Options) -> Result<OnDevice, GpuError> {
-    let mut images = Images::default();
-    images.push(image)?;
-    let loaded = device.load(&images, room)?;
-    let lanes = (0..options.buffers.max(1)).map(|_| loaded.lane(options.buffer_keys));
-    let lanes = lanes.collect::<Result<_, _>>()?;
-    Ok((loaded, lanes))
+/// Returns the buffers.
+fn lanes(loaded: &dyn Loaded, options: &Options) -> Result<Vec<Box<dyn Lane>>, GpuError> {
+    (0..options.buffers.max(1)).map(|_| loaded.lane(options.buffer_keys)).collect()
 }
 
-/// Returns the room in which a live table may grow before all of it has to be uploaded to another place.
-fn room_beside(image: &Image) -> usize {
-    image.words().len() / 2 + (1 << 16)
+/// Uploads a live table, with room to grow before all of it has to be uploaded to another place.
+fn place(device: &dyn Device, image: Image) -> Result<Arc<dyn Loaded>, GpuError> {
+    let room = image.words().len() / 2 + (1 << 16);
+    device.load(&Images::from(image), room)
 }
 
 /// The part of what is left that the device takes at once while its rate is not known.

@@ -1,6 +1,7 @@
 //! What every device can do.
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::error::GpuError;
 use crate::image::Images;
@@ -36,11 +37,14 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// When the device has too little memory, or fails.
-    fn load(&self, images: &Images, room: usize) -> Result<Box<dyn Loaded>, GpuError>;
+    fn load(&self, images: &Images, room: usize) -> Result<Arc<dyn Loaded>, GpuError>;
 }
 
 /// Tables on a device.
 pub trait Loaded: Send + Sync {
+    /// Returns the words of a key, as [`put_keys`](crate::put_keys) takes them.
+    fn key_words(&self) -> usize;
+
     /// Returns a buffer for so many keys, with a queue of its own.
     ///
     /// # Errors

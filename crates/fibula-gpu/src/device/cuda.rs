@@ -205,7 +205,7 @@ impl Device for Cuda {
         &self.facts
     }
 
-    fn load(&self, images: &Images, room: usize) -> Result<Box<dyn Loaded>, GpuError> {
+    fn load(&self, images: &Images, room: usize) -> Result<Arc<dyn Loaded>, GpuError> {
         let Some(engine) = images.engine else { return Err(GpuError::TooLarge { words: 0 }) };
         let opened = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +218,7 @@ impl Device for Cuda {
         let (arena, bases) = (Words::new(&opened, words)?, Words::new(&opened, images.bases.len())?);
         arena.write(0, &images.words)?;
         bases.write(0, &images.bases)?;
-        Ok(Box::new(Uploaded(Arc::new(Tables {
+        Ok(Arc::new(Uploaded(Arc::new(Tables {
             function: opened.function(engine.kernel)?,
             key_words: engine.key_words,
             words,
@@ -250,6 +250,10 @@ unsafe impl Sync for Tables {}
 struct Uploaded(Arc<Tables>);
 
 impl Loaded for Uploaded {
+    fn key_words(&self) -> usize {
+        self.0.key_words
+    }
+
     fn lane(&self, keys: usize) -> Result<Box<dyn Lane>, GpuError> {
         let tables = Arc::clone(&self.0);
         let opened = &tables.opened;

@@ -138,7 +138,7 @@ impl Device for OpenCl {
         &self.facts
     }
 
-    fn load(&self, images: &Images, room: usize) -> Result<Box<dyn Loaded>, GpuError> {
+    fn load(&self, images: &Images, room: usize) -> Result<Arc<dyn Loaded>, GpuError> {
         let Some(engine) = images.engine else { return Err(GpuError::TooLarge { words: 0 }) };
         let opened = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +162,7 @@ impl Device for OpenCl {
         };
         tables.write(&tables.arena, 0, &images.words)?;
         tables.write(&tables.bases, 0, &images.bases)?;
-        Ok(Box::new(Uploaded(Arc::new(tables))))
+        Ok(Arc::new(Uploaded(Arc::new(tables))))
     }
 }
 
@@ -196,6 +196,10 @@ impl Tables {
 struct Uploaded(Arc<Tables>);
 
 impl Loaded for Uploaded {
+    fn key_words(&self) -> usize {
+        self.0.key_words
+    }
+
     fn lane(&self, keys: usize) -> Result<Box<dyn Lane>, GpuError> {
         let tables = Arc::clone(&self.0);
         let opened = &tables.opened;

@@ -71,7 +71,7 @@ pub(crate) fn judged<K: Key>(
         built => built?,
     };
     let oracle = registry::find::<K>("binary-trie")?.build(&slice, Limits::default())?;
-    compare(device, &Image::of(&*fib, algorithm.name)?, keys, &*oracle)
+    compare(device, Image::of(&*fib, algorithm.name)?, keys, &*oracle)
 }
 
 pub(crate) fn random_tables<K: Tested>(device: &dyn Device, algorithm: &Algorithm<K>) -> Result<(), Failure> {
@@ -126,14 +126,13 @@ fn batches<K: Tested>(
     let mut random = Random(13);
     let routes = Model::<K>::random(&mut random, 500, 300).routes();
     let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
-    let mut images = fibula_gpu::Images::default();
-    images.push(&Image::of(&*fib, algorithm.name)?)?;
-    let (loaded, keys) = (device.load(&images, 0)?, probes(&mut random, &routes, 1_000));
+    let loaded = device.load(&Image::of(&*fib, algorithm.name)?.into(), 0)?;
+    let keys = probes(&mut random, &routes, 1_000);
     let room = 700;
     let mut lane = loaded.lane(room)?;
     for length in (0..4).chain(62..67).chain([127, 128, 255, 256, 257, 511, 699, 700, 3, 0, 700]) {
         let keys = &keys[random.below(keys.len() - length)..][..length];
-        fibula_gpu::put_keys(keys, images.key_words(), lane.keys()?);
+        fibula_gpu::put_keys(keys, loaded.key_words(), lane.keys()?);
         lane.start(length, 0)?;
         let found = lane.wait()?;
         let right: Vec<u32> = keys.iter().map(|&key| word(fib.lookup_key(key))).collect();
@@ -155,7 +154,7 @@ fn together<K: Tested>(
 ) -> Result<(), Failure> {
     let (mut random, routes) = (Random(14), made(20_000));
     let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
-    let image = Image::of(&*fib, algorithm.name)?;
+    let table = device.load(&Image::of(&*fib, algorithm.name)?.into(), 0)?;
     let keys: Vec<K> = probes(&mut random, &routes, 100_000);
     let mut right = vec![None; keys.len()];
     fib.lookup_batch(&keys, &mut right);
@@ -170,7 +169,7 @@ fn together<K: Tested>(
         let mut options = Options::default();
         (options.buffers, options.threads, options.share) = (buffers, threads, share);
         (options.buffer_keys, options.chunk_keys) = (buffer_keys, 1000);
-        let mut both = Cooperative::new(device, &image, options)?;
+        let mut both = Cooperative::new(Arc::clone(&table), options)?;
         for length in [0, 1, 999, 100_000, keys.len()] {
             let mut found = vec![NextHop::new(u32::MAX); length];
             let report = both.lookup(&*fib, &keys[..length], &mut found)?;

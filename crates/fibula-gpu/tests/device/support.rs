@@ -87,7 +87,7 @@ pub(crate) fn launch<K: Key>(
 ) -> Result<Vec<u32>, Failure> {
     let loaded = device.load(images, 0)?;
     let mut lane = loaded.lane(keys.len())?;
-    put_keys(keys, images.key_words(), lane.keys()?);
+    put_keys(keys, loaded.key_words(), lane.keys()?);
     lane.start(keys.len(), u32::try_from(keys_a_table)?)?;
     Ok(lane.wait()?.to_vec())
 }
@@ -95,13 +95,11 @@ pub(crate) fn launch<K: Key>(
 /// Looks up keys in a structure, and says where the answers are not those of the other one.
 pub(crate) fn compare<K: Key>(
     device: &dyn Device,
-    image: &Image,
+    image: Image,
     keys: &[K],
     oracle: &dyn Fib<K>,
 ) -> Result<(), Failure> {
-    let mut images = Images::default();
-    images.push(image)?;
-    let found = launch(device, &images, keys, 0)?;
+    let found = launch(device, &image.into(), keys, 0)?;
     for (&key, &found) in keys.iter().zip(&found) {
         let right = word(oracle.lookup_key(key));
         if found != right {
