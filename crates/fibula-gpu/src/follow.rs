@@ -5,6 +5,7 @@
 //! has been published is sent, and only while no lookup is under way, so that every buffer of addresses is answered by one version
 //! of the table, which its batch names.
 
+use core::ops::Range;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -20,16 +21,21 @@ use crate::image::{Image, narrow, narrow_len};
 /// Words of a unit that is sent whole.
 const UNIT: usize = 64;
 
-/// What has been told of and is not published yet.
-enum Pending {
-    Structure { algorithm: &'static str, shape: Vec<(&'static str, u32)> },
-    Words { array: usize, first: usize, words: Vec<u32> },
+/// Words that have been stored and are not published yet.
+struct Told {
+    array: usize,
+    first: usize,
+    /// Where they are among all that have been.
+    words: Range<usize>,
 }
 
 /// The copy in the host's memory.
 struct Mirror {
     family: Family,
-    pending: Vec<Pending>,
+    /// The structure that all of it belongs to, if it is another one than before.
+    structure: Option<(&'static str, Vec<(&'static str, u32)>)>,
+    told: Vec<Told>,
+    words: Vec<u32>,
     image: Option<Image>,
     /// The structure, if no device looks up in it.
     unknown: Option<String>,
@@ -41,9 +47,9 @@ struct Mirror {
 }
 
 /// The listener's end.
-struct Told(Arc<Mutex<Mirror>>);
+struct Ear(Arc<Mutex<Mirror>>);
 
-impl Told {
+impl Ear {
     fn with(&self, family: Option<Family>, with: impl FnOnce(&mut Mirror)) {
         let mut mirror = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if family.is_none_or(|family| family == mirror.family) {
@@ -52,21 +58,23 @@ impl Told {
     }
 }
 
-impl Listener for Told {
+impl Listener for Ear {
     fn structure(&mut self, structure: &Structure<'_>) {
         let Structure { algorithm, shape, .. } = *structure;
         self.with(Some(structure.family), |mirror| {
-            mirror.pending.clear();
-            mirror.pending.push(Pending::Structure { algorithm, shape: shape.to_vec() });
+            mirror.told.clear();
+            mirror.words.clear();
+            mirror.structure = Some((algorithm, shape.to_vec()));
         });
     }
 
     fn stored(&mut self, stored: &Stored<'_>) {
         self.with(Some(stored.family), |mirror| {
             let first = stored.first * stored.words.word_bytes() / size_of::<u32>();
-            let mut words = vec![0; narrow_len(stored.words)];
-            narrow(stored.words, &mut words);
-            mirror.pending.push(Pending::Words { array: stored.array.into(), first, words });
+            let start = mirror.words.len();
+            mirror.words.resize(start + narrow_len(stored.words), 0);
+            narrow(stored.words, &mut mirror.words[start..]);
+            mirror.told.push(Told { array: stored.array.into(), first, words: start..mirror.words.len() });
         });
     }
 
@@ -81,26 +89,19 @@ impl Listener for Told {
 impl Mirror {
     /// Takes over what has been told of.
     fn publish(&mut self) {
-        let pending = core::mem::take(&mut self.pending);
-        for told in &pending {
-            if let Pending::Structure { algorithm, shape } = told {
-                self.restart(algorithm, shape);
-            }
+        if let Some((algorithm, shape)) = self.structure.take() {
+            self.restart(algorithm, &shape);
         }
-        if self.image.is_none() {
-            return;
+        self.make_room();
+        let Self { told, words, image, changed, .. } = self;
+        for Told { array, first, words: of_words } in told.drain(..) {
+            let Some(image) = image else { break };
+            let Some(place) = image.place(array) else { continue };
+            let at = place.start + first..place.start + first + of_words.len();
+            image.words_mut()[at.clone()].copy_from_slice(&words[of_words]);
+            changed[at.start / UNIT..at.end.div_ceil(UNIT)].fill(true);
         }
-        self.make_room(&pending);
-        let Some(image) = &mut self.image else { return };
-        for told in &pending {
-            let Pending::Words { array, first, words } = told else { continue };
-            let Some(place) = image.place(*array) else { continue };
-            let at = place.start + first;
-            image.words_mut()[at..at + words.len()].copy_from_slice(words);
-            for unit in at / UNIT..(at + words.len()).div_ceil(UNIT) {
-                self.changed[unit] = true;
-            }
-        }
+        words.clear();
     }
 
     /// Begins with another structure, of which all arrays follow.
@@ -114,45 +115,39 @@ impl Mirror {
         self.unknown = engine.is_none().then(|| algorithm.to_owned());
         self.image =
             engine.and_then(|engine| with_rooms(engine, &numbers(engine), &vec![0; engine.arrays.len()]));
+        self.changed = vec![false; self.image.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT))];
         self.is_new = true;
     }
 
     /// Makes the arrays as large as what is to be stored in them needs.
-    fn make_room(&mut self, pending: &[Pending]) {
+    fn make_room(&mut self) {
         let Some(image) = &self.image else { return };
         let engine = image.engine();
-        let rooms: Vec<usize> =
-            (0..engine.arrays.len()).map(|at| image.place(at).map_or(0, |place| place.len())).collect();
-        let mut needed = rooms.clone();
-        for told in pending {
-            let Pending::Words { array, first, words } = told else { continue };
-            if let Some(needed) = needed.get_mut(*array) {
-                *needed = (*needed).max(first + words.len());
+        let room = |array| image.place(array).map_or(0, |place| place.len());
+        if self.told.iter().all(|told| told.first + told.words.len() <= room(told.array)) {
+            return;
+        }
+        let mut rooms: Vec<usize> = (0..engine.arrays.len()).map(room).collect();
+        for Told { array, first, words } in &self.told {
+            let needed = first + words.len();
+            if let Some(room) = rooms.get_mut(*array).filter(|room| needed > **room) {
+                // Some more, so that growth by little does not come here again soon.
+                *room = needed + needed / 4;
             }
         }
-        if needed != rooms {
-            // Some more, so that growth by little does not come here again soon.
-            let grown: Vec<usize> = needed
-                .iter()
-                .zip(&rooms)
-                .map(|(&needed, &room)| if needed > room { needed + needed / 4 } else { room })
-                .collect();
-            let numbers: Vec<u32> = image.numbers(engine.numbers.len()).to_vec();
-            let larger = with_rooms(engine, &numbers, &grown).map(|mut larger| {
-                for array in 0..engine.arrays.len() {
-                    if let (Some(from), Some(to)) = (image.place(array), larger.place(array)) {
-                        larger.words_mut()[to.start..][..from.len()].copy_from_slice(&image.words()[from]);
-                    }
+        let larger = with_rooms(engine, image.numbers(engine.numbers.len()), &rooms).map(|mut larger| {
+            for array in 0..engine.arrays.len() {
+                if let (Some(from), Some(to)) = (image.place(array), larger.place(array)) {
+                    larger.words_mut()[to.start..][..from.len()].copy_from_slice(&image.words()[from]);
                 }
-                larger
-            });
-            if larger.is_none() {
-                self.unknown = Some(format!("{} of more than 2^32 words", engine.algorithm));
             }
-            (self.image, self.is_new) = (larger, true);
+            larger
+        });
+        if larger.is_none() {
+            self.unknown = Some(format!("{} of more than 2^32 words", engine.algorithm));
         }
-        let units = self.image.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT));
-        self.changed.resize(units, false);
+        self.changed = vec![false; larger.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT))];
+        (self.image, self.is_new) = (larger, true);
     }
 
     /// Returns what has to be sent: words from places on, none if nothing has changed.
@@ -219,14 +214,16 @@ impl Follower {
     pub(crate) fn of<K: TableKey>(table: &Table) -> Result<Self, GpuError> {
         let mirror = Arc::new(Mutex::new(Mirror {
             family: K::FAMILY,
-            pending: Vec::new(),
+            structure: None,
+            told: Vec::new(),
+            words: Vec::new(),
             image: None,
             unknown: None,
             changed: Vec::new(),
             is_new: true,
             version: 0,
         }));
-        let listening = table.listen(Told(Arc::clone(&mirror)));
+        let listening = table.listen(Ear(Arc::clone(&mirror)));
         listening
             .map_err(|error| GpuError::Failed { what: "listen to the table", said: error.to_string() })?;
         Ok(Self { mirror, version: 0, last: Instant::now() })
