@@ -29,7 +29,8 @@ impl CheckError {
     }
 
     /// Returns this error unless `holds`.
-    pub(crate) fn unless(holds: bool, invariant: &'static str, at: usize) -> Result<(), Self> {
+    #[doc(hidden)]
+    pub fn unless(holds: bool, invariant: &'static str, at: usize) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self { invariant, at }) }
     }
 }

@@ -113,6 +113,7 @@ pub use ipnet;
 pub mod aggregate;
 pub mod auto;
 pub mod check;
+pub mod engines;
 pub mod fib;
 pub mod file;
 pub mod hops;
@@ -121,10 +122,12 @@ pub mod map;
 pub mod memory;
 pub mod net;
 pub mod radix;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 mod random;
 pub mod rib;
 pub mod simd;
+#[doc(hidden)]
+pub mod unstable;
 pub mod vrf;
 
 pub use live::{Pinned, Reader, Table};

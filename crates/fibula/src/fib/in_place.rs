@@ -13,14 +13,15 @@ use super::{Applied, BuildError, Fib, Sections, Updatable};
 
 /// A unit of one of a structure's arrays, which new lookups do not reach any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Retired {
+pub struct Retired {
     /// The number of the array.
-    pub(crate) array: u8,
-    pub(crate) unit: Unit,
+    pub array: u8,
+    /// The unit.
+    pub unit: Unit,
 }
 
 /// What is told of a change as it is published.
-pub(crate) trait Publication {
+pub trait Publication {
     /// No new lookup reaches this unit.
     fn retire(&mut self, retired: Retired);
 
@@ -38,26 +39,28 @@ pub(crate) trait Publication {
 
 /// Words that were stored in an array of a structure.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stored<'a> {
+pub struct Stored<'a> {
     /// The number of the array.
-    pub(crate) array: u8,
-    /// The first of the words in the array, and how many it has room for.
-    pub(crate) first: usize,
-    pub(crate) room: usize,
-    pub(crate) words: Words<'a>,
+    pub array: u8,
+    /// The first of the words in the array.
+    pub first: usize,
+    /// How many words the array has room for.
+    pub room: usize,
+    /// The words.
+    pub words: Words<'a>,
     /// Whether these are the words in use of an array that takes the place of the one of this number.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
 }
 
 impl<'a> Stored<'a> {
     /// Returns what is told of words that were stored in an array.
-    pub(crate) fn part(array: u8, all: impl Into<Words<'a>>, range: Range<usize>) -> Self {
+    pub fn part(array: u8, all: impl Into<Words<'a>>, range: Range<usize>) -> Self {
         let all = all.into();
         Self { array, first: range.start, room: all.len(), words: all.part(range), is_whole: false }
     }
 
     /// Returns what is told of a whole array, of which so many words are in use.
-    pub(crate) fn whole(array: u8, all: impl Into<Words<'a>>, used: usize) -> Self {
+    pub fn whole(array: u8, all: impl Into<Words<'a>>, used: usize) -> Self {
         Self { is_whole: true, ..Self::part(array, all, 0..used) }
     }
 }
@@ -67,7 +70,7 @@ impl<'a> Stored<'a> {
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
 /// entries that lead to them, or a value of a unit in place of another, and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
 /// no reader can be in them.
-pub(crate) trait InPlace<K: Key>: Send + Sync {
+pub trait InPlace<K: Key>: Send + Sync {
     /// Returns what readers look up in.
     fn reading(&self) -> Arc<dyn Fib<K>>;
 
@@ -126,28 +129,34 @@ pub(crate) trait InPlace<K: Key>: Send + Sync {
     /// The first invariant that does not hold.
     fn check(&self, retired: &[Retired]) -> Result<(), CheckError>;
 
-    /// Returns what makes a structure of the same shape from the words of its arrays.
-    #[cfg(test)]
-    fn mirrored(&self) -> Mirrored<K>;
+    /// Returns what makes a structure of the same shape from the words of its arrays. For tests of the structure itself, which
+    /// implement it.
+    #[cfg(any(test, feature = "testing"))]
+    fn mirrored(&self) -> Mirrored<K> {
+        unreachable!("only tests of the structure itself ask")
+    }
 
-    /// Returns the words of no unit that is in use, by array.
-    #[cfg(test)]
-    fn free_words(&self) -> Vec<(u8, Range<usize>)>;
+    /// Returns the words of no unit that is in use, by array. As above.
+    #[cfg(any(test, feature = "testing"))]
+    fn free_words(&self) -> Vec<(u8, Range<usize>)> {
+        unreachable!("only tests of the structure itself ask")
+    }
 }
 
 /// Makes a structure from the words of its arrays.
-#[cfg(test)]
-pub(crate) type Mirrored<K> = Box<dyn Fn(&[Vec<u64>]) -> Box<dyn Fib<K>>>;
+#[cfg(any(test, feature = "testing"))]
+pub type Mirrored<K> = Box<dyn Fn(&[Vec<u64>]) -> Box<dyn Fib<K>>>;
 
 /// A structure that changes in place, without other readers than those that borrow it: what is retired is free at once.
-pub(crate) struct Exclusive<K: Key> {
+pub struct Exclusive<K: Key> {
     editor: Box<dyn InPlace<K>>,
     reading: Arc<dyn Fib<K>>,
     retired: Vec<Retired>,
 }
 
 impl<K: Key> Exclusive<K> {
-    pub(crate) fn new(editor: Box<dyn InPlace<K>>) -> Self {
+    /// Takes the writer's side.
+    pub fn new(editor: Box<dyn InPlace<K>>) -> Self {
         Self { reading: editor.reading(), editor, retired: Vec::new() }
     }
 }
@@ -156,7 +165,7 @@ impl<K: Key> Exclusive<K> {
 ///
 /// # Errors
 /// When there is no memory for a list of that; nothing is prepared any more then.
-pub(crate) fn publish_alone<K: Key>(
+pub fn publish_alone<K: Key>(
     editor: &mut dyn InPlace<K>,
     retired: &mut Vec<Retired>,
 ) -> Result<(), BuildError> {
@@ -230,7 +239,7 @@ impl Publication for Vec<Retired> {
 }
 
 /// Entries to look at with each change for units that could move.
-pub(crate) const TIDY: usize = 4;
+pub const TIDY: usize = 4;
 
 fn out_of_memory(wanted_bytes: usize) -> BuildError {
     BuildError::memory("changes", OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None })

@@ -31,7 +31,7 @@ fn answers<K: Key>(fib: &dyn Fib<K>) -> Answers {
 
 /// A copy of arrays that has only what was told of them.
 #[derive(Default)]
-pub(crate) struct Mirror {
+pub struct Mirror {
     arrays: Vec<Vec<u64>>,
     /// Arrays that take the place of others when all is published.
     coming: Vec<(usize, Vec<u64>)>,
@@ -39,7 +39,7 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     /// Stores the words, from the first one on.
-    pub(crate) fn store(&mut self, array: u8, first: usize, words: Words<'_>, is_whole: bool) {
+    pub fn store(&mut self, array: u8, first: usize, words: Words<'_>, is_whole: bool) {
         let (number, end) = (usize::from(array), first + words.len());
         if is_whole {
             assert_eq!(first, 0);
@@ -53,7 +53,7 @@ impl Mirror {
         to[first..end].iter_mut().zip(words.iter()).for_each(|(to, word)| *to = word);
     }
 
-    pub(crate) fn published(&mut self) {
+    pub fn published(&mut self) {
         for (array, words) in self.coming.drain(..) {
             self.arrays.resize(self.arrays.len().max(array + 1), Vec::new());
             self.arrays[array] = words;
@@ -61,7 +61,7 @@ impl Mirror {
     }
 
     /// Asserts that it has the words in use of a structure.
-    pub(crate) fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
+    pub fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
         let mut now = Self::default();
         editor.tell(&mut now);
         now.published();
@@ -80,7 +80,7 @@ impl Mirror {
     }
 
     /// Asserts that a structure of these words answers so.
-    pub(crate) fn assert_answers<K: Key>(
+    pub fn assert_answers<K: Key>(
         &self,
         mirrored: &Mirrored<K>,
         is: impl Fn(K, Option<NextHop>) -> bool,
@@ -265,7 +265,7 @@ fn change<K: Key>(random: &mut Random) -> Change<K> {
 
 /// Changes a structure in so many calls, and stops the writer after each store. Under Miri, which is a thousand times as
 /// slow, in few, with narrow keys only and without a mirror: that one copies all arrays at each store, and shares nothing.
-pub(super) fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
+pub fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
     if cfg!(miri) && K::BITS > 8 {
         return;
     }
@@ -286,12 +286,14 @@ pub(super) fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
 }
 
 /// The same for keys of several widths.
-macro_rules! stops_at_every_store {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __stops_at_every_store {
     ($build:expr) => {
         #[test]
         fn every_address_answers_as_before_or_after_at_every_store() {
-            use crate::fib::in_place_tests::stops;
-            use crate::net::Toy;
+            use $crate::net::Toy;
+            use $crate::unstable::testing::stops;
 
             stops::<Toy<3>>($build, 400);
             stops::<Toy<8>>($build, 300);
@@ -300,4 +302,4 @@ macro_rules! stops_at_every_store {
     };
 }
 
-pub(super) use stops_at_every_store;
+pub use __stops_at_every_store as stops_at_every_store;

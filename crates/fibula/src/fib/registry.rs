@@ -24,7 +24,6 @@ use super::{BuildError, Fib};
 
 /// A registry entry: a structure in one of its forms.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct Algorithm<K: Key> {
     /// The name, in lower case with hyphens, as the command and the documents spell it.
     pub name: &'static str,
@@ -43,24 +42,31 @@ pub struct Algorithm<K: Key> {
     /// The instruction sets that it has kernels for.
     pub isas: &'static [Isa],
     /// See [`Algorithm::build`].
-    pub(crate) build: Build<K>,
+    #[doc(hidden)]
+    pub build: Build<K>,
     /// Builds a form that changes while readers look.
-    pub(crate) in_place: Option<BuildInPlace<K>>,
+    #[doc(hidden)]
+    pub in_place: Option<BuildInPlace<K>>,
     /// Makes the structure of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
     /// [`Fib::check`] tells, but no lookup in it leaves its arrays.
-    pub(crate) open: Option<Open<K>>,
+    #[doc(hidden)]
+    pub open: Option<Open<K>>,
     /// Whether that holds while its words change in any way, and lookups end then: it can be mapped.
-    pub(crate) maps: bool,
+    #[doc(hidden)]
+    pub maps: bool,
 }
 
 /// Builds a structure within limits.
-pub(crate) type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
+#[doc(hidden)]
+pub type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
 
 /// Builds a structure that changes while readers look.
-pub(crate) type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;
+#[doc(hidden)]
+pub type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;
 
 /// Makes a structure of what a file holds of it.
-pub(crate) type Open<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
+#[doc(hidden)]
+pub type Open<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
 
 impl<K: Key> Algorithm<K> {
     /// Returns whether a file can hold the structure ([`file`](crate::file)).
@@ -99,6 +105,15 @@ impl<K: Key> Algorithm<K> {
         }
     }
 }
+
+/// Engines are equal that have the same name: no two of a list have.
+impl<K: Key> PartialEq for Algorithm<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl<K: Key> Eq for Algorithm<K> {}
 
 impl<K: Key> fmt::Debug for Algorithm<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,72 +193,125 @@ impl Update {
     }
 }
 
-/// Makes the list of registry entries out of the names of modules, each with the keys that its structures serve.
-macro_rules! algorithms {
-    (@entries $module:ident: Key) => { $module::algorithms::<K>() };
-    (@entries $module:ident: Ipv4Key) => { registry::algorithms!(@entries $module: Ipv4Key, ForIpv4, if_ipv4) };
-    (@entries $module:ident: Ipv6Key) => { registry::algorithms!(@entries $module: Ipv6Key, ForIpv6, if_ipv6) };
+/// Makes the list of a crate's engines out of the names of modules, each with the keys that its engines serve: the function
+/// `algorithms`, and for tests their names as `NAMES`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __engines {
+    (@entries $module:ident: Key) => { Vec::from_iter($module::algorithms::<K>()) };
+    (@entries $module:ident: Ipv4Key) => { $crate::__engines!(@entries $module: Ipv4Key, ForIpv4, if_ipv4) };
+    (@entries $module:ident: Ipv6Key) => { $crate::__engines!(@entries $module: Ipv6Key, ForIpv6, if_ipv6) };
     (@entries $module:ident: $Keys:ident, $For:ident, $if_family:ident) => {{
         struct Entries;
-        impl<K: crate::net::Key> crate::net::$For<K> for Entries {
-            type Output = Vec<registry::Algorithm<K>>;
+        impl<K: $crate::net::Key> $crate::net::$For<K> for Entries {
+            type Output = Vec<$crate::fib::registry::Algorithm<K>>;
 
             fn call() -> Self::Output
             where
-                K: crate::net::$Keys,
+                K: $crate::net::$Keys,
             {
-                $module::algorithms::<K>()
+                Vec::from_iter($module::algorithms::<K>())
             }
         }
         K::$if_family::<Entries>().unwrap_or_default()
     }};
-    ($($module:ident: $Keys:ident,)*) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident; $($module:ident: $Keys:ident,)*) => {
         #[cfg(test)]
-        const STRUCTURES: &[&str] = &[$(stringify!($module)),*];
+        const NAMES: &[&str] = &[$(stringify!($module)),*];
 
-        /// Returns all registry entries for keys of this kind, in the list's order.
+        $(#[$meta])*
         // Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
         // of the toy widths where they are used.
         #[must_use]
-        pub fn algorithms<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
+        $vis fn $name<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Algorithm<K>> {
             #[inline(never)]
-            fn ipv4() -> Vec<registry::Algorithm<u32>> {
+            fn ipv4() -> Vec<$crate::fib::registry::Algorithm<u32>> {
                 generic()
             }
             #[inline(never)]
-            fn ipv6() -> Vec<registry::Algorithm<u128>> {
+            fn ipv6() -> Vec<$crate::fib::registry::Algorithm<u128>> {
                 generic()
             }
-            fn generic<K: crate::net::Key>() -> Vec<registry::Algorithm<K>> {
+            fn generic<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Algorithm<K>> {
                 let mut all = Vec::new();
-                $(all.extend(registry::algorithms!(@entries $module: $Keys));)*
+                $(all.extend($crate::__engines!(@entries $module: $Keys));)*
                 all
             }
             // A constant condition, so that the branch that is not taken is not compiled. The tests of this crate
             // use little of the list.
-            if const { cfg!(test) || matches!(K::FAMILY, crate::net::Family::Toy) } {
+            if const { cfg!(test) || matches!(K::FAMILY, $crate::net::Family::Toy) } {
                 generic()
             } else {
-                registry::one_kind(ipv4()).or_else(|| registry::one_kind(ipv6())).unwrap_or_default()
+                $crate::fib::registry::one_kind(ipv4())
+                    .or_else(|| $crate::fib::registry::one_kind(ipv6()))
+                    .unwrap_or_default()
             }
         }
     };
 }
-pub(super) use algorithms;
 
 /// Returns the entries as entries for `K`, if `K` and `L` are the same type.
-pub(super) fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
+#[doc(hidden)]
+#[must_use]
+pub fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
     (Box::new(entries) as Box<dyn Any>).downcast().ok().map(|entries| *entries)
 }
 
-/// Returns the registry entry of this name, or the [variant](super::variants).
+/// A list of engines: the library's own, or those of another crate beside them.
+///
+/// Names are looked up in such a list. Whoever takes names from users passes one on, so that the same code serves a program with
+/// this crate's engines alone and one with more.
+#[derive(Debug, Clone, Copy)]
+pub struct Engines {
+    ipv4: fn() -> Vec<Algorithm<u32>>,
+    ipv6: fn() -> Vec<Algorithm<u128>>,
+}
+
+impl Engines {
+    /// The engines of this crate.
+    pub const OWN: Self = Self::new(super::algorithms, super::algorithms);
+
+    /// Returns the list that these functions return, by family.
+    #[must_use]
+    pub const fn new(ipv4: fn() -> Vec<Algorithm<u32>>, ipv6: fn() -> Vec<Algorithm<u128>>) -> Self {
+        Self { ipv4, ipv6 }
+    }
+
+    /// Returns the engines of a family.
+    #[must_use]
+    pub fn all<K: Key>(&self) -> Vec<Algorithm<K>> {
+        match K::FAMILY {
+            Family::Ipv4 => one_kind((self.ipv4)()),
+            Family::Ipv6 => one_kind((self.ipv6)()),
+            Family::Toy => None,
+        }
+        .unwrap_or_default()
+    }
+
+    /// Returns the engine of this name.
+    ///
+    /// # Errors
+    /// When the family has none; the error lists those that it has.
+    pub fn find<K: Key>(&self, name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
+        find_in(&self.all(), name)
+    }
+}
+
+/// Returns the engine of this name, of those that this crate has.
 ///
 /// # Errors
-/// When the family has none; the error lists the registry entries it has.
+/// When the family has none; the error lists those that it has.
 pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
-    let all = super::algorithms::<K>();
-    let of_name = |all: &[Algorithm<K>]| all.iter().find(|algorithm| algorithm.name == name).copied();
-    of_name(&all).or_else(|| of_name(&super::variants())).ok_or_else(|| UnknownAlgorithm {
+    find_in(&super::algorithms(), name)
+}
+
+/// Returns the engine of this name.
+///
+/// # Errors
+/// When there is none in the list; the error has the names of those that there are.
+#[doc(hidden)]
+pub fn find_in<K: Key>(all: &[Algorithm<K>], name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
+    all.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| UnknownAlgorithm {
         name: name.to_owned(),
         family: K::FAMILY,
         known: all.iter().map(|algorithm| algorithm.name).collect(),

@@ -18,27 +18,29 @@ pub struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    pub(crate) fn new(algorithm: &'static str, shape: &[(&'static str, u64)]) -> Self {
+    /// Returns these numbers, without arrays.
+    #[must_use]
+    pub fn new(algorithm: &'static str, shape: &[(&'static str, u64)]) -> Self {
         Self { algorithm, shape: shape.to_vec(), arrays: Vec::new() }
     }
 
     /// Adds an array.
     #[must_use]
-    pub(crate) fn with(mut self, name: &'static str, words: impl Into<Words<'a>>) -> Self {
+    pub fn with(mut self, name: &'static str, words: impl Into<Words<'a>>) -> Self {
         self.arrays.push((name, Elements(Kind::There(words.into()))));
         self
     }
 
     /// Adds numbers.
     #[must_use]
-    pub(crate) fn with_numbers(mut self, numbers: &[(&'static str, u32)]) -> Self {
+    pub fn with_numbers(mut self, numbers: &[(&'static str, u32)]) -> Self {
         self.shape.extend(numbers.iter().map(|&(name, number)| (name, u64::from(number))));
         self
     }
 
     /// Adds an array that is not in memory as a file has it.
     #[must_use]
-    pub(crate) fn with_copy(mut self, name: &'static str, words: Owned) -> Self {
+    pub fn with_copy(mut self, name: &'static str, words: Owned) -> Self {
         self.arrays.push((name, Elements(Kind::Owned(words))));
         self
     }
@@ -56,9 +58,12 @@ enum Kind<'a> {
 
 /// Words that were copied.
 #[derive(Debug)]
-pub(crate) enum Owned {
+pub enum Owned {
+    /// Of 16 bits.
     Half(Vec<u16>),
+    /// Of 32 bits.
     Narrow(Vec<u32>),
+    /// Of 64 bits.
     Wide(Vec<u64>),
 }
 
@@ -77,7 +82,7 @@ impl Elements<'_> {
 
 /// What was found in a file of a structure.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub struct Parts {
     limits: Limits,
     shape: Vec<(String, u64)>,
     arrays: Vec<(String, Array)>,
@@ -85,21 +90,26 @@ pub(crate) struct Parts {
 
 /// An array of a file.
 #[derive(Debug)]
-pub(crate) enum Array {
+pub enum Array {
+    /// Of 16 bits.
     Half(Found<u16>),
+    /// Of 32 bits.
     Narrow(Found<u32>),
+    /// Of 64 bits.
     Wide(Found<u64>),
 }
 
 /// The words of an array of a file.
 #[derive(Debug)]
-pub(crate) enum Found<T: Word> {
+pub enum Found<T: Word> {
+    /// Read into memory.
     Copied(Buffer<T>),
+    /// In the file, which is mapped.
     Mapped(Shared<T>),
 }
 
 /// A word that arrays of files have.
-pub(crate) trait Element: Word {
+pub trait Element: Word {
     /// Returns the array, if it has words of this kind.
     fn found(array: Array) -> Option<Found<Self>>;
 
@@ -132,11 +142,12 @@ elements! {
 
 /// Why no structure could be made of what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PartsError {
+pub enum PartsError {
     /// A number or an array is not there, or is of another kind.
     Missing(&'static str),
     /// The structure would not be in order.
     Broken(CheckError),
+    /// Memory ran out.
     Memory(OutOfMemory),
     /// The structure cannot be looked up in while its words may change in any way.
     NotMapped,
@@ -155,23 +166,25 @@ impl From<OutOfMemory> for PartsError {
 }
 
 impl Parts {
-    pub(crate) fn new(limits: Limits, shape: Vec<(String, u64)>, arrays: Vec<(String, Array)>) -> Self {
+    /// Returns what was found.
+    #[must_use]
+    pub fn new(limits: Limits, shape: Vec<(String, u64)>, arrays: Vec<(String, Array)>) -> Self {
         Self { limits, shape, arrays }
     }
 
     /// Returns the limits of what is made of the parts.
-    pub(crate) fn limits(&self) -> Limits {
+    pub fn limits(&self) -> Limits {
         self.limits
     }
 
     /// Returns a number.
-    pub(crate) fn number(&self, name: &'static str) -> Result<u64, PartsError> {
+    pub fn number(&self, name: &'static str) -> Result<u64, PartsError> {
         let found = self.shape.iter().find(|(found, _)| found == name);
         found.map(|&(_, number)| number).ok_or(PartsError::Missing(name))
     }
 
     /// Returns a number that is at most `most`.
-    pub(crate) fn number_to(&self, name: &'static str, most: u64) -> Result<u32, PartsError> {
+    pub fn number_to(&self, name: &'static str, most: u64) -> Result<u32, PartsError> {
         let number = self.number(name)?;
         CheckError::unless(
             number <= most,
@@ -188,7 +201,7 @@ impl Parts {
     }
 
     /// Returns the words of an array, copied or mapped.
-    pub(crate) fn shared<T: Element>(&mut self, name: &'static str) -> Result<Shared<T>, PartsError> {
+    pub fn shared<T: Element>(&mut self, name: &'static str) -> Result<Shared<T>, PartsError> {
         Ok(match self.take(name)? {
             Found::Copied(words) => words.into(),
             Found::Mapped(words) => words,
@@ -196,7 +209,7 @@ impl Parts {
     }
 
     /// Returns the words of an array that was copied.
-    pub(crate) fn buffer<T: Element>(&mut self, name: &'static str) -> Result<Buffer<T>, PartsError> {
+    pub fn buffer<T: Element>(&mut self, name: &'static str) -> Result<Buffer<T>, PartsError> {
         match self.take(name)? {
             Found::Copied(words) => Ok(words),
             Found::Mapped(_) => Err(PartsError::NotMapped),
@@ -204,7 +217,7 @@ impl Parts {
     }
 
     /// Returns the words of an array that was copied, in a vector.
-    pub(crate) fn vec<T: Element>(&mut self, name: &'static str) -> Result<Vec<T>, PartsError> {
+    pub fn vec<T: Element>(&mut self, name: &'static str) -> Result<Vec<T>, PartsError> {
         let words = self.buffer::<T>(name)?;
         let mut copy = Budget::new(self.limits).vec(words.len())?;
         copy.extend_from_slice(&words);
@@ -212,7 +225,7 @@ impl Parts {
     }
 
     /// Returns an array that was copied as nodes of `WORDS` words each.
-    pub(crate) fn nodes<T: Element, N: Copy, const WORDS: usize>(
+    pub fn nodes<T: Element, N: Copy, const WORDS: usize>(
         &mut self,
         name: &'static str,
         node: impl Fn(&[T; WORDS]) -> N,

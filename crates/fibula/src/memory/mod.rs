@@ -9,7 +9,7 @@ use core::ops::Add;
 
 mod buffer;
 mod mapped;
-mod shared;
+pub(crate) mod shared;
 mod storage;
 mod words;
 
@@ -197,7 +197,8 @@ impl Budget {
     ///
     /// # Errors
     /// When the limit is reached or the allocator fails; the array is unchanged.
-    pub(crate) fn reserve_an_eighth<S: Storage>(
+    #[doc(hidden)]
+    pub fn reserve_an_eighth<S: Storage>(
         &mut self,
         array: &mut S,
         additional: usize,

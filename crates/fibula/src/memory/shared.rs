@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Buffer, Mapping, Memory, OutOfMemory, Words};
 
 /// An integer with an atomic form.
-pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
+pub trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
     /// The atomic form, with the same size.
     type Atomic: Send + Cell<Value = Self>;
 
@@ -27,7 +27,7 @@ pub(crate) trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
 ///
 /// There may be several handles to the same elements, which are freed with the last one. The elements may also be words of a
 /// [`Mapping`], to which nothing is stored.
-pub(crate) struct Shared<T: Word> {
+pub struct Shared<T: Word> {
     /// The buffer's first element, so that lookups need not ask it.
     start: *const T,
     len: usize,
@@ -54,7 +54,7 @@ impl<T: Word> Shared<T> {
     ///
     /// # Errors
     /// When the system has no more addresses.
-    pub(crate) fn zeros(len: usize, huge_pages: bool) -> Result<Self, OutOfMemory> {
+    pub fn zeros(len: usize, huge_pages: bool) -> Result<Self, OutOfMemory> {
         Buffer::zeros(len, huge_pages).map(Self::from).ok_or(OutOfMemory {
             wanted_bytes: len.saturating_mul(size_of::<T>()),
             used_bytes: 0,
@@ -64,7 +64,7 @@ impl<T: Word> Shared<T> {
 
     /// Returns these words.
     #[cfg(test)]
-    pub(crate) fn filled(words: impl Iterator<Item = T>) -> Self {
+    pub fn filled(words: impl Iterator<Item = T>) -> Self {
         let mut budget = super::Budget::default();
         let mut buffer = Buffer::new();
         for word in words {
@@ -84,7 +84,7 @@ impl<T: Word> Shared<T> {
     }
 
     /// Returns another handle to the elements.
-    pub(crate) fn another(&mut self) -> Self {
+    pub fn another(&mut self) -> Self {
         let several = match core::mem::replace(&mut self.owner, Owner::Alone(Buffer::new())) {
             Owner::Alone(buffer) => Arc::new(buffer),
             Owner::Several(several) => several,
@@ -98,7 +98,7 @@ impl<T: Word> Shared<T> {
     }
 
     /// Returns whether there is no other handle to the elements, nor any reference of one that there was.
-    pub(crate) fn is_alone(&mut self) -> bool {
+    pub fn is_alone(&mut self) -> bool {
         match &mut self.owner {
             Owner::Alone(_) => true,
             Owner::Several(several) => Arc::get_mut(several).is_some(),
@@ -108,13 +108,13 @@ impl<T: Word> Shared<T> {
 
     /// Returns the memory, all of which lookups can access.
     #[must_use]
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         self.memory_of(self.len)
     }
 
     /// Returns the memory, if only so many elements were ever written.
     #[must_use]
-    pub(crate) fn memory_of(&self, used: usize) -> Memory {
+    pub fn memory_of(&self, used: usize) -> Memory {
         let all = match &self.owner {
             Owner::Alone(buffer) => super::of(buffer),
             Owner::Several(buffer) => super::of(&**buffer),
@@ -162,7 +162,7 @@ impl<T: Word> fmt::Debug for Shared<T> {
 }
 
 /// An element of a table, plain or atomic.
-pub(crate) trait Cell: Sync {
+pub trait Cell: Sync {
     /// Its value.
     type Value: Word;
 

@@ -56,7 +56,8 @@ impl<K: Key> Prefix<K> {
 
     /// Returns the prefix of `len` bits that contains `addr`, for a `len` known to be at most [`Key::BITS`].
     #[inline]
-    pub(crate) fn of(addr: K, len: u8) -> Self {
+    #[doc(hidden)]
+    pub fn of(addr: K, len: u8) -> Self {
         Self { addr: addr.and(K::mask(len)), len }
     }
 

@@ -35,14 +35,16 @@ impl NextHop {
 
     /// Returns the word that structures store for a result: the number, or 0 for no route.
     #[inline]
-    pub(crate) fn word(next_hop: Option<Self>) -> u32 {
+    #[doc(hidden)]
+    pub fn word(next_hop: Option<Self>) -> u32 {
         next_hop.map_or(0, Self::id)
     }
 
     /// Returns the results as words, to which vector registers are stored.
     #[inline]
     #[allow(unsafe_code)]
-    pub(crate) fn words(results: &mut [Option<Self>]) -> &mut [u32] {
+    #[doc(hidden)]
+    pub fn words(results: &mut [Option<Self>]) -> &mut [u32] {
         let (words, count) = (results.as_mut_ptr().cast::<u32>(), results.len());
         // SAFETY: `Option<NonZeroU32>`, and so the transparent `Option<NextHop>`, has the layout of `u32` and every
         // value of it is valid (`core::num::NonZero`); the slice is borrowed for as long as the words are.

@@ -30,17 +30,15 @@ use core::str::FromStr;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod aarch64;
-mod multiversion;
+pub(crate) mod aarch64;
+pub(crate) mod multiversion;
 mod pairs;
-mod shared_line;
-mod table;
-mod tree;
+pub(crate) mod shared_line;
+pub(crate) mod table;
+pub(crate) mod tree;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+pub(crate) mod x86;
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-pub(crate) use aarch64::neon;
 pub(crate) use multiversion::{kernel, operations};
 pub(crate) use shared_line::{
     LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, fetch_after, fetch_at, half_of_shared,
@@ -51,14 +49,12 @@ pub(crate) use table::{
     Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
 };
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
-#[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{avx2, avx512, icelake};
 
 /// Number of lanes of a vector, for every set.
-pub(crate) const LANES: usize = 8;
+pub const LANES: usize = 8;
 
 /// Number of lanes of a wide vector, for every set.
-pub(crate) const WIDE: usize = 16;
+pub const WIDE: usize = 16;
 
 /// An instruction set that a batch kernel can be compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,7 +177,8 @@ impl Present {
 
     /// Counts the bits that are set. For lookups of one key, which are not compiled for each set.
     #[inline(always)]
-    pub(crate) fn count_ones(self, bits: u64) -> u32 {
+    #[doc(hidden)]
+    pub fn count_ones(self, bits: u64) -> u32 {
         #[cfg(target_arch = "x86_64")]
         return x86::count_ones(self, bits);
         #[cfg(not(target_arch = "x86_64"))]

@@ -8,7 +8,9 @@
 /// ones. Without a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
 /// closure in the body is compiled for the set as the body is: that is how a kernel passes its operations to code that
 /// is the same for all sets, which then must be `#[inline(always)]`.
-macro_rules! kernel {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __kernel {
     (@scalar ($scalar:path) ($($argument:ident),*)) => { $scalar($($argument),*) };
     (@scalar () ($($argument:ident),*)) => {{
         let _ = ($(&$argument),*);
@@ -31,7 +33,7 @@ macro_rules! kernel {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             fn avx2<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                use $crate::simd::avx2 as $op;
+                use $crate::unstable::simd::avx2 as $op;
                 $body
             }
 
@@ -40,7 +42,7 @@ macro_rules! kernel {
                 enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
             )]
             fn avx512<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                use $crate::simd::avx512 as $op;
+                use $crate::unstable::simd::avx512 as $op;
                 $body
             }
 
@@ -50,14 +52,14 @@ macro_rules! kernel {
             )]
             #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
             fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                use $crate::simd::icelake as $op;
+                use $crate::unstable::simd::icelake as $op;
                 $body
             }
 
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             #[target_feature(enable = "neon")]
             fn neon<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                use $crate::simd::neon as $op;
+                use $crate::unstable::simd::neon as $op;
                 $body
             }
 
@@ -74,12 +76,13 @@ macro_rules! kernel {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
-                _ => $crate::simd::kernel!(@scalar ($($scalar)?) ($($argument),*)),
+                _ => $crate::__kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
     };
 }
-pub(crate) use kernel;
+#[doc(inline)]
+pub use __kernel as kernel;
 
 /// Declares operations: functions compiled for `$features`, safe to call from code compiled for them.
 macro_rules! operations {
@@ -88,7 +91,7 @@ macro_rules! operations {
             $(#[$meta])*
             #[inline]
             #[target_feature(enable = $features)]
-            pub(crate) fn $name $(<$($generic)*>)? ($($argument: $type),*) -> $result $body
+            pub fn $name $(<$($generic)*>)? ($($argument: $type),*) -> $result $body
         )*
     };
 }

@@ -8,17 +8,17 @@ macro_rules! sixteen_by_pairs {
 
         /// A vector of sixteen 32-bit lanes.
         #[derive(Clone, Copy)]
-        pub(crate) struct W(super::V, super::V);
+        pub struct W(super::V, super::V);
         /// A mask: true or false for each lane.
         #[derive(Clone, Copy)]
-        pub(crate) struct M(super::M, super::M);
+        pub struct M(super::M, super::M);
         /// Byte offsets in bounds.
         #[derive(Clone, Copy)]
-        pub(crate) struct Places(super::Places8, super::Places8);
+        pub struct Places(super::Places8, super::Places8);
         /// A shift count for all lanes.
-        pub(crate) type Count = super::Count;
+        pub type Count = super::Count;
         /// Eight entries to pick from.
-        pub(crate) type Eight = super::V;
+        pub type Eight = super::V;
 
         operations! { $features
             /// Returns the value in every lane.

@@ -8,29 +8,31 @@ use crate::memory::Cell;
 use super::{LINE_WORDS, WIDE};
 
 /// A cache line whose words are keys, or keys and then values of 16 bits.
-pub(crate) type SharedLine = [AtomicU32; LINE_WORDS];
+pub type SharedLine = [AtomicU32; LINE_WORDS];
 
 /// Number of keys of a line that has values too: 10 keys and 11 values are 62 bytes.
-pub(crate) const LEAF_KEYS: usize = 10;
+pub const LEAF_KEYS: usize = 10;
 
 /// Numbers that a line's number is multiplied by: lines are found by the units of eight bytes before them, a factor that
 /// addresses have.
-pub(crate) const LINE_UNITS: u32 = 8;
+pub const LINE_UNITS: u32 = 8;
 
 /// Words of such a unit.
 const UNIT_WORDS: usize = LINE_WORDS / LINE_UNITS as usize;
 
 /// Lines, found by the units before them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SharedLines<'a> {
+pub struct SharedLines<'a> {
     words: &'a [AtomicU32],
     /// Number of units at which a whole line begins.
     places: usize,
 }
 
 impl<'a> SharedLines<'a> {
+    /// Takes the words.
     #[inline]
-    pub(crate) fn new(words: &'a [AtomicU32]) -> Self {
+    #[must_use]
+    pub fn new(words: &'a [AtomicU32]) -> Self {
         Self { words, places: (words.len() / UNIT_WORDS + 1).saturating_sub(LINE_UNITS as usize) }
     }
 
@@ -40,7 +42,7 @@ impl<'a> SharedLines<'a> {
     /// When there is none.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn at(self, place: u32) -> &'a SharedLine {
+    pub fn at(self, place: u32) -> &'a SharedLine {
         assert!((place as usize) < self.places, "a line that there is");
         let line = self.words.as_ptr().wrapping_add(place as usize * UNIT_WORDS).cast();
         // SAFETY: a whole line begins at each of these places, and needs no more alignment than its words.
@@ -53,7 +55,7 @@ impl<'a> SharedLines<'a> {
     /// When there is none at one of the places.
     #[inline(always)]
     #[allow(dead_code, reason = "not every architecture searches several lines by one operation")]
-    pub(crate) fn all_at(self, places: &[u32; WIDE]) -> *const AtomicU32 {
+    pub fn all_at(self, places: &[u32; WIDE]) -> *const AtomicU32 {
         let last = places.iter().fold(0, |last, &place| last.max(place));
         assert!((last as usize) < self.places, "lines that there are");
         self.words.as_ptr()
@@ -65,7 +67,7 @@ impl<'a> SharedLines<'a> {
 /// # Panics
 /// When it is past the end.
 #[inline(always)]
-pub(crate) fn half_of_shared(line: &SharedLine, index: usize) -> u32 {
+pub fn half_of_shared(line: &SharedLine, index: usize) -> u32 {
     line[index / 2].read() >> (16 * (index % 2)) & 0xffff
 }
 
@@ -78,7 +80,7 @@ fn below(line: &SharedLine, at: u32, key: u32) -> u32 {
 /// Counts the words of a line, in ascending order, that are below `key`. Two words select a third of one half, and two more
 /// decide the rest: no branch.
 #[inline(always)]
-pub(crate) fn rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
+pub fn rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     let half = 8 * below(line, 7, key);
     let third = half + 3 * (below(line, half + 2, key) + below(line, half + 5, key));
     third + below(line, third, key) + below(line, third + 1, key)
@@ -86,7 +88,7 @@ pub(crate) fn rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
 
 /// Counts the keys of a leaf that are below `key`.
 #[inline(always)]
-pub(crate) fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
+pub fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
     let third = 3 * (below(line, 2, key) + below(line, 5, key) + below(line, 8, key));
     // There is no key after the tenth.
     let second = below(line, third + 1, key) & u32::from(third < 9);
@@ -95,33 +97,25 @@ pub(crate) fn leaf_rank_by_thirds(line: &SharedLine, key: u32) -> u32 {
 
 /// Returns the value of a leaf that follows those of its keys that are below `key`.
 #[inline(always)]
-pub(crate) fn leaf_by_thirds(line: &SharedLine, key: u32) -> u32 {
+pub fn leaf_by_thirds(line: &SharedLine, key: u32) -> u32 {
     half_of_shared(line, 2 * LEAF_KEYS + leaf_rank_by_thirds(line, key) as usize)
 }
 
 /// [`rank_by_thirds`] for each lane, in the line at its place.
 #[inline(always)]
-pub(crate) fn ranks_by_thirds(
-    lines: SharedLines<'_>,
-    places: &[u32; WIDE],
-    keys: &[u32; WIDE],
-) -> [u32; WIDE] {
+pub fn ranks_by_thirds(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
     core::array::from_fn(|lane| rank_by_thirds(lines.at(places[lane]), keys[lane]))
 }
 
 /// [`leaf_by_thirds`] for each lane, in the leaf at its place.
 #[inline(always)]
-pub(crate) fn leaves_by_thirds(
-    lines: SharedLines<'_>,
-    places: &[u32; WIDE],
-    keys: &[u32; WIDE],
-) -> [u32; WIDE] {
+pub fn leaves_by_thirds(lines: SharedLines<'_>, places: &[u32; WIDE], keys: &[u32; WIDE]) -> [u32; WIDE] {
     core::array::from_fn(|lane| leaf_by_thirds(lines.at(places[lane]), keys[lane]))
 }
 
 /// Returns whether any of the values has any of these bits.
 #[inline(always)]
-pub(crate) fn any_has(values: &[u32], bits: u32) -> bool {
+pub fn any_has(values: &[u32], bits: u32) -> bool {
     values.iter().fold(0, |all, &value| all | value) & bits != 0
 }
 
@@ -129,7 +123,7 @@ pub(crate) fn any_has(values: &[u32], bits: u32) -> bool {
 /// of many lanes in registers, and spills them. Unlike `black_box`, this does not store the reference itself.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(crate) fn anew<'a, T, U>(value: &'a T, other: &mut U) -> &'a T {
+pub fn anew<'a, T, U>(value: &'a T, other: &mut U) -> &'a T {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     {
         let mut address = core::ptr::from_ref(value);
@@ -154,13 +148,13 @@ pub(crate) fn anew<'a, T, U>(value: &'a T, other: &mut U) -> &'a T {
 
 /// Prefetches the cache line in which a value begins, or the line after the values.
 #[inline(always)]
-pub(crate) fn fetch_at<T>(values: &[T], at: usize) {
+pub fn fetch_at<T>(values: &[T], at: usize) {
     super::fetch(values.get(at..=at).unwrap_or(&[]));
 }
 
 /// Prefetches the cache line so many bytes after a value, whatever is there.
 #[inline(always)]
-pub(crate) fn fetch_after<T>(value: &T, bytes: usize) {
+pub fn fetch_after<T>(value: &T, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -7,11 +7,11 @@ use crate::memory::Cell;
 
 /// 32-bit elements, plain or atomic; never empty, at most 2^29, so that every index is a positive lane.
 #[derive(Debug)]
-pub(crate) struct Words<'a, C = u32>(&'a [C]);
+pub struct Words<'a, C = u32>(&'a [C]);
 
 /// An element for each value of some leading bits of 32-bit keys, so that every key has an index in bounds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Leading<'a> {
+pub struct Leading<'a> {
     slice: &'a [AtomicU32],
     bits: u32,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Leading<'a> {
 /// 64-bit elements that a writer may change, also read 32 bits at a time at any byte offset: at most 2 GiB. The last
 /// [`MARGIN`](Self::MARGIN) of them are padding.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Longs<'a>(&'a [AtomicU64]);
+pub struct Longs<'a>(&'a [AtomicU64]);
 
 impl<C> Clone for Words<'_, C> {
     #[inline]
@@ -31,7 +31,7 @@ impl<C> Clone for Words<'_, C> {
 impl<C> Copy for Words<'_, C> {}
 
 /// An element of 32 bits.
-pub(crate) trait Cell32: Cell<Value = u32> + Sized {
+pub trait Cell32: Cell<Value = u32> + Sized {
     /// Whether a writer may change the elements while they are read.
     const CHANGES: bool;
 
@@ -63,11 +63,11 @@ impl Cell32 for AtomicU32 {
 
 /// 16-bit elements that are read 32 bits at a time: at least two, the last one read only as an upper half.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Halves<'a>(&'a [u16]);
+pub struct Halves<'a>(&'a [u16]);
 
 /// Words that are read at any byte offset, 32 bits at a time; at least one word, at most 2^31 bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bytes<'a>(&'a [u32]);
+pub struct Bytes<'a>(&'a [u32]);
 
 /// Most bytes a table may have.
 const BYTES_MAX: usize = 1 << 31;
@@ -78,33 +78,33 @@ impl<'a, C: Cell32> Words<'a, C> {
     /// # Panics
     /// When it is empty or larger than 2 GiB.
     #[inline]
-    pub(crate) fn new(slice: &'a [C]) -> Self {
+    pub fn new(slice: &'a [C]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
     /// Like [`new`](Self::new), but returns `None` instead of panicking.
     #[inline]
-    pub(crate) fn fitting(slice: &'a [C]) -> Option<Self> {
+    pub fn fitting(slice: &'a [C]) -> Option<Self> {
         (!slice.is_empty() && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
     /// Returns the elements.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [C] {
+    pub fn slice(self) -> &'a [C] {
         self.0
     }
 
     /// Returns the last index that may be read.
     #[inline]
-    pub(crate) fn last(self) -> u32 {
+    pub fn last(self) -> u32 {
         (self.0.len() - 1) as u32
     }
 }
 
 impl<'a> Words<'a> {
     /// Takes the whole array.
-    pub(crate) const fn of_one(array: &'a [u32; 1]) -> Self {
+    pub const fn of_one(array: &'a [u32; 1]) -> Self {
         Self(array)
     }
 }
@@ -115,20 +115,20 @@ impl<'a> Leading<'a> {
     /// # Panics
     /// When it has another number of elements, or there are no bits or more than 29.
     #[inline]
-    pub(crate) fn new(slice: &'a [AtomicU32], bits: u32) -> Self {
+    pub fn new(slice: &'a [AtomicU32], bits: u32) -> Self {
         assert!((1..30).contains(&bits) && slice.len() == 1 << bits, "an element for all leading bits");
         Self { slice, bits }
     }
 
     /// Returns the elements.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [AtomicU32] {
+    pub fn slice(self) -> &'a [AtomicU32] {
         self.slice
     }
 
     /// Returns the number of bits after the leading ones, from 3 to 31.
     #[inline]
-    pub(crate) fn behind(self) -> u32 {
+    pub fn behind(self) -> u32 {
         32 - self.bits
     }
 }
@@ -136,14 +136,14 @@ impl<'a> Leading<'a> {
 impl<'a> Longs<'a> {
     /// Number of padding elements: a value of up to 8 bytes whose number is at most 64, counted from after an element,
     /// lies within so many.
-    pub(crate) const MARGIN: usize = 66;
+    pub const MARGIN: usize = 66;
 
     /// Takes the whole slice.
     ///
     /// # Panics
     /// When there is nothing but padding, or more than 2 GiB.
     #[inline]
-    pub(crate) fn new(slice: &'a [AtomicU64]) -> Self {
+    pub fn new(slice: &'a [AtomicU64]) -> Self {
         let fits = slice.len() > Self::MARGIN && size_of_val(slice) <= BYTES_MAX;
         assert!(fits, "an element and the padding, 2 GiB at most");
         Self(slice)
@@ -151,19 +151,19 @@ impl<'a> Longs<'a> {
 
     /// Returns the elements.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [AtomicU64] {
+    pub fn slice(self) -> &'a [AtomicU64] {
         self.0
     }
 
     /// Returns the last index that is not of padding.
     #[inline]
-    pub(crate) fn last(self) -> u32 {
+    pub fn last(self) -> u32 {
         (self.0.len() - 1 - Self::MARGIN) as u32
     }
 
     /// Returns the last byte offset at which 32 bits can be read.
     #[inline]
-    pub(crate) fn last_byte(self) -> u32 {
+    pub fn last_byte(self) -> u32 {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
 
@@ -173,7 +173,7 @@ impl<'a> Longs<'a> {
     /// When they end past the table.
     #[cfg(any(test, target_arch = "aarch64"))]
     #[inline]
-    pub(crate) fn at_byte(self, offset: u32) -> u32 {
+    pub fn at_byte(self, offset: u32) -> u32 {
         let (word, bits) = (offset as usize / 8, 8 * (offset % 8));
         let low = self.0[word].read() >> bits;
         // A word's upper half may need the next one.
@@ -183,7 +183,7 @@ impl<'a> Longs<'a> {
 
 impl<'a> Halves<'a> {
     /// Takes the whole array.
-    pub(crate) const fn of_two(array: &'a [u16; 2]) -> Self {
+    pub const fn of_two(array: &'a [u16; 2]) -> Self {
         Self(array)
     }
 
@@ -192,26 +192,26 @@ impl<'a> Halves<'a> {
     /// # Panics
     /// When there are fewer than two elements, or more than 2 GiB.
     #[inline]
-    pub(crate) fn new(slice: &'a [u16]) -> Self {
+    pub fn new(slice: &'a [u16]) -> Self {
         assert!(slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX, "a table of 2 elements to 2 GiB");
         Self(slice)
     }
 
     /// Like [`new`](Self::new), but returns `None` instead of panicking.
     #[inline]
-    pub(crate) fn fitting(slice: &'a [u16]) -> Option<Self> {
+    pub fn fitting(slice: &'a [u16]) -> Option<Self> {
         (slice.len() >= 2 && size_of_val(slice) <= BYTES_MAX).then_some(Self(slice))
     }
 
     /// Returns the elements, the last one included.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [u16] {
+    pub fn slice(self) -> &'a [u16] {
         self.0
     }
 
     /// Returns the last index that may be read.
     #[inline]
-    pub(crate) fn last(self) -> u32 {
+    pub fn last(self) -> u32 {
         (self.0.len() - 2) as u32
     }
 }
@@ -222,26 +222,26 @@ impl<'a> Bytes<'a> {
     /// # Panics
     /// When it is empty or larger than 2 GiB.
     #[inline]
-    pub(crate) fn new(slice: &'a [u32]) -> Self {
+    pub fn new(slice: &'a [u32]) -> Self {
         assert!(!slice.is_empty() && size_of_val(slice) <= BYTES_MAX, "a table of 1 element to 2 GiB");
         Self(slice)
     }
 
     /// Returns the words.
     #[inline]
-    pub(crate) fn slice(self) -> &'a [u32] {
+    pub fn slice(self) -> &'a [u32] {
         self.0
     }
 
     /// Returns the last byte offset at which 32 bits can be read.
     #[inline]
-    pub(crate) fn last(self) -> u32 {
+    pub fn last(self) -> u32 {
         (size_of_val(self.0) - size_of::<u32>()) as u32
     }
 }
 
 /// Vectors of lanes that are filled one by one with values up to a bound.
-pub(crate) struct Bounded<'a> {
+pub struct Bounded<'a> {
     /// The bound of all lanes of the first `filled` vectors.
     last: u32,
     at: &'a mut [[u32; LANES]],
@@ -276,7 +276,7 @@ impl Bounded<'_> {
 ///
 /// A gather costs as much as its loads and keeps others from starting: kernels that gather at one level and load lane
 /// by lane at the next are faster than kernels that do the same at both.
-pub(crate) struct Places<'a> {
+pub struct Places<'a> {
     table: Bytes<'a>,
     at: Bounded<'a>,
 }
@@ -284,20 +284,20 @@ pub(crate) struct Places<'a> {
 impl<'a> Places<'a> {
     /// Returns an empty list of places that fills `at`.
     #[inline]
-    pub(crate) fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
+    pub fn new(table: Bytes<'a>, at: &'a mut [[u32; LANES]]) -> Self {
         Self { at: Bounded { last: table.last(), at, filled: 0 }, table }
     }
 
     /// Returns the places, to be filled.
     #[inline]
-    pub(crate) fn lanes(&mut self) -> &mut Bounded<'a> {
+    pub fn lanes(&mut self) -> &mut Bounded<'a> {
         &mut self.at
     }
 
     /// Replaces each place by the value of 2^`WIDTH` bytes that it leads to.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn read<const WIDTH: u32>(mut self) {
+    pub fn read<const WIDTH: u32>(mut self) {
         // A caller might have replaced the lanes.
         assert!(self.at.last <= self.table.last(), "places of this table");
         let start = self.table.slice().as_ptr().cast::<u8>();
@@ -318,12 +318,12 @@ impl<'a> Places<'a> {
 }
 
 /// Number of words of a line.
-pub(crate) const LINE_WORDS: usize = 16;
+pub const LINE_WORDS: usize = 16;
 
 /// A cache line of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub(crate) struct Line(pub(crate) [u32; LINE_WORDS]);
+pub struct Line(pub(crate) [u32; LINE_WORDS]);
 
 const _: () = assert!(size_of::<Line>() == 64);
 
@@ -343,7 +343,7 @@ fn byte_of(words: &[u32], offset: usize) -> u8 {
 /// longer than the stores.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(crate) fn put(lane: &mut u32, value: u32) {
+pub fn put(lane: &mut u32, value: u32) {
     // SAFETY: this is a reference's own lane.
     unsafe { core::ptr::write_volatile(lane, value) };
 }
@@ -359,7 +359,7 @@ pub fn fetch<T>(values: &[T]) {
 /// Prefetches the cache line of a value, which may be past the end: what follows there may be read next. Does nothing on
 /// machines without such a hint.
 #[inline(always)]
-pub(crate) fn fetch_past<T>(values: &[T], at: usize) {
+pub fn fetch_past<T>(values: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -4,12 +4,12 @@ use core::hint::black_box;
 
 /// The most walks that are kept in registers. The places of more are kept in memory, one by one: a compiler that is free
 /// to choose moves them between both at every level, at two thirds of the rate.
-pub(crate) const IN_REGISTERS: usize = 8;
+pub const IN_REGISTERS: usize = 8;
 
 /// A tree without pointers: full levels of nodes in one array, the root first, and after them leaves. A node has one
 /// child more than keys, and is made of its keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tree<'a, N> {
+pub struct Tree<'a, N> {
     nodes: &'a [N],
     /// Keys of a node.
     keys: usize,
@@ -23,7 +23,7 @@ impl<'a, N> Tree<'a, N> {
     /// # Panics
     /// When the nodes of these levels and a leaf are more than there are, or keys of that number are no node.
     #[inline]
-    pub(crate) fn new(nodes: &'a [N], keys: usize, levels: u32) -> Self {
+    pub fn new(nodes: &'a [N], keys: usize, levels: u32) -> Self {
         let (mut full, mut width) = (0_usize, 1_usize);
         for _ in 0..levels {
             (full, width) = (full.saturating_add(width), width.saturating_mul(keys + 1));
@@ -34,13 +34,13 @@ impl<'a, N> Tree<'a, N> {
 
     /// Returns walks that begin at the root.
     #[inline(always)]
-    pub(crate) fn walks<const COUNT: usize>(self) -> TreeWalks<'a, N, COUNT> {
+    pub fn walks<const COUNT: usize>(self) -> TreeWalks<'a, N, COUNT> {
         TreeWalks { tree: self, level: 0, at: [1; COUNT] }
     }
 }
 
 /// Walks that are at the same level of a tree.
-pub(crate) struct TreeWalks<'a, N, const COUNT: usize> {
+pub struct TreeWalks<'a, N, const COUNT: usize> {
     tree: Tree<'a, N>,
     /// At most that of the first leaves.
     level: u32,
@@ -58,7 +58,7 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
     /// When the level is that of leaves, there is no such child, or nodes have another number of keys.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn step(&mut self, keys: usize, child: impl Fn(&N, usize) -> usize) {
+    pub fn step(&mut self, keys: usize, child: impl Fn(&N, usize) -> usize) {
         assert!(self.level < self.tree.levels && keys == self.tree.keys, "leaves have no children");
         self.level += 1;
         let start = self.tree.nodes.as_ptr();
@@ -81,7 +81,7 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
     /// When there is no such leaf.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn leaf(&self, keys: usize, lane: usize) -> (usize, &N) {
+    pub fn leaf(&self, keys: usize, lane: usize) -> (usize, &N) {
         let before = self.at[lane] - 1;
         assert!(keys == self.tree.keys && before < self.tree.nodes.len() * keys, "a leaf that there is");
         // SAFETY: the keys before the leaf are those of whole nodes, and fewer than all.
@@ -92,7 +92,7 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
 
 /// Calls `body` for each of `COUNT` lanes, at most 32, without a loop in the code.
 #[inline(always)]
-pub(crate) fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
+pub fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
     const { assert!(COUNT <= 32) };
     macro_rules! lanes {
         ($($lane:literal)*) => { $(if $lane < COUNT { body($lane); })* };

@@ -12,9 +12,11 @@ use super::units::{Unit, Units};
 
 /// An array, which of its elements are in use, and what a change has prepared.
 #[derive(Debug)]
-pub(crate) struct Arena<T: Word> {
-    pub(crate) words: Shared<T>,
-    pub(crate) units: Units,
+pub struct Arena<T: Word> {
+    /// The elements.
+    pub words: Shared<T>,
+    /// Which of them are in use.
+    pub units: Units,
     /// The number of the array among those of its structure.
     number: u8,
     /// Words of an element.
@@ -30,23 +32,24 @@ pub(crate) struct Arena<T: Word> {
 
 /// How much a change had taken and given up.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mark {
+pub struct Mark {
     made: usize,
     gone: usize,
 }
 
 /// The form of an array.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Form {
+pub struct Form {
     /// Its number among those of the structure.
-    pub(crate) number: u8,
+    pub number: u8,
     /// Words of an element.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Elements that there is room for. Only addresses are reserved for those to come.
-    pub(crate) most: u32,
+    pub most: u32,
     /// Words of zeros after the last element.
-    pub(crate) padding: usize,
-    pub(crate) huge_pages: bool,
+    pub padding: usize,
+    /// Whether huge pages are requested.
+    pub huge_pages: bool,
 }
 
 impl<T: Word> Arena<T> {
@@ -54,7 +57,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// When the system has no more addresses.
-    pub(crate) fn new(built: &[T::Atomic], form: Form) -> Result<Self, OutOfMemory> {
+    pub fn new(built: &[T::Atomic], form: Form) -> Result<Self, OutOfMemory> {
         let Form { number, width, most, padding, huge_pages } = form;
         let words = Shared::zeros(most as usize * width + padding, huge_pages)?;
         for (word, to) in built.iter().zip(&words[..]) {
@@ -68,13 +71,13 @@ impl<T: Word> Arena<T> {
 
     /// Returns the words from an element on.
     #[inline]
-    pub(crate) fn at(&self, place: u32) -> &[T::Atomic] {
+    pub fn at(&self, place: u32) -> &[T::Atomic] {
         &self.words[place as usize * self.width..]
     }
 
     /// Returns the words of a unit.
     #[inline]
-    pub(crate) fn unit_words(&self, place: u32, size: u32) -> &[T::Atomic] {
+    pub fn unit_words(&self, place: u32, size: u32) -> &[T::Atomic] {
         &self.at(place)[..size as usize * self.width]
     }
 
@@ -82,7 +85,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn take(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
+    pub fn take(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
         self.expect(budget)?;
         let place = match self.units.take(size) {
             Some(place) => Ok(Some(place)),
@@ -95,7 +98,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn take_back(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
+    pub fn take_back(&mut self, size: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
         self.expect(budget)?;
         let place = self.units.take_before(size, self.used());
         self.note(size, Ok(place))
@@ -131,7 +134,7 @@ impl<T: Word> Arena<T> {
 
     /// Writes words from an element on, which no reader reaches.
     #[inline]
-    pub(crate) fn write(&self, place: u32, words: impl IntoIterator<Item = T>) {
+    pub fn write(&self, place: u32, words: impl IntoIterator<Item = T>) {
         for (to, word) in self.at(place).iter().zip(words) {
             word.write(to);
         }
@@ -141,7 +144,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn give_up(&mut self, place: u32, size: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn give_up(&mut self, place: u32, size: u32, budget: &mut Budget) -> Result<(), OutOfMemory> {
         if size == 0 {
             return Ok(());
         }
@@ -152,36 +155,37 @@ impl<T: Word> Arena<T> {
     }
 
     /// Returns where the array would end if none of it were free.
-    pub(crate) fn used(&self) -> u32 {
+    pub fn used(&self) -> u32 {
         self.units.end() - self.units.free_elements()
     }
 
     /// Returns whether so much is free that units should move.
-    pub(crate) fn is_loose(&self) -> bool {
+    pub fn is_loose(&self) -> bool {
         self.units.is_loose(1)
     }
 
     /// Returns whether so many more elements have room at the end.
-    pub(crate) fn has_room(&self, elements: u64) -> bool {
+    pub fn has_room(&self, elements: u64) -> bool {
         u64::from(self.units.end()) + elements <= self.most.into()
     }
 
     /// Returns the elements of the units that were taken.
-    pub(crate) fn made(&self) -> impl Iterator<Item = usize> {
+    pub fn made(&self) -> impl Iterator<Item = usize> {
         self.made.iter().flat_map(|unit| (unit.place..unit.place + unit.size).map(|place| place as usize))
     }
 
     /// Returns the number of units that publishing retires.
-    pub(crate) fn retires(&self) -> usize {
+    pub fn retires(&self) -> usize {
         self.gone.len()
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    /// Returns how much is prepared, to come back to.
+    pub fn mark(&self) -> Mark {
         Mark { made: self.made.len(), gone: self.gone.len() }
     }
 
     /// Takes back what was taken and given up since.
-    pub(crate) fn back_to(&mut self, mark: Mark) {
+    pub fn back_to(&mut self, mark: Mark) {
         for unit in self.made.drain(mark.made..) {
             self.units.give_expected(unit);
         }
@@ -190,26 +194,26 @@ impl<T: Word> Arena<T> {
     }
 
     /// Tells of the units that were taken, which is before any word leads to them.
-    pub(crate) fn tell(&self, publication: &mut dyn Publication) {
+    pub fn tell(&self, publication: &mut dyn Publication) {
         for &unit in &self.made {
             publication.stored(self.stored(self.words_of(unit)));
         }
     }
 
     /// Returns what is told of some words.
-    pub(crate) fn stored(&self, words: Range<usize>) -> Stored<'_> {
+    pub fn stored(&self, words: Range<usize>) -> Stored<'_> {
         Stored::part(self.number, T::words(&self.words), words)
     }
 
     /// Tells of all words in use.
-    pub(crate) fn tell_all(&self, publication: &mut dyn Publication) {
+    pub fn tell_all(&self, publication: &mut dyn Publication) {
         let end = self.units.end() as usize * self.width;
         publication.stored(Stored::whole(self.number, T::words(&self.words), end));
     }
 
     /// Returns the words of free units.
     #[cfg(test)]
-    pub(crate) fn free_words(&self) -> impl Iterator<Item = (u8, Range<usize>)> {
+    pub fn free_words(&self) -> impl Iterator<Item = (u8, Range<usize>)> {
         self.units.free_units().into_iter().map(|unit| (self.number, self.words_of(unit)))
     }
 
@@ -218,7 +222,7 @@ impl<T: Word> Arena<T> {
     }
 
     /// Retires what was given up. What was taken is published.
-    pub(crate) fn retire(&mut self, publication: &mut dyn Publication) {
+    pub fn retire(&mut self, publication: &mut dyn Publication) {
         self.units.expect_less(self.made.len());
         self.made.clear();
         for unit in self.gone.drain(..) {
@@ -227,12 +231,12 @@ impl<T: Word> Arena<T> {
     }
 
     /// Returns the bytes of a unit.
-    pub(crate) fn bytes(&self, unit: Unit) -> usize {
+    pub fn bytes(&self, unit: Unit) -> usize {
         unit.size as usize * self.width * size_of::<T>()
     }
 
     /// Returns the memory of the lists, which lookups do not read.
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         let notes = memory::of(&self.made) + memory::of(&self.gone);
         self.units.memory() + Memory { lookup_bytes: 0, ..notes }
     }
@@ -241,7 +245,7 @@ impl<T: Word> Arena<T> {
     ///
     /// # Errors
     /// At the first element that has no unit, or more than one.
-    pub(crate) fn check(&self, mut used: Vec<Unit>, retired: &[Retired]) -> Result<(), CheckError> {
+    pub fn check(&self, mut used: Vec<Unit>, retired: &[Retired]) -> Result<(), CheckError> {
         let own = retired.iter().filter(|retired| retired.array == self.number);
         used.extend(own.map(|retired| retired.unit));
         self.units.check(used)

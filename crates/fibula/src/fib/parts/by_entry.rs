@@ -4,7 +4,7 @@ use crate::net::{Key, Prefix};
 
 /// Which entries some changed prefixes meet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Meets<'a, K> {
+pub enum Meets<'a, K> {
     /// All addresses of one entry or of several.
     Whole(Prefix<K>),
     /// Parts of one entry. The prefixes ascend.
@@ -13,7 +13,7 @@ pub(crate) enum Meets<'a, K> {
 
 /// Groups ascending prefixes by the entries for so many leading bits. Prefixes inside one that meets whole entries are
 /// left out.
-pub(crate) fn by_entry<K: Key>(prefixes: &[Prefix<K>], bits: u8) -> impl Iterator<Item = Meets<'_, K>> {
+pub fn by_entry<K: Key>(prefixes: &[Prefix<K>], bits: u8) -> impl Iterator<Item = Meets<'_, K>> {
     let mut rest = prefixes;
     core::iter::from_fn(move || {
         let first = *rest.first()?;

@@ -12,7 +12,7 @@ use super::ranges::{self, Merge, Range};
 mod tests;
 
 /// A lower part: an integer wide enough for the bits after the upper part.
-pub(crate) trait Lower: Copy + Ord {
+pub trait Lower: Copy + Ord {
     /// Returns the low bits of `bits`.
     fn truncate(bits: u128) -> Self;
 }
@@ -33,7 +33,7 @@ impl Lower for u128 {
 
 /// Where an interval leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leads {
+pub enum Leads {
     /// To one next hop for all addresses.
     To(Option<NextHop>),
     /// To this block; the interval is one upper part.
@@ -42,13 +42,13 @@ pub(crate) enum Leads {
 
 /// Blocks, each a run of pieces.
 #[derive(Debug, Clone)]
-pub(crate) struct Blocks<E> {
+pub struct Blocks<E> {
     /// First piece of each block.
-    pub(crate) first: Vec<u32>,
+    pub first: Vec<u32>,
     /// Last lower part of each piece; a block's last piece ends with the last lower part there is.
-    pub(crate) ends: Vec<E>,
+    pub ends: Vec<E>,
     /// Next hop of each piece, 0 for no route.
-    pub(crate) next_hops: Vec<u32>,
+    pub next_hops: Vec<u32>,
 }
 
 impl<E> Default for Blocks<E> {
@@ -59,7 +59,7 @@ impl<E> Default for Blocks<E> {
 
 impl<E> Blocks<E> {
     /// Forgets them.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.first.clear();
         self.ends.clear();
         self.next_hops.clear();
@@ -70,7 +70,7 @@ impl<E: Lower> Blocks<E> {
     /// Returns the indices of the pieces of block `at`.
     #[inline]
     #[must_use]
-    pub(crate) fn pieces(&self, at: usize) -> core::ops::Range<usize> {
+    pub fn pieces(&self, at: usize) -> core::ops::Range<usize> {
         let end = self.first.get(at + 1).map_or(self.ends.len(), |&first| first as usize);
         self.first[at] as usize..end
     }
@@ -78,14 +78,14 @@ impl<E: Lower> Blocks<E> {
     /// Returns the next hop of a lower part in block `at`, 0 for no route.
     #[inline]
     #[must_use]
-    pub(crate) fn find(&self, at: usize, lower: E) -> u32 {
+    pub fn find(&self, at: usize, lower: E) -> u32 {
         let pieces = self.pieces(at);
         let ends = &self.ends[pieces.clone()];
         self.next_hops[pieces.start + ends.partition_point(|&end| end < lower)]
     }
 
     /// Frees all blocks.
-    pub(crate) fn free(&mut self, budget: &mut Budget) {
+    pub fn free(&mut self, budget: &mut Budget) {
         let Self { first, ends, next_hops } = core::mem::take(self);
         budget.free(first);
         budget.free(ends);
@@ -93,7 +93,7 @@ impl<E: Lower> Blocks<E> {
     }
 
     /// Releases spare capacity.
-    pub(crate) fn shrink(&mut self, budget: &mut Budget) {
+    pub fn shrink(&mut self, budget: &mut Budget) {
         budget.shrink(&mut self.first);
         budget.shrink(&mut self.ends);
         budget.shrink(&mut self.next_hops);
@@ -101,7 +101,7 @@ impl<E: Lower> Blocks<E> {
 
     /// Returns the memory of the blocks.
     #[must_use]
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         memory::of(&self.first) + memory::of(&self.ends) + memory::of(&self.next_hops)
     }
 }
@@ -109,20 +109,20 @@ impl<E: Lower> Blocks<E> {
 /// Returns the first `bits` bits of a key, at most 64.
 #[inline]
 #[must_use]
-pub(crate) fn upper<K: Key>(key: K, bits: u8) -> u64 {
+pub fn upper<K: Key>(key: K, bits: u8) -> u64 {
     (key.to_bits() >> (K::BITS - bits)) as u64
 }
 
 /// Returns the bits after the first `bits`.
 #[inline]
 #[must_use]
-pub(crate) fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
+pub fn lower<K: Key, E: Lower>(key: K, bits: u8) -> E {
     E::truncate(key.to_bits() & lower_bits::<K>(bits))
 }
 
 /// Returns the last lower part after `bits` upper bits.
 #[must_use]
-pub(crate) fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
+pub fn lower_max<K: Key, E: Lower>(bits: u8) -> E {
     E::truncate(lower_bits::<K>(bits))
 }
 
@@ -135,7 +135,7 @@ const fn lower_bits<K: Key>(bits: u8) -> u128 {
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn split<K: Key, E: Lower>(
+pub fn split<K: Key, E: Lower>(
     routes: &dyn Routes<K>,
     merge: Merge,
     bits: u8,
@@ -152,7 +152,7 @@ pub(crate) fn split<K: Key, E: Lower>(
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn split_within<K: Key, E: Lower>(
+pub fn split_within<K: Key, E: Lower>(
     routes: &dyn Routes<K>,
     within: Prefix<K>,
     merge: Merge,

@@ -7,17 +7,17 @@ use crate::net::{Key, NextHop};
 use crate::simd::{LANES, Present};
 
 /// Number of vectors of a block: 256 keys, so that data between stages of a kernel stays in the first-level cache.
-pub(crate) const BLOCK: usize = 32;
+pub const BLOCK: usize = 32;
 
 /// Returns whether a batch of `count` keys fills a vector of this set; if not, portable code handles it.
 #[inline]
-pub(crate) fn filled(isa: Present, count: usize) -> bool {
+pub fn filled(isa: Present, count: usize) -> bool {
     isa != Present::SCALAR && count >= LANES
 }
 
 /// Returns the bits of the key, aligned to the left as in lanes.
 #[inline]
-pub(crate) fn aligned<K: Key>(key: K) -> u32 {
+pub fn aligned<K: Key>(key: K) -> u32 {
     key.window(0, K::BITS) << (32 - u32::from(K::BITS))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn aligned<K: Key>(key: K) -> u32 {
 /// # Panics
 /// When the lengths differ, or there are fewer keys than lanes.
 #[inline]
-pub(crate) fn in_blocks<K: Key>(
+pub fn in_blocks<K: Key>(
     keys: &[K],
     results: &mut [Option<NextHop>],
     mut kernel: impl FnMut(&[[K; LANES]], &mut [[u32; LANES]]),
@@ -50,7 +50,7 @@ pub(crate) fn in_blocks<K: Key>(
 /// # Panics
 /// As for [`in_blocks`], and when keys have more than 32 bits.
 #[inline]
-pub(crate) fn for_each_block<K: Key>(
+pub fn for_each_block<K: Key>(
     keys: &[K],
     results: &mut [Option<NextHop>],
     mut kernel: impl FnMut(&[[u32; LANES]], &mut [[u32; LANES]]),
@@ -68,7 +68,7 @@ pub(crate) fn for_each_block<K: Key>(
 }
 
 /// Lanes of a block that need a later stage, by number.
-pub(crate) struct Deferred {
+pub struct Deferred {
     lanes: [u8; BLOCK * LANES + LANES],
     count: usize,
 }
@@ -76,26 +76,26 @@ pub(crate) struct Deferred {
 impl Deferred {
     /// Returns an empty list of lanes.
     #[inline]
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { lanes: [0; BLOCK * LANES + LANES], count: 0 }
     }
 
     /// Defers one lane.
     #[inline]
-    pub(crate) fn lane(&mut self, lane: usize) {
+    pub fn lane(&mut self, lane: usize) {
         self.lanes[self.count] = lane as u8;
         self.count += 1;
     }
 
     /// Returns the deferred lanes.
     #[inline]
-    pub(crate) fn lanes(&self) -> &[u8] {
+    pub fn lanes(&self) -> &[u8] {
         &self.lanes[..self.count]
     }
 
     /// Returns the deferred lanes, padded to full vectors with the first one; there must be at least one.
     #[inline]
-    pub(crate) fn filled(&mut self) -> &[u8] {
+    pub fn filled(&mut self) -> &[u8] {
         let count = self.count.next_multiple_of(LANES);
         let first = self.lanes[0];
         self.lanes[self.count..count].fill(first);
@@ -104,7 +104,7 @@ impl Deferred {
 
     /// Defers the lanes of vector `at` whose bits are set.
     #[inline]
-    pub(crate) fn vector(&mut self, at: usize, bits: u32) {
+    pub fn vector(&mut self, at: usize, bits: u32) {
         let lanes: &mut [u8; LANES] = self.lanes[self.count..].first_chunk_mut().expect("room for a vector");
         *lanes = lanes_of(bits, at);
         self.count += bits.count_ones() as usize;
@@ -139,7 +139,7 @@ static LANES_OF: [[u8; LANES]; 256] = {
 /// Asserts the structure's invariants and the next hop (0 for none) of every key, alone and in batches of every set, rotated
 /// so that every lane gets it.
 #[cfg(test)]
-pub(crate) fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
+pub fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
     fib.check().unwrap();
     let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
     let next_hops: Vec<_> = expected.iter().map(|&(_, id)| NextHop::new(id)).collect();
@@ -162,7 +162,7 @@ pub(crate) fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
 /// Asserts that batches of every length up to 70 and of 512, 513 and 519 keys, anywhere in `keys`, get the answers of
 /// single lookups from every set that this machine has, and that nothing after their results is written.
 #[cfg(test)]
-pub(crate) fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
+pub fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
     let untouched = NextHop::new(u32::MAX);
     let expected: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();
     for isa in Present::all() {

@@ -3,7 +3,6 @@
 pub(crate) mod arena;
 pub(crate) mod aside;
 pub(crate) mod bitmap;
-pub(crate) mod bloom;
 pub(crate) mod by_entry;
 pub(crate) mod intervals;
 pub(crate) mod lanes;

@@ -7,7 +7,7 @@ use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::NextHop;
 
 /// Code of "no route".
-pub(crate) const NO_ROUTE: u32 = 0;
+pub const NO_ROUTE: u32 = 0;
 
 /// A next hop that has a code.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ struct Coded {
 
 /// Next hops numbered in the order of their first use, and how often each was used.
 #[derive(Debug)]
-pub(crate) struct NextHopDictionary {
+pub struct NextHopDictionary {
     /// Next hops by code; 0 is no route.
     coded: Vec<Coded>,
     /// A hash table with open addressing: codes, 0 for a free slot; its length is a power of two.
@@ -32,7 +32,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
+    pub fn new(budget: &mut Budget) -> Result<Self, OutOfMemory> {
         let mut coded = budget.vec(8)?;
         coded.push(Coded { id: 0, uses: 0 });
         Ok(Self { coded, slots: free_slots(budget, 16)? })
@@ -40,7 +40,7 @@ impl NextHopDictionary {
 
     /// Returns the number of codes, including that of "no route".
     #[must_use]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.coded.len()
     }
 
@@ -48,11 +48,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn code(
-        &mut self,
-        next_hop: Option<NextHop>,
-        budget: &mut Budget,
-    ) -> Result<u32, OutOfMemory> {
+    pub fn code(&mut self, next_hop: Option<NextHop>, budget: &mut Budget) -> Result<u32, OutOfMemory> {
         let Some(next_hop) = next_hop else { return Ok(NO_ROUTE) };
         let at = self.slot(next_hop.id());
         let code = self.slots[at];
@@ -72,19 +68,19 @@ impl NextHopDictionary {
 
     /// Returns the code of a next hop that has one.
     #[must_use]
-    pub(crate) fn known(&self, next_hop: Option<NextHop>) -> Option<u32> {
+    pub fn known(&self, next_hop: Option<NextHop>) -> Option<u32> {
         let Some(next_hop) = next_hop else { return Some(NO_ROUTE) };
         Some(self.slots[self.slot(next_hop.id())]).filter(|&code| code != NO_ROUTE)
     }
 
     /// Returns the id of each code, 0 first.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
         self.coded.iter().map(|coded| coded.id)
     }
 
     /// Forgets all codes but the first so many, which include "no route". Must not follow
     /// [`by_popularity`](Self::by_popularity).
-    pub(crate) fn truncate(&mut self, len: usize) {
+    pub fn truncate(&mut self, len: usize) {
         // The last code that was added is in no other's way, as codes enter the slots in their order.
         while self.coded.len() > len
             && let Some(&Coded { id, .. }) = self.coded.last()
@@ -97,7 +93,7 @@ impl NextHopDictionary {
 
     /// Returns the memory, which lookups do not read.
     #[must_use]
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         Memory { lookup_bytes: 0, ..memory::of(&self.coded) + memory::of(&self.slots) }
     }
 
@@ -127,7 +123,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn by_popularity(&mut self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+    pub fn by_popularity(&mut self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
         let mut order = budget.vec::<u32>(self.coded.len())?;
         order.extend(0..self.coded.len() as u32);
         order[1..].sort_unstable_by_key(|&code| (u32::MAX - self.coded[code as usize].uses, code));
@@ -147,7 +143,7 @@ impl NextHopDictionary {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn into_next_hops(self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
+    pub fn into_next_hops(self, budget: &mut Budget) -> Result<Vec<u32>, OutOfMemory> {
         budget.free(self.slots);
         let mut next_hops = budget.vec(self.coded.len())?;
         next_hops.extend(self.coded.iter().map(|coded| coded.id));

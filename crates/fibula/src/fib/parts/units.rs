@@ -19,14 +19,16 @@ const LISTED: usize = 64;
 
 /// A run of elements: the first one, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Unit {
-    pub(crate) place: u32,
-    pub(crate) size: u32,
+pub struct Unit {
+    /// The first element.
+    pub place: u32,
+    /// How many there are.
+    pub size: u32,
 }
 
 impl Unit {
     /// Returns the unit of these elements.
-    pub(crate) fn of(elements: Range<u32>) -> Self {
+    pub fn of(elements: Range<u32>) -> Self {
         Self { place: elements.start, size: elements.end - elements.start }
     }
 
@@ -40,7 +42,7 @@ const LEAST_LOOSE: u32 = 256;
 
 /// Which elements of an array are in use, and which units are free.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Units {
+pub struct Units {
     /// First elements of the free units of a size, by size less 1.
     free: Vec<Vec<u32>>,
     /// Larger free units.
@@ -64,19 +66,19 @@ pub(crate) struct Units {
 impl Units {
     /// Returns the number of elements that are used or free, which is where the array must end at the earliest.
     #[must_use]
-    pub(crate) fn end(&self) -> u32 {
+    pub fn end(&self) -> u32 {
         self.end
     }
 
     /// Returns the number of free elements before the end.
     #[must_use]
-    pub(crate) fn free_elements(&self) -> u32 {
+    pub fn free_elements(&self) -> u32 {
         self.free_elements
     }
 
     /// Appends a unit of `size` elements, and returns its first one; `None` when elements are beyond 32 bits.
     #[must_use]
-    pub(crate) fn append(&mut self, size: u32) -> Option<u32> {
+    pub fn append(&mut self, size: u32) -> Option<u32> {
         let place = self.end;
         self.end = place.checked_add(size)?;
         Some(place)
@@ -84,13 +86,13 @@ impl Units {
 
     /// Takes a free unit of this size, or the head of a larger one.
     #[must_use]
-    pub(crate) fn take(&mut self, size: u32) -> Option<u32> {
+    pub fn take(&mut self, size: u32) -> Option<u32> {
         self.take_before(size, u32::MAX)
     }
 
     /// Like [`take`](Self::take), if it begins before a place.
     #[must_use]
-    pub(crate) fn take_before(&mut self, size: u32, before: u32) -> Option<u32> {
+    pub fn take_before(&mut self, size: u32, before: u32) -> Option<u32> {
         let listed = (size as usize - 1).min(self.free.len());
         // The rest of a larger unit goes to a list that has room for it.
         for number in listed..self.free.len() {
@@ -130,7 +132,7 @@ impl Units {
 
     /// Takes a free unit of this size whose place has this remainder by a power of two, without dividing any.
     #[must_use]
-    pub(crate) fn take_at(&mut self, size: u32, remainder: u32, by: u32) -> Option<u32> {
+    pub fn take_at(&mut self, size: u32, remainder: u32, by: u32) -> Option<u32> {
         let fits = |place: u32| place % by == remainder;
         let place = match self.free.get_mut(size as usize - 1) {
             Some(list) => {
@@ -150,7 +152,7 @@ impl Units {
     ///
     /// # Errors
     /// When memory runs out; nothing is taken then.
-    pub(crate) fn take_at_within(
+    pub fn take_at_within(
         &mut self,
         size: u32,
         remainder: u32,
@@ -190,7 +192,7 @@ impl Units {
     }
 
     /// Frees a unit that was expected, and that can be taken at once if there is memory.
-    pub(crate) fn give_or_expect(&mut self, unit: Unit, budget: &mut Budget) {
+    pub fn give_or_expect(&mut self, unit: Unit, budget: &mut Budget) {
         match self.give(unit, budget) {
             Ok(()) => self.expect_less(1),
             Err(_) => self.give_expected(unit),
@@ -201,19 +203,19 @@ impl Units {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn expect(&mut self, count: usize, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn expect(&mut self, count: usize, budget: &mut Budget) -> Result<(), OutOfMemory> {
         budget.reserve(&mut self.given, self.expected + count)?;
         self.expected += count;
         Ok(())
     }
 
     /// Takes back that `count` units were expected, which will not come.
-    pub(crate) fn expect_less(&mut self, count: usize) {
+    pub fn expect_less(&mut self, count: usize) {
         self.expected -= count;
     }
 
     /// Frees a unit that was expected, and that no reader can reach any more.
-    pub(crate) fn give_expected(&mut self, unit: Unit) {
+    pub fn give_expected(&mut self, unit: Unit) {
         self.expected -= 1;
         self.free_elements += unit.size;
         self.given.push(unit);
@@ -223,7 +225,7 @@ impl Units {
     ///
     /// # Errors
     /// When memory for the list runs out.
-    pub(crate) fn give(&mut self, unit: Unit, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn give(&mut self, unit: Unit, budget: &mut Budget) -> Result<(), OutOfMemory> {
         self.list(unit, budget)?;
         self.free_elements += unit.size;
         Ok(())
@@ -247,7 +249,7 @@ impl Units {
     }
 
     /// Returns whether an eighth of the elements is free, and so many at least.
-    pub(crate) fn is_loose(&self, least: u32) -> bool {
+    pub fn is_loose(&self, least: u32) -> bool {
         self.free_elements >= (self.end / 8).max(least)
     }
 
@@ -256,7 +258,7 @@ impl Units {
     ///
     /// # Errors
     /// When memory runs out; nothing is lost.
-    pub(crate) fn absorb(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn absorb(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
         // Where much is free, what lies after where all would fit is not taken again, so that the end can move back.
         let is_loose = self.is_loose(LEAST_LOOSE);
         let used = self.end - self.free_elements;
@@ -285,7 +287,7 @@ impl Units {
     ///
     /// # Errors
     /// When memory runs out; nothing is lost.
-    pub(crate) fn settle(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
+    pub fn settle(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
         let count = self.free.iter().map(Vec::len).sum::<usize>() + self.large.len() + self.given.len();
         let mut all: Vec<Unit> = budget.vec(count)?;
         // No more large units than elements would fill, and each list keeps its room.
@@ -331,14 +333,14 @@ impl Units {
 
     /// Returns the memory of the lists, which lookups do not read.
     #[must_use]
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         let lists = self.free.iter().map(memory::of).fold(memory::of(&self.free), |all, list| all + list);
         let all = lists + memory::of(&self.large) + memory::of(&self.given);
         Memory { lookup_bytes: 0, ..all }
     }
 
     /// Returns the free units, those that were given back included.
-    pub(crate) fn free_units(&self) -> Vec<Unit> {
+    pub fn free_units(&self) -> Vec<Unit> {
         let lists = self.free.iter().zip(1..);
         let listed = lists.flat_map(|(list, size)| list.iter().map(move |&place| Unit { place, size }));
         listed.chain(self.large.iter().chain(&self.given).copied()).collect()
@@ -348,7 +350,7 @@ impl Units {
     ///
     /// # Errors
     /// At the first element that has no unit, or more than one.
-    pub(crate) fn check(&self, mut used: Vec<Unit>) -> Result<(), CheckError> {
+    pub fn check(&self, mut used: Vec<Unit>) -> Result<(), CheckError> {
         let before = used.iter().map(|unit| u64::from(unit.size)).sum::<u64>();
         used.extend(self.free_units());
         used.sort_unstable();

@@ -8,18 +8,18 @@ use crate::memory::Cell;
 use crate::simd::table::Cell32;
 use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
-pub(crate) mod lines;
-pub(crate) mod wide;
+pub mod lines;
+pub mod wide;
 
 /// A vector of eight 32-bit lanes.
-pub(crate) type V = uint32x4x2_t;
+pub type V = uint32x4x2_t;
 /// A mask: true or false for each lane.
-pub(crate) type M = uint32x4x2_t;
+pub type M = uint32x4x2_t;
 /// Byte offsets.
 #[derive(Clone, Copy)]
-pub(crate) struct Places8(V);
+pub struct Places8(V);
 /// A shift count for all lanes.
-pub(crate) type Count = int32x4_t;
+pub type Count = int32x4_t;
 
 operations! { "neon"
     /// Returns the value in every lane.

@@ -7,21 +7,21 @@ use core::arch::x86_64::*;
 use crate::simd::table::Cell32;
 use crate::simd::{Bounded, Bytes, Halves, LANES, Leading, Longs, Words, operations};
 
-pub(crate) mod lines;
-pub(crate) mod wide;
+pub mod lines;
+pub mod wide;
 
 /// A vector of eight 32-bit lanes.
-pub(crate) type V = __m256i;
+pub type V = __m256i;
 /// A mask: true or false for each lane.
-pub(crate) type M = __m256i;
+pub type M = __m256i;
 /// Byte offsets in bounds, counted from the second element, of a table whose last index is given.
 #[derive(Clone, Copy)]
-pub(crate) struct Places8 {
+pub struct Places8 {
     at: V,
     last: u32,
 }
 /// A shift count for all lanes.
-pub(crate) type Count = __m128i;
+pub type Count = __m128i;
 
 operations! { "avx2,bmi2"
     /// Returns the value in every lane.

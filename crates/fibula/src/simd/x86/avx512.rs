@@ -3,15 +3,15 @@
 
 use core::arch::x86_64::*;
 
-pub(crate) mod lines;
-pub(crate) mod wide;
+pub mod lines;
+pub mod wide;
 
 use super::avx2::rank_few;
-pub(crate) use super::avx2::*;
+pub use super::avx2::*;
 use crate::simd::{Bytes, Halves, Words, operations};
 
 /// A mask: true or false for each lane.
-pub(crate) type M = __mmask8;
+pub type M = __mmask8;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// Returns `table[index % 16]` of sixteen entries in two registers.

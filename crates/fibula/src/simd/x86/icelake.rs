@@ -2,10 +2,10 @@
 
 use core::arch::x86_64::*;
 
-pub(crate) mod lines;
-pub(crate) mod wide;
+pub mod lines;
+pub mod wide;
 
-pub(crate) use super::avx512::*;
+pub use super::avx512::*;
 use crate::simd::operations;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512vpopcntdq"

@@ -8,19 +8,19 @@ use crate::simd::table::Cell32;
 use crate::simd::{Leading, Longs, WIDE, Words, operations};
 
 /// A vector of sixteen 32-bit lanes.
-pub(crate) type W = __m512i;
+pub type W = __m512i;
 /// A mask: true or false for each lane.
-pub(crate) type M = __mmask16;
+pub type M = __mmask16;
 /// Byte offsets in bounds, counted from the second element, of a table whose last index is given.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
+pub struct Places {
     at: W,
     last: u32,
 }
 /// A shift count for all lanes.
-pub(crate) type Count = __m128i;
+pub type Count = __m128i;
 /// Eight entries to pick from, twice.
-pub(crate) type Eight = __m512i;
+pub type Eight = __m512i;
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq"
     /// Returns the value in every lane.

@@ -1,3 +1,3 @@
 //! As [`avx2::lines`](super::super::avx2::lines).
 
-pub(crate) use super::super::avx2::lines::*;
+pub use super::super::avx2::lines::*;

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-pub(crate) use super::super::avx512::wide::*;
+pub use super::super::avx512::wide::*;
 use crate::simd::{Longs, operations};
 
 operations! { "avx2,bmi2,avx512f,avx512vl,avx512bw,avx512dq,avx512vpopcntdq"

@@ -1,0 +1,138 @@
+//! Lookup structures of papers, for comparison: the engines that nobody would take for a table of today, kept close to how they were
+//! published, with their chapters, measurements and tests.
+//!
+//! Fibula's own engines, and those that are worth taking, are in the crate [`fibula`]. This crate adds its own to their list
+//! ([`ENGINES`], [`algorithms`], [`find`]) for whoever compares: the laboratory, the test machine, coprocessors.
+//!
+//! ```
+//! use fibula::memory::Limits;
+//! use fibula::rib::Rib;
+//!
+//! let rib = Rib::<u32>::default();
+//! let fib = fibula_published::find::<u32>("poptrie")?.build(&rib, Limits::default())?;
+//! assert_eq!(fib.lookup(0), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! They are written against [`fibula::unstable`], as an engine of yours could be.
+
+// An engine that is missing from the list below is dead code.
+#![cfg_attr(
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
+    deny(dead_code)
+)]
+// Targets without vector kernels do not use the parts that only kernels need.
+#![cfg_attr(
+    not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
+    allow(dead_code, unused_imports, unused_macros)
+)]
+
+mod bloom;
+
+// One folder an engine: a `mod` line here and its name in the list below. The modules are public for their chapters.
+pub mod bloom_baseline;
+pub mod bloom_naive;
+pub mod bloomfwd;
+pub mod cp_trie;
+pub mod dxr;
+pub mod hbs;
+pub mod linear;
+pub mod miht;
+pub mod multibit;
+pub mod neurotrie;
+pub mod planb;
+pub mod poptrie;
+pub mod radix;
+pub mod range_search;
+pub mod sail;
+
+use fibula::fib::registry::{self, Algorithm, Engines, UnknownAlgorithm};
+use fibula::net::Key;
+
+// The list, oracles first, each with the keys it serves.
+fibula::__engines! {
+    /// Returns the engines of this crate for keys of this kind.
+    fn published;
+    linear: Key,
+    radix: Key,
+    multibit: Key,
+    miht: Key,
+    range_search: Key,
+    planb: Key,
+    dxr: Ipv4Key,
+    poptrie: Key,
+    sail: Ipv4Key,
+    hbs: Key,
+    cp_trie: Key,
+    neurotrie: Key,
+    bloom_naive: Key,
+    bloom_baseline: Ipv4Key,
+    bloomfwd: Key,
+}
+
+/// The library's engines and those of this crate.
+pub const ENGINES: Engines = Engines::new(algorithms, algorithms);
+
+/// Returns the library's engines for keys of this kind, then those of this crate.
+#[must_use]
+pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+    let mut all = fibula::fib::algorithms();
+    all.extend(published());
+    all
+}
+
+/// Returns engines with other parameters than those of the list, by which papers compare them: a name and the values, divided by
+/// colons. [`find`] knows them too. Their chapters say what the values mean.
+#[must_use]
+pub fn variants<K: Key>() -> Vec<Algorithm<K>> {
+    let mut all = bloom_naive::variants();
+    all.extend(bloomfwd::variants());
+    all.extend(cp_trie::variants());
+    all.extend(neurotrie::variants());
+    all
+}
+
+/// Returns the engine of this name, the library's or this crate's, or the [variant](variants).
+///
+/// # Errors
+/// When the family has none; the error lists those that it has.
+pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
+    registry::find_in(&algorithms(), name)
+        .or_else(|error| registry::find_in(&variants(), name).map_err(|_| error))
+}
+
+/// Engines by type: reports compare what DXR and PlanB consist of with the figures that their papers print.
+pub mod internals {
+    pub use crate::bloom::figures::{ChosenLevels, chosen_levels, expanded_group, false_positives};
+    pub use crate::bloom::lengths::Choice;
+    pub use crate::bloom::sizes::Ratio;
+    pub use crate::dxr::geometry::Split;
+    pub use crate::dxr::layout::Dxr;
+    pub use crate::dxr::options::{Format, Options, Search};
+    pub use crate::dxr::statistics::Statistics as DxrStatistics;
+    pub use crate::multibit::layout::Multibit;
+    pub use fibula::unstable::planb::{
+        Capacity, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB,
+        Statistics as PlanBStatistics, Word, capacity,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    /// The compiler reports a module that the list lacks; this reports a folder without a `mod` line.
+    #[test]
+    fn every_folder_is_a_module_of_the_list() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+        let folders: BTreeSet<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|entry| entry.file_type().unwrap().is_dir())
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .filter(|name| name != "bloom")
+            .collect();
+        assert_eq!(folders, super::NAMES.iter().copied().map(str::to_owned).collect());
+    }
+}
