@@ -53,10 +53,10 @@ fn variants_answer<K: Key>(count: usize, longest: u8) {
     let rib = table::<K>(count, longest, &mut random);
     let keys = keys(&rib, &mut random);
     let expected: Vec<_> = keys.iter().map(|&key| rib.lookup(key)).collect();
-    let variants = fibula::fib::variants::<K>();
+    let variants = crate::variants::<K>();
     assert!(variants.len() > 20);
     for variant in variants {
-        assert_eq!(registry::find::<K>(variant.name).unwrap().name, variant.name);
+        assert_eq!(crate::find::<K>(variant.name).unwrap().name, variant.name);
         let fib = match variant.build(&rib, Limits::default()) {
             Ok(fib) => fib,
             Err(error) if error.is_limit() => {

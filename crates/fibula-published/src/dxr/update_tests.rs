@@ -359,7 +359,7 @@ fn all_changes_of_a_small_space_answer_right() {
 
 #[test]
 fn every_address_answers_as_before_or_after_at_every_store() {
-    use fibula::unstable::in_place_tests::stops;
+    use fibula::unstable::testing::stops;
 
     const COMPACT: Options = Options { k: 4, format: Format::Stretched, search: Search::EarlyStop };
     const WIDE: Options = Options { k: 4, format: Format::Wide, search: Search::BranchFree };

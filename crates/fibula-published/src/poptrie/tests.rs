@@ -110,7 +110,7 @@ fn a_next_hop_that_narrow_leaves_cannot_hold_has_the_trie_built_anew() {
     assert_eq!(applied, Applied::NeedsRebuild("a next hop of more than 16 bits"));
 }
 
-fibula::unstable::in_place_tests::stops_at_every_store!(update::build);
+fibula::unstable::testing::stops_at_every_store!(update::build);
 
 /// Changes, several in a call, of few prefixes that lie in one another over four levels.
 fn nested<K: Key>() {

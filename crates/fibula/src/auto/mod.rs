@@ -48,7 +48,7 @@ use core::fmt;
 use core::ops::ControlFlow;
 
 use crate::fib::ranges::{self, Merge};
-use crate::fib::registry::{self, Algorithm};
+use crate::fib::registry::Algorithm;
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
@@ -327,7 +327,7 @@ pub struct Chosen<K: Key> {
 ///
 /// The structures with the best expected rates, the first and those within 15 % of it, are built to know how large they
 /// are and whether their format holds the table; only one of them exists at a time besides the best so far. If none is
-/// left, `range-search` is built, which holds any table.
+/// left, `range-btree` is built, or `planb` for IPv6: they hold any table.
 ///
 /// # Errors
 /// The first refusal, if every structure refuses the table or takes more than [`Workload::most_bytes`].
@@ -356,10 +356,9 @@ pub fn choose_for<K: Key>(
                 }
                 _ => (choice.algorithm, true),
             },
-            (None, None) => match registry::find(LAST_RESORT) {
-                Ok(algorithm) => (algorithm, true),
-                Err(_) => return Err(refusal.expect("the registry has the last resort for every family")),
-            },
+            (None, None) => {
+                (last_resort().expect("the list has a last resort for every family"), true)
+            }
         };
         match build_one(&algorithm, routes, wanted.most_bytes::<K>(), limits) {
             Ok(fib) if is_last => return Ok(Chosen { fib, choice, ranked }),
@@ -393,8 +392,12 @@ pub fn build<K: Key>(
     choose_for(routes, &workload, None, limits).map(|chosen| chosen.fib)
 }
 
-/// The structure that has no limits but memory.
-const LAST_RESORT: &str = "range-search";
+/// Structures that have no limits but memory, and take little of it where a table is small: by name, as each serves one family.
+const LAST_RESORTS: [&str; 2] = ["range-btree", "planb"];
+
+fn last_resort<K: Key>() -> Option<Algorithm<K>> {
+    crate::fib::algorithms().into_iter().find(|algorithm| LAST_RESORTS.contains(&algorithm.name))
+}
 
 fn build_one<K: Key>(
     algorithm: &Algorithm<K>,

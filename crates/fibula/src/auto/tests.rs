@@ -263,7 +263,7 @@ fn toy_keys_and_refused_tables_get_another_structure() {
     // Few bytes are left to structures that expect to take more.
     let routes = host_routes(3_000);
     let slice = RouteSlice::new(&routes).unwrap();
-    let smallest = registry::find::<u32>(LAST_RESORT).unwrap().build(&slice, Limits::default()).unwrap();
+    let smallest = last_resort::<u32>().unwrap().build(&slice, Limits::default()).unwrap();
     let most = smallest.memory().lookup_bytes;
     let wanted = Workload { max_bytes: Some(most), ..Workload::default() };
     assert!(build(&slice, wanted, Limits::default()).unwrap().memory().lookup_bytes <= most);

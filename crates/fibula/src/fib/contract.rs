@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn batches_of_unequal_lengths_are_errors() {
         let fib = fib::build(&one_route()).unwrap();
-        let algorithm = fib::registry::find("linear").unwrap();
+        let algorithm = fib::registry::find("binary-trie").unwrap();
         let matches = fib::WithLength::build(&algorithm, &one_route(), Default::default()).unwrap();
         let keys = [0xc000_0201; 3];
         let mut results = [NextHop::new(1); 2];

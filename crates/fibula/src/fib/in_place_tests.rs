@@ -53,6 +53,7 @@ impl Mirror {
         to[first..end].iter_mut().zip(words.iter()).for_each(|(to, word)| *to = word);
     }
 
+    /// Everything that was stored is published.
     pub fn published(&mut self) {
         for (array, words) in self.coming.drain(..) {
             self.arrays.resize(self.arrays.len().max(array + 1), Vec::new());

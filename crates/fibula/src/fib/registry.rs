@@ -318,6 +318,34 @@ pub fn find_in<K: Key>(all: &[Algorithm<K>], name: &str) -> Result<Algorithm<K>,
     })
 }
 
+/// Engines that are for comparison, in the crate `fibula-published` and the command `fibula-lab` only: their names, or what these
+/// begin with.
+const PUBLISHED: [&str; 15] = [
+    "linear",
+    "radix",
+    "multibit",
+    "miht",
+    "range-search",
+    "planb",
+    "dxr",
+    "poptrie",
+    "sail",
+    "hbs",
+    "cp-trie",
+    "neurotrie",
+    "bloom-naive",
+    "bloom-baseline",
+    "bloomfwd",
+];
+
+/// Returns whether an engine of this name is for comparison: not in this crate, but in `fibula-published` and `fibula-lab`.
+#[must_use]
+pub fn is_published(name: &str) -> bool {
+    PUBLISHED.iter().any(|published| {
+        name.strip_prefix(published).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':']))
+    })
+}
+
 /// The error for a name that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAlgorithm {
@@ -336,7 +364,12 @@ impl UnknownAlgorithm {
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no algorithm '{}' for {}; there are: {}", self.name, self.family, self.known.join(", "))
+        let Self { name, family, known } = self;
+        write!(f, "no algorithm '{name}' for {family}")?;
+        if is_published(name) {
+            write!(f, " here: it is for comparison, and in fibula-lab only")?;
+        }
+        write!(f, "; there are: {}", known.join(", "))
     }
 }
 

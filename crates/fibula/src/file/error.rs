@@ -4,6 +4,7 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::fib::BuildError;
 use crate::fib::sections::PartsError;
 use crate::memory::OutOfMemory;
 
@@ -39,6 +40,13 @@ pub(super) enum Kind {
     Damaged(String),
     /// An algorithm that this version does not know.
     Unknown(String),
+    /// An engine for comparison, without routes to build another from.
+    Published(String),
+    /// Another engine could not be built for the routes.
+    Rebuild {
+        algorithm: String,
+        error: BuildError,
+    },
     Broken {
         algorithm: String,
         error: PartsError,
@@ -130,7 +138,11 @@ impl FileError {
 
     /// Returns whether the file itself is the reason, so that another attempt fails as well.
     pub(super) fn is_of_the_file(&self) -> bool {
-        self.is_foreign() || self.is_damage() || self.is_newer() || self.is_not_mapped()
+        self.is_foreign()
+            || self.is_damage()
+            || self.is_newer()
+            || self.is_not_mapped()
+            || matches!(self.kind, Kind::Published(_))
     }
 }
 
@@ -155,6 +167,16 @@ impl fmt::Display for Kind {
             Self::Unknown(algorithm) => write!(
                 f,
                 "this program does not have the structure '{algorithm}'; update the program, or make the file with this one"
+            ),
+            Self::Published(algorithm) => write!(
+                f,
+                "it holds '{algorithm}', a structure for comparison that is in fibula-lab only, and no routes to build another \
+                 from; {AGAIN}"
+            ),
+            Self::Rebuild { algorithm, error } => write!(
+                f,
+                "it holds '{algorithm}', a structure for comparison that is in fibula-lab only, and building another from its \
+                 routes failed: {error}"
             ),
             Self::Truncated { bytes, needed } => {
                 write!(f, "cut off: {bytes} bytes of {needed}; copy it again, or {AGAIN}")

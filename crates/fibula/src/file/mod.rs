@@ -37,12 +37,13 @@
 //! | structure | copied | mapped |
 //! |---|---|---|
 //! | `dir-17-bitmap`, `dir-btree` | yes | yes: all their words are atomic, and no lookup in them depends on what words say to end |
-//! | `dir-18-lines`, `range-btree`, `planb` in all forms, `poptrie` | yes | no |
+//! | `dir-18-lines`, `range-btree`, `planb` | yes | no |
 //! | others | no: save the routes, and build from them | no |
 //!
 //! [`Algorithm::is_saved`](crate::fib::registry::Algorithm::is_saved) and
 //! [`is_mapped`](crate::fib::registry::Algorithm::is_mapped) say the same. A structure that changes in place is saved as it is
-//! at that moment, and opened as one that does not change.
+//! at that moment, and opened as one that does not change. A file may also have a structure that is in another crate, for
+//! comparison: the routes beside it are compiled again then ([`Part::replaced`]), and without routes it is refused.
 //!
 //! # The format
 //!

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use crate::fib::registry;
+use crate::auto::{self, Workload};
+use crate::fib::registry::{Engines, is_published};
 use crate::fib::sections::{Array, Element, Found, Parts, PartsError};
 use crate::memory::{Budget, Limits, Mapping, Shared};
 use crate::net::{Dual, Key, NextHop};
@@ -29,10 +30,10 @@ struct Head {
 }
 
 /// Opens a copy: every checksum is verified, and every invariant.
-pub(super) fn copy(input: impl Read + Seek, limits: Limits) -> Result<Opened, Kind> {
+pub(super) fn copy(input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
     let mut source = Copying { input, limits };
     let head = source.head()?;
-    let (opened, others) = open(&mut source, head, limits)?;
+    let (opened, others) = open(&mut source, head, limits, engines)?;
     for section in others {
         source.skim(&section)?;
     }
@@ -52,7 +53,7 @@ pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
         _ => Kind::io("mapped")(error),
     })?;
     let mut source = InPlace { copying, mapping: Arc::new(mapping) };
-    open(&mut source, head, limits).map(|(opened, _)| opened)
+    open(&mut source, head, limits, Engines::OWN).map(|(opened, _)| opened)
 }
 
 /// Where sections come from.
@@ -165,6 +166,12 @@ impl Sections {
         self.0.remove(name)
     }
 
+    /// Takes all whose names begin so.
+    fn take_all(&mut self, prefix: &str) -> Vec<Section> {
+        let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
+        names.iter().filter_map(|name| self.take(name)).collect()
+    }
+
     fn array<T: Element, S: Source>(&mut self, source: &mut S, name: &str) -> Result<Found<T>, Kind> {
         let section = self.take(name).ok_or_else(|| Kind::Damaged(name.to_owned()))?;
         source.array(&section)
@@ -178,10 +185,18 @@ impl Sections {
     }
 }
 
-fn open<S: Source>(source: &mut S, head: Head, limits: Limits) -> Result<(Opened, Vec<Section>), Kind> {
+fn open<S: Source>(
+    source: &mut S,
+    head: Head,
+    limits: Limits,
+    engines: Engines,
+) -> Result<(Opened, Vec<Section>), Kind> {
     let sections = head.sections.into_iter().map(|section| (section.name.clone(), section));
     let mut sections = Sections(sections.collect());
-    let parts = Dual::new(part(source, &mut sections, limits)?, part(source, &mut sections, limits)?);
+    let parts = Dual::new(
+        part(source, &mut sections, limits, engines)?,
+        part(source, &mut sections, limits, engines)?,
+    );
     let values = values(source, &mut sections)?;
     let families = u32::from(!parts.v4.is_empty()) | u32::from(!parts.v6.is_empty()) << 1;
     if families != head.families {
@@ -195,24 +210,29 @@ fn open<S: Source>(source: &mut S, head: Head, limits: Limits) -> Result<(Opened
 }
 
 /// Opens what there is of a family.
-fn part<K: Key, S: Source>(source: &mut S, sections: &mut Sections, limits: Limits) -> Result<Part<K>, Kind> {
+fn part<K: Key, S: Source>(
+    source: &mut S,
+    sections: &mut Sections,
+    limits: Limits,
+    engines: Engines,
+) -> Result<Part<K>, Kind> {
     let mut part = Part::default();
     let structure = format!("{}/structure", K::FAMILY.name());
+    let prefix = format!("{structure}/");
     if let Some(section) = sections.take(&structure) {
         let text = source.bytes(&section)?;
         let damaged = || Kind::Damaged(structure.clone());
         let (algorithm, shape) = parse(&text).ok_or_else(damaged)?;
-        let found = registry::find::<K>(&algorithm).ok().and_then(|found| Some((found, found.open?)));
-        let (found, make) = found.ok_or_else(|| Kind::Unknown(algorithm.clone()))?;
+        let found = engines.find::<K>(&algorithm).ok().and_then(|found| Some((found, found.open?)));
+        let Some((found, make)) = found else {
+            return rebuilt(source, sections, limits, algorithm);
+        };
         if S::MAPS && !found.maps {
             return Err(Kind::NotMapped(algorithm));
         }
         let mut arrays = Vec::new();
-        let prefix = format!("{structure}/");
-        let names: Vec<String> =
-            sections.0.keys().filter(|name| name.starts_with(&prefix)).cloned().collect();
-        for name in names {
-            let Some(section) = sections.take(&name) else { continue };
+        for section in sections.take_all(&prefix) {
+            let name = section.name.clone();
             let array = match section.width {
                 2 => u16::array(source.array(&section)?),
                 4 => u32::array(source.array(&section)?),
@@ -231,6 +251,38 @@ fn part<K: Key, S: Source>(source: &mut S, sections: &mut Sections, limits: Limi
     }
     part.routes = routes(source, sections)?;
     Ok(part)
+}
+
+/// Builds another engine from the routes of a file, where it has an engine for comparison that this crate lacks.
+fn rebuilt<K: Key, S: Source>(
+    source: &mut S,
+    sections: &mut Sections,
+    limits: Limits,
+    algorithm: String,
+) -> Result<Part<K>, Kind> {
+    if !is_published(&algorithm) {
+        return Err(Kind::Unknown(algorithm));
+    }
+    for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
+        source.bytes(&section)?;
+    }
+    let Some(routes) = routes::<K, S>(source, sections)? else {
+        return Err(Kind::Published(algorithm));
+    };
+    if S::MAPS {
+        return Err(Kind::NotMapped(algorithm));
+    }
+    if let Some(at) = routes.disorder() {
+        return Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
+    }
+    let chosen = auto::choose_for(&routes, &Workload::default(), None, limits)
+        .map_err(|error| Kind::Rebuild { algorithm: algorithm.clone(), error })?;
+    Ok(Part {
+        algorithm: chosen.choice.map(|choice| choice.algorithm.name),
+        fib: Some(chosen.fib),
+        routes: Some(routes),
+        replaced: Some(algorithm),
+    })
 }
 
 fn routes<K: Key, S: Source>(

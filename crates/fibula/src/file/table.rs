@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::fib::Fib;
+use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
 use crate::net::{Key, NextHop};
 
@@ -37,13 +38,16 @@ pub struct Part<K: Key> {
     pub algorithm: Option<&'static str>,
     /// The structure. It does not change in place: build one from the routes for that.
     pub fib: Option<Box<dyn Fib<K>>>,
+    /// The structure that the file has, where that is one for comparison, which this crate lacks: `fib` was built from the routes
+    /// then.
+    pub replaced: Option<String>,
     /// The routes.
     pub routes: Option<StoredRoutes<K>>,
 }
 
 impl<K: Key> Default for Part<K> {
     fn default() -> Self {
-        Self { algorithm: None, fib: None, routes: None }
+        Self { algorithm: None, fib: None, replaced: None, routes: None }
     }
 }
 
@@ -105,7 +109,16 @@ impl TableFile {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn copy_of(input: impl Read + Seek, limits: Limits) -> Result<Self, FileError> {
-        Ok(Self::new(open::copy(input, limits).map_err(Kind::nowhere)?, None))
+        Self::copy_with(input, limits, Engines::OWN)
+    }
+
+    /// Like [`copy_of`](Self::copy_of), with a list of engines that the file may have. For tests of engines in other crates.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn copy_with(input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Self, FileError> {
+        Ok(Self::new(open::copy(input, limits, engines).map_err(Kind::nowhere)?, None))
     }
 
     /// Opens a file where it lies, without copying it: all processes that do share its pages.

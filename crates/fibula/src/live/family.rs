@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::aggregate::Aggregated;
 use crate::fib::in_place::{self, InPlace, Publication};
-use crate::fib::registry::{self, Algorithm};
+use crate::fib::registry::Algorithm;
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, Prefix, Routes};
@@ -103,14 +103,21 @@ impl<K: Key> Engine<K> {
 }
 
 impl<K: Key> FamilyWriter<K> {
-    pub(super) fn new(mut rib: Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
-        Self::of(&mut rib, name, options)
+    pub(super) fn new(
+        mut rib: Rib<K>,
+        algorithm: Algorithm<K>,
+        options: &Options,
+    ) -> Result<Self, TableError> {
+        Self::of(&mut rib, algorithm, options)
     }
 
     /// Takes the routes; on an error they are left where they are.
-    pub(crate) fn of(rib: &mut Rib<K>, name: &str, options: &Options) -> Result<Self, TableError> {
+    pub(crate) fn of(
+        rib: &mut Rib<K>,
+        algorithm: Algorithm<K>,
+        options: &Options,
+    ) -> Result<Self, TableError> {
         let limits = options.limits;
-        let algorithm = registry::find(name)?;
         let aggregated = options.aggregate.then(|| Aggregated::new(rib, limits)).transpose()?;
         let routes = aggregated.as_ref().map_or(&*rib, Aggregated::rib);
         let engine = Engine::build(&algorithm, routes, limits)?;

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::engines::{Dir18Lines, Dir248, DirBtree, PlanB, RangeBtree};
 use crate::fib::in_place_tests::Mirror;
 use crate::memory::Limits;
 use crate::net::{Change, Family, NextHop, Route};
@@ -155,17 +156,15 @@ fn a_copy_of_the_default_structures_has_their_words() {
 }
 
 #[test]
-fn a_copy_of_dxr_has_its_words() {
-    for ipv4 in ["dxr-16", "dxr-18-wide"] {
-        let told = follows::<u32>(Options { ipv4, ..Options::default() }, &V4[1..], 60);
-        assert!(told[0] > 1 && told[1] > 10 && told[2] > 1_000, "{ipv4}: {told:?}");
-    }
+fn a_copy_of_dir_18_lines_has_its_words() {
+    let told = follows::<u32>(Options::of::<Dir18Lines, DirBtree>(), &V4[1..], 60);
+    assert!(told[0] > 1 && told[1] > 10 && told[2] > 1_000, "{told:?}");
 }
 
 #[test]
 fn a_copy_of_dir_24_8_has_its_words() {
     // Few changes: each comparison is of 8 million words.
-    let told = follows::<u32>(Options { ipv4: "dir-24-8", ..Options::default() }, &V4[1..], 12);
+    let told = follows::<u32>(Options::of::<Dir248, DirBtree>(), &V4[1..], 12);
     assert!(told[0] > 1 && told[1] > 3 && told[2] > 100, "{told:?}");
 }
 
@@ -211,20 +210,20 @@ fn hop(id: u32) -> NextHop {
 #[test]
 fn structures_without_arrays_that_change_are_named() {
     let table =
-        Table::from_routes(DualRib::default(), Options { ipv4: "planb", ..Options::default() }).unwrap();
+        Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
     let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
     let _ = table.insert(prefix, hop(1)).unwrap();
     let copy = Shared::default();
     table.listen(copy.clone()).unwrap();
     let seen = |copy: &Shared| copy.with(|copy| (copy.v4.algorithm, copy.v4.generation, copy.v4.told));
-    assert_eq!(seen(&copy), ("planb", 1, [1, 0, 0]));
+    assert_eq!(seen(&copy), ("range-btree", 1, [1, 0, 0]));
     let _ = table.insert(prefix, hop(2)).unwrap();
-    assert_eq!(seen(&copy), ("planb", 2, [2, 0, 0]));
+    assert_eq!(seen(&copy), ("range-btree", 2, [2, 0, 0]));
     // Changes that are refused or change nothing are not told of, nor is anything afterwards.
     let _ = table.insert(prefix, hop(2)).unwrap();
     assert!(table.stop_listening().unwrap().is_some() && table.stop_listening().unwrap().is_none());
     let _ = table.insert(prefix, hop(3)).unwrap();
-    assert_eq!(seen(&copy), ("planb", 2, [2, 0, 0]));
+    assert_eq!(seen(&copy), ("range-btree", 2, [2, 0, 0]));
 }
 
 #[test]

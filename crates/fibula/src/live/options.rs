@@ -3,8 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::engines::{Dir17Bitmap, DirBtree, Engine};
 use crate::fib::BuildError;
-use crate::fib::registry::UnknownAlgorithm;
+use crate::fib::registry::Algorithm;
 use crate::memory::{Limits, OutOfMemory};
 use crate::rib::RibError;
 
@@ -13,10 +14,11 @@ use super::epoch::Stalled;
 /// How a [`Table`](super::Table) is built. Name only what differs: `Options { limits, ..Options::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// The structure for IPv4 by its name in the registry. Default: `dir-17-bitmap`, which changes in place.
-    pub ipv4: &'static str,
-    /// The structure for IPv6. Default: `dir-btree`.
-    pub ipv6: &'static str,
+    /// The engine for IPv4: one of [`engines`](crate::engines), or [found by name](crate::fib::registry::find). Default:
+    /// `dir-17-bitmap`, which changes in place.
+    pub ipv4: Algorithm<u32>,
+    /// The engine for IPv6. Default: `dir-btree`.
+    pub ipv6: Algorithm<u128>,
     /// Limits on the routes and on the structure of each family, each by itself. Default: none.
     pub limits: Limits,
     /// Most bytes of units that were replaced and that readers may still see. Default: 64 MiB.
@@ -42,11 +44,23 @@ pub struct Options {
     pub aggregate: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl Options {
+    /// Returns the options of a table with these engines, and no other.
+    ///
+    /// ```
+    /// use fibula::Table;
+    /// use fibula::engines::{Dir18Lines, DirBtree};
+    /// use fibula::live::Options;
+    ///
+    /// let options = Options { background: true, ..Options::of::<Dir18Lines, DirBtree>() };
+    /// let table = Table::from_routes(Default::default(), options)?;
+    /// # Ok::<(), fibula::live::TableError>(())
+    /// ```
+    #[must_use]
+    pub fn of<V4: Engine<u32>, V6: Engine<u128>>() -> Self {
         Self {
-            ipv4: "dir-17-bitmap",
-            ipv6: "dir-btree",
+            ipv4: V4::algorithm(),
+            ipv6: V6::algorithm(),
             limits: Limits::default(),
             retired_bytes: 64 << 20,
             patience: Duration::from_secs(1),
@@ -54,6 +68,12 @@ impl Default for Options {
             background: false,
             aggregate: false,
         }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::of::<Dir17Bitmap, DirBtree>()
     }
 }
 
@@ -81,8 +101,6 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableError {
-    /// There is no structure of this name for the family.
-    Unknown(UnknownAlgorithm),
     /// Memory for the routes ran out.
     Routes(RibError),
     /// The structure refuses the routes, or memory for it ran out.
@@ -112,7 +130,6 @@ impl TableError {
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(error) => error.fmt(f),
             Self::Routes(error) => error.fmt(f),
             Self::Structure(error) => error.fmt(f),
             Self::Memory(error) => error.fmt(f),
@@ -129,12 +146,6 @@ impl fmt::Display for TableError {
 }
 
 impl core::error::Error for TableError {}
-
-impl From<UnknownAlgorithm> for TableError {
-    fn from(error: UnknownAlgorithm) -> Self {
-        Self::Unknown(error)
-    }
-}
 
 impl From<RibError> for TableError {
     fn from(error: RibError) -> Self {

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
-use crate::fib::registry;
+use crate::engines::{BinaryTrie, Engine, PlanB, RangeBtree};
 use crate::memory::Limits;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 use crate::random::Random;
@@ -84,7 +84,7 @@ fn the_default_structures_follow_the_routes() {
 #[test]
 fn structures_of_fewer_routes_follow_the_routes() {
     for aggregate in
-        [Options::default(), Options { ipv4: "range-search", ipv6: "planb", ..Options::default() }]
+        [Options::default(), Options::of::<RangeBtree, PlanB>()]
     {
         let aggregate = Options { aggregate: true, ..aggregate };
         follows::<u32>(aggregate, V4, 100);
@@ -106,10 +106,10 @@ fn structures_of_fewer_routes_follow_the_routes() {
 #[test]
 fn every_structure_follows_the_routes() {
     for algorithm in crate::fib::algorithms::<u32>() {
-        follows::<u32>(Options { ipv4: algorithm.name, ..Options::default() }, &V4[3..], 3);
+        follows::<u32>(Options { ipv4: algorithm, ..Options::default() }, &V4[3..], 3);
     }
     for algorithm in crate::fib::algorithms::<u128>() {
-        follows::<u128>(Options { ipv6: algorithm.name, ..Options::default() }, &V6[3..], 3);
+        follows::<u128>(Options { ipv6: algorithm, ..Options::default() }, &V6[3..], 3);
     }
 }
 
@@ -125,11 +125,7 @@ fn clear_outcomes_for_what_changes_nothing() {
     assert_eq!((again.changed, again.unchanged, again.version), (0, 1, first.version));
     assert_eq!(table.get(prefix).unwrap(), Some(hop(1)));
     assert_eq!(table.lookup(core::net::Ipv4Addr::new(10, 2, 3, 4)).unwrap(), Some(hop(1)));
-    assert!(matches!(
-        Table::from_routes(DualRib::default(), Options { ipv4: "abacus", ..Options::default() }),
-        Err(TableError::Unknown(_))
-    ));
-    assert!(registry::find::<u32>(Options::default().ipv4).is_ok_and(|line| line.in_place.is_some()));
+    assert!(Options::default().ipv4.in_place.is_some() && Options::default().ipv6.in_place.is_some());
 }
 
 /// One route for each of some /24s and a /18 above: what a stalled reader holds up is named and bounded, and lookups and
@@ -331,10 +327,10 @@ fn changes_wait_for_others_until_their_time_is_over() {
 
 #[test]
 fn structures_are_built_in_the_background() {
-    let options = Options { background: true, ..Options::default() };
-    catches_up::<u32>(Options { ipv4: "range-search", ..options });
-    catches_up::<u128>(Options { ipv6: "planb", ..options });
-    let table = Table::from_routes(DualRib::default(), Options { ipv4: "planb", ..options }).unwrap();
+    let rebuilt = Options { background: true, ..Options::of::<RangeBtree, PlanB>() };
+    catches_up::<u32>(rebuilt);
+    catches_up::<u128>(rebuilt);
+    let table = Table::from_routes(DualRib::default(), rebuilt).unwrap();
     let prefix: Prefix<u32> = "10.0.0.0/8".parse().unwrap();
     let mut reader = table.reader().unwrap();
     assert_eq!(table.insert(prefix, hop(1)).unwrap().waiting, 1);
@@ -347,8 +343,8 @@ fn structures_are_built_in_the_background() {
 /// Routes that are changed back while a structure is built are not in it.
 #[test]
 fn what_is_taken_back_does_not_come_with_a_structure() {
-    for name in ["range-search", "planb"] {
-        let mut family = FamilyWriter::<u32>::new(Rib::default(), name, &Options::default()).unwrap();
+    for engine in [RangeBtree::algorithm(), BinaryTrie::algorithm()] {
+        let mut family = FamilyWriter::<u32>::new(Rib::default(), engine, &Options::default()).unwrap();
         let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
         let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {
             family.prepare(changes, When::Soon, false, false, &mut Outcome::default()).unwrap()
@@ -368,7 +364,7 @@ fn what_is_taken_back_does_not_come_with_a_structure() {
             family.publish(ready, false, &mut Vec::new());
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(family.reading().lookup_key(10u32 << 24), None, "{name}");
+        assert_eq!(family.reading().lookup_key(10u32 << 24), None, "{}", engine.name);
         family.check(&[]).unwrap();
     }
 }

@@ -63,7 +63,7 @@ impl<T: Word> Shared<T> {
     }
 
     /// Returns these words.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub fn filled(words: impl Iterator<Item = T>) -> Self {
         let mut budget = super::Budget::default();
         let mut buffer = Buffer::new();

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::fib::registry::Algorithm;
 use crate::live::{Outcome, TableError};
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::Dual;
@@ -18,10 +19,10 @@ pub struct Options {
     /// Most routes of a VRF in one family that are kept in a block, which VRFs with equal routes share and which is made anew
     /// at each change. With more, the VRF has a structure of its own, which changes in place. Default: 16,384.
     pub small_routes: usize,
-    /// The structure of VRFs with many IPv4 routes by its name in the registry. Default: `dir-17-bitmap`.
-    pub ipv4: &'static str,
-    /// The structure of VRFs with many IPv6 routes. Default: `dir-btree`.
-    pub ipv6: &'static str,
+    /// The engine of VRFs with many IPv4 routes. Default: `dir-17-bitmap`.
+    pub ipv4: Algorithm<u32>,
+    /// The engine of VRFs with many IPv6 routes. Default: `dir-btree`.
+    pub ipv6: Algorithm<u128>,
     /// Limits on everything that VRFs share, blocks and lists, and on the routes and each structure of a VRF, each by itself.
     /// Default: none.
     pub limits: Limits,

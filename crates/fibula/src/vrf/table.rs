@@ -4,7 +4,6 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
-use crate::fib::registry;
 use crate::live::epoch::Domain;
 use crate::live::root::Root;
 use crate::live::{Hold, Outcome, TableError, TableKey, Uses};
@@ -79,10 +78,8 @@ impl Vrfs {
     /// Returns a handle without VRFs.
     ///
     /// # Errors
-    /// When memory runs out, or there is no structure of a name.
+    /// When memory runs out.
     pub fn with_options(options: Options) -> Result<Self, VrfError> {
-        registry::find::<u32>(options.ipv4).map_err(TableError::from)?;
-        registry::find::<u128>(options.ipv6).map_err(TableError::from)?;
         let mut writer = Writer::new(options)?;
         let root = Root::new(writer.roots()?);
         let domain = Arc::new(Domain::new(options.limits));

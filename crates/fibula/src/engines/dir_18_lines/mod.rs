@@ -118,7 +118,7 @@
 mod build;
 mod check;
 mod kernel;
-mod layout;
+pub(crate) mod layout;
 mod lookup;
 mod open;
 mod prepared;

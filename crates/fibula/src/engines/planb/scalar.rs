@@ -94,23 +94,9 @@ impl<K: Key, N: Node> PlanB<K, N> {
         // A constant, where it is one: the bounds of the tree are then one comparison.
         let levels = if LEVELS == ANY { self.levels } else { LEVELS as u32 };
         let mut walks = Tree::new(&self.nodes, N::KEYS, levels).walks::<COUNT>();
-        // Not a function: the compiler would call it, instead of writing it out at its many places.
-        macro_rules! step {
-            () => {
-                walks.step(N::KEYS, |node, lane| rank(node, words(lane)));
-                again();
-            };
-        }
-        macro_rules! unrolled {
-            ($($level:literal)*) => { $(if $level < LEVELS { step!(); })* };
-        }
-        if LEVELS == ANY {
-            for _ in 0..levels {
-                step!();
-            }
-        } else {
-            const { assert!(LEVELS == ANY || LEVELS <= 6) };
-            unrolled!(0 1 2 3 4 5);
+        for _ in 0..levels {
+            walks.step(N::KEYS, |node, lane| rank(node, words(lane)));
+            again();
         }
         walks
     }

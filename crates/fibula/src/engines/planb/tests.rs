@@ -7,9 +7,11 @@ use crate::net::{Key, Keys, NextHop, Prefix, Route, RouteSlice, Toy};
 use crate::simd::Present;
 
 use super::build::tree;
-use super::layout::{Codes, lower_max, upper_bits, upper_max, word};
+use super::layout::{
+    Codes, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, lower_max, upper_bits, upper_max, word,
+};
 use super::statistics::{Capacity, Shape, capacity};
-use super::{Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB};
+
 
 type PlanB6 = PlanB<u128, Node8x64>;
 

@@ -212,7 +212,7 @@ impl<T: Word> Arena<T> {
     }
 
     /// Returns the words of free units.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub fn free_words(&self) -> impl Iterator<Item = (u8, Range<usize>)> {
         self.units.free_units().into_iter().map(|unit| (self.number, self.words_of(unit)))
     }

@@ -138,7 +138,7 @@ static LANES_OF: [[u8; LANES]; 256] = {
 
 /// Asserts the structure's invariants and the next hop (0 for none) of every key, alone and in batches of every set, rotated
 /// so that every lane gets it.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
     fib.check().unwrap();
     let keys: Vec<u32> = expected.iter().map(|&(key, _)| key).collect();
@@ -161,7 +161,7 @@ pub fn answers(fib: &dyn crate::fib::Fib<u32>, expected: &[(u32, u32)]) {
 
 /// Asserts that batches of every length up to 70 and of 512, 513 and 519 keys, anywhere in `keys`, get the answers of
 /// single lookups from every set that this machine has, and that nothing after their results is written.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub fn agree<K: Key>(fib: &dyn crate::fib::Fib<K>, keys: &[K]) {
     let untouched = NextHop::new(u32::MAX);
     let expected: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();

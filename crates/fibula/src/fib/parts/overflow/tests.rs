@@ -2,7 +2,8 @@
 //! and what they cost.
 
 use crate::fib::parts::lanes::answers;
-use crate::fib::{Fib, dir_18_lines::Dir18Lines};
+use crate::engines::dir_18_lines::layout::Dir18Lines;
+use crate::fib::Fib;
 use crate::memory::Limits;
 use crate::net::{NextHop, Route, RouteSlice};
 
