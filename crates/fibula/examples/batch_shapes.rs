@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn shapes<K: Key>(stride: usize) -> Result<(), Box<dyn std::error::Error>> {
     let route = [Route::new(Prefix::ALL, NextHop::new(1).ok_or("1 is not 0")?)];
-    let fib = registry::find::<K>(if K::BITS == 32 { "range-btree" } else { "planb" })?.build(&RouteSlice::new(&route)?, Limits::default())?;
+    let fib = registry::find::<K>(if K::BITS == 32 { "range-btree" } else { "planb" })?
+        .build(&RouteSlice::new(&route)?, Limits::default())?;
     let spread =
         |at: usize| K::from_bits((at as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     let keys: Vec<K> = (0..COUNT).map(spread).collect();

@@ -2,8 +2,8 @@
 
 use core::ops::ControlFlow;
 
-use fibula::unstable::parts::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
+use fibula::unstable::parts::ranges::{self, Merge};
 
 /// The routes of some lengths.
 pub(crate) struct Between<'a, K> {

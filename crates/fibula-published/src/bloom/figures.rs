@@ -1,8 +1,8 @@
 //! What the tables of the Bloomfwd paper print: prefixes before and after expansion, and lengths of levels.
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 use fibula::net::{Key, Routes};
+use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 
 use super::expansion::for_each_length;
 use super::hash::{Hash, Hashes, Pair, Sequence, Stored, short_bits};

@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
+use fibula::unstable::memory::{self, Budget, Buffer, Limits, Memory, OutOfMemory};
 
 use super::expansion::{Between, for_each_length, for_each_run};
 use super::hash::{Hashes, Stored, short_bits};

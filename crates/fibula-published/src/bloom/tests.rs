@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use fibula::unstable::memory::Limits;
 
 use super::figures::{chosen_levels, expanded_group, false_positives};
 use super::hash::{Murmur64, fmix64, short_bits};

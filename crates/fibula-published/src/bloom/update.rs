@@ -2,8 +2,8 @@
 //! the routes: for every prefix that changes, its level is made to agree with them.
 
 use fibula::fib::{Applied, BuildError};
-use fibula::unstable::memory::{Budget, OutOfMemory};
 use fibula::net::{Change, Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, OutOfMemory};
 
 use super::expansion::{Between, for_each_run};
 use super::hash::{Hashes, Stored, short_bits};

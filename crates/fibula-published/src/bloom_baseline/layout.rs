@@ -2,13 +2,13 @@
 
 use core::marker::PhantomData;
 
-use fibula::fib::BuildError;
 use crate::bloom::hash::{Hashes, Sequence, Stored};
 use crate::bloom::rand::{DROPPED, Rand};
 use crate::bloom::sizes::Ratio;
 use crate::bloom::table::{Expansion, Parameters, Table};
-use fibula::unstable::memory::Limits;
+use fibula::fib::BuildError;
 use fibula::net::{Family, Key, Routes};
+use fibula::unstable::memory::Limits;
 
 use super::NAME;
 

@@ -1,8 +1,8 @@
 //! Lookups, one by one, and changes.
 
 use fibula::fib::{Applied, BuildError, CheckError, Fib, Updatable};
-use fibula::unstable::memory::Memory;
 use fibula::net::{Change, Key, NextHop, Routes};
+use fibula::unstable::memory::Memory;
 
 use super::BloomBaseline;
 

@@ -4,8 +4,8 @@ use crate::bloom::hash::{Hashes, Sequence, Stored};
 use crate::bloom::sizes::Ratio;
 use crate::bloom::table::{Expansion, Parameters, Table};
 use fibula::fib::{BuildError, Fib};
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, Routes};
+use fibula::unstable::memory::Limits;
 
 use super::NAME;
 

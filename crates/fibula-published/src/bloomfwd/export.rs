@@ -4,8 +4,8 @@ use crate::bloom::divisor::Divisor;
 use crate::bloom::hash::{Hash, Hashes, Pair, Stored};
 use crate::bloom::level::Level;
 use crate::bloom::table::Table;
-use fibula::unstable::sections::{Owned, Sections};
 use fibula::net::Key;
+use fibula::unstable::sections::{Owned, Sections};
 
 use super::NAME;
 

@@ -5,8 +5,8 @@ use crate::bloom::lengths::Choice;
 use crate::bloom::sizes::Ratio;
 use crate::bloom::table::{Expansion, Parameters, Table};
 use fibula::fib::{BuildError, Fib};
-use fibula::unstable::memory::Limits;
 use fibula::net::{Ipv4Key, Key, Routes};
+use fibula::unstable::memory::Limits;
 
 use super::NAME;
 

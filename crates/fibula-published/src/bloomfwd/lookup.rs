@@ -1,10 +1,10 @@
 //! Lookups: kernels for the filters of full vectors of keys, portable code for everything else.
 
 use crate::bloom::hash::{Hash, Stored};
-use fibula::unstable::parts::lanes::{self, BLOCK};
 use fibula::fib::{Applied, BuildError, CheckError, Fib, Sections, Updatable};
-use fibula::unstable::memory::Memory;
 use fibula::net::{Change, Key, NextHop, Routes};
+use fibula::unstable::memory::Memory;
+use fibula::unstable::parts::lanes::{self, BLOCK};
 use fibula::unstable::simd::{LANES, Present};
 
 use super::layout::{Narrow, Vectors, Wide};

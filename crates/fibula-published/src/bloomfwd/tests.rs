@@ -1,9 +1,9 @@
 //! What the test machine cannot know: the variants, and changes beyond what levels were sized for.
 
 use fibula::fib::registry;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice};
 use fibula::rib::Rib;
+use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Present;
 
 /// Numbers that look random.

@@ -2,10 +2,10 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::parts::ranges::{self, Merge};
 use fibula::fib::{BuildError, Fib};
-use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
+use fibula::unstable::parts::ranges::{self, Merge};
 
 use super::NAME;
 use super::layout::{CpTrie, LEAF, Leaf, Level, SLOTS_MAX, Strides, WORD_BITS, Word};

@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::memory::Buffer;
 use fibula::net::Key;
+use fibula::unstable::memory::Buffer;
 
 /// Bits of a slot within a word: 64 slots.
 pub(super) const WORD_BITS: u32 = 6;

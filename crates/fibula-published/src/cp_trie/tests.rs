@@ -3,10 +3,10 @@
 use super::layout::{CpTrie, Strides};
 use super::{build, strides, variants};
 use fibula::fib::Fib;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
-use fibula::unstable::testing::Random;
 use fibula::rib::Rib;
+use fibula::unstable::memory::Limits;
+use fibula::unstable::testing::Random;
 
 fn routes<K: Key>(table: &[(u128, u8, u32)]) -> Vec<Route<K>> {
     let route = |&(bits, len, id): &(u128, u8, u32)| {

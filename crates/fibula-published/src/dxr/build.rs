@@ -4,9 +4,9 @@
 use core::marker::PhantomData;
 
 use fibula::fib::BuildError;
-use fibula::unstable::parts::next_hop_dictionary::NextHopDictionary;
-use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 use fibula::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
+use fibula::unstable::parts::next_hop_dictionary::NextHopDictionary;
 
 use super::chunk::{self, base, is_short};
 use super::geometry::{Geometry, Needs, Split};

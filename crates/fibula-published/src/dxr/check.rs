@@ -1,8 +1,8 @@
 //! The consistency check.
 
 use fibula::fib::CheckError;
-use fibula::unstable::parts::units::Unit;
 use fibula::unstable::memory::Cell;
+use fibula::unstable::parts::units::Unit;
 
 use super::entries::{Chunk, Entries, Sorted, base_and_code};
 use super::format::Changing;

@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 
 use fibula::check::CheckError;
+use fibula::unstable::memory::{self, Budget, Cell, Memory, OutOfMemory};
 use fibula::unstable::parts::next_hop_dictionary::NO_ROUTE;
 use fibula::unstable::parts::units::{Unit, Units};
-use fibula::unstable::memory::{self, Budget, Cell, Memory, OutOfMemory};
 
 /// Which next hops have codes. The next hops of codes are in an array of the table, where readers look them up.
 #[derive(Debug, Default)]

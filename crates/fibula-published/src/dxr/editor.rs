@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 use fibula::net::{Ipv4Key, Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 
 use super::format::Changing;
 use super::layout::Live;

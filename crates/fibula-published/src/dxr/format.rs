@@ -3,8 +3,8 @@
 use core::fmt::Debug;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use fibula::unstable::parts::units::Unit;
 use fibula::unstable::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Word, Words};
+use fibula::unstable::parts::units::Unit;
 
 use super::entries::Entries;
 use super::geometry::Geometry;

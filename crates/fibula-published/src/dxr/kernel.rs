@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-use fibula::unstable::parts::lanes::BLOCK;
 use fibula::unstable::memory::Cell;
+use fibula::unstable::parts::lanes::BLOCK;
 use fibula::unstable::simd::{LANES, Present, kernel};
 
 use super::layout::{SHORT, SHORT_CODE_BITS};

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use fibula::unstable::parts::units::Unit;
 #[cfg(test)]
 use fibula::unstable::memory::Shared;
 use fibula::unstable::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Words};
+use fibula::unstable::parts::units::Unit;
 use fibula::unstable::simd::fetch_at;
 
 use super::chunk;

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use fibula::unstable::parts::units::Unit;
 use fibula::unstable::memory::{Budget, Buffer, Cell, Memory, OutOfMemory, Shared, Words};
+use fibula::unstable::parts::units::Unit;
 use fibula::unstable::simd::fetch_at;
 
 use super::chunk::base;

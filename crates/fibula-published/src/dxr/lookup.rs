@@ -2,10 +2,10 @@
 
 use core::sync::atomic::Ordering;
 
-use fibula::unstable::parts::lanes;
 use fibula::fib::{CheckError, Fib};
-use fibula::unstable::memory::{self, Memory};
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::{self, Memory};
+use fibula::unstable::parts::lanes;
 use fibula::unstable::simd::Present;
 
 use super::check::Walked;

@@ -168,8 +168,8 @@ mod view;
 mod work;
 mod written;
 
-use fibula::unstable::memory::Limits;
 use fibula::net::{Family, Ipv4Key, Routes};
+use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Algorithm, Families, Role, Update};

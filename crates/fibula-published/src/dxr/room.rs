@@ -3,9 +3,9 @@
 use core::sync::atomic::Ordering;
 
 use fibula::fib::BuildError;
-use fibula::unstable::parts::units::Units;
-use fibula::unstable::memory::{Budget, Limits, OutOfMemory, Shared};
 use fibula::net::{Key, Routes};
+use fibula::unstable::memory::{Budget, Limits, OutOfMemory, Shared};
+use fibula::unstable::parts::units::Units;
 
 use super::NAME;
 use super::codes::Codes;

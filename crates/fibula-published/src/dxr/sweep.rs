@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use fibula::unstable::parts::ranges::{self, Merge};
-use fibula::unstable::memory::{Budget, OutOfMemory};
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, OutOfMemory};
+use fibula::unstable::parts::ranges::{self, Merge};
 
 use super::geometry::Geometry;
 

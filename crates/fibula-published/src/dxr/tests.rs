@@ -2,9 +2,9 @@
 //! formats exceed them.
 
 use fibula::fib::Fib;
-use fibula::unstable::parts::lanes;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Ipv4Key, Key, NextHop, Prefix, Route, RouteSlice, Toy};
+use fibula::unstable::memory::Limits;
+use fibula::unstable::parts::lanes;
 
 use super::entries::Entries;
 use super::geometry::Split;

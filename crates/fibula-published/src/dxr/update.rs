@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use fibula::check::CheckError;
-use fibula::unstable::in_place::{InPlace, Publication, Retired};
 use fibula::fib::{Applied, BuildError, Fib};
-use fibula::unstable::memory::{self, Limits, Memory};
 use fibula::net::{Ipv4Key, Key, Prefix, Routes};
+use fibula::unstable::in_place::{InPlace, Publication, Retired};
+use fibula::unstable::memory::{self, Limits, Memory};
 
 use super::NAME;
 use super::check::Walked;

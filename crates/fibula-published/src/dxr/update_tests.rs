@@ -3,12 +3,12 @@
 
 use fibula::fib::Applied;
 use fibula::fib::Fib;
-use fibula::unstable::in_place::{InPlace, Retired};
-use fibula::unstable::parts::lanes;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Ipv4Key, NextHop, Prefix, Route, RouteSlice, Toy};
-use fibula::unstable::testing::Random;
 use fibula::rib::Rib;
+use fibula::unstable::in_place::{InPlace, Retired};
+use fibula::unstable::memory::Limits;
+use fibula::unstable::parts::lanes;
+use fibula::unstable::testing::Random;
 
 use super::check::Walked;
 use super::editor::Editor;

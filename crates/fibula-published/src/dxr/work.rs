@@ -6,8 +6,8 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 
 use super::sweep::{Swept, sweep};
 

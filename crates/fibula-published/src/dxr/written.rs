@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use fibula::unstable::in_place::{Publication, Retired, Stored};
-use fibula::unstable::parts::units::{Unit, Units};
 use fibula::unstable::memory::{Budget, OutOfMemory};
+use fibula::unstable::parts::units::{Unit, Units};
 use fibula::unstable::simd::fetch_at;
 
 use super::codes::Codes;

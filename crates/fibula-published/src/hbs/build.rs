@@ -1,8 +1,8 @@
 //! Routes to tables, in sweeps over the routes in order: lengths, entries, and what these hold.
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 use fibula::net::{Key, Prefix, Route, Routes};
+use fibula::unstable::memory::{Budget, Limits, OutOfMemory};
 
 use super::NAME;
 use super::layout::{Hbs, Kind, Table};

@@ -1,8 +1,8 @@
 //! The consistency check: the tables are those that a build makes of the routes that they hold.
 
 use fibula::fib::CheckError;
-use fibula::unstable::memory::{Budget, Limits};
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
+use fibula::unstable::memory::{Budget, Limits};
 
 use super::build::make;
 use super::layout::{Hbs, Kind};

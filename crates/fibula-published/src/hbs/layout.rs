@@ -1,7 +1,7 @@
 //! The data that lookups read: a hash table a prefix length, and the tree over the lengths.
 
-use fibula::unstable::memory::{Budget, Buffer, OutOfMemory};
 use fibula::net::Key;
+use fibula::unstable::memory::{Budget, Buffer, OutOfMemory};
 
 use super::tree::Tree;
 

@@ -3,10 +3,10 @@
 use super::layout::Hbs;
 use super::tree::{LENGTHS, MARKED, Tree};
 use fibula::fib::{Applied, Fib, Updatable};
-use fibula::unstable::memory::{Budget, Limits};
 use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice};
-use fibula::unstable::testing::Random;
 use fibula::rib::Rib;
+use fibula::unstable::memory::{Budget, Limits};
+use fibula::unstable::testing::Random;
 
 fn route<K: Key>(bits: u128, len: u8, id: u32) -> Route<K> {
     Route::new(Prefix::masked(K::from_bits(bits), len).unwrap(), NextHop::new(id).unwrap())

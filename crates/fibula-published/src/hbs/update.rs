@@ -4,8 +4,8 @@ use core::mem::replace;
 use core::ops::ControlFlow;
 
 use fibula::fib::{Applied, BuildError, Updatable};
-use fibula::unstable::memory::{Budget, OutOfMemory};
 use fibula::net::{Change, Key, NextHop, Prefix, Route, Routes};
+use fibula::unstable::memory::{Budget, OutOfMemory};
 
 use super::NAME;
 use super::build::{Covers, make, of_lengths, origin};

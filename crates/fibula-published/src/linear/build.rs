@@ -1,8 +1,8 @@
 //! Routes to layout: a copy.
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Limits};
 use fibula::net::{Key, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Limits};
 
 use super::{Linear, NAME};
 

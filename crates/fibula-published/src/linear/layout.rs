@@ -1,7 +1,7 @@
 //! The data that lookups read.
 
-use fibula::unstable::memory::Budget;
 use fibula::net::Route;
+use fibula::unstable::memory::Budget;
 
 /// The routes of a table, in no particular order.
 #[derive(Debug)]

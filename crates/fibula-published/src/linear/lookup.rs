@@ -1,8 +1,8 @@
 //! The scan.
 
 use fibula::fib::{CheckError, Fib, Updatable};
-use fibula::unstable::memory::{self, Memory};
 use fibula::net::{Key, NextHop, Route};
+use fibula::unstable::memory::{self, Memory};
 
 use super::Linear;
 

@@ -1,8 +1,8 @@
 //! Routes to layout: one insert after another.
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Buffer, Limits};
 use fibula::net::{Key, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits};
 
 use super::NAME;
 use super::layout::{Miht, NONE, Tree, Word};

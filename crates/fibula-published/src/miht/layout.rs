@@ -2,8 +2,8 @@
 
 use core::fmt::Debug;
 
-use fibula::unstable::memory::{Budget, Buffer};
 use fibula::net::{Key, Prefix, Route};
+use fibula::unstable::memory::{Budget, Buffer};
 
 /// Keys of the B+-tree, and numbers of what is below its nodes.
 pub(super) trait Word: Copy + Default + Ord + Debug + Send + Sync + 'static {

@@ -76,8 +76,8 @@ mod tries;
 mod update;
 mod walk;
 
-use fibula::unstable::memory::Limits;
 use fibula::net::{Family, Key, Routes};
+use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Algorithm, Build, Families, Role, Update};

@@ -1,8 +1,8 @@
 //! Changes in place.
 
 use fibula::fib::{Applied, BuildError, Updatable};
-use fibula::unstable::memory::OutOfMemory;
 use fibula::net::{Change, Key, Prefix, Route, Routes};
+use fibula::unstable::memory::OutOfMemory;
 
 use super::NAME;
 use super::layout::{Miht, NONE, Word, key_of};

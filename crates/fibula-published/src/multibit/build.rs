@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Buffer, Limits};
 use fibula::net::{Key, Prefix, Route, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits};
 
 use super::NAME;
 use super::layout::{MOST_STRIDE, Multibit, ROOT, Slot};

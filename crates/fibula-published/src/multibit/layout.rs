@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::memory::{Budget, Buffer};
 use fibula::net::Key;
+use fibula::unstable::memory::{Budget, Buffer};
 
 /// Number of the root. The root is not below any slot, so in a slot this number means "none".
 pub(super) const ROOT: u32 = 0;

@@ -1,8 +1,8 @@
 //! The trait `Fib`.
 
 use fibula::fib::{CheckError, Fib, Updatable};
-use fibula::unstable::memory::{self, Memory};
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::{self, Memory};
 use fibula::unstable::simd::Present;
 
 use super::layout::{Multibit, Slot};

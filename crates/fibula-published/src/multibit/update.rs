@@ -3,8 +3,8 @@
 use core::ops::ControlFlow;
 
 use fibula::fib::{Applied, BuildError, Updatable};
-use fibula::unstable::memory::OutOfMemory;
 use fibula::net::{Change, Key, Prefix, Routes};
+use fibula::unstable::memory::OutOfMemory;
 
 use super::NAME;
 use super::layout::{Multibit, ROOT, Slot};

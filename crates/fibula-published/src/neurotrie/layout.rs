@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::memory::Buffer;
 use fibula::net::Key;
+use fibula::unstable::memory::Buffer;
 
 /// The bit of an entry that is set for a code and clear for a node.
 pub(super) const LEAF: u32 = 1 << 31;

@@ -5,10 +5,10 @@ use super::layout::{LEAF, Neurotrie, node, node_of};
 use super::strides::{Span, best, price};
 use super::{choice, variants};
 use fibula::fib::Fib;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, Toy};
-use fibula::unstable::testing::Random;
 use fibula::rib::Rib;
+use fibula::unstable::memory::Limits;
+use fibula::unstable::testing::Random;
 
 type K = Toy<8>;
 

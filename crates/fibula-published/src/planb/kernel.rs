@@ -1,13 +1,13 @@
 //! The walk for one key, with searches of nodes that the compiler makes.
 
 use fibula::net::{Key, NextHop};
-use fibula::unstable::planb::{ANY, Code, Node, PlanB};
+use fibula::unstable::planb::{Code, Node, PlanB};
 use fibula::unstable::simd::kernel;
 
 /// Looks one key up, counting in all nodes.
 #[inline(always)]
 fn by_counting<K: Key, N: Node, C: Code>(fib: &PlanB<K, N>, codes: &[C], key: K) -> Option<NextHop> {
-    fib.one::<C, ANY>(codes, key, |node, word| node.keys().iter().map(|&key| usize::from(key < word)).sum())
+    fib.one::<C>(codes, key, |node, word| node.keys().iter().map(|&key| usize::from(key < word)).sum())
 }
 
 kernel! {

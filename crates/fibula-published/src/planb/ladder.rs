@@ -3,7 +3,7 @@
 use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::net::{Key, NextHop};
 use fibula::unstable::memory::Memory;
-use fibula::unstable::planb::{ANY, Codes, Host, Node, PlanB, Walk, one};
+use fibula::unstable::planb::{Codes, Node, PlanB, one};
 use fibula::unstable::simd::{self, Present};
 
 use super::kernel::counted;
@@ -40,13 +40,12 @@ impl<K: Key, N: Node> Step<K, N> {
     #[inline(always)]
     fn searched(&self, isa: Present, key: K) -> Option<NextHop> {
         let Self { tree, search } = self;
-        let walk = Walk::<Host, ANY>::NEW;
         let isa = if *search == Search::Portable { Present::SCALAR } else { isa };
         match (&tree.codes, search) {
             (Codes::Narrow(codes), Search::Compiled) => counted(isa, tree, codes, key),
             (Codes::Wide(codes), Search::Compiled) => counted(isa, tree, codes, key),
-            (Codes::Narrow(codes), _) => one(isa, tree, walk, codes, key),
-            (Codes::Wide(codes), _) => one(isa, tree, walk, codes, key),
+            (Codes::Narrow(codes), _) => one(isa, tree, codes, key),
+            (Codes::Wide(codes), _) => one(isa, tree, codes, key),
         }
     }
 }

@@ -15,7 +15,8 @@ use fibula::net::{Family, Key, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::parts::ranges::Merge;
 use fibula::unstable::planb::{
-    DOUBLE, NAME, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, SMALLEST_BITS, UNMERGED,
+    DOUBLE, NAME, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, SMALLEST_BITS,
+    UNMERGED,
 };
 use fibula::unstable::sections::{Parts, PartsError};
 use fibula::unstable::simd::Isa;

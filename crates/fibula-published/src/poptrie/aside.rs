@@ -1,8 +1,8 @@
 //! Changes that are seen all or not at all: nodes whose last word would be stored are copied, with all above them, so that
 //! direct entries alone publish.
 
-use fibula::unstable::memory::{Cell, OutOfMemory};
 use fibula::net::Key;
+use fibula::unstable::memory::{Cell, OutOfMemory};
 
 use super::fill::{Sink, place};
 use super::layout::{LeafWord, Node, SLOTS, rest_bits};

@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 use fibula::net::{Key, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 
 use super::NAME;
 use super::fill::{Filling, Sink};

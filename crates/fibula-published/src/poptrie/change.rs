@@ -5,9 +5,9 @@
 //! whose bit maps stay is changed by its last word. A node whose bit maps change is written anew with all of its siblings,
 //! and published by the last word of the node above, or by the direct entry.
 
-use fibula::unstable::parts::by_entry::{Meets, by_entry};
-use fibula::unstable::memory::OutOfMemory;
 use fibula::net::{Key, Prefix, Routes};
+use fibula::unstable::memory::OutOfMemory;
+use fibula::unstable::parts::by_entry::{Meets, by_entry};
 
 use super::fill::{Filling, Sink, place};
 use super::layout::{LEAF, LeafWord, Node, SLOTS, direct_bits, rest_bits};

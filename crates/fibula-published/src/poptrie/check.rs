@@ -1,9 +1,9 @@
 //! The consistency check.
 
 use fibula::fib::CheckError;
-use fibula::unstable::parts::units::Unit;
-use fibula::unstable::memory::Cell;
 use fibula::net::Key;
+use fibula::unstable::memory::Cell;
+use fibula::unstable::parts::units::Unit;
 
 use super::layout::{LEAF, Leaves, NODE_WORDS, Node, Poptrie, SLOTS, levels};
 

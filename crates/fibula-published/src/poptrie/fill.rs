@@ -2,9 +2,9 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::parts::ranges::{self, Merge};
-use fibula::unstable::memory::{Budget, Buffer, OutOfMemory};
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, OutOfMemory};
+use fibula::unstable::parts::ranges::{self, Merge};
 
 use super::layout::{LEAF, Node, SLOTS, STRIDE, levels, rest_bits};
 

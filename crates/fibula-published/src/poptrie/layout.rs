@@ -3,8 +3,8 @@
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU16, AtomicU32};
 
-use fibula::unstable::memory::{Cell, Shared, Word};
 use fibula::net::Key;
+use fibula::unstable::memory::{Cell, Shared, Word};
 
 /// Bits of the key that a node reads: 64 slots.
 pub(super) const STRIDE: u32 = 6;

@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use fibula::fib::{CheckError, Fib, Sections};
-use fibula::unstable::memory::Memory;
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::Memory;
 use fibula::unstable::simd::Present;
 
 use super::kernel;

@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use fibula::fib::Fib;
-use fibula::unstable::sections::{Parts, PartsError, Sections};
 use fibula::net::Key;
+use fibula::unstable::sections::{Parts, PartsError, Sections};
 
 use super::NAME;
 use super::layout::{Leaves, NODE_WORDS, Poptrie};

@@ -3,8 +3,8 @@
 use core::sync::atomic::Ordering;
 
 use fibula::unstable::in_place::{Publication, Stored};
-use fibula::unstable::parts::arena::Arena;
 use fibula::unstable::memory::{Budget, Cell, OutOfMemory, Shared};
+use fibula::unstable::parts::arena::Arena;
 
 use super::fill::Sink;
 use super::layout::{LEAF, LeafWord, NODE_WORDS, Node};

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-use fibula::unstable::memory::Cell;
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::Cell;
 use fibula::unstable::simd;
 
 use super::layout::{LEAF, Leaf, NODE_WORDS, Poptrie, STRIDE, direct, direct_bits, levels, slot, up_to};

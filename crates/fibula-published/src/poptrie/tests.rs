@@ -3,12 +3,12 @@
 use super::Poptrie;
 use super::layout::direct_bits;
 use super::update;
-use fibula::unstable::in_place::{InPlace, TIDY};
 use fibula::fib::{Applied, Fib};
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
-use fibula::unstable::testing::Random;
 use fibula::rib::Rib;
+use fibula::unstable::in_place::{InPlace, TIDY};
+use fibula::unstable::memory::Limits;
+use fibula::unstable::testing::Random;
 
 fn build<K: Key>(table: &[(u128, u8, u32)]) -> Poptrie<K> {
     let mut routes: Vec<_> = table

@@ -1,7 +1,7 @@
 //! Moves of units towards the beginning of their arrays, node by node in the order of addresses, parents first.
 
-use fibula::unstable::memory::{Cell, OutOfMemory};
 use fibula::net::Key;
+use fibula::unstable::memory::{Cell, OutOfMemory};
 
 use super::fill::place;
 use super::layout::{LEAF, LeafWord, Node, rest_bits};

@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use fibula::check::CheckError;
+use fibula::fib::{Applied, BuildError, Fib};
+use fibula::net::{Family, Key, Prefix, Routes};
 use fibula::unstable::in_place::{InPlace, Publication, Retired};
+use fibula::unstable::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use fibula::unstable::parts::arena::{Arena, Form};
 use fibula::unstable::parts::by_entry::{Meets, by_entry};
-use fibula::fib::{Applied, BuildError, Fib};
-use fibula::unstable::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
-use fibula::net::{Family, Key, Prefix, Routes};
 use fibula::unstable::simd::fetch_at;
 
 use super::NAME;
@@ -254,7 +254,8 @@ impl<K: Key, L: LeafWord> InPlace<K> for Editor<K, L> {
 
     fn memory(&self) -> Memory {
         let prepared = &self.prepared;
-        let notes = fibula::unstable::memory::of(&prepared.entries) + fibula::unstable::memory::of(&prepared.bases);
+        let notes =
+            fibula::unstable::memory::of(&prepared.entries) + fibula::unstable::memory::of(&prepared.bases);
         let lists = prepared.nodes.memory() + prepared.leaves.memory() + notes;
         let open = fibula::unstable::memory::of(&self.filling.open) + lists;
         self.table.memory() + Memory { lookup_bytes: 0, ..open }

@@ -1,9 +1,9 @@
 //! Routes to tree: one insert after another.
 
 use fibula::fib::BuildError;
-use fibula::unstable::memory::Limits;
 use fibula::net::{Key, Prefix, Routes};
 use fibula::radix::RadixTree;
+use fibula::unstable::memory::Limits;
 
 use super::{NAME, Radix};
 

@@ -1,8 +1,8 @@
 //! Lookups, which the tree itself answers.
 
 use fibula::fib::{CheckError, Fib, Updatable};
-use fibula::unstable::memory::Memory;
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::Memory;
 
 use super::Radix;
 

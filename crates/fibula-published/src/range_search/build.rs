@@ -1,9 +1,9 @@
 //! Routes to layout, in one pass.
 
 use fibula::fib::BuildError;
-use fibula::unstable::parts::ranges::{self, Merge};
-use fibula::unstable::memory::{Budget, Buffer, Limits};
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits};
+use fibula::unstable::parts::ranges::{self, Merge};
 
 use super::{NAME, RangeSearch};
 

@@ -1,9 +1,9 @@
 //! Lookups: vector kernels for IPv4 batches, portable code for everything else.
 
-use fibula::unstable::parts::lanes;
 use fibula::fib::{CheckError, Fib};
-use fibula::unstable::memory::{self, Memory};
 use fibula::net::{Key, NextHop};
+use fibula::unstable::memory::{self, Memory};
+use fibula::unstable::parts::lanes;
 use fibula::unstable::simd::{Present, Words};
 
 use super::kernel;

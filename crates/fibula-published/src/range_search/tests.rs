@@ -1,7 +1,7 @@
 //! What the conformance suite cannot know: the number of ranges.
 
-use fibula::unstable::memory::Limits;
 use fibula::net::{NextHop, Prefix, Route, RouteSlice};
+use fibula::unstable::memory::Limits;
 
 use super::RangeSearch;
 

@@ -3,10 +3,10 @@
 use core::marker::PhantomData;
 
 use fibula::fib::BuildError;
+use fibula::net::{Ipv4Key, NextHop, Prefix, Route, Routes};
+use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
 use fibula::unstable::parts::next_hop_dictionary::NextHopDictionary;
 use fibula::unstable::parts::ranges::{self, Merge};
-use fibula::unstable::memory::{Budget, Buffer, Limits, OutOfMemory};
-use fibula::net::{Ipv4Key, NextHop, Prefix, Route, Routes};
 
 use super::NAME;
 use super::layout::{CHUNK, CHUNKS_MAX, LEVELS, NEXT_HOPS_MAX, PAD, SPAN_MAX, Sail};

@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use fibula::unstable::memory::Buffer;
 use fibula::net::Key;
+use fibula::unstable::memory::Buffer;
 
 /// The three levels and the dictionary.
 #[derive(Debug, Clone)]

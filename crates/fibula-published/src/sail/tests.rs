@@ -2,8 +2,8 @@
 
 use super::layout::{CHUNK, CHUNKS_MAX, PAD, Sail};
 use fibula::fib::{BuildError, Fib};
-use fibula::unstable::memory::Limits;
 use fibula::net::{NextHop, Prefix, Route, RouteSlice};
+use fibula::unstable::memory::Limits;
 
 fn build(routes: &[Route<u32>]) -> Result<Sail<u32>, BuildError> {
     let sail = Sail::build(&RouteSlice::new(routes).unwrap(), Limits::default())?;

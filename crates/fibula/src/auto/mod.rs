@@ -277,10 +277,11 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
         }
         let ns = curve.ns(ranges, bytes as f64, wanted.batch, &wanted.machine);
         let (isa, batch, is_built) = (curve.isa, wanted.batch, built.is_some());
-        let reason = Reason::Fastest;
-        all.push(Choice { algorithm, mlps: 1e3 / ns, bytes, is_built, isa, batch, reason });
+        let (mlps, reason) = (1e3 / ns, Reason::Fastest);
+        // In its place at once: they are few, and a sort is a lot of code.
+        let at = all.partition_point(|faster| faster.mlps.total_cmp(&mlps).is_ge());
+        all.insert(at, Choice { algorithm, mlps, bytes, is_built, isa, batch, reason });
     }
-    all.sort_by(|a, b| b.mlps.total_cmp(&a.mlps));
     all
 }
 
@@ -356,9 +357,7 @@ pub fn choose_for<K: Key>(
                 }
                 _ => (choice.algorithm, true),
             },
-            (None, None) => {
-                (last_resort().expect("the list has a last resort for every family"), true)
-            }
+            (None, None) => (last_resort().expect("the list has a last resort for every family"), true),
         };
         match build_one(&algorithm, routes, wanted.most_bytes::<K>(), limits) {
             Ok(fib) if is_last => return Ok(Chosen { fib, choice, ranked }),

@@ -30,7 +30,12 @@ struct Head {
 }
 
 /// Opens a copy: every checksum is verified, and every invariant.
-pub(super) fn copy(input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
+pub(super) fn copy(mut input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
+    // Not generic, so that it is compiled once, here.
+    copy_of(&mut input, limits, engines)
+}
+
+fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
     let mut source = Copying { input, limits };
     let head = source.head()?;
     let (opened, others) = open(&mut source, head, limits, engines)?;
@@ -44,7 +49,8 @@ pub(super) fn copy(input: impl Read + Seek, limits: Limits, engines: Engines) ->
 
 /// Opens a file where it lies: header, section table and what is small are verified.
 pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
-    let mut copying = Copying { input: file, limits };
+    let mut input = file;
+    let mut copying = Copying { input: &mut input, limits };
     let head = copying.head()?;
     let bytes = head.sections.last().map_or(HEADER_BYTES as u64, |last| last.offset + last.bytes);
     let bytes = usize::try_from(bytes).map_err(|_| Kind::NoMapping)?;
@@ -58,24 +64,29 @@ pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
 
 /// Where sections come from.
 trait Source {
-    /// Whether words may change after they were opened.
-    const MAPS: bool;
+    /// Returns whether words may change after they were opened.
+    fn maps(&self) -> bool;
 
-    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind>;
+    /// Returns the words of a section, of the width that it says.
+    fn array(&mut self, section: &Section) -> Result<Array, Kind>;
 
     /// Returns the bytes of a section, verified.
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind>;
 }
 
-struct Copying<R> {
-    input: R,
+struct Copying<'a> {
+    input: &'a mut dyn ReadSeek,
     limits: Limits,
 }
+
+trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
 
 /// Bytes that are read and summed at a time, so that the sum finds them in the cache.
 const CHUNK: usize = 256 << 10;
 
-impl<R: Read + Seek> Copying<R> {
+impl Copying<'_> {
     fn head(&mut self) -> Result<Head, Kind> {
         let failed = Kind::io("read");
         let bytes = self.input.seek(SeekFrom::End(0)).map_err(&failed)?;
@@ -119,14 +130,27 @@ fn words<T>(section: &Section) -> Result<usize, Kind> {
     count.ok_or_else(|| Kind::Damaged(section.name.clone()))
 }
 
-impl<R: Read + Seek> Source for Copying<R> {
-    const MAPS: bool = false;
-
-    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind> {
+impl Copying<'_> {
+    fn copied<T: Element>(&mut self, section: &Section) -> Result<Array, Kind> {
         let count = words::<T>(section)?;
         let mut buffer = Budget::new(self.limits).buffer::<T>(count)?;
         buffer.append_read(count, |bytes| self.read(section, bytes))?;
-        Ok(Found::Copied(buffer))
+        Ok(T::array(Found::Copied(buffer)))
+    }
+}
+
+impl Source for Copying<'_> {
+    fn maps(&self) -> bool {
+        false
+    }
+
+    fn array(&mut self, section: &Section) -> Result<Array, Kind> {
+        match section.width {
+            2 => self.copied::<u16>(section),
+            4 => self.copied::<u32>(section),
+            8 => self.copied::<u64>(section),
+            _ => Err(Kind::Damaged(section.name.clone())),
+        }
     }
 
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
@@ -139,18 +163,31 @@ impl<R: Read + Seek> Source for Copying<R> {
 }
 
 struct InPlace<'a> {
-    copying: Copying<&'a File>,
+    copying: Copying<'a>,
     mapping: Arc<Mapping>,
 }
 
-impl Source for InPlace<'_> {
-    const MAPS: bool = true;
-
-    fn array<T: Element>(&mut self, section: &Section) -> Result<Found<T>, Kind> {
+impl InPlace<'_> {
+    fn mapped<T: Element>(&self, section: &Section) -> Result<Array, Kind> {
         let count = words::<T>(section)?;
         let from = usize::try_from(section.offset).ok();
         let words = from.and_then(|from| self.mapping.words::<T>(from, count));
-        words.map(Found::Mapped).ok_or_else(|| Kind::Damaged(section.name.clone()))
+        words.map(|words| T::array(Found::Mapped(words))).ok_or_else(|| Kind::Damaged(section.name.clone()))
+    }
+}
+
+impl Source for InPlace<'_> {
+    fn maps(&self) -> bool {
+        true
+    }
+
+    fn array(&mut self, section: &Section) -> Result<Array, Kind> {
+        match section.width {
+            2 => self.mapped::<u16>(section),
+            4 => self.mapped::<u32>(section),
+            8 => self.mapped::<u64>(section),
+            _ => Err(Kind::Damaged(section.name.clone())),
+        }
     }
 
     fn bytes(&mut self, section: &Section) -> Result<Vec<u8>, Kind> {
@@ -159,6 +196,7 @@ impl Source for InPlace<'_> {
 }
 
 /// Sections by name, which are taken one by one.
+#[derive(Default)]
 struct Sections(BTreeMap<String, Section>);
 
 impl Sections {
@@ -172,12 +210,13 @@ impl Sections {
         names.iter().filter_map(|name| self.take(name)).collect()
     }
 
-    fn array<T: Element, S: Source>(&mut self, source: &mut S, name: &str) -> Result<Found<T>, Kind> {
-        let section = self.take(name).ok_or_else(|| Kind::Damaged(name.to_owned()))?;
-        source.array(&section)
+    fn array<T: Element>(&mut self, source: &mut dyn Source, name: &str) -> Result<Found<T>, Kind> {
+        let damaged = || Kind::Damaged(name.to_owned());
+        let section = self.take(name).ok_or_else(damaged)?;
+        T::found(source.array(&section)?).ok_or_else(damaged)
     }
 
-    fn shared<T: Element, S: Source>(&mut self, source: &mut S, name: &str) -> Result<Shared<T>, Kind> {
+    fn shared<T: Element>(&mut self, source: &mut dyn Source, name: &str) -> Result<Shared<T>, Kind> {
         Ok(match self.array(source, name)? {
             Found::Copied(words) => words.into(),
             Found::Mapped(words) => words,
@@ -185,14 +224,16 @@ impl Sections {
     }
 }
 
-fn open<S: Source>(
-    source: &mut S,
+fn open(
+    source: &mut dyn Source,
     head: Head,
     limits: Limits,
     engines: Engines,
 ) -> Result<(Opened, Vec<Section>), Kind> {
-    let sections = head.sections.into_iter().map(|section| (section.name.clone(), section));
-    let mut sections = Sections(sections.collect());
+    let mut sections = Sections::default();
+    for section in head.sections {
+        sections.0.insert(section.name.clone(), section);
+    }
     let parts = Dual::new(
         part(source, &mut sections, limits, engines)?,
         part(source, &mut sections, limits, engines)?,
@@ -210,8 +251,8 @@ fn open<S: Source>(
 }
 
 /// Opens what there is of a family.
-fn part<K: Key, S: Source>(
-    source: &mut S,
+fn part<K: Key>(
+    source: &mut dyn Source,
     sections: &mut Sections,
     limits: Limits,
     engines: Engines,
@@ -227,18 +268,13 @@ fn part<K: Key, S: Source>(
         let Some((found, make)) = found else {
             return rebuilt(source, sections, limits, algorithm);
         };
-        if S::MAPS && !found.maps {
+        if source.maps() && !found.maps {
             return Err(Kind::NotMapped(algorithm));
         }
         let mut arrays = Vec::new();
         for section in sections.take_all(&prefix) {
             let name = section.name.clone();
-            let array = match section.width {
-                2 => u16::array(source.array(&section)?),
-                4 => u32::array(source.array(&section)?),
-                8 => u64::array(source.array(&section)?),
-                _ => return Err(Kind::Damaged(name)),
-            };
+            let array = source.array(&section)?;
             arrays.push((name[prefix.len()..].to_owned(), array));
         }
         let parts: Vec<(String, Array)> = arrays;
@@ -254,8 +290,8 @@ fn part<K: Key, S: Source>(
 }
 
 /// Builds another engine from the routes of a file, where it has an engine for comparison that this crate lacks.
-fn rebuilt<K: Key, S: Source>(
-    source: &mut S,
+fn rebuilt<K: Key>(
+    source: &mut dyn Source,
     sections: &mut Sections,
     limits: Limits,
     algorithm: String,
@@ -266,10 +302,10 @@ fn rebuilt<K: Key, S: Source>(
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
         source.bytes(&section)?;
     }
-    let Some(routes) = routes::<K, S>(source, sections)? else {
+    let Some(routes) = routes::<K>(source, sections)? else {
         return Err(Kind::Published(algorithm));
     };
-    if S::MAPS {
+    if source.maps() {
         return Err(Kind::NotMapped(algorithm));
     }
     if let Some(at) = routes.disorder() {
@@ -285,10 +321,7 @@ fn rebuilt<K: Key, S: Source>(
     })
 }
 
-fn routes<K: Key, S: Source>(
-    source: &mut S,
-    sections: &mut Sections,
-) -> Result<Option<StoredRoutes<K>>, Kind> {
+fn routes<K: Key>(source: &mut dyn Source, sections: &mut Sections) -> Result<Option<StoredRoutes<K>>, Kind> {
     let name = |column: &str| format!("{}/routes/{column}", K::FAMILY.name());
     let addresses = name("addresses");
     if !sections.0.contains_key(&addresses) {
@@ -305,7 +338,7 @@ fn routes<K: Key, S: Source>(
     routes.map(Some).ok_or(Kind::Disorder { what: addresses, at: 0 })
 }
 
-fn values<S: Source>(source: &mut S, sections: &mut Sections) -> Result<Values, Kind> {
+fn values(source: &mut dyn Source, sections: &mut Sections) -> Result<Values, Kind> {
     let names = ["values/next-hops", "values/ends", "values/bytes"];
     let [Some(ids), Some(ends), Some(bytes)] = names.map(|name| sections.take(name)) else {
         return Ok(Values::default());

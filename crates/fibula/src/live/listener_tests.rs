@@ -209,8 +209,7 @@ fn hop(id: u32) -> NextHop {
 
 #[test]
 fn structures_without_arrays_that_change_are_named() {
-    let table =
-        Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
+    let table = Table::from_routes(DualRib::default(), Options::of::<RangeBtree, PlanB>()).unwrap();
     let prefix: crate::net::Prefix<u32> = "10.0.0.0/8".parse().unwrap();
     let _ = table.insert(prefix, hop(1)).unwrap();
     let copy = Shared::default();

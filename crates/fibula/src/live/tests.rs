@@ -83,9 +83,7 @@ fn the_default_structures_follow_the_routes() {
 
 #[test]
 fn structures_of_fewer_routes_follow_the_routes() {
-    for aggregate in
-        [Options::default(), Options::of::<RangeBtree, PlanB>()]
-    {
+    for aggregate in [Options::default(), Options::of::<RangeBtree, PlanB>()] {
         let aggregate = Options { aggregate: true, ..aggregate };
         follows::<u32>(aggregate, V4, 100);
         follows::<u128>(aggregate, V6, 30);

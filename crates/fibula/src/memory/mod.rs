@@ -215,16 +215,22 @@ impl Budget {
         let elements = array.len().saturating_add(additional);
         let before = array.held().held_bytes();
         // Old and new block exist side by side while the elements move.
-        array.grow(elements, self.allowance()).map_err(|refusal| OutOfMemory {
-            wanted_bytes: elements.saturating_mul(size_of::<S::Item>()),
-            used_bytes: self.used_bytes,
-            limit_bytes: match refusal {
-                Refusal::Limit => self.limits.memory_bytes,
-                Refusal::System => None,
-            },
-        })?;
-        self.used_bytes = self.used_bytes + array.held().held_bytes() - before;
-        Ok(())
+        match array.grow(elements, self.allowance()) {
+            Ok(()) => {
+                self.used_bytes = self.used_bytes + array.held().held_bytes() - before;
+                Ok(())
+            }
+            Err(refusal) => Err(self.refused(refusal, elements.saturating_mul(size_of::<S::Item>()))),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, refusal: Refusal, wanted_bytes: usize) -> OutOfMemory {
+        let limit_bytes = match refusal {
+            Refusal::Limit => self.limits.memory_bytes,
+            Refusal::System => None,
+        };
+        OutOfMemory { wanted_bytes, used_bytes: self.used_bytes, limit_bytes }
     }
 
     /// Returns the limits on the next allocation.

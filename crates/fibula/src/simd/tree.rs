@@ -70,7 +70,7 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
             assert!(child <= keys, "a child of the node");
             at[lane] = at[lane] * (keys + 1) + child * keys;
         });
-        if COUNT > IN_REGISTERS {
+        if const { COUNT > IN_REGISTERS } {
             black_box(at);
         }
     }
@@ -95,7 +95,7 @@ impl<N, const COUNT: usize> TreeWalks<'_, N, COUNT> {
 pub fn each_lane<const COUNT: usize>(mut body: impl FnMut(usize)) {
     const { assert!(COUNT <= 32) };
     macro_rules! lanes {
-        ($($lane:literal)*) => { $(if $lane < COUNT { body($lane); })* };
+        ($($lane:literal)*) => { $(if const { $lane < COUNT } { body($lane); })* };
     }
     lanes!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }

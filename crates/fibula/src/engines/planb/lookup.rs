@@ -3,22 +3,19 @@
 use crate::fib::parts::ranges::Merge;
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
-use crate::net::{Family, Key, Keys, NextHop};
+use crate::net::{Key, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::layout::{Codes, Node, PlanB};
-use super::scalar::{ANY, Host, Network, Order, Walk};
+use super::scalar::{Host, Network, Order};
 use super::{DOUBLE, NAME, UNMERGED, kernel};
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         let isa = simd::chosen();
-        match (&self.codes, self.levels) {
-            (Codes::Narrow(codes), 5) if Self::UNROLLED => {
-                kernel::one(isa, self, Walk::<Host, 5>::NEW, codes, key)
-            }
-            (Codes::Narrow(codes), _) => kernel::one(isa, self, Walk::<Host, ANY>::NEW, codes, key),
-            (Codes::Wide(codes), _) => kernel::one(isa, self, Walk::<Host, ANY>::NEW, codes, key),
+        match &self.codes {
+            Codes::Narrow(codes) => kernel::one(isa, self, codes, key),
+            Codes::Wide(codes) => kernel::one(isa, self, codes, key),
         }
     }
 
@@ -63,25 +60,11 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
-    /// Whether there are kernels without a loop over the levels.
-    const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
-
     fn batch_of<O: Order<K>>(&self, isa: Present, keys: &[O::Item], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        // The tables of today have a kernel without a loop over the levels.
-        match (&self.codes, self.levels) {
-            (Codes::Narrow(codes), 5) if Self::UNROLLED => {
-                kernel::batch(isa, self, Walk::<O, 5>::NEW, codes, keys, results);
-            }
-            (Codes::Narrow(codes), 6) if Self::UNROLLED => {
-                kernel::batch(isa, self, Walk::<O, 6>::NEW, codes, keys, results);
-            }
-            (Codes::Narrow(codes), _) => {
-                kernel::batch(isa, self, Walk::<O, ANY>::NEW, codes, keys, results);
-            }
-            (Codes::Wide(codes), _) => {
-                kernel::batch(isa, self, Walk::<O, ANY>::NEW, codes, keys, results);
-            }
+        match &self.codes {
+            Codes::Narrow(codes) => kernel::batch::<K, N, O, _>(isa, self, codes, keys, results),
+            Codes::Wide(codes) => kernel::batch::<K, N, O, _>(isa, self, codes, keys, results),
         }
     }
 }

@@ -121,7 +121,6 @@ use crate::simd::Isa;
 
 use layout::{Node2x64, Node8x64, PlanB};
 
-
 /// The name of the engine.
 pub const NAME: &str = "planb";
 /// The names of those with other trees, which papers compare.
@@ -153,14 +152,16 @@ pub(crate) fn algorithms<K: Ipv6Key>() -> [Algorithm<K>; 1] {
 
 fn build<K: Ipv6Key>(routes: &dyn Routes<K>, limits: Limits) -> Result<Box<dyn Fib<K>>, BuildError> {
     let merge = Merge::EqualNeighbours;
-    if K::BITS <= SMALLEST_BITS {
+    // A constant, so that what is not taken is not compiled.
+    if const { K::BITS <= SMALLEST_BITS } {
         return Ok(Box::new(PlanB::<K, Node2x64>::build(routes, merge, limits)?));
     }
     Ok(Box::new(PlanB::<K, Node8x64>::build(routes, merge, limits)?))
 }
 
 fn open<K: Ipv6Key>(parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
-    if K::BITS <= SMALLEST_BITS {
+    // A constant, so that what is not taken is not compiled.
+    if const { K::BITS <= SMALLEST_BITS } {
         return PlanB::<K, Node2x64>::open(parts, Merge::EqualNeighbours);
     }
     PlanB::<K, Node8x64>::open(parts, Merge::EqualNeighbours)

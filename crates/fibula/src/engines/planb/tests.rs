@@ -8,10 +8,10 @@ use crate::simd::Present;
 
 use super::build::tree;
 use super::layout::{
-    Codes, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, lower_max, upper_bits, upper_max, word,
+    Codes, Node, Node2x64, Node4x64, Node8x64, Node16x32, Node16x64, Node32x32, PlanB, lower_max, upper_bits,
+    upper_max, word,
 };
 use super::statistics::{Capacity, Shape, capacity};
-
 
 type PlanB6 = PlanB<u128, Node8x64>;
 

@@ -60,7 +60,7 @@ impl<'a, C: Cell32> Walk<'a, C> {
             last = Some(record);
         }
         // What is taken over from an earlier form of the chunk comes first.
-        wide.sort_unstable_by_key(|words: &Range<usize>| words.start);
+        in_order(&mut wide);
         let begin = wide.first().map_or(map - 2 * count, |words| words.start);
         let mut done = begin;
         for words in wide {
@@ -104,4 +104,9 @@ impl<'a, C: Cell32> Walk<'a, C> {
         holds(done + PADDING == self.area.len(), "the chunks fill their area", done)?;
         holds(self.area[done..].iter().all(|word| word.read() == 0), "the padding is empty", done)
     }
+}
+
+/// Sorts runs of words. Not generic, as sorting is a lot of code.
+fn in_order(runs: &mut [Range<usize>]) {
+    runs.sort_unstable_by_key(|words| words.start);
 }

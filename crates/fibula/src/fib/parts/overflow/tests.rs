@@ -1,9 +1,9 @@
 //! What the conformance suite cannot know, tested through the engine that has an overflow: which forms a table takes,
 //! and what they cost.
 
-use crate::fib::parts::lanes::answers;
 use crate::engines::dir_18_lines::layout::Dir18Lines;
 use crate::fib::Fib;
+use crate::fib::parts::lanes::answers;
 use crate::memory::Limits;
 use crate::net::{NextHop, Route, RouteSlice};
 
