@@ -3,7 +3,7 @@
 use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::net::{Key, NextHop};
 use fibula::unstable::memory::Memory;
-use fibula::unstable::planb::{Codes, Node, PlanB, one};
+use fibula::unstable::planb::{ANY, Codes, Node, PlanB, one};
 use fibula::unstable::simd::{self, Present};
 
 use super::kernel::counted;
@@ -44,8 +44,8 @@ impl<K: Key, N: Node> Step<K, N> {
         match (&tree.codes, search) {
             (Codes::Narrow(codes), Search::Compiled) => counted(isa, tree, codes, key),
             (Codes::Wide(codes), Search::Compiled) => counted(isa, tree, codes, key),
-            (Codes::Narrow(codes), _) => one(isa, tree, codes, key),
-            (Codes::Wide(codes), _) => one(isa, tree, codes, key),
+            (Codes::Narrow(codes), _) => one::<_, _, _, ANY>(isa, tree, codes, key),
+            (Codes::Wide(codes), _) => one::<_, _, _, ANY>(isa, tree, codes, key),
         }
     }
 }

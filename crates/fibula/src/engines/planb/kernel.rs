@@ -4,7 +4,7 @@ use crate::net::{Key, NextHop};
 use crate::simd::kernel;
 
 use super::layout::{Code, Node, PlanB, Row, Word};
-use super::scalar::Order;
+use super::scalar::{ANY, Order};
 
 kernel! {
     /// Looks up a batch: [`PlanB::batch`].
@@ -14,9 +14,9 @@ kernel! {
         keys: &[O::Item],
         results: &mut [Option<NextHop>],
     )
-    scalar PlanB::<K, N>::batch_by_thirds::<O, C>;
+    scalar PlanB::<K, N>::batch_by_thirds::<O, C, ANY>;
     vector op {
-        fib.batch::<O, C, 32>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
+        fib.batch::<O, C, ANY, 32>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
             Row::Narrow(keys, word) => op::rank32(keys, word),
             Row::Wide(keys, word) => op::rank64(keys, word),
         });
@@ -25,14 +25,14 @@ kernel! {
 
 kernel! {
     /// Looks up one key: [`PlanB::one`].
-    pub fn one<K: Key, N: Node, C: Code>(
+    pub fn one<K: Key, N: Node, C: Code>[const LEVELS: usize](
         fib: &PlanB<K, N>,
         codes: &[C],
         key: K,
     ) -> Option<NextHop>;
-    scalar PlanB::one_by_thirds;
+    scalar PlanB::<K, N>::one_by_thirds::<C, LEVELS>;
     vector op {
-        fib.one::<C>(codes, key, |node, word| match N::Word::row(node.keys(), word) {
+        fib.one_of::<C, LEVELS>(codes, key, |node, word| match N::Word::row(node.keys(), word) {
             Row::Narrow(keys, word) => op::rank32(keys, word),
             Row::Wide(keys, word) => op::rank64(keys, word),
         })

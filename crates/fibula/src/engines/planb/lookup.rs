@@ -3,19 +3,22 @@
 use crate::fib::parts::ranges::Merge;
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
-use crate::net::{Key, Keys, NextHop};
+use crate::net::{Family, Key, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::layout::{Codes, Node, PlanB};
-use super::scalar::{Host, Network, Order};
+use super::scalar::{ANY, Host, Network, Order};
 use super::{DOUBLE, NAME, UNMERGED, kernel};
 
 impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
     fn lookup_key(&self, key: K) -> Option<NextHop> {
         let isa = simd::chosen();
-        match &self.codes {
-            Codes::Narrow(codes) => kernel::one(isa, self, codes, key),
-            Codes::Wide(codes) => kernel::one(isa, self, codes, key),
+        match (&self.codes, self.levels) {
+            (Codes::Narrow(codes), 5) if const { Self::UNROLLED } => {
+                kernel::one::<_, _, _, 5>(isa, self, codes, key)
+            }
+            (Codes::Narrow(codes), _) => kernel::one::<_, _, _, ANY>(isa, self, codes, key),
+            (Codes::Wide(codes), _) => kernel::one::<_, _, _, ANY>(isa, self, codes, key),
         }
     }
 
@@ -60,8 +63,22 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 }
 
 impl<K: Key, N: Node> PlanB<K, N> {
+    /// Whether there is code without a loop over the levels.
+    const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
+
     fn batch_of<O: Order<K>>(&self, isa: Present, keys: &[O::Item], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        // In portable code, and for one key, a loop over the levels costs a tenth: tables of today have that written out. In vectors
+        // it costs nothing.
+        match (&self.codes, self.levels) {
+            (Codes::Narrow(codes), 5) if const { Self::UNROLLED } && isa == Present::SCALAR => {
+                return self.batch_by_thirds::<O, _, 5>(codes, keys, results);
+            }
+            (Codes::Narrow(codes), 6) if const { Self::UNROLLED } && isa == Present::SCALAR => {
+                return self.batch_by_thirds::<O, _, 6>(codes, keys, results);
+            }
+            _ => {}
+        }
         match &self.codes {
             Codes::Narrow(codes) => kernel::batch::<K, N, O, _>(isa, self, codes, keys, results),
             Codes::Wide(codes) => kernel::batch::<K, N, O, _>(isa, self, codes, keys, results),

@@ -25,6 +25,9 @@ fn rank_by_thirds<N: Node>(node: &N, word: N::Word) -> usize {
     eight * 8 + third + is_below(keys[third]) + is_below(keys[third + 1])
 }
 
+/// In the place of a number of levels: any number.
+pub const ANY: usize = usize::MAX;
+
 /// How a batch holds its keys.
 pub trait Order<K: Key> {
     /// What a key is there.
@@ -72,16 +75,32 @@ impl<K: Key, N: Node> PlanB<K, N> {
     /// Returns the walks of the words at their leaves. All run in step, because they have the same number of levels.
     /// `rank` returns how many keys of a node lie strictly below a word; `again` is called after each level.
     #[inline(always)]
-    fn descend<const COUNT: usize>(
+    fn descend<const LEVELS: usize, const COUNT: usize>(
         &self,
         words: impl Fn(usize) -> N::Word,
         again: impl Fn(),
         rank: impl Fn(&N, N::Word) -> usize,
     ) -> TreeWalks<'_, N, COUNT> {
-        let mut walks = Tree::new(&self.nodes, N::KEYS, self.levels).walks::<COUNT>();
-        for _ in 0..self.levels {
-            walks.step(N::KEYS, |node, lane| rank(node, words(lane)));
-            again();
+        // A constant, where it is one: the bounds of the tree are then one comparison.
+        let levels = if const { LEVELS == ANY } { self.levels } else { LEVELS as u32 };
+        let mut walks = Tree::new(&self.nodes, N::KEYS, levels).walks::<COUNT>();
+        // Not a function: the compiler would call it, instead of writing it out at its places.
+        macro_rules! step {
+            () => {
+                walks.step(N::KEYS, |node, lane| rank(node, words(lane)));
+                again();
+            };
+        }
+        macro_rules! unrolled {
+            ($($level:literal)*) => { $(if const { $level < LEVELS } { step!(); })* };
+        }
+        if const { LEVELS == ANY } {
+            for _ in 0..levels {
+                step!();
+            }
+        } else {
+            const { assert!(LEVELS == ANY || LEVELS <= 6) };
+            unrolled!(0 1 2 3 4 5);
         }
         walks
     }
@@ -119,7 +138,7 @@ impl<K: Key, N: Node> PlanB<K, N> {
 
     /// Looks up as many of the first keys as are a multiple of `COUNT`, and returns their number.
     #[inline(always)]
-    fn groups<O: Order<K>, C: Code, const COUNT: usize>(
+    fn groups<O: Order<K>, C: Code, const LEVELS: usize, const COUNT: usize>(
         &self,
         codes: &[C],
         keys: &[O::Item],
@@ -136,17 +155,21 @@ impl<K: Key, N: Node> PlanB<K, N> {
                 each_lane::<COUNT>(|lane| turned[lane] = word::<K, N::Word>(upper(O::key(keys[lane]))));
             }
             let walks = if const { COUNT <= IN_REGISTERS } {
-                self.descend::<COUNT>(|lane| turned[lane], || (), rank)
+                self.descend::<LEVELS, COUNT>(|lane| turned[lane], || (), rank)
             } else if const { O::TURNED } {
                 // In network order, words are turned once and kept in memory.
                 let words = Cell::new(black_box(&turned));
-                self.descend::<COUNT>(|lane| words.get()[lane], || words.set(black_box(&turned)), rank)
+                self.descend::<LEVELS, COUNT>(
+                    |lane| words.get()[lane],
+                    || words.set(black_box(&turned)),
+                    rank,
+                )
             } else {
                 // In host order, they are read from the keys anew at each level: as a broadcast, a load costs nothing more,
                 // and as many words as there are lanes would not stay in registers.
                 let words = Cell::new(keys);
                 let word = |lane: usize| word::<K, N::Word>(upper(O::key(words.get()[lane])));
-                self.descend::<COUNT>(word, || words.set(black_box(keys)), rank)
+                self.descend::<LEVELS, COUNT>(word, || words.set(black_box(keys)), rank)
             };
             let word_of = |lane: usize| match early {
                 true => turned[lane],
@@ -180,25 +203,38 @@ impl<K: Key, N: Node> PlanB<K, N> {
 
     /// Looks up a batch: `MANY` keys at a time, then fewer, then one.
     #[inline(always)]
-    pub fn batch<O: Order<K>, C: Code, const MANY: usize>(
+    pub fn batch<O: Order<K>, C: Code, const LEVELS: usize, const MANY: usize>(
         &self,
         codes: &[C],
         keys: &[O::Item],
         results: &mut [Option<NextHop>],
         rank: impl Fn(&N, N::Word) -> usize + Copy,
     ) {
-        let mut done = self.groups::<O, C, MANY>(codes, keys, results, rank);
+        let mut done = self.groups::<O, C, LEVELS, MANY>(codes, keys, results, rank);
         if const { MANY > 16 } {
-            done += self.groups::<O, C, 16>(codes, &keys[done..], &mut results[done..], rank);
+            done += self.groups::<O, C, LEVELS, 16>(codes, &keys[done..], &mut results[done..], rank);
         }
         if const { MANY > 8 } {
-            done += self.groups::<O, C, 8>(codes, &keys[done..], &mut results[done..], rank);
+            done += self.groups::<O, C, LEVELS, 8>(codes, &keys[done..], &mut results[done..], rank);
         }
-        done += self.groups::<O, C, 4>(codes, &keys[done..], &mut results[done..], rank);
-        self.groups::<O, C, 1>(codes, &keys[done..], &mut results[done..], rank);
+        done += self.groups::<O, C, LEVELS, 4>(codes, &keys[done..], &mut results[done..], rank);
+        self.groups::<O, C, LEVELS, 1>(codes, &keys[done..], &mut results[done..], rank);
     }
 
     /// Looks up one key.
+    #[inline(always)]
+    pub(super) fn one_of<C: Code, const LEVELS: usize>(
+        &self,
+        codes: &[C],
+        key: K,
+        rank: impl Fn(&N, N::Word) -> usize + Copy,
+    ) -> Option<NextHop> {
+        let word = word::<K, N::Word>(upper(key));
+        let walk = self.descend::<LEVELS, 1>(|_| word, || (), rank);
+        self.answer(codes, self.interval(&walk, 0, word, rank), key)
+    }
+
+    /// Looks up one key, with this search of nodes.
     #[inline(always)]
     pub fn one<C: Code>(
         &self,
@@ -206,30 +242,28 @@ impl<K: Key, N: Node> PlanB<K, N> {
         key: K,
         rank: impl Fn(&N, N::Word) -> usize + Copy,
     ) -> Option<NextHop> {
-        let word = word::<K, N::Word>(upper(key));
-        let walk = self.descend::<1>(|_| word, || (), rank);
-        self.answer(codes, self.interval(&walk, 0, word, rank), key)
+        self.one_of::<C, ANY>(codes, key, rank)
     }
 
     /// Looks up a batch in portable code.
-    pub fn batch_by_thirds<O: Order<K>, C: Code>(
+    pub fn batch_by_thirds<O: Order<K>, C: Code, const LEVELS: usize>(
         &self,
         codes: &[C],
         keys: &[O::Item],
         results: &mut [Option<NextHop>],
     ) {
-        self.batch::<O, C, 8>(codes, keys, results, rank_by_thirds);
+        self.batch::<O, C, LEVELS, 8>(codes, keys, results, rank_by_thirds);
     }
 
     /// Looks up one key in portable code.
-    pub fn one_by_thirds<C: Code>(&self, codes: &[C], key: K) -> Option<NextHop> {
-        self.one::<C>(codes, key, rank_by_thirds)
+    pub fn one_by_thirds<C: Code, const LEVELS: usize>(&self, codes: &[C], key: K) -> Option<NextHop> {
+        self.one_of::<C, LEVELS>(codes, key, rank_by_thirds)
     }
 
     /// Returns the number of keys strictly below `word`.
     #[cfg(test)]
     pub fn rank(&self, word: N::Word) -> usize {
-        let walk = self.descend::<1>(|_| word, || (), rank_by_thirds);
+        let walk = self.descend::<ANY, 1>(|_| word, || (), rank_by_thirds);
         self.interval(&walk, 0, word, rank_by_thirds)
     }
 }
