@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use fibula_lab::algorithms::{Entry, entries};
+use fibula_workload::engines::{Entry, entries};
 use serde_json::{Value, json};
 
 use crate::answer::AnswerArgs;

@@ -12,7 +12,7 @@ use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd;
-use fibula_lab::{choice, traffic};
+use fibula_workload::{probe, traffic};
 use serde_json::json;
 
 use crate::answer::AnswerArgs;
@@ -246,7 +246,7 @@ fn measured<K: Key>(
         }
     }
     let fibs: Vec<&dyn Fib<K>> = built.iter().map(|(_, fib)| &**fib).collect();
-    let rates = choice::probe(&fibs, simd::chosen(), &keys, batch);
+    let rates = probe::probe(&fibs, simd::chosen(), &keys, batch);
     let rated =
         built.iter().zip(rates).filter_map(|((choice, _), mlps)| Some(Choice { mlps: mlps?, ..*choice }));
     let mut rated: Vec<Choice<K>> = rated.collect();

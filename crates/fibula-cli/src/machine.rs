@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use fibula::simd::{self, Isa, Present};
-use fibula_lab::bench::Machine;
+use fibula_workload::machine::Machine;
 
 use crate::failure::Failure;
 use crate::suggested::Suggested;
@@ -54,9 +54,7 @@ pub(crate) fn here() -> String {
 
 /// Returns the size of a core's second-level cache, if the machine tells.
 pub(crate) fn l2_bytes() -> Option<usize> {
-    let machine = Machine::this();
-    let cache = machine.caches.iter().find(|cache| cache.level == 2)?;
-    usize::try_from(cache.bytes).ok()
+    Machine::this().l2_bytes()
 }
 
 #[cfg(test)]

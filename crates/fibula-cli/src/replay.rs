@@ -13,7 +13,7 @@ use fibula::rib::DualRib;
 use fibula_feed::event::{Action, Event, Time};
 use fibula_feed::select::AdjRibsIn;
 use fibula_feed::{NextHops, PeerName, Selection};
-use fibula_lab::replay::{self, Plan, Rate, Report, Step};
+use fibula_workload::replay::{self, Plan, Rate, Report, Step};
 use serde_json::json;
 
 use crate::failure::{Failure, code};

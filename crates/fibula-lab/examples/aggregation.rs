@@ -20,7 +20,7 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
+use fibula_workload::random::Random;
 use page::thousands;
 
 const INTRODUCTION: &str = "\

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fibula::net::Family;
-use fibula_lab::bench::Machine;
 use fibula_lab::choice::{self, Judged, Recorded};
+use fibula_workload::machine::Machine;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

@@ -14,8 +14,8 @@ use fibula::live::{Options, Table};
 use fibula::map::{PrefixMap, SharedPrefixMap};
 use fibula::net::{Change, IpPrefix, NextHop, Route};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 use figures::Figures;
 
 /// Keys that are looked up in each round, in batches of 256.

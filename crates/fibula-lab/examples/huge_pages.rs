@@ -12,8 +12,8 @@ use fibula::fib::Fib;
 use fibula::memory::Limits;
 use fibula::net::{Key, Route, RouteSlice, Routes};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 use rustix::time::{ClockId, clock_gettime};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;

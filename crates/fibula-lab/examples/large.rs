@@ -21,8 +21,8 @@ use fibula::file::{self, Contents, Half};
 use fibula::memory::Limits;
 use fibula::net::Route;
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 use figures::Figures;
 
 /// Prefixes of the generated table.

@@ -9,7 +9,7 @@ use fibula::live::{Options, Table};
 use fibula::net::{IpPrefix, Key, NextHop, Route};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::replay::{self, Plan, Rate};
+use fibula_workload::replay::{self, Plan, Rate};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

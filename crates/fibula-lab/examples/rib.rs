@@ -13,8 +13,8 @@ use std::time::Instant;
 use fibula::net::{Change, Key, NextHop, Prefix, Route, Routes};
 use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> Result<(), Box<dyn Error>> {

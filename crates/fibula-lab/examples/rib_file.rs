@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Instant;
 
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

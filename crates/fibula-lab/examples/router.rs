@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_lab::page::{Bar, bars};
+use fibula_workload::page::{Bar, bars};
 use serde_json::Value;
 
 const INTRODUCTION: &str = "\

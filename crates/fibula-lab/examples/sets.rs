@@ -13,8 +13,8 @@ use std::time::Instant;
 use fibula::map::{AddressSet, PrefixMap, PrefixSet};
 use fibula::net::{Key, Prefix, Route};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 use figures::Figures;
 
 const ROUNDS: usize = 5;

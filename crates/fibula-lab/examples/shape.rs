@@ -11,7 +11,7 @@ use std::time::Instant;
 use fibula::memory::Limits;
 use fibula::net::{Key, Route, RouteSlice};
 use fibula_feed::{LoadOptions, Loader, Table};
-use fibula_lab::table::{Profile, Shape, TableSpec, generate, shape};
+use fibula_workload::table::{Profile, Shape, TableSpec, generate, shape};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 

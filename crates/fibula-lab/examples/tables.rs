@@ -16,8 +16,8 @@ use fibula::fib::algorithms;
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, Route, RouteSlice};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::table::{PRESETS, Profile, Shape, TableSpec, generate, hostile, shape};
-use fibula_lab::traffic;
+use fibula_workload::table::{PRESETS, Profile, Shape, TableSpec, generate, hostile, shape};
+use fibula_workload::traffic;
 use page::thousands;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;

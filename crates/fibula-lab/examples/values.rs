@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fibula_lab::bench::Machine;
+use fibula_workload::machine::Machine;
 use figures::{Figures, Table};
 
 const INTRODUCTION: &str = "\

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use fibula::net::Family;
-use fibula_lab::table::{PRESETS, hostile};
-use fibula_lab::traffic;
+use fibula_workload::table::{PRESETS, hostile};
+use fibula_workload::traffic;
 
 use crate::machine::IsaArgs;
 use crate::options::{OutputArgs, QuietArgs};

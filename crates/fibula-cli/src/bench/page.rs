@@ -1,7 +1,8 @@
 //! The page of `fibula bench --html`.
 
-use fibula_lab::bench::{Machine, Row, duration};
-use fibula_lab::page::Page;
+use fibula_lab::bench::{Row, duration};
+use fibula_workload::machine::Machine;
+use fibula_workload::page::Page;
 
 use super::report::{charts, distinct, name, number, or_dash, pages, refusals, title};
 use crate::machine::OPTIMISED;

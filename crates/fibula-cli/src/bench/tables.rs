@@ -7,7 +7,7 @@ use fibula::net::{Family, Key};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::compression::Decompressor;
 use fibula_lab::bench::reach::with_hosts;
-use fibula_lab::table::{made, remaining};
+use fibula_workload::table::{made, remaining};
 
 use super::args::{Source, Synth};
 use crate::failure::Failure;

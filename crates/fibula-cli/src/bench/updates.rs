@@ -8,7 +8,7 @@ use fibula::net::{Change, IpPrefix, Prefix};
 use fibula::rib::Rib;
 use fibula_lab::bench::updates::{self, Part, UpdatePlan, UpdateRecord, UpdateRow};
 use fibula_lab::bench::{FamilyInfo, Progress};
-use fibula_lab::replay::{self, Step};
+use fibula_workload::replay::{self, Step};
 
 use super::args::BenchArgs;
 use super::contestants::Selection;

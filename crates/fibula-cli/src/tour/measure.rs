@@ -7,9 +7,9 @@ use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, NextHop, Prefix, Route, RouteSlice, Routes};
 use fibula::rib::Rib;
-use fibula_lab::measure::{Settings, measure_build, measure_lookups};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::measure::{Settings, measure_build, measure_lookups};
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fibula_lab::table::TableSpec;
+use fibula_workload::table::TableSpec;
 
 use crate::failure::{Failure, code};
 use crate::machine::OPTIMISED;

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fibula_lab::bench::Machine;
+use fibula_workload::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// A record: tables of figures, and what makes them again.

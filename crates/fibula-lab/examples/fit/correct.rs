@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use fibula::net::{Key, Route, RouteSlice};
-use fibula_lab::table::{Parting, Profile, Shape, TableSpec, generate, shape};
+use fibula_workload::table::{Parting, Profile, Shape, TableSpec, generate, shape};
 
 use super::nodes::Line;
 

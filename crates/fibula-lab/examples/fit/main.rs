@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use fibula::net::{Key, Route};
 use fibula_feed::{LoadError, LoadOptions, Loader, Table};
-use fibula_lab::table::{Length, Parting, Profile, TableSpec, generate};
+use fibula_workload::table::{Length, Parting, Profile, TableSpec, generate};
 
 use nodes::Line;
 

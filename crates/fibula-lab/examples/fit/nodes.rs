@@ -1,7 +1,7 @@
 //! How the leaves below the nodes of a binary trie part, measured depth by depth.
 
 use fibula::net::{Key, Route};
-use fibula_lab::table::{Parting, SIZES};
+use fibula_workload::table::{Parting, SIZES};
 
 /// Counts of one depth.
 #[derive(Clone, Default)]

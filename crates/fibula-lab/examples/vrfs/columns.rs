@@ -11,8 +11,8 @@ use fibula::memory::{Budget, Buffer, Limits};
 use fibula::net::{NextHop, Route, RouteSlice};
 use fibula::simd::Present;
 use fibula::vrf::{Vrf, Vrfs, internals};
-use fibula_lab::bench::Machine;
-use fibula_lab::random::Random;
+use fibula_workload::machine::Machine;
+use fibula_workload::random::Random;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::figures::Figures;

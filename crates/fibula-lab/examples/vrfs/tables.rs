@@ -5,8 +5,8 @@ use std::rc::Rc;
 use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::Outcome;
 

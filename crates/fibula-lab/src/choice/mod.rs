@@ -12,7 +12,7 @@ mod tables;
 
 pub use fit::fit;
 pub use judge::{Judged, judge};
-pub use measure::{measure, probe};
+pub use measure::measure;
 pub use record::{Rates, RecordError, Recorded, Structure, Table};
 pub use tables::{Plan, tables};
 

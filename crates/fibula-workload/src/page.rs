@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use crate::bench::{BAR_CLASSES, Drawing, Scale, escape};
+use crate::drawing::{BAR_CLASSES, Drawing, Scale, escape};
 
 /// Everything that the page looks like. It follows the reader's light or dark setting, and tables that are too wide scroll.
 const STYLE: &str = "\
@@ -28,10 +28,11 @@ a { color: inherit }
 ";
 
 /// What ends a page.
-pub(crate) const END: &str = "</body>\n</html>\n";
+pub const END: &str = "</body>\n</html>\n";
 
 /// Begins a page: its title, and its heading.
-pub(crate) fn start(title: &str, heading: &str) -> String {
+#[must_use]
+pub fn start(title: &str, heading: &str) -> String {
     let (title, heading) = (escape(title), escape(heading));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -1,7 +1,7 @@
 //! Generated tables keep every promise of their spec and profile.
 
 use fibula::net::{Key, Prefix, Route, RouteSlice, Toy};
-use fibula_lab::table::{Block, Profile, TableError, TableSpec, Zone, generate};
+use fibula_workload::table::{Block, Profile, TableError, TableSpec, Zone, generate};
 
 fn spec(routes: usize, seed: u64) -> TableSpec {
     TableSpec { routes, next_hops: 256, seed }
@@ -124,7 +124,7 @@ fn shape<K: Key>(spec: &TableSpec, profile: &Profile, nested: core::ops::Range<f
         let off = share(count) - f64::from(line.weight) / f64::from(weight);
         assert!(off.abs() < 0.001, "/{}: off by {off}", line.len);
     }
-    let shape = fibula_lab::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
+    let shape = fibula_workload::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
     assert!(nested.contains(&shape.nested()), "{} nested", shape.nested());
     assert!(
         shape.depths.windows(2).all(|pair| pair[0] > pair[1]) && shape.depths.len() > 5,
@@ -157,7 +157,7 @@ fn long_prefixes_come_on_demand_only() {
 fn a_smaller_table_stays_as_dense_where_it_is() {
     fn ranges_per_route<K: Key>(spec: TableSpec, profile: &Profile) -> f64 {
         let routes = table::<K>(&spec, profile);
-        let shape = fibula_lab::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
+        let shape = fibula_workload::table::shape(&RouteSlice::new(&routes).unwrap(), &[]);
         shape.ranges as f64 / spec.routes as f64
     }
     let of_ipv4 = |routes| ranges_per_route::<u32>(spec(routes, 1), &Profile::ipv4());
@@ -168,7 +168,7 @@ fn a_smaller_table_stays_as_dense_where_it_is() {
 
 #[test]
 fn presets_are_made_by_name() {
-    let preset = fibula_lab::table::preset("ipv6-2019").unwrap();
+    let preset = fibula_workload::table::preset("ipv6-2019").unwrap();
     assert_eq!(preset.spec(), TableSpec { routes: 76_342, ..TableSpec::ipv6() });
     table::<u128>(&preset.spec(), &Profile::ipv6());
 }

@@ -36,24 +36,27 @@ text { font: 13px sans-serif }
 ";
 
 /// Number of classes of bars, `bar0` and so on.
-pub(crate) const BAR_CLASSES: usize = 6;
+pub const BAR_CLASSES: usize = 6;
 
 /// The colours of bars again, for lines, which no class has.
-pub(crate) const LINE_COLOURS: [&str; BAR_CLASSES] =
+pub const LINE_COLOURS: [&str; BAR_CLASSES] =
     ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
 
 /// A drawing that grows downwards.
-pub(crate) struct Drawing {
+pub struct Drawing {
     width: f64,
     body: String,
 }
 
 impl Drawing {
-    pub(crate) fn new(width: f64) -> Self {
+    /// Begins an empty drawing of this width.
+    #[must_use]
+    pub fn new(width: f64) -> Self {
         Self { width, body: String::new() }
     }
 
-    pub(crate) fn rectangle(&mut self, class: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) {
+    /// A filled rectangle: its upper left corner, and its size.
+    pub fn rectangle(&mut self, class: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) {
         let _ = writeln!(
             self.body,
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
@@ -61,7 +64,7 @@ impl Drawing {
     }
 
     /// A rectangle of a coloured line.
-    pub(crate) fn outline(&mut self, colour: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) {
+    pub fn outline(&mut self, colour: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) {
         let (x, y, width, height) = (x + 0.75, y + 0.75, (width - 1.5).max(0.1), (height - 1.5).max(0.1));
         let _ = writeln!(
             self.body,
@@ -71,7 +74,7 @@ impl Drawing {
     }
 
     /// A line of this colour through all ends, with a dot on each. Dashed lines have hollow dots.
-    pub(crate) fn polyline(&mut self, colour: &str, dashed: bool, ends: &[[f64; 2]]) {
+    pub fn polyline(&mut self, colour: &str, dashed: bool, ends: &[[f64; 2]]) {
         let path: Vec<String> = ends.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();
         let dashes = if dashed { " stroke-dasharray=\"5 4\"" } else { "" };
         let _ = writeln!(
@@ -89,7 +92,7 @@ impl Drawing {
     }
 
     /// Horizontal lines from `left` to `right` at round numbers, which are on their left: 0 at the bottom, `max` at the top.
-    pub(crate) fn heights(&mut self, left: f64, right: f64, [bottom, top]: [f64; 2], max: f64) {
+    pub fn heights(&mut self, left: f64, right: f64, [bottom, top]: [f64; 2], max: f64) {
         let step = round_step(max / 6.0);
         for number in (0..=7).map(|index| f64::from(index) * step).take_while(|number| *number <= max) {
             let y = bottom - (bottom - top) * number / max;
@@ -99,7 +102,8 @@ impl Drawing {
         self.line("axis", [left, bottom], [right, bottom]);
     }
 
-    pub(crate) fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
         let _ = writeln!(
             self.body,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
@@ -109,7 +113,7 @@ impl Drawing {
 
     /// Text that begins at a place, or ends there, or has its middle there, as the class says. `y` is the middle of the
     /// line.
-    pub(crate) fn text(&mut self, class: &str, [x, y]: [f64; 2], text: &str) {
+    pub fn text(&mut self, class: &str, [x, y]: [f64; 2], text: &str) {
         let text = escape(text);
         let _ = writeln!(
             self.body,
@@ -118,7 +122,7 @@ impl Drawing {
     }
 
     /// Vertical lines from `top` to `bottom` at round numbers, the numbers below them, and below those what they count.
-    pub(crate) fn axis(&mut self, scale: Scale, [top, bottom]: [f64; 2], caption: &str) {
+    pub fn axis(&mut self, scale: Scale, [top, bottom]: [f64; 2], caption: &str) {
         let step = round_step(scale.max / 8.0);
         for number in (0..=9).map(|index| f64::from(index) * step).take_while(|number| *number <= scale.max) {
             let x = scale.x(number);
@@ -130,7 +134,7 @@ impl Drawing {
     }
 
     /// The legend: a square of each class with its text, in one line.
-    pub(crate) fn legend(&mut self, [mut x, y]: [f64; 2], entries: &[(String, String)]) {
+    pub fn legend(&mut self, [mut x, y]: [f64; 2], entries: &[(String, String)]) {
         for (class, text) in entries {
             self.rectangle(class, [x, y - 6.5], [13.0, 13.0]);
             self.text("ink", [x + 19.0, y], text);
@@ -140,7 +144,8 @@ impl Drawing {
     }
 
     /// Returns the whole file. The title is what a screen reader says.
-    pub(crate) fn finish(self, height: f64, title: &str) -> String {
+    #[must_use]
+    pub fn finish(self, height: f64, title: &str) -> String {
         let (width, body, title) = (self.width, self.body, escape(title));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
@@ -152,14 +157,19 @@ impl Drawing {
 
 /// Where numbers are drawn: 0 at the left, `max` at the right.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale {
-    pub(crate) left: f64,
-    pub(crate) width: f64,
-    pub(crate) max: f64,
+pub struct Scale {
+    /// Where 0 is.
+    pub left: f64,
+    /// From 0 to `max`.
+    pub width: f64,
+    /// The number at the right.
+    pub max: f64,
 }
 
 impl Scale {
-    pub(crate) fn x(self, number: f64) -> f64 {
+    /// Returns where a number is.
+    #[must_use]
+    pub fn x(self, number: f64) -> f64 {
         self.left + self.width * number / self.max
     }
 }
@@ -177,7 +187,8 @@ fn tick(number: f64) -> String {
 }
 
 /// Replaces what has a meaning in SVG and HTML.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -2,8 +2,8 @@
 
 use fibula::net::{Key, NextHop, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic::{self, TrafficError};
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic::{self, TrafficError};
 
 fn table<K: Key>() -> Vec<Route<K>> {
     generate(&TableSpec { routes: 1_000, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()

@@ -1,8 +1,8 @@
 //! Quick measurements of lookups and builds.
 //!
 //! Each measurement counts the wrong answers of the structure to the same keys: a benchmark with a wrong answer has
-//! failed. Machines are shared and noisy, so compare medians of structures that were measured in turn.
-//! [`bench`](crate::bench) does that.
+//! failed. Machines are shared and noisy, so compare medians of structures that were measured in turn,
+//! as the benchmark of `fibula-lab` does.
 
 use core::hint::black_box;
 use std::time::{Duration, Instant};

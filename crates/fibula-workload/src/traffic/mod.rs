@@ -26,7 +26,7 @@ pub struct Pattern<K: Key> {
     pub name: &'static str,
     /// A description of half a line.
     pub summary: &'static str,
-    /// Whether the [benchmark](crate::bench) makes each key wait for the answer before it.
+    /// Whether a benchmark makes each key wait for the answer before it.
     pub dependent: bool,
     /// Generates keys for a table.
     pub generate: Generate<K>,

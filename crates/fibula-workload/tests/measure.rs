@@ -5,9 +5,9 @@ use std::time::Duration;
 use fibula::fib::registry;
 use fibula::memory::Limits;
 use fibula::net::{NextHop, RouteSlice};
-use fibula_lab::measure::{Measurement, Settings, measure_build, measure_lookups, measure_single};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::measure::{Measurement, Settings, measure_build, measure_lookups, measure_single};
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 
 #[test]
 fn wrong_answers_are_counted_and_every_batch_length_is_measured() {
