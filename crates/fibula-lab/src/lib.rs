@@ -1,4 +1,4 @@
-//! The laboratory: benchmarks of lookup structures and of rivals, and the papers measured again.
+//! The laboratory, and its command `fibula-lab` ([`run`]): benchmarks of lookup structures and of rivals, and the papers measured again.
 //!
 //! Tables and traffic are those of [`fibula_workload`].
 //!
@@ -8,11 +8,19 @@
 //! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 
+#[cfg(all(feature = "dpdk", feature = "router-dpdk"))]
+compile_error!(
+    "features 'dpdk' and 'router-dpdk' are not for the same program: one links parts of DPDK statically, the other all of it"
+);
+
 pub mod algorithms;
 pub mod bench;
 pub mod choice;
+mod command;
 pub mod paper;
 pub mod rival;
+
+pub use command::run;
 
 // What lies below, by the names that it has here.
 use fibula_workload::{page, random, replay, table, traffic};

@@ -1,4 +1,4 @@
-//! The registry of both families as one list.
+//! Lists of structures: those that a command lists, measures and takes by name.
 
 use fibula::fib::registry::Algorithm;
 use fibula::net::Key;
@@ -22,18 +22,39 @@ pub struct Entry {
     pub role: &'static str,
 }
 
-/// Returns the registry, with one entry for a structure of both families.
-#[must_use]
-pub fn entries() -> Vec<Entry> {
-    let mut entries = Vec::new();
-    add::<u32>(&mut entries);
-    add::<u128>(&mut entries);
-    entries
+/// The structures of both families. A command with more than those of the library has a list of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Engines {
+    /// Those for IPv4.
+    pub ipv4: fn() -> Vec<Algorithm<u32>>,
+    /// Those for IPv6.
+    pub ipv6: fn() -> Vec<Algorithm<u128>>,
 }
 
-fn add<K: Key>(entries: &mut Vec<Entry>) {
+impl Engines {
+    /// Those of the library.
+    pub const LIBRARY: Self =
+        Self { ipv4: fibula::fib::algorithms::<u32>, ipv6: fibula::fib::algorithms::<u128> };
+
+    /// Returns all of them, with one entry for a structure of both families.
+    #[must_use]
+    pub fn entries(self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        add(&mut entries, (self.ipv4)());
+        add(&mut entries, (self.ipv6)());
+        entries
+    }
+
+    /// Returns the names of all, each once.
+    #[must_use]
+    pub fn names(self) -> Vec<&'static str> {
+        self.entries().iter().map(|entry| entry.name).collect()
+    }
+}
+
+fn add<K: Key>(entries: &mut Vec<Entry>, algorithms: Vec<Algorithm<K>>) {
     let family = K::FAMILY.name();
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in algorithms {
         match entries.iter_mut().find(|entry| entry.name == algorithm.name) {
             Some(entry) => {
                 entry.families.push(family);
@@ -63,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_structure_of_both_families_is_listed_once() {
-        let entries = entries();
+        let entries = Engines::LIBRARY.entries();
         let mut names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
         names.sort_unstable();
         names.dedup();
