@@ -88,7 +88,7 @@ fn build() -> Finding {
     let text = if OPTIMISED {
         "an optimised build".to_owned()
     } else {
-        "a build for debugging, several times slower: cargo install --locked --path crates/fibula-cli"
+        "a build for debugging, several times slower: cargo install --locked --path crates/fibula-cli --bin fibula"
             .to_owned()
     };
     Finding { check: "build", is_slow: !OPTIMISED, text }

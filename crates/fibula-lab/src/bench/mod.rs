@@ -66,6 +66,7 @@ pub mod updates;
 
 pub use chart::{ChartError, svg};
 pub use clock::Spent;
+pub(crate) use clock::thread_time;
 pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document, duration};
 pub(crate) use fibula_workload::drawing::{BAR_CLASSES, Drawing, LINE_COLOURS, Scale, escape};

@@ -12,9 +12,8 @@ use fibula::net::{Key, Route, RouteSlice, Routes};
 use fibula_feed::{LoadOptions, Loader};
 use fibula_workload::table::{Profile, TableSpec, generate};
 use fibula_workload::traffic;
-use rustix::time::{ClockId, clock_gettime};
 
-use super::Outcome;
+use super::{Outcome, cpu_ns};
 
 const KEYS: usize = 1 << 20;
 const BATCH: usize = 256;
@@ -49,9 +48,9 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
         }
         let forbidden = Limits { huge_pages: false, ..Limits::default() };
         let build = |limits| -> Outcome<_> {
-            let start = now();
+            let start = cpu_ns();
             let fib = algorithm.build(&routes, limits)?;
-            Ok((fib, now() - start))
+            Ok((fib, cpu_ns() - start))
         };
         // The first builds get memory that was never used before.
         let (mut huge, mut small) = (build(Limits::default())?, build(forbidden)?);
@@ -103,18 +102,12 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
 /// Returns the nanoseconds that one pass over the keys takes in this thread.
 fn pass<K: Key>(fib: &dyn Fib<K>, keys: &[K]) -> f64 {
     let mut results = [None; BATCH];
-    let start = now();
+    let start = cpu_ns();
     for keys in keys.chunks(BATCH) {
         fib.lookup_batch(black_box(keys), &mut results[..keys.len()]);
         black_box(&results);
     }
-    now() - start
-}
-
-/// Returns the processor time of this thread in nanoseconds.
-fn now() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    cpu_ns() - start
 }
 
 /// Returns how much memory this process has in huge pages.

@@ -16,9 +16,13 @@ mod vrfs;
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fibula_cli::plumbing::{Failure, code};
+
+use crate::bench::thread_time;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -126,6 +130,13 @@ enum Program {
         #[arg(long, conflicts_with = "parts")]
         judge: bool,
     },
+}
+
+/// Returns nanoseconds of processor time of this thread, so that other programs disturb less; by the wall clock where the system
+/// has no such clock.
+fn cpu_ns() -> f64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    thread_time().unwrap_or_else(|| START.elapsed()).as_secs_f64() * 1e9
 }
 
 pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {

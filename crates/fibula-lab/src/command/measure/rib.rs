@@ -15,9 +15,8 @@ use fibula::rib::Rib;
 use fibula_feed::{LoadOptions, Loader};
 use fibula_workload::random::Random;
 use fibula_workload::table::{Profile, TableSpec, generate};
-use rustix::time::{ClockId, clock_gettime};
 
-use super::Outcome;
+use super::{Outcome, cpu_ns};
 
 pub(super) fn run(files: &[String]) -> Outcome {
     for file in files {
@@ -193,10 +192,4 @@ fn batches<K: Key>(routes: &[Route<K>], mut apply: impl FnMut(&[Change<K>])) -> 
         apply(&batch);
         batch.clear();
     }
-}
-
-/// Returns nanoseconds of CPU time of this thread.
-fn cpu_ns() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::rc::Rc;
-use std::time::Duration;
 
 use fibula::fib::{self, Fib, registry};
 use fibula::live::TableKey;
@@ -13,8 +12,8 @@ use fibula::simd::Present;
 use fibula::vrf::{Vrf, Vrfs, internals};
 use fibula_workload::machine::Machine;
 use fibula_workload::random::Random;
-use rustix::time::{ClockId, clock_gettime};
 
+use super::super::cpu_ns;
 use super::tables::{Tables, some};
 use super::{Outcome, VrfsArgs};
 use crate::command::figures::Figures;
@@ -297,11 +296,7 @@ impl Floor {
 
 /// Returns the processor time that `work` takes.
 fn seconds(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_secs_f64()
-    };
-    let start = now();
+    let start = cpu_ns();
     work();
-    now() - start
+    (cpu_ns() - start) * 1e-9
 }
