@@ -1,13 +1,11 @@
 //! The command line as a whole: the commands, and the help that covers them all.
 
-use crate::algorithms::AlgorithmsArgs;
-use crate::bench::BenchArgs;
 use crate::choose::ChooseArgs;
 use crate::compile::CompileArgs;
 use crate::docs::{CompletionsArgs, ManArgs};
 use crate::doctor::DoctorArgs;
+use crate::engines::EnginesArgs;
 use crate::lookup::{CountArgs, EnrichArgs, LookupArgs};
-use crate::paper::PaperArgs;
 use crate::peers::PeersArgs;
 use crate::replay::ReplayArgs;
 use crate::route::RouteArgs;
@@ -19,13 +17,14 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{Parser, Subcommand};
 
-const STYLES: Styles = Styles::styled()
+/// The colours of help.
+pub const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
     .usage(Style::new().bold())
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(AnsiColor::Green.on_default());
 
-/// Look up addresses in Internet routing tables, and compare the structures that do it
+/// Look up addresses in Internet routing tables
 ///
 /// A routing table is a list of prefixes (blocks of addresses, such as 192.0.2.0/24), each with a next hop.
 /// An address belongs to the longest prefix that contains it. fibula finds that prefix, for one address or for millions
@@ -38,17 +37,16 @@ const STYLES: Styles = Styles::styled()
     after_help = "\
 Exit codes:
   0  success; also when the reader of the output has gone, as in '| head'
-  1  nothing found; of 'table diff' and 'verify': the tables differ; of 'bench' and 'tour': a wrong answer; of
-     'paper': a part was not measured
+  1  nothing found; of 'table diff' and 'verify': the tables differ; of 'tour': a wrong answer
   2  wrong use
   3  bad input, or a file that cannot be read or written
-  4  not available on this machine: an instruction set, a rival, a feature left out of this build
+  4  not available on this machine: an instruction set, a feature left out of this build
 
 Examples:
   fibula lookup --table routes.txt 192.0.2.1 2001:db8::1
   fibula lookup --table rib.gz --format csv < addresses.txt
   fibula table stats rib.gz
-  fibula algorithms
+  fibula engines
 
 Environment:
   FIBULA_TABLE  the table of commands that take one, where none is named
@@ -82,12 +80,11 @@ pub(crate) enum Command {
     Table(TableArgs),
     Verify(VerifyArgs),
     Peers(PeersArgs),
-    Algorithms(AlgorithmsArgs),
+    #[command(alias = "algorithms")]
+    Engines(EnginesArgs),
     Choose(ChooseArgs),
     Compile(CompileArgs),
-    Bench(BenchArgs),
     Replay(ReplayArgs),
-    Paper(PaperArgs),
     Doctor(DoctorArgs),
     Tour(TourArgs),
     Completions(CompletionsArgs),
@@ -102,7 +99,7 @@ impl Command {
             Self::Lookup(args) => args.how.output.is_none(),
             Self::Enrich(args) => args.how.output.is_none(),
             Self::Count(args) => args.output.is_none(),
-            Self::Man(args) => args.output.is_none(),
+            Self::Man(args) => args.prints(),
             Self::Compile(args) => args.output.as_os_str() == "-",
             _ => true,
         }

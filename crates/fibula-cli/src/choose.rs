@@ -12,12 +12,12 @@ use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd;
-use fibula_lab::{choice, traffic};
+use fibula_workload::engines::Engines;
+use fibula_workload::{probe, traffic};
 use serde_json::json;
 
+use crate::addresses::Addresses;
 use crate::answer::AnswerArgs;
-use crate::bench::Addresses;
-
 use crate::failure::{Failure, code};
 use crate::load::load_feeds;
 use crate::machine::{IsaArgs, l2_bytes};
@@ -103,9 +103,9 @@ pub(crate) struct ChooseArgs {
 pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     args.isa.force()?;
     if let Some(name) = &args.in_use
-        && !crate::algorithms::names().contains(&name.as_str())
+        && !Engines::LIBRARY.names().contains(&name.as_str())
     {
-        return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
+        return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
     }
     let messages = Messages::new(args.quiet.quiet);
     let files = args.files.paths()?;
@@ -246,7 +246,7 @@ fn measured<K: Key>(
         }
     }
     let fibs: Vec<&dyn Fib<K>> = built.iter().map(|(_, fib)| &**fib).collect();
-    let rates = choice::probe(&fibs, simd::chosen(), &keys, batch);
+    let rates = probe::probe(&fibs, simd::chosen(), &keys, batch);
     let rated =
         built.iter().zip(rates).filter_map(|((choice, _), mlps)| Some(Choice { mlps: mlps?, ..*choice }));
     let mut rated: Vec<Choice<K>> = rated.collect();

@@ -14,6 +14,7 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::rib::Rib;
 use fibula_feed::Table;
+use fibula_workload::engines::Engines;
 
 use crate::failure::Failure;
 use crate::load;
@@ -50,7 +51,7 @@ pub(crate) struct CompileArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Use this structure for the families it supports (see 'fibula algorithms') [default: the fastest for this table of those
+    /// Use this structure for the families it supports (see 'fibula engines') [default: the fastest for this table of those
     /// that files can hold]
     #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     algorithm: Option<String>,
@@ -124,7 +125,7 @@ fn told<K: Key>(fib: Option<&Named<K>>, rib: &Rib<K>) -> Option<String> {
 
 /// Refuses a name that no structure has, and one that files cannot hold, before the table is read.
 fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
-    let known = crate::algorithms::names();
+    let known = Engines::LIBRARY.names();
     if !known.contains(&name) {
         return Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", known.join(", "))));
     }

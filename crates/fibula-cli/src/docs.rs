@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -11,7 +12,7 @@ use crate::output;
 
 /// Print a completion script for a shell
 ///
-/// It completes commands, options, and the names of structures, values, papers and generated tables; that of bash also the peers of a
+/// It completes commands, options, and the names of structures, values and generated tables; that of bash also the peers of a
 /// table (--peer), where the line or FIBULA_TABLE names one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -19,7 +20,7 @@ Examples:
   fibula completions bash > ~/.local/share/bash-completion/completions/fibula
   fibula completions zsh > ~/.zfunc/_fibula
   fibula completions fish > ~/.config/fish/completions/fibula.fish")]
-pub(crate) struct CompletionsArgs {
+pub struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
@@ -33,7 +34,7 @@ Examples:
   fibula man lookup | man -l -
   fibula man route get | man -l -
   fibula man --output ~/.local/share/man/man1")]
-pub(crate) struct ManArgs {
+pub struct ManArgs {
     /// Print the page of this command, such as 'lookup' or 'route get' [default: fibula itself]
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub(crate) command: Vec<String>,
@@ -43,9 +44,22 @@ pub(crate) struct ManArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<(), Failure> {
+impl ManArgs {
+    /// Returns whether a page is printed, not written to a folder.
+    #[must_use]
+    pub fn prints(&self) -> bool {
+        self.output.is_none()
+    }
+}
+
+/// Prints the completions of a command for a shell.
+///
+/// # Errors
+/// If they cannot be printed.
+pub fn completions(args: &CompletionsArgs, mut command: Command) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "fibula", &mut script);
+    let name = command.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut command, &name, &mut script);
     if args.shell == clap_complete::Shell::Bash {
         script = with_peers(&String::from_utf8_lossy(&script)).into_bytes();
     }
@@ -75,11 +89,16 @@ _fibula_peers() {
     lines + FUNCTION
 }
 
-pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
+/// Prints a manual page of a command, or writes all of them.
+///
+/// # Errors
+/// If there is no such page, or it cannot be written.
+pub fn man(args: &ManArgs, mut command: Command) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.output {
         output::create_folder(folder)?;
         command.build();
-        return write_pages(&command, folder);
+        write_pages(&command, folder)?;
+        return Ok(ExitCode::SUCCESS);
     }
     command.build();
     for name in args.command.iter().flat_map(|names| names.split_whitespace()) {
@@ -108,9 +127,9 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     output::write_file(&folder.join(man.get_filename()), [], &page)
 }
 
-fn print(bytes: &[u8]) -> Result<(), Failure> {
+fn print(bytes: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use fibula::auto;
 use fibula::simd::{Isa, Present};
-use fibula_lab::bench::Machine;
+use fibula_workload::machine::Machine;
 use serde_json::json;
 
 use crate::answer::AnswerArgs;
@@ -88,7 +88,7 @@ fn build() -> Finding {
     let text = if OPTIMISED {
         "an optimised build".to_owned()
     } else {
-        "a build for debugging, several times slower: cargo install --locked --path crates/fibula-cli"
+        "a build for debugging, several times slower: cargo install --locked --path crates/fibula-cli --bin fibula"
             .to_owned()
     };
     Finding { check: "build", is_slow: !OPTIMISED, text }
@@ -120,7 +120,7 @@ fn cores(machine: &Machine) -> Finding {
 }
 
 fn caches(machine: &Machine) -> Finding {
-    let cache = |cache: &fibula_lab::bench::Cache| {
+    let cache = |cache: &fibula_workload::machine::Cache| {
         format!(
             "L{} {} {}",
             cache.level,

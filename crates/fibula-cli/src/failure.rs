@@ -4,22 +4,21 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_lab::bench::BenchError;
-
 /// Exit codes; `fibula --help` lists them.
-pub(crate) mod code {
+pub mod code {
     /// Nothing was found; tables differ; an answer was wrong.
-    pub(crate) const NOTHING_FOUND: u8 = 1;
-    pub(crate) const WRONG_USE: u8 = 2;
+    pub const NOTHING_FOUND: u8 = 1;
+    /// The arguments are wrong.
+    pub const WRONG_USE: u8 = 2;
     /// Bad input, or a file that cannot be read or written.
-    pub(crate) const BAD_INPUT: u8 = 3;
+    pub const BAD_INPUT: u8 = 3;
     /// An instruction set, a rival or a feature is not available here.
-    pub(crate) const NOT_AVAILABLE: u8 = 4;
+    pub const NOT_AVAILABLE: u8 = 4;
 }
 
 /// Why a command stopped.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The reader of the output has gone, as in `| head`: not an error.
     ClosedPipe,
     /// The arguments are wrong.
@@ -46,7 +45,8 @@ impl Failure {
     }
 
     /// Returns the message, if any, and the exit code.
-    pub(crate) fn report(self) -> (Option<String>, ExitCode) {
+    #[must_use]
+    pub fn report(self) -> (Option<String>, ExitCode) {
         match self {
             Self::ClosedPipe => (None, ExitCode::SUCCESS),
             Self::StdoutClosed => (Some("standard output is closed".to_owned()), code::BAD_INPUT.into()),
@@ -56,18 +56,6 @@ impl Failure {
             Self::Output(error) => {
                 (Some(format!("cannot write the output: {error}")), code::BAD_INPUT.into())
             }
-        }
-    }
-}
-
-/// Wrong options are [`Failure::WrongUse`], tables that cannot be measured [`Failure::BadInput`].
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
-        match error {
-            BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
-                Self::WrongUse(error.to_string())
-            }
-            error => Self::BadInput(error.to_string()),
         }
     }
 }

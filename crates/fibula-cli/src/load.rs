@@ -20,7 +20,8 @@ use crate::text::{bytes, plural, thousands};
 const STDIN_NAME: &str = "standard input";
 
 /// Returns whether the path means standard input.
-pub(crate) fn is_stdin(path: &Path) -> bool {
+#[must_use]
+pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
@@ -34,12 +35,17 @@ pub(crate) fn is_compiled(path: &Path) -> bool {
     !is_stdin(path) && is_file && look(&mut head).is_ok() && fibula::file::is_table_file(&head)
 }
 
-pub(crate) fn limits(memory_bytes: Option<usize>) -> Limits {
+/// Returns limits of which only that on memory is another than usual.
+#[must_use]
+pub fn limits(memory_bytes: Option<usize>) -> Limits {
     Limits { memory_bytes, ..Limits::default() }
 }
 
 /// Loads the table at `path`, or from standard input if that is `-`, and warns of what was skipped.
-pub(crate) fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
+///
+/// # Errors
+/// If it cannot be read, or none of its lines is a route.
+pub fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
     load_with(&[path.to_owned()], LoadOptions::default(), Merge::default(), messages)
 }
 

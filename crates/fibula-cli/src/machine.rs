@@ -3,19 +3,20 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use fibula::simd::{self, Isa, Present};
-use fibula_lab::bench::Machine;
+use fibula_workload::machine::Machine;
 
 use crate::failure::Failure;
 use crate::suggested::Suggested;
 
 /// Whether this is an optimised build, whose speeds mean something.
-pub(crate) const OPTIMISED: bool = !cfg!(debug_assertions);
+pub const OPTIMISED: bool = !cfg!(debug_assertions);
 
 /// The environment variable for `--isa`; the option takes precedence.
 const FIBULA_ISA: &str = "FIBULA_ISA";
 
+/// The instruction set that lookups use.
 #[derive(Debug, Args)]
-pub(crate) struct IsaArgs {
+pub struct IsaArgs {
     /// Instruction set for lookups: scalar, avx2, avx512, avx512-icelake or neon. The environment variable FIBULA_ISA does
     /// the same [default: the best of this machine]
     #[arg(long, value_name = "NAME", value_parser = names(), hide_possible_values = true)]
@@ -24,7 +25,10 @@ pub(crate) struct IsaArgs {
 
 impl IsaArgs {
     /// Makes the requested set, if any, the one that all lookups of the process use, and returns it.
-    pub(crate) fn force(&self) -> Result<Option<Isa>, Failure> {
+    ///
+    /// # Errors
+    /// If the environment names no set, or this machine lacks it.
+    pub fn force(&self) -> Result<Option<Isa>, Failure> {
         let wrong = |error: String| Failure::WrongUse(format!("{FIBULA_ISA}: {error}"));
         let variable = std::env::var_os(FIBULA_ISA).filter(|name| !name.is_empty());
         let isa = match (self.isa, variable) {
@@ -54,9 +58,7 @@ pub(crate) fn here() -> String {
 
 /// Returns the size of a core's second-level cache, if the machine tells.
 pub(crate) fn l2_bytes() -> Option<usize> {
-    let machine = Machine::this();
-    let cache = machine.caches.iter().find(|cache| cache.level == 2)?;
-    usize::try_from(cache.bytes).ok()
+    Machine::this().l2_bytes()
 }
 
 #[cfg(test)]

@@ -13,31 +13,34 @@ const NOTE: Style = AnsiColor::Cyan.on_default();
 
 /// Messages to standard error, or none with `--quiet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Messages {
+pub struct Messages {
     quiet: bool,
 }
 
 impl Messages {
-    pub(crate) fn new(quiet: bool) -> Self {
+    /// Returns messages, or none of them if `quiet`.
+    #[must_use]
+    pub fn new(quiet: bool) -> Self {
         Self { quiet }
     }
 
     /// A fault that does not stop the command.
-    pub(crate) fn warning(self, message: impl Display) {
+    pub fn warning(self, message: impl Display) {
         if !self.quiet {
             line(WARNING, "warning", message);
         }
     }
 
     /// Information.
-    pub(crate) fn note(self, message: impl Display) {
+    pub fn note(self, message: impl Display) {
         if !self.quiet {
             line(NOTE, "note", message);
         }
     }
 
     /// Returns a progress bar of `count` steps; only on a terminal.
-    pub(crate) fn steps(self, count: u64) -> ProgressBar {
+    #[must_use]
+    pub fn steps(self, count: u64) -> ProgressBar {
         self.bar(Some(count), "{spinner} {wide_msg} {pos}/{len} [{bar:30}]")
     }
 

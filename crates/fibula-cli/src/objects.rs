@@ -7,16 +7,14 @@ use serde_json::{Map, Value};
 use crate::options::Format;
 
 /// An object with its fields in order.
-pub(crate) type Object = Map<String, Value>;
+pub type Object = Map<String, Value>;
 
 /// Writes objects as CSV, as a JSON list, or as one JSON object per line. Each command writes its own text; here
 /// [`Format::Text`] means JSON.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    format: Format,
-    columns: &[&str],
-    records: &[Object],
-) -> io::Result<()> {
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(out: &mut dyn Write, format: Format, columns: &[&str], records: &[Object]) -> io::Result<()> {
     match format {
         Format::Csv => write_csv(out, columns, records),
         Format::JsonLine => records.iter().try_for_each(|record| {

@@ -82,7 +82,7 @@ pub(crate) enum Merge {
 // Neither MRT nor text names a VRF. A format that does would add `--vrf NAME` here, and a field to `LoadOptions`, which
 // is non-exhaustive.
 #[derive(Debug, Default, Args)]
-pub(crate) struct FeedArgs {
+pub struct FeedArgs {
     /// Use the routes of this peer, an address or an AS (AS64500); if repeated, the best path of these peers [default: for
     /// each family, the peer with the most routes]
     #[arg(long, value_name = "PEER", help_heading = FEED)]
@@ -246,8 +246,9 @@ impl FamilyName {
     }
 }
 
+/// The format of what is printed.
 #[derive(Debug, Args)]
-pub(crate) struct OutputArgs {
+pub struct OutputArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -258,20 +259,24 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    pub(crate) fn format(&self) -> Format {
+    /// Returns the format.
+    #[must_use]
+    pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
 }
 
+/// Whether notes and warnings are printed.
 #[derive(Debug, Args)]
-pub(crate) struct QuietArgs {
+pub struct QuietArgs {
     /// Print no progress, notes or warnings, only errors
     #[arg(short, long)]
-    pub(crate) quiet: bool,
+    pub quiet: bool,
 }
 
+/// A format of what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
     /// For people
     Text,
     /// Comma-separated values with a header

@@ -13,7 +13,7 @@ use fibula::rib::DualRib;
 use fibula_feed::event::{Action, Event, Time};
 use fibula_feed::select::AdjRibsIn;
 use fibula_feed::{NextHops, PeerName, Selection};
-use fibula_lab::replay::{self, Plan, Rate, Report, Step};
+use fibula_workload::replay::{self, Plan, Rate, Report, Step};
 use serde_json::json;
 
 use crate::failure::{Failure, code};
@@ -210,7 +210,7 @@ fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
         let v4 = fibula::fib::registry::find::<u32>(name);
         let v6 = fibula::fib::registry::find::<u128>(name);
         if let (Err(_), Err(_)) = (&v4, &v6) {
-            return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula algorithms'")));
+            return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
         }
         options.ipv4 = v4.map_or(options.ipv4, |line| line.name);
         options.ipv6 = v6.map_or(options.ipv6, |line| line.name);
@@ -264,7 +264,10 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
 }
 
 /// Returns the table of the best routes, and the steps by which the updates of all peers change it.
-pub(crate) fn best(
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn best(
     feed: &FeedArgs,
     tables: &[PathBuf],
     updates: &[PathBuf],

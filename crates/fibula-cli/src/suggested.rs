@@ -2,16 +2,19 @@
 
 use std::ffi::OsStr;
 
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 use fibula_feed::Value;
+use fibula_workload::engines::Engines;
 
 /// Parses with another parser, and knows some of the names that it takes. Options with it hide them from their help, which says
 /// where to find them.
 #[derive(Debug, Clone)]
-pub(crate) struct Suggested<P> {
-    pub(crate) parser: P,
-    pub(crate) names: fn() -> Vec<&'static str>,
+pub struct Suggested<P> {
+    /// What parses.
+    pub parser: P,
+    /// What is offered.
+    pub names: fn() -> Vec<&'static str>,
 }
 
 impl<P: TypedValueParser> TypedValueParser for Suggested<P> {
@@ -27,8 +30,9 @@ impl<P: TypedValueParser> TypedValueParser for Suggested<P> {
 }
 
 /// The name of a structure, or of something else that is measured like one.
-pub(crate) fn structure() -> impl TypedValueParser<Value = String> {
-    Suggested { parser: clap::builder::StringValueParser::new(), names: crate::algorithms::names }
+#[must_use]
+pub fn structure() -> impl TypedValueParser<Value = String> {
+    Suggested { parser: StringValueParser::new(), names: || Engines::LIBRARY.names() }
 }
 
 /// What routes lead to.

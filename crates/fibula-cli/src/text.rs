@@ -18,24 +18,28 @@ fn width(most: usize) -> u16 {
 }
 
 /// Headings and what matters most.
-pub(crate) fn bold() -> Style {
+#[must_use]
+pub fn bold() -> Style {
     Style::new().bold()
 }
 
 /// Details.
-pub(crate) fn dim() -> Style {
+#[must_use]
+pub fn dim() -> Style {
     Style::new().dimmed()
 }
 
 /// Aligned columns, two spaces apart.
-pub(crate) struct Grid {
+pub struct Grid {
     table: Table,
     /// The longest word of each column, which is not broken: names and numbers have none that are shorter.
     words: Vec<u16>,
 }
 
 impl Grid {
-    pub(crate) fn new(head: &[&str]) -> Self {
+    /// With a header.
+    #[must_use]
+    pub fn new(head: &[&str]) -> Self {
         let mut grid = Self::bare();
         grid.note(head.iter().copied());
         grid.table.set_header(head);
@@ -43,7 +47,8 @@ impl Grid {
     }
 
     /// Without a header.
-    pub(crate) fn bare() -> Self {
+    #[must_use]
+    pub fn bare() -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width(WIDTH));
@@ -51,13 +56,15 @@ impl Grid {
     }
 
     /// Allows lines half as long again, for many columns.
-    pub(crate) fn wide(mut self) -> Self {
+    #[must_use]
+    pub fn wide(mut self) -> Self {
         self.table.set_width(width(WIDTH + WIDTH / 2));
         self
     }
 
     /// Aligns these columns to the right, for numbers.
-    pub(crate) fn right(mut self, columns: &[usize]) -> Self {
+    #[must_use]
+    pub fn right(mut self, columns: &[usize]) -> Self {
         for &column in columns {
             if let Some(column) = self.table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -66,7 +73,8 @@ impl Grid {
         self
     }
 
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells: Vec<String> = cells.into_iter().collect();
         self.note(cells.iter().map(String::as_str));
         self.table.add_row(cells);
@@ -82,7 +90,8 @@ impl Grid {
     }
 
     /// Returns all lines, without the last line feed. The header is bold.
-    pub(crate) fn render(mut self) -> String {
+    #[must_use]
+    pub fn render(mut self) -> String {
         for column in self.table.column_iter_mut() {
             column.set_padding((0, PADDING));
         }
@@ -101,7 +110,7 @@ impl Grid {
 }
 
 /// Returns a number with separators: 1,234,567.
-pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
+pub fn thousands(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -114,7 +123,8 @@ pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
 }
 
 /// Returns a size in powers of ten: 12.3 MB.
-pub(crate) fn bytes(number: usize) -> String {
+#[must_use]
+pub fn bytes(number: usize) -> String {
     let number = number as f64;
     match number {
         n if n >= 1e9 => format!("{:.1} GB", n / 1e9),

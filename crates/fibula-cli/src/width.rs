@@ -85,11 +85,13 @@ fn visible(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 /// Breaks lines that are too long for the terminal, unless blanks follow blanks: those are tables, or code.
-pub(crate) fn folded<W: Write>(inner: W) -> Folded<W> {
+pub fn folded<W: Write>(inner: W) -> Folded<W> {
     Folded { inner, line: Vec::new() }
 }
 
-pub(crate) struct Folded<W> {
+/// A stream whose lines are broken.
+#[derive(Debug)]
+pub struct Folded<W> {
     inner: W,
     /// What follows the last line feed.
     line: Vec<u8>,

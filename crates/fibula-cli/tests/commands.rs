@@ -1,4 +1,4 @@
-//! The commands around the lookup: help, the list of algorithms, the tour, completions, manual pages.
+//! The commands around the lookup: help, the list of structures, the tour, completions, manual pages.
 
 mod support;
 
@@ -26,10 +26,9 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
         "table",
         "verify",
         "peers",
-        "algorithms",
+        "engines",
         "choose",
         "compile",
-        "bench",
         "tour",
         "completions",
         "man",
@@ -44,8 +43,8 @@ fn alone_it_prints_help_that_ends_by_naming_the_tour() {
 }
 
 #[test]
-fn algorithms_as_json_have_the_documented_fields() {
-    let first = run(&["algorithms", "--json"]);
+fn engines_as_json_have_the_documented_fields() {
+    let first = run(&["engines", "--json"]);
     assert_eq!((first.code, first.err.as_str()), (0, ""));
     let list: Vec<Value> = serde_json::from_str(&first.out).unwrap();
     assert!(!list.is_empty());
@@ -66,29 +65,54 @@ fn algorithms_as_json_have_the_documented_fields() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), list.len(), "a name stands once");
-    assert_eq!(run(&["algorithms", "--format", "json"]).out, first.out);
+    assert_eq!(run(&["engines", "--format", "json"]).out, first.out);
 }
 
 #[test]
-fn algorithms_in_the_other_forms() {
-    let count = serde_json::from_str::<Vec<Value>>(&run(&["algorithms", "--json"]).out).unwrap().len();
-    let csv = run(&["algorithms", "--format", "csv"]).out;
+fn engines_in_the_other_forms() {
+    let count = serde_json::from_str::<Vec<Value>>(&run(&["engines", "--json"]).out).unwrap().len();
+    let csv = run(&["engines", "--format", "csv"]).out;
     assert_eq!(csv.lines().next(), Some("name,paper,families,isas,update,role,summary"));
     assert_eq!(csv.lines().count(), count + 1);
-    let lines = run(&["algorithms", "--format", "json-line"]).out;
+    let lines = run(&["engines", "--format", "json-line"]).out;
     assert_eq!(lines.lines().count(), count);
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["name"].is_string()));
-    let text = run(&["algorithms"]).out;
+    let text = run(&["engines"]).out;
     assert!(text.starts_with("name ") && text.contains("\nbinary-trie "), "{text}");
     assert!(!text.contains('\x1b'), "no colour in a pipe");
 }
 
 #[test]
 fn colour_obeys_the_environment() {
-    let forced = fibula().arg("algorithms").env("CLICOLOR_FORCE", "1").output().unwrap();
+    let forced = fibula().arg("engines").env("CLICOLOR_FORCE", "1").output().unwrap();
     assert!(String::from_utf8(forced.stdout).unwrap().contains('\x1b'));
-    let none = fibula().arg("algorithms").env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
+    let none = fibula().arg("engines").env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
     assert!(!String::from_utf8(none.stdout).unwrap().contains('\x1b'));
+}
+
+#[test]
+fn words_that_moved_name_their_place() {
+    let folder = Folder::new();
+    let table = folder.write("table.txt", TABLE);
+    let (table, chart) = (table.to_str().unwrap(), folder.path().join("rates.svg"));
+    for (args, now) in [
+        (&["bench", "-t", table, "--svg", chart.to_str().unwrap()][..], "rates"),
+        (&["bench", "-t", table, "--updates"], "updates"),
+        (&["bench", "--schedule=rayon"], "schedule"),
+        (&["bench", "--device", "-t", table], "device"),
+        (&["bench", "--reach", "--rivals", "--nonsense"], "targets"),
+        (&["bench", "--help"], "rates"),
+        (&["paper", "dxr", "-o", chart.to_str().unwrap()], "paper"),
+    ] {
+        let run = run(args);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}");
+        assert!(run.err.ends_with(&format!("is now 'fibula-lab {now}'\n")), "{args:?}: {}", run.err);
+        assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    }
+    assert!(!chart.exists());
+    // An older word of what is still here.
+    assert_eq!(run(&["algorithms", "--json"]).out, run(&["engines", "--json"]).out);
+    assert!(!run(&["--help"]).out.contains("algorithms"));
 }
 
 #[test]
@@ -96,7 +120,7 @@ fn completions_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let run = run(&["completions", shell]);
         assert_eq!((run.code, run.err.as_str()), (0, ""));
-        assert!(run.out.contains("fibula") && run.out.contains("algorithms"), "{shell}");
+        assert!(run.out.contains("fibula") && run.out.contains("engines"), "{shell}");
     }
     assert_eq!(run(&["completions", "cmd.exe"]).code, 2);
 }
@@ -126,14 +150,10 @@ fn names_that_are_known_are_completed() {
         (&["fibula", "lookup", "--algorithm", ""][..], "dir-24-8"),
         (&["fibula", "lookup", "-a", "dir-1"], "dir-17-bitmap"),
         (&["fibula", "compile", "-a", "dx"], "dxr-18"),
-        (&["fibula", "bench", "--algorithm", "pop"], "poptrie"),
-        (&["fibula", "bench", "--synth", "ipv4-h"], "ipv4-host-routes"),
-        (&["fibula", "bench", "--traffic", "ma"], "match"),
         (&["fibula", "replay", "--engine", "dir-b"], "dir-btree"),
         (&["fibula", "table", "synth", "ipv6-20"], "ipv6-2024"),
         (&["fibula", "enrich", "--value", "or"], "origin-as"),
         (&["fibula", "lookup", "--isa", "sc"], "scalar"),
-        (&["fibula", "paper", "multi"], "multibit"),
     ] {
         let Some(offered) = offered(&script, words) else {
             println!("SKIPPED completions in bash: no bash");
@@ -164,8 +184,7 @@ fn manual_pages() {
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains(
-            "lookup, enrich, count, route, router, table, verify, peers, algorithms, choose, compile, bench, replay, \
-             paper, doctor, tour"
+            "lookup, enrich, count, route, router, table, verify, peers, engines, choose, compile, replay, doctor, tour"
         ),
         "{}",
         unknown.err
@@ -175,7 +194,7 @@ fn manual_pages() {
     let pages = folder.path().join("share/man1");
     let written = run(&["man", "--output", pages.to_str().unwrap()]);
     assert_eq!((written.code, written.out.as_str()), (0, ""));
-    for name in ["fibula.1", "fibula-lookup.1", "fibula-algorithms.1", "fibula-bench.1", "fibula-tour.1"] {
+    for name in ["fibula.1", "fibula-lookup.1", "fibula-engines.1", "fibula-tour.1"] {
         assert!(std::fs::read_to_string(pages.join(name)).unwrap().contains(".TH "), "{name}");
     }
     let file = folder.write("file", "");
@@ -262,7 +281,7 @@ fn instruction_sets_are_forced_or_refused() {
         assert!(run.err.contains(part) && run.err.contains("this machine has: scalar"), "{}", run.err);
     }
     assert_eq!(run(&["tour", "--isa", "sse9"]).code, 2);
-    assert!(run(&["algorithms"]).out.contains("this machine has: scalar"));
+    assert!(run(&["engines"]).out.contains("this machine has: scalar"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ Usage: crosscheck.py FIBULA TABLE [COUNT]
 
 Reads TABLE (`prefix next-hop` a line, plain or .xz) into one dictionary a prefix length. Makes COUNT addresses a family
 (60,000 by default): the first and last address of random prefixes, their neighbours, random addresses inside prefixes
-and anywhere. Runs FIBULA once without an algorithm and once with each that `fibula algorithms` lists for the family,
+and anywhere. Runs FIBULA once without an algorithm and once with each that `fibula engines` lists for the family,
 and compares prefix and next hop of every line of CSV. Algorithms that walk all routes get a sample of the addresses.
 A table beyond what an algorithm's format can hold is reported as SKIPPED. Shares no code with Fibula. Exit code 1 when
 an answer differs or an algorithm fails.

@@ -60,7 +60,7 @@ fn answers_go_to_files() {
         &["verify", t, d],
         &["peers", d],
         &["peers", "--table", d, "--json"],
-        &["algorithms"],
+        &["engines"],
     ] {
         let (printed, written) = (run(args), run(&[args, &["-o", o.to_str().unwrap()]].concat()));
         assert_eq!((written.code, written.out.as_str()), (printed.code, ""), "{args:?}: {}", written.err);
@@ -184,7 +184,10 @@ fn exit_codes_are_those_of_the_help() {
         (0, &["compile", "-q", t, "-o", o]),
         (2, &["compile", t, "-o", t]),
         (3, &["compile", n, "-o", o]),
+        (0, &["engines"]),
         (0, &["algorithms"]),
+        (2, &["bench", "-t", t]),
+        (2, &["paper"]),
         (0, &["doctor"]),
         (0, &["help"]),
         (2, &["nonsuch"]),

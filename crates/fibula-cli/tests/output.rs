@@ -68,13 +68,11 @@ fn an_output_that_is_an_input_is_refused() {
         }
         assert_eq!(fs::read_to_string(&table).unwrap(), TABLE);
     }
-    // The same holds for other commands: addresses that are appended to what they are read from, and charts.
+    // The same holds for other commands: addresses that are appended to what they are read from.
     let addresses = folder.write("addresses.txt", "192.0.2.1\n");
     let run = shell(&folder, "$fibula lookup -q -t table.txt < addresses.txt >> addresses.txt");
     assert_eq!(run.code, 2, "{}", run.err);
     assert_eq!(fs::read_to_string(&addresses).unwrap(), "192.0.2.1\n");
-    let run = support::run(&["bench", "-t", text(&table), "--svg", text(&link)]);
-    assert_eq!((run.code, fs::read_to_string(&table).unwrap().as_str()), (2, TABLE), "{}", run.err);
     // A device may be both.
     assert_eq!(shell(&folder, "$fibula table convert -q - --to text -o /dev/null < /dev/null").code, 0);
 }
@@ -301,7 +299,7 @@ fn a_closed_standard_output_is_an_error() {
         "$fibula >&-",
         "$fibula --help >&-",
         "$fibula --version >&-",
-        "$fibula algorithms >&-",
+        "$fibula engines >&-",
         "$fibula lookup -t table.txt 192.0.2.1 >&-",
         "$fibula table convert -q table.txt --to text >&-",
         "$fibula table convert -q table.txt --to text -o - >&-",
@@ -320,7 +318,7 @@ fn a_closed_standard_output_is_an_error() {
     let both = File::options().read(true).write(true).open("/dev/null").unwrap();
     assert_eq!(into(both, &["lookup", "-t", text(&table), "192.0.2.1"]).0.code(), Some(0));
     // A disk that is full is an error of every command.
-    for args in [&["--help"][..], &["algorithms"], &["lookup", "-t", text(&table), "192.0.2.1"]] {
+    for args in [&["--help"][..], &["engines"], &["lookup", "-t", text(&table), "192.0.2.1"]] {
         let (status, err) = into(File::create("/dev/full").unwrap(), args);
         assert_eq!(status.code(), Some(3), "{args:?}");
         assert!(err.starts_with("error: cannot write the output: "), "{err}");
@@ -343,27 +341,12 @@ fn a_reader_that_leaves_is_no_error() {
 }
 
 #[test]
-fn manual_pages_and_records_replace_older_ones() {
+fn manual_pages_replace_older_ones() {
     let folder = Folder::new();
-    let (pages, records) = (folder.path().join("man1"), folder.path().join("records"));
+    let pages = folder.path().join("man1");
     for _ in 0..2 {
         assert_eq!(run(&["man", "-o", text(&pages)]).code, 0);
         let names = fs::read_dir(&pages).unwrap().count();
         assert!(names > 15 && pages.join("fibula-table-convert.1").is_file(), "{names}");
-        let args = [
-            "bench",
-            "--synth",
-            "ipv4/300",
-            "--algorithm",
-            "radix",
-            "--seconds",
-            "0",
-            "--keys",
-            "1000",
-            "-q",
-        ];
-        assert_eq!(run(&[&args[..], &["--traffic", "rnd", "--record", text(&records)]].concat()).code, 0);
-        let machine = fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
-        assert_eq!(fs::read_dir(machine).unwrap().count(), 1);
     }
 }

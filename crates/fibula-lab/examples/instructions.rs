@@ -22,8 +22,8 @@ use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
 use fibula::simd::{self, Isa};
 use fibula_lab::bench::{Program, family_name};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 use serde::{Deserialize, Serialize};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;

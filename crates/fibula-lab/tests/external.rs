@@ -11,7 +11,7 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use fibula_lab::bench::{self, Plan, Row};
 use fibula_lab::rival::{Tools, external::External, sources};
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::table::{Profile, TableSpec, generate};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 fn main() -> ExitCode {

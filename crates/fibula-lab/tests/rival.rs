@@ -8,8 +8,8 @@ use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice, Routes};
 use fibula_lab::bench::updates::takes_part;
 use fibula_lab::bench::{self, Contestant, Plan, Structure, family_name};
 use fibula_lab::rival::{self, Source, Tools};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 use libtest_mimic::{Arguments, Completion, Trial};
 
 fn main() -> ExitCode {

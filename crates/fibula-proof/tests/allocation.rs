@@ -5,13 +5,13 @@ use fibula::fib::{Applied, WithLength};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
 use fibula::rib::Rib;
-use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::allocator::{ALWAYS_GRANTED_BYTES, TestAllocator, measure};
 use fibula_proof::instruction_sets;
 use fibula_proof::subject::Tested;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::edges;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 #[global_allocator]
 static ALLOCATOR: TestAllocator = TestAllocator;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use fibula::live::{Options, Outcome, Table, TableError, TableKey};
 use fibula::net::{Change, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
-use fibula_lab::random::Random;
-use fibula_lab::table::{Profile, TableSpec, generate};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 /// Routes that come and go below those of the table.
 const EXTRA: usize = 20_000;

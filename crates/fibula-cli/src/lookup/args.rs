@@ -105,7 +105,7 @@ pub(crate) struct HowArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Use this structure for all addresses of the families it supports (see 'fibula algorithms')
+    /// Use this structure for all addresses of the families it supports (see 'fibula engines')
     #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
     pub(crate) algorithm: Option<String>,
 

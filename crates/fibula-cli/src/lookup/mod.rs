@@ -21,6 +21,7 @@ use std::time::Instant;
 use fibula::file::{StoredRoutes, TableFile};
 use fibula::net::Dual;
 use fibula_feed::Table;
+use fibula_workload::engines::Engines;
 
 use crate::failure::{Failure, code};
 use crate::load::{self, Columns};
@@ -289,7 +290,7 @@ fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
 
 /// Refuses a name that is in neither family's registry, before the table is read.
 fn known(name: &str) -> Result<(), Failure> {
-    let names = crate::algorithms::names();
+    let names = Engines::LIBRARY.names();
     if names.contains(&name) {
         return Ok(());
     }

@@ -28,14 +28,14 @@ pub(crate) fn stdout_is_closed() -> bool {
 }
 
 /// An output that was checked and not yet opened.
-pub(crate) struct Output {
+pub struct Output {
     target: Target,
 }
 
 impl Output {
     /// Checks that the output (standard output for `None` and `-`) can be written and is none of the inputs, and that
     /// inputs which are files can be opened. Nothing is created or changed.
-    pub(crate) fn new<'a>(
+    pub fn new<'a>(
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<Self, Failure> {
@@ -64,7 +64,10 @@ impl Output {
 }
 
 /// Writes a whole file, which must be none of the inputs.
-pub(crate) fn write_file<'a>(
+///
+/// # Errors
+/// If it is one, or cannot be written.
+pub fn write_file<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     content: &[u8],
@@ -73,7 +76,10 @@ pub(crate) fn write_file<'a>(
 }
 
 /// Makes a folder and those it is in, where they do not exist.
-pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// If the system refuses.
+pub fn create_folder(path: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(path)
         .map_err(|error| Failure::BadInput(format!("cannot make the folder {}: {error}", path.display())))
 }

@@ -29,7 +29,7 @@ Examples:
   fibula router stats
   fibula router drops --watch"
 )]
-pub(crate) struct RouterArgs {
+pub struct RouterArgs {
     #[command(subcommand)]
     pub(super) command: Option<RouterCommand>,
 

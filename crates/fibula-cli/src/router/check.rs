@@ -3,21 +3,22 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_router::config::{Config, FeedKind};
+use fibula_router::config::{Config, FeedKind, Names};
 
 use crate::failure::Failure;
 use crate::load;
 use crate::messages::Messages;
 
 /// Reads and checks a configuration.
-pub(super) fn read(path: &Path) -> Result<Config, Failure> {
+pub(super) fn read(path: &Path, names: &Names) -> Result<Config, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::opening(path, &error))?;
-    Config::parse(&text).map_err(|error| Failure::BadInput(format!("{}: {error}", path.display())))
+    Config::parse_among(&text, names)
+        .map_err(|error| Failure::BadInput(format!("{}: {error}", path.display())))
 }
 
 /// Checks a configuration and its files of routes.
-pub(super) fn check(path: &Path) -> Result<ExitCode, Failure> {
-    let config = read(path)?;
+pub(super) fn check(path: &Path, names: &Names) -> Result<ExitCode, Failure> {
+    let config = read(path, names)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut routes = config.routes.len();
     for table in &config.tables {

@@ -17,7 +17,9 @@ mod verify;
 
 use std::process::ExitCode;
 
-pub(crate) use args::RouterArgs;
+use fibula_router::config::Names;
+
+pub use args::RouterArgs;
 use args::RouterCommand;
 use check::check;
 #[cfg(target_os = "linux")]
@@ -27,15 +29,19 @@ use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::messages::Messages;
 
-pub(crate) fn run(args: &RouterArgs) -> Result<ExitCode, Failure> {
+/// Runs a command of the router, whose configuration may name these structures.
+///
+/// # Errors
+/// As the command's help says.
+pub fn run(args: &RouterArgs, names: &Names) -> Result<ExitCode, Failure> {
     if let Some(RouterCommand::Check(args)) = &args.command {
-        return check(&args.file);
+        return check(&args.file, names);
     }
-    dispatch(args)
+    dispatch(args, names)
 }
 
 #[cfg(target_os = "linux")]
-fn dispatch(args: &RouterArgs) -> Result<ExitCode, Failure> {
+fn dispatch(args: &RouterArgs, names: &Names) -> Result<ExitCode, Failure> {
     match (&args.command, &args.config) {
         (Some(RouterCommand::Stats(args)), _) => show::run(args, show::What::Stats),
         (Some(RouterCommand::Drops(args)), _) => show::run(args, show::What::Drops),
@@ -44,13 +50,13 @@ fn dispatch(args: &RouterArgs) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
-        (Some(RouterCommand::Check(args)), _) => check(&args.file),
-        (None, Some(config)) => run::run(config, Messages::new(args.quiet.quiet)),
+        (Some(RouterCommand::Check(args)), _) => check(&args.file, names),
+        (None, Some(config)) => run::run(config, names, Messages::new(args.quiet.quiet)),
         (None, None) => Err(Failure::WrongUse("--config FILE is missing".to_owned())),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn dispatch(_: &RouterArgs) -> Result<ExitCode, Failure> {
+fn dispatch(_: &RouterArgs, _: &Names) -> Result<ExitCode, Failure> {
     Err(Failure::NotAvailable("the router runs on Linux alone".to_owned()))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use fibula_lab::table::PRESETS;
+use fibula_workload::table::PRESETS;
 
 use crate::answer::AnswerArgs;
 use crate::options::{FeedArgs, FilesArgs, OutputArgs, QuietArgs};

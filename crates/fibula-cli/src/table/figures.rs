@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fibula::net::{Family, Key, NextHop};
 use fibula::rib::Rib;
 use fibula_feed::NextHops;
-use fibula_lab::table::{Shape, shape};
+use fibula_workload::table::{Shape, shape};
 
 use crate::text::{bytes, plural, thousands};
 

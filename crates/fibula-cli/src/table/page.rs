@@ -1,6 +1,6 @@
 //! The page of `fibula table stats --html`.
 
-use fibula_lab::page::{Bar, Page, bars};
+use fibula_workload::page::{Bar, Page, bars};
 
 use super::figures::{Figures, facts, percent};
 use crate::text::{plural, thousands};

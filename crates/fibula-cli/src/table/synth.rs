@@ -3,7 +3,7 @@
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, NextHop, Route};
 use fibula_feed::{Label, NextHops};
-use fibula_lab::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
+use fibula_workload::table::{PRESETS, Preset, Profile, TableSpec, generate, preset};
 
 use super::args::SynthArgs;
 use crate::failure::Failure;

@@ -22,7 +22,7 @@ Examples:
   fibula tour
   fibula tour --routes 100000 --seconds 5
   fibula tour --json --quiet > tour.json")]
-pub(crate) struct TourArgs {
+pub struct TourArgs {
     /// IPv4 routes in the table; a quarter as many IPv6 routes are added [default: 900000, or 30000 in a debug build]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
     pub(crate) routes: Option<u32>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::Rib;
-use fibula_lab::traffic;
+use fibula_workload::traffic;
 
 use super::measure::SynthTable;
 

@@ -7,9 +7,9 @@ use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, NextHop, Prefix, Route, RouteSlice, Routes};
 use fibula::rib::Rib;
-use fibula_lab::measure::{Settings, measure_build, measure_lookups};
-use fibula_lab::table::{Profile, TableSpec, generate};
-use fibula_lab::traffic;
+use fibula_workload::measure::{Settings, measure_build, measure_lookups};
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic;
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
@@ -65,18 +65,14 @@ pub(super) struct Figures {
     pub(super) wrong: usize,
 }
 
-/// Returns the number of structures, both families together: the steps of [`measure`].
-pub(super) fn count() -> usize {
-    fibula::fib::algorithms::<u32>().len() + fibula::fib::algorithms::<u128>().len()
-}
-
 /// Answers that differ from the oracle's.
 pub(super) fn wrong(rows: &[Row]) -> usize {
     rows.iter().filter_map(|row| row.figures.as_ref().ok()).map(|figures| figures.wrong).sum()
 }
 
-/// Builds, checks and measures every structure of the family. `budget` is for one pattern of one structure.
+/// Builds, checks and measures these structures of the family, a step of the bar each. `budget` is for one pattern of one structure.
 pub(super) fn measure<K: Key>(
+    algorithms: &[Algorithm<K>],
     rib: &Rib<K>,
     budget: Duration,
     bar: &ProgressBar,
@@ -84,17 +80,17 @@ pub(super) fn measure<K: Key>(
     bar.set_message(format!("{}: choosing addresses", K::FAMILY));
     let full = TestKeys::new(rib, KEYS)?;
     let mut rows = Vec::new();
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in algorithms {
         bar.set_message(format!("{}: {}", K::FAMILY, algorithm.name));
         rows.push(match algorithm.role {
             Role::Oracle { routes_limit } if routes_limit < rib.len() => {
                 let routes = sample(rib, routes_limit);
                 let routes =
                     RouteSlice::new(&routes).map_err(|error| Failure::BadInput(error.to_string()))?;
-                row(&algorithm, &routes, &TestKeys::new(&routes, KEYS_OF_SAMPLES)?, budget, true)
+                row(algorithm, &routes, &TestKeys::new(&routes, KEYS_OF_SAMPLES)?, budget, true)
             }
-            _ if algorithm.name == ORACLE => row(&algorithm, rib, &full.judged_by_rib(rib), budget, false),
-            _ => row(&algorithm, rib, &full, budget, false),
+            _ if algorithm.name == ORACLE => row(algorithm, rib, &full.judged_by_rib(rib), budget, false),
+            _ => row(algorithm, rib, &full, budget, false),
         });
         bar.inc(1);
     }

@@ -9,7 +9,8 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fibula_lab::table::TableSpec;
+use fibula_workload::engines::Engines;
+use fibula_workload::table::TableSpec;
 
 use crate::failure::{Failure, code};
 use crate::machine::OPTIMISED;
@@ -17,14 +18,17 @@ use crate::messages::Messages;
 use crate::objects;
 use crate::options::Format;
 use crate::width;
-pub(crate) use args::TourArgs;
-use measure::{Row, SynthTable};
+pub use args::TourArgs;
+use measure::SynthTable;
 
 /// IPv4 routes by default. An unoptimised build gets a table that it can manage in the same time.
 const ROUTES: u32 = if OPTIMISED { 900_000 } else { 30_000 };
 
-/// Runs the tour. `program` is what starts the command, for the examples at the end.
-pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
+/// Runs the tour of these structures. `program` is what starts the command, for the examples at the end.
+///
+/// # Errors
+/// If the instruction set is not here, or the output cannot be written.
+pub fn run(args: &TourArgs, program: &str, engines: Engines) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     args.isa.force()?;
     let format = args.output.format();
@@ -34,7 +38,9 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     }
 
     let routes = args.routes.unwrap_or(ROUTES) as usize;
-    let bar = messages.steps(2 + measure::count() as u64);
+    let (ipv4, ipv6) = ((engines.ipv4)(), (engines.ipv6)());
+    let count = (ipv4.len() + ipv6.len()) as u32;
+    let bar = messages.steps(2 + u64::from(count));
     bar.set_message("generating a table");
     let v4 = SynthTable::<u32>::new(TableSpec { routes, ..TableSpec::ipv4() })?;
     bar.inc(1);
@@ -52,7 +58,10 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
         })?;
     }
 
-    let rows = measure_all(&v4, &v6, args.seconds, &bar)?;
+    // Two patterns a structure.
+    let budget = Duration::from_secs(args.seconds.into()) / (2 * count);
+    let mut rows = measure::measure(&ipv4, &v4.rib, budget, &bar)?;
+    rows.extend(measure::measure(&ipv6, &v6.rib, budget, &bar)?);
     bar.finish_and_clear();
     match format {
         Format::Text => report::structures(&mut width::folded(&mut out), &rows, program)?,
@@ -64,17 +73,4 @@ pub(crate) fn run(args: &TourArgs, program: &str) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     Ok(if measure::wrong(&rows) == 0 { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
-}
-
-fn measure_all(
-    v4: &SynthTable<u32>,
-    v6: &SynthTable<u128>,
-    seconds: u32,
-    bar: &indicatif::ProgressBar,
-) -> Result<Vec<Row>, Failure> {
-    // Two patterns a structure.
-    let budget = Duration::from_secs(seconds.into()) / (2 * measure::count() as u32);
-    let mut rows = measure::measure(&v4.rib, budget, bar)?;
-    rows.extend(measure::measure(&v6.rib, budget, bar)?);
-    Ok(rows)
 }

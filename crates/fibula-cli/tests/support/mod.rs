@@ -37,9 +37,16 @@ impl Folder {
     }
 }
 
+/// The command of the crate that has the test: the tests of `fibula-lab` take this module too.
+pub(crate) const PROGRAM: &str =
+    match (option_env!("CARGO_BIN_EXE_fibula"), option_env!("CARGO_BIN_EXE_fibula-lab")) {
+        (Some(path), _) | (None, Some(path)) => path,
+        (None, None) => panic!("tests of a crate without a command"),
+    };
+
 /// The command in a clean environment: without what this machine happens to have of other languages, too.
 pub(crate) fn fibula() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fibula"));
+    let mut command = Command::new(PROGRAM);
     command.env("FIBULA_PYTHON", "/nowhere/python3").env("FIBULA_GO", "/nowhere/go");
     command
         // Wide enough that tables are not broken.
@@ -47,7 +54,8 @@ pub(crate) fn fibula() -> Command {
         .env_remove("CLICOLOR_FORCE")
         .env_remove("NO_COLOR")
         .env_remove("FIBULA_ISA")
-        .env_remove("FIBULA_TABLE");
+        .env_remove("FIBULA_TABLE")
+        .env_remove("FIBULA_DATA");
     command
 }
 

@@ -9,11 +9,11 @@ use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use fibula_gpu::Image;
 use fibula_gpu::cooperate::{Cooperative, Options, Share};
 use fibula_gpu::device::Device;
-use fibula_lab::table::{Profile, TableSpec, generate};
 use fibula_proof::subject::Tested;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::toy::hop;
 use fibula_proof::verdict::{Failure, edges};
+use fibula_workload::table::{Profile, TableSpec, generate};
 use libtest_mimic::Trial;
 
 use super::support::{compare, engines, word};

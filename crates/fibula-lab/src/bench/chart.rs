@@ -6,8 +6,8 @@
 
 use core::fmt;
 
-use super::drawing::{BAR_CLASSES, Drawing, Scale};
 use super::row::Row;
+use fibula_workload::drawing::{BAR_CLASSES, Drawing, Scale};
 
 const WIDTH: f64 = 900.0;
 /// Left of the bars, for names.

@@ -34,13 +34,13 @@ impl Spent {
 
 /// Returns the processor time of the calling thread so far.
 #[cfg(unix)]
-fn thread_time() -> Option<Duration> {
+pub(crate) fn thread_time() -> Option<Duration> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?))
 }
 
 #[cfg(not(unix))]
-fn thread_time() -> Option<Duration> {
+pub(crate) fn thread_time() -> Option<Duration> {
     None
 }
 

@@ -10,13 +10,13 @@ use fibula::simd::Isa;
 
 use super::chart;
 use super::interval::Interval;
-use super::machine::slug;
 use super::native::KeyPrefetch;
 use super::peers;
 use super::record::Record;
 use super::row::Row;
 use super::summary;
 use super::updates::{self, UpdateRecord};
+use fibula_workload::machine::slug;
 
 /// A document with its charts.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::machine::{Machine, Program, slug};
 use super::plan::Plan;
+use super::program::Program;
 use super::row::Row;
+use fibula_workload::machine::{Machine, slug};
 
 /// A benchmark record: the results for one table on one machine, with everything they depend on. Those of lookups have a
 /// [`Plan`] and [`Row`]s, those of [updates](super::updates) their own.

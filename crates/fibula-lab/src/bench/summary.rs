@@ -4,10 +4,10 @@ use core::fmt::Write as _;
 
 use super::chart::number;
 use super::document::grouped;
-use super::drawing::{Drawing, Scale};
 use super::peers;
 use super::record::Record;
 use super::row::Row;
+use fibula_workload::drawing::{Drawing, Scale};
 
 /// One bar: of these rows the one with the greatest rate.
 struct Bar {

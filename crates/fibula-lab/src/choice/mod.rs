@@ -1,8 +1,7 @@
 //! What [`auto`](fibula::auto) knows: rates of all structures over many tables, recorded, fitted and judged.
 //!
-//! `cargo run --release -p fibula-lab --example choices -- --record` measures the tables of [`tables`] in a few minutes and
-//! writes `records/choices/MACHINE.txt`; without `--record` it makes `crates/fibula/src/auto/measured.csv` from the tables
-//! that are for the fit. [`judge`] compares what `auto` chooses for the others with what was measured.
+//! `fibula-lab measure choices` measures the tables of [`tables`] in a few minutes and writes `records/choices/MACHINE.txt`;
+//! `fibula-lab document choices` makes `crates/fibula/src/auto/measured.csv` from the tables that are for the fit. [`judge`] compares what `auto` chooses for the others with what was measured.
 
 mod fit;
 mod judge;
@@ -12,7 +11,7 @@ mod tables;
 
 pub use fit::fit;
 pub use judge::{Judged, judge};
-pub use measure::{measure, probe};
+pub use measure::measure;
 pub use record::{Rates, RecordError, Recorded, Structure, Table};
 pub use tables::{Plan, tables};
 

@@ -92,7 +92,7 @@ impl Table {
 
 impl fmt::Display for Recorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("# Written by `cargo run --release -p fibula-lab --example choices -- --record`.\n")?;
+        f.write_str("# Written by `fibula-lab measure choices`.\n")?;
         for line in self.machine.to_string().lines() {
             writeln!(f, "machine {line}")?;
         }

@@ -25,7 +25,7 @@ const FAULTS_A_BUILD: usize = 24;
 
 /// What is compiled again for every fault, without the optimiser, which would take most of the time: a failing test ends
 /// within moments. The dependencies are built as elsewhere.
-const UNOPTIMISED: [&str; 4] = ["fibula", "fibula-feed", "fibula-lab", "fibula-proof"];
+const UNOPTIMISED: [&str; 4] = ["fibula", "fibula-feed", "fibula-workload", "fibula-proof"];
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 

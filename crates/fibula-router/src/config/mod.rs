@@ -41,7 +41,8 @@ use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use fibula::net::IpPrefix;
+use fibula::fib::registry;
+use fibula::net::{IpPrefix, Key};
 
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -53,6 +54,24 @@ pub const SOCKET: &str = "/run/fibula/router.sock";
 
 /// Changes of routes that are kept unless the file says otherwise.
 pub const HISTORY: usize = 4096;
+
+/// How the structures are found that a configuration names: a program can have more than the library.
+#[derive(Debug, Clone, Copy)]
+pub struct Names {
+    /// Returns the structure of this name for IPv4, as lists have it.
+    pub ipv4: fn(&str) -> Option<&'static str>,
+    /// The same for IPv6.
+    pub ipv6: fn(&str) -> Option<&'static str>,
+}
+
+impl Names {
+    /// Those of the library.
+    pub const LIBRARY: Self = Self { ipv4: of_library::<u32>, ipv6: of_library::<u128> };
+}
+
+fn of_library<K: Key>(name: &str) -> Option<&'static str> {
+    registry::find::<K>(name).ok().map(|algorithm| algorithm.name)
+}
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -371,7 +390,15 @@ impl Config {
     /// # Errors
     /// When the text is not TOML, has an unknown key, or says something impossible: nothing of it is then used.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        read::config(text)
+        Self::parse_among(text, &Names::LIBRARY)
+    }
+
+    /// Reads a configuration that may name these structures.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_among(text: &str, names: &Names) -> Result<Self, ConfigError> {
+        read::config(text, names)
     }
 
     /// Returns the number of an interface.

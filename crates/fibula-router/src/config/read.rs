@@ -3,15 +3,14 @@
 use core::ops::Range;
 use std::net::{IpAddr, SocketAddr};
 
-use fibula::fib::registry;
 use fibula::net::{HostBits, IpPrefix, Prefix};
 use toml::Spanned;
 
 use super::feed::{MOST_ROUTES, number};
 use super::file;
 use super::{
-    Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
-    Target, XdpMode,
+    Backend, Config, ConfigError, HISTORY, Interface, Member, Names, Route, RunTime, SOCKET, Shape,
+    TableFile, Target, XdpMode,
 };
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -38,7 +37,7 @@ impl Text<'_> {
     }
 }
 
-pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
+pub(super) fn config(text: &str, names: &Names) -> Result<Config, ConfigError> {
     let file: file::File = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| Text(text).line(&span));
         ConfigError { line, reason: error.message().to_owned() }
@@ -59,13 +58,13 @@ pub(super) fn config(text: &str) -> Result<Config, ConfigError> {
             &text,
             file.ipv4_algorithm.as_ref(),
             fibula::live::Options::default().ipv4,
-            |name| registry::find::<u32>(name).ok().map(|algorithm| algorithm.name),
+            names.ipv4,
         )?,
         ipv6: algorithm(
             &text,
             file.ipv6_algorithm.as_ref(),
             fibula::live::Options::default().ipv6,
-            |name| registry::find::<u128>(name).ok().map(|algorithm| algorithm.name),
+            names.ipv6,
         )?,
         hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
         icmp_rate: (file.icmp.rate, file.icmp.burst),
@@ -138,13 +137,13 @@ fn algorithm(
     text: &Text<'_>,
     name: Option<&Spanned<String>>,
     default: &'static str,
-    find: impl Fn(&str) -> Option<&'static str>,
+    find: fn(&str) -> Option<&'static str>,
 ) -> Result<&'static str, ConfigError> {
     match name {
         None => Ok(default),
         Some(name) if name.get_ref() == "auto" => Ok(default),
         Some(name) => find(name.get_ref()).ok_or_else(|| {
-            text.error(name, format!("no algorithm '{}': 'fibula algorithms' lists them", name.get_ref()))
+            text.error(name, format!("no algorithm '{}': 'fibula engines' lists them", name.get_ref()))
         }),
     }
 }

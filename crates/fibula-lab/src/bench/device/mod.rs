@@ -1,4 +1,4 @@
-//! Lookups shared with a coprocessor: `fibula bench --device`, and figures of the Bloomfwd paper.
+//! Lookups shared with a coprocessor: `fibula-lab device`, and figures of the Bloomfwd paper.
 //!
 //! The laboratory knows no device: the caller supplies one ([`Coprocessor`]). All forms and sizes of buffers of a structure take turns
 //! in each run, with the same addresses, and every answer is compared with the oracle's before, in the same form. Rates are by

@@ -3,10 +3,10 @@
 use fibula::fib::registry::Families;
 use fibula::simd::Isa;
 
-use super::super::machine::Machine;
 use super::super::peers;
 use super::super::row::Row;
 use super::live::Live;
+use fibula_workload::machine::Machine;
 
 /// A target: a figure, its bound, and a further goal.
 #[derive(Debug, Clone, Copy)]

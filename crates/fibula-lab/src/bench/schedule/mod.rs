@@ -1,4 +1,4 @@
-//! Ways to divide lookups among threads: `fibula bench --schedule`.
+//! Ways to divide lookups among threads: `fibula-lab schedule`.
 //!
 //! | form | who looks up what | threads |
 //! |---|---|---|

@@ -7,7 +7,7 @@ use super::lines::{self, Line, Words};
 use super::row::{Part, UpdateRecord, UpdateRow};
 use crate::bench::chart::number;
 use crate::bench::document::{Document, grouped, title};
-use crate::bench::machine::slug;
+use fibula_workload::machine::slug;
 
 const INTRODUCTION: &str = "\
 What changes cost, in microseconds for each change: the median of the runs. Our structures are in a live table, and the time

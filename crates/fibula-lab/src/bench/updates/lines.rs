@@ -1,7 +1,7 @@
 //! Line charts with logarithmic scales, as SVG.
 
 use crate::bench::chart::number;
-use crate::bench::drawing::{BAR_CLASSES, Drawing};
+use fibula_workload::drawing::{BAR_CLASSES, Drawing};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 70.0;

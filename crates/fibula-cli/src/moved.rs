@@ -1,0 +1,54 @@
+//! Words of the command line that are those of `fibula-lab` now.
+
+use std::ffi::OsString;
+
+/// Programs that were options of `fibula bench`.
+const OF_BENCH: [(&str, &str); 4] =
+    [("--updates", "updates"), ("--schedule", "schedule"), ("--device", "device"), ("--reach", "targets")];
+
+/// Returns where the word is that these arguments begin with, if it has moved. `args` begin with the program's name.
+pub(crate) fn place(args: &[OsString]) -> Option<String> {
+    let words: Vec<_> = args.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    // 'fibula help bench' asks for the same.
+    let (first, rest) = words.strip_prefix(&["help".into()]).unwrap_or(&words).split_first()?;
+    match &**first {
+        "bench" => {
+            let names = |word: &str, option: &str| word.split('=').next() == Some(option);
+            let of = OF_BENCH.iter().find(|(option, _)| rest.iter().any(|word| names(word, option)));
+            Some(match of {
+                Some((option, name)) => format!("'fibula bench {option}' is now 'fibula-lab {name}'"),
+                None => "'fibula bench' is now 'fibula-lab rates'".to_owned(),
+            })
+        }
+        "paper" => Some("'fibula paper' is now 'fibula-lab paper'".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_of_the_benchmark_has_its_place() {
+        let of = |line: &str| place(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for (line, now) in [
+            ("fibula bench", "rates"),
+            ("fibula bench -t x --seconds 1", "rates"),
+            ("fibula bench -t x --updates --trace y", "updates"),
+            ("fibula bench --schedule=static", "schedule"),
+            ("fibula bench --device cuda:0 -t x", "device"),
+            ("fibula bench --reach --rivals", "targets"),
+            ("fibula help bench", "rates"),
+            ("fibula paper dxr -o x", "paper"),
+        ] {
+            assert!(
+                of(line).is_some_and(|said| said.ends_with(&format!("is now 'fibula-lab {now}'"))),
+                "{line}"
+            );
+        }
+        for line in ["fibula", "fibula lookup bench", "fibula --help", "fibula benches"] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a program of `fibula-lab measure` prints: as it goes, and with `--record` kept in `records/values/MACHINE/NAME.json`, of
+//! which `fibula-lab document values` makes `docs/values.md`.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fibula_workload::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+/// A record: tables of figures, and what makes them again.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Figures {
+    /// The program, as its file is named.
+    pub(super) name: String,
+    /// Its command line.
+    pub(super) command: String,
+    pub(super) machine: Machine,
+    pub(super) tables: Vec<Table>,
+}
+
+/// A table of figures, as it is printed.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Table {
+    pub(super) title: String,
+    /// The heads of the columns, the first of which names what a row is of.
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Figures {
+    /// Begins the record of a program, with the arguments that it was given, folders left out.
+    pub(super) fn new(name: &str, arguments: &[String]) -> Self {
+        let short = |argument: &String| match Path::new(argument).file_name() {
+            Some(file) if argument.contains('/') => file.to_string_lossy().into_owned(),
+            _ => argument.clone(),
+        };
+        let arguments: Vec<String> = arguments.iter().map(short).collect();
+        let program = name.replace('_', "-");
+        let command = [&["fibula-lab measure".to_owned(), program][..], &arguments].concat().join(" ");
+        Self { name: name.to_owned(), command, machine: Machine::this(), tables: Vec::new() }
+    }
+
+    /// Begins a table.
+    pub(super) fn table(&mut self, title: impl Into<String>, header: &[&str]) {
+        let (title, header) = (title.into(), header.iter().map(|&head| head.to_owned()).collect::<Vec<_>>());
+        println!("\n{title}");
+        print(&header);
+        self.tables.push(Table { title, header, rows: Vec::new() });
+    }
+
+    /// Adds a row to the table that was begun last.
+    pub(super) fn row(&mut self, row: Vec<String>) {
+        print(&row);
+        if let Some(table) = self.tables.last_mut() {
+            table.rows.push(row);
+        }
+    }
+
+    /// Writes the record, if it is to be kept.
+    pub(super) fn keep(&self, record: bool) -> Result<(), Box<dyn Error>> {
+        if !record {
+            return Ok(());
+        }
+        let folder = folder().join(self.machine.slug());
+        fs::create_dir_all(&folder)?;
+        let path = folder.join(format!("{}.json", self.name));
+        fs::write(&path, serde_json::to_string_pretty(self)? + "\n")?;
+        println!("\n{} written", path.display());
+        Ok(())
+    }
+}
+
+/// Returns the folder of the records, below the root of the repository.
+pub(super) fn folder() -> PathBuf {
+    root().join("records/values")
+}
+
+/// Returns the root of the repository.
+pub(super) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn print(row: &[String]) {
+    let [first, rest @ ..] = row else { return };
+    println!("{first:44}{}", rest.iter().map(|cell| format!(" {cell:>16}")).collect::<String>());
+}

@@ -1,0 +1,75 @@
+//! Measures what the library chooses a structure by, or judges the choices.
+//!
+//! Writes `records/choices/MACHINE.txt` after every table. With parts of names it measures only those tables and keeps what the
+//! file has of the others.
+
+use std::fs;
+use std::path::PathBuf;
+
+use fibula::net::Family;
+use fibula_workload::machine::Machine;
+
+use super::Outcome;
+use crate::choice::{self, Judged, Recorded};
+use crate::command::figures::root;
+
+fn folder() -> PathBuf {
+    root().join("records/choices")
+}
+
+pub(super) fn record(parts: &[String]) -> Outcome {
+    let machine = Machine::this();
+    let path = folder().join(format!("{}.txt", machine.slug()));
+    let before = fs::read_to_string(&path).ok().map(|text| text.parse::<Recorded>()).transpose()?;
+    let mut tables = before.map(|before| before.tables).unwrap_or_default();
+    let machine = fibula::auto::Machine::measure(machine.l2_bytes());
+    fs::create_dir_all(folder())?;
+    let plans: Vec<_> = [Family::Ipv4, Family::Ipv6].into_iter().flat_map(choice::tables).collect();
+    let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(&**part));
+    for (at, plan) in plans.iter().enumerate().filter(|(_, plan)| wanted(&plan.name)) {
+        eprintln!("{} of {}: {}", at + 1, plans.len(), plan.name);
+        let table = match plan.family {
+            Family::Ipv6 => choice::measure::<u128>(plan)?,
+            _ => choice::measure::<u32>(plan)?,
+        };
+        tables.retain(|before| before.name != table.name);
+        tables.push(table);
+        let place = |name: &str| plans.iter().position(|plan| plan.name == name);
+        tables.sort_by_key(|table| place(&table.name));
+        tables.retain(|table| place(&table.name).is_some());
+        fs::write(&path, Recorded { machine, tables: tables.clone() }.to_string())?;
+    }
+    println!("{}: {} tables", path.display(), tables.len());
+    Ok(())
+}
+
+pub(super) fn judge() -> Outcome {
+    for file in fs::read_dir(folder())? {
+        let path = file?.path();
+        let recorded: Recorded = fs::read_to_string(&path)?.parse()?;
+        let judged = choice::judge(&recorded);
+        for (is_held_out, part) in [(false, "fitted"), (true, "held out")] {
+            let part_of: Vec<&Judged> =
+                judged.iter().filter(|judged| judged.is_held_out == is_held_out).collect();
+            let share = |most: f64| {
+                let within = part_of.iter().filter(|judged| judged.loss <= most).count();
+                100.0 * within as f64 / part_of.len().max(1) as f64
+            };
+            println!(
+                "{}, {part}: {} choices, {:.1} % within 5 %, {:.1} % within 10 %",
+                path.file_stem().unwrap_or_default().display(),
+                part_of.len(),
+                share(1.05),
+                share(1.1)
+            );
+        }
+        let mut bad: Vec<&Judged> = judged.iter().filter(|judged| judged.loss > 1.1).collect();
+        bad.sort_by(|a, b| b.loss.total_cmp(&a.loss));
+        for Judged { table, is_held_out, isa, batch, is_unlimited, chosen, best, loss } in bad {
+            let part = if *is_held_out { "held out" } else { "fitted" };
+            let limit = if *is_unlimited { "any bytes" } else { "default bytes" };
+            println!("  {table} ({part}) {isa} {batch} {limit}: {chosen}, {best} is {loss:.2}x");
+        }
+    }
+    Ok(())
+}

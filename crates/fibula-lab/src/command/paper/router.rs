@@ -1,0 +1,105 @@
+//! Packets of a paper, by the router with ports in memory.
+
+use core::fmt::Display;
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::paper::{Keys, Packets, Router, Routers, Way};
+use fibula::Table;
+use fibula::fib::registry;
+use fibula::live::Options;
+use fibula::net::{Key, NextHop};
+use fibula::rib::{DualRib, Rib};
+use fibula_router::forward::Shared;
+use fibula_router::measure::{self, Crew, Frames, GATEWAYS, Ring, RunTime};
+
+/// Makes routers with ports in memory.
+pub(super) struct InMemory;
+
+/// A table, and what forwards by it now.
+struct Pipeline {
+    table: Table,
+    loaded: Option<Loaded>,
+}
+
+/// Workers that look up, and others that pass the same packets on.
+struct Loaded {
+    route: Crew,
+    bridge: Crew,
+}
+
+impl Routers for InMemory {
+    fn open(&self, routes: DualRib, algorithm: &str) -> Result<Box<dyn Router>, String> {
+        let DualRib { mut v4, mut v6 } = routes;
+        let mut options = Options::default();
+        if let Some(name) = among::<u32>(&mut v4, algorithm)? {
+            options.ipv4 = name;
+        }
+        if let Some(name) = among::<u128>(&mut v6, algorithm)? {
+            options.ipv6 = name;
+        }
+        let table = Table::from_routes(DualRib::new(v4, v6), options).map_err(text)?;
+        Ok(Box::new(Pipeline { table, loaded: None }))
+    }
+}
+
+/// Makes the next hops of routes gateways of the router, and returns the structure's name as the registry has it; `None` without routes.
+fn among<K: Key>(routes: &mut Rib<K>, algorithm: &str) -> Result<Option<&'static str>, String> {
+    if routes.is_empty() {
+        return Ok(None);
+    }
+    routes.map_next_hops(|route| NextHop::new(route.next_hop.id() % GATEWAYS + 1).unwrap_or(route.next_hop));
+    registry::find::<K>(algorithm).map(|found| Some(found.name)).map_err(text)
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+impl Router for Pipeline {
+    fn load(&mut self, packets: &Packets<'_>) -> Result<(), String> {
+        // What was loaded before is freed first.
+        self.loaded = None;
+        let keys = match packets.keys {
+            Keys::V4(keys) => measure::Keys::V4(keys),
+            Keys::V6(keys) => measure::Keys::V6(keys),
+        };
+        let mut queues: Vec<Vec<Frames>> = vec![Vec::new(); packets.threads];
+        for port in 0..packets.ports {
+            let frames =
+                Frames::new(keys, packets.flows, packets.count, packets.bytes, 2 * port).map_err(text)?;
+            for (queue, frames) in queues.iter_mut().zip(frames.spread(packets.threads)) {
+                // Every second port only sends.
+                queue.extend([frames, Frames::none()]);
+            }
+        }
+        let crew = |shared: &Arc<Shared>| {
+            Crew::new(shared, queues.iter().map(|ports| Ring::new(ports.iter().cloned())).collect())
+        };
+        let route = crew(&measure::network(self.table.clone(), packets.ports, false)).map_err(text)?;
+        let bridge = crew(&measure::network(self.table.clone(), packets.ports, true)).map_err(text)?;
+        self.loaded = Some(Loaded { route, bridge });
+        Ok(())
+    }
+
+    fn run(&mut self, way: Way, time: Duration) -> Result<f64, String> {
+        let Loaded { route, bridge } = self.loaded.as_mut().ok_or("no packets are loaded")?;
+        let (crew, run_time) = match way {
+            Way::Threads => (route, RunTime::Threads),
+            Way::RunTime => (route, RunTime::Rayon),
+            Way::Bridge => (bridge, RunTime::Threads),
+        };
+        let mut forward =
+            |passes| crew.forward(run_time, passes).ok_or("the system has no threads for the run-time");
+        // The first pass says how many more take the time.
+        let (mut passes, mut taken) = (1, forward(1)?);
+        while taken < time {
+            let a_pass = taken.as_secs_f64() / passes as f64;
+            let more = ((time - taken).as_secs_f64() / a_pass.max(1e-9)).ceil() as usize;
+            let more = more.clamp(1, 10_000);
+            taken += forward(more)?;
+            passes += more;
+        }
+        Ok((crew.packets() * passes) as f64 / taken.as_secs_f64().max(1e-9) / 1e6)
+    }
+}

@@ -1,0 +1,72 @@
+//! Rates of several structures over the same keys, quickly: what choices are made and recorded with.
+
+use core::hint::black_box;
+use std::time::{Duration, Instant};
+
+use fibula::fib::Fib;
+use fibula::net::{Key, NextHop};
+use fibula::simd::{self, Present};
+
+/// Rounds in which all structures are timed in turn; rates are medians.
+pub const ROUNDS: usize = 5;
+
+/// Passes over the keys are repeated until a timing is this long.
+const SHORTEST: Duration = Duration::from_micros(700);
+
+/// Returns the million lookups a second of each structure over these keys, medians of rounds in which all are timed in
+/// turn; `None` for those that are three times slower than the fastest one over the first keys, which takes most of the
+/// time off. Answers are not checked. A dozen structures take about a tenth of a second.
+#[must_use]
+pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usize) -> Vec<Option<f64>> {
+    if keys.is_empty() {
+        return vec![None; fibs.len()];
+    }
+    let batch = batch.clamp(1, keys.len());
+    let first = &keys[..keys.len().min(FEW_KEYS.next_multiple_of(batch))];
+    let tried: Vec<f64> = fibs.iter().map(|fib| rate(*fib, isa, first, batch)).collect();
+    let best = tried.iter().copied().fold(0.0, f64::max);
+    let is_near: Vec<bool> = tried.iter().map(|rate| rate * 3.0 > best).collect();
+    let mut rounds = vec![Vec::with_capacity(ROUNDS); fibs.len()];
+    for _ in 0..ROUNDS {
+        for ((fib, rounds), _) in fibs.iter().zip(&mut rounds).zip(&is_near).filter(|(_, near)| **near) {
+            rounds.push(rate(*fib, isa, keys, batch));
+        }
+    }
+    let median = |mut rounds: Vec<f64>| {
+        rounds.sort_by(f64::total_cmp);
+        rounds.get(rounds.len() / 2).copied()
+    };
+    rounds.into_iter().map(median).collect()
+}
+
+/// Keys that slow structures are dropped after.
+const FEW_KEYS: usize = 1 << 13;
+
+/// Returns the million lookups a second of one timing. Single lookups run with the chosen set, which is forced to this one
+/// meanwhile.
+///
+/// # Panics
+/// If the batch is 0.
+#[must_use]
+pub fn rate<K: Key>(fib: &dyn Fib<K>, isa: Present, keys: &[K], batch: usize) -> f64 {
+    let mut results: Vec<Option<NextHop>> = vec![None; batch];
+    if batch == 1 {
+        simd::force(Some(isa.isa())).expect("a set that is present");
+    }
+    let mut done = 0;
+    let start = Instant::now();
+    while start.elapsed() < SHORTEST {
+        if batch == 1 {
+            keys.iter().for_each(|&key| {
+                black_box(fib.lookup_key(black_box(key)));
+            });
+        } else {
+            for keys in keys.chunks(batch) {
+                fib.lookup_batch_on(isa, black_box(keys), &mut results[..keys.len()]);
+                black_box(&mut results);
+            }
+        }
+        done += keys.len();
+    }
+    done as f64 / start.elapsed().as_secs_f64() / 1e6
+}
