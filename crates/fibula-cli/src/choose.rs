@@ -12,7 +12,7 @@ use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 use fibula_workload::{probe, traffic};
 use serde_json::json;
 
@@ -103,7 +103,7 @@ pub(crate) struct ChooseArgs {
 pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     args.isa.force()?;
     if let Some(name) = &args.in_use
-        && !Engines::LIBRARY.names().contains(&name.as_str())
+        && !fibula_workload::engines::names(Engines::OWN).contains(&name.as_str())
     {
         return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
     }

@@ -14,7 +14,7 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::rib::Rib;
 use fibula_feed::Table;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 
 use crate::failure::Failure;
 use crate::load;
@@ -125,7 +125,7 @@ fn told<K: Key>(fib: Option<&Named<K>>, rib: &Rib<K>) -> Option<String> {
 
 /// Refuses a name that no structure has, and one that files cannot hold, before the table is read.
 fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
-    let known = Engines::LIBRARY.names();
+    let known = fibula_workload::engines::names(Engines::OWN);
     if !known.contains(&name) {
         return Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", known.join(", "))));
     }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula_workload::engines::{Engines, Entry};
+use fibula::fib::registry::Engines;
+use fibula_workload::engines::{self, Entry};
 use serde_json::{Value, json};
 
 use crate::answer::AnswerArgs;

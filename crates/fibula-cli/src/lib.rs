@@ -41,8 +41,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use fibula_router::config::Names;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 
 use args::{Cli, Command, TourCli};
 
@@ -61,16 +60,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Enrich(args)) => lookup::enrich(args),
         Some(Command::Count(args)) => lookup::count(args),
         Some(Command::Route(args)) => route::run(args),
-        Some(Command::Router(args)) => router::run(args, &Names::LIBRARY),
+        Some(Command::Router(args)) => router::run(args, Engines::OWN),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Peers(args)) => peers::run(args),
-        Some(Command::Engines(args)) => engines::run(args, Engines::LIBRARY),
+        Some(Command::Engines(args)) => engines::run(args, Engines::OWN),
         Some(Command::Choose(args)) => choose::run(args),
         Some(Command::Compile(args)) => compile::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
-        Some(Command::Tour(args)) => tour::run(args, program, Engines::LIBRARY),
+        Some(Command::Tour(args)) => tour::run(args, program, Engines::OWN),
         Some(Command::Completions(args)) => docs::completions(args, Cli::command()),
         Some(Command::Man(args)) => docs::man(args, Cli::command()),
     })
@@ -79,5 +78,5 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Runs the tour as a separate program, for the workspace's `cargo run`; `args` begin with the program's name.
 pub fn tour(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = "cargo run --release --bin fibula --";
-    program::run(args, |_| true, |cli: &TourCli, _| tour::run(&cli.tour, command, Engines::LIBRARY))
+    program::run(args, |_| true, |cli: &TourCli, _| tour::run(&cli.tour, command, Engines::OWN))
 }

@@ -212,8 +212,8 @@ fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
         if let (Err(_), Err(_)) = (&v4, &v6) {
             return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
         }
-        options.ipv4 = v4.map_or(options.ipv4, |line| line.name);
-        options.ipv6 = v6.map_or(options.ipv6, |line| line.name);
+        options.ipv4 = v4.unwrap_or(options.ipv4);
+        options.ipv6 = v6.unwrap_or(options.ipv6);
     }
     Ok(options)
 }

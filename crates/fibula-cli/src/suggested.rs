@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 use fibula_feed::Value;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 
 /// Parses with another parser, and knows some of the names that it takes. Options with it hide them from their help, which says
 /// where to find them.
@@ -32,7 +32,7 @@ impl<P: TypedValueParser> TypedValueParser for Suggested<P> {
 /// The name of a structure, or of something else that is measured like one.
 #[must_use]
 pub fn structure() -> impl TypedValueParser<Value = String> {
-    Suggested { parser: StringValueParser::new(), names: || Engines::LIBRARY.names() }
+    Suggested { parser: StringValueParser::new(), names: || fibula_workload::engines::names(Engines::OWN) }
 }
 
 /// What routes lead to.

@@ -1,6 +1,6 @@
 //! Lists of structures: those that a command lists, measures and takes by name.
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::{Algorithm, Engines};
 use fibula::net::Key;
 
 /// A registry entry, of both families together.
@@ -22,34 +22,19 @@ pub struct Entry {
     pub role: &'static str,
 }
 
-/// The structures of both families. A command with more than those of the library has a list of its own.
-#[derive(Debug, Clone, Copy)]
-pub struct Engines {
-    /// Those for IPv4.
-    pub ipv4: fn() -> Vec<Algorithm<u32>>,
-    /// Those for IPv6.
-    pub ipv6: fn() -> Vec<Algorithm<u128>>,
+/// Returns all structures of a list, with one entry for a structure of both families.
+#[must_use]
+pub fn entries(engines: Engines) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    add(&mut entries, engines.all::<u32>());
+    add(&mut entries, engines.all::<u128>());
+    entries
 }
 
-impl Engines {
-    /// Those of the library.
-    pub const LIBRARY: Self =
-        Self { ipv4: fibula::fib::algorithms::<u32>, ipv6: fibula::fib::algorithms::<u128> };
-
-    /// Returns all of them, with one entry for a structure of both families.
-    #[must_use]
-    pub fn entries(self) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        add(&mut entries, (self.ipv4)());
-        add(&mut entries, (self.ipv6)());
-        entries
-    }
-
-    /// Returns the names of all, each once.
-    #[must_use]
-    pub fn names(self) -> Vec<&'static str> {
-        self.entries().iter().map(|entry| entry.name).collect()
-    }
+/// Returns the names of all, each once.
+#[must_use]
+pub fn names(engines: Engines) -> Vec<&'static str> {
+    entries(engines).iter().map(|entry| entry.name).collect()
 }
 
 fn add<K: Key>(entries: &mut Vec<Entry>, algorithms: Vec<Algorithm<K>>) {
@@ -84,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_structure_of_both_families_is_listed_once() {
-        let entries = Engines::LIBRARY.entries();
+        let entries = entries(Engines::OWN);
         let mut names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -21,7 +21,7 @@ use std::time::Instant;
 use fibula::file::{StoredRoutes, TableFile};
 use fibula::net::Dual;
 use fibula_feed::Table;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 
 use crate::failure::{Failure, code};
 use crate::load::{self, Columns};
@@ -290,7 +290,7 @@ fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
 
 /// Refuses a name that is in neither family's registry, before the table is read.
 fn known(name: &str) -> Result<(), Failure> {
-    let names = Engines::LIBRARY.names();
+    let names = fibula_workload::engines::names(Engines::OWN);
     if names.contains(&name) {
         return Ok(());
     }

@@ -3,22 +3,23 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_router::config::{Config, FeedKind, Names};
+use fibula::fib::registry::Engines;
+use fibula_router::config::{Config, FeedKind};
 
 use crate::failure::Failure;
 use crate::load;
 use crate::messages::Messages;
 
 /// Reads and checks a configuration.
-pub(super) fn read(path: &Path, names: &Names) -> Result<Config, Failure> {
+pub(super) fn read(path: &Path, engines: Engines) -> Result<Config, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::opening(path, &error))?;
-    Config::parse_among(&text, names)
+    Config::parse_among(&text, engines)
         .map_err(|error| Failure::BadInput(format!("{}: {error}", path.display())))
 }
 
 /// Checks a configuration and its files of routes.
-pub(super) fn check(path: &Path, names: &Names) -> Result<ExitCode, Failure> {
-    let config = read(path, names)?;
+pub(super) fn check(path: &Path, engines: Engines) -> Result<ExitCode, Failure> {
+    let config = read(path, engines)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut routes = config.routes.len();
     for table in &config.tables {

@@ -17,7 +17,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-use fibula_router::config::Names;
+use fibula::fib::registry::Engines;
 
 pub use args::RouterArgs;
 use args::RouterCommand;
@@ -33,15 +33,15 @@ use crate::messages::Messages;
 ///
 /// # Errors
 /// As the command's help says.
-pub fn run(args: &RouterArgs, names: &Names) -> Result<ExitCode, Failure> {
+pub fn run(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
     if let Some(RouterCommand::Check(args)) = &args.command {
-        return check(&args.file, names);
+        return check(&args.file, engines);
     }
-    dispatch(args, names)
+    dispatch(args, engines)
 }
 
 #[cfg(target_os = "linux")]
-fn dispatch(args: &RouterArgs, names: &Names) -> Result<ExitCode, Failure> {
+fn dispatch(args: &RouterArgs, engines: Engines) -> Result<ExitCode, Failure> {
     match (&args.command, &args.config) {
         (Some(RouterCommand::Stats(args)), _) => show::run(args, show::What::Stats),
         (Some(RouterCommand::Drops(args)), _) => show::run(args, show::What::Drops),
@@ -50,13 +50,13 @@ fn dispatch(args: &RouterArgs, names: &Names) -> Result<ExitCode, Failure> {
         (Some(RouterCommand::Verify(args)), _) => verify::run(args),
         (Some(RouterCommand::Doctor(args)), _) => doctor::run(args.json),
         (Some(RouterCommand::Demo(args)), _) => demo::run(Messages::new(args.quiet.quiet)),
-        (Some(RouterCommand::Check(args)), _) => check(&args.file, names),
-        (None, Some(config)) => run::run(config, names, Messages::new(args.quiet.quiet)),
+        (Some(RouterCommand::Check(args)), _) => check(&args.file, engines),
+        (None, Some(config)) => run::run(config, engines, Messages::new(args.quiet.quiet)),
         (None, None) => Err(Failure::WrongUse("--config FILE is missing".to_owned())),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn dispatch(_: &RouterArgs, _: &Names) -> Result<ExitCode, Failure> {
+fn dispatch(_: &RouterArgs, _: Engines) -> Result<ExitCode, Failure> {
     Err(Failure::NotAvailable("the router runs on Linux alone".to_owned()))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fibula_router::config::Names;
+use fibula::fib::registry::Engines;
 use fibula_router::control::{self, Flags, Level};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -13,15 +13,15 @@ use super::{check, show};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-pub(super) fn run(path: &Path, names: &Names, messages: Messages) -> Result<ExitCode, Failure> {
-    let config = check::read(path, names)?;
+pub(super) fn run(path: &Path, engines: Engines, messages: Messages) -> Result<ExitCode, Failure> {
+    let config = check::read(path, engines)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let flags = Flags::default();
     for (signal, flag) in [(SIGTERM, &flags.stop), (SIGINT, &flags.stop), (SIGHUP, &flags.reload)] {
         flag::register(signal, Arc::clone(flag))
             .map_err(|error| Failure::BadInput(format!("signal {signal}: {error}")))?;
     }
-    let mut again = || check::read(path, names).map_err(|failure| failure.report().0.unwrap_or_default());
+    let mut again = || check::read(path, engines).map_err(|failure| failure.report().0.unwrap_or_default());
     let mut log = |level, text: &str| match level {
         Level::Warning => messages.warning(text),
         Level::Note => messages.note(text),

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 use fibula_workload::table::TableSpec;
 
 use crate::failure::{Failure, code};
@@ -38,7 +38,7 @@ pub fn run(args: &TourArgs, program: &str, engines: Engines) -> Result<ExitCode,
     }
 
     let routes = args.routes.unwrap_or(ROUTES) as usize;
-    let (ipv4, ipv6) = ((engines.ipv4)(), (engines.ipv6)());
+    let (ipv4, ipv6) = (engines.all::<u32>(), engines.all::<u128>());
     let count = (ipv4.len() + ipv6.len()) as u32;
     let bar = messages.steps(2 + u64::from(count));
     bar.set_message("generating a table");

@@ -30,7 +30,7 @@ impl Selection {
     /// Returns the selection of these options. Each name must be known in at least one family, and is left out in a
     /// family that lacks it.
     pub(super) fn new(args: &StructureArgs, rivals: bool, messages: Messages) -> Result<Self, Failure> {
-        let ours = ENGINES.names();
+        let ours = fibula_workload::engines::names(ENGINES);
         let tools = tools(messages);
         let is_ours =
             |name: &str| ours.contains(&name) || is_variant::<u32>(name) || is_variant::<u128>(name);

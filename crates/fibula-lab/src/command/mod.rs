@@ -32,20 +32,20 @@ use clap::CommandFactory;
 use clap::builder::{StringValueParser, TypedValueParser};
 use fibula_cli::plumbing::{self, Failure, Suggested};
 use fibula_router::config::Names;
-use fibula_workload::engines::Engines;
+use fibula::fib::registry::Engines;
 
 use crate::bench::BenchError;
 use args::{Cli, Command};
 
 /// The structures that are listed, toured and measured.
-const ENGINES: Engines = Engines::LIBRARY;
+const ENGINES: Engines = Engines::OWN;
 
 /// The structures that the router's configuration may name.
 const NAMES: Names = Names::LIBRARY;
 
 /// The name of a structure, or of a rival.
 fn structure() -> impl TypedValueParser<Value = String> {
-    Suggested { parser: StringValueParser::new(), names: || ENGINES.names() }
+    Suggested { parser: StringValueParser::new(), names: || fibula_workload::engines::names(ENGINES) }
 }
 
 /// Runs the command `fibula-lab` and prints errors to standard error; `args` begin with the program's name.

@@ -41,8 +41,8 @@ use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use fibula::fib::registry;
-use fibula::net::{IpPrefix, Key};
+use fibula::fib::registry::{Algorithm, Engines};
+use fibula::net::IpPrefix;
 
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -54,24 +54,6 @@ pub const SOCKET: &str = "/run/fibula/router.sock";
 
 /// Changes of routes that are kept unless the file says otherwise.
 pub const HISTORY: usize = 4096;
-
-/// How the structures are found that a configuration names: a program can have more than the library.
-#[derive(Debug, Clone, Copy)]
-pub struct Names {
-    /// Returns the structure of this name for IPv4, as lists have it.
-    pub ipv4: fn(&str) -> Option<&'static str>,
-    /// The same for IPv6.
-    pub ipv6: fn(&str) -> Option<&'static str>,
-}
-
-impl Names {
-    /// Those of the library.
-    pub const LIBRARY: Self = Self { ipv4: of_library::<u32>, ipv6: of_library::<u128> };
-}
-
-fn of_library<K: Key>(name: &str) -> Option<&'static str> {
-    registry::find::<K>(name).ok().map(|algorithm| algorithm.name)
-}
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,10 +74,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Arguments of DPDK's own.
     pub dpdk: Vec<String>,
-    /// Structure for IPv4, by its name in the registry.
-    pub ipv4: &'static str,
+    /// Structure for IPv4.
+    pub ipv4: Algorithm<u32>,
     /// Structure for IPv6.
-    pub ipv6: &'static str,
+    pub ipv6: Algorithm<u128>,
     /// How flows are spread over groups.
     pub hash: FlowHash,
     /// ICMP errors a second, and in a burst, for each port and thread.
@@ -390,15 +372,15 @@ impl Config {
     /// # Errors
     /// When the text is not TOML, has an unknown key, or says something impossible: nothing of it is then used.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        Self::parse_among(text, &Names::LIBRARY)
+        Self::parse_among(text, Engines::OWN)
     }
 
-    /// Reads a configuration that may name these structures.
+    /// Reads a configuration that may name the structures of this list.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn parse_among(text: &str, names: &Names) -> Result<Self, ConfigError> {
-        read::config(text, names)
+    pub fn parse_among(text: &str, engines: Engines) -> Result<Self, ConfigError> {
+        read::config(text, engines)
     }
 
     /// Returns the number of an interface.

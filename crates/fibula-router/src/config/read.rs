@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::net::{IpAddr, SocketAddr};
 
-use fibula::net::{HostBits, IpPrefix, Prefix};
+use fibula::fib::registry::{self, Algorithm, Engines};
+use fibula::net::{HostBits, IpPrefix, Key, Prefix};
 use toml::Spanned;
 
 use super::feed::{MOST_ROUTES, number};
 use super::file;
 use super::{
-    Backend, Config, ConfigError, HISTORY, Interface, Member, Names, Route, RunTime, SOCKET, Shape,
+    Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape,
     TableFile, Target, XdpMode,
 };
 use crate::forward::fabric::Urpf;
@@ -37,7 +38,7 @@ impl Text<'_> {
     }
 }
 
-pub(super) fn config(text: &str, names: &Names) -> Result<Config, ConfigError> {
+pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError> {
     let file: file::File = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| Text(text).line(&span));
         ConfigError { line, reason: error.message().to_owned() }
@@ -58,13 +59,13 @@ pub(super) fn config(text: &str, names: &Names) -> Result<Config, ConfigError> {
             &text,
             file.ipv4_algorithm.as_ref(),
             fibula::live::Options::default().ipv4,
-            names.ipv4,
+            engines,
         )?,
         ipv6: algorithm(
             &text,
             file.ipv6_algorithm.as_ref(),
             fibula::live::Options::default().ipv6,
-            names.ipv6,
+            engines,
         )?,
         hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
         icmp_rate: (file.icmp.rate, file.icmp.burst),
@@ -133,19 +134,23 @@ fn vrfs(text: &Text<'_>, lines: &[file::Vrf], config: &mut Config) -> Result<(),
     Ok(())
 }
 
-fn algorithm(
+fn algorithm<K: Key>(
     text: &Text<'_>,
     name: Option<&Spanned<String>>,
-    default: &'static str,
-    find: fn(&str) -> Option<&'static str>,
-) -> Result<&'static str, ConfigError> {
-    match name {
-        None => Ok(default),
-        Some(name) if name.get_ref() == "auto" => Ok(default),
-        Some(name) => find(name.get_ref()).ok_or_else(|| {
-            text.error(name, format!("no algorithm '{}': 'fibula engines' lists them", name.get_ref()))
-        }),
-    }
+    default: Algorithm<K>,
+    engines: Engines,
+) -> Result<Algorithm<K>, ConfigError> {
+    let Some(name) = name.filter(|name| name.get_ref() != "auto") else { return Ok(default) };
+    engines.find(name.get_ref()).map_err(|_| {
+        let (named, family) = (name.get_ref(), K::FAMILY);
+        text.error(
+            name,
+            match registry::is_published(named) && engines == Engines::OWN {
+                true => format!("'{named}' for {family} is for comparison: 'fibula-lab router' takes it"),
+                false => format!("no algorithm '{named}' for {family}: 'fibula engines' lists them"),
+            },
+        )
+    })
 }
 
 /// Returns the value of a word, of which the first is the default.

@@ -267,6 +267,15 @@ pub struct Engines {
     ipv6: fn() -> Vec<Algorithm<u128>>,
 }
 
+/// Lists are equal that have engines of the same names.
+impl PartialEq for Engines {
+    fn eq(&self, other: &Self) -> bool {
+        self.all::<u32>() == other.all::<u32>() && self.all::<u128>() == other.all::<u128>()
+    }
+}
+
+impl Eq for Engines {}
+
 impl Engines {
     /// The engines of this crate.
     pub const OWN: Self = Self::new(super::algorithms, super::algorithms);

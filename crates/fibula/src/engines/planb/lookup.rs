@@ -70,14 +70,11 @@ impl<K: Key, N: Node> PlanB<K, N> {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         // In portable code, and for one key, a loop over the levels costs a tenth: tables of today have that written out. In vectors
         // it costs nothing.
-        match (&self.codes, self.levels) {
-            (Codes::Narrow(codes), 5) if const { Self::UNROLLED } && isa == Present::SCALAR => {
-                return self.batch_by_thirds::<O, _, 5>(codes, keys, results);
-            }
-            (Codes::Narrow(codes), 6) if const { Self::UNROLLED } && isa == Present::SCALAR => {
-                return self.batch_by_thirds::<O, _, 6>(codes, keys, results);
-            }
-            _ => {}
+        if const { Self::UNROLLED }
+            && isa == Present::SCALAR
+            && let (Codes::Narrow(codes), 5) = (&self.codes, self.levels)
+        {
+            return self.batch_by_thirds::<O, _, 5>(codes, keys, results);
         }
         match &self.codes {
             Codes::Narrow(codes) => kernel::batch::<K, N, O, _>(isa, self, codes, keys, results),
