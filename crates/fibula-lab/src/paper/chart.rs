@@ -64,10 +64,7 @@ fn series(exhibit: &Exhibit, points: &[&Point]) -> Vec<Series> {
             let point = points.iter().find(|point| point.row == *row && point.column == column.name)?;
             point.value
         };
-        let published = |row: &String| {
-            let mut all = exhibit.published.iter();
-            Some(all.find(|value| value.row == *row && value.column == column.name)?.value)
-        };
+        let published = |row: &String| exhibit.published_at(row, column.name);
         let here = Series {
             name: column.name.to_owned(),
             class,

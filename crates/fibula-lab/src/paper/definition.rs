@@ -62,6 +62,15 @@ pub struct Exhibit {
     pub claims: &'static [Claim],
 }
 
+impl Exhibit {
+    /// Returns the published value of a row and column, if there is one.
+    #[must_use]
+    pub fn published_at(&self, row: &str, column: &str) -> Option<f64> {
+        let found = self.published.iter().find(|value| value.row == row && value.column == column);
+        found.map(|value| value.value)
+    }
+}
+
 /// A column of an exhibit.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
@@ -113,13 +122,6 @@ pub struct Part {
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
-    /// Nothing: the rows keep their place.
-    Missing {
-        /// The rows.
-        rows: &'static [&'static str],
-        /// Why.
-        why: &'static str,
-    },
     /// Rates of lookups in an IPv4 table.
     Ipv4(Rates<u32>),
     /// Rates of lookups in an IPv6 table.
@@ -173,12 +175,8 @@ pub enum Dimension {
     Table,
     /// The traffic.
     Traffic,
-    /// Keys a call.
-    Batch,
     /// Threads.
     Threads,
-    /// The instruction set.
-    Isa,
     /// Keys of the traffic: the usual number, and the larger one of [`Settings::many_keys`].
     Keys,
     /// The structure and the traffic, as `dxr-18, rnd`.

@@ -22,10 +22,7 @@ pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> Str
     }
     let _ = writeln!(text, "\n|---|{}", "--:|".repeat(columns.len()));
     for row in rows(exhibit, points) {
-        let published = |column: &str| {
-            let mut all = exhibit.published.iter();
-            Some(all.find(|value| value.row == row && value.column == column)?.value)
-        };
+        let published = |column: &str| exhibit.published_at(&row, column);
         let measured =
             |column: &str| points.iter().find(|point| point.row == row && point.column == column)?.value;
         line(&mut text, &format!("{row} (published)"), &columns, published);
@@ -114,10 +111,7 @@ fn section(text: &mut String, exhibit: &Exhibit, record: &Record) {
         }
         let _ = writeln!(text, "\n|---|{}", "--:|".repeat(exhibit.columns.len()));
         for row in rows {
-            let published = |column: &str| {
-                let mut all = exhibit.published.iter();
-                Some(number(all.find(|value| value.row == row && value.column == column)?.value))
-            };
+            let published = |column: &str| exhibit.published_at(&row, column).map(number);
             let measured = |column: &str| {
                 let point = points.iter().find(|point| point.row == row && point.column == column)?;
                 Some(with_spread(point))

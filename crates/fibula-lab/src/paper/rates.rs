@@ -101,9 +101,7 @@ fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> 
             Dimension::Parameter => parameter(&row.algorithm).1.to_owned(),
             Dimension::Table => table.to_owned(),
             Dimension::Traffic => row.traffic.clone(),
-            Dimension::Batch => row.batch.to_string(),
             Dimension::Threads => row.threads.to_string(),
-            Dimension::Isa => row.isa.clone(),
             Dimension::Keys => row.key_set.to_string(),
             Dimension::AlgorithmAndTraffic => format!("{}, {}", row.algorithm, row.traffic),
         };

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::chart::{rows, svg};
-use super::definition::{Column, Exhibit, Paper, Work};
+use super::definition::{Column, Exhibit, Paper};
 use super::record::{Point, Record};
 use super::verdict::{Ratio, Verdict};
 use crate::bench::escape;
@@ -136,15 +136,12 @@ pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &Record) -> Ve
     };
     for part in exhibit.parts {
         match record.done(exhibit.name, part.name) {
-            None if !matches!(part.work, Work::Missing { .. }) => {
-                add(format!("Not measured yet: {}.", part.name));
-            }
+            None => add(format!("Not measured yet: {}.", part.name)),
             Some(done) => {
                 if let Some(error) = &done.error {
                     add(format!("{} could not be measured: {error}.", part.name));
                 }
             }
-            None => {}
         }
     }
     for point in points.iter().filter(|point| point.value.is_none()) {
@@ -179,9 +176,7 @@ fn values(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
         let _ = write!(page, "<tr><td>{}</td>", escape(row));
         for column in exhibit.columns {
             let point = points.iter().find(|point| point.row == *row && point.column == column.name);
-            let mut all = exhibit.published.iter();
-            let published = all.find(|value| value.row == *row && value.column == column.name);
-            page.push_str(&cell(point.copied(), published.map(|value| value.value)));
+            page.push_str(&cell(point.copied(), exhibit.published_at(row, column.name)));
         }
         page.push_str("</tr>\n");
     }
@@ -217,10 +212,6 @@ fn ratios(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     let at = |row: &str, column: &str| {
         points.iter().find(|point| point.row == row && point.column == column).copied()
     };
-    let printed = |row: &str, column: &str| {
-        let mut all = exhibit.published.iter();
-        all.find(|value| value.row == row && value.column == column).map(|value| value.value)
-    };
     let others: Vec<&str> =
         exhibit.columns.iter().map(|column| column.name).filter(|name| *name != against).collect();
     let mut body = String::new();
@@ -229,7 +220,10 @@ fn ratios(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
         let mut any = false;
         for column in &others {
             let here = at(row, column).zip(at(row, against)).and_then(|(of, over)| Ratio::of(of, over));
-            let there = printed(row, column).zip(printed(row, against)).map(|(of, over)| of / over);
+            let there = exhibit
+                .published_at(row, column)
+                .zip(exhibit.published_at(row, against))
+                .map(|(of, over)| of / over);
             any |= here.is_some() || there.is_some();
             cells.push_str("<td>");
             if let Some(Ratio { median, low, high, paired }) = here {

@@ -129,11 +129,6 @@ fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Point>, String> {
     match &part.work {
-        Work::Missing { rows, why } => {
-            let columns =
-                |row| exhibit.columns.iter().map(move |column| Point::absent(row, column.name, *why));
-            Ok(rows.iter().copied().flat_map(columns).collect())
-        }
         Work::Ipv4(rates) => rates::measure(rates, exhibit, context, progress),
         Work::Ipv6(rates) => rates::measure(rates, exhibit, context, progress),
         Work::Values(values) => values(context),
