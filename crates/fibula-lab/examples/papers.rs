@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_lab::paper::{self, Exhibit, Paper, Record, Settings, Supply};
+use fibula_lab::paper::{self, Paper, Record, Settings, Supply};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -65,10 +65,8 @@ fn main() -> Result<ExitCode> {
     let mut text = INTRODUCTION.to_owned();
     for (name, exhibits) in EXHIBITS {
         let paper = paper::find(name).ok_or("a paper of this name")?;
-        let counted: Vec<Exhibit> =
-            paper.exhibits.iter().filter(|exhibit| exhibits.contains(&exhibit.name)).copied().collect();
-        // Definitions are static; these live as long as the program.
-        let paper = Paper { exhibits: counted.leak(), ..*paper };
+        let counted = paper.exhibits.iter().filter(|exhibit| exhibits.contains(&exhibit.name.as_str()));
+        let paper = Paper { exhibits: counted.cloned().collect(), ..paper.clone() };
         let settings = Settings { keys: KEYS, ..Settings::full() };
         let record = Record::new(&paper, "", false);
         let record = paper::run(&paper, &settings, &tables, record, &mut |_| Ok(()), &mut |_| ())?;
@@ -76,7 +74,7 @@ fn main() -> Result<ExitCode> {
             return Err(error.into());
         }
         text.push_str(&format!("# {}\n\n{}.\n\n", paper.title, paper.citation));
-        for exhibit in paper.exhibits {
+        for exhibit in &paper.exhibits {
             text.push_str(&paper::markdown(exhibit, &record.points(exhibit), &TIMES));
         }
     }

@@ -3,7 +3,7 @@
 use fibula::fib::registry;
 use fibula::memory::Limits;
 
-use super::super::definition::Table;
+use super::super::values::OfTable;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan, Row};
 
@@ -20,7 +20,7 @@ const BATCHES: (&str, &str) = ("batches", "planb");
 const BATCH: usize = 256;
 
 /// Measures all steps side by side.
-pub(super) fn steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let settings = *context.settings;
     let (name, rib) = context.ipv6(table)?;
     let mut contestants = Vec::new();
