@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use fibula::fib::registry::Algorithm;
 use fibula::live::{Options, Outcome, Pinned, Reader, Table, TableError, TableKey};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, NextHop, Prefix, Route};
 use fibula::rib::DualRib;
+use fibula_proof::subject::Tested;
 use fibula_proof::tables::Model;
 
 /// Structures that change in place, and one that is built anew.
@@ -131,6 +133,10 @@ impl Act {
     }
 }
 
+fn engine_of<K: Tested>(name: &str) -> Algorithm<K> {
+    K::entries().into_iter().find(|engine| engine.name == name).expect("it is in the list")
+}
+
 fn options(byte: u8) -> Options {
     let coalesce = if byte & 1 == 0 { Duration::ZERO } else { Duration::from_secs(1_000) };
     // The tightest have hardly room for an empty table.
@@ -138,7 +144,7 @@ fn options(byte: u8) -> Options {
     let retired_bytes = if byte & 4 == 0 { Options::default().retired_bytes } else { 2_000 };
     let engine = usize::from(byte >> 3 & 3) % V4.len();
     let limits = Limits { memory_bytes, ..Limits::default() };
-    let (ipv4, ipv6, patience) = (V4[engine], V6[engine], Duration::ZERO);
+    let (ipv4, ipv6, patience) = (engine_of(V4[engine]), engine_of(V6[engine]), Duration::ZERO);
     Options { ipv4, ipv6, limits, retired_bytes, patience, coalesce, ..Options::default() }
 }
 
@@ -195,7 +201,7 @@ fn is_published(result: &Result<Outcome, TableError>, act: Act) -> bool {
             assert!(outcome.waiting == 0 || !waits, "{outcome:?} after {act:?}");
             outcome.waiting == 0
         }
-        Err(TableError::Unknown(_) | TableError::Poisoned) => panic!("{result:?}"),
+        Err(TableError::Poisoned) => panic!("{result:?}"),
         // Too little memory, or the pinned reader stalls the table.
         Err(_) => false,
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use fibula::fib::registry::Engines;
-use fibula_workload::engines::{self, Entry};
+use fibula_workload::engines::{Entry, entries};
 use serde_json::{Value, json};
 
 use crate::answer::AnswerArgs;
@@ -36,7 +36,7 @@ const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role"
 /// # Errors
 /// If the output cannot be written.
 pub fn run(args: &EnginesArgs, engines: Engines) -> Result<ExitCode, Failure> {
-    let entries = engines.entries();
+    let entries = entries(engines);
     let mut out = args.output.open([])?;
     match args.output.format() {
         Format::Text => write_text(&mut out, &entries)?,

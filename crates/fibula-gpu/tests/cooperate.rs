@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use fibula::fib::{Fib, registry};
+use fibula::fib::Fib;
 use fibula::memory::Limits;
 use fibula::net::{NextHop, Route, RouteSlice};
 
@@ -86,7 +86,7 @@ fn work(count: u32) -> Work {
     let route = |prefix: &str, id| Route::new(prefix.parse().unwrap(), NextHop::new(id).unwrap());
     let routes =
         [route("10.0.0.0/8", 1), route("10.1.0.0/16", 2), route("10.1.2.0/24", 3), route("192.0.2.1/32", 4)];
-    let fib = registry::find::<u32>("dir-17-bitmap")
+    let fib = fibula_published::find::<u32>("dir-17-bitmap")
         .unwrap()
         .build(&RouteSlice::new(&routes).unwrap(), Limits::default());
     let fib: Arc<dyn Fib<u32>> = fib.unwrap().into();
@@ -185,7 +185,7 @@ fn lengths_that_differ_are_refused() {
 #[test]
 fn what_no_device_knows_is_refused_by_name() {
     let none = RouteSlice::<u32>::new(&[]).unwrap();
-    let fib = registry::find::<u32>("radix").unwrap().build(&none, Limits::default()).unwrap();
+    let fib = fibula_published::find::<u32>("radix").unwrap().build(&none, Limits::default()).unwrap();
     let error = Image::of(&*fib, "radix").unwrap_err();
     assert!(
         error.to_string().starts_with("no coprocessor looks up in 'radix'; there are: bloomfwd, dir-24-8")

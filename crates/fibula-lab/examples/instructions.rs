@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::io::Read;
 use std::process::ExitCode;
 
-use fibula::fib::registry::{self, Role};
+use fibula::fib::registry::Role;
 use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
 use fibula::simd::{self, Isa};
@@ -64,7 +64,7 @@ fn main() -> Outcome<ExitCode> {
 
 /// Oracles without an index are left out: they only loop over the table.
 fn list<K: Key>() {
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in fibula_published::algorithms::<K>() {
         if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
             let here = |(isa, _): &(Isa, usize)| algorithm.isas.contains(isa) && isa.present().is_ok();
             for (isa, batch) in COUNTED.into_iter().filter(here) {
@@ -85,7 +85,7 @@ fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcom
     let routes = RouteSlice::new(&routes)?;
     let pattern = traffic::find::<K>("match").ok_or("no traffic 'match'")?;
     let keys = (pattern.generate)(&routes, KEYS, 1)?;
-    let fib = registry::find::<K>(algorithm)?.build(&routes, Limits::default())?;
+    let fib = fibula_published::find::<K>(algorithm)?.build(&routes, Limits::default())?;
     let mut results = vec![None; batch];
     for _ in 0..passes {
         for keys in black_box(&keys).chunks(batch) {

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use fibula::fib::registry::Engines;
 
-use crate::paper::{At, Claim, Judge, Paper, Record, Verdict};
+use crate::paper::{Claim, Judge, Paper, Record, Verdict};
 
 /// Returns all structures as Markdown, each with the conclusions of papers that it takes part in and whether they hold in these
 /// records.
@@ -38,7 +38,7 @@ pub fn document(records: &[(&Paper, Record)], command: &str) -> String {
                     continue;
                 }
                 let (found, words) = Verdict::of(claim, &record.points(exhibit)).words();
-                let from = exhibit.title.split_once(':').map_or(exhibit.title, |(name, _)| name);
+                let from = exhibit.called();
                 let _ = writeln!(
                     text,
                     "| `{}` | {} ({}, {from}) | {} | {found} | {} | {words} |",
@@ -78,10 +78,10 @@ figures, and why some conclusions do not hold; [benchmarks](benchmarks.md) has o
 
 /// Whether a claim is judged by values of a structure: rows and columns have its name, alone or among other words.
 fn is_about(claim: &Claim, name: &str) -> bool {
-    let places: &[At] = match &claim.judge {
-        Judge::Ratio { of, over, .. } => &[*of, *over],
-        Judge::Value { of, .. } => &[*of],
-        Judge::Missing(_) => &[],
+    let places = match &claim.judge {
+        Judge::Ratio { of, over, .. } => vec![of, over],
+        Judge::Value { of, .. } => vec![of],
+        Judge::Missing(_) => vec![],
     };
     let mut words =
         places.iter().flat_map(|(row, column)| [row, column]).flat_map(|place| place.split([',', ' ', ':']));
@@ -106,13 +106,14 @@ mod tests {
 
     #[test]
     fn a_claim_is_about_the_structures_that_it_compares() {
-        let claim = |judge| Claim { text: "", published: "", judge };
+        let claim = |judge| Claim { text: String::new(), published: String::new(), judge };
+        let at = |row: &str, column: &str| (row.to_owned(), column.to_owned());
         let (least, most) = (1.0, 2.0);
-        let (of, over) = (("*", "planb"), ("bloomfwd:h2+h2", "30"));
+        let (of, over) = (at("*", "planb"), at("bloomfwd:h2+h2", "30"));
         let ratio = claim(Judge::Ratio { of, over, least, most });
         assert!(is_about(&ratio, "planb") && is_about(&ratio, "bloomfwd") && !is_about(&ratio, "planb-16"));
-        let value = claim(Judge::Value { of: ("all", "build, dxr-18"), least, most });
+        let value = claim(Judge::Value { of: at("all", "build, dxr-18"), least, most });
         assert!(is_about(&value, "dxr-18") && !is_about(&value, "dxr-1"));
-        assert!(!is_about(&claim(Judge::Missing("planb")), "planb"));
+        assert!(!is_about(&claim(Judge::Missing("planb".to_owned())), "planb"));
     }
 }

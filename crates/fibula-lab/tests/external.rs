@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fibula::fib::{Fib, registry};
+use fibula::fib::Fib;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use fibula_lab::bench::{self, Plan, Row};
@@ -75,7 +75,7 @@ fn program(fault: &str) {
                     routes.push(Route::new(Prefix::new(addr, record[4]).unwrap(), hop));
                 }
                 let routes = RouteSlice::new(&routes).unwrap();
-                let line = registry::find::<u32>("binary-trie").unwrap();
+                let line = fibula_published::find::<u32>("binary-trie").unwrap();
                 fib = Some(line.build(&routes, Limits::default()).unwrap());
                 writeln!(output, "built 5000000 1234 5678").unwrap();
             }

@@ -14,7 +14,7 @@ fn targets(options: &[&str]) -> support::Run {
 
 /// Names of the project's own structures for IPv4.
 fn engines() -> Vec<&'static str> {
-    let all = fibula::fib::algorithms::<u32>();
+    let all = fibula_published::algorithms::<u32>();
     all.iter().filter(|entry| entry.role == Role::Own).map(|entry| entry.name).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::verdict::{Failure, answers, edges, sound};
 
 /// Keys whose structures are under test.
 pub trait Tested: Key {
-    /// Their registry entries, [`fibula::fib::algorithms`], and the block that a small VRF has for its routes.
+    /// Their registry entries, [`fibula_published::algorithms`], and the block that a small VRF has for its routes.
     ///
     /// Not a generic function, so that the toy widths are compiled once, here, for the machine, the fuzz targets and the
     /// tests of memory, as the library does for the real families.
@@ -21,7 +21,7 @@ macro_rules! tested {
     ($($key:ty),*) => {
         $(impl Tested for $key {
             fn entries() -> Vec<Algorithm<Self>> {
-                let mut entries = fibula::fib::algorithms();
+                let mut entries = fibula_published::algorithms();
                 entries.extend(fibula::vrf::internals::algorithms());
                 entries
             }

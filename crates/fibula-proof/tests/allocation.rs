@@ -20,10 +20,10 @@ static ALLOCATOR: TestAllocator = TestAllocator;
 const STEPS: usize = 40;
 
 fn each_line(run: impl Fn(&str, &dyn Line)) {
-    for algorithm in fibula::fib::algorithms::<u32>() {
+    for algorithm in fibula_published::algorithms::<u32>() {
         run(&format!("{}, IPv4", algorithm.name), &algorithm);
     }
-    for algorithm in fibula::fib::algorithms::<u128>() {
+    for algorithm in fibula_published::algorithms::<u128>() {
         run(&format!("{}, IPv6", algorithm.name), &algorithm);
     }
 }
@@ -301,7 +301,7 @@ fn match_ids_stay_within_the_limit() {
     let routes: Vec<Route<u32>> =
         (0..20_000).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
     let slice = RouteSlice::new(&routes).unwrap();
-    let linear = fibula::fib::registry::find::<u32>("linear").unwrap();
+    let linear = fibula_published::find::<u32>("linear").unwrap();
     let mut outcomes = [0; 2];
     for limit in (0..40).map(|step| step * 50_000) {
         let (result, usage) = measure(None, || WithLength::build(&linear, &slice, within(limit)).map(drop));
@@ -324,7 +324,7 @@ fn match_ids_stay_within_the_limit() {
 #[test]
 fn match_ids_are_charged_what_they_take() {
     // Its 32 MB never fit the limits below, so nothing but match ids is ever allocated.
-    let algorithm = fibula::fib::registry::find::<u32>("dir-24-8").unwrap();
+    let algorithm = fibula_published::find::<u32>("dir-24-8").unwrap();
     for count in [449, 897, 3_585] {
         let routes: Vec<Route<u32>> =
             (0..count).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
@@ -362,7 +362,7 @@ fn lookups_allocate_nothing() {
         let slice = RouteSlice::new(&routes).unwrap();
         let keys = edges(routes.iter().map(|route| route.prefix));
         let mut results = vec![None; keys.len()];
-        for algorithm in fibula::fib::algorithms::<K>() {
+        for algorithm in fibula_published::algorithms::<K>() {
             let fib = algorithm.build(&slice, Limits::default()).unwrap();
             let isas: Vec<_> = instruction_sets::of(&algorithm).collect();
             let ((), usage) = measure(None, || {

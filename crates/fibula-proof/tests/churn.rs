@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fibula::engines::{Dir248, DirBtree};
 use fibula::live::{Options, Outcome, Table, TableError, TableKey};
 use fibula::net::{Change, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib};
@@ -225,7 +226,7 @@ fn ipv4_tables_are_as_new_after_long_changes() {
 
 #[test]
 fn tables_of_dir_24_8_are_as_new_after_long_changes() {
-    let options = Options { ipv4: "dir-24-8", ..Options::default() };
+    let options = Options::of::<Dir248, DirBtree>();
     churn::<u32>(made(300_000), &IPV4, options);
 }
 

@@ -168,13 +168,8 @@ enum Call {
 }
 
 /// Options under which the calls of a scenario do what it is about.
-fn options(engine: &'static str, call: Call, is_v4: bool) -> Options {
-    let mut options = Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() };
-    if is_v4 {
-        options.ipv4 = engine;
-    } else {
-        options.ipv6 = engine;
-    }
+fn options<K: Key>(engine: Algorithm<K>, call: Call) -> Options {
+    let mut options = Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() }.with_engine(engine);
     if matches!(call, Call::Flush) {
         options.coalesce = core::time::Duration::from_secs(1_000);
     }
@@ -272,9 +267,10 @@ where
     // Boxes cannot be requested fallibly: of roots, and of structures, which are larger here than elsewhere.
     let least_bytes = if matches!(kind, Call::Atomic) { 2 * ALWAYS_GRANTED_BYTES } else { 0 };
     let mut refusals = 0;
+    let algorithm = fibula_published::find::<K>(engine).unwrap();
     // Each try leaves lists with more room, so that the next one comes further: from several beginnings.
     for first in STARTS {
-        let (table, mut reader) = table(batches, batch, options(engine, kind, K::BITS == 32));
+        let (table, mut reader) = table(batches, batch, options(algorithm, kind));
         let mut stalled = reader.clone();
         let pin = stalled.pin();
         if matches!(kind, Call::Flush) {

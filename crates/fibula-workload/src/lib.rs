@@ -28,7 +28,7 @@
 //!
 //! let oracle = registry::find("binary-trie")?.build(&routes, Limits::default())?;
 //! let expected: Vec<_> = keys.iter().map(|&key| oracle.lookup(key)).collect();
-//! let (fib, _build_time_ns) = measure::measure_build(&registry::find("range-search")?, &routes, Limits::default())?;
+//! let (fib, _build_time_ns) = measure::measure_build(&registry::find("range-btree")?, &routes, Limits::default())?;
 //! let settings = Settings { budget: Duration::from_millis(5), ..Settings::default() };
 //! let measurement = measure::measure_lookups(fib.as_ref(), &keys, &expected, &settings);
 //! assert_eq!(measurement.wrong, 0);

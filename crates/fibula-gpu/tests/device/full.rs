@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::registry::Algorithm;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use fibula_gpu::Image;
@@ -70,7 +70,7 @@ pub(crate) fn judged<K: Key>(
         Err(error) if error.is_limit() => return Ok(()),
         built => built?,
     };
-    let oracle = registry::find::<K>("binary-trie")?.build(&slice, Limits::default())?;
+    let oracle = fibula_published::find::<K>("binary-trie")?.build(&slice, Limits::default())?;
     compare(device, Image::of(&*fib, algorithm.name)?, keys, &*oracle)
 }
 

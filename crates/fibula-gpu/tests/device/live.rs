@@ -7,6 +7,7 @@ use fibula::live::{Options as TableOptions, Table, TableKey};
 use fibula::net::{Change, NextHop};
 use fibula::rib::DualRib;
 use fibula_gpu::cooperate::{Cooperative, Options};
+use fibula::engines::{Dir17Bitmap, Dir18Lines, Dir248, Engine};
 use fibula_gpu::device::Device;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::verdict::Failure;
@@ -14,17 +15,14 @@ use libtest_mimic::Trial;
 
 pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in ["dir-17-bitmap", "dir-18-lines", "dir-24-8"] {
-        trials.push(trial::<u32>(
-            device,
-            algorithm,
-            TableOptions { ipv4: algorithm, ..TableOptions::default() },
-        ));
+    for engine in [Dir17Bitmap::algorithm(), Dir18Lines::algorithm(), Dir248::algorithm()] {
+        let options = TableOptions { ipv4: engine, ..TableOptions::default() };
+        trials.push(trial::<u32>(device, engine.name, options));
     }
     trials.push(trial::<u128>(device, "dir-btree", TableOptions::default()));
     let device = Arc::clone(device);
     trials.push(Trial::test(format!("live/unknown/{}", device.facts().id), move || {
-        let table = empty(TableOptions { ipv4: "dxr-18", ..TableOptions::default() })?;
+        let table = empty(TableOptions { ipv4: fibula_published::find("dxr-18")?, ..TableOptions::default() })?;
         match Cooperative::<u32>::following(device, &table, Options::default()) {
             Err(fibula_gpu::GpuError::NoEngine { .. }) => Ok(()),
             other => Err(format!("a structure that no device knows: {other:?}").into()),

@@ -112,7 +112,7 @@ impl<K: Key> Contestant<K> {
     /// Returns the contestants of all registry entries for this family.
     #[must_use]
     pub fn all(limits: Limits) -> Vec<Self> {
-        fibula::fib::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
+        fibula_published::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
     }
 
     /// Returns in how much of a plan it is measured.

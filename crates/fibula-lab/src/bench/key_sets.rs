@@ -80,7 +80,7 @@ pub(super) struct Judges<K> {
 impl<K: Key> Judges<K> {
     /// Takes the oracle for the largest tables, and for that oracle's own rows a structure that is not an oracle.
     pub(super) fn new(routes: &dyn Routes<K>) -> Result<Self, BenchError> {
-        let all = fibula::fib::algorithms::<K>();
+        let all = fibula_published::algorithms::<K>();
         let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
             Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
             Role::Published | Role::Own => None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fibula::fib::registry::Role;
-use fibula::fib::{BuildError, CheckError, Fib, registry};
+use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::memory::{Limits, Memory};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::simd::{Isa, Present};
@@ -90,7 +90,7 @@ fn faulty(fault: Fault) -> Contestant<u32> {
     contestant(
         "faulty",
         Box::new(move |routes| {
-            let right = registry::find("range-search")?.build(routes, Limits::default())?;
+            let right = fibula_published::find("range-search")?.build(routes, Limits::default())?;
             Ok(Structure::Fib(Box::new(Faulty { right, fault })))
         }),
     )
@@ -229,7 +229,7 @@ fn a_native_form_is_timed_and_checked() {
     let routes = table::<u32>(500);
     let rows = |fault| {
         let build: Build<u32> = Box::new(move |routes| {
-            let right = registry::find("range-search")?.build(routes, Limits::default())?;
+            let right = fibula_published::find("range-search")?.build(routes, Limits::default())?;
             Ok(Structure::Native(Box::new(OwnForm { right, fault })))
         });
         let plan = Plan { traffic: vec!["match".into(), "seq".into()], threads: vec![1, 3], ..plan() };
@@ -276,7 +276,7 @@ fn counted(builds: Arc<AtomicUsize>) -> Contestant<u32> {
             builds.fetch_add(1, Ordering::Relaxed);
             // Too slow a build to be repeated.
             std::thread::sleep(Duration::from_millis(300));
-            Ok(registry::find("range-search")?.build(routes, Limits::default())?.into())
+            Ok(fibula_published::find("range-search")?.build(routes, Limits::default())?.into())
         }),
     );
     counted.kernels = Present::all().map(Kernel::ours).collect();
@@ -488,7 +488,7 @@ fn rows_say_what_prefetches_the_keys() {
     let mut ahead = contestant(
         "ahead",
         Box::new(|routes| {
-            let right = registry::find("range-search")?.build(routes, Limits::default())?;
+            let right = fibula_published::find("range-search")?.build(routes, Limits::default())?;
             Ok(Structure::Fib(Box::new(Ahead(right))))
         }),
     );

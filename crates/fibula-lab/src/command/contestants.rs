@@ -97,7 +97,7 @@ impl Selection {
     /// Returns the contestants of one family.
     pub(super) fn contestants<K: Key>(&self) -> Vec<Contestant<K>> {
         let mut all = Contestant::all(Limits::default());
-        let variants = fibula::fib::variants::<K>().into_iter();
+        let variants = fibula_published::variants::<K>().into_iter();
         all.extend(
             variants
                 .filter(|variant| self.names.iter().any(|name| name == variant.name))
@@ -121,7 +121,7 @@ impl Selection {
 
 /// Returns whether this is a structure with other parameters than the listed ones.
 fn is_variant<K: Key>(name: &str) -> bool {
-    fibula::fib::variants::<K>().iter().any(|variant| variant.name == name)
+    fibula_published::variants::<K>().iter().any(|variant| variant.name == name)
 }
 
 /// The variables that name a Python interpreter, the command of Go, and where compiled rivals are kept.

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fibula::fib::registry;
 use fibula::live::TableKey;
 use fibula::rib::Rib;
 use fibula_cli::plumbing::{Failure, Format, Grid, Messages, code, folded, write_objects};
@@ -118,8 +117,8 @@ fn measure<K: TableKey>(
     }
     let named = args.structures.algorithm.iter().map(String::as_str);
     let chosen: Vec<_> = match args.structures.algorithm.is_empty() {
-        true => engine::names().filter_map(|name| registry::find::<K>(name).ok()).collect(),
-        false => named.filter_map(|name| registry::find::<K>(name).ok()).collect(),
+        true => engine::names().filter_map(|name| fibula_published::find::<K>(name).ok()).collect(),
+        false => named.filter_map(|name| fibula_published::find::<K>(name).ok()).collect(),
     };
     if chosen.is_empty() {
         return Ok(Vec::new());

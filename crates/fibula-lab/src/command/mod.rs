@@ -31,17 +31,13 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::builder::{StringValueParser, TypedValueParser};
 use fibula_cli::plumbing::{self, Failure, Suggested};
-use fibula_router::config::Names;
 use fibula::fib::registry::Engines;
 
 use crate::bench::BenchError;
 use args::{Cli, Command};
 
-/// The structures that are listed, toured and measured.
-const ENGINES: Engines = Engines::OWN;
-
-/// The structures that the router's configuration may name.
-const NAMES: Names = Names::LIBRARY;
+/// The structures that are listed, toured and measured, and that the router's configuration may name.
+const ENGINES: Engines = fibula_published::ENGINES;
 
 /// The name of a structure, or of a rival.
 fn structure() -> impl TypedValueParser<Value = String> {
@@ -68,7 +64,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Document(args)) => document::run(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Engines(args)) => plumbing::engines(args, ENGINES),
-        Some(Command::Router(args)) => plumbing::router(args, &NAMES),
+        Some(Command::Router(args)) => plumbing::router(args, ENGINES),
         Some(Command::Tour(args)) => plumbing::tour(args, program, ENGINES),
         Some(Command::Completions(args)) => plumbing::completions(args, Cli::command()),
         Some(Command::Man(args)) => plumbing::man(args, Cli::command()),

@@ -40,7 +40,7 @@ struct Series {
 
 /// Returns the rows of an exhibit: those that were published, then those that are only here.
 pub(super) fn rows(exhibit: &Exhibit, points: &[&Point]) -> Vec<String> {
-    let published = exhibit.published.iter().map(|value| value.row);
+    let published = exhibit.published.iter().map(|value| value.row.as_str());
     let mut rows: Vec<String> = Vec::new();
     for row in published.chain(points.iter().map(|point| point.row.as_str())) {
         if !rows.iter().any(|known| known == row) {
@@ -64,12 +64,9 @@ fn series(exhibit: &Exhibit, points: &[&Point]) -> Vec<Series> {
             let point = points.iter().find(|point| point.row == *row && point.column == column.name)?;
             point.value
         };
-        let published = |row: &String| {
-            let mut all = exhibit.published.iter();
-            Some(all.find(|value| value.row == *row && value.column == column.name)?.value)
-        };
+        let published = |row: &String| exhibit.published_at(row, &column.name);
         let here = Series {
-            name: column.name.to_owned(),
+            name: column.name.clone(),
             class,
             published: false,
             values: rows.iter().map(measured).collect(),
@@ -85,8 +82,8 @@ fn series(exhibit: &Exhibit, points: &[&Point]) -> Vec<Series> {
     all
 }
 
-fn caption(exhibit: &Exhibit) -> &'static str {
-    exhibit.columns.first().map_or("", |column| column.unit)
+fn caption(exhibit: &Exhibit) -> &str {
+    exhibit.columns.first().map_or("", |column| &column.unit)
 }
 
 fn bars(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> String {
@@ -121,7 +118,7 @@ fn bars(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> S
         }
         y += GAP;
     }
-    drawing.finish(top + height + FOOT, exhibit.title)
+    drawing.finish(top + height + FOOT, &exhibit.title)
 }
 
 fn lines(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> String {
@@ -136,7 +133,7 @@ fn lines(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> 
     let y = |value: f64| bottom - HEIGHT * value / (most * 1.05);
     drawing.heights(LEFT, WIDTH - 40.0, [bottom, top], most * 1.05);
     let foot = names(&mut drawing, &rows, x, bottom + 14.0);
-    drawing.text("pale middle", [WIDTH / 2.0, foot + 22.0], exhibit.rows);
+    drawing.text("pale middle", [WIDTH / 2.0, foot + 22.0], &exhibit.rows);
     // Above the number of the highest line, wherever that is.
     drawing.text("pale", [8.0, top - 18.0], caption(exhibit));
     for series in series {
@@ -148,7 +145,7 @@ fn lines(exhibit: &Exhibit, points: &[&Point], series: &[Series], most: f64) -> 
             .collect();
         drawing.polyline(LINE_COLOURS[series.class], series.published, &ends);
     }
-    drawing.finish(foot + FOOT - 14.0, exhibit.title)
+    drawing.finish(foot + FOOT - 14.0, &exhibit.title)
 }
 
 /// Draws the names of rows below their places, each in the first line where it touches no other, and returns where the last line is.

@@ -103,7 +103,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// When it cannot be read or generated.
-    pub fn ipv4(&mut self, table: Table) -> Result<(String, Rc<Rib<u32>>), String> {
+    pub fn ipv4(&mut self, table: &Table) -> Result<(String, Rc<Rib<u32>>), String> {
         let named = u32::table(self, table)?;
         Ok((named.name, named.rib))
     }
@@ -112,7 +112,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// When it cannot be read or generated.
-    pub fn ipv6(&mut self, table: Table) -> Result<(String, Rc<Rib<u128>>), String> {
+    pub fn ipv6(&mut self, table: &Table) -> Result<(String, Rc<Rib<u128>>), String> {
         let named = u128::table(self, table)?;
         Ok((named.name, named.rib))
     }
@@ -142,15 +142,15 @@ impl<'a> Context<'a> {
     }
 
     /// Loads the real table, if it takes part, or generates the other.
-    fn get<K: PaperKey>(&mut self, table: Table) -> Result<Named<K>, String> {
-        let real = match table.real {
+    fn get<K: PaperKey>(&mut self, table: &Table) -> Result<Named<K>, String> {
+        let real = match &table.real {
             Some(name) if !self.settings.quick => K::load(self.supply, name)?.map(|rib| (name, rib)),
             _ => None,
         };
         let generated = real.is_none();
         let (name, rib) = match real {
-            Some((name, rib)) => (name.to_owned(), rib),
-            None => (table.made.to_owned(), generate(table.made, self.settings.routes)?),
+            Some((name, rib)) => (name.clone(), rib),
+            None => (table.made.clone(), generate(&table.made, self.settings.routes)?),
         };
         if rib.is_empty() {
             return Err(format!("table '{name}' has no {} routes", K::FAMILY));
@@ -183,7 +183,7 @@ fn generate<K: Key>(name: &str, most: usize) -> Result<Rib<K>, String> {
 /// The families that papers measure.
 pub(super) trait PaperKey: Key {
     /// Returns a table, from the cache if it is the last one.
-    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String>;
+    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String>;
 
     fn load(supply: &dyn Supply, name: &str) -> Result<Option<Rib<Self>>, String>;
 
@@ -192,14 +192,14 @@ pub(super) trait PaperKey: Key {
 }
 
 impl PaperKey for u32 {
-    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String> {
-        if let Some((_, named)) = context.v4.as_ref().filter(|(last, _)| *last == table) {
+    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String> {
+        if let Some((_, named)) = context.v4.as_ref().filter(|(last, _)| last == table) {
             return Ok(named.clone());
         }
         // The one before is freed first.
         context.v4 = None;
         let named = context.get(table)?;
-        context.v4 = Some((table, named.clone()));
+        context.v4 = Some((table.clone(), named.clone()));
         Ok(named)
     }
 
@@ -213,13 +213,13 @@ impl PaperKey for u32 {
 }
 
 impl PaperKey for u128 {
-    fn table(context: &mut Context<'_>, table: Table) -> Result<Named<Self>, String> {
-        if let Some((_, named)) = context.v6.as_ref().filter(|(last, _)| *last == table) {
+    fn table(context: &mut Context<'_>, table: &Table) -> Result<Named<Self>, String> {
+        if let Some((_, named)) = context.v6.as_ref().filter(|(last, _)| last == table) {
             return Ok(named.clone());
         }
         context.v6 = None;
         let named = context.get(table)?;
-        context.v6 = Some((table, named.clone()));
+        context.v6 = Some((table.clone(), named.clone()));
         Ok(named)
     }
 

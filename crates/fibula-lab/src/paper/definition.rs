@@ -1,99 +1,106 @@
-//! What a paper is made of.
+//! What a paper is made of. Its file has all of this by the names of the fields here, in lower case with hyphens.
 
-use fibula::net::Key;
+use serde::{Deserialize, Deserializer};
 
-use super::context::Context;
-use super::record::Point;
-use super::run::Settings;
-use crate::bench::Contestant;
+use super::values::Values;
 
 /// A paper.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// The name, in lower case with hyphens.
-    pub name: &'static str,
+    /// The name, in lower case with hyphens: that of its folder.
+    #[serde(skip)]
+    pub name: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// Authors, where it was published, and when.
-    pub citation: &'static str,
+    pub citation: String,
     /// What it proposes, in a sentence or two.
-    pub summary: &'static str,
+    pub summary: String,
     /// Its tables and figures, in order.
-    pub exhibits: &'static [Exhibit],
-    /// What the committed records find otherwise than the paper, and why.
-    pub findings: &'static [Finding],
-}
-
-/// What was found otherwise than a paper has it, and why.
-#[derive(Debug, Clone, Copy)]
-pub struct Finding {
-    /// The name of the exhibit.
-    pub exhibit: &'static str,
-    /// The finding and its cause, in a few sentences.
-    pub text: &'static str,
+    pub exhibits: Vec<Exhibit>,
 }
 
 /// A table or figure.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Exhibit {
     /// The name, in lower case with hyphens, such as `table-1`.
-    pub name: &'static str,
+    pub name: String,
     /// The title: what the paper calls it, and what it is about.
-    pub title: &'static str,
+    pub title: String,
     /// What it shows and how it is measured here, in a few sentences.
-    pub about: &'static str,
+    pub about: String,
     /// What its rows are, such as `threads`.
-    pub rows: &'static str,
-    /// Its columns, or the lines of a figure.
-    pub columns: &'static [Column],
-    /// The published values.
-    pub published: &'static [Published],
+    pub rows: String,
+    /// Its columns, or the lines of a figure. The file has those of the same unit together.
+    #[serde(deserialize_with = "columns")]
+    pub columns: Vec<Column>,
+    /// The published values. The file has rows with the values of the columns that are named, of which a row may lack the last.
+    #[serde(default, deserialize_with = "published")]
+    pub published: Vec<Published>,
     /// The machine and the tables of the published values.
-    pub setting: &'static str,
+    #[serde(default)]
+    pub setting: String,
     /// What is different here.
-    pub differs: &'static str,
+    #[serde(default)]
+    pub differs: String,
     /// What is measured.
-    pub parts: &'static [Part],
+    pub parts: Vec<Part>,
     /// The column that all others are divided by, row by row.
-    pub against: Option<&'static str>,
+    pub against: Option<String>,
     /// How it is drawn.
+    #[serde(default)]
     pub chart: Chart,
     /// What the paper concludes from it.
-    pub claims: &'static [Claim],
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+    /// What the committed records find otherwise than the paper, and why: each in a few sentences.
+    #[serde(default)]
+    pub findings: Vec<String>,
+}
+
+impl Exhibit {
+    /// Returns what the paper calls it: the title before its colon.
+    #[must_use]
+    pub fn called(&self) -> &str {
+        self.title.split_once(':').map_or(&self.title, |(name, _)| name)
+    }
+
+    /// Returns the published value of a row and column, if there is one.
+    #[must_use]
+    pub fn published_at(&self, row: &str, column: &str) -> Option<f64> {
+        let found = self.published.iter().find(|value| value.row == row && value.column == column);
+        found.map(|value| value.value)
+    }
 }
 
 /// A column of an exhibit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Column {
     /// The name, which points have.
-    pub name: &'static str,
+    pub name: String,
     /// The unit of its values; empty for counts.
-    pub unit: &'static str,
+    pub unit: String,
 }
 
 /// A published value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Published {
     /// The row.
-    pub row: &'static str,
+    pub row: String,
     /// The column.
-    pub column: &'static str,
+    pub column: String,
     /// The value, in the column's unit.
     pub value: f64,
 }
 
-impl Published {
-    /// Returns the value of a row and column.
-    #[must_use]
-    pub const fn new(row: &'static str, column: &'static str, value: f64) -> Self {
-        Self { row, column, value }
-    }
-}
-
 /// How an exhibit is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Chart {
     /// Not at all.
+    #[default]
     None,
     /// A bar for each row and column.
     Bars,
@@ -102,30 +109,25 @@ pub enum Chart {
 }
 
 /// A part of an exhibit, which is measured as one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     /// The name, in lower case with hyphens. No two parts of an exhibit have the same.
-    pub name: &'static str,
+    pub name: String,
     /// What is measured.
     pub work: Work,
 }
 
 /// What is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Work {
-    /// Nothing: the rows keep their place.
-    Missing {
-        /// The rows.
-        rows: &'static [&'static str],
-        /// Why.
-        why: &'static str,
-    },
     /// Rates of lookups in an IPv4 table.
-    Ipv4(Rates<u32>),
+    Ipv4(Rates),
     /// Rates of lookups in an IPv6 table.
-    Ipv6(Rates<u128>),
-    /// Values that a function computes or measures; the error says why there are none.
-    Values(fn(&mut Context<'_>) -> Result<Vec<Point>, String>),
+    Ipv6(Rates),
+    /// Values that a function computes or measures.
+    Values(Values),
 }
 
 /// What the traffic of recorded addresses begins with, before the name of their list, such as `recorded:clients`. The rows of
@@ -133,35 +135,28 @@ pub enum Work {
 pub const RECORDED: &str = "recorded:";
 
 /// Rates of lookups: every contestant with all traffics, batches and numbers of threads.
-#[derive(Debug, Clone, Copy)]
-pub struct Rates<K: Key> {
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
     /// The table.
     pub table: Table,
-    /// The structures.
-    pub contestants: Contestants<K>,
+    /// The structures: registry entries by name, with all their kernels.
+    pub contestants: Vec<String>,
     /// Names of traffic patterns, and [`RECORDED`] with the names of lists of addresses.
-    pub traffic: &'static [&'static str],
+    pub traffic: Vec<String>,
     /// Keys a call.
-    pub batches: &'static [usize],
+    pub batches: Vec<usize>,
     /// Numbers of threads. Those that the machine has no cores for are missing.
-    pub threads: &'static [usize],
+    pub threads: Vec<usize>,
     /// What rows are named by.
     pub rows: Dimension,
     /// What columns are named by.
     pub columns: Dimension,
 }
 
-/// The structures of a measurement.
-#[derive(Debug, Clone, Copy)]
-pub enum Contestants<K: Key> {
-    /// Registry entries by name, with all their kernels.
-    Registry(&'static [&'static str]),
-    /// Contestants that a function makes.
-    Made(fn(&Settings) -> Vec<Contestant<K>>),
-}
-
 /// What tells the points of a measurement apart. Of points with the same row and column, the one with the greatest rate counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Dimension {
     /// The structure.
     Algorithm,
@@ -173,43 +168,42 @@ pub enum Dimension {
     Table,
     /// The traffic.
     Traffic,
-    /// Keys a call.
-    Batch,
     /// Threads.
     Threads,
-    /// The instruction set.
-    Isa,
-    /// Keys of the traffic: the usual number, and the larger one of [`Settings::many_keys`].
+    /// Keys of the traffic: the usual number, and the larger one of [`Settings::many_keys`](super::Settings::many_keys).
     Keys,
     /// The structure and the traffic, as `dxr-18, rnd`.
     AlgorithmAndTraffic,
 }
 
 /// A routing table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Table {
     /// The name of a real table, which takes part where there is a folder with it.
-    pub real: Option<&'static str>,
+    pub real: Option<String>,
     /// The generated table that stands in for it, as `fibula bench --synth` names it.
-    pub made: &'static str,
+    pub made: String,
 }
 
 /// A conclusion of the paper.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
     /// What the paper concludes.
-    pub text: &'static str,
+    pub text: String,
     /// Its figure, as published.
-    pub published: &'static str,
+    pub published: String,
     /// How it is judged here.
     pub judge: Judge,
 }
 
 /// A row and a column. A row of `*` means every row that has a value.
-pub type At = (&'static str, &'static str);
+pub type At = (String, String);
 
 /// How a claim is judged.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Judge {
     /// By the ratio of two values, which lies between these bounds if it holds.
     Ratio {
@@ -218,8 +212,10 @@ pub enum Judge {
         /// What it is divided by.
         over: At,
         /// The least ratio.
+        #[serde(default)]
         least: f64,
         /// The greatest ratio.
+        #[serde(default = "unbounded")]
         most: f64,
     },
     /// By a value, which lies between these bounds if it holds.
@@ -227,10 +223,57 @@ pub enum Judge {
         /// The value.
         of: At,
         /// The least value.
+        #[serde(default)]
         least: f64,
         /// The greatest value.
+        #[serde(default = "unbounded")]
         most: f64,
     },
     /// Not at all: nothing that it rests on is measured.
-    Missing(&'static str),
+    Missing(String),
+}
+
+const fn unbounded() -> f64 {
+    f64::INFINITY
+}
+
+fn columns<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Column>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Group {
+        #[serde(default)]
+        unit: String,
+        names: Vec<String>,
+    }
+    let groups = Vec::<Group>::deserialize(file)?.into_iter();
+    let columns = |Group { unit, names }| {
+        names.into_iter().map(move |name| Column { name, unit: unit.clone() }).collect::<Vec<_>>()
+    };
+    Ok(groups.flat_map(columns).collect())
+}
+
+fn published<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<Published>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Block {
+        columns: Vec<String>,
+        rows: Vec<(String, Vec<f64>)>,
+    }
+    let mut all = Vec::new();
+    for Block { columns, rows } in Vec::<Block>::deserialize(file)? {
+        for (row, values) in rows {
+            if values.len() > columns.len() {
+                let (values, columns) = (values.len(), columns.len());
+                let reason = format!("row '{row}' has {values} values for {columns} columns");
+                return Err(serde::de::Error::custom(reason));
+            }
+            let value = |(column, value): (&String, f64)| Published {
+                row: row.clone(),
+                column: column.clone(),
+                value,
+            };
+            all.extend(columns.iter().zip(values).map(value));
+        }
+    }
+    Ok(all)
 }

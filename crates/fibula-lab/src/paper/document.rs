@@ -13,8 +13,8 @@ use super::verdict::Verdict;
 #[must_use]
 pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> String {
     let columns: Vec<&Column> =
-        exhibit.columns.iter().filter(|column| !leave_out.contains(&column.name)).collect();
-    let mut text = format!("## {}\n\n{}\n\n", exhibit.title, wrapped(exhibit.about));
+        exhibit.columns.iter().filter(|column| !leave_out.contains(&column.name.as_str())).collect();
+    let mut text = format!("## {}\n\n{}\n\n", exhibit.title, wrapped(&exhibit.about));
     let _ = write!(text, "| {} |", exhibit.rows);
     for Column { name, unit } in &columns {
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
@@ -22,10 +22,7 @@ pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> Str
     }
     let _ = writeln!(text, "\n|---|{}", "--:|".repeat(columns.len()));
     for row in rows(exhibit, points) {
-        let published = |column: &str| {
-            let mut all = exhibit.published.iter();
-            Some(all.find(|value| value.row == row && value.column == column)?.value)
-        };
+        let published = |column: &str| exhibit.published_at(&row, column);
         let measured =
             |column: &str| points.iter().find(|point| point.row == row && point.column == column)?.value;
         line(&mut text, &format!("{row} (published)"), &columns, published);
@@ -40,7 +37,7 @@ pub fn markdown(exhibit: &Exhibit, points: &[&Point], leave_out: &[&str]) -> Str
 
 /// Writes a row, unless it has no value.
 fn line(text: &mut String, row: &str, columns: &[&Column], value: impl Fn(&str) -> Option<f64>) {
-    let values: Vec<Option<f64>> = columns.iter().map(|column| value(column.name)).collect();
+    let values: Vec<Option<f64>> = columns.iter().map(|column| value(&column.name)).collect();
     if values.iter().any(Option::is_some) {
         let _ = write!(text, "| {row} |");
         for value in values {
@@ -78,25 +75,24 @@ pub fn findings(paper: &Paper, record: &Record) -> String {
     text.push_str(
         "| conclusion of the paper | from | published | here | does it hold here? |\n|---|---|---|---|---|\n",
     );
-    for exhibit in paper.exhibits {
-        for claim in exhibit.claims {
+    for exhibit in &paper.exhibits {
+        for claim in &exhibit.claims {
             let (found, words) = Verdict::of(claim, &record.points(exhibit)).words();
-            let from = exhibit.title.split_once(':').map_or(exhibit.title, |(name, _)| name);
+            let from = exhibit.called();
             let _ = writeln!(text, "| {} | {from} | {} | {found} | {words} |", claim.text, claim.published);
         }
     }
     text.push('\n');
-    if !paper.findings.is_empty() {
+    if paper.exhibits.iter().any(|exhibit| !exhibit.findings.is_empty()) {
         text.push_str("What this record finds otherwise than the paper, and why:\n\n");
     }
-    for finding in paper.findings {
-        let about = paper.exhibits.iter().find(|exhibit| exhibit.name == finding.exhibit);
-        let title = about.map_or(finding.exhibit, |exhibit| exhibit.title);
-        let from = title.split_once(':').map_or(title, |(name, _)| name);
-        let _ =
-            writeln!(text, "{}\n", wrapped(&format!("- **{from}.** {}", finding.text)).replace('\n', "\n  "));
+    for exhibit in &paper.exhibits {
+        for finding in &exhibit.findings {
+            let finding = wrapped(&format!("- **{}.** {finding}", exhibit.called()));
+            let _ = writeln!(text, "{}\n", finding.replace('\n', "\n  "));
+        }
     }
-    for exhibit in paper.exhibits {
+    for exhibit in &paper.exhibits {
         section(&mut text, exhibit, record);
     }
     text
@@ -104,20 +100,17 @@ pub fn findings(paper: &Paper, record: &Record) -> String {
 
 fn section(text: &mut String, exhibit: &Exhibit, record: &Record) {
     let points = &record.points(exhibit)[..];
-    let _ = writeln!(text, "## {}\n\n{}\n", exhibit.title, wrapped(exhibit.about));
+    let _ = writeln!(text, "## {}\n\n{}\n", exhibit.title, wrapped(&exhibit.about));
     let rows = rows(exhibit, points);
     if !rows.is_empty() {
         let _ = write!(text, "| {} |", exhibit.rows);
-        for Column { name, unit } in exhibit.columns {
+        for Column { name, unit } in &exhibit.columns {
             let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
             let _ = write!(text, " {name}{unit} |");
         }
         let _ = writeln!(text, "\n|---|{}", "--:|".repeat(exhibit.columns.len()));
         for row in rows {
-            let published = |column: &str| {
-                let mut all = exhibit.published.iter();
-                Some(number(all.find(|value| value.row == row && value.column == column)?.value))
-            };
+            let published = |column: &str| exhibit.published_at(&row, column).map(number);
             let measured = |column: &str| {
                 let point = points.iter().find(|point| point.row == row && point.column == column)?;
                 Some(with_spread(point))
@@ -141,7 +134,7 @@ fn section(text: &mut String, exhibit: &Exhibit, record: &Record) {
 
 /// Writes a row, unless it has no value.
 fn cells(text: &mut String, row: &str, exhibit: &Exhibit, value: impl Fn(&str) -> Option<String>) {
-    let values: Vec<Option<String>> = exhibit.columns.iter().map(|column| value(column.name)).collect();
+    let values: Vec<Option<String>> = exhibit.columns.iter().map(|column| value(&column.name)).collect();
     if values.iter().any(Option::is_some) {
         let values: Vec<String> = values.into_iter().map(Option::unwrap_or_default).collect();
         let _ = writeln!(text, "| {row} | {} |", values.join(" | "));

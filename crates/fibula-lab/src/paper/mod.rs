@@ -1,15 +1,15 @@
 //! Tables and figures of papers, measured again: `fibula paper`.
 //!
-//! A [`Paper`] is data: its [`Exhibit`]s are its tables and figures, each with the published values, the [`Part`]s that are
-//! measured in their place, and the [`Claim`]s that the paper draws from it. [`run`] measures the parts one by one into a
-//! [`Record`], which can be saved after each and continued later; [`report`](report()) makes an HTML page of a record that needs
-//! no other file.
+//! A [`Paper`] is data, in a file of its own: its [`Exhibit`]s are its tables and figures, each with the published values, the
+//! [`Part`]s that are measured in their place, and the [`Claim`]s that the paper draws from it. [`run`] measures the parts one
+//! by one into a [`Record`], which can be saved after each and continued later; [`report`](report()) makes an HTML page of a
+//! record that needs no other file.
 //!
 //! Rates come from the [benchmark](crate::bench), with its rules: all contestants look up the same keys in turn, every answer is
 //! checked, and two of them are compared by the ratios of the same runs, with a 95 % interval. What this machine or this project
 //! lacks keeps its place and is marked as missing.
 //!
-//! A paper is a folder here and a line in [`papers`].
+//! A paper is a folder here, with the file and the functions that it names, a line in `FILES` and one in `FUNCTIONS`.
 
 mod bloomfwd;
 mod chart;
@@ -17,6 +17,7 @@ mod context;
 mod definition;
 mod document;
 mod dxr;
+mod file;
 mod multibit;
 mod packets;
 mod planb;
@@ -27,24 +28,56 @@ mod run;
 mod schedules;
 #[cfg(test)]
 mod tests;
+mod values;
 mod verdict;
+
+use std::sync::LazyLock;
+
+use values::{Function, bind};
 
 pub use context::{Context, Nothing, Recorded, Supply};
 pub use definition::{
-    At, Chart, Claim, Column, Contestants, Dimension, Exhibit, Finding, Judge, Paper, Part, Published,
-    RECORDED, Rates, Table, Work,
+    At, Chart, Claim, Column, Dimension, Exhibit, Judge, Paper, Part, Published, RECORDED, Rates, Table, Work,
 };
 pub use document::{findings, markdown};
 pub use packets::{Keys, Packets, Router, Routers, Way};
 pub use record::{Done, PaperError, Point, Record, SCHEMA, TableUsed};
 pub use report::report;
 pub use run::{Settings, Step, run};
+pub use values::Values;
 pub use verdict::{Ratio, Verdict};
+
+/// The names of the papers, and their files.
+const FILES: [(&str, &str); 4] = [
+    ("dxr", include_str!("dxr/paper.toml")),
+    ("planb", include_str!("planb/paper.toml")),
+    ("bloomfwd", include_str!("bloomfwd/paper.toml")),
+    ("multibit", include_str!("multibit/paper.toml")),
+];
+
+/// The functions that files name.
+const FUNCTIONS: &[&[(&str, Function)]] = &[
+    dxr::FUNCTIONS,
+    planb::FUNCTIONS,
+    bloomfwd::FUNCTIONS,
+    multibit::FUNCTIONS,
+    &[
+        ("packets/by-structure", |file| bind(file, packets::by_structure)),
+        ("schedules/rates", |file| bind(file, schedules::rates)),
+    ],
+];
+
+/// Returns the names of all papers, without reading their files.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|&(name, _)| name)
+}
 
 /// Returns all papers.
 #[must_use]
 pub fn papers() -> &'static [Paper] {
-    &[dxr::PAPER, planb::PAPER, bloomfwd::PAPER, multibit::PAPER]
+    static PAPERS: LazyLock<[Paper; FILES.len()]> =
+        LazyLock::new(|| FILES.map(|(name, text)| file::paper(name, text)));
+    &*PAPERS
 }
 
 /// Returns the paper of this name.

@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use fibula::net::{Key, Routes};
 use fibula::rib::{DualRib, Rib};
+use serde::Deserialize;
 
 use super::context::Context;
-use super::definition::{Column, Table};
+use super::definition::Table;
 use super::record::Point;
 use crate::bench::Interval;
 use crate::traffic;
@@ -83,9 +84,8 @@ const WAYS: [(&str, Way); 3] =
 const RING: usize = 4096;
 
 /// A row of a figure: flows on each port, and bytes of a frame.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) flows: usize,
     pub(super) bytes: usize,
 }
@@ -93,14 +93,14 @@ pub(super) struct Row {
 /// Measures rates of forwarding by every way, with all cores, one race a row.
 pub(super) fn by_way(
     context: &mut Context<'_>,
-    table: Table,
+    table: &Table,
     algorithm: &str,
     rows: &[Row],
     ports: usize,
 ) -> Result<Vec<Point>, String> {
     let columns = || WAYS.map(|(name, _)| name);
     let Some(routers) = context.routers() else {
-        let absent = |row: &Row| columns().map(|column| Point::absent(row.name, column, NO_ROUTER));
+        let absent = |row: &Row| columns().map(|column| Point::absent(&row.name, column, NO_ROUTER));
         return Ok(rows.iter().flat_map(absent).collect());
     };
     let (name, rib) = context.ipv4(table)?;
@@ -108,7 +108,7 @@ pub(super) fn by_way(
     let keys = keys(&*rib, settings.keys.min(RING))?;
     let mut router = routers.open(DualRib::new((*rib).clone(), Rib::default()), algorithm)?;
     let mut points = Vec::new();
-    for &Row { name: row, flows, bytes } in rows {
+    for &Row { name: ref row, flows, bytes } in rows {
         let threads = settings.cores;
         let count = RING.min(settings.keys);
         let keys = Keys::V4(&keys);
@@ -125,25 +125,31 @@ pub(super) fn by_way(
     Ok(points)
 }
 
+/// Structures that forward, and the tables that they do it in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Schemes {
+    tables: Vec<Table>,
+    structures: Vec<String>,
+}
+
 /// Measures rates of forwarding by several structures, on one core, all of a table in one race: frames of 64 bytes to random addresses
 /// below random routes. The columns are the structures.
-pub(super) fn by_structure(
-    context: &mut Context<'_>,
-    tables: &[Table],
-    columns: &[Column],
-) -> Result<Vec<Point>, String> {
+pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Result<Vec<Point>, String> {
+    let Schemes { tables, structures } = schemes;
     let mut points = Vec::new();
-    for &table in tables {
+    for table in tables {
         let Some(routers) = context.routers() else {
-            points.extend(columns.iter().map(|column| Point::absent(table.made, column.name, NO_ROUTER)));
+            points
+                .extend(structures.iter().map(|structure| Point::absent(&table.made, structure, NO_ROUTER)));
             continue;
         };
         let (name, rib) = context.ipv6(table)?;
         let settings = context.settings;
         let keys = keys(&*rib, settings.keys)?;
-        let mut routers = columns
+        let mut routers = structures
             .iter()
-            .map(|column| routers.open(DualRib::new(Rib::default(), (*rib).clone()), column.name))
+            .map(|structure| routers.open(DualRib::new(Rib::default(), (*rib).clone()), structure))
             .collect::<Result<Vec<_>, _>>()?;
         let count = settings.keys.min(1 << 16);
         for router in &mut routers {
@@ -156,13 +162,15 @@ pub(super) fn by_structure(
                 threads: 1,
             })?;
         }
-        let mut runs = vec![Vec::new(); columns.len()];
+        let mut runs = vec![Vec::new(); structures.len()];
         for _ in 0..settings.runs {
             for (router, runs) in routers.iter_mut().zip(&mut runs) {
                 runs.push(router.run(Way::Threads, settings.run)?);
             }
         }
-        points.extend(columns.iter().zip(runs).map(|(column, runs)| point(&name, column.name, runs, &name)));
+        points.extend(
+            structures.iter().zip(runs).map(|(structure, runs)| point(&name, structure, runs, &name)),
+        );
     }
     Ok(points)
 }
@@ -176,7 +184,7 @@ fn keys<K: Key>(routes: &dyn Routes<K>, count: usize) -> Result<Vec<K>, String> 
 /// Equation 1 of the multibit-trie router paper: packets of so many bytes that ports of 10 Gbit/s carry, in millions a second.
 pub(super) fn theoretical(rows: &[Row], ports: usize) -> Vec<Point> {
     let rate = |bytes: usize| ports as f64 * 10_000.0 / (8 * (bytes + 20)) as f64;
-    rows.iter().map(|row| Point::new(row.name, "theoretical", rate(row.bytes))).collect()
+    rows.iter().map(|row| Point::new(&row.name, "theoretical", rate(row.bytes))).collect()
 }
 
 fn point(row: &str, column: &str, runs: Vec<f64>, race: &str) -> Point {

@@ -1,23 +1,22 @@
 //! Rates of lookups, by the benchmark.
 
-use fibula::fib::registry;
 use fibula::memory::Limits;
 
 use super::context::{Context, PaperKey};
-use super::definition::{Contestants, Dimension, Exhibit, RECORDED, Rates};
+use super::definition::{Dimension, Exhibit, RECORDED, Rates};
 use super::record::Point;
 use crate::bench::{self, Contestant, Plan, Row, Traffic};
 
 /// Measures the rates of a part. Values are million lookups a second, all threads together.
 pub(super) fn measure<K: PaperKey>(
-    rates: &Rates<K>,
+    rates: &Rates,
     exhibit: &Exhibit,
     context: &mut Context<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Point>, String> {
-    let table = K::table(context, rates.table)?;
+    let table = K::table(context, &rates.table)?;
     let settings = context.settings;
-    let contestants = contestants(rates, context)?;
+    let contestants = contestants(rates)?;
     let (threads, beyond): (Vec<usize>, Vec<usize>) =
         rates.threads.iter().partition(|&&threads| threads <= settings.cores);
     let mut points = Vec::new();
@@ -33,8 +32,8 @@ pub(super) fn measure<K: PaperKey>(
         let plan = Plan {
             // Named, so that all of them look up the larger set too.
             algorithms: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
-            traffic: patterns.map(|&name| name.to_owned()).collect(),
-            batches: rates.batches.to_vec(),
+            traffic: patterns.cloned().collect(),
+            batches: rates.batches.clone(),
             threads,
             keys: settings.keys,
             many_keys: by_keys.then_some(settings.many_keys),
@@ -55,10 +54,10 @@ pub(super) fn measure<K: PaperKey>(
 }
 
 /// Returns the traffic of recorded addresses, and the names of lists that are not there.
-fn recorded<K: PaperKey>(
-    rates: &Rates<K>,
+fn recorded<'r, K: PaperKey>(
+    rates: &'r Rates,
     context: &Context<'_>,
-) -> Result<(Vec<Traffic<K>>, Vec<&'static str>), String> {
+) -> Result<(Vec<Traffic<K>>, Vec<&'r str>), String> {
     let (mut there, mut missing) = (Vec::new(), Vec::new());
     for name in rates.traffic.iter().filter_map(|name| name.strip_prefix(RECORDED)) {
         match context.recorded::<K>(name)? {
@@ -70,29 +69,24 @@ fn recorded<K: PaperKey>(
 }
 
 /// Returns the places of recorded traffic that is not there.
-fn no_list<K: PaperKey>(rates: &Rates<K>, exhibit: &Exhibit, name: &str) -> Vec<Point> {
+fn no_list(rates: &Rates, exhibit: &Exhibit, name: &str) -> Vec<Point> {
     let why = format!("needs the recorded addresses '{name}', which do not come with the program");
     if rates.rows != Dimension::Traffic {
         return Vec::new();
     }
-    exhibit.columns.iter().map(|column| Point::absent("recorded", column.name, why.clone())).collect()
+    exhibit.columns.iter().map(|column| Point::absent("recorded", &column.name, why.clone())).collect()
 }
 
-fn contestants<K: PaperKey>(rates: &Rates<K>, context: &Context<'_>) -> Result<Vec<Contestant<K>>, String> {
-    match rates.contestants {
-        Contestants::Made(make) => Ok(make(context.settings)),
-        Contestants::Registry(names) => {
-            let entry = |name: &&str| {
-                let algorithm = registry::find::<K>(name).map_err(|error| error.to_string())?;
-                Ok(Contestant::new(algorithm, Limits::default()))
-            };
-            names.iter().map(entry).collect()
-        }
-    }
+fn contestants<K: PaperKey>(rates: &Rates) -> Result<Vec<Contestant<K>>, String> {
+    let entry = |name: &String| {
+        let algorithm = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
+        Ok(Contestant::new(algorithm, Limits::default()))
+    };
+    rates.contestants.iter().map(entry).collect()
 }
 
 /// Returns a point for each row and column, that of the fastest of them.
-fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> {
+fn best(rates: &Rates, table: &str, rows: &[Row]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for row in rows {
         let name = |dimension| match dimension {
@@ -101,9 +95,7 @@ fn best<K: PaperKey>(rates: &Rates<K>, table: &str, rows: &[Row]) -> Vec<Point> 
             Dimension::Parameter => parameter(&row.algorithm).1.to_owned(),
             Dimension::Table => table.to_owned(),
             Dimension::Traffic => row.traffic.clone(),
-            Dimension::Batch => row.batch.to_string(),
             Dimension::Threads => row.threads.to_string(),
-            Dimension::Isa => row.isa.clone(),
             Dimension::Keys => row.key_set.to_string(),
             Dimension::AlgorithmAndTraffic => format!("{}, {}", row.algorithm, row.traffic),
         };
@@ -137,13 +129,7 @@ fn parameter(name: &str) -> (&str, &str) {
 }
 
 /// Returns the places of the numbers of threads that there are no cores for.
-fn absent<K: PaperKey>(
-    rates: &Rates<K>,
-    exhibit: &Exhibit,
-    table: &str,
-    beyond: &[usize],
-    cores: usize,
-) -> Vec<Point> {
+fn absent(rates: &Rates, exhibit: &Exhibit, table: &str, beyond: &[usize], cores: usize) -> Vec<Point> {
     let mut points = Vec::new();
     for &threads in beyond {
         let why = format!("takes {threads} cores, and this machine has {cores}");
@@ -155,7 +141,7 @@ fn absent<K: PaperKey>(
         match rates.columns {
             Dimension::Threads => points.push(Point::absent(row, threads.to_string(), why)),
             _ => points.extend(
-                exhibit.columns.iter().map(|column| Point::absent(row.clone(), column.name, why.clone())),
+                exhibit.columns.iter().map(|column| Point::absent(row.clone(), &column.name, why.clone())),
             ),
         }
     }

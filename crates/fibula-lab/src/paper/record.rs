@@ -125,7 +125,7 @@ impl Record {
     pub fn new(paper: &Paper, date: &str, quick: bool) -> Self {
         Self {
             schema: SCHEMA,
-            paper: paper.name.to_owned(),
+            paper: paper.name.clone(),
             date: date.to_owned(),
             quick,
             machine: Machine::this(),
@@ -168,7 +168,7 @@ impl Record {
     /// Returns all values of an exhibit, part by part in the order of its definition.
     #[must_use]
     pub fn points(&self, exhibit: &Exhibit) -> Vec<&Point> {
-        let done = exhibit.parts.iter().filter_map(|part| self.done(exhibit.name, part.name));
+        let done = exhibit.parts.iter().filter_map(|part| self.done(&exhibit.name, &part.name));
         done.flat_map(|done| &done.points).collect()
     }
 

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::chart::{rows, svg};
-use super::definition::{Column, Exhibit, Paper, Work};
+use super::definition::{Column, Exhibit, Paper};
 use super::record::{Point, Record};
 use super::verdict::{Ratio, Verdict};
 use crate::bench::escape;
@@ -12,12 +12,16 @@ use crate::page;
 /// Returns the page of a record. `command` is what measures it again.
 #[must_use]
 pub fn report(paper: &Paper, record: &Record, command: &str) -> String {
-    let mut page = page::start(&format!("{}: measured again", paper.title), paper.title);
-    let _ =
-        writeln!(page, "<p class=\"aside\">{}</p>\n<p>{}</p>", escape(paper.citation), escape(paper.summary));
+    let mut page = page::start(&format!("{}: measured again", paper.title), &paper.title);
+    let _ = writeln!(
+        page,
+        "<p class=\"aside\">{}</p>\n<p>{}</p>",
+        escape(&paper.citation),
+        escape(&paper.summary)
+    );
     summary(&mut page, paper, record);
-    for exhibit in paper.exhibits {
-        section(&mut page, paper, exhibit, record);
+    for exhibit in &paper.exhibits {
+        section(&mut page, exhibit, record);
     }
     method(&mut page, record, command);
     page.push_str(page::END);
@@ -33,9 +37,8 @@ fn summary(page: &mut String, paper: &Paper, record: &Record) {
     }
     let _ = writeln!(page, "<h2 id=\"summary\">Summary</h2>\n<p>{}</p>", escape(&counts(paper, record)));
     page.push_str("<nav>");
-    for exhibit in paper.exhibits {
-        let (short, _) = exhibit.title.split_once(':').unwrap_or((exhibit.title, ""));
-        let _ = write!(page, "<a href=\"#{}\">{}</a> ", exhibit.name, escape(short));
+    for exhibit in &paper.exhibits {
+        let _ = write!(page, "<a href=\"#{}\">{}</a> ", exhibit.name, escape(exhibit.called()));
     }
     page.push_str("</nav>\n");
     if paper.exhibits.iter().any(|exhibit| !exhibit.claims.is_empty()) {
@@ -43,7 +46,7 @@ fn summary(page: &mut String, paper: &Paper, record: &Record) {
             "<div class=\"wide\"><table>\n<tr><th class=\"words\">conclusion of the paper</th><th>from</th><th>published</th>\
              <th>here</th><th>does it hold here?</th></tr>\n",
         );
-        for exhibit in paper.exhibits {
+        for exhibit in &paper.exhibits {
             claims(page, exhibit, &record.points(exhibit));
         }
         page.push_str("</table></div>\n");
@@ -53,11 +56,11 @@ fn summary(page: &mut String, paper: &Paper, record: &Record) {
 /// Says how much of the paper there is.
 fn counts(paper: &Paper, record: &Record) -> String {
     let (mut there, mut partly, mut missing) = (0, 0, 0);
-    for exhibit in paper.exhibits {
+    for exhibit in &paper.exhibits {
         let points = record.points(exhibit);
         let values = points.iter().filter(|point| point.value.is_some()).count();
         let whole = values == points.len()
-            && exhibit.parts.iter().all(|part| record.done(exhibit.name, part.name).is_some());
+            && exhibit.parts.iter().all(|part| record.done(&exhibit.name, &part.name).is_some());
         match values {
             0 => missing += 1,
             _ if whole => there += 1,
@@ -74,8 +77,7 @@ fn counts(paper: &Paper, record: &Record) -> String {
 }
 
 fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
-    let (short, _) = exhibit.title.split_once(':').unwrap_or((exhibit.title, ""));
-    for claim in exhibit.claims {
+    for claim in &exhibit.claims {
         let verdict = Verdict::of(claim, points);
         let class = match &verdict {
             Verdict::Holds(_) => "holds",
@@ -86,24 +88,24 @@ fn claims(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
         let _ = writeln!(
             page,
             "<tr><td class=\"words\">{}</td><td><a href=\"#{}\">{}</a></td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",
-            escape(claim.text),
+            escape(&claim.text),
             exhibit.name,
-            escape(short),
-            escape(claim.published),
+            escape(exhibit.called()),
+            escape(&claim.published),
             escape(&found),
             escape(&words),
         );
     }
 }
 
-fn section(page: &mut String, paper: &Paper, exhibit: &Exhibit, record: &Record) {
+fn section(page: &mut String, exhibit: &Exhibit, record: &Record) {
     let points = &record.points(exhibit)[..];
     let _ = writeln!(
         page,
         "<h2 id=\"{}\">{}</h2>\n<p>{}</p>",
         exhibit.name,
-        escape(exhibit.title),
-        escape(exhibit.about)
+        escape(&exhibit.title),
+        escape(&exhibit.about)
     );
     if let Some(chart) = svg(exhibit, points) {
         let _ = writeln!(page, "<div class=\"wide\">{chart}</div>");
@@ -112,16 +114,16 @@ fn section(page: &mut String, paper: &Paper, exhibit: &Exhibit, record: &Record)
     ratios(page, exhibit, points);
     page.push_str("<ul class=\"aside\">\n");
     if !exhibit.published.is_empty() {
-        let _ = writeln!(page, "<li>Published: {}</li>", escape(exhibit.setting));
+        let _ = writeln!(page, "<li>Published: {}</li>", escape(&exhibit.setting));
     }
     if !exhibit.differs.is_empty() {
-        let _ = writeln!(page, "<li>What differs here: {}</li>", escape(exhibit.differs));
+        let _ = writeln!(page, "<li>What differs here: {}</li>", escape(&exhibit.differs));
     }
     for note in notes(exhibit, points, record) {
         let _ = writeln!(page, "<li>{}</li>", escape(&note));
     }
-    for finding in paper.findings.iter().filter(|finding| finding.exhibit == exhibit.name) {
-        let _ = writeln!(page, "<li>In the committed record: {}</li>", escape(finding.text));
+    for finding in &exhibit.findings {
+        let _ = writeln!(page, "<li>In the committed record: {}</li>", escape(finding));
     }
     page.push_str("</ul>\n");
 }
@@ -134,17 +136,14 @@ pub(super) fn notes(exhibit: &Exhibit, points: &[&Point], record: &Record) -> Ve
             notes.push(note);
         }
     };
-    for part in exhibit.parts {
-        match record.done(exhibit.name, part.name) {
-            None if !matches!(part.work, Work::Missing { .. }) => {
-                add(format!("Not measured yet: {}.", part.name));
-            }
+    for part in &exhibit.parts {
+        match record.done(&exhibit.name, &part.name) {
+            None => add(format!("Not measured yet: {}.", part.name)),
             Some(done) => {
                 if let Some(error) = &done.error {
                     add(format!("{} could not be measured: {error}.", part.name));
                 }
             }
-            None => {}
         }
     }
     for point in points.iter().filter(|point| point.value.is_none()) {
@@ -169,19 +168,17 @@ fn values(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
     if rows.is_empty() {
         return;
     }
-    let _ = write!(page, "<div class=\"wide\"><table>\n<tr><th>{}</th>", escape(exhibit.rows));
-    for Column { name, unit } in exhibit.columns {
+    let _ = write!(page, "<div class=\"wide\"><table>\n<tr><th>{}</th>", escape(&exhibit.rows));
+    for Column { name, unit } in &exhibit.columns {
         let unit = if unit.is_empty() { String::new() } else { format!("<br>{}", escape(unit)) };
         let _ = write!(page, "<th>{}{unit}</th>", escape(name));
     }
     page.push_str("</tr>\n");
     for row in &rows {
         let _ = write!(page, "<tr><td>{}</td>", escape(row));
-        for column in exhibit.columns {
+        for column in &exhibit.columns {
             let point = points.iter().find(|point| point.row == *row && point.column == column.name);
-            let mut all = exhibit.published.iter();
-            let published = all.find(|value| value.row == *row && value.column == column.name);
-            page.push_str(&cell(point.copied(), published.map(|value| value.value)));
+            page.push_str(&cell(point.copied(), exhibit.published_at(row, &column.name)));
         }
         page.push_str("</tr>\n");
     }
@@ -212,24 +209,23 @@ fn cell(point: Option<&Point>, published: Option<f64>) -> String {
 
 /// Writes all columns divided by the one that they are compared with, published and measured.
 fn ratios(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
-    let Some(against) = exhibit.against else { return };
+    let Some(against) = exhibit.against.as_deref() else { return };
     let rows = rows(exhibit, points);
     let at = |row: &str, column: &str| {
         points.iter().find(|point| point.row == row && point.column == column).copied()
     };
-    let printed = |row: &str, column: &str| {
-        let mut all = exhibit.published.iter();
-        all.find(|value| value.row == row && value.column == column).map(|value| value.value)
-    };
     let others: Vec<&str> =
-        exhibit.columns.iter().map(|column| column.name).filter(|name| *name != against).collect();
+        exhibit.columns.iter().map(|column| column.name.as_str()).filter(|name| *name != against).collect();
     let mut body = String::new();
     for row in &rows {
         let mut cells = String::new();
         let mut any = false;
         for column in &others {
             let here = at(row, column).zip(at(row, against)).and_then(|(of, over)| Ratio::of(of, over));
-            let there = printed(row, column).zip(printed(row, against)).map(|(of, over)| of / over);
+            let there = exhibit
+                .published_at(row, column)
+                .zip(exhibit.published_at(row, against))
+                .map(|(of, over)| of / over);
             any |= here.is_some() || there.is_some();
             cells.push_str("<td>");
             if let Some(Ratio { median, low, high, paired }) = here {
@@ -252,7 +248,7 @@ fn ratios(page: &mut String, exhibit: &Exhibit, points: &[&Point]) {
         page,
         "<h3>Divided by {}</h3>\n<div class=\"wide\"><table>\n<tr><th>{}</th>",
         escape(against),
-        escape(exhibit.rows)
+        escape(&exhibit.rows)
     );
     for column in others {
         let _ = write!(page, "<th>{}</th>", escape(column));

@@ -87,11 +87,11 @@ pub fn run(
     record.parts.retain(|done| done.error.is_none());
     let mut context = Context::new(settings, supply);
     let mut number = 0;
-    for exhibit in paper.exhibits {
-        for part in exhibit.parts {
-            let step = Step { done: number, total, exhibit: exhibit.title, part: part.name };
+    for exhibit in &paper.exhibits {
+        for part in &exhibit.parts {
+            let step = Step { done: number, total, exhibit: &exhibit.title, part: &part.name };
             number += 1;
-            if record.done(exhibit.name, part.name).is_some() {
+            if record.done(&exhibit.name, &part.name).is_some() {
                 continue;
             }
             progress(step);
@@ -108,7 +108,7 @@ pub fn run(
                     record.tables.push(used);
                 }
             }
-            let (exhibit, part) = (exhibit.name.to_owned(), part.name.to_owned());
+            let (exhibit, part) = (exhibit.name.clone(), part.name.clone());
             record.parts.push(Done {
                 exhibit,
                 part,
@@ -129,13 +129,8 @@ fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Point>, String> {
     match &part.work {
-        Work::Missing { rows, why } => {
-            let columns =
-                |row| exhibit.columns.iter().map(move |column| Point::absent(row, column.name, *why));
-            Ok(rows.iter().copied().flat_map(columns).collect())
-        }
-        Work::Ipv4(rates) => rates::measure(rates, exhibit, context, progress),
-        Work::Ipv6(rates) => rates::measure(rates, exhibit, context, progress),
-        Work::Values(values) => values(context),
+        Work::Ipv4(rates) => rates::measure::<u32>(rates, exhibit, context, progress),
+        Work::Ipv6(rates) => rates::measure::<u128>(rates, exhibit, context, progress),
+        Work::Values(values) => values.measure(context),
     }
 }

@@ -1,14 +1,12 @@
 //! Rates by schedule and number of threads.
 
-use fibula::fib::registry;
 use fibula::memory::Limits;
+use serde::Deserialize;
 
-use super::definition::{Column, Table};
+use super::definition::Table;
 use super::{Context, Point};
 use crate::bench::Contestant;
 use crate::bench::schedule::{self, Form, SchedulePlan, ScheduleRow};
-
-const MLPS: &str = "million lookups a second";
 
 /// Numbers of threads, which are the columns.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -16,35 +14,32 @@ const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Keys of a chunk.
 const CHUNKS: [usize; 4] = [1, 16, 256, 4096];
 
-/// A column for each number of threads.
-pub(super) const COLUMNS: &[Column] = &[
-    Column { name: "1", unit: MLPS },
-    Column { name: "2", unit: MLPS },
-    Column { name: "4", unit: MLPS },
-    Column { name: "8", unit: MLPS },
-    Column { name: "16", unit: MLPS },
-];
+/// Structures that are scheduled, with a core for the thread that starts the others or without.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scheduled {
+    table: Table,
+    structures: Vec<String>,
+    #[serde(default)]
+    manager: bool,
+}
 
 /// Measures IPv4 structures in every form, with random addresses, all in one race. Where the machine has too few cores for a
 /// number of threads (with a manager, one more), its point is marked as missing.
-pub(super) fn rates(
-    context: &mut Context<'_>,
-    table: Table,
-    algorithms: &[&str],
-    manager: bool,
-) -> Result<Vec<Point>, String> {
+pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<Vec<Point>, String> {
+    let &Scheduled { ref table, ref structures, manager } = scheduled;
     let settings = context.settings;
     let cores = settings.cores.saturating_sub(manager.into());
     let (there, beyond): (Vec<usize>, Vec<usize>) = THREADS.iter().partition(|&&threads| threads <= cores);
     let mut points = Vec::new();
     if !there.is_empty() {
         let (name, rib) = context.ipv4(table)?;
-        let contestant = |name: &&str| {
-            let algorithm = registry::find::<u32>(name).map_err(|error| error.to_string())?;
+        let contestant = |name: &String| {
+            let algorithm = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
             Ok(Contestant::new(algorithm, Limits::default()))
         };
         let contestants: Vec<Contestant<u32>> =
-            algorithms.iter().map(contestant).collect::<Result<_, String>>()?;
+            structures.iter().map(contestant).collect::<Result<_, String>>()?;
         let lanes = contestants.len() * (1 + (Form::ALL.len() - 1) * CHUNKS.len()) * there.len();
         let plan = SchedulePlan {
             chunks: CHUNKS.to_vec(),
@@ -66,7 +61,7 @@ pub(super) fn rates(
     let beside = if manager { " beside the one for the manager" } else { "" };
     for threads in beyond {
         let why = format!("takes {threads} cores, and this machine has {cores}{beside}");
-        for algorithm in algorithms {
+        for algorithm in structures {
             for (form, chunk) in ways() {
                 points.push(Point::absent(
                     name(algorithm, form, chunk, manager),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Judge, Part};
+use super::definition::Judge;
 use super::record::Done;
 use super::verdict::Found;
 use super::*;
@@ -25,34 +25,73 @@ fn measured(paper: &Paper, record: Record) -> (Record, usize) {
 fn definitions_name_their_own_rows_and_columns() {
     for paper in papers() {
         let mut names = BTreeSet::new();
-        for exhibit in paper.exhibits {
+        for exhibit in &paper.exhibits {
             let place = format!("{}, {}", paper.name, exhibit.name);
-            assert!(names.insert(exhibit.name), "{place}: two exhibits have one name");
+            assert!(names.insert(&exhibit.name), "{place}: two exhibits have one name");
             assert!(exhibit.title.contains(':'), "{place}: a title is a name and a subject");
-            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name).collect();
+            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name.as_str()).collect();
             let known = |name: &str| columns.contains(&name);
-            assert!(exhibit.published.iter().all(|value| known(value.column)), "{place}");
+            assert!(exhibit.published.iter().all(|value| known(&value.column)), "{place}");
             assert!(exhibit.published.is_empty() || !exhibit.setting.is_empty(), "{place}: published where?");
-            assert!(exhibit.against.is_none_or(known), "{place}");
-            for claim in exhibit.claims {
-                match claim.judge {
-                    Judge::Ratio { of, over, .. } => assert!(known(of.1) && known(over.1), "{place}"),
-                    Judge::Value { of, .. } => assert!(known(of.1), "{place}"),
+            assert!(exhibit.against.as_deref().is_none_or(known), "{place}");
+            for claim in &exhibit.claims {
+                match &claim.judge {
+                    Judge::Ratio { of, over, .. } => assert!(known(&of.1) && known(&over.1), "{place}"),
+                    Judge::Value { of, .. } => assert!(known(&of.1), "{place}"),
                     Judge::Missing(_) => {}
                 }
             }
-            let published: Vec<_> = exhibit.published.iter().map(|value| (value.row, value.column)).collect();
+            let published: Vec<_> =
+                exhibit.published.iter().map(|value| (&value.row, &value.column)).collect();
             assert_eq!(
                 published.iter().collect::<BTreeSet<_>>().len(),
                 published.len(),
                 "{place}: published twice"
             );
-            let parts: BTreeSet<&str> = exhibit.parts.iter().map(|part| part.name).collect();
+            let parts: BTreeSet<&str> = exhibit.parts.iter().map(|part| part.name.as_str()).collect();
             assert_eq!(parts.len(), exhibit.parts.len(), "{place}: two parts have one name");
         }
-        for finding in paper.findings {
-            assert!(names.contains(finding.exhibit), "{}: no exhibit '{}'", paper.name, finding.exhibit);
-        }
+    }
+}
+
+#[test]
+fn every_function_is_named_by_a_file() {
+    let parts = papers().iter().flat_map(|paper| &paper.exhibits).flat_map(|exhibit| &exhibit.parts);
+    let named: BTreeSet<&str> = parts
+        .filter_map(|part| match &part.work {
+            Work::Values(values) => Some(values.function.as_str()),
+            Work::Ipv4(_) | Work::Ipv6(_) => None,
+        })
+        .collect();
+    let there: Vec<&str> = FUNCTIONS.iter().copied().flatten().map(|&(name, _)| name).collect();
+    assert_eq!(there.iter().copied().collect::<BTreeSet<_>>(), named);
+    assert_eq!(there.len(), named.len(), "two functions have one name");
+}
+
+#[test]
+fn faults_of_a_file_have_their_line() {
+    let shared =
+        |summary: &str, machine: &str| format!("summary = \"{summary}\"\n[shared]\nmachine = {machine}\n");
+    let summary = "summary = \"\"\n";
+    for (from, to, line, reason) in [
+        ("rows = \"threads\"", "rows = threads", 10, "invalid boolean"),
+        ("about = \"\"", "abuot = \"\"", 9, "unknown field `abuot`"),
+        ("chart = \"lines\"", "chart = \"pie\"", 14, "unknown variant `pie`"),
+        ("[\"2\", [4]]", "[\"2\", [4, 5]]", 12, "row '2' has 2 values for 1 columns"),
+        ("planb/capacity", "planb/capacities", 15, "no function 'planb/capacities'"),
+        (", levels = []", "", 15, "missing field `levels`"),
+        ("levels = []", "levels = [], heights = []", 15, "unknown field `heights`"),
+        ("levels = []", "levels = [\"five\"]", 15, "invalid type: string \"five\""),
+        ("\"a machine\"", "\"@machine\"", 13, "nothing is shared as 'machine'"),
+        ("setting = \"a machine\"", "like = \"machine\"", 13, "nothing is shared as 'machine'"),
+        (summary, &shared("", "\"a machine\""), 6, "nothing takes the shared 'machine'"),
+        (summary, &shared("@machine", "\"@machine\""), 6, "nothing is shared as 'machine'"),
+        (summary, &shared("@machine", "{ like = \"machine\" }"), 6, "nothing is shared as 'machine'"),
+        (summary, &shared("@machine", "[]"), 6, "invalid type: sequence"),
+    ] {
+        assert!(FIGURE.contains(from), "{from}");
+        let fault = file::read(&FIGURE.replace(from, to)).unwrap_err();
+        assert!(fault.0 == line && fault.1.starts_with(reason), "{to}: {fault:?}");
     }
 }
 
@@ -62,10 +101,15 @@ fn quick_runs_measure_everything_and_make_a_page() {
         let (record, _) = measured(paper, Record::new(paper, "2026-11-24", true));
         let failed: Vec<_> = record.parts.iter().filter_map(|done| done.error.as_ref()).collect();
         assert!(failed.is_empty(), "{}: {failed:?}", paper.name);
-        for exhibit in paper.exhibits {
-            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name).collect();
+        for exhibit in &paper.exhibits {
+            let columns: Vec<&str> = exhibit.columns.iter().map(|column| column.name.as_str()).collect();
             for point in record.points(exhibit) {
-                assert!(columns.contains(&&*point.column), "{}: no column '{}'", exhibit.name, point.column);
+                assert!(
+                    columns.contains(&point.column.as_str()),
+                    "{}: no column '{}'",
+                    exhibit.name,
+                    point.column
+                );
             }
         }
         let page = report(paper, &record, "fibula paper");
@@ -76,10 +120,16 @@ fn quick_runs_measure_everything_and_make_a_page() {
         assert!(
             !page.contains("http://") || page.matches("http://").count() == page.matches("xmlns=").count()
         );
-        for exhibit in paper.exhibits {
+        for exhibit in &paper.exhibits {
             assert!(page.contains(&format!("<h2 id=\"{}\">", exhibit.name)));
         }
     }
+}
+
+/// Some exhibits of a paper.
+fn of(paper: &Paper, names: &[&str]) -> Paper {
+    let exhibit = |name: &&str| paper.exhibits.iter().find(|exhibit| exhibit.name == *name).unwrap().clone();
+    Paper { exhibits: names.iter().map(exhibit).collect(), ..paper.clone() }
 }
 
 /// Routers of a fixed speed.
@@ -123,13 +173,13 @@ fn packets_are_forwarded_by_the_router_that_is_supplied() {
         [("planb", "figure-7", 3), ("multibit", "figure-5", 1), ("multibit", "figure-8", 1)]
     {
         let whole = find(name).unwrap();
-        let exhibit = *whole.exhibits.iter().find(|exhibit| exhibit.name == figure).unwrap();
-        let paper = &Paper { exhibits: vec![exhibit].leak(), findings: &[], ..*whole };
+        let paper = &of(whole, &[figure]);
+        let exhibit = &paper.exhibits[0];
         let measure = |supply: &dyn Supply| {
             let record = Record::new(paper, "2026-11-25", true);
             let record = run(paper, &settings(), supply, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
             assert!(record.parts.iter().all(|done| done.error.is_none()), "{record:?}");
-            record.points(&exhibit).into_iter().cloned().collect::<Vec<_>>()
+            record.points(exhibit).into_iter().cloned().collect::<Vec<_>>()
         };
         // Every cell has a value or says why it has none, once.
         let there = measure(&Fast);
@@ -164,10 +214,8 @@ impl Supply for Addresses {
 #[test]
 fn recorded_addresses_and_larger_sets_have_rows_and_what_is_not_there_keeps_its_place() {
     let whole = find("bloomfwd").unwrap();
-    let some = |name: &str| whole.exhibits.iter().find(|exhibit| exhibit.name == name).copied().unwrap();
-    let exhibits: &'static [Exhibit] =
-        vec![some("figure-4"), some("recorded-ipv6"), some("addresses"), some("schedules")].leak();
-    let paper = &Paper { exhibits, findings: &[], ..*whole };
+    let paper = &of(whole, &["figure-4", "recorded-ipv6", "addresses", "schedules"]);
+    let exhibits = &paper.exhibits;
     let settings = Settings { quick: false, cores: 1, ..settings() };
     let record = Record::new(paper, "2026-11-24", false);
     let record = run(paper, &settings, &Addresses, record, &mut |_| Ok(()), &mut |_| ()).unwrap();
@@ -262,10 +310,11 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
     let points =
         [timed("a", "new", "1", &fast), timed("a", "old", "1", &slow), timed("b", "new", "2", &slow)];
     let points: Vec<&Point> = points.iter().collect();
+    let at = |row: &str, column: &str| (row.to_owned(), column.to_owned());
     let claim = |least, most| Claim {
-        text: "",
-        published: "",
-        judge: Judge::Ratio { of: ("*", "new"), over: ("*", "old"), least, most },
+        text: String::new(),
+        published: String::new(),
+        judge: Judge::Ratio { of: at("*", "new"), over: at("*", "old"), least, most },
     };
     let found = Found { low: 2.0, least: 2.0, most: 2.0, high: 2.0, rows: 1 };
     assert_eq!(Verdict::of(&claim(1.5, 3.0), &points), Verdict::Holds(found));
@@ -281,29 +330,32 @@ fn claims_are_judged_by_paired_ratios_and_their_spread() {
 
     let none = Verdict::of(&claim(1.0, 2.0), &[]);
     assert_eq!(none, Verdict::Missing("its values are missing".to_owned()));
-    let value = Claim { judge: Judge::Value { of: ("b", "new"), least: 0.0, most: 10.0 }, ..claim(0.0, 0.0) };
+    let value =
+        Claim { judge: Judge::Value { of: at("b", "new"), least: 0.0, most: 10.0 }, ..claim(0.0, 0.0) };
     assert!(matches!(Verdict::of(&value, &points), Verdict::Holds(_)));
 }
 
-const FIGURE: Exhibit = Exhibit {
-    name: "figure",
-    title: "Fig. 0: <of> nothing",
-    about: "",
-    rows: "threads",
-    columns: &[Column { name: "a & b", unit: "M/s" }],
-    published: &[Published::new("2", "a & b", 4.0), Published::new("10", "a & b", 8.0)],
-    setting: "a machine",
-    differs: "",
-    parts: &[Part { name: "all", work: Work::Missing { rows: &[], why: "" } }],
-    against: None,
-    chart: Chart::Lines,
-    claims: &[],
-};
+/// A paper of one figure.
+const FIGURE: &str = r#"
+title = "A < B"
+citation = ""
+summary = ""
+
+[[exhibits]]
+name = "figure"
+title = "Fig. 0: <of> nothing"
+about = ""
+rows = "threads"
+columns = [{ unit = "M/s", names = ["a & b"] }]
+published = [{ columns = ["a & b"], rows = [["2", [4]], ["10", [8]]] }]
+setting = "a machine"
+chart = "lines"
+parts = [{ name = "all", work.values = { function = "planb/capacity", levels = [] } }]
+"#;
 
 #[test]
 fn pages_say_what_is_missing_and_escape_what_they_quote() {
-    let paper =
-        Paper { name: "p", title: "A < B", citation: "", summary: "", exhibits: &[FIGURE], findings: &[] };
+    let paper = file::read(FIGURE).unwrap();
     let mut record = Record::new(&paper, "2026-11-24", false);
     let points = vec![
         Point::new("1", "a & b", 2.0).noted("avx2"),

@@ -93,24 +93,24 @@ impl Verdict {
     /// Judges a claim by the values of its exhibit.
     #[must_use]
     pub fn of(claim: &Claim, points: &[&Point]) -> Self {
-        let (values, bounds) = match claim.judge {
-            Judge::Missing(why) => return Self::Missing(why.to_owned()),
+        let (values, bounds) = match &claim.judge {
+            Judge::Missing(why) => return Self::Missing(why.clone()),
             Judge::Value { of, least, most } => {
                 let ends = |point: &&Point| {
                     let value = point.value?;
                     Some([point.low.unwrap_or(value), value, point.high.unwrap_or(value)])
                 };
-                (at(points, of).iter().filter_map(ends).collect::<Vec<_>>(), (least, most))
+                (at(points, of).iter().filter_map(ends).collect::<Vec<_>>(), (*least, *most))
             }
             Judge::Ratio { of, over, least, most } => {
                 let dividends = at(points, of);
                 let ratio = |point: &&Point| {
-                    let row = if over.0 == "*" { point.row.as_str() } else { over.0 };
-                    let over = points.iter().find(|other| other.row == row && other.column == over.1)?;
+                    let row = if over.0 == "*" { &point.row } else { &over.0 };
+                    let over = points.iter().find(|other| other.row == *row && other.column == over.1)?;
                     let ratio = Ratio::of(point, over)?;
                     Some([ratio.low, ratio.median, ratio.high])
                 };
-                (dividends.iter().filter_map(ratio).collect(), (least, most))
+                (dividends.iter().filter_map(ratio).collect(), (*least, *most))
             }
         };
         Self::between(&values, bounds)
@@ -155,7 +155,7 @@ impl Verdict {
 }
 
 /// Returns the values of a place.
-fn at<'a>(points: &[&'a Point], (row, column): At) -> Vec<&'a Point> {
-    let is_there = |point: &&&Point| (row == "*" || point.row == row) && point.column == column;
+fn at<'a>(points: &[&'a Point], (row, column): &At) -> Vec<&'a Point> {
+    let is_there = |point: &&&Point| (row == "*" || point.row == *row) && point.column == *column;
     points.iter().filter(is_there).copied().filter(|point| point.value.is_some()).collect()
 }

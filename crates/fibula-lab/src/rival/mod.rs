@@ -64,7 +64,7 @@ mod tests {
 
     fn unique<K: Key>() {
         let mut all = names::<K>();
-        all.extend(fibula::fib::algorithms::<K>().iter().map(|line| line.name));
+        all.extend(fibula_published::algorithms::<K>().iter().map(|line| line.name));
         let count = all.len();
         all.sort_unstable();
         all.dedup();

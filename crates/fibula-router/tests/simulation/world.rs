@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use fibula::Table;
+use fibula::engines::BinaryTrie;
 use fibula::live;
 use fibula::memory::Limits;
 use fibula::net::{Dual, IpPrefix, Key, NextHop, Prefix};
@@ -107,7 +108,7 @@ fn table(random: &mut Random) -> Table {
     let limits = Limits { huge_pages: false, ..Limits::default() };
     let mut options = live::Options { limits, ..live::Options::default() };
     if !random.once_in(24) {
-        (options.ipv4, options.ipv6) = ("multibit", "multibit");
+        options = live::Options { limits, ..live::Options::of::<BinaryTrie, BinaryTrie>() };
     }
     if random.once_in(4) {
         let empty = Table::from_routes(DualRib::default(), options).unwrap().statistics().unwrap();

@@ -1,5 +1,6 @@
 //! Options of a table, outcomes of changes, and errors.
 
+use core::any::Any;
 use core::fmt;
 use core::time::Duration;
 
@@ -7,6 +8,7 @@ use crate::engines::{Dir17Bitmap, DirBtree, Engine};
 use crate::fib::BuildError;
 use crate::fib::registry::Algorithm;
 use crate::memory::{Limits, OutOfMemory};
+use crate::net::Key;
 use crate::rib::RibError;
 
 use super::epoch::Stalled;
@@ -68,6 +70,21 @@ impl Options {
             background: false,
             aggregate: false,
         }
+    }
+}
+
+impl Options {
+    /// Returns these options with this engine for its family; for a family that tables do not have, unchanged.
+    #[must_use]
+    pub fn with_engine<K: Key>(mut self, engine: Algorithm<K>) -> Self {
+        let engine: &dyn Any = &engine;
+        if let Some(&ipv4) = engine.downcast_ref() {
+            self.ipv4 = ipv4;
+        }
+        if let Some(&ipv6) = engine.downcast_ref() {
+            self.ipv6 = ipv6;
+        }
+        self
     }
 }
 

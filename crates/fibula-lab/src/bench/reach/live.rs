@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use fibula::fib::registry::{self, Update};
+use fibula::fib::registry::Update;
 use fibula::live::{Options, Table};
 use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route, Routes};
 use fibula::rib::{DualRib, Rib};
@@ -68,7 +68,7 @@ pub(super) struct Amount {
 
 /// Returns the figures of a structure of the registry, or why it has none.
 pub(super) fn measure<K: Key>(name: &str, routes: &dyn Routes<K>, amount: Amount) -> Result<Figures, String> {
-    let line = registry::find::<K>(name).map_err(|error| error.to_string())?;
+    let line = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
     if line.update != Update::InPlace {
         return Err("it is built anew for each call of a live table".to_owned());
     }
@@ -83,12 +83,7 @@ pub(super) fn measure<K: Key>(name: &str, routes: &dyn Routes<K>, amount: Amount
     }
     let all: Vec<(IpPrefix, NextHop)> =
         routes.iter().map(|route| (prefix(route.prefix), route.next_hop)).collect();
-    let mut options = Options::default();
-    if K::BITS == 32 {
-        options.ipv4 = line.name;
-    } else {
-        options.ipv6 = line.name;
-    };
+    let options = Options::default().with_engine(line);
     let table = Table::from_routes(DualRib::new(v4, v6), options).map_err(|error| error.to_string())?;
     run(&table, &all, options, amount).map_err(|error| error.to_string())
 }

@@ -1,6 +1,5 @@
 //! Targets mean what they say. No speed is asserted here.
 
-use fibula::fib::registry;
 use fibula::memory::Limits;
 use fibula::net::{Prefix, RouteSlice};
 
@@ -17,7 +16,7 @@ fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
 
 /// A structure of the registry as if it were our own.
 fn ours<K: Key>(name: &str, of: &str) -> Contestant<K> {
-    let mut ours = Contestant::new(registry::find::<K>(of).unwrap(), Limits::default());
+    let mut ours = Contestant::new(fibula_published::find::<K>(of).unwrap(), Limits::default());
     (ours.name, ours.role) = (name.to_owned(), Role::Own);
     ours
 }

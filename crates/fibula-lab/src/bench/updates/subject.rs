@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fibula::fib::registry::{self, Update};
+use fibula::fib::registry::Update;
 use fibula::live::{Options, Table, TableKey};
 use fibula::net::{Change, NextHop, Route, RouteSlice};
 use fibula::rib::DualRib;
@@ -49,15 +49,10 @@ impl<K: TableKey> Subject<K> {
         more: &[Route<K>],
         excess: &[Change<K>],
     ) -> Self {
-        let line = registry::find::<K>(&contestant.name);
+        let line = fibula_published::find::<K>(&contestant.name);
         let of = match line {
             Ok(line) if !contestant.rival => {
-                let mut options = Options::default();
-                if K::BITS == 32 {
-                    options.ipv4 = line.name;
-                } else {
-                    options.ipv6 = line.name;
-                }
+                let options = Options::default().with_engine(line);
                 Table::from_routes(base.clone(), options).map(Of::Table).map_err(|error| error.to_string())
             }
             _ => built(contestant, more).and_then(|built| match built {

@@ -60,7 +60,7 @@ fn papers() -> Result<Vec<(&'static paper::Paper, paper::Record)>, Box<dyn Error
     let mut papers = Vec::new();
     for machine in machines {
         for paper in paper::papers() {
-            papers.extend(paper::Record::read(&machine.join(paper.name))?.map(|record| (paper, record)));
+            papers.extend(paper::Record::read(&machine.join(&paper.name))?.map(|record| (paper, record)));
         }
     }
     Ok(papers)

@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use crate::paper::{self, Exhibit, Paper, Record, Settings, Supply};
+use crate::paper::{self, Paper, Record, Settings, Supply};
 use fibula::rib::{DualRib, Rib};
 use fibula_feed::{LoadOptions, Loader};
 
@@ -60,10 +60,8 @@ pub(super) fn write(generated: &Generated) -> Result<bool> {
     let mut text = INTRODUCTION.to_owned();
     for (name, exhibits) in EXHIBITS {
         let paper = paper::find(name).ok_or("a paper of this name")?;
-        let counted: Vec<Exhibit> =
-            paper.exhibits.iter().filter(|exhibit| exhibits.contains(&exhibit.name)).copied().collect();
-        // Definitions are static; these live as long as the program.
-        let paper = Paper { exhibits: counted.leak(), ..*paper };
+        let counted = paper.exhibits.iter().filter(|exhibit| exhibits.contains(&exhibit.name.as_str()));
+        let paper = Paper { exhibits: counted.cloned().collect(), ..paper.clone() };
         let settings = Settings { keys: KEYS, ..Settings::full() };
         let record = Record::new(&paper, "", false);
         let record = paper::run(&paper, &settings, &tables, record, &mut |_| Ok(()), &mut |_| ())?;
@@ -71,7 +69,7 @@ pub(super) fn write(generated: &Generated) -> Result<bool> {
             return Err(error.into());
         }
         text.push_str(&format!("# {}\n\n{}.\n\n", paper.title, paper.citation));
-        for exhibit in paper.exhibits {
+        for exhibit in &paper.exhibits {
             text.push_str(&paper::markdown(exhibit, &record.points(exhibit), &TIMES));
         }
     }

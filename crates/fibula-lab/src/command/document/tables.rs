@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt::{self, Write as _};
 
-use fibula::fib::algorithms;
+use fibula_published::algorithms;
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, Route, RouteSlice};
 use fibula_feed::{LoadOptions, Loader};

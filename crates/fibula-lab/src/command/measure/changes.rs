@@ -1,6 +1,6 @@
 //! What changes of the routes of a table would rewrite in `dir-17-bitmap` and `dir-btree`.
 
-use fibula::fib::internals::{Dir17Bitmap, DirBtree};
+use fibula::unstable::engines::{Dir17Bitmap, DirBtree};
 use fibula::memory::Limits;
 use fibula_feed::{LoadOptions, Loader};
 

@@ -42,7 +42,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
     let keys = traffic::find::<K>("match").map(|pattern| (pattern.generate)(&routes, KEYS, 1));
     let keys = keys.ok_or("there is no MATCH")??;
     println!("{}: {} routes; in huge pages now: {}", K::FAMILY, routes.len(), in_huge_pages());
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in fibula_published::algorithms::<K>() {
         if !algorithms.iter().any(|name| name == algorithm.name) {
             continue;
         }

@@ -108,7 +108,7 @@ fn compile(table: &str, output: &str) -> Outcome {
     }
     let mut fib6 = None;
     if !v6.is_empty() {
-        let fib = fibula::fib::registry::find::<u128>("dir-btree")?.build(v6, Limits::default())?;
+        let fib = fibula_published::find::<u128>("dir-btree")?.build(v6, Limits::default())?;
         steps.end(&format!("dir-btree built, {} bytes", fib.memory().lookup_bytes));
         fib6 = Some(fib);
     }

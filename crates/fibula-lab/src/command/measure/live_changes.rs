@@ -14,18 +14,17 @@ use super::Outcome;
 pub(super) fn run(file: &str, changes: usize, structure: Option<&str>) -> Outcome {
     let ribs = Loader::new(LoadOptions::default()).load(file)?.ribs;
     let mut options = Options::default();
-    if let Some(name) = structure {
-        // Names outlive the program.
-        let name: &'static str = name.to_owned().leak();
-        (options.ipv4, options.ipv6) = (name, name);
-    }
     // The structure serves the family that has more routes; the other is empty.
     let (ribs, routes) = if ribs.v4.len() > ribs.v6.len() {
-        options.ipv6 = Options::default().ipv6;
+        if let Some(name) = structure {
+            options.ipv4 = fibula_published::find(name)?;
+        }
         let routes = routes(&ribs.v4);
         (DualRib::new(ribs.v4, Rib::default()), routes)
     } else {
-        options.ipv4 = Options::default().ipv4;
+        if let Some(name) = structure {
+            options.ipv6 = fibula_published::find(name)?;
+        }
         let routes = routes(&ribs.v6);
         (DualRib::new(Rib::default(), ribs.v6), routes)
     };

@@ -52,7 +52,7 @@ fn show<K: Key>(mut spec: TableSpec, args: &ShapeArgs, of: fn(&Table) -> Vec<Rou
     let slice = RouteSlice::new(&routes)?;
     let chunk_bits = if K::BITS == 32 { 8..=24 } else { 16..=64 };
     print(&shape(&slice, &chunk_bits.collect::<Vec<_>>()));
-    for algorithm in fibula::fib::algorithms::<K>() {
+    for algorithm in fibula_published::algorithms::<K>() {
         let fib = algorithm.build(&slice, Limits::default())?;
         println!("{}: {} bytes", algorithm.name, fib.memory().lookup_bytes);
     }

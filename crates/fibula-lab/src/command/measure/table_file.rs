@@ -89,7 +89,7 @@ fn times_of<K: Key>(figures: &mut Figures, rib: &Rib<K>, put: Put<K>) -> Outcome
         K::FAMILY
     );
     figures.table(title, &["", "file, MB", "saved, ms", "opened by copy, ms", "mapped, ms"]);
-    for algorithm in fibula::fib::algorithms::<K>().into_iter().filter(Algorithm::is_saved) {
+    for algorithm in fibula_published::algorithms::<K>().into_iter().filter(Algorithm::is_saved) {
         let fib = algorithm.build(rib, Limits::default())?;
         for with_routes in [true, false] {
             let mut contents = Contents::default();
@@ -131,9 +131,9 @@ fn median(open: impl Fn() -> Result<(), file::FileError>) -> Outcome<f64> {
 
 fn processes(figures: &mut Figures, tables: &[&str]) -> Outcome {
     let ribs = load(tables)?.ribs;
-    let find = |name| fibula::fib::registry::find::<u32>(name);
+    let find = |name| fibula_published::find::<u32>(name);
     let v4 = find("dir-17-bitmap")?.build(&ribs.v4, Limits::default())?;
-    let v6 = fibula::fib::registry::find::<u128>("dir-btree")?.build(&ribs.v6, Limits::default())?;
+    let v6 = fibula_published::find::<u128>("dir-btree")?.build(&ribs.v6, Limits::default())?;
     let mut contents = Contents::default();
     (contents.v4.fib, contents.v6.fib) = (Some(&*v4), Some(&*v6));
     let path = path();

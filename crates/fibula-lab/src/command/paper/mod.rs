@@ -47,7 +47,7 @@ Examples:
   fibula-lab paper multibit -o reports/multibit --resume")]
 pub(crate) struct PaperArgs {
     /// The paper [default: list them]
-    #[arg(value_name = "NAME", requires = "output", value_parser = PossibleValuesParser::new(names()))]
+    #[arg(value_name = "NAME", requires = "output", value_parser = PossibleValuesParser::new(paper::names()))]
     name: Option<String>,
 
     /// Write the report and the record into this folder
@@ -68,10 +68,6 @@ pub(crate) struct PaperArgs {
 
     #[command(flatten)]
     quiet: QuietArgs,
-}
-
-fn names() -> Vec<&'static str> {
-    paper::papers().iter().map(|paper| paper.name).collect()
 }
 
 pub(crate) fn run(args: &PaperArgs) -> Result<ExitCode, Failure> {

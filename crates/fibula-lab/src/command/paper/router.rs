@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::paper::{Keys, Packets, Router, Routers, Way};
 use fibula::Table;
-use fibula::fib::registry;
+use fibula::fib::registry::Algorithm;
 use fibula::live::Options;
 use fibula::net::{Key, NextHop};
 use fibula::rib::{DualRib, Rib};
@@ -32,24 +32,24 @@ impl Routers for InMemory {
     fn open(&self, routes: DualRib, algorithm: &str) -> Result<Box<dyn Router>, String> {
         let DualRib { mut v4, mut v6 } = routes;
         let mut options = Options::default();
-        if let Some(name) = among::<u32>(&mut v4, algorithm)? {
-            options.ipv4 = name;
+        if let Some(engine) = among::<u32>(&mut v4, algorithm)? {
+            options.ipv4 = engine;
         }
-        if let Some(name) = among::<u128>(&mut v6, algorithm)? {
-            options.ipv6 = name;
+        if let Some(engine) = among::<u128>(&mut v6, algorithm)? {
+            options.ipv6 = engine;
         }
         let table = Table::from_routes(DualRib::new(v4, v6), options).map_err(text)?;
         Ok(Box::new(Pipeline { table, loaded: None }))
     }
 }
 
-/// Makes the next hops of routes gateways of the router, and returns the structure's name as the registry has it; `None` without routes.
-fn among<K: Key>(routes: &mut Rib<K>, algorithm: &str) -> Result<Option<&'static str>, String> {
+/// Makes the next hops of routes gateways of the router, and returns the structure; `None` without routes.
+fn among<K: Key>(routes: &mut Rib<K>, algorithm: &str) -> Result<Option<Algorithm<K>>, String> {
     if routes.is_empty() {
         return Ok(None);
     }
     routes.map_next_hops(|route| NextHop::new(route.next_hop.id() % GATEWAYS + 1).unwrap_or(route.next_hop));
-    registry::find::<K>(algorithm).map(|found| Some(found.name)).map_err(text)
+    fibula_published::find::<K>(algorithm).map(Some).map_err(text)
 }
 
 fn text(error: impl Display) -> String {

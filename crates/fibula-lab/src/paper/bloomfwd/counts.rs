@@ -1,14 +1,14 @@
 //! What filters and levels consist of.
 
-use fibula::fib::internals::{Choice, Ratio, chosen_levels, expanded_group, false_positives};
+use fibula_published::internals::{Choice, Ratio, chosen_levels, expanded_group, false_positives};
+use serde::Deserialize;
 
-use super::super::definition::Table;
+use super::super::values::OfTable;
 use super::super::{Context, Point};
-use super::published::GROUPS;
 use crate::random::Random;
 
 /// Counts prefixes before and after expansion.
-pub(super) fn table_3(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn table_3(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let (name, rib) = context.ipv4(table)?;
     let short = expanded_group(&*rib, 1, 20).0;
     let (g1, g1_after) = expanded_group(&*rib, 21, 24);
@@ -24,7 +24,7 @@ pub(super) fn table_3(context: &mut Context<'_>, table: Table) -> Result<Vec<Poi
 }
 
 /// Chooses levels in each way and number.
-pub(super) fn table_4(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn table_4(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let (name, rib) = context.ipv6(table)?;
     let mut points = Vec::new();
     for (choice, called) in
@@ -58,13 +58,23 @@ fn sizes(row: &str, entries: u64) -> Vec<Point> {
     RATIOS.into_iter().flat_map(of).collect()
 }
 
+/// Groups of prefixes: table and group, and prefixes after expansion.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Groups {
+    groups: Vec<(String, u64)>,
+}
+
 /// Computes the sizes for the published numbers of prefixes.
-pub(super) fn table_5(_: &mut Context<'_>) -> Result<Vec<Point>, String> {
-    Ok(GROUPS.iter().flat_map(|&(row, entries)| sizes(row, entries)).collect())
+pub(super) fn table_5(_: &mut Context<'_>, Groups { groups }: &Groups) -> Result<Vec<Point>, String> {
+    Ok(groups.iter().flat_map(|(row, entries)| sizes(row, *entries)).collect())
 }
 
 /// Computes the sizes for a table here.
-pub(super) fn table_5_here(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn table_5_here(
+    context: &mut Context<'_>,
+    OfTable { table }: &OfTable,
+) -> Result<Vec<Point>, String> {
     let (name, rib) = context.ipv4(table)?;
     let of = |shortest, longest| expanded_group(&*rib, shortest, longest).1 as u64;
     let mut points = sizes(&format!("{name} G1"), of(21, 24));
@@ -73,7 +83,7 @@ pub(super) fn table_5_here(context: &mut Context<'_>, table: Table) -> Result<Ve
 }
 
 /// Measures the share of absent prefixes that pass a filter.
-pub(super) fn ratios(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn ratios(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let count = context.settings.keys;
     let (_, rib) = context.ipv4(table)?;
     let mut random = Random::new(17);

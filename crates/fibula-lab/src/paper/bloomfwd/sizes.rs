@@ -1,22 +1,31 @@
 //! Rates in smaller tables.
 
-use fibula::fib::registry;
 use fibula::memory::Limits;
 use fibula::net::RouteSlice;
+use serde::Deserialize;
 
 use super::super::definition::Table;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan};
 use crate::table::remaining;
 
+/// A part of a table: one of so many routes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Share {
+    table: Table,
+    one_in: usize,
+}
+
 /// Measures random addresses in one of so many routes of a table.
-pub(super) fn rates(context: &mut Context<'_>, table: Table, one_in: usize) -> Result<Vec<Point>, String> {
+pub(super) fn rates(context: &mut Context<'_>, share: &Share) -> Result<Vec<Point>, String> {
+    let one_in = share.one_in;
     let settings = context.settings;
-    let (_, rib) = context.ipv4(table)?;
+    let (_, rib) = context.ipv4(&share.table)?;
     let routes: Vec<_> = rib.iter().collect();
     let routes = remaining(&routes, one_in, 1);
     let slice = RouteSlice::new(&routes).map_err(|error| error.to_string())?;
-    let algorithm = registry::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
+    let algorithm = fibula_published::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
     let contestants = [Contestant::new(algorithm, Limits::default())];
     let lanes = contestants[0].kernels.len();
     let plan = Plan {

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::registry::Algorithm;
 use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
 
-use super::super::definition::Table;
+use super::super::values::OfTable;
 use super::super::{Context, Point};
 use super::build;
 use crate::bench::{self, Contestant, Interval, Plan, Row, Traffic};
@@ -26,7 +26,7 @@ const KEYS_MAX: usize = 1 << 16;
 const STEPS: usize = 9;
 
 /// Measures lookups of keys that take exactly so many steps.
-pub(super) fn by_steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn by_steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let settings = *context.settings;
     let (_, rib) = context.ipv4(table)?;
     let dxr = build(&rib, D18R.1)?;
@@ -54,7 +54,7 @@ pub(super) fn by_steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Po
             keys: keys[steps].iter().copied().cycle().take(KEYS_MAX.min(settings.keys)).collect(),
         })
         .collect();
-    let algorithm = registry::find::<u32>(D18R.0).map_err(|error| error.to_string())?;
+    let algorithm = fibula_published::find::<u32>(D18R.0).map_err(|error| error.to_string())?;
     let plan = Plan {
         // No pattern but those of the steps: the first of them is named so that the plan does not mean all.
         traffic: vec!["rnd".to_owned()],
@@ -99,7 +99,7 @@ const UPDATED: [&str; 3] = ["dxr-16", "dxr-18", "dxr-20"];
 const PREFIXES: usize = 256;
 
 /// Measures what it takes to remove a prefix and to add it back, by its length.
-pub(super) fn updates(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let settings = *context.settings;
     let (_, rib) = context.ipv4(table)?;
     let mut after: Rib<u32> = (*rib).clone();
@@ -166,7 +166,7 @@ struct Updated {
 
 impl Updated {
     fn new(name: &str) -> Result<Self, String> {
-        let algorithm = registry::find::<u32>(name).map_err(|error| error.to_string())?;
+        let algorithm = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
         Ok(Self { algorithm, fib: None, times: vec![Vec::new(); 33], rebuilt: [0; 33] })
     }
 

@@ -1,9 +1,8 @@
 //! The steps of Fig. 14, from the registry's structures and kernels.
 
-use fibula::fib::registry;
 use fibula::memory::Limits;
 
-use super::super::definition::Table;
+use super::super::values::OfTable;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan, Row};
 
@@ -20,12 +19,12 @@ const BATCHES: (&str, &str) = ("batches", "planb");
 const BATCH: usize = 256;
 
 /// Measures all steps side by side.
-pub(super) fn steps(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let settings = *context.settings;
     let (name, rib) = context.ipv6(table)?;
     let mut contestants = Vec::new();
     for (_, structure) in STEPS.into_iter().chain([BATCHES]) {
-        let algorithm = registry::find::<u128>(structure).map_err(|error| error.to_string())?;
+        let algorithm = fibula_published::find::<u128>(structure).map_err(|error| error.to_string())?;
         contestants.push(Contestant::new(algorithm, Limits::default()));
     }
     let lanes =

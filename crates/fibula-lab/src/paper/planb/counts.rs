@@ -2,50 +2,29 @@
 
 use std::time::Instant;
 
-use fibula::fib::internals::{Node8x64, PlanB, capacity};
+use fibula_published::internals::{Node8x64, PlanB, capacity};
 use fibula::fib::ranges::Merge;
-use fibula::fib::{Applied, Fib, registry};
+use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
+use serde::Deserialize;
 
-use super::super::definition::{Published, Table};
+use super::super::values::{OfTable, OfTables};
 use super::super::{Context, Point};
 use crate::bench::Interval;
 use crate::random::Random;
-
-macro_rules! row {
-    ($row:literal: $prefixes:literal, $l48:literal, $l32:literal, $l44:literal, $l40:literal) => {
-        [
-            Published::new($row, "prefixes", $prefixes),
-            Published::new($row, "/48", $l48),
-            Published::new($row, "/32", $l32),
-            Published::new($row, "/44", $l44),
-            Published::new($row, "/40", $l40),
-        ]
-    };
-}
-
-/// The published Table 1, by the names of the generated tables of the same sizes.
-pub(super) const TABLE_1: &[Published] = ROWS.as_flattened();
-
-const ROWS: [[Published; 5]; 7] = [
-    row!("ipv6-2019": 76_342.0, 46.52, 17.13, 6.13, 5.40),
-    row!("ipv6-2020": 95_504.0, 47.87, 15.52, 6.14, 5.31),
-    row!("ipv6-2021": 143_823.0, 41.82, 14.59, 8.73, 6.66),
-    row!("ipv6-2022": 168_572.0, 47.28, 13.31, 8.32, 7.73),
-    row!("ipv6-2023": 199_801.0, 46.39, 11.83, 9.09, 7.89),
-    row!("ipv6-2024": 226_222.0, 45.27, 11.19, 9.40, 9.01),
-    row!("ipv6-2025": 235_466.0, 44.55, 11.00, 9.69, 10.11),
-];
 
 /// The lengths that have columns.
 const LENGTHS: [u8; 5] = [48, 32, 44, 40, 36];
 
 /// Returns the size of each table and the shares of its lengths.
-pub(super) fn table_1(context: &mut Context<'_>, tables: &[Table]) -> Result<Vec<Point>, String> {
+pub(super) fn table_1(
+    context: &mut Context<'_>,
+    OfTables { tables }: &OfTables,
+) -> Result<Vec<Point>, String> {
     let mut points = Vec::new();
-    for &table in tables {
+    for table in tables {
         let (name, rib) = context.ipv6(table)?;
         points.push(Point::new(name.clone(), "prefixes", rib.len() as f64));
         for length in LENGTHS {
@@ -57,11 +36,21 @@ pub(super) fn table_1(context: &mut Context<'_>, tables: &[Table]) -> Result<Vec
     Ok(points)
 }
 
-/// Returns what trees of a few heights hold.
-pub(super) fn capacity_of_levels(_: &mut Context<'_>) -> Result<Vec<Point>, String> {
+/// The heights of trees.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Heights {
+    levels: Vec<u32>,
+}
+
+/// Returns what trees of these heights hold.
+pub(super) fn capacity_of_levels(
+    _: &mut Context<'_>,
+    Heights { levels }: &Heights,
+) -> Result<Vec<Point>, String> {
     const MIB: f64 = (1 << 20) as f64;
     let mut points = Vec::new();
-    for levels in 4..=7 {
+    for &levels in levels {
         let full = capacity::<Node8x64>(levels);
         let mut count = |column: &str, value: f64| points.push(Point::new(levels.to_string(), column, value));
         count("internal nodes", full.internal_nodes as f64);
@@ -74,7 +63,10 @@ pub(super) fn capacity_of_levels(_: &mut Context<'_>) -> Result<Vec<Point>, Stri
 }
 
 /// Returns what a table takes, unmerged and merged.
-pub(super) fn intervals(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn intervals(
+    context: &mut Context<'_>,
+    OfTable { table }: &OfTable,
+) -> Result<Vec<Point>, String> {
     let (name, rib) = context.ipv6(table)?;
     let mut points = Vec::new();
     for (merge, form) in [(Merge::Never, "unmerged"), (Merge::EqualNeighbours, "merged")] {
@@ -96,12 +88,15 @@ pub(super) fn intervals(context: &mut Context<'_>, table: Table) -> Result<Vec<P
 const SIZED: [&str; 7] = ["planb", "planb-unmerged", "poptrie", "cp-trie", "neurotrie", "hbs", "dir-btree"];
 
 /// Returns the bytes that lookups can read, in megabytes.
-pub(super) fn memory(context: &mut Context<'_>, tables: &[Table]) -> Result<Vec<Point>, String> {
+pub(super) fn memory(
+    context: &mut Context<'_>,
+    OfTables { tables }: &OfTables,
+) -> Result<Vec<Point>, String> {
     let mut points = Vec::new();
-    for &table in tables {
+    for table in tables {
         let (name, rib) = context.ipv6(table)?;
         for structure in SIZED {
-            let algorithm = registry::find::<u128>(structure).map_err(|error| error.to_string())?;
+            let algorithm = fibula_published::find::<u128>(structure).map_err(|error| error.to_string())?;
             let point = match algorithm.build(&*rib, Limits::default()) {
                 Ok(fib) => Point::new(name.clone(), structure, fib.memory().lookup_bytes as f64 / 1e6),
                 Err(error) => Point::absent(name.clone(), structure, error.to_string()),
@@ -116,7 +111,7 @@ pub(super) fn memory(context: &mut Context<'_>, tables: &[Table]) -> Result<Vec<
 const BATCH: usize = 4096;
 
 /// Measures builds and changes.
-pub(super) fn updates(context: &mut Context<'_>, table: Table) -> Result<Vec<Point>, String> {
+pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {
     let runs = context.settings.runs;
     let (row, rib) = context.ipv6(table)?;
     let mut all: Vec<Route<u128>> = rib.iter().collect();
@@ -133,13 +128,13 @@ pub(super) fn updates(context: &mut Context<'_>, table: Table) -> Result<Vec<Poi
     let names = ["planb", "poptrie"];
     let mut fibs: Vec<Box<dyn Fib<u128>>> = Vec::new();
     for name in names {
-        let algorithm = registry::find::<u128>(name).map_err(|error| error.to_string())?;
+        let algorithm = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
         fibs.push(algorithm.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?);
     }
     let (mut builds, mut changes) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..runs {
         for (at, name) in names.iter().enumerate() {
-            let algorithm = registry::find::<u128>(name).map_err(|error| error.to_string())?;
+            let algorithm = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
             let build = |rib: &Rib<u128>| {
                 let begin = Instant::now();
                 let fib = algorithm.build(rib, Limits::default()).map_err(|error| error.to_string());

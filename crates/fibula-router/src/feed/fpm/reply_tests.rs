@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fibula::Table;
+use fibula::engines::BinaryTrie;
 use fibula::live;
 use fibula::memory::Limits as MemoryLimits;
 use fibula::net::Dual;
@@ -205,9 +206,7 @@ fn what_a_table_or_a_limit_refuses_is_said_once() {
     let mut bench = Bench::new(600, 1 << 20);
     let mut options = live::Options {
         limits: MemoryLimits { huge_pages: false, ..MemoryLimits::default() },
-        ipv4: "multibit",
-        ipv6: "multibit",
-        ..live::Options::default()
+        ..live::Options::of::<BinaryTrie, BinaryTrie>()
     };
     let empty = Table::from_routes(DualRib::default(), options).unwrap().statistics().unwrap();
     options.limits.memory_bytes =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::rc::Rc;
 
-use fibula::fib::{self, Fib, registry};
+use fibula::fib::{self, Fib};
 use fibula::live::TableKey;
 use fibula::memory::{Budget, Buffer, Limits};
 use fibula::net::{NextHop, Route, RouteSlice};
@@ -121,7 +121,7 @@ fn bytes<K: TableKey>(all: &[Tables], members: &[usize], of: OfFamily<K>) -> Out
     for &at in members {
         let routes = of(&all[at]);
         if seen.insert(Rc::as_ptr(routes)) {
-            let algorithm = if routes.len() > 1 << 14 { registry::find::<K>(name)? } else { block };
+            let algorithm = if routes.len() > 1 << 14 { fibula_published::find::<K>(name)? } else { block };
             sum += algorithm.build(&RouteSlice::new(routes)?, Limits::default())?.memory().lookup_bytes;
         }
     }
@@ -224,7 +224,7 @@ impl<K: TableKey> Column<K> {
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&row| rows[row]);
         // Another structure's answers, one table after the other.
-        let oracle = registry::find::<K>("range-search")?;
+        let oracle = fibula_published::find::<K>("range-search")?;
         for same in order.chunk_by(|&a, &b| rows[a] == rows[b]) {
             let routes = of(&all[rows[same[0]] as usize]);
             let fib = oracle.build(&RouteSlice::new(routes)?, Limits::default())?;
