@@ -539,4 +539,19 @@ kind = \"blackhole\"
         let xdp = stages.replace("device = \"eth0\"", "device = \"eth0\"\nbackend = \"af-xdp\"");
         assert_eq!(Config::parse(&xdp).unwrap().interfaces[0].backend.name(), "af-xdp");
     }
+
+    #[test]
+    fn a_program_may_know_other_structures() {
+        let names = Names { ipv4: |name| (name == "abacus").then_some("abacus"), ipv6: |_| None };
+        let text = |family: &str| format!("{family}_algorithm = \"abacus\"\n{GOOD}");
+        let config = Config::parse_among(&text("ipv4"), &names).unwrap();
+        assert_eq!((config.ipv4, config.ipv6), ("abacus", Config::parse(GOOD).unwrap().ipv6));
+        assert!(
+            Config::parse_among(&text("ipv6"), &names)
+                .unwrap_err()
+                .to_string()
+                .contains("no algorithm 'abacus'")
+        );
+        assert!(Config::parse(&text("ipv4")).is_err());
+    }
 }
