@@ -60,7 +60,8 @@ pub fn completions(args: &CompletionsArgs, mut command: Command) -> Result<ExitC
     let mut script = Vec::new();
     let name = command.get_name().to_owned();
     clap_complete::generate(args.shell, &mut command, &name, &mut script);
-    if args.shell == clap_complete::Shell::Bash {
+    // Only the command for users reads peers.
+    if args.shell == clap_complete::Shell::Bash && name == "fibula" {
         script = with_peers(&String::from_utf8_lossy(&script)).into_bytes();
     }
     print(&script)

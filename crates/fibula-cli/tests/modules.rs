@@ -57,7 +57,9 @@ fn uses(text: &str, own: &Module, all: &BTreeSet<Module>) -> BTreeSet<Module> {
     let mut found = BTreeSet::new();
     let mut rest = text;
     while let Some(at) = rest.find("use ") {
-        let begins_line = at == 0 || rest[..at].ends_with('\n') || rest[..at].ends_with("\npub(crate) ");
+        let begins_line = at == 0
+            || rest[..at].ends_with('\n')
+            || ["\npub(crate) ", "\npub "].iter().any(|word| rest[..at].ends_with(word));
         let statement = &rest[at + 4..];
         let end = statement.find(';').unwrap_or(statement.len());
         if begins_line {
@@ -77,7 +79,7 @@ fn uses(text: &str, own: &Module, all: &BTreeSet<Module>) -> BTreeSet<Module> {
         rest = &rest[at + 4..];
     }
     for line in text.lines() {
-        let name = line.trim_start_matches("pub(crate) ").strip_prefix("mod ");
+        let name = line.trim_start_matches("pub(crate) ").trim_start_matches("pub ").strip_prefix("mod ");
         if let Some(name) = name.and_then(|name| name.strip_suffix(';')) {
             found.insert([&own[..], &[name.to_owned()]].concat());
         }

@@ -8,7 +8,7 @@ use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula_cli::plumbing::{Failure, Messages};
 
-use super::ENGINES;
+use super::engines::ENGINES;
 use super::options::StructureArgs;
 use super::tables::Tables;
 use crate::bench::Contestant;

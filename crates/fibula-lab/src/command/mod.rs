@@ -8,6 +8,8 @@ mod coprocessor;
 mod device;
 mod device_args;
 mod document;
+mod engines;
+mod failure;
 mod figures;
 #[cfg(feature = "crates")]
 mod heap;
@@ -23,26 +25,14 @@ mod tables;
 mod targets;
 mod updates;
 
-use std::error::Error;
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use clap::builder::{StringValueParser, TypedValueParser};
-use fibula_cli::plumbing::{self, Failure, Suggested};
-use fibula::fib::registry::Engines;
+use fibula_cli::plumbing::{self, Failure};
 
-use crate::bench::BenchError;
 use args::{Cli, Command};
-
-/// The structures that are listed, toured and measured, and that the router's configuration may name.
-const ENGINES: Engines = fibula_published::ENGINES;
-
-/// The name of a structure, or of a rival.
-fn structure() -> impl TypedValueParser<Value = String> {
-    Suggested { parser: StringValueParser::new(), names: || fibula_workload::engines::names(ENGINES) }
-}
+use engines::ENGINES;
 
 /// Runs the command `fibula-lab` and prints errors to standard error; `args` begin with the program's name.
 ///
@@ -80,27 +70,6 @@ fn device(_: &device_args::DeviceArgs) -> Result<ExitCode, Failure> {
         "this build has no coprocessors; to get them: cargo install --path crates/fibula-lab --features gpu"
             .to_owned(),
     ))
-}
-
-/// Returns the failure of a program. A closed pipe is none.
-fn failure(error: Box<dyn Error>) -> Failure {
-    match error.downcast::<io::Error>() {
-        Ok(error) if error.kind() == io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
-        Ok(error) => Failure::BadInput(error.to_string()),
-        Err(error) => Failure::BadInput(error.to_string()),
-    }
-}
-
-/// Wrong options are [`Failure::WrongUse`], tables that cannot be measured [`Failure::BadInput`].
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
-        match error {
-            BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
-                Self::WrongUse(error.to_string())
-            }
-            error => Self::BadInput(error.to_string()),
-        }
-    }
 }
 
 /// Returns where the word is that these arguments begin with, if it is one of `fibula`.

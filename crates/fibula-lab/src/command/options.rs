@@ -10,6 +10,7 @@ use fibula_cli::plumbing::{Failure, Messages, OPTIMISED, Suggested};
 use fibula_workload::table::{PRESETS, hostile};
 use fibula_workload::traffic;
 
+use super::engines::structure;
 use super::tables::Tables;
 
 /// Keys by default.
@@ -107,7 +108,7 @@ pub(super) struct ContestantArgs {
 #[derive(Debug, Args)]
 pub(super) struct StructureArgs {
     /// Measure only this structure (see 'fibula-lab engines') or rival; may be repeated [default: all structures]
-    #[arg(short, long, value_name = "NAME", value_parser = super::structure(), hide_possible_values = true)]
+    #[arg(short, long, value_name = "NAME", value_parser = structure(), hide_possible_values = true)]
     pub(super) algorithm: Vec<String>,
 }
 

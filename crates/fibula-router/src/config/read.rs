@@ -544,4 +544,23 @@ kind = \"blackhole\"
         let xdp = stages.replace("device = \"eth0\"", "device = \"eth0\"\nbackend = \"af-xdp\"");
         assert_eq!(Config::parse(&xdp).unwrap().interfaces[0].backend.name(), "af-xdp");
     }
+
+    #[test]
+    fn a_program_may_know_other_structures() {
+        // The library's oracle under another name.
+        let abacus = || {
+            let mut engine = registry::find::<u32>("binary-trie").unwrap();
+            engine.name = "abacus";
+            vec![engine]
+        };
+        let engines = Engines::new(abacus, Vec::new);
+        let text = |family: &str, name: &str| format!("{family}_algorithm = \"{name}\"\n{GOOD}");
+        let config = Config::parse_among(&text("ipv4", "abacus"), engines).unwrap();
+        assert_eq!((config.ipv4.name, config.ipv6), ("abacus", Config::parse(GOOD).unwrap().ipv6));
+        let error = Config::parse_among(&text("ipv6", "abacus"), engines).unwrap_err();
+        assert!(error.to_string().contains("no algorithm 'abacus' for IPv6"), "{error}");
+        let error = Config::parse(&text("ipv4", "poptrie")).unwrap_err();
+        assert_eq!(error.to_string(), "line 1: 'poptrie' for IPv4 is for comparison: 'fibula-lab router' takes it");
+        assert!(Config::parse(&text("ipv4", "abacus")).is_err());
+    }
 }

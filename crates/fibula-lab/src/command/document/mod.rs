@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use fibula_cli::plumbing::{Failure, code};
 
+use super::failure::failure;
 use generated::Generated;
 
 /// Write the documents that are generated from records and tables, or check that they are up to date
@@ -87,7 +88,7 @@ pub(super) fn run(args: &DocumentArgs) -> Result<ExitCode, Failure> {
             Name::Tables => tables::write,
             Name::Aggregation => aggregation::write,
         };
-        current &= write(&generated).map_err(super::failure)?;
+        current &= write(&generated).map_err(failure)?;
     }
     Ok(if current { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() })
 }

@@ -22,6 +22,8 @@ use std::time::Instant;
 use clap::{Args, Subcommand, ValueEnum};
 use fibula_cli::plumbing::{Failure, code};
 
+use super::engines::structure;
+use super::failure::failure;
 use crate::bench::thread_time;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -84,7 +86,7 @@ enum Program {
         #[arg(value_name = "FILE")]
         table: String,
         /// The structures
-        #[arg(value_name = "ALGORITHM", value_parser = super::structure(), hide_possible_values = true)]
+        #[arg(value_name = "ALGORITHM", value_parser = structure(), hide_possible_values = true)]
         algorithms: Vec<String>,
     },
     /// Changes of a live table, and lookups beside them
@@ -96,7 +98,7 @@ enum Program {
         #[arg(value_name = "CHANGES", default_value_t = 1_000_000)]
         changes: usize,
         /// The structure [default: that of live tables]
-        #[arg(value_name = "ALGORITHM", value_parser = super::structure(), hide_possible_values = true)]
+        #[arg(value_name = "ALGORITHM", value_parser = structure(), hide_possible_values = true)]
         structure: Option<String>,
     },
     /// What changes would rewrite in dir-17-bitmap and dir-btree
@@ -154,13 +156,13 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
         Program::Changes { table } => changes::run(table),
         Program::Shape(args) => shape::run(args),
         Program::Fit(args) => {
-            let fits = fit::run(args).map_err(super::failure)?;
+            let fits = fit::run(args).map_err(failure)?;
             return Ok(if fits { ExitCode::SUCCESS } else { code::NOTHING_FOUND.into() });
         }
         Program::RibFile { output, peers, prefixes } => rib_file::run(output, *peers, *prefixes as usize),
         Program::Choices { judge: true, .. } => choices::judge(),
         Program::Choices { parts, .. } => choices::record(parts),
     };
-    outcome.map_err(super::failure)?;
+    outcome.map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
