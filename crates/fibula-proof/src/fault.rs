@@ -28,8 +28,8 @@ pub struct Fault {
     pub find: String,
     /// What it becomes.
     pub replace: String,
-    /// The test that must catch it: `lib NAME` (a unit test of the library), or `machine`, `allocation` or
-    /// `buffer` and a name.
+    /// The test that must catch it: `lib NAME` (a unit test of the library), `published NAME` (one of the engines of
+    /// papers), or `machine`, `allocation` or `buffer` and a name.
     pub test: String,
 }
 
@@ -65,6 +65,7 @@ impl Fault {
         let (target, name) = self.target_and_name();
         let mut arguments = match target {
             "lib" => vec!["test", "--package", "fibula", "--lib"],
+            "published" => vec!["test", "--package", "fibula-published", "--lib"],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
             _ => vec!["test", "--test", target],
         };

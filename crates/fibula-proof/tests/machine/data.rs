@@ -53,7 +53,7 @@ struct Table<K> {
     expected: Vec<Option<NextHop>>,
 }
 
-trait Loaded: Tested {
+pub(super) trait Loaded: Tested {
     fn rib(table: fibula_feed::Table) -> Rib<Self>;
 }
 

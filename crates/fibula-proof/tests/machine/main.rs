@@ -1,5 +1,6 @@
 //! Runs the test machine: `cargo test -p fibula-proof --test machine [NAME]`. Its tests are made for each registry entry.
 
+mod answers;
 mod cases;
 mod conformance;
 mod data;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 fn all() -> Result<Vec<Trial>, Failure> {
     instruction_sets::forced()?;
     let mut trials = Vec::new();
+    trials.extend(answers::trials());
     trials.extend(toy_tables::trials());
     trials.extend(toy_pairs::trials());
     trials.extend(conformance::trials());
