@@ -55,14 +55,14 @@ Environment:
 
 Sizes that are printed are decimal: 1 kB is 1,000 bytes. In options K, M and G are powers of 1,024.
 
-'fibula COMMAND --help' explains a command. To see what fibula does in under a minute: fibula tour"
+'fibula COMMAND --help' explains a command. To see what looking up is, and how fast: fibula tour"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// See what Fibula does in under a minute
+/// See what looking up is, and how fast it is here
 #[derive(Debug, Parser)]
 #[command(name = "tour", version, styles = STYLES)]
 pub(crate) struct TourCli {

@@ -59,7 +59,7 @@ fn engines_as_json_have_the_documented_fields() {
         assert!(strings("families").iter().all(|family| ["ipv4", "ipv6"].contains(family)));
         assert!(strings("isas").contains(&"scalar"));
         assert!(["in-place", "rebuild"].contains(&entry["update"].as_str().unwrap()));
-        assert!(["oracle", "published", "own"].contains(&entry["role"].as_str().unwrap()));
+        assert!(["oracle", "published", "described", "own"].contains(&entry["role"].as_str().unwrap()));
     }
     let mut names: Vec<_> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     names.sort_unstable();
@@ -212,22 +212,33 @@ fn a_tiny_tour_as_json() {
     assert_eq!(tour["tables"][0]["routes"], 2000);
     assert_eq!(tour["tables"][1]["routes"], 500);
     let structures = tour["structures"].as_array().unwrap();
+    assert_eq!(structures.len(), 6, "what was chosen and two plain structures, for each family");
     let named = |name: &str, family: &str| {
         structures.iter().find(|row| row["algorithm"] == name && row["family"] == family).unwrap()
     };
     for family in ["ipv4", "ipv6"] {
-        let trie = named("binary-trie", family);
-        assert!(trie["bytes_per_prefix"].as_f64().unwrap() > 1.0);
-        assert!(trie["mlps_match"].as_f64().unwrap() > 0.0);
-        assert!(trie["checked"].as_u64().unwrap() > 1000);
-        assert_eq!((&trie["wrong"], &trie["sample"]), (&0.into(), &false.into()));
+        for (name, kind) in [("binary-trie", "plain"), ("hash-by-length", "plain")] {
+            let row = named(name, family);
+            assert_eq!((&row["kind"], &row["wrong"]), (&kind.into(), &0.into()));
+            assert!(row["bytes_per_prefix"].as_f64().unwrap() > 1.0);
+            let [low, median, high] =
+                ["mlps_match_low", "mlps_match", "mlps_match_high"].map(|field| row[field].as_f64().unwrap());
+            assert!(0.0 < low && low <= median && median <= high, "{row}");
+            assert!(row["rounds"].as_u64().unwrap() >= 7 && row["checked"].as_u64().unwrap() > 1000);
+        }
+        assert_eq!(
+            structures.iter().filter(|row| row["kind"] == "chosen" && row["family"] == family).count(),
+            1
+        );
     }
-    // The scan judges up to 1,000 routes: of 2,000 it gets a sample, of 500 all.
-    assert_eq!(named("linear", "ipv4")["sample"], true);
-    assert_eq!(named("linear", "ipv6")["sample"], false);
     let lookups = tour["lookups"].as_array().unwrap();
-    assert!(lookups.iter().any(|lookup| lookup["prefix"].is_string()));
-    assert!(lookups.iter().any(|lookup| lookup["prefix"].is_null()));
+    assert_eq!(lookups.len(), 2);
+    for lookup in lookups {
+        let prefix = lookup["prefix"].as_str().unwrap();
+        let len = |prefix: &str| prefix.split_once('/').unwrap().1.parse::<u8>().unwrap();
+        let others = lookup["less_specific"].as_array().unwrap();
+        assert!(others.iter().all(|other| len(other["prefix"].as_str().unwrap()) < len(prefix)), "{lookup}");
+    }
 }
 
 #[test]
@@ -235,16 +246,31 @@ fn a_tiny_tour_for_people() {
     let first = run(&[&TINY[..], &["--quiet"]].concat());
     assert_eq!((first.code, first.err.as_str()), (0, ""));
     for part in
-        ["The table\n", "<- longest", "no route", "checked answers were right.", "lookup --table routes.txt"]
+        ["The table\n", "<- the answer", "answers were those of the table.", "lookup --table routes.txt"]
     {
         assert!(first.out.contains(part), "{part}: {}", first.out);
     }
-    let widest =
-        first.out.lines().filter(|line| !line.contains("lookup --table")).map(|line| line.chars().count());
-    assert!(widest.max() <= Some(100), "{}", first.out);
+    assert!(first.out.lines().all(|line| line.chars().count() <= 80), "{}", first.out);
     assert!(!first.out.contains('\x1b'), "no colour in a pipe");
     let csv = run(&[&TINY[..], &["--quiet", "--format", "csv"]].concat());
-    assert!(csv.out.starts_with("algorithm,family,routes,sample,lookup_bytes,"), "{}", csv.out);
+    assert!(csv.out.starts_with("algorithm,kind,family,routes,lookup_bytes,"), "{}", csv.out);
+}
+
+#[test]
+fn a_tour_of_the_users_table() {
+    let folder = Folder::new();
+    let table = folder.write("routes.txt", "192.0.2.0/24 first\n192.0.2.128/25 second\n192.0.0.0/8 third\n");
+    let path = table.to_str().unwrap();
+    let text = run(&["tour", "--table", path, "--seconds", "0", "--quiet"]);
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    for part in ["via second  <- the answer: 25 bits match", "via third   loses: only 8 bits"] {
+        assert!(text.out.contains(part), "{part}: {}", text.out);
+    }
+    // A family without routes is left out, and what to do next names the file.
+    assert!(!text.out.contains("IPv6") && text.out.contains(&format!("choose {path}")), "{}", text.out);
+    assert_eq!(run(&["tour", "--table", path, "--routes", "1000"]).code, 2);
+    let empty = run(&["tour", "--table", folder.write("empty.txt", "").to_str().unwrap()]);
+    assert_eq!((empty.code, empty.out.as_str()), (3, ""), "{}", empty.err);
 }
 
 #[test]
@@ -281,7 +307,6 @@ fn instruction_sets_are_forced_or_refused() {
         assert!(run.err.contains(part) && run.err.contains("this machine has: scalar"), "{}", run.err);
     }
     assert_eq!(run(&["tour", "--isa", "sse9"]).code, 2);
-    assert!(run(&["engines"]).out.contains("this machine has: scalar"));
 }
 
 #[test]

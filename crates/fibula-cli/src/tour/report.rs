@@ -1,186 +1,158 @@
-//! What the tour prints.
+//! What the tour prints for people.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anstyle::AnsiColor;
 use fibula::net::{Family, Key};
-use serde_json::{Value, json};
 
-use super::examples::{Examples, Found};
-use super::measure::{Figures, ORACLE, Row, SynthTable, wrong};
+use super::explain::Answer;
+use super::measure::{BATCH, Figures, Kind, Row};
+use super::table::Toured;
 use crate::machine::OPTIMISED;
-use crate::objects::Object;
-use crate::text::{Grid, bold, bytes, dim, thousands};
+use crate::text::{Grid, bold, bytes, dim, plural, thousands};
 
-pub(super) fn introduction(
+pub(super) fn table(
     out: &mut dyn Write,
-    v4: &SynthTable<u32>,
-    v6: &SynthTable<u128>,
+    file: Option<&Path>,
+    v4: &Toured<u32>,
+    v6: &Toured<u128>,
 ) -> io::Result<()> {
     heading(out, "The table")?;
+    let what = match file {
+        Some(file) => format!("{} was read in {} ms.", file.display(), v4.fill_time.as_millis()),
+        None => "This one is generated, with the size and shape of the Internet's.".to_owned(),
+    };
     writeln!(
         out,
-        "A routing table lists prefixes (blocks of addresses) and the next hop of each. This one is \
-         generated, with the size and shape of the Internet's.\n"
+        "A routing table lists prefixes (blocks of addresses), and for each of them where packets go: the next hop. {what}\n"
     )?;
-    let mut grid = Grid::new(&["family", "prefixes", "next hops", "load time", "memory", "bytes/prefix"])
-        .right(&[1, 2, 3, 4, 5]);
+    let mut grid =
+        Grid::new(&["family", "prefixes", "next hops", "memory", "bytes/prefix"]).right(&[1, 2, 3, 4]);
     table_row(&mut grid, v4);
     table_row(&mut grid, v6);
     writeln!(out, "{}", grid.render())
 }
 
-fn table_row<K: Key>(grid: &mut Grid, table: &SynthTable<K>) {
+fn table_row<K: Key>(grid: &mut Grid, table: &Toured<K>) {
+    if table.rib.is_empty() {
+        return;
+    }
     let memory = table.rib.memory().held_bytes();
     grid.row([
         K::FAMILY.to_string(),
         thousands(table.rib.len()),
         thousands(table.next_hops),
-        format!("{:.0} ms", table.fill_time.as_secs_f64() * 1e3),
         bytes(memory),
         format!("{:.1}", memory as f64 / table.rib.len() as f64),
     ]);
 }
 
-pub(super) fn lookups(out: &mut dyn Write, examples: &Examples) -> io::Result<()> {
+/// Explains the answers: the route that wins, and those that lose.
+pub(super) fn answers(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
     heading(out, "Looking up")?;
-    let (address, covers) = &examples.nested;
     writeln!(
         out,
-        "Prefixes can contain each other. Of all prefixes that contain an address, the longest wins.\n\
-         {address} is in\n"
+        "Prefixes can contain each other. Of all that contain an address, the longest wins, because it says the most about \
+         the address."
     )?;
     let (bold, dim) = (bold(), dim());
-    for (index, Found { prefix, next_hop }) in covers.iter().enumerate() {
-        if index + 1 == covers.len() {
-            writeln!(out, "  {bold}{prefix:<20} via {next_hop:<4}{bold:#} <- longest: the answer")?;
-        } else {
-            writeln!(out, "  {dim}{prefix:<20} via {next_hop}{dim:#}")?;
+    for Answer { address, matches, .. } in answers {
+        let count = matches.len() as u64;
+        writeln!(out, "\n{address} is in {count} {}:\n", plural(count, "prefix", "prefixes"))?;
+        let prefix = matches.iter().map(|one| one.prefix.len()).max().unwrap_or(0);
+        let value = matches.iter().map(|one| one.value.len()).max().unwrap_or(0);
+        for (at, one) in matches.iter().enumerate() {
+            let route = format!("{:<prefix$}  via {:<value$}", one.prefix, one.value);
+            if at == 0 {
+                writeln!(out, "  {bold}{route}{bold:#}  <- the answer: {} bits match", one.len)?;
+            } else {
+                writeln!(out, "  {dim}{route}  loses: only {} bits{dim:#}", one.len)?;
+            }
         }
     }
-    writeln!(out)?;
-    let mut grid = Grid::new(&["address", "matched prefix", "next hop"]);
-    for (address, found) in &examples.lookups {
-        let (prefix, next_hop) = match found {
-            Some(Found { prefix, next_hop }) => (prefix.clone(), next_hop.to_string()),
-            None => ("no route".to_owned(), String::new()),
-        };
-        grid.row([address.clone(), prefix, next_hop]);
-    }
-    writeln!(out, "{}", grid.render())
+    Ok(())
 }
 
-pub(super) fn announce_structures(out: &mut dyn Write) -> io::Result<()> {
-    heading(out, "The structures")?;
+pub(super) fn announce_measuring(out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "How fast")?;
     writeln!(
         out,
-        "Each finds that prefix in its own way. All are built from the table, checked and measured.\n"
+        "The structure that Fibula chooses for this table, next to two that one would write first. They take turns on the same \
+         addresses, in calls of {BATCH}; a rate is the median of the rounds."
     )
 }
 
-pub(super) fn structures(out: &mut dyn Write, rows: &[Row], program: &str) -> io::Result<()> {
-    let mut grid = Grid::new(&[
-        "family",
-        "algorithm",
-        "bytes/prefix",
-        "build (ms)",
-        "M/s match",
-        "M/s random",
-        "checked",
-        "wrong",
-    ])
-    .right(&[2, 3, 4, 5, 6, 7]);
-    for row in rows {
-        let name = format!("{}{}", row.algorithm, if row.sample { " *" } else { "" });
-        let cells =
-            row.figures.as_ref().map_or_else(|_| std::array::from_fn(|_| "-".to_owned()), |f| cells(row, f));
-        let [bytes, build, matching, random, checked, wrong] = cells;
-        grid.row([row.family.to_string(), name, bytes, build, matching, random, checked, wrong]);
-    }
-    writeln!(out, "{}\n", grid.render())?;
-    legend(out, rows)?;
-    verdict(out, rows)?;
-    go_on(out, program)
-}
-
-fn cells(row: &Row, figures: &Figures) -> [String; 6] {
-    [
-        format!("{:.1}", bytes_per_prefix(row, figures)),
-        short(build_time_ms(figures)),
-        format!("{:.1}", figures.mlps_match),
-        format!("{:.1}", figures.mlps_rnd),
-        thousands(figures.checked),
-        thousands(figures.wrong),
-    ]
-}
-
-/// Returns a time with as many decimals as small numbers need.
-fn short(number: f64) -> String {
-    if number < 1.0 { format!("{number:.3}") } else { format!("{number:.1}") }
-}
-
-fn bytes_per_prefix(row: &Row, figures: &Figures) -> f64 {
-    figures.lookup_bytes as f64 / row.routes as f64
-}
-
-fn build_time_ms(figures: &Figures) -> f64 {
-    figures.build_time_ns as f64 / 1e6
-}
-
-fn legend(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    let dim = dim();
-    writeln!(
-        out,
-        "{dim}bytes/prefix  memory that lookups may touch\n\
-         M/s match     million lookups a second in random prefixes, 256 in a call\n\
-         M/s random    the same for random addresses of the whole space in use\n\
-         checked       answers compared with {ORACLE} (its own with the table){dim:#}"
-    )?;
-    let samples: Vec<String> = rows
-        .iter()
-        .filter(|row| row.sample)
-        .map(|row| format!("{} {}: {}", row.family, row.algorithm, thousands(row.routes)))
-        .collect();
-    if !samples.is_empty() {
-        writeln!(
-            out,
-            "{dim}* built from a sample of the table, because the whole would take too long:\n  \
-             {} prefixes{dim:#}",
-            samples.join("; ")
-        )?;
+pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.family == family).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let heading = family.to_string();
+        let mut grid = Grid::new(&[&heading, "M/s", "half of the rounds", "bytes/prefix", "build (ms)"])
+            .right(&[1, 2, 3, 4]);
+        for row in &rows {
+            let name = format!("{}{}", row.algorithm, if row.kind == Kind::Chosen { " (ours)" } else { "" });
+            let [rate, spread, bytes, build] = row
+                .figures
+                .as_ref()
+                .map_or_else(|_| std::array::from_fn(|_| "-".to_owned()), |figures| cells(row, figures));
+            grid.row([name, rate, spread, bytes, build]);
+        }
+        writeln!(out, "\n{}", grid.render())?;
     }
     for row in rows {
         if let Err(error) = &row.figures {
-            writeln!(out, "{} {}: not built: {error}", row.family, row.algorithm)?;
+            writeln!(out, "\n{} {}: not built: {error}", row.family, row.algorithm)?;
         }
     }
-    writeln!(out)
+    let dim = dim();
+    writeln!(
+        out,
+        "\n{dim}M/s                 million lookups a second of random addresses that match\n\
+         half of the rounds  were between these rates; a wide spread means a busy machine\n\
+         bytes/prefix        memory that lookups may touch{dim:#}\n"
+    )
 }
 
-fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+fn cells(row: &Row, figures: &Figures) -> [String; 4] {
+    let rates = &figures.rates;
+    [
+        format!("{:.1}", rates.median),
+        format!("{:.1} to {:.1}", rates.low, rates.high),
+        format!("{:.1}", bytes_per_prefix(row, figures)),
+        format!("{:.1}", build_time_ms(figures)),
+    ]
+}
+
+pub(super) fn bytes_per_prefix(row: &Row, figures: &Figures) -> f64 {
+    figures.lookup_bytes as f64 / row.routes as f64
+}
+
+pub(super) fn build_time_ms(figures: &Figures) -> f64 {
+    figures.build_time_ns as f64 / 1e6
+}
+
+pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     let figures = || rows.iter().filter_map(|row| row.figures.as_ref().ok());
     let checked: usize = figures().map(|figures| figures.checked).sum();
     let wrong: usize = figures().map(|figures| figures.wrong).sum();
     if wrong == 0 {
         let good = AnsiColor::Green.on_default().bold();
-        writeln!(out, "{good}All {} checked answers were right.{good:#}", thousands(checked))?;
+        writeln!(out, "{good}All {} answers were those of the table.{good:#}", thousands(checked))?;
     } else {
         let bad = AnsiColor::Red.on_default().bold();
-        writeln!(
-            out,
-            "{bad}{} of {} checked answers were wrong.{bad:#}",
-            thousands(wrong),
-            thousands(checked)
-        )?;
+        writeln!(out, "{bad}{} of {} answers were wrong:{bad:#}", thousands(wrong), thousands(checked))?;
+        for row in rows {
+            if let Ok(Figures { wrong: wrong @ 1.., .. }) = row.figures {
+                writeln!(out, "  {} {}: {}", row.family, row.algorithm, thousands(wrong))?;
+            }
+        }
     }
     for family in [Family::Ipv4, Family::Ipv6] {
-        let fastest = rows
-            .iter()
-            .filter(|row| row.family == family && !row.sample)
-            .filter_map(|row| Some((row.algorithm, row.figures.as_ref().ok()?.mlps_match)))
-            .max_by(|(_, a), (_, b)| a.total_cmp(b));
-        if let Some((name, mlps)) = fastest {
-            writeln!(out, "Fastest on {family} (match): {name}, {mlps:.1} million lookups a second.")?;
+        if let Some(sentence) = fastest(rows, family) {
+            writeln!(out, "{sentence}")?;
         }
     }
     if !OPTIMISED {
@@ -189,18 +161,47 @@ fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     Ok(())
 }
 
-fn go_on(out: &mut dyn Write, program: &str) -> io::Result<()> {
-    heading(out, "Your own table")?;
+/// Names the fastest structure of a family, or says that the spreads of the first ones overlap.
+fn fastest(rows: &[Row], family: Family) -> Option<String> {
+    let rows = rows.iter().filter(|row| row.family == family);
+    let mut ranked: Vec<_> =
+        rows.filter_map(|row| Some((row.algorithm, row.figures.as_ref().ok()?.rates))).collect();
+    ranked.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
+    let ((name, best), others) = ranked.split_first()?;
+    let (next, second) = others.first()?;
+    if others.iter().all(|(_, other)| best.is_above(other)) {
+        let times = best.median / second.median;
+        return Some(format!("Fastest on {family}: {name}, {times:.1} times as fast as {next}."));
+    }
+    let close: Vec<&str> =
+        others.iter().filter(|(_, other)| !best.is_above(other)).map(|(name, _)| *name).collect();
+    Some(format!("{family}: no fastest, because the rates of {name} and {} overlap.", close.join(", ")))
+}
+
+/// Names the commands to try next.
+pub(super) fn go_on(
+    out: &mut dyn Write,
+    program: &str,
+    file: Option<&Path>,
+    answers: &[Answer],
+) -> io::Result<()> {
+    heading(out, "Next")?;
     let code = AnsiColor::Cyan.on_default();
-    writeln!(out, "A table can be a text file with a prefix and a next hop on each line, for example:\n")?;
-    writeln!(out, "  {code}printf '192.0.2.0/24 64500\\n2001:db8::/32 64501\\n' > routes.txt{code:#}")?;
-    writeln!(out, "  {code}{program} lookup --table routes.txt 192.0.2.1 2001:db8::1{code:#}")?;
-    writeln!(out, "  {code}{program} lookup --table routes.txt --format csv < addresses.txt{code:#}\n")?;
+    let mut command = |line: String| writeln!(out, "  {code}{line}{code:#}");
+    if let Some(file) = file {
+        let file = file.display();
+        let address = answers.first().map_or("192.0.2.1", |answer| &answer.address);
+        command(format!("{program} lookup --table {file} {address}"))?;
+        command(format!("{program} choose {file}"))?;
+        command(format!("{program} compile {file} --output table.fibula"))?;
+    } else {
+        command("printf '192.0.2.0/24 64500\\n2001:db8::/32 64501\\n' > routes.txt".to_owned())?;
+        command(format!("{program} lookup --table routes.txt 192.0.2.1"))?;
+        command(format!("{program} tour --table routes.txt"))?;
+    }
+    writeln!(out)?;
     if program.starts_with("cargo") {
-        writeln!(
-            out,
-            "To build the program itself: cargo build --release; it is then target/release/fibula."
-        )?;
+        writeln!(out, "'cargo build --release' makes the program itself, as target/release/fibula.")?;
     }
     writeln!(out, "For everything else: {code}{program} --help{code:#}")
 }
@@ -210,87 +211,27 @@ fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "\n{style}{text}{style:#}")
 }
 
-/// The fields of a structure, in order.
-pub(super) const COLUMNS: &[&str] = &[
-    "algorithm",
-    "family",
-    "routes",
-    "sample",
-    "lookup_bytes",
-    "bytes_per_prefix",
-    "build_time_ms",
-    "mlps_match",
-    "mlps_rnd",
-    "checked",
-    "wrong",
-    "error",
-];
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Rates;
+    use super::*;
 
-/// Returns the result of a structure, for scripts; fields are null if it could not be built.
-pub(super) fn record(row: &Row) -> Object {
-    let figures = row.figures.as_ref().ok();
-    let value = json!({
-        "algorithm": row.algorithm,
-        "family": row.family.name(),
-        "routes": row.routes,
-        "sample": row.sample,
-        "lookup_bytes": figures.map(|figures| figures.lookup_bytes),
-        "bytes_per_prefix": figures.map(|figures| rounded(bytes_per_prefix(row, figures))),
-        "build_time_ms": figures.map(|figures| rounded(build_time_ms(figures))),
-        "mlps_match": figures.map(|figures| rounded(figures.mlps_match)),
-        "mlps_rnd": figures.map(|figures| rounded(figures.mlps_rnd)),
-        "checked": figures.map_or(0, |figures| figures.checked),
-        "wrong": figures.map_or(0, |figures| figures.wrong),
-        "error": row.figures.as_ref().err().map(ToString::to_string),
-    });
-    match value {
-        Value::Object(record) => record,
-        _ => Object::new(),
+    fn row(algorithm: &'static str, [low, median, high]: [f64; 3]) -> Row {
+        let rates = Rates { median, low, high, rounds: 7 };
+        let figures = Figures { lookup_bytes: 1, build_time_ns: 1, rates, checked: 1, wrong: 0 };
+        Row { algorithm, kind: Kind::Plain, family: Family::Ipv4, routes: 1, figures: Ok(figures) }
     }
-}
 
-pub(super) fn json(
-    out: &mut dyn Write,
-    v4: &SynthTable<u32>,
-    v6: &SynthTable<u128>,
-    examples: &Examples,
-    rows: &[Row],
-) -> io::Result<()> {
-    let lookups: Vec<Value> = examples
-        .lookups
-        .iter()
-        .map(|(address, found)| {
-            json!({
-                "address": address,
-                "prefix": found.as_ref().map(|found| &found.prefix),
-                "next_hop": found.as_ref().map(|found| found.next_hop.to_string()),
-            })
-        })
-        .collect();
-    let value = json!({
-        "optimised": OPTIMISED,
-        "tables": [table_json(v4), table_json(v6)],
-        "lookups": lookups,
-        "structures": rows.iter().map(record).collect::<Vec<_>>(),
-        "wrong": wrong(rows),
-    });
-    serde_json::to_writer_pretty(&mut *out, &value)?;
-    writeln!(out)
-}
-
-fn table_json<K: Key>(table: &SynthTable<K>) -> Value {
-    let memory_bytes = table.rib.memory().held_bytes();
-    json!({
-        "family": K::FAMILY.name(),
-        "routes": table.rib.len(),
-        "next_hops": table.next_hops,
-        "fill_time_ms": rounded(table.fill_time.as_secs_f64() * 1e3),
-        "memory_bytes": memory_bytes,
-        "bytes_per_prefix": rounded(memory_bytes as f64 / table.rib.len() as f64),
-    })
-}
-
-/// Rounds to three decimals, more than a measurement is worth.
-fn rounded(number: f64) -> f64 {
-    (number * 1e3).round() / 1e3
+    #[test]
+    fn nothing_is_fastest_whose_spread_overlaps_another() {
+        let (a, b) = (row("a", [8.0, 9.0, 10.0]), row("b", [3.0, 4.5, 5.0]));
+        let rows = [a, b, row("c", [1.0, 2.0, 7.0])];
+        assert_eq!(fastest(&rows, Family::Ipv4).unwrap(), "Fastest on IPv4: a, 2.0 times as fast as b.");
+        let rows = [row("a", [4.0, 9.0, 10.0]), row("b", [3.0, 4.5, 5.0]), row("c", [1.0, 2.0, 7.0])];
+        assert_eq!(
+            fastest(&rows, Family::Ipv4).unwrap(),
+            "IPv4: no fastest, because the rates of a and b, c overlap."
+        );
+        assert_eq!(fastest(&rows, Family::Ipv6), None);
+    }
 }

@@ -71,6 +71,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   fibula-lab tour
+  fibula-lab tour --table rib.gz
   fibula-lab tour --routes 100000 --seconds 5")]
     Tour(TourArgs),
     #[command(after_help = "\
