@@ -82,6 +82,21 @@ fn engines_in_the_other_forms() {
     assert!(!text.contains('\x1b'), "no colour in a pipe");
 }
 
+/// The registry is the home of the sentences.
+#[test]
+fn the_readme_says_when_to_take_which_engine_as_the_registry_does() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let mut said: Vec<&str> = readme.lines().filter(|line| line.starts_with("- Take `")).collect();
+    let list: Vec<Value> = serde_json::from_str(&run(&["engines", "--json"]).out).unwrap();
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap().to_owned();
+    let sentence = |entry| format!("- Take `{}` when {}.", text(entry, "name"), text(entry, "use_when"));
+    let mut expected: Vec<String> = list.iter().map(sentence).collect();
+    said.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(said, expected);
+}
+
 #[test]
 fn colour_obeys_the_environment() {
     let forced = fibula().arg("engines").env("CLICOLOR_FORCE", "1").output().unwrap();

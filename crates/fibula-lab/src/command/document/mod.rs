@@ -5,6 +5,7 @@ mod benchmarks;
 mod choices;
 mod generated;
 mod papers;
+mod picture;
 mod router;
 mod tables;
 mod values;
@@ -33,7 +34,7 @@ Environment:
   FIBULA_DATA  the folder of real tables, as in --data
 
 Examples:
-  fibula-lab document benchmarks choices values router --check
+  fibula-lab document benchmarks choices values router picture --check
   fibula-lab document papers tables aggregation --data /data")]
 pub(super) struct DocumentArgs {
     /// The documents
@@ -60,6 +61,8 @@ enum Name {
     Values,
     /// docs/router.md and its charts, from records/router
     Router,
+    /// docs/picture.svg, the command at work, from what 'fibula' next to this program prints
+    Picture,
     /// docs/papers.md, from real tables
     Papers,
     /// docs/tables.md, from real tables
@@ -84,6 +87,7 @@ pub(super) fn run(args: &DocumentArgs) -> Result<ExitCode, Failure> {
             Name::Choices => choices::write,
             Name::Values => values::write,
             Name::Router => router::write,
+            Name::Picture => picture::write,
             Name::Papers => papers::write,
             Name::Tables => tables::write,
             Name::Aggregation => aggregation::write,
