@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use fibula::fib::registry::{Engines, PUBLISHED_COUNT};
-use fibula_workload::engines::{Entry, entries, names};
+use fibula_workload::engines::{Entry, compared, entries};
 use serde_json::{Value, json};
 
 use crate::answer::AnswerArgs;
@@ -39,7 +39,7 @@ pub fn run(args: &EnginesArgs, engines: Engines) -> Result<ExitCode, Failure> {
     let entries = entries(engines);
     let mut out = args.output.open([])?;
     match args.output.format() {
-        Format::Text => write_text(&mut out, &entries, engines != Engines::OWN)?,
+        Format::Text => write_text(&mut out, engines)?,
         format => {
             let records: Vec<Object> = entries.iter().map(record).collect();
             objects::write(&mut out, format, COLUMNS, &records)?;
@@ -66,15 +66,14 @@ fn record(entry: &Entry) -> Object {
     }
 }
 
-fn write_text(out: &mut dyn Write, entries: &[Entry], lab: bool) -> io::Result<()> {
-    let own = names(Engines::OWN);
-    let (mut to_use, to_compare): (Vec<&Entry>, Vec<&Entry>) =
-        entries.iter().partition(|entry| own.contains(&entry.name));
+fn write_text(out: &mut dyn Write, engines: Engines) -> io::Result<()> {
+    let (mut to_use, to_compare) = (entries(Engines::OWN), compared(engines));
     to_use.sort_by_key(|entry| entry.role == "oracle");
     group(out, "To use", &to_use)?;
-    if !to_compare.is_empty() {
+    let lab = !to_compare.is_empty();
+    if lab {
         writeln!(out)?;
-        group(out, "For comparison", &to_compare)?;
+        group(out, "To compare", &to_compare)?;
     }
     writeln!(out, "\nYou need not choose: every command and 'fibula::Table' do, by table.")?;
     let program = if lab { "fibula-lab" } else { "fibula" };
@@ -86,7 +85,7 @@ fn write_text(out: &mut dyn Write, entries: &[Entry], lab: bool) -> io::Result<(
 }
 
 /// Writes a line for each engine: its name, when to take it, and its families.
-fn group(out: &mut dyn Write, title: &str, entries: &[&Entry]) -> io::Result<()> {
+fn group(out: &mut dyn Write, title: &str, entries: &[Entry]) -> io::Result<()> {
     let bold = bold();
     let name = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let when = entries.iter().map(|entry| entry.use_when.len()).max().unwrap_or(0);
@@ -109,19 +108,19 @@ mod tests {
     #[test]
     fn the_list_has_a_line_of_80_columns_for_each_engine() {
         let mut out = Vec::new();
-        write_text(&mut out, &entries(Engines::OWN), false).unwrap();
+        write_text(&mut out, Engines::OWN).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 80),
             "{text}"
         );
-        for name in names(Engines::OWN) {
+        for Entry { name, .. } in entries(Engines::OWN) {
             assert_eq!(
                 text.lines().filter(|line| line.starts_with(&format!("{name} "))).count(),
                 1,
                 "{text}"
             );
         }
-        assert!(text.ends_with("'fibula-lab engines' lists 35 more, for comparison only.\n"), "{text}");
+        assert!(text.ends_with("'fibula-lab engines' lists 36 more, for comparison only.\n"), "{text}");
     }
 }

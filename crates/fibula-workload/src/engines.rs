@@ -33,6 +33,19 @@ pub fn entries(engines: Engines) -> Vec<Entry> {
     entries
 }
 
+/// Returns those of a list that the library lacks, with the families that it lacks them for.
+#[must_use]
+pub fn compared(engines: Engines) -> Vec<Entry> {
+    fn lacking<K: Key>(engines: Engines) -> Vec<Algorithm<K>> {
+        let own = Engines::OWN.all::<K>();
+        engines.all::<K>().into_iter().filter(|engine| !own.contains(engine)).collect()
+    }
+    let mut entries = Vec::new();
+    add(&mut entries, lacking::<u32>(engines));
+    add(&mut entries, lacking::<u128>(engines));
+    entries
+}
+
 /// Returns the names of all, each once.
 #[must_use]
 pub fn names(engines: Engines) -> Vec<&'static str> {

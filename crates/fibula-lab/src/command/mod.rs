@@ -55,7 +55,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Engines(args)) => plumbing::engines(args, ENGINES),
         Some(Command::Router(args)) => plumbing::router(args, ENGINES),
-        Some(Command::Tour(args)) => plumbing::tour(args, program, ENGINES),
+        Some(Command::Tour(args)) => {
+            // What to do next is the other command's work.
+            plumbing::tour(args, program.strip_suffix("-lab").unwrap_or(program), ENGINES)
+        }
         Some(Command::Completions(args)) => plumbing::completions(args, Cli::command()),
         Some(Command::Man(args)) => plumbing::man(args, Cli::command()),
     })

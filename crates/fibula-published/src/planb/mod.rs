@@ -33,7 +33,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let entry = |name, summary, build: Build<K>, open: Open<K>| Algorithm {
         name,
         summary,
-        use_when: "you compare with PlanB (NSDI 2026), or count its intervals",
+        use_when: "you compare with PlanB (NSDI 2026)",
         paper: "PlanB, sections 3.1 and 3.2",
         families: Families::Both,
         role: Role::Published,
