@@ -75,7 +75,7 @@ fn write_text(out: &mut dyn Write, engines: Engines) -> io::Result<()> {
         writeln!(out)?;
         group(out, "To compare", &to_compare)?;
     }
-    writeln!(out, "\nYou need not choose: every command and 'fibula::Table' do, by table.")?;
+    writeln!(out, "\nYou need not choose: 'fibula choose' shows what is taken for a table, and why.")?;
     let program = if lab { "fibula-lab" } else { "fibula" };
     writeln!(out, "'{program} engines --json' also has instruction sets, updates and papers.")?;
     if !lab {
