@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use clap::Args;
 use fibula::auto::{self, Choice, Machine, Workload};
 use fibula::fib::Fib;
+use fibula::fib::registry::Engines;
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd;
-use fibula::fib::registry::Engines;
 use fibula_workload::{probe, traffic};
 use serde_json::json;
 

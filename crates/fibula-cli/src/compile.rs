@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use fibula::auto::{self, Workload};
+use fibula::fib::registry::Engines;
 use fibula::fib::registry::{self, Algorithm};
 use fibula::fib::{self, Fib};
 use fibula::file::{Contents, Half};
@@ -14,7 +15,6 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::rib::Rib;
 use fibula_feed::Table;
-use fibula::fib::registry::Engines;
 
 use crate::failure::Failure;
 use crate::load;

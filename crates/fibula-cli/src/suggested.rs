@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use fibula_feed::Value;
 use fibula::fib::registry::Engines;
+use fibula_feed::Value;
 
 /// Parses with another parser, and knows some of the names that it takes. Options with it hide them from their help, which says
 /// where to find them.

@@ -132,7 +132,8 @@ fn answers<K: Key>(rival: &Contestant<K>) {
     // With a default route and without.
     for routes in [routes.as_slice(), &routes[1..]] {
         let routes = RouteSlice::new(routes).unwrap();
-        let oracle = fibula_published::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
+        let oracle =
+            fibula_published::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
         let structure = (rival.build)(&routes).unwrap();
         let fib = structure.fib();
         assert_eq!(wrong(fib, oracle.as_ref(), &keys(&routes)), 0, "over {} routes", routes.len());
@@ -164,7 +165,8 @@ fn changes<K: Key>(rival: &Contestant<K>) {
     for (changes, routes) in [(removals, kept.to_vec()), (additions, [kept, &added[..]].concat())] {
         native.apply(&changes).unwrap();
         let routes = RouteSlice::new(&routes).unwrap();
-        let oracle = fibula_published::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
+        let oracle =
+            fibula_published::find("binary-trie").unwrap().build(&routes, Limits::default()).unwrap();
         assert_eq!(wrong(&native, oracle.as_ref(), &keys), 0);
     }
 }

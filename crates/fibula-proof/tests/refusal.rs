@@ -169,7 +169,8 @@ enum Call {
 
 /// Options under which the calls of a scenario do what it is about.
 fn options<K: Key>(engine: Algorithm<K>, call: Call) -> Options {
-    let mut options = Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() }.with_engine(engine);
+    let mut options =
+        Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() }.with_engine(engine);
     if matches!(call, Call::Flush) {
         options.coalesce = core::time::Duration::from_secs(1_000);
     }

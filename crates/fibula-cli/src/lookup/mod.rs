@@ -18,10 +18,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fibula::fib::registry::Engines;
 use fibula::file::{StoredRoutes, TableFile};
 use fibula::net::Dual;
 use fibula_feed::Table;
-use fibula::fib::registry::Engines;
 
 use crate::failure::{Failure, code};
 use crate::load::{self, Columns};

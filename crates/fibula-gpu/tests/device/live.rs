@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use fibula::engines::{Dir17Bitmap, Dir18Lines, Dir248, Engine};
 use fibula::live::{Options as TableOptions, Table, TableKey};
 use fibula::net::{Change, NextHop};
 use fibula::rib::DualRib;
 use fibula_gpu::cooperate::{Cooperative, Options};
-use fibula::engines::{Dir17Bitmap, Dir18Lines, Dir248, Engine};
 use fibula_gpu::device::Device;
 use fibula_proof::tables::{Model, Random};
 use fibula_proof::verdict::Failure;
@@ -22,7 +22,8 @@ pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
     trials.push(trial::<u128>(device, "dir-btree", TableOptions::default()));
     let device = Arc::clone(device);
     trials.push(Trial::test(format!("live/unknown/{}", device.facts().id), move || {
-        let table = empty(TableOptions { ipv4: fibula_published::find("dxr-18")?, ..TableOptions::default() })?;
+        let table =
+            empty(TableOptions { ipv4: fibula_published::find("dxr-18")?, ..TableOptions::default() })?;
         match Cooperative::<u32>::following(device, &table, Options::default()) {
             Err(fibula_gpu::GpuError::NoEngine { .. }) => Ok(()),
             other => Err(format!("a structure that no device knows: {other:?}").into()),

@@ -48,9 +48,7 @@ fn recorded() -> &'static BTreeMap<(String, String), String> {
 fn compare(table: &str, name: &str, now: &str) -> Result<(), Failure> {
     match recorded().get(&(table.to_owned(), name.to_owned())) {
         Some(before) if before == now => Ok(()),
-        before => {
-            Err(format!("records/answers.tsv has {before:?}; now:\n{table}\t{name}\t{now}").into())
-        }
+        before => Err(format!("records/answers.tsv has {before:?}; now:\n{table}\t{name}\t{now}").into()),
     }
 }
 

@@ -10,8 +10,8 @@ use toml::Spanned;
 use super::feed::{MOST_ROUTES, number};
 use super::file;
 use super::{
-    Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape,
-    TableFile, Target, XdpMode,
+    Backend, Config, ConfigError, HISTORY, Interface, Member, Route, RunTime, SOCKET, Shape, TableFile,
+    Target, XdpMode,
 };
 use crate::forward::fabric::Urpf;
 use crate::neighbour::Limits;
@@ -55,18 +55,8 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         metrics: metrics(&text, file.metrics.as_ref())?,
         dpdk: file.dpdk.clone(),
         socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
-        ipv4: algorithm(
-            &text,
-            file.ipv4_algorithm.as_ref(),
-            fibula::live::Options::default().ipv4,
-            engines,
-        )?,
-        ipv6: algorithm(
-            &text,
-            file.ipv6_algorithm.as_ref(),
-            fibula::live::Options::default().ipv6,
-            engines,
-        )?,
+        ipv4: algorithm(&text, file.ipv4_algorithm.as_ref(), fibula::live::Options::default().ipv4, engines)?,
+        ipv6: algorithm(&text, file.ipv6_algorithm.as_ref(), fibula::live::Options::default().ipv6, engines)?,
         hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
         icmp_rate: (file.icmp.rate, file.icmp.burst),
         limits: Limits {
@@ -560,7 +550,10 @@ kind = \"blackhole\"
         let error = Config::parse_among(&text("ipv6", "abacus"), engines).unwrap_err();
         assert!(error.to_string().contains("no algorithm 'abacus' for IPv6"), "{error}");
         let error = Config::parse(&text("ipv4", "poptrie")).unwrap_err();
-        assert_eq!(error.to_string(), "line 1: 'poptrie' for IPv4 is for comparison: 'fibula-lab router' takes it");
+        assert_eq!(
+            error.to_string(),
+            "line 1: 'poptrie' for IPv4 is for comparison: 'fibula-lab router' takes it"
+        );
         assert!(Config::parse(&text("ipv4", "abacus")).is_err());
     }
 }

@@ -5,10 +5,10 @@
 use std::error::Error;
 use std::fmt::{self, Write as _};
 
-use fibula_published::algorithms;
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, Route, RouteSlice};
 use fibula_feed::{LoadOptions, Loader};
+use fibula_published::algorithms;
 use fibula_workload::table::{PRESETS, Profile, Shape, TableSpec, generate, hostile, shape};
 use fibula_workload::traffic;
 

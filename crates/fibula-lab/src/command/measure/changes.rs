@@ -1,7 +1,7 @@
 //! What changes of the routes of a table would rewrite in `dir-17-bitmap` and `dir-btree`.
 
-use fibula::unstable::engines::{Dir17Bitmap, DirBtree};
 use fibula::memory::Limits;
+use fibula::unstable::engines::{Dir17Bitmap, DirBtree};
 use fibula_feed::{LoadOptions, Loader};
 
 use super::Outcome;

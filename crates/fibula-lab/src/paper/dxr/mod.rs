@@ -3,9 +3,9 @@
 mod counts;
 mod times;
 
-use fibula_published::internals::{Dxr, Format, Options, Search};
 use fibula::memory::Limits;
 use fibula::rib::Rib;
+use fibula_published::internals::{Dxr, Format, Options, Search};
 
 use super::values::{Function, bind};
 

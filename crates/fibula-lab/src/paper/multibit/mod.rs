@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use fibula::fib::Fib as _;
-use fibula_published::internals::Multibit;
 use fibula::memory::Limits;
 use fibula::net::{Key, Prefix, Routes};
+use fibula_published::internals::Multibit;
 use serde::Deserialize;
 
 use super::context::PaperKey;

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use fibula_published::internals::{Node8x64, PlanB, capacity};
 use fibula::fib::ranges::Merge;
 use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
 use fibula::rib::Rib;
+use fibula_published::internals::{Node8x64, PlanB, capacity};
 use serde::Deserialize;
 
 use super::super::values::{OfTable, OfTables};
