@@ -18,10 +18,10 @@ const TABLES: [&str; 4] = ["--synth", "ipv4/2000", "--synth", "ipv6/2000"];
 
 #[test]
 fn a_device_that_is_not_there_is_named_with_exit_code_4() {
-    let run = run(&[&["device", "--quiet", "opencl:999"][..], &TABLES].concat());
+    let run = run(&[&["device", "--quiet", "--device", "opencl:999"][..], &TABLES].concat());
     assert_eq!((run.code, run.out.as_str()), (4, ""));
     assert!(run.err.contains("no device 'opencl:999' here"), "{}", run.err);
-    let run = support::run(&[&["device", "--quiet", "abacus"][..], &TABLES].concat());
+    let run = support::run(&[&["device", "--quiet", "--device", "abacus"][..], &TABLES].concat());
     assert_eq!(run.code, 4);
     assert!(run.err.contains("there are: cuda, opencl"), "{}", run.err);
 }
@@ -32,7 +32,7 @@ fn json_has_the_documented_fields() {
     assert!(has_opencl());
     let options =
         ["--runs", "5", "--seconds", "0", "--keys", "20000", "--buffer", "512", "--buffer", "8192", "--json"];
-    let run = run(&[&["device", "--quiet", "opencl"][..], &TABLES, &options].concat());
+    let run = run(&[&["device", "--quiet", "--device", "opencl"][..], &TABLES, &options].concat());
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
     for (family, name) in
@@ -68,7 +68,8 @@ fn json_has_the_documented_fields() {
 #[test]
 #[ignore = "takes a driver for OpenCL: apt-get install pocl-opencl-icd ocl-icd-libopencl1"]
 fn a_structure_that_no_device_knows_is_wrong_use() {
-    let run = run(&[&["device", "--quiet", "opencl", "--algorithm", "radix"][..], &TABLES].concat());
+    let run =
+        run(&[&["device", "--quiet", "--device", "opencl", "--algorithm", "radix"][..], &TABLES].concat());
     assert_eq!(run.code, 2);
     assert!(run.err.contains("there are: bloomfwd, dir-24-8"), "{}", run.err);
 }
