@@ -13,6 +13,7 @@ use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
 use fibula::simd;
+use fibula_workload::engines::refuse_unknown;
 use fibula_workload::{probe, traffic};
 use serde_json::json;
 
@@ -102,10 +103,8 @@ pub(crate) struct ChooseArgs {
 
 pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     args.isa.force()?;
-    if let Some(name) = &args.in_use
-        && !fibula_workload::engines::names(Engines::OWN).contains(&name.as_str())
-    {
-        return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
+    if let Some(name) = &args.in_use {
+        refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)?;
     }
     let messages = Messages::new(args.quiet.quiet);
     let files = args.files.paths()?;

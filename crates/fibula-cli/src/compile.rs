@@ -15,6 +15,7 @@ use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::rib::Rib;
 use fibula_feed::Table;
+use fibula_workload::engines::refuse_unknown;
 
 use crate::failure::Failure;
 use crate::load;
@@ -125,18 +126,18 @@ fn told<K: Key>(fib: Option<&Named<K>>, rib: &Rib<K>) -> Option<String> {
 
 /// Refuses a name that no structure has, and one that files cannot hold, before the table is read.
 fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
-    let known = fibula_workload::engines::names(Engines::OWN);
-    if !known.contains(&name) {
-        return Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", known.join(", "))));
+    refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)?;
+    let mut names: Vec<&str> = fitting::<u32>(mapped).map(|algorithm| algorithm.name).collect();
+    for algorithm in fitting::<u128>(mapped) {
+        if !names.contains(&algorithm.name) {
+            names.push(algorithm.name);
+        }
     }
-    let mut fitting: Vec<&str> = fitting::<u32>(mapped).map(|algorithm| algorithm.name).collect();
-    fitting.extend(self::fitting::<u128>(mapped).map(|algorithm| algorithm.name));
-    fitting.dedup();
-    if fitting.contains(&name) {
+    if names.contains(&name) {
         return Ok(());
     }
-    let what = if mapped { "can be used where a file lies" } else { "is held by files" };
-    Err(Failure::WrongUse(format!("'{name}' is no structure that {what}; these are: {}", fitting.join(", "))))
+    let how = if mapped { "that can be used where they lie " } else { "" };
+    Err(Failure::WrongUse(format!("files {how}cannot hold '{name}'; choose one of {}", names.join(", "))))
 }
 
 /// Returns the structures that files can hold.

@@ -4,20 +4,20 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use fibula::fib::registry::Engines;
-use fibula_workload::engines::{Entry, entries};
+use fibula::fib::registry::{Engines, PUBLISHED_COUNT};
+use fibula_workload::engines::{Entry, entries, names};
 use serde_json::{Value, json};
 
 use crate::answer::AnswerArgs;
 use crate::failure::Failure;
 use crate::objects::{self, Object};
 use crate::options::Format;
-use crate::text::{Grid, bold};
+use crate::text::bold;
 
-/// List the lookup structures
+/// List the lookup structures, and when to take which
 ///
-/// For each structure: the address families and instruction sets it supports, whether it is updated in place or rebuilt
-/// when the table changes, and the paper it comes from.
+/// A line for each: when to take it, and the address families it supports. --json and --csv also have its instruction sets,
+/// whether it is updated in place or rebuilt when the table changes, and the paper it comes from.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +29,7 @@ pub struct EnginesArgs {
 }
 
 /// The fields of a registry entry, in order.
-const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role", "summary"];
+const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role", "summary", "use_when"];
 
 /// Lists these structures.
 ///
@@ -39,7 +39,7 @@ pub fn run(args: &EnginesArgs, engines: Engines) -> Result<ExitCode, Failure> {
     let entries = entries(engines);
     let mut out = args.output.open([])?;
     match args.output.format() {
-        Format::Text => write_text(&mut out, &entries)?,
+        Format::Text => write_text(&mut out, &entries, engines != Engines::OWN)?,
         format => {
             let records: Vec<Object> = entries.iter().map(record).collect();
             objects::write(&mut out, format, COLUMNS, &records)?;
@@ -58,6 +58,7 @@ fn record(entry: &Entry) -> Object {
         "update": entry.update,
         "role": entry.role,
         "summary": entry.summary,
+        "use_when": entry.use_when,
     });
     match value {
         Value::Object(record) => record,
@@ -65,25 +66,62 @@ fn record(entry: &Entry) -> Object {
     }
 }
 
-fn write_text(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
-    let mut grid = Grid::new(&["name", "families", "update", "instruction sets", "summary"]);
-    for entry in entries {
-        grid.row([
-            entry.name.to_owned(),
-            entry.families.join(" "),
-            entry.update.to_owned(),
-            entry.isas.join(" "),
-            entry.summary.to_owned(),
-        ]);
+fn write_text(out: &mut dyn Write, entries: &[Entry], lab: bool) -> io::Result<()> {
+    let own = names(Engines::OWN);
+    let (mut to_use, to_compare): (Vec<&Entry>, Vec<&Entry>) =
+        entries.iter().partition(|entry| own.contains(&entry.name));
+    to_use.sort_by_key(|entry| entry.role == "oracle");
+    group(out, "To use", &to_use)?;
+    if !to_compare.is_empty() {
+        writeln!(out)?;
+        group(out, "For comparison", &to_compare)?;
     }
-    writeln!(out, "{}", grid.render())?;
-    writeln!(out, "\nOf the instruction sets, {}.", crate::machine::here())?;
-    writeln!(out, "Lookups use the best one; --isa or FIBULA_ISA selects another.\n")?;
+    writeln!(out, "\nYou need not choose: every command and 'fibula::Table' do, by table.")?;
+    let program = if lab { "fibula-lab" } else { "fibula" };
+    writeln!(out, "'{program} engines --json' also has instruction sets, updates and papers.")?;
+    if !lab {
+        writeln!(out, "'fibula-lab engines' lists {PUBLISHED_COUNT} more, for comparison only.")?;
+    }
+    Ok(())
+}
+
+/// Writes a line for each engine: its name, when to take it, and its families.
+fn group(out: &mut dyn Write, title: &str, entries: &[&Entry]) -> io::Result<()> {
     let bold = bold();
-    writeln!(out, "{bold}Papers{bold:#}")?;
-    let mut papers = Grid::bare();
+    let name = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let when = entries.iter().map(|entry| entry.use_when.len()).max().unwrap_or(0);
+    writeln!(out, "{bold}{title:<name$}  {:<when$}  family{bold:#}", "take it when ...")?;
     for entry in entries {
-        papers.row([entry.name.to_owned(), entry.paper.to_owned()]);
+        let families = match entry.families[..] {
+            ["ipv4"] => "IPv4",
+            ["ipv6"] => "IPv6",
+            _ => "both",
+        };
+        writeln!(out, "{:<name$}  {:<when$}  {families}", entry.name, entry.use_when)?;
     }
-    writeln!(out, "{}", papers.render())
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_a_line_of_80_columns_for_each_engine() {
+        let mut out = Vec::new();
+        write_text(&mut out, &entries(Engines::OWN), false).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 80),
+            "{text}"
+        );
+        for name in names(Engines::OWN) {
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with(&format!("{name} "))).count(),
+                1,
+                "{text}"
+            );
+        }
+        assert!(text.ends_with("'fibula-lab engines' lists 35 more, for comparison only.\n"), "{text}");
+    }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use fibula::fib::registry::Engines;
 use fibula::live::{Options, Table};
 use fibula::memory::Limits;
 use fibula::net::IpPrefix;
@@ -13,6 +14,7 @@ use fibula::rib::DualRib;
 use fibula_feed::event::{Action, Event, Time};
 use fibula_feed::select::AdjRibsIn;
 use fibula_feed::{NextHops, PeerName, Selection};
+use fibula_workload::engines::refuse_unknown;
 use fibula_workload::replay::{self, Plan, Rate, Report, Step};
 use serde_json::json;
 
@@ -207,13 +209,9 @@ fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
     let mut options =
         Options { limits, coalesce, background: args.background, aggregate, ..Options::default() };
     if let Some(name) = &args.engine {
-        let v4 = fibula::fib::registry::find::<u32>(name);
-        let v6 = fibula::fib::registry::find::<u128>(name);
-        if let (Err(_), Err(_)) = (&v4, &v6) {
-            return Err(Failure::WrongUse(format!("no structure '{name}'; see 'fibula engines'")));
-        }
-        options.ipv4 = v4.unwrap_or(options.ipv4);
-        options.ipv6 = v6.unwrap_or(options.ipv6);
+        refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)?;
+        options.ipv4 = Engines::OWN.find(name).unwrap_or(options.ipv4);
+        options.ipv6 = Engines::OWN.find(name).unwrap_or(options.ipv6);
     }
     Ok(options)
 }

@@ -49,7 +49,7 @@ fn engines_as_json_have_the_documented_fields() {
     let list: Vec<Value> = serde_json::from_str(&first.out).unwrap();
     assert!(!list.is_empty());
     for entry in &list {
-        for field in ["name", "paper", "summary"] {
+        for field in ["name", "paper", "summary", "use_when"] {
             assert!(entry[field].as_str().is_some_and(|text| !text.is_empty()), "{field} of {entry}");
         }
         let strings = |field: &str| -> Vec<&str> {
@@ -72,13 +72,13 @@ fn engines_as_json_have_the_documented_fields() {
 fn engines_in_the_other_forms() {
     let count = serde_json::from_str::<Vec<Value>>(&run(&["engines", "--json"]).out).unwrap().len();
     let csv = run(&["engines", "--format", "csv"]).out;
-    assert_eq!(csv.lines().next(), Some("name,paper,families,isas,update,role,summary"));
+    assert_eq!(csv.lines().next(), Some("name,paper,families,isas,update,role,summary,use_when"));
     assert_eq!(csv.lines().count(), count + 1);
     let lines = run(&["engines", "--format", "json-line"]).out;
     assert_eq!(lines.lines().count(), count);
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["name"].is_string()));
     let text = run(&["engines"]).out;
-    assert!(text.starts_with("name ") && text.contains("\nbinary-trie "), "{text}");
+    assert!(text.starts_with("To use ") && text.contains("\nbinary-trie "), "{text}");
     assert!(!text.contains('\x1b'), "no colour in a pipe");
 }
 

@@ -109,13 +109,14 @@ fn structures_are_named_or_refused_by_name() {
     for (options, message) in [
         (
             &["--algorithm", "dir-24-8"][..],
-            "'dir-24-8' is no structure that is held by files; these are: planb,",
+            "files cannot hold 'dir-24-8'; choose one of range-btree, dir-17-bitmap, dir-18-lines, planb, dir-btree\n",
         ),
         (
             &["--algorithm", "planb", "--mapped"],
-            "'planb' is no structure that can be used where a file lies; these are: dir-17-bitmap, dir-btree",
+            "files that can be used where they lie cannot hold 'planb'; choose one of dir-17-bitmap, dir-btree\n",
         ),
-        (&["--algorithm", "nothing"], "no structure 'nothing'; there are: linear,"),
+        (&["--algorithm", "dir-btre"], "no structure 'dir-btre'; did you mean 'dir-btree'?"),
+        (&["--algorithm", "poptrie"], "'poptrie' is in fibula-lab only"),
     ] {
         std::fs::write(&file, "as it was").unwrap();
         let refused = compile(options);

@@ -240,14 +240,21 @@ fn the_table_may_come_from_standard_input_if_the_addresses_do_not() {
 }
 
 #[test]
-fn unknown_algorithms_are_refused_with_a_list() {
-    let run = lookup(&["--algorithm", "nonsuch"], INPUT);
-    assert_eq!((run.code, run.out.as_str()), (2, ""));
-    assert!(
-        run.err.starts_with("error: no structure 'nonsuch'; there are: linear, binary-trie, "),
-        "{}",
-        run.err
-    );
+fn unknown_algorithms_are_refused_with_a_suggestion() {
+    for (name, message) in [
+        ("nonsuch", "error: no structure 'nonsuch'; 'fibula engines' lists all\n"),
+        (
+            "range-tree",
+            "error: no structure 'range-tree'; did you mean 'range-btree'? ('fibula engines' lists all)\n",
+        ),
+        (
+            "dxr-18",
+            "error: 'dxr-18' is in fibula-lab only; 'fibula engines' lists the structures of this command\n",
+        ),
+    ] {
+        let run = lookup(&["--algorithm", name], INPUT);
+        assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (2, "", message));
+    }
 }
 
 #[test]

@@ -122,6 +122,21 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
+    use super::{Engines, registry};
+
+    /// The library knows what this crate has without depending on it.
+    #[test]
+    fn the_library_knows_how_many_there_are_and_their_names() {
+        let own = Engines::OWN;
+        let names = |engines: Engines| {
+            let ipv4 = engines.all::<u32>().into_iter().map(|one| one.name);
+            ipv4.chain(engines.all::<u128>().into_iter().map(|one| one.name)).collect::<BTreeSet<_>>()
+        };
+        let more: Vec<_> = names(super::ENGINES).difference(&names(own)).copied().collect();
+        assert_eq!(more.len(), registry::PUBLISHED_COUNT, "{more:?}");
+        assert!(more.iter().all(|name| registry::is_published(name)), "{more:?}");
+    }
+
     /// The compiler reports a module that the list lacks; this reports a folder without a `mod` line.
     #[test]
     fn every_folder_is_a_module_of_the_list() {

@@ -1,6 +1,6 @@
 //! Lists of structures: those that a command lists, measures and takes by name.
 
-use fibula::fib::registry::{Algorithm, Engines};
+use fibula::fib::registry::{Algorithm, Engines, is_published};
 use fibula::net::Key;
 
 /// A registry entry, of both families together.
@@ -18,8 +18,10 @@ pub struct Entry {
     pub isas: Vec<&'static str>,
     /// How it follows changes.
     pub update: &'static str,
-    /// Whether it is an oracle, published, or our own.
+    /// Whether it is an oracle, published, described, or our own.
     pub role: &'static str,
+    /// Completes "take it when ...".
+    pub use_when: &'static str,
 }
 
 /// Returns all structures of a list, with one entry for a structure of both families.
@@ -35,6 +37,52 @@ pub fn entries(engines: Engines) -> Vec<Entry> {
 #[must_use]
 pub fn names(engines: Engines) -> Vec<&'static str> {
     entries(engines).iter().map(|entry| entry.name).collect()
+}
+
+/// Refuses a name that no structure of the list has.
+///
+/// # Errors
+/// A message for the user: where the structure is, or the closest name, and the command that lists all.
+pub fn refuse_unknown(engines: Engines, name: &str) -> Result<(), String> {
+    let names = names(engines);
+    if names.contains(&name) { Ok(()) } else { Err(unknown(engines, name, &names)) }
+}
+
+/// Returns the message for a name that is none of `names`, which are those of `engines` or some more.
+#[must_use]
+pub fn unknown(engines: Engines, name: &str, names: &[&str]) -> String {
+    let own = engines == Engines::OWN;
+    if own && is_published(name) {
+        return format!(
+            "'{name}' is in fibula-lab only; 'fibula engines' lists the structures of this command"
+        );
+    }
+    let list = if own { "fibula engines" } else { "fibula-lab engines" };
+    match closest(name, names) {
+        Some(close) => format!("no structure '{name}'; did you mean '{close}'? ('{list}' lists all)"),
+        None => format!("no structure '{name}'; '{list}' lists all"),
+    }
+}
+
+/// Returns the name that the fewest changes of a letter make of this one, if they are few enough for a slip.
+#[must_use]
+pub fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let most = name.len().div_ceil(3);
+    let near = names.iter().map(|&other| (distance(name, other), other));
+    near.filter(|&(changes, _)| changes <= most).min_by_key(|&(changes, _)| changes).map(|(_, other)| other)
+}
+
+/// Returns how many letters must be added, removed or replaced to make one of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, a) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (place, b) in other.bytes().enumerate() {
+            let changes = (diagonal + usize::from(a != b)).min(row[place] + 1).min(row[place + 1] + 1);
+            diagonal = std::mem::replace(&mut row[place + 1], changes);
+        }
+    }
+    row[other.len()]
 }
 
 fn add<K: Key>(entries: &mut Vec<Entry>, algorithms: Vec<Algorithm<K>>) {
@@ -60,6 +108,7 @@ fn entry<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Entry {
         isas: algorithm.isas.iter().map(|isa| isa.name()).collect(),
         update: algorithm.update.name(),
         role: algorithm.role.name(),
+        use_when: algorithm.use_when,
     }
 }
 
@@ -74,5 +123,16 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), entries.len());
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_by_the_closest_or_by_its_place() {
+        assert_eq!((distance("", "abc"), distance("kitten", "sitting"), distance("a", "a")), (3, 3, 0));
+        let message = |name| refuse_unknown(Engines::OWN, name).unwrap_err();
+        assert_eq!(refuse_unknown(Engines::OWN, "dir-btree"), Ok(()));
+        assert!(message("dir-btre").contains("did you mean 'dir-btree'?"), "{}", message("dir-btre"));
+        assert!(message("dir-24_8").contains("did you mean 'dir-24-8'?"));
+        assert!(message("poptrie").starts_with("'poptrie' is in fibula-lab only"));
+        assert_eq!(message("nonsense"), "no structure 'nonsense'; 'fibula engines' lists all");
     }
 }

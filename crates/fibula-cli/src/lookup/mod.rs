@@ -290,11 +290,7 @@ fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
 
 /// Refuses a name that is in neither family's registry, before the table is read.
 fn known(name: &str) -> Result<(), Failure> {
-    let names = fibula_workload::engines::names(Engines::OWN);
-    if names.contains(&name) {
-        return Ok(());
-    }
-    Err(Failure::WrongUse(format!("no structure '{name}'; there are: {}", names.join(", "))))
+    fibula_workload::engines::refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)
 }
 
 fn stats(tally: &Tally, seconds: f64, finders: impl Iterator<Item = String>) {

@@ -122,7 +122,7 @@ impl<K: Key> Contestant<K> {
             Role::Own if !self.rival => Standing::Full,
             _ if peers::is_peer(&self.name) => Standing::Full,
             _ if self.rival => Standing::Few,
-            Role::Own | Role::Published => Standing::Listed,
+            Role::Own | Role::Published | Role::Described => Standing::Listed,
         }
     }
 

@@ -83,7 +83,7 @@ impl<K: Key> Judges<K> {
         let all = fibula_published::algorithms::<K>();
         let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
             Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
-            Role::Published | Role::Own => None,
+            Role::Published | Role::Described | Role::Own => None,
         };
         let oracle = all.iter().filter(|line| carries(line).is_some()).max_by_key(|line| carries(line));
         let other = all.iter().find(|line| !matches!(line.role, Role::Oracle { .. }));

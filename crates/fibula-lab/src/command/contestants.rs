@@ -49,18 +49,9 @@ impl Selection {
                     )));
                 }
                 None => {
-                    // Some have both families.
-                    let mut names: Vec<_> = Vec::new();
-                    known.iter().for_each(|rival| {
-                        if !names.contains(&rival.name) {
-                            names.push(rival.name);
-                        }
-                    });
-                    return Err(Failure::WrongUse(format!(
-                        "no structure '{name}'; there are: {}; rivals: {}",
-                        ours.join(", "),
-                        names.join(", ")
-                    )));
+                    let names: Vec<&str> =
+                        ours.iter().copied().chain(known.iter().map(|rival| rival.name)).collect();
+                    return Err(Failure::WrongUse(fibula_workload::engines::unknown(ENGINES, name, &names)));
                 }
             }
         }

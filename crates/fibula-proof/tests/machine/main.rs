@@ -92,7 +92,7 @@ fn refusable_trial<K: Key>(
 fn oracle<K: Tested>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
     let fits = |algorithm: &Algorithm<K>| match algorithm.role {
         Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
-        Role::Published | Role::Own => false,
+        Role::Published | Role::Described | Role::Own => false,
     };
     let Some(algorithm) = K::entries().into_iter().find(fits) else {
         let mut rib = Rib::default();

@@ -1,5 +1,8 @@
 //! Baseline of the Bloomfwd paper: two filters before a direct array, with C's `rand()` as hash function.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` or `dir-18-lines` instead. It is here because the
+//! Bloomfwd paper measures itself by it.
+//!
 //! Section 3.2 of the paper, after Dharmapurikar et al. Controlled prefix expansion leaves prefixes of three lengths: up to
 //! /20 in a direct array of 2^20 next hops, the default route included; /21 to /24 as /24 in the group G1; /25 to /32 as
 //! /32 in the group G2. Each group is a counting Bloom filter and a hash table, each of the size that its number of
@@ -69,6 +72,7 @@ macro_rules! entry {
         Algorithm {
             name: NAME,
             summary: "prefixes expanded to /20, /24 and /32; Bloom filters hashed by C's rand()",
+            use_when: "you compare with the Bloomfwd paper's baseline",
             paper: "Bloomfwd paper, sections 3.2 and 6.3",
             families: Families::Ipv4,
             role: Role::Published,

@@ -1,5 +1,8 @@
 //! Naive Bloom filters: a counting filter and a hash table for every prefix length.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because the Bloomfwd paper starts from it.
+//!
 //! The first algorithm of the Bloomfwd paper (section 3.1, Algorithms 1 and 2), after Dharmapurikar et al. A lookup goes
 //! through the lengths, longest first, and searches the hash table of a length only if its filter may have the address's
 //! prefix of that length. A filter errs in one direction: it may claim a prefix that is not there, which costs a search,
@@ -86,6 +89,7 @@ macro_rules! entry {
         Algorithm {
             name: $name,
             summary: "a counting Bloom filter and a hash table for every prefix length",
+            use_when: "you compare with the Bloomfwd paper's naive filters",
             paper: "Bloomfwd paper, section 3.1, Algorithms 1 and 2",
             families: Families::Both,
             role: Role::Published,

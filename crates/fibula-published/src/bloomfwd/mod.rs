@@ -1,5 +1,8 @@
 //! Bloomfwd: Bloom filters with cheap hashes in vectors, before chained hash tables.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because its paper is one of those whose tables and figures are measured again.
+//!
 //! The Bloomfwd paper's own algorithm (sections 4.1 to 4.3). It has the filters of [`bloom_naive`](super::bloom_naive) and
 //! for IPv4 the expansion of [`bloom_baseline`](super::bloom_baseline). What is new is the cost of a hash: functions of a
 //! few instructions instead of `rand()`, two of them instead of k (`g_i = h1 + i * h2`), the filter's first hash used again
@@ -128,6 +131,7 @@ macro_rules! entry {
         Algorithm {
             name: $name,
             summary: $summary,
+            use_when: "you compare with Bloomfwd",
             paper: PAPER,
             families: Families::$families,
             role: Role::Published,

@@ -1,9 +1,13 @@
 //! CP-Trie: a multibit trie of bit maps whose words count the set bits before them, so that strides can be long.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because PlanB's paper compares itself with it. It is built after that paper's description; its own paper was not
+//! read.
+//!
 //! One of the schemes that PlanB is compared with (its section 2): Poptrie's nodes have one word of 64 slots because a population
 //! count counts the bits of one word. Here each word is stored with the number of set bits in all words before it (a *cumulative*
-//! count). One population count then finds a child or a leaf in a bit map of any length. The scheme's own paper was not at hand;
-//! the layout is this project's: a count goes over a whole level, and so is the index of the child or leaf itself.
+//! count). One population count then finds a child or a leaf in a bit map of any length. The
+//! layout is this project's: a count goes over a whole level, and so is the index of the child or leaf itself.
 //!
 //! # Memory
 //!
@@ -98,9 +102,10 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "trie of 256 ways, bit maps beside cumulative population counts",
-        paper: "PlanB, section 2 (CP-Trie)",
+        use_when: "you compare with CP-Trie, as the PlanB paper has it",
+        paper: "after PlanB's description, section 2 (CP-Trie)",
         families: Families::Both,
-        role: Role::Published,
+        role: Role::Described,
         update: Update::Rebuild,
         in_place: None,
         open: None,

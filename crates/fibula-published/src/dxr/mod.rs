@@ -1,5 +1,8 @@
 //! DXR: a direct table on the first k bits, then a binary search in a chunk of ranges.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` or `dir-18-lines` instead. It is here because its paper
+//! is one of those whose tables and figures are measured again.
+//!
 //! Zec, Rizzo and Mikuc, "DXR: towards a billion routing lookups per second in software" (ACM CCR 42(5), 2012),
 //! sections 3.1 to 3.4. A table is a sequence of ranges, of which neighbours with equal next hops are merged
 //! (`parts/ranges`). The ranges are cut at the borders of 2^k chunks. The direct entry of a chunk that lies within one
@@ -187,6 +190,7 @@ macro_rules! entry {
         Algorithm {
             name: $name,
             summary: summary(OPTIONS),
+            use_when: "you compare with DXR (CCR 2012)",
             paper: "Zec, Rizzo, Mikuc: DXR (CCR 2012), sections 3.1 to 3.4",
             families: Families::Ipv4,
             role: Role::Published,

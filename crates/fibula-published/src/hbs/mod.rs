@@ -1,9 +1,13 @@
 //! HBS: a hash table for every prefix length, and a binary search over the lengths that markers cut short.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because PlanB's paper compares itself with it. It is built after that paper's description; its own paper was not
+//! read.
+//!
 //! "Heuristic binary search", one of the schemes that PlanB is compared with (its section 2). Built on binary search by prefix
 //! lengths: Waldvogel, Varghese, Turner and Plattner, "Scalable High Speed IP Routing Lookups" (SIGCOMM 1997). What is new in it
-//! is that a marker knows the lengths that it was made for, and that the tree over the lengths is turned as the table changes. Its
-//! own paper was not at hand; what is said here of its hash function, its tables and the moment at which the tree is turned is
+//! is that a marker knows the lengths that it was made for, and that the tree over the lengths is turned as the table changes. What
+//! is said here of its hash function, its tables and the moment at which the tree is turned is
 //! this project's choice.
 //!
 //! # Memory
@@ -107,9 +111,10 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "a hash table a length, binary search cut short by the origins of markers",
-        paper: "PlanB, section 2 (HBS; Waldvogel et al., SIGCOMM 1997)",
+        use_when: "you compare with HBS, as the PlanB paper has it",
+        paper: "after PlanB's description, section 2 (HBS; Waldvogel et al., SIGCOMM 1997)",
         families: Families::Both,
-        role: Role::Published,
+        role: Role::Described,
         update: Update::InPlace,
         in_place: None,
         open: None,

@@ -1,5 +1,8 @@
 //! Linear scan: the oracle that is evidently right.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because it is evidently right, so that tests can judge every other structure by it.
+//!
 //! A lookup visits every route and keeps the longest one that contains the key. It assumes no order and precomputes
 //! nothing, so there is little to get wrong: its answer is the definition of longest-prefix match (RFC 4632 section
 //! 5.1). Tests on small tables compare every other structure with it.
@@ -42,6 +45,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "scan of all routes; the oracle of small tables",
+        use_when: "you judge answers for tables of a few routes",
         paper: "RFC 4632 section 5.1, the definition",
         families: Families::Both,
         role: Role::Oracle { routes_limit: 1_000 },

@@ -1,5 +1,9 @@
 //! MIHT, the multi-index hybrid trie: a B+-tree over the first bits, and a priority trie for what follows each key.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because the Bloomfwd paper compares itself with it. It is built after that paper's description; its own paper was
+//! not read.
+//!
 //! As the Bloomfwd paper describes it (section 5, after Lin and Hsieh's structure), which compares its Bloom filters with the
 //! (16,16) form for IPv4 and the (32,32) form for IPv6: keys of `k` bits in a B+-tree of order `m`. The paper's IPv6 keys have 64
 //! bits; here the tries go on to 128.
@@ -105,9 +109,10 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "B+-tree over the first bits, a priority trie for each key",
-        paper: "Bloomfwd paper, section 5 (MIHT: Lin and Hsieh)",
+        use_when: "you compare with MIHT, as the Bloomfwd paper has it",
+        paper: "after the Bloomfwd paper's description, section 5 (MIHT: Lin and Hsieh)",
         families: Families::Both,
-        role: Role::Published,
+        role: Role::Described,
         update: Update::InPlace,
         in_place: None,
         open: None,

@@ -1,5 +1,8 @@
 //! Multibit trie: a fixed number of bits a level, one read each.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because the multibit-trie router paper forwards by it, and its measurements are repeated.
+//!
 //! The lookup structure of the multibit-trie router paper (section V.C), which takes 4 bits at a time. The paper's text counts
 //! the children of a node and calls that the stride, and then divides the key by it; here the stride is the number of bits.
 //! A prefix that ends inside a stride is expanded within its node: it has every slot whose bits begin with its own. The slot
@@ -97,6 +100,7 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "trie with a fixed number of bits a level, one read each",
+        use_when: "you compare with the multibit-trie router paper",
         paper: "multibit-trie router paper, section V.C",
         families: Families::Both,
         role: Role::Published,

@@ -1,7 +1,11 @@
 //! Neurotrie: a trie with a stride of its own in every node, chosen for few accesses within a memory budget.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because PlanB's paper compares itself with it. It is built after that paper's description; its own paper was not
+//! read.
+//!
 //! One of the schemes that PlanB is compared with (its section 2). There, a policy learned by deep reinforcement chooses the stride
-//! of each node; what PlanB measures is the variant "Neurotrie-S". The scheme's own paper was not at hand, and nothing is learned
+//! of each node; what PlanB measures is the variant "Neurotrie-S". Nothing is learned
 //! here: what the policy is trained to approach, the fewest accesses for the memory, is computed. The layout, one array of plain
 //! entries, is this project's too. PlanB puts the scheme's slowness down to walks between separate memory structures for each node;
 //! this layout has none.
@@ -123,9 +127,10 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "trie with a stride a node, the fewest accesses within a budget",
-        paper: "PlanB, section 2 (Neurotrie)",
+        use_when: "you compare with Neurotrie, as the PlanB paper has it",
+        paper: "after PlanB's description, section 2 (Neurotrie)",
         families: Families::Both,
-        role: Role::Published,
+        role: Role::Described,
         update: Update::Rebuild,
         in_place: None,
         open: None,

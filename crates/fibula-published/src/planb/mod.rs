@@ -1,5 +1,9 @@
 //! PlanB's other trees, and the steps of its ablation: over the engine `planb` of the library, which has the chapter
-//! ([`fibula::engines::planb`]).
+//! ([`fibula::engines::PlanB`]).
+//!
+//! **When to use it:** Never in a product: take `planb` of the library for IPv6 tables of some fifty routes, else
+//! `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6). These are here because PlanB's paper counts elementary intervals and
+//! measures the steps of its design.
 //!
 //! - `planb` for IPv4, which the paper leaves out: whole addresses in nodes of 16 keys.
 //! - `planb-unmerged`: the elementary intervals of all prefixes, as printed, for figures that count them.
@@ -29,6 +33,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     let entry = |name, summary, build: Build<K>, open: Open<K>| Algorithm {
         name,
         summary,
+        use_when: "you compare with PlanB (NSDI 2026), or count its intervals",
         paper: "PlanB, sections 3.1 and 3.2",
         families: Families::Both,
         role: Role::Published,
@@ -76,6 +81,7 @@ fn ladder<K: Key>() -> [Algorithm<K>; 3] {
     let entry = |name, summary, isas, build: Build<K>| Algorithm {
         name,
         summary,
+        use_when: "you repeat the steps of PlanB's Fig. 14",
         paper: "PlanB, section 4.5, Fig. 14",
         families: Families::Ipv6,
         role: Role::Published,

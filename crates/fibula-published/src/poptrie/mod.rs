@@ -1,5 +1,8 @@
 //! Poptrie: a trie of 64 ways whose nodes are two bit maps and two indices.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
+//! because it is the well-known scheme that papers, PlanB's among them, compare themselves with.
+//!
 //! Asai and Ohara, "Poptrie: A Compressed Trie with Population Count for Fast and Scalable Software IP Routing Table
 //! Lookup" (SIGCOMM 2015), sections 3.1 (the structure), 3.3 (`leafvec`) and 3.4 (direct pointing), written from the
 //! paper. The ranges of `parts/ranges`, of which neighbours with equal next hops are merged, replace its route
@@ -119,6 +122,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "trie of 64 ways, bit maps and population counts",
+        use_when: "you compare with Poptrie (SIGCOMM 2015)",
         paper: "Asai and Ohara, Poptrie (SIGCOMM 2015)",
         families: Families::Both,
         role: Role::Published,

@@ -1,5 +1,8 @@
 //! The radix tree as a lookup structure: what a lookup in the RIB itself costs.
 //!
+//! **When to use it:** Never in a product, as a FIB: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is
+//! here because the RIB is this tree, and DXR's paper compares itself with one.
+//!
 //! DXR keeps its routes in the radix tree of BSD, validates its lookups against it, and measures it with the other
 //! structures (sections 3 and 4.3). The tree is [`fibula::radix`], which has the picture and the invariants. This module
 //! makes it an entry of the registry, so that it is measured and tested like every other structure.
@@ -37,6 +40,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "path-compressed radix tree: the RIB itself",
+        use_when: "you measure what a lookup in the RIB itself costs",
         paper: "DXR paper, sections 3 and 4.3 (BSD radix tree)",
         families: Families::Both,
         role: Role::Published,

@@ -1,5 +1,8 @@
 //! Sorted ranges and a binary search: the baseline of every scheme that searches addresses.
 //!
+//! **When to use it:** Never in a product: take `range-btree` (small IPv4 tables), `dir-17-bitmap` (IPv4) or
+//! `dir-btree` (IPv6) instead. It is here because DXR's and PlanB's papers measure themselves by it.
+//!
 //! A table is a sequence of ranges, each with one next hop (`parts/ranges`). A lookup finds the last range that starts
 //! at or before the key. This is the view of Lampson, Srinivasan and Varghese, the baseline of the DXR paper (section
 //! 2) and of PlanB's ablation (Fig. 14, `lower_bound`).
@@ -69,6 +72,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "disjoint ranges, equal neighbours merged, binary search",
+        use_when: "you need the plainest search of sorted ranges",
         paper: "DXR paper, section 2 (Lampson-Varghese); PlanB, Fig. 14",
         families: Families::Both,
         role: Role::Published,

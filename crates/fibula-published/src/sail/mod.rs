@@ -1,5 +1,8 @@
 //! SAIL: prefixes pushed to three levels, of 16, 24 and 32 bits, and one 16-bit entry a level.
 //!
+//! **When to use it:** Never in a product: take `dir-17-bitmap` or `dir-18-lines` instead. It is here because PlanB's
+//! paper discusses it. It is built after descriptions by others; its own paper was not read.
+//!
 //! Yang, Xie, Li, Fu, Liu, Li and Mathy, "Guarantee IP Lookup Performance with FIB Explosion" (SIGCOMM 2014), as PlanB
 //! discusses it: the form for lookups, SAIL_L, for IPv4. Its paper states it with a bit map a level that says whether longer
 //! prefixes are below (B16, B24), an array of next hops (N16, N24, N32) and one of chunk numbers (C16, C24), of which
@@ -92,9 +95,10 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "prefixes pushed to 16, 24 and 32 bits, one 16-bit entry a level",
-        paper: "Yang et al., SAIL (SIGCOMM 2014), SAIL_L; PlanB, section 2",
+        use_when: "you compare with SAIL, as the PlanB paper has it",
+        paper: "after PlanB's description, section 2 (SAIL_L: Yang et al., SIGCOMM 2014)",
         families: Families::Ipv4,
-        role: Role::Published,
+        role: Role::Described,
         update: Update::Rebuild,
         in_place: None,
         open: None,

@@ -1,14 +1,14 @@
-//! The engines: one folder each, with the chapter that explains it.
+//! The engines, each a type with the chapter that explains it.
 //!
 //! | engine | take it when |
 //! |---|---|
-//! | [`dir_17_bitmap`] | IPv4, full tables: the least memory, fast changes, batches of any size |
-//! | [`dir_18_lines`] | IPv4, full tables: batches of 64 keys and more, the fastest changes |
-//! | [`dir_24_8`] | IPv4, where 34 MB do not matter and keys come one by one |
-//! | [`range_btree`] | IPv4, up to a few thousand routes |
-//! | [`dir_btree`] | IPv6 |
-//! | [`planb`] | IPv6, up to some fifty routes |
-//! | [`binary_trie`] | as an oracle: it judges the others, slowly |
+//! | [`Dir17Bitmap`] | an IPv4 table is full, and memory or small batches matter |
+//! | [`Dir18Lines`] | an IPv4 table is full, and calls have 64 keys or more |
+//! | [`Dir248`] | IPv4 traffic hits few addresses, and 34 MB do not matter |
+//! | [`RangeBtree`] | an IPv4 table has at most a few thousand routes |
+//! | [`DirBtree`] | the table is IPv6 |
+//! | [`PlanB`] | an IPv6 table has at most some fifty routes |
+//! | [`BinaryTrie`] | you need an oracle: it judges the others, slowly |
 //!
 //! [`fib::build`](crate::fib::build) chooses; [`registry`](crate::fib::registry) finds them by name. A program that names an
 //! [`Engine`] by its type links that one alone:
@@ -37,14 +37,13 @@
     deny(dead_code)
 )]
 
-// The modules are public for their chapters; nothing in them is.
-pub mod binary_trie;
-pub mod dir_17_bitmap;
-pub mod dir_18_lines;
-pub mod dir_24_8;
-pub mod dir_btree;
-pub mod planb;
-pub mod range_btree;
+pub(crate) mod binary_trie;
+pub(crate) mod dir_17_bitmap;
+pub(crate) mod dir_18_lines;
+pub(crate) mod dir_24_8;
+pub(crate) mod dir_btree;
+pub(crate) mod planb;
+pub(crate) mod range_btree;
 
 use crate::fib::registry::Algorithm;
 use crate::fib::{BuildError, Fib};
@@ -80,7 +79,7 @@ pub trait Engine<K: Key> {
 
 macro_rules! by_type {
     ($($Name:ident: $module:ident, $Keys:ident;)*) => {$(
-        #[doc = concat!("The engine of [`", stringify!($module), "`].")]
+        #[doc = include_str!(concat!(stringify!($module), "/chapter.md"))]
         #[derive(Debug)]
         pub enum $Name {}
 
@@ -108,6 +107,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
+    use crate::fib::registry::Engines;
+
     /// The compiler reports a module that the list lacks; this reports a folder without a `mod` line.
     #[test]
     fn every_folder_is_a_module_of_the_list() {
@@ -119,5 +120,24 @@ mod tests {
             .map(|entry| entry.file_name().into_string().unwrap())
             .collect();
         assert_eq!(folders, super::NAMES.iter().copied().map(str::to_owned).collect());
+    }
+
+    /// The registry has the sentence; the chapters and the table above repeat it.
+    #[test]
+    fn chapters_and_the_table_say_what_the_registry_says() {
+        let all = Engines::OWN.all::<u32>().into_iter().map(|one| (one.name, one.use_when));
+        let all = all.chain(Engines::OWN.all::<u128>().into_iter().map(|one| (one.name, one.use_when)));
+        for (name, use_when) in all {
+            let folder = format!("{}/src/engines", env!("CARGO_MANIFEST_DIR"));
+            let chapter =
+                fs::read_to_string(format!("{folder}/{}/chapter.md", name.replace('-', "_"))).unwrap();
+            let sentence = format!("**When to use it:** when {use_when}.");
+            assert!(
+                chapter.split('\n').collect::<Vec<_>>().join(" ").contains(&sentence),
+                "{name}: {sentence}"
+            );
+            let table = fs::read_to_string(format!("{folder}/mod.rs")).unwrap();
+            assert!(table.contains(&format!("`] | {use_when} |\n")), "{name}: {use_when}");
+        }
     }
 }

@@ -29,11 +29,13 @@ pub struct Algorithm<K: Key> {
     pub name: &'static str,
     /// What it is, in a few words.
     pub summary: &'static str,
+    /// Completes "take it when ..."; for engines of papers, "use it for ...". Lists, chapters and documents repeat it.
+    pub use_when: &'static str,
     /// Where it was published.
     pub paper: &'static str,
     /// The families it serves.
     pub families: Families,
-    /// Whether it is this project's own, was published elsewhere, or judges the others.
+    /// Whether it is this project's own, is from a paper, or judges the others.
     pub role: Role,
     /// Whether it can change in place.
     pub update: Update,
@@ -157,6 +159,8 @@ pub enum Role {
     },
     /// Kept close to how it was published elsewhere, for comparison.
     Published,
+    /// Built after another paper's description, for comparison; its own paper was not read.
+    Described,
     /// This project's own.
     Own,
 }
@@ -168,6 +172,7 @@ impl Role {
         match self {
             Self::Oracle { .. } => "oracle",
             Self::Published => "published",
+            Self::Described => "described",
             Self::Own => "own",
         }
     }
@@ -346,6 +351,10 @@ const PUBLISHED: [&str; 15] = [
     "bloom-baseline",
     "bloomfwd",
 ];
+
+/// Names in `fibula-published` that this crate does not have; lists that leave them out say how many there are.
+#[doc(hidden)]
+pub const PUBLISHED_COUNT: usize = 35;
 
 /// Returns whether an engine of this name is for comparison: not in this crate, but in `fibula-published` and `fibula-lab`.
 #[must_use]

@@ -26,7 +26,7 @@ pub trait Word: Copy + Default + Send + Sync + fmt::Debug + 'static {
 /// the size of its elements, since atomic accesses of several sizes that race are undefined.
 ///
 /// There may be several handles to the same elements, which are freed with the last one. The elements may also be words of a
-/// [`Mapping`], to which nothing is stored.
+/// `Mapping`, to which nothing is stored.
 pub struct Shared<T: Word> {
     /// The buffer's first element, so that lookups need not ask it.
     start: *const T,

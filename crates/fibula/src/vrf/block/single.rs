@@ -65,6 +65,7 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "the routes of a small VRF, with windows of 32 bits in trees of cache lines",
+        use_when: "a VRF is small",
         paper: "Fibula's own",
         families: Families::Both,
         role: Role::Own,
