@@ -47,7 +47,7 @@ pub mod range_search;
 pub mod sail;
 
 use fibula::fib::registry::{self, Algorithm, Engines, UnknownAlgorithm};
-use fibula::net::Key;
+use fibula::net::{Family, Key};
 
 // The list, oracles first, each with the keys it serves.
 fibula::__engines! {
@@ -85,11 +85,27 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
 /// colons. [`find`] knows them too. Their chapters say what the values mean.
 #[must_use]
 pub fn variants<K: Key>() -> Vec<Algorithm<K>> {
-    let mut all = bloom_naive::variants();
-    all.extend(bloomfwd::variants());
-    all.extend(cp_trie::variants());
-    all.extend(neurotrie::variants());
-    all
+    // Compiled here, once for every program and test, as the list is.
+    #[inline(never)]
+    fn ipv4() -> Vec<Algorithm<u32>> {
+        generic()
+    }
+    #[inline(never)]
+    fn ipv6() -> Vec<Algorithm<u128>> {
+        generic()
+    }
+    fn generic<K: Key>() -> Vec<Algorithm<K>> {
+        let mut all = bloom_naive::variants();
+        all.extend(bloomfwd::variants());
+        all.extend(cp_trie::variants());
+        all.extend(neurotrie::variants());
+        all
+    }
+    if const { matches!(K::FAMILY, Family::Toy) } {
+        generic()
+    } else {
+        registry::one_kind(ipv4()).or_else(|| registry::one_kind(ipv6())).unwrap_or_default()
+    }
 }
 
 /// Returns the engine of this name, the library's or this crate's, or the [variant](variants).

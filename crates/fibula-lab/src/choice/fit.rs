@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use fibula::auto::{Kind, Machine};
+use fibula::net::Family;
 use fibula::simd::Isa;
 
 use super::{BATCHES, Recorded, Table};
@@ -74,6 +75,12 @@ pub fn fit(recorded: &Recorded) -> String {
 /// Returns the structures that are worth to be listed, by family.
 fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
     let mut good: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
+    // Records also have structures that the library no longer has.
+    let (ipv4, ipv6) = (fibula::fib::algorithms::<u32>(), fibula::fib::algorithms::<u128>());
+    let ours = |family: Family, name: &str| match family {
+        Family::Ipv6 => ipv6.iter().any(|algorithm| algorithm.name == name),
+        _ => ipv4.iter().any(|algorithm| algorithm.name == name),
+    };
     for table in tables {
         let isas: BTreeSet<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
         for isa in isas {
@@ -81,6 +88,7 @@ fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
             let mut of_set: Vec<_> = table
                 .structures
                 .iter()
+                .filter(|structure| ours(table.family, &structure.algorithm))
                 .filter_map(|structure| {
                     let rates = table.rates_within(&structure.algorithm, isa)?;
                     Some((structure.lookup_bytes?, rates))

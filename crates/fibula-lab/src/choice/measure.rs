@@ -31,7 +31,7 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
     let slice = RouteSlice::new(&routes)?;
     let counted = Workload::default().with_table(&slice);
     let mut traffics = Vec::new();
-    let reference = registry::find::<K>("range-search")?.build(&slice, Limits::default())?;
+    let reference = fibula_published::find::<K>("range-search")?.build(&slice, Limits::default())?;
     for name in ["match", "zipf"] {
         let pattern = traffic::find::<K>(name).ok_or("no such traffic")?;
         let keys = (pattern.generate)(&slice, KEYS, plan.spec.seed)?;

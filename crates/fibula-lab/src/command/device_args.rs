@@ -19,17 +19,17 @@ Exit codes:
 
 Examples:
   fibula-lab device --table routes.txt.xz
-  fibula-lab device cuda:0 -t routes.txt --algorithm bloomfwd --buffer 65536 --buffer 2097152")]
+  fibula-lab device -t routes.txt --device cuda:0 --algorithm bloomfwd --buffer 65536 --buffer 2097152")]
 pub(super) struct DeviceArgs {
-    /// The coprocessor, such as cuda:0, opencl or any [default: all that are there]
-    #[arg(value_name = "NAME")]
-    pub(super) device: Option<String>,
-
     #[command(flatten)]
     pub(super) table: TableArgs,
 
     #[command(flatten)]
     pub(super) structures: StructureArgs,
+
+    /// The coprocessor, such as cuda:0, opencl or any [default: all that are there]
+    #[arg(long, value_name = "NAME")]
+    pub(super) device: Option<String>,
 
     /// Measure only this traffic; may be repeated [default: rnd and match]
     #[arg(long, value_name = "NAME", value_parser = traffic(), hide_possible_values = true)]

@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use fibula_cli::plumbing::{self, Failure};
+use fibula_cli::plumbing;
 
 use args::{Cli, Command};
 use engines::ENGINES;
@@ -68,8 +68,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 use device::run as device;
 
 #[cfg(not(feature = "gpu"))]
-fn device(_: &device_args::DeviceArgs) -> Result<ExitCode, Failure> {
-    Err(Failure::NotAvailable(
+fn device(_: &device_args::DeviceArgs) -> Result<ExitCode, plumbing::Failure> {
+    Err(plumbing::Failure::NotAvailable(
         "this build has no coprocessors; to get them: cargo install --path crates/fibula-lab --features gpu"
             .to_owned(),
     ))

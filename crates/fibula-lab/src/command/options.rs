@@ -127,7 +127,7 @@ pub(super) struct Source {
 
     /// Generate a table: of the Internet's shape (ipv4, ipv6-2025, ipv4-1m) or a hard one (ipv4-host-routes); '/ROUTES'
     /// sets its size, an unknown name lists all; may be repeated
-    #[arg(long, value_name = "NAME[/ROUTES]", value_parser = synth(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = synth(), hide_possible_values = true)]
     pub(super) synth: Vec<Synth>,
 }
 

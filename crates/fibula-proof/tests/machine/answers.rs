@@ -113,7 +113,7 @@ fn full<K: Loaded>(table: &'static str) -> Vec<Trial> {
     let loaded: Arc<OnceLock<Result<Full<K>, String>>> = Arc::default();
     let one = |algorithm: Algorithm<K>| {
         let loaded = Arc::clone(&loaded);
-        refusable_trial(&format!("data-answers-{table}"), algorithm, move |algorithm| {
+        refusable_trial(&format!("full-answers-{table}"), algorithm, move |algorithm| {
             let Some(folder) = folder() else {
                 return Ok(Completion::ignored_with(format!("{FIBULA_DATA} is not set")));
             };

@@ -1,0 +1,24 @@
+//! The command, as its users run it. One program: each more would be linked anew.
+
+mod commands;
+mod compile;
+mod count;
+mod enrich;
+mod feeds;
+mod grammar;
+#[cfg(unix)]
+mod guide;
+mod html;
+mod inputs;
+mod lookup;
+mod modules;
+#[cfg(unix)]
+mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod replay;
+mod stream;
+mod support;
+mod tour;
+mod values;
+mod width;

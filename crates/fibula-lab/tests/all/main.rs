@@ -1,0 +1,14 @@
+//! The command of the laboratory, as its users run it, and its records. One program: each more would be linked anew.
+
+mod choices;
+mod commands;
+#[cfg(feature = "gpu")]
+mod device;
+mod html;
+mod paper;
+mod rates;
+mod schedule;
+mod targets;
+mod updates;
+#[path = "../../../fibula-cli/tests/all/support/mod.rs"]
+mod support;

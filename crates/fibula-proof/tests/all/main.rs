@@ -1,0 +1,7 @@
+//! What has no other place: long changes, the guide's examples, the shape of engine folders.
+
+mod churn;
+mod cookbook;
+mod engine_folders;
+mod rpki;
+mod serde;

@@ -1,0 +1,172 @@
+//! Golden frames: `testdata/router/*.txt` say what goes in and, to the byte, what comes out.
+//!
+//! ```text
+//! case NAME                 begins a case: a fresh router of the network in testdata/router/README.md
+//! in PORT LAYERS            a frame is received
+//! wait MILLISECONDS         time passes
+//! own PORT ADDRESS...       these addresses of the router are new: it looks whether another station has them
+//! out PORT LAYERS           a frame that must have been sent, in order for each port
+//! host PORT LAYERS          a frame that must have been given to the kernel
+//! count PORT NAME N         a counter; a case names every counter of drops and of what the router made that is not 0
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fibula_router::count::Made;
+use fibula_router::drops::Drop;
+use fibula_router::io::memory::Frame;
+use fibula_router::neighbour::Key;
+
+use crate::support::frames::{self, Words};
+use crate::support::network::{Network, PORTS};
+
+#[derive(Default)]
+struct Case {
+    name: String,
+    lines: Vec<(usize, String)>,
+}
+
+fn cases() -> Vec<(String, Case)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/router");
+    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut cases = Vec::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
+            let line = line.split('#').next().unwrap().trim();
+            if let Some(name) = line.strip_prefix("case ") {
+                cases.push((file.clone(), Case { name: name.into(), lines: Vec::new() }));
+            } else if !line.is_empty() {
+                let case =
+                    &mut cases.last_mut().unwrap_or_else(|| panic!("{file}: a line before the first case")).1;
+                // A line that begins with a layer goes on with the frame of the line before.
+                match line.strip_prefix('/') {
+                    Some(more) => case.lines.last_mut().unwrap().1.push_str(&format!(" / {more}")),
+                    None => case.lines.push((number + 1, line.into())),
+                }
+            }
+        }
+    }
+    cases
+}
+
+fn port(name: &str) -> usize {
+    PORTS.iter().position(|&port| port == name).unwrap_or_else(|| panic!("no port '{name}'"))
+}
+
+fn play(case: &Case) -> Result<(), String> {
+    let mut network = Network::new();
+    let mut last = Vec::new();
+    let (mut out, mut host): (BTreeMap<usize, Vec<Words>>, BTreeMap<usize, Vec<Words>>) = Default::default();
+    let mut counts = BTreeMap::new();
+    for (number, line) in &case.lines {
+        let (word, rest) = line.split_once(' ').ok_or(format!("line {number}: too short"))?;
+        let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        match word {
+            "in" => {
+                let frame = frames::build(text, &last);
+                last.clone_from(&frame.bytes);
+                let frame = Frame { bytes: frame.bytes, tag: frame.tag, ..Frame::default() };
+                network.io.ports[port(first)].input.push_back(frame);
+                network.run();
+            }
+            "wait" => network.wait(frames::number(first)),
+            "own" => {
+                let keys = text.split(' ').map(|address| match address.contains(':') {
+                    true => Key::v6(port(first) as u16, u128::from_be_bytes(frames::v6(address))),
+                    false => Key::v4(port(first) as u16, u32::from_be_bytes(frames::v4(address))),
+                });
+                network.shared.own.set(keys);
+            }
+            "out" => out.entry(port(first)).or_default().push(frames::build(text, &last)),
+            "host" => host.entry(port(first)).or_default().push(frames::build(text, &last)),
+            "count" => {
+                let (name, count) =
+                    text.split_once(' ').ok_or(format!("line {number}: count PORT NAME N"))?;
+                counts.insert((port(first), name.to_owned()), frames::number(count));
+            }
+            other => return Err(format!("line {number}: no '{other}'")),
+        }
+    }
+    network.check();
+    for (number, name) in PORTS.iter().enumerate() {
+        let sent = std::mem::take(&mut network.io.ports[number].output);
+        compare("sent by", number, &sent, out.get(&number).map_or(&[], Vec::as_slice))?;
+        let delivered = std::mem::take(&mut network.io.ports[number].delivered);
+        compare("delivered from", number, &delivered, host.get(&number).map_or(&[], Vec::as_slice))?;
+        let totals = network.totals(number);
+        let drops = Drop::ALL.iter().map(|reason| (reason.name(), totals.dropped[reason.index()]));
+        let made = Made::ALL.iter().map(|&made| (made.name(), totals.made[made as usize]));
+        for (counter, count) in drops.chain(made) {
+            let expected = counts.remove(&(number, counter.to_owned())).unwrap_or(0);
+            if count != expected {
+                return Err(format!("{name} {counter}: {count}, expected {expected}"));
+            }
+        }
+    }
+    match counts.first_key_value() {
+        Some(((_, name), _)) => Err(format!("no counter '{name}'")),
+        None => Ok(()),
+    }
+}
+
+fn compare(what: &str, port: usize, frames: &[Frame], expected: &[Words]) -> Result<(), String> {
+    let dump = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    if frames.len() != expected.len() {
+        let list: Vec<String> = frames.iter().map(|frame| dump(&frame.bytes)).collect();
+        return Err(format!(
+            "{} frames {what} {}, expected {}: {list:#?}",
+            frames.len(),
+            PORTS[port],
+            expected.len()
+        ));
+    }
+    for (frame, expected) in frames.iter().zip(expected) {
+        if frame.bytes != expected.bytes {
+            let at = frame.bytes.iter().zip(&expected.bytes).take_while(|(a, b)| a == b).count();
+            let (is, should) = (dump(&frame.bytes), dump(&expected.bytes));
+            return Err(format!("{what} {}, byte {at}:\n  is     {is}\n  should {should}", PORTS[port]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_case() {
+    let cases = cases();
+    let mut failed = 0;
+    for (file, case) in &cases {
+        if let Err(error) = play(case) {
+            println!("{file}, {}: {error}", case.name);
+            failed += 1;
+        }
+    }
+    assert!(cases.len() > 60, "{} cases", cases.len());
+    assert_eq!(failed, 0, "of {} cases", cases.len());
+}
+
+/// Reasons that need more than one frame in and out; the file of tests that has them.
+const ELSEWHERE: [&str; 8] = [
+    "offload-too-big",
+    "offload-unsupported",
+    "neighbour-queue",
+    "neighbour-limit",
+    "neighbour-timeout",
+    "stage-full",
+    "transmit-full",
+    "host-full",
+];
+
+#[test]
+fn every_reason_has_a_case() {
+    let mut text = String::new();
+    for (_, case) in cases() {
+        case.lines.iter().for_each(|(_, line)| text.push_str(&format!("{line} ")));
+    }
+    for reason in Drop::ALL {
+        let here = text.contains(&format!(" {} ", reason.name()));
+        assert_eq!(here, !ELSEWHERE.contains(&reason.name()), "{}", reason.name());
+    }
+}

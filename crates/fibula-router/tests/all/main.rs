@@ -1,0 +1,9 @@
+//! The pipeline, from outside. One program: each more would be linked anew.
+
+mod golden;
+mod hostile;
+mod pipeline;
+mod replace;
+mod stages;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,5 @@
+//! Tables, traffic and quick rates.
+
+mod measure;
+mod table;
+mod traffic;

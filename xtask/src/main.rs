@@ -1,0 +1,58 @@
+//! Chores of this workspace, which need no library of it: `cargo xtask NAME`.
+
+mod build_cost;
+mod instructions;
+mod programs;
+
+use std::process::ExitCode;
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "\
+cargo xtask instructions [--record]   count the instructions of a lookup by every engine under callgrind, and compare them with
+                                      records/instructions.json; --record writes it anew
+cargo xtask build-cost [--check | --record]
+                                      what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
+                                      --check compares what needs no clock with records/build-cost.json, --record writes it anew
+
+Exit codes: 0, 1 a difference, 2 wrong use, 3 it failed, 77 skipped, with the reason";
+
+/// What a chore came to.
+enum End {
+    Good,
+    /// Something differs from what is recorded.
+    Differs,
+    Skipped(String),
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let end = match arguments[..] {
+        ["instructions"] => instructions::compare(),
+        ["instructions", "--record"] => instructions::record(),
+        ["build-cost"] => build_cost::show(),
+        ["build-cost", "--check"] => build_cost::check(),
+        ["build-cost", "--record"] => build_cost::record(),
+        ["--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match end {
+        Ok(End::Good) => ExitCode::SUCCESS,
+        Ok(End::Differs) => ExitCode::FAILURE,
+        Ok(End::Skipped(why)) => {
+            println!("SKIPPED: {why}");
+            ExitCode::from(77)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
