@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
 use crate::support::{Folder, Run, run};
+use serde_json::Value;
 
 const TABLE: &str = "10.0.0.0/8 192.0.2.9\n10.1.0.0/16 192.0.2.9\n2001:db8::/32 192.0.2.9\n";
 

@@ -1,9 +1,9 @@
 //! `fibula-lab rates` as scripts and people use it. No speed is asserted here.
 
-use fibula::simd::{Isa, Present};
-use serde_json::Value;
 use crate::support;
 use crate::support::{Folder, TABLE, fibula, run};
+use fibula::simd::{Isa, Present};
+use serde_json::Value;
 
 const TINY: [&str; 6] = ["rates", "--seconds", "0", "--keys", "1000", "--quiet"];
 
