@@ -66,7 +66,7 @@ fn every_way_of_updating_gives_the_same_answers() {
     for options in [
         &["--engine", "planb"][..],
         &["--engine", "planb", "--background"],
-        &["--engine", "range-search", "--coalesce", "5"],
+        &["--engine", "range-btree", "--coalesce", "5"],
         &["--coalesce", "1000"],
         &["--rate", "1000", "--readers", "2"],
         &["--rate", "100x", "--readers", "0"],
