@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use fibula::auto::Workload;
-use fibula::fib::registry::{self, Role};
+use fibula::fib::registry::Role;
 use fibula::fib::{self, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
