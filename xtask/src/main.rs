@@ -2,6 +2,7 @@
 
 mod build_cost;
 mod instructions;
+mod mutants;
 mod programs;
 
 use std::process::ExitCode;
@@ -14,6 +15,10 @@ cargo xtask instructions [--record]   count the instructions of a lookup by ever
 cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
+cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check]
+                                      mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
+                                      (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets
+                                      earlier runs; --check runs the tests once, without a mutant. Needs cargo-mutants
 
 Exit codes: 0, 1 a difference, 2 wrong use, 3 it failed, 77 skipped, with the reason";
 
@@ -34,6 +39,10 @@ fn main() -> ExitCode {
         ["build-cost"] => build_cost::show(),
         ["build-cost", "--check"] => build_cost::check(),
         ["build-cost", "--record"] => build_cost::record(),
+        ["mutants", ref rest @ ..] => match mutants::mutants(rest).transpose() {
+            Some(end) => end,
+            None => return ExitCode::from(2),
+        },
         ["--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

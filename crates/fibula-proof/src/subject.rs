@@ -10,7 +10,7 @@ use crate::verdict::{Failure, answers, edges, sound};
 
 /// Keys whose structures are under test.
 pub trait Tested: Key {
-    /// Their registry entries, [`fibula_published::algorithms`], and the block that a small VRF has for its routes.
+    /// Their registry entries, [`fibula_published::algorithms`], and [`others`].
     ///
     /// Not a generic function, so that the toy widths are compiled once, here, for the machine, the fuzz targets and the
     /// tests of memory, as the library does for the real families.
@@ -22,11 +22,20 @@ macro_rules! tested {
         $(impl Tested for $key {
             fn entries() -> Vec<Algorithm<Self>> {
                 let mut entries = fibula_published::algorithms();
-                entries.extend(fibula::vrf::internals::algorithms());
+                entries.extend(others());
                 entries
             }
         })*
     };
+}
+
+/// Returns the engines under test that no list of engines has: the block that a small VRF has for its routes, and the example that
+/// people copy to try an engine of their own.
+#[must_use]
+pub fn others<K: Key>() -> Vec<Algorithm<K>> {
+    let mut others = Vec::from_iter(fibula::vrf::internals::algorithms());
+    others.extend(fibula_example_engine::own());
+    others
 }
 
 tested!(Toy<3>, Toy<8>, Toy<16>, u32, u128);

@@ -87,13 +87,10 @@ impl Selection {
 
     /// Returns the contestants of one family.
     pub(super) fn contestants<K: Key>(&self) -> Vec<Contestant<K>> {
-        let mut all = Contestant::all(Limits::default());
         let variants = fibula_published::variants::<K>().into_iter();
-        all.extend(
-            variants
-                .filter(|variant| self.names.iter().any(|name| name == variant.name))
-                .map(|variant| Contestant::new(variant, Limits::default())),
-        );
+        let variants = variants.filter(|variant| self.names.iter().any(|name| name == variant.name));
+        let engines = ENGINES.all::<K>().into_iter().chain(variants);
+        let mut all: Vec<_> = engines.map(|engine| Contestant::new(engine, Limits::default())).collect();
         let ours: Vec<_> = all.iter().map(|contestant| contestant.name.clone()).collect();
         if self.rivals || self.names.iter().any(|name| !ours.contains(name)) {
             all.extend(

@@ -10,8 +10,8 @@ type Imports = BTreeMap<String, BTreeSet<String>>;
 /// The folders of the engines.
 fn engines() -> Vec<PathBuf> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let lists =
-        ["fibula/src/engines", "fibula-published/src"].map(|list| fs::read_dir(crates.join(list)).unwrap());
+    let lists = ["fibula/src/engines", "fibula-published/src", "examples/engine/src"]
+        .map(|list| fs::read_dir(crates.join(list)).unwrap());
     let folders = lists.into_iter().flatten().map(|entry| entry.unwrap().path());
     folders.filter(|path| path.join("lookup.rs").exists()).collect()
 }

@@ -12,7 +12,7 @@ use libtest_mimic::{Completion, Trial};
 
 use crate::data::{FIBULA_DATA, Loaded, folder};
 use crate::{Failure, refusable_trial, trial};
-use fibula_proof::subject::Tested;
+use fibula_proof::subject::{Tested, others};
 use fibula_proof::tables::Random;
 use fibula_proof::toy::{hop, keys, prefixes};
 
@@ -66,8 +66,8 @@ fn toys<const WIDTH: u8>() -> Vec<Trial>
 where
     Toy<WIDTH>: Tested,
 {
-    let blocks = fibula::vrf::internals::algorithms::<Toy<WIDTH>>();
-    let entries = Toy::<WIDTH>::entries().into_iter().filter(|entry| !blocks.contains(entry));
+    let others = others::<Toy<WIDTH>>();
+    let entries = Toy::<WIDTH>::entries().into_iter().filter(|entry| !others.contains(entry));
     entries.map(|algorithm| trial("answers", algorithm, toy::<WIDTH>)).collect()
 }
 

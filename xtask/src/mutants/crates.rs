@@ -1,0 +1,342 @@
+//! The small crates that folders are tested in: which sources they have, and how they are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+use crate::programs::{root, target};
+
+/// A folder of sources, and the tests that must notice its mutants.
+pub(super) struct Folder {
+    pub(super) name: &'static str,
+    pub(super) small: &'static Small,
+    /// The sources of the small crate that are mutated.
+    pub(super) under: &'static str,
+    pub(super) tests: &'static [&'static str],
+}
+
+/// A small crate.
+pub(super) struct Small {
+    pub(super) name: &'static str,
+    /// Folders of the workspace, with the files and folders that are copied out of each. The first one gives mutants their names.
+    pub(super) sources: &'static [(&'static str, &'static [&'static str])],
+    /// Files that get another name.
+    rename: &'static [(&'static str, &'static str)],
+    /// Replacements in the renamed files.
+    replace: &'static [(&'static str, &'static str)],
+    /// Files whose module `tests` is cut off.
+    without_tests: &'static [&'static str],
+    package: Package,
+}
+
+/// Where a small crate's manifest and its `lib.rs` come from.
+enum Package {
+    /// Modules of the library, listed by this `lib.rs`.
+    Library(&'static str),
+    /// The whole crate with this manifest, over the library itself, which is compiled once.
+    Whole(&'static str),
+}
+
+/// No dependency on other modules.
+static NET: Small = Small {
+    name: "net",
+    sources: &[("crates/fibula/src", &["net"])],
+    rename: &[],
+    replace: &[],
+    without_tests: &[],
+    package: Package::Library(include_str!("templates/net.rs")),
+};
+
+/// The modules of the library that depend on no engine, and the tests of the test machine for routing tables, with just enough of its
+/// harness to run as one test.
+static CORE: Small = Small {
+    name: "core",
+    sources: &[
+        ("crates/fibula/src", &["check.rs", "memory", "net", "radix", "random.rs", "rib"]),
+        ("crates/fibula-proof/src", &["tables.rs", "toy.rs"]),
+        ("crates/fibula-proof/tests/machine", &["rib.rs"]),
+    ],
+    rename: &[("crates/fibula-proof/tests/machine/rib.rs", "machine.rs")],
+    // Fewer tables and rounds, because these tests run without optimisation.
+    replace: &[
+        ("1u32 << 15", "1u32 << 11"),
+        ("(400, 600)", "(40, 600)"),
+        ("(100, 1_500)", "(10, 1_500)"),
+        ("(30, 3_000)", "(6, 1_000)"),
+    ],
+    without_tests: &[],
+    package: Package::Library(include_str!("templates/core.rs")),
+};
+
+/// The building blocks of engines, with engines that use each of them, judged by a model.
+static PARTS: Small = Small {
+    name: "parts",
+    sources: &[
+        (
+            "crates/fibula/src",
+            &[
+                "check.rs",
+                "memory",
+                "net",
+                "radix",
+                "random.rs",
+                "rib",
+                "simd",
+                "fib/contract.rs",
+                "fib/in_place.rs",
+                "fib/in_place_tests.rs",
+                "fib/parts",
+                "fib/registry.rs",
+                "fib/sections.rs",
+                "engines/binary_trie",
+                "engines/dir_17_bitmap",
+                "engines/dir_18_lines",
+                "engines/dir_btree",
+                "engines/planb",
+                "engines/range_btree",
+            ],
+        ),
+        ("crates/fibula-proof/src", &["tables.rs", "toy.rs"]),
+    ],
+    rename: &[],
+    replace: &[],
+    // Its tests need the whole list of engines.
+    without_tests: &["fib/contract.rs"],
+    package: Package::Library(include_str!("templates/parts.rs")),
+};
+
+static FEED: Small = Small {
+    name: "feed",
+    sources: &[("crates/fibula-feed/src", &["."])],
+    rename: &[],
+    replace: &[],
+    without_tests: &[],
+    package: Package::Whole("crates/fibula-feed/Cargo.toml"),
+};
+
+/// Tests of what loading makes of records and lines, without those that take seconds unoptimised.
+macro_rules! with_loading {
+    ($($test:literal),*) => {
+        &[
+            $($test,)*
+            "load::tests::",
+            "load::peers_tests::",
+            "load::skipped_tests::",
+            "load::loader_tests::",
+            "--skip=damage_inside_a_stream",
+            "--skip=damaged_files_say",
+            "--skip=progress_is_told",
+            "--skip=that_must_be_read_twice",
+        ]
+    };
+}
+
+/// **The list** of folders.
+pub(super) static FOLDERS: &[Folder] = &[
+    Folder { name: "net", small: &NET, under: "src/net/", tests: &[] },
+    Folder { name: "radix", small: &CORE, under: "src/radix/", tests: &["radix::", "rib_trials::"] },
+    Folder { name: "rib", small: &CORE, under: "src/rib/", tests: &["rib::", "rib_trials::"] },
+    Folder { name: "memory", small: &CORE, under: "src/memory/", tests: &["memory::"] },
+    Folder {
+        name: "parts",
+        small: &PARTS,
+        under: "src/fib/parts/",
+        // Without two tests that take seconds.
+        tests: &[
+            "parts::",
+            "conformance::",
+            "dir_18_lines::",
+            "range_btree::",
+            "--skip=slots_change_form",
+            "--skip=next_hops_at_the_edge",
+        ],
+    },
+    Folder { name: "mrt", small: &FEED, under: "src/mrt/", tests: with_loading!("mrt::") },
+    Folder { name: "bgp", small: &FEED, under: "src/bgp/", tests: with_loading!("mrt::", "bgp::") },
+    Folder { name: "text", small: &FEED, under: "src/text/", tests: with_loading!("text::") },
+    Folder {
+        name: "event",
+        small: &FEED,
+        under: "src/event.rs",
+        tests: with_loading!("event::", "mrt::", "text::"),
+    },
+];
+
+/// Where everything about mutants is built and kept.
+pub(super) fn work() -> PathBuf {
+    target().join("mutants")
+}
+
+impl Small {
+    /// Returns its folder.
+    pub(super) fn folder(&self) -> PathBuf {
+        work().join(self.name)
+    }
+
+    /// Writes the crate, leaving files alone that have not changed, so that cargo need not compile them.
+    pub(super) fn generate(&self) -> Outcome<PathBuf> {
+        let folder = self.folder();
+        let wanted = self.files()?;
+        for (path, text) in &wanted {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+            if fs::read_to_string(&path).ok().as_deref() != Some(text) {
+                fs::write(&path, text)?;
+            }
+        }
+        for path in sources(&folder.join("src"))? {
+            if !wanted.contains_key(path.strip_prefix(&folder)?) {
+                fs::remove_file(path)?;
+            }
+        }
+        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        Ok(folder)
+    }
+
+    /// Returns its files, by their paths in it.
+    fn files(&self) -> Outcome<BTreeMap<PathBuf, String>> {
+        let mut files = BTreeMap::from([("Cargo.toml".into(), self.manifest()?)]);
+        if let Package::Library(lib) = self.package {
+            files.insert("src/lib.rs".into(), format!("#![allow(warnings)]\n{lib}"));
+        }
+        for (origin, parts) in self.sources {
+            let origin = root().join(origin);
+            for source in parts.iter().map(|part| sources(&origin.join(part))) {
+                for path in source? {
+                    // Chapters are not copied.
+                    let mut text = fs::read_to_string(&path)?.replace(CHAPTER, "//");
+                    let within = path.strip_prefix(&origin)?;
+                    let (place, renamed) =
+                        self.place(&path)?.map_or((within, false), |to| (Path::new(to), true));
+                    if self.without_tests.iter().any(|file| Path::new(file) == place) {
+                        text.truncate(text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len()));
+                    }
+                    for (old, new) in self.replace.iter().filter(|_| renamed) {
+                        if !text.contains(old) {
+                            return Err(format!("{} has no '{old}'", path.display()).into());
+                        }
+                        text = text.replace(old, new);
+                    }
+                    files.insert(Path::new("src").join(place), text);
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Returns the other name of a file, if it gets one.
+    fn place(&self, path: &Path) -> Outcome<Option<&'static str>> {
+        let path = path.strip_prefix(root())?;
+        Ok(self.rename.iter().find(|(from, _)| Path::new(from) == path).map(|(_, to)| *to))
+    }
+
+    /// Returns its manifest, outside the workspace.
+    fn manifest(&self) -> Outcome<String> {
+        let own = match self.package {
+            Package::Library(_) => format!(
+                "[package]\nname = \"fibula-{}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{DEPENDENCIES}",
+                self.name
+            ),
+            Package::Whole(path) => {
+                let library = root().join("crates/fibula").canonicalize()?;
+                outside(&fs::read_to_string(root().join(path))?, &library)
+            }
+        };
+        Ok(own + PROFILE)
+    }
+}
+
+/// Rewrites a manifest of this workspace for a crate outside it, over the library in this folder.
+fn outside(manifest: &str, library: &Path) -> String {
+    let mut lines = Vec::new();
+    for line in manifest.lines() {
+        match line.strip_suffix(".workspace = true") {
+            Some("fibula") => {
+                lines.push(format!("fibula = {{ path = {:?} }}", library.display().to_string()));
+            }
+            Some("version") => lines.push("version = \"0.1.0\"".to_owned()),
+            Some("edition") => lines.push("edition = \"2024\"".to_owned()),
+            Some(_) => {}
+            // The lints would fail the build at a mutant's first unused name.
+            None if line == "[lints]" || line == "workspace = true" => {}
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+const CHAPTER: &str = "#![doc = include_str!(\"chapter.md\")]";
+
+const DEPENDENCIES: &str = "\
+[dependencies]
+ipnet = { version = \"2.11\", default-features = false }
+libc = \"0.2\"
+";
+
+const PROFILE: &str = "
+[workspace]
+
+[profile.dev]
+opt-level = 0
+debug = false
+
+[profile.dev.package.\"*\"]
+opt-level = 2
+";
+
+/// Returns the Rust files of a folder, or the file itself, in order.
+pub(super) fn sources(path: &Path) -> Outcome<BTreeSet<PathBuf>> {
+    if path.is_file() {
+        return Ok(BTreeSet::from([path.to_owned()]));
+    }
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
+        let path = entry?.path();
+        if path.is_dir() || path.extension().is_some_and(|extension| extension == "rs") {
+            found.extend(sources(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_that_a_small_crate_names_exists() {
+        for folder in FOLDERS {
+            for (origin, parts) in folder.small.sources {
+                for part in *parts {
+                    let path = root().join(origin).join(part);
+                    assert!(path.exists(), "{}: {}", folder.name, path.display());
+                }
+            }
+            let files = folder.small.files().unwrap();
+            let under = folder.under;
+            assert!(files.keys().any(|path| path.starts_with(under)), "{}: {under}", folder.name);
+            for file in folder.small.without_tests {
+                assert!(!files[&Path::new("src").join(file)].contains("mod tests {"), "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_source_under_a_folder_is_of_its_origin() {
+        for folder in FOLDERS {
+            let origin = root().join(folder.small.sources[0].0);
+            let path = origin.join(folder.under.trim_start_matches("src/"));
+            assert!(path.exists(), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_manifest_leaves_the_workspace() {
+        let text = "[package]\nname = \"x\"\nversion.workspace = true\nkeywords.workspace = true\n\n[dependencies]\n\
+                    fibula.workspace = true\nmemchr = \"2.7\"\n\n[lints]\nworkspace = true\n";
+        let expected = "[package]\nname = \"x\"\nversion = \"0.1.0\"\n\n[dependencies]\n\
+                        fibula = { path = \"/l\" }\nmemchr = \"2.7\"\n\n";
+        assert_eq!(outside(text, Path::new("/l")), expected);
+    }
+}

@@ -1,0 +1,213 @@
+//! The committed records, and what they are judged by.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+use crate::programs::{output, root};
+
+use super::Chosen;
+use super::crates::Folder;
+
+const KILLED_PERCENT: f64 = 95.0;
+/// Mutants that time out count neither as killed nor as survivors.
+const TIMEOUT_PERCENT: usize = 5;
+
+/// What became of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Fate {
+    Caught,
+    Missed,
+    Timeout,
+    Unviable,
+}
+
+impl Fate {
+    /// Returns the fate that cargo-mutants calls so.
+    pub(super) fn of(summary: &str) -> Option<Self> {
+        Some(match summary {
+            "CaughtMutant" => Self::Caught,
+            "MissedMutant" => Self::Missed,
+            "Timeout" => Self::Timeout,
+            "Unviable" => Self::Unviable,
+            _ => return None,
+        })
+    }
+}
+
+/// The record of a folder.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    folder: String,
+    commit: String,
+    date: String,
+    /// Which sample; none where every mutant was chosen.
+    seed: Option<u64>,
+    mutants: usize,
+    sampled: usize,
+    run: usize,
+    caught: usize,
+    missed: usize,
+    timeout: usize,
+    unviable: usize,
+    killed_percent: f64,
+    survivors: Vec<Survivor>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Survivor {
+    mutant: String,
+    /// Why no test notices, written by hand.
+    why: String,
+}
+
+impl Record {
+    fn path(folder: &str) -> PathBuf {
+        root().join("records/mutants").join(format!("{folder}.json"))
+    }
+
+    fn parse(text: &str) -> Outcome<Self> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    fn text(&self) -> Outcome<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Returns the record of these fates; explanations are those of `before`.
+    fn new(
+        folder: &str,
+        seed: Option<u64>,
+        [mutants, sampled]: [usize; 2],
+        fates: &BTreeMap<&str, Fate>,
+        before: Option<&Self>,
+    ) -> Self {
+        let count = |fate| fates.values().filter(|&&one| one == fate).count();
+        let (caught, missed) = (count(Fate::Caught), count(Fate::Missed));
+        let old = before.map_or(&[][..], |record| &record.survivors);
+        let why = |name: &str| old.iter().find(|one| one.mutant == name).map(|one| one.why.clone());
+        let survivors = fates
+            .iter()
+            .filter(|&(_, &fate)| fate == Fate::Missed)
+            .map(|(&name, _)| Survivor { mutant: name.to_owned(), why: why(name).unwrap_or_default() });
+        Self {
+            folder: folder.to_owned(),
+            commit: String::new(),
+            date: String::new(),
+            seed,
+            mutants,
+            sampled,
+            run: fates.len(),
+            caught,
+            missed,
+            timeout: count(Fate::Timeout),
+            unviable: count(Fate::Unviable),
+            killed_percent: percent(caught, caught + missed),
+            survivors: survivors.collect(),
+        }
+    }
+
+    /// Prints the verdict and returns whether it is good.
+    fn judge(&self) -> bool {
+        let Self { folder, sampled, run, timeout, killed_percent, survivors, .. } = self;
+        println!(
+            "{folder}: {run} of {sampled} run, {killed_percent:?} % killed, {} survived",
+            survivors.len()
+        );
+        let unexplained: Vec<_> = survivors.iter().filter(|survivor| survivor.why.is_empty()).collect();
+        for survivor in &unexplained {
+            println!("  no explanation: {}", survivor.mutant);
+        }
+        let slow = 100 * timeout > TIMEOUT_PERCENT * run;
+        if slow {
+            println!(
+                "  {timeout} of {run} timed out, more than {TIMEOUT_PERCENT} %, and prove nothing: run {folder} again with \
+                 --fresh on an idle machine"
+            );
+        }
+        run == sampled && *killed_percent >= KILLED_PERCENT && unexplained.is_empty() && !slow
+    }
+}
+
+/// Returns a share in percent with one decimal; 0 of nothing.
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { (1000.0 * part as f64 / whole as f64).round_ties_even() / 10.0 }
+}
+
+/// Writes the record of a folder, and returns whether it is good: all chosen mutants were run, enough were killed, every survivor is
+/// explained, and few timed out.
+pub(super) fn write(
+    folder: &Folder,
+    chosen: &Chosen,
+    counts: [usize; 2],
+    fates: &BTreeMap<&str, Fate>,
+) -> Outcome<bool> {
+    let path = Record::path(folder.name);
+    let before = match std::fs::read_to_string(&path) {
+        Ok(text) => Some(Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?),
+        Err(_) => None,
+    };
+    let seed = (!chosen.all).then_some(chosen.seed);
+    let mut record = Record::new(folder.name, seed, counts, fates, before.as_ref());
+    let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()))?;
+    record.commit = commit.trim().to_owned();
+    record.date = output(Command::new("date").arg("+%F"))?.trim().to_owned();
+    std::fs::write(&path, record.text()?)?;
+    Ok(record.judge())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn committed_records_are_written_back_byte_for_byte() {
+        let folder = root().join("records/mutants");
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let record = Record::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(Record::path(&record.folder).file_name(), path.file_name());
+            assert_eq!(record.text().unwrap(), text, "{}", path.display());
+            let judged = record.caught + record.missed;
+            assert_eq!(percent(record.caught, judged), record.killed_percent, "{}", path.display());
+            count += 1;
+        }
+        assert!(count >= 8, "{count}");
+    }
+
+    #[test]
+    fn explanations_are_kept() {
+        let fates =
+            BTreeMap::from([("x: a", Fate::Missed), ("x: b", Fate::Caught), ("x: c", Fate::Unviable)]);
+        let mut before = Record::new("net", None, [3, 3], &fates, None);
+        assert_eq!((before.run, before.caught, before.missed, before.unviable), (3, 1, 1, 1));
+        assert_eq!(before.killed_percent, 50.0);
+        assert!(!before.judge());
+        before.survivors[0].why = "equivalent".to_owned();
+        let after = Record::new("net", Some(1), [3, 3], &fates, Some(&before));
+        assert_eq!(after.survivors, before.survivors);
+    }
+
+    #[test]
+    fn a_record_is_good_when_all_ran_and_nearly_all_were_killed() {
+        let names: Vec<String> = (0..40).map(|number| format!("x: {number}")).collect();
+        let mut fates: BTreeMap<&str, Fate> =
+            names.iter().map(|name| (name.as_str(), Fate::Caught)).collect();
+        let good =
+            |sampled, fates: &BTreeMap<_, _>| Record::new("net", None, [50, sampled], fates, None).judge();
+        assert!(good(40, &fates));
+        assert!(!good(41, &fates));
+        for name in &names[..3] {
+            fates.insert(name, Fate::Timeout);
+        }
+        assert!(!good(40, &fates), "7.5 % timed out");
+    }
+}

@@ -1,0 +1,2 @@
+pub use ipnet;
+pub mod net;
