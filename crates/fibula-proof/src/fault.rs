@@ -67,7 +67,8 @@ impl Fault {
             "lib" => vec!["test", "--package", "fibula", "--lib"],
             "published" => vec!["test", "--package", "fibula-published", "--lib"],
             // Of all packages, as `cargo test` has them: another choice would build the dependencies with other features.
-            _ => vec!["test", "--test", target],
+            // With the engines of papers over narrow tables.
+            _ => vec!["test", "--features", "fibula-proof/exhaustive", "--test", target],
         };
         // Some tests are ignored unless a machine has what they need.
         arguments.extend(["--", "--include-ignored", "--exact", name]);

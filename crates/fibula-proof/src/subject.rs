@@ -10,7 +10,8 @@ use crate::verdict::{Failure, answers, edges, sound};
 
 /// Keys whose structures are under test.
 pub trait Tested: Key {
-    /// Their registry entries, [`fibula_published::algorithms`], and [`others`].
+    /// Their registry entries, [`fibula_published::algorithms`], and [`others`]; of narrow keys, the library's engines, oracles and
+    /// [`others`] alone, unless the feature `exhaustive` compiles all.
     ///
     /// Not a generic function, so that the toy widths are compiled once, here, for the machine, the fuzz targets and the
     /// tests of memory, as the library does for the real families.
@@ -18,15 +19,25 @@ pub trait Tested: Key {
 }
 
 macro_rules! tested {
-    ($($key:ty),*) => {
+    ($list:ident: $($key:ty),*) => {
         $(impl Tested for $key {
             fn entries() -> Vec<Algorithm<Self>> {
-                let mut entries = fibula_published::algorithms();
+                let mut entries = $list();
                 entries.extend(others());
                 entries
             }
         })*
     };
+}
+
+#[cfg(feature = "exhaustive")]
+use fibula_published::algorithms as narrow;
+
+#[cfg(not(feature = "exhaustive"))]
+fn narrow<K: Key>() -> Vec<Algorithm<K>> {
+    let mut narrow = fibula::fib::algorithms();
+    narrow.extend(fibula_published::oracles());
+    narrow
 }
 
 /// Returns the engines under test that no list of engines has: the block that a small VRF has for its routes, and the example that
@@ -38,7 +49,10 @@ pub fn others<K: Key>() -> Vec<Algorithm<K>> {
     others
 }
 
-tested!(Toy<3>, Toy<8>, Toy<16>, u32, u128);
+use fibula_published::algorithms as wide;
+
+tested!(narrow: Toy<3>, Toy<8>, Toy<16>);
+tested!(wide: u32, u128);
 
 /// A structure, and how it came to hold its table.
 pub struct Subject<K: Key> {

@@ -81,6 +81,14 @@ pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     all
 }
 
+/// Returns the oracles of this crate, which are written to be evidently right.
+#[must_use]
+pub fn oracles<K: Key>() -> Vec<Algorithm<K>> {
+    let mut oracles = linear::algorithms();
+    oracles.extend(radix::algorithms());
+    oracles
+}
+
 /// Returns engines with other parameters than those of the list, by which papers compare them: a name and the values, divided by
 /// colons. [`find`] knows them too. Their chapters say what the values mean.
 #[must_use]

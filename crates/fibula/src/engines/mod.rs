@@ -48,7 +48,7 @@ pub(crate) mod range_btree;
 use crate::fib::registry::Algorithm;
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
-use crate::net::{Ipv4Key, Ipv6Key, Key, Routes};
+use crate::net::{Key, Routes};
 
 // The list, the oracle first, each with the keys it serves: tests, fuzz targets, the command and the documents follow from it.
 crate::__engines! {
@@ -78,28 +78,30 @@ pub trait Engine<K: Key> {
 }
 
 macro_rules! by_type {
-    ($($Name:ident: $module:ident, $Keys:ident;)*) => {$(
+    ($($Name:ident: $module:ident, $($key:ty),+;)*) => {$(
         #[doc = include_str!(concat!(stringify!($module), "/chapter.md"))]
         #[derive(Debug)]
         pub enum $Name {}
 
-        impl<K: $Keys> Engine<K> for $Name {
-            fn algorithm() -> Algorithm<K> {
+        // For the keys themselves and never inlined, so that the engine is compiled here and not again in every crate that names it.
+        $(impl Engine<$key> for $Name {
+            #[inline(never)]
+            fn algorithm() -> Algorithm<$key> {
                 let [algorithm] = $module::algorithms();
                 algorithm
             }
-        }
+        })+
     )*};
 }
 
 by_type! {
-    BinaryTrie: binary_trie, Key;
-    RangeBtree: range_btree, Ipv4Key;
-    Dir248: dir_24_8, Ipv4Key;
-    Dir17Bitmap: dir_17_bitmap, Ipv4Key;
-    Dir18Lines: dir_18_lines, Ipv4Key;
-    PlanB: planb, Ipv6Key;
-    DirBtree: dir_btree, Ipv6Key;
+    BinaryTrie: binary_trie, u32, u128;
+    RangeBtree: range_btree, u32;
+    Dir248: dir_24_8, u32;
+    Dir17Bitmap: dir_17_bitmap, u32;
+    Dir18Lines: dir_18_lines, u32;
+    PlanB: planb, u128;
+    DirBtree: dir_btree, u128;
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
 /// operations of the module it names. Type parameters follow the name in angle brackets, generic constants in square
-/// ones. Without a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
+/// ones. `also icelake` compiles it for that set too, whose operations differ from those before it by population counts alone; without it
+/// the kernel of AVX-512 runs there. Without a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
 /// closure in the body is compiled for the set as the body is: that is how a kernel passes its operations to code that
 /// is the same for all sets, which then must be `#[inline(always)]`.
 #[macro_export]
@@ -16,11 +17,16 @@ macro_rules! __kernel {
         let _ = ($(&$argument),*);
         unreachable!("the portable set has no lanes")
     }};
+    (@icelake () $($item:tt)*) => {};
+    (@icelake (icelake) $($item:tt)*) => { $($item)* };
+    (@either () $this:block $other:block) => { $other };
+    (@either (icelake) $this:block $other:block) => { $this };
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident $(<$($parameter:ident: $bound:path),+>)? $([$(const $generic:ident: $kind:ty),+])?
         ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty;)?
         $(scalar $scalar:path;)?
+        $(also $icelake:ident;)?
         vector $op:ident $body:block
     ) => {
         $(#[$meta])*
@@ -46,14 +52,16 @@ macro_rules! __kernel {
                 $body
             }
 
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(
-                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
-            )]
-            #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
-            fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                use $crate::unstable::simd::icelake as $op;
-                $body
+            $crate::__kernel! { @icelake ($($icelake)?)
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(
+                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+                )]
+                #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
+                fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                    use $crate::unstable::simd::icelake as $op;
+                    $body
+                }
             }
 
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -73,9 +81,12 @@ macro_rules! __kernel {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx512 => unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
-                // SAFETY: as above.
+                // SAFETY: as above; where the kernel is not compiled for this set, the one before it is within it.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
+                $crate::simd::Isa::Icelake => $crate::__kernel! { @either ($($icelake)?)
+                    { unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) } }
+                    { unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) } }
+                },
                 _ => $crate::__kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
