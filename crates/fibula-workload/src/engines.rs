@@ -77,12 +77,16 @@ pub fn unknown(engines: Engines, name: &str, names: &[&str]) -> String {
     }
 }
 
-/// Returns the name that the fewest changes of a letter make of this one, if they are few enough for a slip.
+/// Returns the name that the fewest changes of a letter make of this one, if they are few enough for a slip; else the first one that
+/// begins with it.
 #[must_use]
 pub fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let most = name.len().div_ceil(3);
+    // A third of a short name is a name of its own: 'dirt' is not 'miht'.
+    let most = name.len() / 3;
     let near = names.iter().map(|&other| (distance(name, other), other));
-    near.filter(|&(changes, _)| changes <= most).min_by_key(|&(changes, _)| changes).map(|(_, other)| other)
+    let near = near.filter(|&(changes, _)| changes <= most).min_by_key(|&(changes, _)| changes);
+    let begun = || names.iter().copied().find(|other| name.len() > 1 && other.starts_with(name));
+    near.map(|(_, other)| other).or_else(begun)
 }
 
 /// Returns how many letters must be added, removed or replaced to make one of the other (Levenshtein).
@@ -145,6 +149,7 @@ mod tests {
         assert_eq!(refuse_unknown(Engines::OWN, "dir-btree"), Ok(()));
         assert!(message("dir-btre").contains("did you mean 'dir-btree'?"), "{}", message("dir-btre"));
         assert!(message("dir-24_8").contains("did you mean 'dir-24-8'?"));
+        assert!(message("dir-1").contains("did you mean 'dir-17-bitmap'?"), "{}", message("dir-1"));
         assert!(message("poptrie").starts_with("'poptrie' is in fibula-lab only"));
         assert_eq!(message("nonsense"), "no structure 'nonsense'; 'fibula engines' lists all");
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 #[cfg(unix)]
 use std::process::Command;
 
+use crate::support::{Folder, Run, TABLE, fibula, run};
 use fibula::simd::Isa;
 use serde_json::Value;
-use crate::support::{Folder, Run, TABLE, fibula, run};
 
 #[test]
 fn alone_it_prints_help_that_ends_by_naming_the_tour() {

@@ -73,7 +73,7 @@ fn a_file_without_routes_answers_lookups_alone() {
     let json = feed(&["lookup", "-t", &file, "--format", "json-line"], "192.0.2.1\n");
     assert_eq!(json.out, "{\"address\":\"192.0.2.1\",\"prefix\":null,\"next_hop\":\"64500\"}\n");
     for command in
-        [&["table", "stats", &file][..], &["lookup", "-t", &file, "--algorithm", "dxr-18", "1.1.1.1"]]
+        [&["table", "stats", &file][..], &["lookup", "-t", &file, "--algorithm", "dir-24-8", "1.1.1.1"]]
     {
         let refused = run(command);
         assert_eq!((refused.code, refused.out.as_str()), (3, ""), "{command:?}");
@@ -91,10 +91,10 @@ fn structures_are_named_or_refused_by_name() {
     let text = folder.write("routes.txt", TABLE).display().to_string();
     let file = folder.path().join("x.fibula").display().to_string();
     let compile = |options: &[&str]| run(&[&["compile", &text, "-o", &file], options].concat());
-    let told = compile(&["--algorithm", "poptrie"]);
+    let told = compile(&["--algorithm", "dir-18-lines"]);
     assert_eq!(told.code, 0);
     assert!(
-        told.err.contains("3 IPv4 routes in poptrie (") && told.err.contains("3 IPv6 routes in poptrie ("),
+        told.err.contains("3 IPv4 routes in dir-18-lines (") && told.err.contains("3 IPv6 routes in "),
         "{}",
         told.err
     );

@@ -1,8 +1,8 @@
 //! Feeds on the command line: peers, tables in other forms, routes around prefixes.
 
-use serde_json::Value;
 use crate::support;
 use crate::support::{Folder, TABLE, feed, run};
+use serde_json::Value;
 
 /// Three peers as a collector's tool prints them; the second has most routes.
 const DUMP: &str = "\

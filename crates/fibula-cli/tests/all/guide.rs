@@ -1,6 +1,5 @@
 //! The pages of the guide for operators and analysts: every command runs, and prints what the page says.
 
-
 use std::path::Path;
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 //! Pages of HTML: well formed, without anything from elsewhere, and with the figures that JSON has.
 
 use crate::support::page::{check, thousands, well_formed};
-use serde_json::Value;
 use crate::support::{Folder, run};
+use serde_json::Value;
 
 #[test]
 fn figures_of_a_table() {

@@ -1,6 +1,5 @@
 //! Files that commands write: whole or not at all, and never over an input.
 
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::support;
+use crate::support::{Folder, TABLE, feed, run};
 use parquet::basic::Compression;
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
@@ -15,8 +17,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
-use crate::support;
-use crate::support::{Folder, TABLE, feed, run};
 
 const SCHEMA: &str = "message flows {
     REQUIRED INT64 id;

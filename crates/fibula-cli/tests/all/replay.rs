@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
 use crate::support::{Folder, Run, run};
+use serde_json::Value;
 
 const TABLE: &str = "10.0.0.0/8 192.0.2.9\n10.1.0.0/16 192.0.2.9\n2001:db8::/32 192.0.2.9\n";
 
@@ -66,7 +66,7 @@ fn every_way_of_updating_gives_the_same_answers() {
     for options in [
         &["--engine", "planb"][..],
         &["--engine", "planb", "--background"],
-        &["--engine", "range-search", "--coalesce", "5"],
+        &["--engine", "range-btree", "--coalesce", "5"],
         &["--coalesce", "1000"],
         &["--rate", "1000", "--readers", "2"],
         &["--rate", "100x", "--readers", "0"],

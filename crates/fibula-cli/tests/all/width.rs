@@ -1,7 +1,7 @@
 //! Lines fit into 80 columns, where their words do.
 
-use crate::support::{Folder, fibula, run};
 use crate::support::width::{at, fits, help_fits};
+use crate::support::{Folder, fibula, run};
 
 #[test]
 fn help_of_all_commands_fits() {

@@ -1,7 +1,7 @@
 //! What is around the measurements: help, lists, completions, manual pages, words of the other command.
 
-use crate::support::{Folder, TABLE, run};
 use crate::support::width::{at, fits, help_fits};
+use crate::support::{Folder, TABLE, run};
 
 #[test]
 fn alone_it_prints_help() {

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use crate::support;
 use crate::support::{Folder, run};
+use serde_json::Value;
 
 /// Whether OpenCL has a driver here. Tests that need one are ignored by name where it is missing.
 fn has_opencl() -> bool {

@@ -1,8 +1,8 @@
 //! Pages of HTML: well formed, without anything from elsewhere, and with the figures that JSON has.
 
 use crate::support::page::{check, thousands};
-use serde_json::Value;
 use crate::support::{Folder, run};
+use serde_json::Value;
 
 #[test]
 fn rates_of_structures() {

@@ -8,7 +8,7 @@ mod html;
 mod paper;
 mod rates;
 mod schedule;
-mod targets;
-mod updates;
 #[path = "../../../fibula-cli/tests/all/support/mod.rs"]
 mod support;
+mod targets;
+mod updates;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use serde_json::Value;
 use crate::support::{Folder, run};
+use serde_json::Value;
 
 #[test]
 fn a_quick_run_writes_a_report_and_a_record() {

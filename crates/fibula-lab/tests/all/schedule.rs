@@ -1,8 +1,8 @@
 //! `fibula-lab schedule`, as scripts and people use it. No speed is asserted here.
 
-use serde_json::Value;
 use crate::support;
 use crate::support::{Folder, run};
+use serde_json::Value;
 
 /// Runs the command on little, quietly.
 fn schedule(options: &[&str]) -> support::Run {

@@ -1,9 +1,9 @@
 //! `fibula-lab targets`, as scripts and people use it. No speed is asserted here.
 
-use fibula::fib::registry::Role;
-use serde_json::Value;
 use crate::support;
 use crate::support::run;
+use fibula::fib::registry::Role;
+use serde_json::Value;
 
 /// Runs the command on little, quietly.
 fn targets(options: &[&str]) -> support::Run {

@@ -93,7 +93,8 @@ fn generated_payloads_and_routes() {
 fn the_guide_shows_what_the_example_prints() {
     let mut printed = Vec::new();
     rpki::run(&mut printed).unwrap();
-    let (printed, guide) = (String::from_utf8(printed).unwrap(), include_str!("../../../../docs/guide/maps.md"));
+    let (printed, guide) =
+        (String::from_utf8(printed).unwrap(), include_str!("../../../../docs/guide/maps.md"));
     assert!(
         guide.contains(&format!("```text\n{printed}```")),
         "docs/guide/maps.md does not show:\n{printed}"

@@ -1,6 +1,5 @@
 //! What the test machine cannot know: the variants, and changes beyond what levels were sized for.
 
-use fibula::fib::registry;
 use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice};
 use fibula::rib::Rib;
 use fibula::unstable::memory::Limits;
@@ -94,7 +93,7 @@ fn every_number_of_levels_answers() {
 fn levels_grow_and_shrink_in_place() {
     let mut random = Random(8);
     let goal = table::<u32>(3_000, 30, &mut random);
-    let algorithm = registry::find::<u32>("bloomfwd").unwrap();
+    let algorithm = crate::find::<u32>("bloomfwd").unwrap();
     let mut fib = algorithm.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
     let empty = fib.memory();
     let mut now = Rib::<u32>::default();
@@ -122,7 +121,7 @@ fn levels_grow_and_shrink_in_place() {
 #[test]
 fn what_is_not_there_is_removed_at_once() {
     let route = Route::new("2001:db8::/48".parse().unwrap(), NextHop::new(1).unwrap());
-    let algorithm = registry::find::<u128>("bloomfwd").unwrap();
+    let algorithm = crate::find::<u128>("bloomfwd").unwrap();
     let routes = [route];
     let routes = RouteSlice::new(&routes).unwrap();
     let mut fib = algorithm.build(&routes, Limits::default()).unwrap();

@@ -102,7 +102,7 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "trie of 256 ways, bit maps beside cumulative population counts",
-        use_when: "you compare with CP-Trie, as the PlanB paper has it",
+        use_when: "you compare with CP-Trie, as PlanB's paper has it",
         paper: "after PlanB's description, section 2 (CP-Trie)",
         families: Families::Both,
         role: Role::Described,

@@ -111,7 +111,7 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "a hash table a length, binary search cut short by the origins of markers",
-        use_when: "you compare with HBS, as the PlanB paper has it",
+        use_when: "you compare with HBS, as PlanB's paper has it",
         paper: "after PlanB's description, section 2 (HBS; Waldvogel et al., SIGCOMM 1997)",
         families: Families::Both,
         role: Role::Described,

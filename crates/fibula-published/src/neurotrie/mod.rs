@@ -127,7 +127,7 @@ fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
     Algorithm {
         name,
         summary: "trie with a stride a node, the fewest accesses within a budget",
-        use_when: "you compare with Neurotrie, as the PlanB paper has it",
+        use_when: "you compare with Neurotrie, as PlanB's paper has it",
         paper: "after PlanB's description, section 2 (Neurotrie)",
         families: Families::Both,
         role: Role::Described,

@@ -95,7 +95,7 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     vec![Algorithm {
         name: NAME,
         summary: "prefixes pushed to 16, 24 and 32 bits, one 16-bit entry a level",
-        use_when: "you compare with SAIL, as the PlanB paper has it",
+        use_when: "you compare with SAIL, as PlanB's paper has it",
         paper: "after PlanB's description, section 2 (SAIL_L: Yang et al., SIGCOMM 2014)",
         families: Families::Ipv4,
         role: Role::Described,
