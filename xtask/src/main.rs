@@ -3,6 +3,7 @@
 mod build_cost;
 mod instructions;
 mod mutants;
+mod picture;
 mod programs;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ cargo xtask instructions [--record]   count the instructions of a lookup by ever
 cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
+cargo xtask picture [--check]         docs/crates.svg and the table of crates in ARCHITECTURE.md, from cargo metadata; --check compares
 cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check]
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
                                       (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         ["build-cost"] => build_cost::show(),
         ["build-cost", "--check"] => build_cost::check(),
         ["build-cost", "--record"] => build_cost::record(),
+        ["picture"] => picture::write(),
+        ["picture", "--check"] => picture::check(),
         ["mutants", ref rest @ ..] => match mutants::mutants(rest).transpose() {
             Some(end) => end,
             None => return ExitCode::from(2),

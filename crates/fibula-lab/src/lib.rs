@@ -21,6 +21,3 @@ pub mod paper;
 pub mod rival;
 
 pub use command::run;
-
-// What lies below, by the names that it has here.
-use fibula_workload::{page, random, replay, table, traffic};

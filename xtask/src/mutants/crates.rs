@@ -25,6 +25,8 @@ pub(super) struct Small {
     rename: &'static [(&'static str, &'static str)],
     /// Replacements in the renamed files.
     replace: &'static [(&'static str, &'static str)],
+    /// A folder of the whole crate that its tests read, copied as it is.
+    data: Option<&'static str>,
     /// Files whose module `tests` is cut off.
     without_tests: &'static [&'static str],
     package: Package,
@@ -44,6 +46,7 @@ static NET: Small = Small {
     sources: &[("crates/fibula/src", &["net"])],
     rename: &[],
     replace: &[],
+    data: None,
     without_tests: &[],
     package: Package::Library(include_str!("templates/net.rs")),
 };
@@ -65,6 +68,7 @@ static CORE: Small = Small {
         ("(100, 1_500)", "(10, 1_500)"),
         ("(30, 3_000)", "(6, 1_000)"),
     ],
+    data: None,
     without_tests: &[],
     package: Package::Library(include_str!("templates/core.rs")),
 };
@@ -101,6 +105,7 @@ static PARTS: Small = Small {
     ],
     rename: &[],
     replace: &[],
+    data: None,
     // Its tests need the whole list of engines.
     without_tests: &["fib/contract.rs"],
     package: Package::Library(include_str!("templates/parts.rs")),
@@ -111,6 +116,7 @@ static FEED: Small = Small {
     sources: &[("crates/fibula-feed/src", &["."])],
     rename: &[],
     replace: &[],
+    data: Some("tests/data"),
     without_tests: &[],
     package: Package::Whole("crates/fibula-feed/Cargo.toml"),
 };
@@ -190,6 +196,10 @@ impl Small {
                 fs::remove_file(path)?;
             }
         }
+        if let (Some(data), Package::Whole(manifest)) = (self.data, &self.package) {
+            let from = root().join(manifest).with_file_name(data);
+            copy(&from, &folder.join(data))?;
+        }
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
         Ok(folder)
     }
@@ -264,6 +274,24 @@ fn outside(manifest: &str, library: &Path) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// Copies a folder, leaving files alone that have not changed.
+fn copy(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to)?;
+            continue;
+        }
+        let content = fs::read(&from)?;
+        if fs::read(&to).ok().as_ref() != Some(&content) {
+            fs::write(&to, content)?;
+        }
+    }
+    Ok(())
 }
 
 const CHAPTER: &str = "#![doc = include_str!(\"chapter.md\")]";

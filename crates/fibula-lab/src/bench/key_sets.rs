@@ -6,10 +6,10 @@ use fibula::fib::Fib;
 use fibula::fib::registry::{Algorithm, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Routes};
+use fibula_workload::traffic;
 
 use super::plan::{Plan, PlanError};
 use super::runner::BenchError;
-use crate::traffic;
 
 /// The keys of one traffic pattern, made before the clock starts.
 #[derive(Debug, Clone, PartialEq, Eq)]

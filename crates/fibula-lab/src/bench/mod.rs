@@ -69,8 +69,6 @@ pub use clock::Spent;
 pub(crate) use clock::thread_time;
 pub use contestant::{Bounds, Build, Contestant, Kernel};
 pub use document::{Document, document, duration};
-pub(crate) use fibula_workload::drawing::{BAR_CLASSES, Drawing, LINE_COLOURS, Scale, escape};
-pub(crate) use fibula_workload::machine::Machine;
 pub use interval::Interval;
 pub use key_sets::{Traffic, traffic_names};
 pub use native::{KeyPrefetch, Native, Prepared, Shape, Structure};

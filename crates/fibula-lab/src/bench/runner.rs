@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use fibula::fib::BuildError;
 use fibula::net::{Family, Key, Routes};
 use fibula::simd::{self, Isa};
+use fibula_workload::traffic::TrafficError;
 
 use super::contestant::{Contestant, Kernel};
 use super::field::{Entry, Field, KeySet, Start, race};
@@ -13,7 +14,6 @@ use super::key_sets::Traffic;
 use super::lane::{force, round};
 use super::plan::{Cell, Estimate, Order, Part, Plan, PlanError, cells};
 use super::row::Row;
-use crate::traffic::TrafficError;
 
 /// The progress of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use fibula::fib::{BuildError, CheckError, Fib};
 use fibula::memory::{Limits, Memory};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::simd::{Isa, Present};
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::*;
-use crate::table::{Profile, TableSpec, generate};
 
 mod reports;
 

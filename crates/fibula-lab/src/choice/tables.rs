@@ -2,7 +2,7 @@
 
 use fibula::net::{Family, Key, Route};
 
-use crate::table::{Profile, TableError, TableSpec, generate, hostile};
+use fibula_workload::table::{Profile, TableError, TableSpec, generate, hostile};
 
 /// A table to measure.
 #[derive(Debug, Clone)]

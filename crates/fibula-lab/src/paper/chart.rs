@@ -1,9 +1,10 @@
 //! Charts of exhibits: bars, or lines over the rows, published values beside measured ones.
 
+use fibula_workload::drawing::{BAR_CLASSES, Drawing, LINE_COLOURS, Scale};
+
 use super::definition::{Chart, Exhibit};
 use super::record::Point;
 use super::report::number;
-use crate::bench::{BAR_CLASSES, Drawing, LINE_COLOURS, Scale};
 
 const WIDTH: f64 = 900.0;
 const NAMES: f64 = 230.0;

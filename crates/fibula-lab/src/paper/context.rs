@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
+use fibula_workload::table;
 
 use super::definition::Table;
 use super::packets::Routers;
@@ -13,7 +14,6 @@ use super::record::TableUsed;
 use super::run::Settings;
 use crate::bench::device::Coprocessor;
 use crate::bench::family_name;
-use crate::table;
 
 /// What a run has from its caller: real tables, recorded addresses, a router.
 pub trait Supply {

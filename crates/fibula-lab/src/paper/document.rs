@@ -62,7 +62,7 @@ pub fn findings(paper: &Paper, record: &Record) -> String {
         })
         .collect();
     let measured = format!(
-        "Measured on {}, {} cores, from {} on; {}, commit {}. Tables: {}. Repeat it with `fibula paper {} -o DIR`.",
+        "Measured on {}, {} cores, from {} on; {}, commit {}. Tables: {}. Repeat it with `fibula-lab paper {} -o DIR`.",
         machine.name(),
         machine.cores,
         record.date,

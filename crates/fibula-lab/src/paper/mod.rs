@@ -1,4 +1,4 @@
-//! Tables and figures of papers, measured again: `fibula paper`.
+//! Tables and figures of papers, measured again: `fibula-lab paper`.
 //!
 //! A [`Paper`] is data, in a file of its own: its [`Exhibit`]s are its tables and figures, each with the published values, the
 //! [`Part`]s that are measured in their place, and the [`Claim`]s that the paper draws from it. [`run`] measures the parts one

@@ -5,10 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fibula_workload::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Exhibit, Paper};
-use crate::bench::{Machine, Program};
+
+use crate::bench::Program;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;

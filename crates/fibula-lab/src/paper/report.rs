@@ -2,12 +2,13 @@
 
 use core::fmt::Write as _;
 
+use fibula_workload::drawing::escape;
+use fibula_workload::page;
+
 use super::chart::{rows, svg};
 use super::definition::{Column, Exhibit, Paper};
 use super::record::{Point, Record};
 use super::verdict::{Ratio, Verdict};
-use crate::bench::escape;
-use crate::page;
 
 /// Returns the page of a record. `command` is what measures it again.
 #[must_use]

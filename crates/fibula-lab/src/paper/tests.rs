@@ -112,7 +112,7 @@ fn quick_runs_measure_everything_and_make_a_page() {
                 );
             }
         }
-        let page = report(paper, &record, "fibula paper");
+        let page = report(paper, &record, "fibula-lab paper");
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
         assert!(
             page.contains("A quick run.") && page.contains("<svg") && page.contains("prefers-color-scheme")
@@ -368,7 +368,7 @@ fn pages_say_what_is_missing_and_escape_what_they_quote() {
         error: None,
         points,
     });
-    let page = report(&paper, &record, "fibula paper p");
+    let page = report(&paper, &record, "fibula-lab paper p");
     assert!(
         page.contains("A &lt; B")
             && page.contains("Fig. 0: &lt;of&gt; nothing")

@@ -67,7 +67,7 @@
 //!
 //! Lookups read an entry of 16 bytes, a bucket of 4 and 5 bits of the filter for a prefix, and 36.9 bytes in all for one beyond /64;
 //! the counters, 19 bits, are for changes. Nothing is expanded, so that host routes, nested chains and blocks of equal routes
-//! take the same 20.6 bytes each (`fibula bench --synth ipv4-chains` and similar). A level without prefixes takes no memory but
+//! take the same 20.6 bytes each (`fibula-lab rates --synth ipv4-chains` and similar). A level without prefixes takes no memory but
 //! its place in the list, 32 of them for an empty IPv4 table and 128 for IPv6.
 
 mod layout;

@@ -95,7 +95,7 @@
 //! An entry takes 12 bytes for IPv4, a bucket 4, and a prefix 2.5 bits of the filter, which lookups read; and 10 bits of counters,
 //! which they do not. An empty table has the direct array of 4 MiB, and 4 bytes for IPv6.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-chains` and similar): 200,000 random host routes take 16.3 bytes each beside the
+//! Hostile tables (`fibula-lab rates --synth ipv4-chains` and similar): 200,000 random host routes take 16.3 bytes each beside the
 //! direct array. 200,000 routes nested in chains of all lengths expand to 112 bytes each, and 100,000 of IPv6 to 110. A million
 //! /25s would be 128 million /32s, and are refused with that number. A prefix within another of its level adds nothing.
 //!

@@ -21,7 +21,7 @@
 //!
 //! Memory: 12 bytes a route for IPv4, 48 for IPv6. Lookup: one comparison a route.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): memory and time a route are the same for all
+//! Hostile tables (`fibula-lab rates --synth ipv4-host-routes` and similar): memory and time a route are the same for all
 //! of them. 16,777,216 routes take 201 MB.
 
 mod build;

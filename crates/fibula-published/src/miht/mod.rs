@@ -66,7 +66,7 @@
 //! leave index nodes half full. A removal looks for the longest route below, which in a trie of routes of all lengths is a walk
 //! of all of it.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): all host routes of a /16 make a trie 17 deep, and those of
+//! Hostile tables (`fibula-lab rates --synth ipv4-host-routes` and similar): all host routes of a /16 make a trie 17 deep, and those of
 //! an IPv6 /104 one 97 deep. The 16,777,216 routes of one /8 take 20 bytes each, and so do all /24s.
 
 mod build;

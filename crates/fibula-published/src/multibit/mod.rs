@@ -57,7 +57,7 @@
 //! several words, and no single store takes a reader from the table before two nested changes to the one after: there is no
 //! form that changes while readers look. `poptrie` pushes its next hops into leaves, and has one.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-block-of-hosts` and similar): the 16,777,216 routes of the paper fill their nodes and
+//! Hostile tables (`fibula-lab rates --synth ipv4-block-of-hosts` and similar): the 16,777,216 routes of the paper fill their nodes and
 //! take 9.6 bytes each, 8.5 for lookups, the /32s of one /8 in 1,118,483 nodes and all /24s in 1,118,481. Random host routes
 //! have nodes of their own from the sixth level on, at worst 27 for IPv6, of 144 bytes each. `notes.md` compares strides.
 

@@ -12,7 +12,7 @@
 //! Memory: 20 bytes a node for IPv4, 32 for IPv6, at most two nodes a route, and an eighth of that for the index at most. Lookup: one dependent load for each
 //! node on the path, 15 to 20 on full tables.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): random host routes reach the bound of two
+//! Hostile tables (`fibula-lab rates --synth ipv4-host-routes` and similar): random host routes reach the bound of two
 //! nodes a prefix, 40 bytes for IPv4 and 64 for IPv6. So do the 16,777,216 routes of one /8 (671 MB, 4 s to build).
 //! Chains of every length need no branching nodes, 20 and 32 bytes a prefix, and make the longest walks.
 

@@ -41,7 +41,7 @@
 //!
 //! Memory: 8 bytes a range for IPv4, 20 for IPv6. Lookup: log2(ranges) dependent loads, 19 on a full IPv4 table.
 //!
-//! Hostile tables (`fibula bench --synth ipv4-host-routes` and similar): a host route between routes with other next
+//! Hostile tables (`fibula-lab rates --synth ipv4-host-routes` and similar): a host route between routes with other next
 //! hops makes two ranges, which is 16 bytes a prefix for IPv4 and 40 for IPv6. Chains of every length take 7.5 and 20.
 //! Any number of routes with one next hop is one range. All the /24s with alternating next hops are 134 MB of ranges
 //! and 24 steps a lookup.

@@ -1,6 +1,6 @@
 //! The measurements in `measured.csv`, and what they say of other tables and machines.
 //!
-//! `cargo run --release -p fibula-lab --example choices` makes the file from the records of `records/choices/`. It is read
+//! `fibula-lab document choices` makes the file from the records of `records/choices/`. It is read
 //! once.
 
 use std::sync::LazyLock;

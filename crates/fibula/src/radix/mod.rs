@@ -22,7 +22,7 @@
 //! # Cost
 //!
 //! Nanoseconds of CPU time on full tables, in random order, on an AMD EPYC (Zen 4) with 1 MB of L2 and 32 MB of L3. The
-//! command is `cargo run --release -p fibula-lab --example rib FILE`; batches are of 64 changes.
+//! command is `fibula-lab measure rib FILE`; batches are of 64 changes.
 //!
 //! | | dfz4-2023 | without | dfz6-2024 | without |
 //! |---|---|---|---|---|

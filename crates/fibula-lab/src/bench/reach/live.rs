@@ -7,10 +7,10 @@ use fibula::fib::registry::Update;
 use fibula::live::{Options, Table};
 use fibula::net::{IpPrefix, Key, NextHop, Prefix, Route, Routes};
 use fibula::rib::{DualRib, Rib};
+use fibula_workload::replay::{self, Plan, Rate, Report};
 
 use super::super::interval::Interval;
 use super::tables;
-use crate::replay::{self, Plan, Rate, Report};
 
 /// A figure of a table that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

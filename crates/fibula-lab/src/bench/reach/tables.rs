@@ -5,9 +5,9 @@ use core::ops::ControlFlow;
 use fibula::fib::ranges::{self, Merge};
 use fibula::net::{Key, NextHop, Prefix, Route, Routes};
 
-use crate::random::Random;
-use crate::table::{Profile, TableSpec, generate};
-use crate::traffic::{self, TrafficError};
+use fibula_workload::random::Random;
+use fibula_workload::table::{Profile, TableSpec, generate};
+use fibula_workload::traffic::{self, TrafficError};
 
 /// For IPv6, this many host routes come with one /126 or /127.
 const HOSTS_A_LINK: usize = 10;

@@ -2,13 +2,13 @@
 
 use fibula::memory::Limits;
 use fibula::net::{Prefix, RouteSlice};
+use fibula_workload::machine::Machine;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::super::contestant::Kernel;
 use super::super::interval::Interval;
 use super::super::peers;
 use super::*;
-use crate::table::{Profile, TableSpec, generate};
-use fibula_workload::machine::Machine;
 
 fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
     generate(&TableSpec { routes, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()

@@ -307,7 +307,7 @@ mod tests {
     use fibula::net::RouteSlice;
 
     use super::*;
-    use crate::table::{Profile, TableSpec, generate};
+    use fibula_workload::table::{Profile, TableSpec, generate};
 
     #[test]
     fn every_structure_answers_in_every_form_and_missing_cores_are_named() {

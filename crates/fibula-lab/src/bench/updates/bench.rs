@@ -9,14 +9,14 @@ use fibula::fib::registry::Update;
 use fibula::live::{Table, TableKey};
 use fibula::net::{Change, IpPrefix, NextHop, Prefix, Route, RouteSlice};
 use fibula::rib::{DualRib, Rib, RibError};
+use fibula_workload::random::Random;
+use fibula_workload::replay;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::row::{Part, UpdatePlan, UpdateRow};
 use super::subject::{Done, Subject};
 use crate::bench::contestant::{self, Contestant};
 use crate::bench::runner::Progress;
-use crate::random::Random;
-use crate::replay;
-use crate::table::{Profile, TableSpec, generate};
 
 /// The fewest prefixes that are removed before they are added again, so that the clock is read rarely.
 const TOGETHER: usize = 512;

@@ -2,10 +2,10 @@ use fibula::live::TableKey;
 use fibula::memory::Limits;
 use fibula::net::{Change, IpPrefix, NextHop, Prefix, Route};
 use fibula::rib::Rib;
+use fibula_workload::table::{Profile, TableSpec, generate};
 
 use super::*;
 use crate::bench::{Document, FamilyInfo};
-use crate::table::{Profile, TableSpec, generate};
 
 fn plan() -> UpdatePlan {
     UpdatePlan {

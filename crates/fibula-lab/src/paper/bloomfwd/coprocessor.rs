@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use fibula::memory::Limits;
 use fibula::net::NextHop;
+use fibula_workload::traffic;
 use serde::Deserialize;
 
 use super::super::context::Context;
@@ -11,7 +12,6 @@ use super::super::definition::Table;
 use super::super::record::Point;
 use crate::bench::Interval;
 use crate::bench::device::{Coprocessor, Form, Way};
-use crate::traffic;
 
 const NO_COPROCESSOR: &str = "takes a coprocessor, and the program that measured this had none";
 

@@ -1,11 +1,11 @@
 //! What filters and levels consist of.
 
 use fibula_published::internals::{Choice, Ratio, chosen_levels, expanded_group, false_positives};
+use fibula_workload::random::Random;
 use serde::Deserialize;
 
 use super::super::values::OfTable;
 use super::super::{Context, Point};
-use crate::random::Random;
 
 /// Counts prefixes before and after expansion.
 pub(super) fn table_3(context: &mut Context<'_>, OfTable { table }: &OfTable) -> Result<Vec<Point>, String> {

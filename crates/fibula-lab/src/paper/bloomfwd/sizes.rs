@@ -2,12 +2,12 @@
 
 use fibula::memory::Limits;
 use fibula::net::RouteSlice;
+use fibula_workload::table::remaining;
 use serde::Deserialize;
 
 use super::super::definition::Table;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan};
-use crate::table::remaining;
 
 /// A part of a table: one of so many routes.
 #[derive(Deserialize)]

@@ -95,7 +95,7 @@ fn sizes<K: PaperKey>(context: &mut Context<'_>, tries: &Tries) -> Result<Vec<Po
 
 fn reads<K: PaperKey>(context: &mut Context<'_>, tries: &Tries) -> Result<Vec<Point>, String> {
     let rib = K::table(context, &tries.table)?.rib;
-    let pattern = crate::traffic::find::<K>("match").ok_or("MATCH is a pattern")?;
+    let pattern = fibula_workload::traffic::find::<K>("match").ok_or("MATCH is a pattern")?;
     let keys = (pattern.generate)(&*rib, context.settings.keys, 1).map_err(|error| error.to_string())?;
     let mut points = Vec::new();
     tries.visit(&*rib, &mut |row, trie| {
