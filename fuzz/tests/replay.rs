@@ -2,19 +2,33 @@
 
 use std::path::Path;
 
-#[test]
-fn corpora_replay() {
-    for (name, target) in fibula_fuzz::TARGETS {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
-        let mut inputs = 0;
-        for entry in
-            std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        {
-            target(&std::fs::read(entry.unwrap().path()).unwrap());
-            inputs += 1;
-        }
-        assert!(inputs > 0, "{name}: an empty corpus proves nothing");
+fn replay(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        fibula_fuzz::run(name, &std::fs::read(entry.unwrap().path()).unwrap());
+        inputs += 1;
     }
+    assert!(inputs > 0, "{name}: an empty corpus proves nothing");
+}
+
+/// A test for each target, so that they run side by side.
+macro_rules! replayed {
+    ($($name:ident)*) => {
+        const REPLAYED: &[&str] = &[$(stringify!($name)),*];
+        $(#[test]
+        fn $name() {
+            replay(stringify!($name));
+        })*
+    };
+}
+
+replayed! { address changes file hops live mrt router text vrfs }
+
+#[test]
+fn every_target_is_replayed() {
+    let targets: Vec<&str> = fibula_fuzz::TARGETS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(targets, REPLAYED);
 }
 
 #[test]

@@ -527,7 +527,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         assert!(!error(wrong).is_empty());
     }
     let unknown = error(Plan { algorithms: vec!["dirt".into()], ..plan() });
-    assert!(unknown.starts_with("no algorithm 'dirt'; there are: linear, binary-trie, "), "{unknown}");
+    assert!(unknown.starts_with("no algorithm 'dirt'; there are: binary-trie, range-btree, "), "{unknown}");
     let unknown = error(Plan { traffic: vec!["jam".into()], ..plan() });
     assert!(unknown.starts_with("no traffic 'jam'; there are: rnd, match, "), "{unknown}");
     let matching = Plan { traffic: vec!["match".into()], ..plan() };

@@ -100,6 +100,7 @@ macro_rules! operations {
     ($features:literal $($(#[$meta:meta])* fn $name:ident $([$($generic:tt)*])? ($($argument:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         $(
             $(#[$meta])*
+            #[allow(clippy::missing_safety_doc, reason = "the compiler asks for the features where it is called")]
             #[inline]
             #[target_feature(enable = $features)]
             pub fn $name $(<$($generic)*>)? ($($argument: $type),*) -> $result $body

@@ -73,6 +73,12 @@ pub struct Deferred {
     count: usize,
 }
 
+impl Default for Deferred {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Deferred {
     /// Returns an empty list of lanes.
     #[inline]

@@ -40,6 +40,7 @@ impl NextHopDictionary {
 
     /// Returns the number of codes, including that of "no route".
     #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.coded.len()
     }
