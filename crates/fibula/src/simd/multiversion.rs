@@ -17,8 +17,6 @@ macro_rules! __kernel {
         let _ = ($(&$argument),*);
         unreachable!("the portable set has no lanes")
     }};
-    (@icelake () $($item:tt)*) => {};
-    (@icelake (icelake) $($item:tt)*) => { $($item)* };
     (@either () $this:block $other:block) => { $other };
     (@either (icelake) $this:block $other:block) => { $this };
     (
@@ -52,15 +50,19 @@ macro_rules! __kernel {
                 $body
             }
 
-            $crate::__kernel! { @icelake ($($icelake)?)
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(
-                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
-                )]
-                #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
-                fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
-                    use $crate::unstable::simd::icelake as $op;
-                    $body
+            // One body or the other: its own, or that of AVX-512, which every machine with this set has.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512cd,avx512bw,avx512dq,avx512vl"
+            )]
+            #[target_feature(enable = "avx512vpopcntdq,avx512bitalg,avx512vbmi,avx512vbmi2")]
+            fn icelake<$($($parameter: $bound,)+)? $($(const $generic: $kind,)+)?> ($($argument: $type),*) $(-> $result)? {
+                $crate::__kernel! { @either ($($icelake)?)
+                    {
+                        use $crate::unstable::simd::icelake as $op;
+                        $body
+                    }
+                    { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) }
                 }
             }
 
@@ -81,12 +83,9 @@ macro_rules! __kernel {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Isa::Avx512 => unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
-                // SAFETY: as above; where the kernel is not compiled for this set, the one before it is within it.
+                // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Isa::Icelake => $crate::__kernel! { @either ($($icelake)?)
-                    { unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) } }
-                    { unsafe { avx512::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) } }
-                },
+                $crate::simd::Isa::Icelake => unsafe { icelake::<$($($parameter,)+)? $($($generic,)+)?>($($argument),*) },
                 _ => $crate::__kernel!(@scalar ($($scalar)?) ($($argument),*)),
             }
         }
