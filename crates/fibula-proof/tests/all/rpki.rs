@@ -2,13 +2,13 @@
 
 #[path = "../../../fibula/examples/rpki.rs"]
 #[expect(dead_code, reason = "`main` prints, for people")]
-mod rpki;
+mod example;
 
 use std::path::Path;
 
+use example::{Payload, Random, State, Validator, by_definition};
 use fibula::net::{Family, IpPrefix};
 use fibula::net::{Key, Prefix};
-use rpki::{Payload, Random, State, Validator, by_definition};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -70,8 +70,8 @@ fn generated<K: Key>() {
     for seed in 0..6 {
         let mut random = Random(seed);
         // Few allocations first, so that payloads nest.
-        let payloads = rpki::generate::<K>(&mut random, 300);
-        let (prefixes, origins) = rpki::routes(&mut random, &payloads, 2_000);
+        let payloads = example::generate::<K>(&mut random, 300);
+        let (prefixes, origins) = example::routes(&mut random, &payloads, 2_000);
         let mut states = vec![State::NotFound; prefixes.len()];
         Validator::new(&payloads).unwrap().validate(&prefixes, &origins, &mut states);
         for ((&prefix, &origin), &state) in prefixes.iter().zip(&origins).zip(&states) {
@@ -92,7 +92,7 @@ fn generated_payloads_and_routes() {
 #[test]
 fn the_guide_shows_what_the_example_prints() {
     let mut printed = Vec::new();
-    rpki::run(&mut printed).unwrap();
+    example::run(&mut printed).unwrap();
     let (printed, guide) =
         (String::from_utf8(printed).unwrap(), include_str!("../../../../docs/guide/maps.md"));
     assert!(

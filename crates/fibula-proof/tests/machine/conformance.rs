@@ -8,7 +8,7 @@ use fibula::net::{Change, Keys, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
 use crate::properties::is_large;
-use crate::{oracle, trial};
+use crate::{oracle, takes_few, trial};
 use fibula_proof::instruction_sets;
 use fibula_proof::subject::{Subject, Tested};
 use fibula_proof::tables::{Model, Random};
@@ -36,6 +36,9 @@ fn family<K: Tested>() -> Vec<Trial> {
     let mut trials = Vec::new();
     for algorithm in K::entries() {
         trials.push(trial("built", algorithm, built));
+        if takes_few(&algorithm) {
+            continue;
+        }
         trials.push(trial("chains", algorithm, chains));
         trials.push(trial("grown", algorithm, grown));
         trials.push(trial("shuffled", algorithm, shuffled));

@@ -15,7 +15,7 @@ mod vrfs;
 
 use std::process::ExitCode;
 
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::{self, Algorithm, Role};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::rib::Rib;
 use fibula::simd::Present;
@@ -66,6 +66,13 @@ fn all() -> Result<Vec<Trial>, Failure> {
 /// Returns whether all cases are wanted, also those that take hours.
 fn all_cases() -> bool {
     std::env::var("FIBULA_TABLES").is_ok_and(|which| which == "all")
+}
+
+/// Returns whether an engine takes part in few tests: those of papers have all others in the scheduled part, with the feature
+/// `exhaustive`, since they change seldom and take most of the time.
+fn takes_few<K: Key>(algorithm: &Algorithm<K>) -> bool {
+    // The library has this one for IPv6.
+    !cfg!(feature = "exhaustive") && registry::is_published(algorithm.name) && algorithm.name != "planb"
 }
 
 /// A test of one registry entry. Its name is `kind/algorithm/family`.

@@ -5,7 +5,7 @@ use fibula::fib::registry::{Algorithm, Update};
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use crate::trial;
+use crate::{takes_few, trial};
 use fibula_proof::subject::{Subject, Tested};
 use fibula_proof::toy::{hop, keys, paint, prefixes};
 use fibula_proof::verdict::{Failure, answers, sound};
@@ -14,7 +14,7 @@ type K = Toy<8>;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::entries() {
+    for algorithm in K::entries().into_iter().filter(|algorithm| !takes_few(algorithm)) {
         trials.push(trial("pairs", algorithm, pairs));
         if algorithm.update == Update::InPlace {
             trials.push(trial("pair-changes", algorithm, pair_changes));

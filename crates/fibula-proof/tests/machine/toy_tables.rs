@@ -6,7 +6,7 @@ use fibula::memory::Limits;
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
-use crate::{all_cases, trial};
+use crate::{all_cases, takes_few, trial};
 use fibula_proof::subject::{Subject, Tested};
 use fibula_proof::toy::{hop, keys, paint, prefixes};
 use fibula_proof::verdict::{Failure, answers, sound};
@@ -47,7 +47,7 @@ const SAMPLED: [&str; 13] = [
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let all = all_cases();
-    for algorithm in K::entries() {
+    for algorithm in K::entries().into_iter().filter(|algorithm| !takes_few(algorithm)) {
         let is_sampled =
             SAMPLED.iter().any(|&name| name == algorithm.name || algorithm.name.starts_with("bloomfwd-"));
         if is_sampled && !all {
