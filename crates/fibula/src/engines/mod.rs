@@ -90,6 +90,13 @@ macro_rules! by_type {
                 let [algorithm] = $module::algorithms();
                 algorithm
             }
+
+            // Not by the entry, so that a program which only builds is not linked with the form that changes.
+            #[inline(never)]
+            fn build(routes: &dyn Routes<$key>, limits: Limits) -> Result<Box<dyn Fib<$key>>, BuildError> {
+                let [algorithm] = $module::algorithms::<$key>();
+                algorithm.build(routes, limits)
+            }
         })+
     )*};
 }
