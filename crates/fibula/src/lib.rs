@@ -121,6 +121,7 @@ pub mod live;
 pub mod map;
 pub mod memory;
 pub mod net;
+#[doc(hidden)]
 pub mod radix;
 #[cfg(any(test, feature = "testing"))]
 mod random;

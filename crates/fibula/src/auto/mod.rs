@@ -54,6 +54,7 @@ use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Isa};
 
+#[doc(hidden)]
 pub use kind::Kind;
 pub use machine::{Machine, MachineError};
 use measured::curves;
@@ -237,6 +238,7 @@ impl fmt::Display for Reason {
 }
 
 /// What is known of a structure over the table itself.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The name of the structure.
@@ -246,12 +248,14 @@ pub struct Known {
 }
 
 /// Returns all structures that were measured for such a workload and keep its limit on bytes, the fastest first.
+#[doc(hidden)]
 #[must_use]
 pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
     rank_knowing(wanted, &[])
 }
 
 /// Like [`rank`], with what is known of structures over the table.
+#[doc(hidden)]
 #[must_use]
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
     let most = wanted.most_bytes::<K>();
@@ -293,6 +297,7 @@ pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<
 }
 
 /// Returns the best of ranked structures, the fastest of which is the first; `None` if there is none.
+#[doc(hidden)]
 #[must_use]
 pub fn pick<K: Key>(ranked: &[Choice<K>], in_use: Option<&str>) -> Option<Choice<K>> {
     let fastest = *ranked.first()?;
@@ -314,6 +319,7 @@ pub fn pick<K: Key>(ranked: &[Choice<K>], in_use: Option<&str>) -> Option<Choice
 }
 
 /// A table's structure, and what else there was to choose.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Chosen<K: Key> {
     /// The structure.
@@ -332,6 +338,7 @@ pub struct Chosen<K: Key> {
 ///
 /// # Errors
 /// The first refusal, if every structure refuses the table or takes more than [`Workload::most_bytes`].
+#[doc(hidden)]
 pub fn choose_for<K: Key>(
     routes: &dyn Routes<K>,
     workload: &Workload,

@@ -22,10 +22,13 @@ pub use crate::check::CheckError;
 pub use contract::{Applied, BuildError, Fib, Updatable};
 pub use dual::DualFib;
 pub use matches::{Match, WithLength};
+#[doc(hidden)]
 pub use parts::ranges;
 pub(crate) use parts::units;
+#[doc(hidden)]
 pub use sections::{Elements, Sections};
 
+#[doc(hidden)]
 pub use crate::engines::algorithms;
 
 use crate::auto::{self, Workload};

@@ -357,6 +357,7 @@ const PUBLISHED: [&str; 15] = [
 pub const PUBLISHED_COUNT: usize = 36;
 
 /// Returns whether an engine of this name is for comparison: not in this crate, but in `fibula-published` and `fibula-lab`.
+#[doc(hidden)]
 #[must_use]
 pub fn is_published(name: &str) -> bool {
     PUBLISHED.iter().any(|published| {

@@ -96,6 +96,7 @@ mod tests;
 mod values;
 
 /// Bytes that [`is_table_file`] looks at.
+#[doc(hidden)]
 pub const MAGIC_BYTES: usize = format::MAGIC.len();
 
 /// Returns whether a file that begins with these bytes is a table file, of whatever version, good or not.

@@ -120,4 +120,5 @@ pub use reader::{Counts, HopReader, PinnedHops, Resolved};
 pub use routed::Routed;
 
 /// The most buckets that a group has.
+#[doc(hidden)]
 pub const MOST_BUCKETS: usize = 1 << 16;

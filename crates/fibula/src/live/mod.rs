@@ -42,12 +42,15 @@ mod writer;
 
 pub(crate) use epoch::{Domain, Retired};
 pub(crate) use held::{Held, Hold};
+#[doc(hidden)]
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
 pub(crate) use reader::Pin;
 pub use reader::{Pinned, Reader};
 pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use slots::{Keeper, Slots};
+#[doc(hidden)]
+pub use table::TableRoutes;
 pub(crate) use table::split;
-pub use table::{Maintenance, Statistics, Table, TableKey, TableRoutes};
+pub use table::{Maintenance, Statistics, Table, TableKey};
 pub(crate) use uses::Uses;

@@ -42,13 +42,17 @@ mod slab;
 mod tests;
 mod traits;
 
-pub use crate::net::{PrefixesOf, prefixes_of};
+#[doc(hidden)]
+pub use crate::net::PrefixesOf;
+pub use crate::net::prefixes_of;
 pub use addresses::AddressSet;
 pub use compiled::CompiledMap;
 pub use compiled_covers::CompiledCovers;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
-pub use iter::{Covers, IntoIter, Iter, IterMut};
+pub use iter::Covers;
+#[doc(hidden)]
+pub use iter::{IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;
 pub use set::PrefixSet;
 pub use shared::SharedPrefixMap;

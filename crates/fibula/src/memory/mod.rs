@@ -13,11 +13,14 @@ pub(crate) mod shared;
 mod storage;
 mod words;
 
+#[doc(hidden)]
 pub use buffer::{ALIGN_BYTES, Buffer, HUGE_PAGE_BYTES};
 pub(crate) use mapped::Mapping;
 pub(crate) use shared::{Cell, Shared, Word};
+#[doc(hidden)]
 pub use storage::Storage;
 use storage::{Allowance, Refusal};
+#[doc(hidden)]
 pub use words::Words;
 
 /// The memory that a structure occupies.
@@ -56,6 +59,7 @@ impl Add for Memory {
 }
 
 /// Returns the memory that an array occupies, all of which lookups can access.
+#[doc(hidden)]
 #[must_use]
 pub fn of<S: Storage>(array: &S) -> Memory {
     Memory { lookup_bytes: array.len() * size_of::<S::Item>(), ..array.held() }
@@ -115,6 +119,7 @@ impl fmt::Display for OutOfMemory {
 
 impl core::error::Error for OutOfMemory {}
 
+#[doc(hidden)]
 /// Accounts for the memory of a structure, or of a build with its scratch space.
 #[derive(Debug, Default)]
 pub struct Budget {
@@ -291,6 +296,7 @@ impl Budget {
 }
 
 /// Returns the bytes of the array that came from the allocator.
+#[doc(hidden)]
 #[must_use]
 pub fn allocated<S: Storage>(array: &S) -> usize {
     array.held().allocated_bytes

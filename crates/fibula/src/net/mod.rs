@@ -17,11 +17,13 @@ mod text;
 pub use batch::{BatchError, Keys, Strided};
 pub use convert::{IntoKey, IpPrefix, parse_address};
 pub use dual::Dual;
-pub use key::{Address, Family, Ipv4Key, Ipv6Key, Key};
+pub use key::{Address, Family, Key};
 #[doc(hidden)]
-pub use key::{ForIpv4, ForIpv6, Toy};
+pub use key::{ForIpv4, ForIpv6, Ipv4Key, Ipv6Key, Toy};
 pub use prefix::{HostBits, Prefix, PrefixError};
-pub use range::{PrefixesOf, prefixes_of};
+#[doc(hidden)]
+pub use range::PrefixesOf;
+pub use range::prefixes_of;
 pub use route::{Change, NextHop, Route};
 pub use routes::{OrderError, RouteSlice, Routes};
 pub use text::AddressError;

@@ -44,6 +44,7 @@ pub(crate) use shared_line::{
     LEAF_KEYS, LINE_UNITS, SharedLine, SharedLines, anew, any_has, fetch_after, fetch_at, half_of_shared,
     leaf_by_thirds, leaf_rank_by_thirds, leaves_by_thirds, rank_by_thirds, ranks_by_thirds,
 };
+#[doc(hidden)]
 pub use table::fetch;
 pub(crate) use table::{
     Bounded, Bytes, Cell32, Halves, LINE_WORDS, Leading, Longs, Places, Words, fetch_past, put,
@@ -51,9 +52,11 @@ pub(crate) use table::{
 pub(crate) use tree::{IN_REGISTERS, Tree, TreeWalks, each_lane};
 
 /// Number of lanes of a vector, for every set.
+#[doc(hidden)]
 pub const LANES: usize = 8;
 
 /// Number of lanes of a wide vector, for every set.
+#[doc(hidden)]
 pub const WIDE: usize = 16;
 
 /// An instruction set that a batch kernel can be compiled for.
