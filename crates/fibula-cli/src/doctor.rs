@@ -81,6 +81,7 @@ fn findings() -> Vec<Finding> {
     let mut findings =
         vec![build(), instruction_sets(), cores(&machine), caches(&machine), huge_pages(&machine)];
     findings.extend(memory());
+    findings.push(formats());
     findings
 }
 
@@ -92,6 +93,15 @@ fn build() -> Finding {
             .to_owned()
     };
     Finding { check: "build", is_slow: !OPTIMISED, text }
+}
+
+fn formats() -> Finding {
+    let text = if cfg!(feature = "parquet") {
+        "Parquet is read and written"
+    } else {
+        "no Parquet in this build: cargo install --locked --path crates/fibula-cli --bin fibula --features parquet"
+    };
+    Finding { check: "formats", is_slow: false, text: text.to_owned() }
 }
 
 fn instruction_sets() -> Finding {

@@ -3,5 +3,6 @@
 mod churn;
 mod cookbook;
 mod engine_folders;
+mod published;
 mod rpki;
 mod serde;
