@@ -87,11 +87,17 @@ fn files_with_their_structures_are_compiled_again_from_the_routes_or_refused() {
         let now = opened.v4.algorithm.unwrap();
         assert!(fibula::fib::registry::find::<u32>(now).is_ok(), "{now}");
         for route in rib.iter() {
-            assert_eq!(opened.lookup(core::net::Ipv4Addr::from(route.prefix.addr())), rib.lookup(route.prefix.addr()));
+            assert_eq!(
+                opened.lookup(core::net::Ipv4Addr::from(route.prefix.addr())),
+                rib.lookup(route.prefix.addr())
+            );
         }
         let error = TableFile::copy_of(Cursor::new(file(&*fib, None)), Limits::default()).unwrap_err();
         let told = error.to_string();
-        assert!(told.contains(engine.name) && told.contains("fibula-lab only") && told.contains("make it again"), "{told}");
+        assert!(
+            told.contains(engine.name) && told.contains("fibula-lab only") && told.contains("make it again"),
+            "{told}"
+        );
         // With too little memory for another one, the reason is that.
         let few = Limits::within(2_000);
         assert!(TableFile::copy_of(Cursor::new(file(&*fib, Some(&rib))), few).is_err());
@@ -151,7 +157,8 @@ fn listeners_have_the_words_of_structures_that_change() {
         assert_eq!(before.len(), now.len(), "{name}");
         // Units that are free now may have words that the last one is not told of.
         let words: usize = now.iter().map(Vec::len).sum();
-        let equal = before.iter().zip(&now).flat_map(|(before, now)| before.iter().zip(now)).filter(|(a, b)| a == b);
+        let equal =
+            before.iter().zip(&now).flat_map(|(before, now)| before.iter().zip(now)).filter(|(a, b)| a == b);
         assert!(equal.count() * 100 >= words * 97, "{name}");
         // The entries that lookups begin with are always in use.
         assert_eq!(before[0].len(), now[0].len(), "{name}");
