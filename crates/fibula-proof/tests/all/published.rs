@@ -1,15 +1,13 @@
-//! Engines of papers where the library's own tests cannot name them: in files, and under listeners of live tables.
+//! Engines of papers where the library's own tests cannot name them: in files.
 
 use std::io::Cursor;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use fibula::fib::Fib;
 use fibula::fib::registry::Algorithm;
 use fibula::file::{Contents, TableFile};
-use fibula::live::{Listener, Options, Stored, Structure, Table};
 use fibula::memory::Limits;
-use fibula::net::{Change, Key, RouteSlice};
-use fibula::rib::{DualRib, Rib};
+use fibula::net::{Key, RouteSlice};
+use fibula::rib::Rib;
 use fibula_proof::tables::{Model, Random};
 
 fn model<K: Key>(seed: u64, count: usize) -> Model<K> {
@@ -101,67 +99,5 @@ fn files_with_their_structures_are_compiled_again_from_the_routes_or_refused() {
         // With too little memory for another one, the reason is that.
         let few = Limits::within(2_000);
         assert!(TableFile::copy_of(Cursor::new(file(&*fib, Some(&rib))), few).is_err());
-    }
-}
-
-/// The words of a structure, as a listener was told of them.
-#[derive(Clone, Default)]
-struct Copy(Arc<Mutex<Vec<Vec<u64>>>>);
-
-impl Copy {
-    fn words(&self) -> Vec<Vec<u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Listener for Copy {
-    fn structure(&mut self, _: &Structure<'_>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    fn stored(&mut self, stored: &Stored<'_>) {
-        let mut arrays = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let array = usize::from(stored.array);
-        let count = arrays.len().max(array + 1);
-        arrays.resize(count, Vec::new());
-        if stored.is_whole {
-            arrays[array].clear();
-        }
-        let end = stored.first + stored.words.len();
-        let len = arrays[array].len().max(end);
-        arrays[array].resize(len, 0);
-        stored.words.iter().enumerate().for_each(|(at, word)| arrays[array][stored.first + at] = word);
-    }
-}
-
-/// A listener that came first has the words in use that one is told which comes last.
-#[test]
-fn listeners_have_the_words_of_structures_that_change() {
-    for name in ["dxr-16", "dxr-18-wide", "poptrie"] {
-        let mut random = Random(17);
-        let mut model = model::<u32>(3, 1_500);
-        let options = Options::default().with_engine(fibula_published::find::<u32>(name).unwrap());
-        let table = Table::from_routes(DualRib::new(rib(&model), Rib::default()), options).unwrap();
-        let first = Copy::default();
-        table.listen(first.clone()).unwrap();
-        for _ in 0..60 {
-            let changes: Vec<Change<u32>> = (0..20).map(|_| model.change(&mut random, 300)).collect();
-            changes.iter().for_each(|&change| model.apply(change));
-            let _ = table.apply(&changes).unwrap();
-        }
-        let before = first.words();
-        let _ = table.stop_listening().unwrap();
-        let last = Copy::default();
-        table.listen(last.clone()).unwrap();
-        let now = last.words();
-        assert_eq!(before.len(), now.len(), "{name}");
-        // Units that are free now may have words that the last one is not told of.
-        let words: usize = now.iter().map(Vec::len).sum();
-        let equal =
-            before.iter().zip(&now).flat_map(|(before, now)| before.iter().zip(now)).filter(|(a, b)| a == b);
-        assert!(equal.count() * 100 >= words * 97, "{name}");
-        // The entries that lookups begin with are always in use.
-        assert_eq!(before[0].len(), now[0].len(), "{name}");
-        table.check().unwrap();
     }
 }
