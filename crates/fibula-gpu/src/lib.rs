@@ -15,14 +15,15 @@
 //! | `kernels/` | the functions that look up, in C for both back ends, and their PTX |
 //!
 //! ```no_run
-//! //! use fibula::memory::Limits;
+//! use fibula::fib::registry;
+//! use fibula::memory::Limits;
 //! use fibula::rib::Rib;
 //! use fibula_gpu::cooperate::{Cooperative, Options};
 //! use fibula_gpu::{Image, device};
 //!
 //! let mut rib = Rib::<u32>::default();
 //! rib.insert(fibula::net::Route::new("192.0.2.0/24".parse()?, 7.try_into()?))?;
-//! let fib = fibula_published::find("dir-18-lines")?.build(&rib, Limits::default())?;
+//! let fib = registry::find("dir-18-lines")?.build(&rib, Limits::default())?;
 //! let device = device::find("any")?;
 //! let table = device.load(&Image::of(&*fib, "dir-18-lines")?.into(), 0)?;
 //! let mut both = Cooperative::new(table, Options::default())?;
