@@ -5,8 +5,8 @@
 ///
 /// `scalar` names the function that the portable set runs; `vector` is the body for all others, written over the
 /// operations of the module it names. Type parameters follow the name in angle brackets, generic constants in square
-/// ones. `also icelake` compiles it for that set too, whose operations differ from those before it by population counts alone; without it
-/// the kernel of AVX-512 runs there. Without a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
+/// ones. `no icelake` leaves that set out, and the kernel of AVX-512 runs there: for kernels that were measured to be as fast so. Without
+/// a `scalar` function the kernel panics for the portable set: its callers handle that set themselves. A
 /// closure in the body is compiled for the set as the body is: that is how a kernel passes its operations to code that
 /// is the same for all sets, which then must be `#[inline(always)]`.
 #[macro_export]
@@ -17,14 +17,14 @@ macro_rules! __kernel {
         let _ = ($(&$argument),*);
         unreachable!("the portable set has no lanes")
     }};
-    (@either () $this:block $other:block) => { $other };
-    (@either (icelake) $this:block $other:block) => { $this };
+    (@either () $this:block $other:block) => { $this };
+    (@either (icelake) $this:block $other:block) => { $other };
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident $(<$($parameter:ident: $bound:path),+>)? $([$(const $generic:ident: $kind:ty),+])?
         ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty;)?
         $(scalar $scalar:path;)?
-        $(also $icelake:ident;)?
+        $(no $icelake:ident;)?
         vector $op:ident $body:block
     ) => {
         $(#[$meta])*

@@ -17,6 +17,7 @@ kernel! {
         noted: &mut Deferred,
     )
     scalar scalar::<WIDTH>;
+    no icelake;
     vector op {
         let windows = view.windows;
         let direct = Words::new(view.direct);
@@ -54,6 +55,7 @@ kernel! {
         noted: &mut Deferred,
     )
     scalar live_scalar::<WIDTH>;
+    no icelake;
     vector op {
         let windows = view.windows;
         let direct = Leading::new(view.direct, windows.direct_bits);

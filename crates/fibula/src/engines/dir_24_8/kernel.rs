@@ -14,6 +14,7 @@ kernel! {
         keys: &[[u32; LANES]],
         results: &mut [[u32; LANES]],
     )
+    no icelake;
     vector op {
         let index_shift = op::count(view.index_shift);
         // The loads of all keys come first: they are independent, so the processor overlaps as many as it can.
@@ -48,6 +49,7 @@ kernel! {
         keys: &[[u32; LANES]],
         results: &mut [[u32; LANES]],
     )
+    no icelake;
     vector op {
         let index_shift = op::count(view.index_shift);
         let (one, half) = (op::splat(1), op::splat(0xffff));

@@ -15,6 +15,7 @@ kernel! {
         results: &mut [Option<NextHop>],
     )
     scalar PlanB::<K, N>::batch_by_thirds::<O, C, ANY>;
+    no icelake;
     vector op {
         fib.batch::<O, C, ANY, 32>(codes, keys, results, |node, word| match N::Word::row(node.keys(), word) {
             Row::Narrow(keys, word) => op::rank32(keys, word),
@@ -31,6 +32,7 @@ kernel! {
         key: K,
     ) -> Option<NextHop>;
     scalar PlanB::<K, N>::one_by_thirds::<C, LEVELS>;
+    no icelake;
     vector op {
         fib.one_of::<C, LEVELS>(codes, key, |node, word| match N::Word::row(node.keys(), word) {
             Row::Narrow(keys, word) => op::rank32(keys, word),

@@ -13,7 +13,6 @@ pub(crate) const WIDTH_MASKS: [u32; LANES] =
 kernel! {
     /// Looks up keys in deeper slots; `words` holds the places of their maps at first, and the next hops afterwards.
     pub(super) fn answer<C: Cell32>(below: Overflow<'_, C>, keys: &[[u32; LANES]], words: &mut [[u32; LANES]])
-    also icelake;
     vector op {
         let windows = below.windows;
         let area = Words::new(below.area);
