@@ -35,7 +35,7 @@ pub(crate) fn is_compiled(path: &Path) -> bool {
     !is_stdin(path) && is_file && look(&mut head).is_ok() && fibula::file::is_table_file(&head)
 }
 
-/// Returns limits of which only that on memory is another than usual.
+/// Returns the default limits with this limit on memory.
 #[must_use]
 pub fn limits(memory_bytes: Option<usize>) -> Limits {
     Limits { memory_bytes, ..Limits::default() }

@@ -1,5 +1,5 @@
-//! What the command `fibula-lab` is built with: the options, tables, messages and outputs of `fibula`, so that both behave
-//! alike. Promised to nobody else: it changes with every version.
+//! Options, tables, messages and outputs that `fibula-lab` takes from `fibula`, so that both commands behave the same. Other programs
+//! must not use this module: it changes with every version.
 
 pub use crate::addresses::Addresses;
 pub use crate::args::STYLES;

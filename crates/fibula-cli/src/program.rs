@@ -1,4 +1,4 @@
-//! What a command does around its work: its arguments are parsed, errors are printed, and an exit code is returned.
+//! The frame around a command: parses its arguments, prints errors and returns the exit code.
 
 use std::ffi::OsString;
 use std::io::Write;

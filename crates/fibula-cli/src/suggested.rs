@@ -11,9 +11,9 @@ use fibula_feed::Value;
 /// where to find them.
 #[derive(Debug, Clone)]
 pub struct Suggested<P> {
-    /// What parses.
+    /// The parser of the value.
     pub parser: P,
-    /// What is offered.
+    /// Returns the names that completions offer.
     pub names: fn() -> Vec<&'static str>,
 }
 

@@ -1,8 +1,8 @@
-//! Lookup structures of papers, for comparison: the engines that nobody would take for a table of today, kept close to how they were
-//! published, with their chapters, measurements and tests.
+//! Lookup structures from papers, for comparison. No product should take them for a table of today. They stay close to how they were
+//! published, and have their chapters, measurements and tests here.
 //!
-//! Fibula's own engines, and those that are worth taking, are in the crate [`fibula`]. This crate adds its own to their list
-//! ([`ENGINES`], [`algorithms`], [`find`]) for whoever compares: the laboratory, the test machine, coprocessors.
+//! The engines for products are in the crate [`fibula`]. [`ENGINES`], [`algorithms`] and [`find`] have both: the laboratory and the
+//! test machine use them.
 //!
 //! ```
 //! use fibula::memory::Limits;

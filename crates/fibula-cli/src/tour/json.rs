@@ -1,4 +1,4 @@
-//! What the tour prints for scripts.
+//! The tour as JSON, for scripts.
 
 use std::io::{self, Write};
 use std::path::Path;

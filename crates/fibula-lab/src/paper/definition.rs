@@ -182,7 +182,7 @@ pub enum Dimension {
 pub struct Table {
     /// The name of a real table, which takes part where there is a folder with it.
     pub real: Option<String>,
-    /// The generated table that stands in for it, as `fibula-lab rates --synth` names it.
+    /// The generated table used when the real one is absent: a name of `fibula-lab rates --synth`.
     pub made: String,
 }
 

@@ -1,7 +1,7 @@
 //! Reads the file of a paper: TOML, with a table `shared` of what its exhibits have in common.
 //!
-//! A text `@NAME` stands for what is shared under this name: a text, a list, a table. In a table, `like = "NAME"` stands for the
-//! fields of a shared table, but for those that the table has itself.
+//! The text `@NAME` is replaced by the shared value of this name: a text, a list or a table. In a table, `like = "NAME"` adds the
+//! fields of a shared table that the table does not have itself.
 
 use std::collections::BTreeMap;
 

@@ -59,18 +59,20 @@ fn files_with_their_structures_are_opened_by_who_has_them() {
             }
         }
         // Damage is found, as in the library's own structures.
+        let mut refused = 0;
         for at in (0..bytes.len()).step_by(bytes.len() / 97) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             let opened =
                 TableFile::copy_with(Cursor::new(&damaged), Limits::default(), fibula_published::ENGINES);
-            let is_padding = opened.is_ok();
-            assert!(is_padding || opened.is_err());
+            refused += usize::from(opened.is_err());
+            // Padding between sections has no checksum.
             if let Ok(opened) = opened {
                 let found = opened.v4.fib.as_deref().unwrap();
                 assert_eq!(found.lookup(routes[0].prefix.addr()), fib.lookup(routes[0].prefix.addr()));
             }
         }
+        assert!(refused > 0, "{}: no damage was found", engine.name);
     }
 }
 
