@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use fibula::aggregate::{self, Aggregated};
-use fibula::fib::{algorithms, ranges};
+use fibula::fib::ranges;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route};
 use fibula::rib::Rib;
@@ -81,7 +81,7 @@ fn table<K: Key>(text: &mut String, title: &str, rib: &Rib<K>) -> Result<(), Box
     };
     row("routes", [rib.len(), fewest.len()])?;
     row("ranges", [count(rib), count(&fewest)])?;
-    for algorithm in algorithms::<K>() {
+    for algorithm in fibula_published::algorithms::<K>() {
         let built = [rib, &fewest].map(|rib| algorithm.build(rib, Limits::default()));
         if let [Ok(all), Ok(fewest)] = built {
             row(algorithm.name, [all, fewest].map(|fib| fib.memory().lookup_bytes))?;

@@ -4,7 +4,7 @@
 use core::arch::aarch64::*;
 use core::arch::asm;
 
-pub use crate::simd::any_has;
+pub(crate) use crate::simd::any_has;
 use crate::simd::{LEAF_KEYS, SharedLine, SharedLines, WIDE, half_of_shared, operations};
 
 operations! { "neon"
