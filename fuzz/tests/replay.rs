@@ -12,13 +12,31 @@ fn replay(name: &str) {
     assert!(inputs > 0, "{name}: an empty corpus proves nothing");
 }
 
-/// A test for each target, so that they run side by side.
+/// Random inputs for each target.
+const ROUNDS: usize = 33;
+
+fn survives_random_bytes(target: fn(&[u8])) {
+    let mut random = fibula_proof::tables::Random(11);
+    for _ in 0..ROUNDS {
+        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.bits() as u8).collect();
+        target(&bytes);
+    }
+}
+
+/// Two tests for each target, so that they run side by side.
 macro_rules! replayed {
     ($($name:ident)*) => {
         const REPLAYED: &[&str] = &[$(stringify!($name)),*];
-        $(#[test]
-        fn $name() {
-            replay(stringify!($name));
+        $(mod $name {
+            #[test]
+            fn corpus() {
+                super::replay(stringify!($name));
+            }
+
+            #[test]
+            fn random_bytes() {
+                super::survives_random_bytes(|bytes| fibula_fuzz::run(stringify!($name), bytes));
+            }
         })*
     };
 }
@@ -29,14 +47,4 @@ replayed! { address changes file hops live mrt router text vrfs }
 fn every_target_is_replayed() {
     let targets: Vec<&str> = fibula_fuzz::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(targets, REPLAYED);
-}
-
-#[test]
-fn random_bytes_are_survived() {
-    let mut random = fibula_proof::tables::Random(11);
-    for round in 0..300 {
-        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.bits() as u8).collect();
-        let (_, target) = fibula_fuzz::TARGETS[round % fibula_fuzz::TARGETS.len()];
-        target(&bytes);
-    }
 }

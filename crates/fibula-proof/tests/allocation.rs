@@ -17,7 +17,7 @@ use fibula_workload::table::{Profile, TableSpec, generate};
 static ALLOCATOR: TestAllocator = TestAllocator;
 
 /// Steps between no memory and enough.
-const STEPS: usize = 40;
+const STEPS: usize = 24;
 
 fn each_line(run: impl Fn(&str, &dyn Line)) {
     for algorithm in fibula_published::algorithms::<u32>() {

@@ -12,12 +12,15 @@ use libtest_mimic::Trial;
 use fibula_proof::tables::Random;
 use fibula_proof::verdict::Failure;
 
+/// Maps for each kind of values, each with changes of its own. `FIBULA_TABLES=all` has four times as many.
+const SHARED_MAPS: u64 = 3;
+
 pub(super) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("hops-changes/few", || changes(60, 3, 150)),
         Trial::test("hops-changes/many", || changes(10, 24, 600)),
-        Trial::test("hops-shared-maps/own", || shared_maps(12, 500, false)),
-        Trial::test("hops-shared-maps/interning", || shared_maps(12, 500, true)),
+        Trial::test("hops-shared-maps/own", || shared_maps(SHARED_MAPS, 500, false)),
+        Trial::test("hops-shared-maps/interning", || shared_maps(SHARED_MAPS, 500, true)),
     ]
 }
 
@@ -287,7 +290,7 @@ fn changes(runs: u64, most: usize, steps: usize) -> Result<(), libtest_mimic::Fa
 
 /// A map that is shared, of both families, against a model.
 fn shared_maps(runs: u64, steps: usize, interning: bool) -> Result<(), libtest_mimic::Failed> {
-    for run in 0..runs {
+    for run in 0..if crate::all_cases() { 4 * runs } else { runs } {
         one_map(run, steps, interning)?;
     }
     Ok(())

@@ -12,6 +12,8 @@
 
 mod kernel;
 mod ladder;
+#[cfg(test)]
+mod tests;
 
 use fibula::fib::registry::{Algorithm, Build, Families, Open, Role, Update};
 use fibula::fib::{BuildError, Fib};
@@ -115,49 +117,61 @@ fn ladder<K: Key>() -> [Algorithm<K>; 3] {
     ]
 }
 
+// The conditions below are constants, because then the trees that keys of this kind do not take are not compiled.
+
+const fn is_ipv4<K: Key>() -> bool {
+    matches!(K::FAMILY, Family::Ipv4)
+}
+
 fn one_by_one<K: Key>(routes: &dyn Routes<K>, limits: Limits, search: Search) -> Boxed<K> {
     let merge = Merge::EqualNeighbours;
-    match K::FAMILY {
-        Family::Toy if K::BITS <= SMALLEST_BITS => {
-            Step::boxed(PlanB::<K, Node2x64>::build(routes, merge, limits), search)
-        }
-        _ => Step::boxed(PlanB::<K, Node8x64>::build(routes, merge, limits), search),
+    if const { K::BITS <= SMALLEST_BITS } {
+        return Step::boxed(PlanB::<K, Node2x64>::build(routes, merge, limits), search);
     }
+    Step::boxed(PlanB::<K, Node8x64>::build(routes, merge, limits), search)
 }
 
 /// A built structure as a trait object, or why it could not be built.
 type Boxed<K> = Result<Box<dyn Fib<K>>, BuildError>;
 
 fn in_lines_of_64<K: Key>(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Boxed<K> {
-    match K::FAMILY {
-        Family::Ipv4 => boxed(PlanB::<K, Node16x32>::build(routes, merge, limits)),
-        Family::Toy if K::BITS <= SMALLEST_BITS => boxed(PlanB::<K, Node2x64>::build(routes, merge, limits)),
-        Family::Ipv6 | Family::Toy => boxed(PlanB::<K, Node8x64>::build(routes, merge, limits)),
+    if const { is_ipv4::<K>() } {
+        return boxed(PlanB::<K, Node16x32>::build(routes, merge, limits));
     }
+    if const { K::BITS <= SMALLEST_BITS } {
+        return boxed(PlanB::<K, Node2x64>::build(routes, merge, limits));
+    }
+    boxed(PlanB::<K, Node8x64>::build(routes, merge, limits))
 }
 
 fn in_lines_of_128<K: Key>(routes: &dyn Routes<K>, merge: Merge, limits: Limits) -> Boxed<K> {
-    match K::FAMILY {
-        Family::Ipv4 => boxed(PlanB::<K, Node32x32>::build(routes, merge, limits)),
-        Family::Toy if K::BITS <= SMALLEST_BITS => boxed(PlanB::<K, Node4x64>::build(routes, merge, limits)),
-        Family::Ipv6 | Family::Toy => boxed(PlanB::<K, Node16x64>::build(routes, merge, limits)),
+    if const { is_ipv4::<K>() } {
+        return boxed(PlanB::<K, Node32x32>::build(routes, merge, limits));
     }
+    if const { K::BITS <= SMALLEST_BITS } {
+        return boxed(PlanB::<K, Node4x64>::build(routes, merge, limits));
+    }
+    boxed(PlanB::<K, Node16x64>::build(routes, merge, limits))
 }
 
 fn open_lines_of_64<K: Key>(parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
-    match K::FAMILY {
-        Family::Ipv4 => PlanB::<K, Node16x32>::open(parts, merge),
-        Family::Toy if K::BITS <= SMALLEST_BITS => PlanB::<K, Node2x64>::open(parts, merge),
-        Family::Ipv6 | Family::Toy => PlanB::<K, Node8x64>::open(parts, merge),
+    if const { is_ipv4::<K>() } {
+        return PlanB::<K, Node16x32>::open(parts, merge);
     }
+    if const { K::BITS <= SMALLEST_BITS } {
+        return PlanB::<K, Node2x64>::open(parts, merge);
+    }
+    PlanB::<K, Node8x64>::open(parts, merge)
 }
 
 fn open_lines_of_128<K: Key>(parts: Parts, merge: Merge) -> Result<Box<dyn Fib<K>>, PartsError> {
-    match K::FAMILY {
-        Family::Ipv4 => PlanB::<K, Node32x32>::open(parts, merge),
-        Family::Toy if K::BITS <= SMALLEST_BITS => PlanB::<K, Node4x64>::open(parts, merge),
-        Family::Ipv6 | Family::Toy => PlanB::<K, Node16x64>::open(parts, merge),
+    if const { is_ipv4::<K>() } {
+        return PlanB::<K, Node32x32>::open(parts, merge);
     }
+    if const { K::BITS <= SMALLEST_BITS } {
+        return PlanB::<K, Node4x64>::open(parts, merge);
+    }
+    PlanB::<K, Node16x64>::open(parts, merge)
 }
 
 fn boxed<K: Key, N: Node>(built: Result<PlanB<K, N>, BuildError>) -> Boxed<K> {

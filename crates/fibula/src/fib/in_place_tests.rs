@@ -296,7 +296,6 @@ macro_rules! __stops_at_every_store {
             use $crate::net::Toy;
             use $crate::unstable::testing::stops;
 
-            stops::<Toy<3>>($build, 400);
             stops::<Toy<8>>($build, 300);
             stops::<Toy<10>>($build, 60);
         }
