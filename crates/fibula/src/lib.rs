@@ -1,62 +1,22 @@
 //! Longest-prefix match for IPv4 and IPv6: routing tables, and lookup structures that answer one address or a batch.
 //!
-//! A [`Table`] holds routes and changes while other threads look addresses up in it, each with a [`Reader`]:
+#![doc = include_str!("../choose.md")]
 //!
-//! ```
-//! use std::net::Ipv4Addr;
-//!
-//! use fibula::Table;
-//! use fibula::net::{IpPrefix, NextHop};
-//!
-//! let (one, two) = (NextHop::try_from(1)?, NextHop::try_from(2)?);
-//! let table = Table::new()?;
-//! table.insert("192.0.2.0/24".parse::<IpPrefix>()?, one)?;
-//!
-//! let mut reader = table.reader()?;
-//! let mut pin = reader.pin();
-//! assert_eq!(pin.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(one));
-//! table.insert("192.0.2.128/25".parse::<IpPrefix>()?, two)?;
-//! pin.refresh();
-//! assert_eq!(pin.lookup(Ipv4Addr::new(192, 0, 2, 129)), Some(two));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! A value of any type for each prefix is a [`PrefixMap`](map::PrefixMap), or an [`IpPrefixMap`](map::IpPrefixMap) for
-//! both families:
-//!
-//! ```
-//! use std::net::IpAddr;
-//!
-//! use fibula::ipnet::IpNet;
-//! use fibula::map::IpPrefixMap;
-//!
-//! let mut sites = IpPrefixMap::new();
-//! sites.insert("192.0.2.0/24".parse::<IpNet>()?, "office");
-//! sites.insert("192.0.2.128/25".parse::<IpNet>()?, "lab");
-//! assert_eq!(sites.lookup("192.0.2.129".parse::<IpAddr>()?), Some(&"lab"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! A table that does not change, or only as a whole, is a [`Rib`](rib::Rib), compiled into a lookup structure with
-//! [`fib::build`]:
-//!
-//! ```
-//! use fibula::fib;
-//! use fibula::net::{NextHop, Route};
-//! use fibula::rib::Rib;
-//!
-//! let (one, two) = (NextHop::try_from(1)?, NextHop::try_from(2)?);
-//! let mut rib = Rib::<u32>::default();
-//! rib.insert(Route::new("192.0.2.0/24".parse()?, one))?;
-//! rib.insert(Route::new("192.0.2.128/25".parse()?, two))?;
-//!
-//! let fib = fib::build(&rib)?;
-//! let keys = [0xc000_0201, 0xc000_0281, 0xc000_0301];
-//! let mut next_hops = [None; 3];
-//! fib.lookup_batch(&keys, &mut next_hops);
-//! assert_eq!(next_hops, [Some(one), Some(two), None]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`IpPrefixMap`]: map::IpPrefixMap
+//! [`PrefixMap`]: map::PrefixMap
+//! [`CompiledIpMap`]: map::CompiledIpMap
+//! [`SharedPrefixMap`]: map::SharedPrefixMap
+//! [`MapReader`]: map::MapReader
+//! [`PrefixSet`]: map::PrefixSet
+//! [`AddressSet`]: map::AddressSet
+//! [`Rib`]: rib::Rib
+//! [`NextHops`]: hops::NextHops
+//! [`fib::build`]: fib::build
+//! [`Fib`]: fib::Fib
+//! [`TableFile`]: file::TableFile
+//! [`TableFile::map`]: file::TableFile::map
+//! [`file::save`]: file::save
+//! [`Follower`]: file::Follower
 //!
 //! # Words
 //!
@@ -67,27 +27,26 @@
 //! - `lookup` is the longest match, for an address. `get` is exact, for a prefix.
 //! - The *RIB* is the table itself: ordered, and changed route by route. A *FIB* is a structure built from it for fast
 //!   lookups. On full tables a FIB looks batches up more than a hundred times as fast as the RIB and takes 10 to 50 ms
-//!   to build: it pays from some 100,000 lookups on.
+//!   to build: it pays off after about 100,000 lookups.
 //!
-//! # Which module
+//! # Modules
 //!
-//! | to | use |
+//! | module | it has |
 //! |---|---|
-//! | change a table while threads look addresses up in it | [`Table`], [`live`] |
-//! | hold and change routes | [`rib`] |
-//! | keep a value of any type for each prefix: access lists, GeoIP, tariffs | [`map`] |
-//! | combine sets of prefixes or of addresses | [`map::PrefixSet`], [`map::AddressSet`] |
-//! | hold both families | [`rib::DualRib`], [`fib::DualFib`] |
-//! | read addresses and prefixes, convert them, turn ranges into prefixes, pass batches of packets | [`net`] |
-//! | build the structure that suits the table | [`fib::build`], or [`auto::build`] for small batches or little memory |
-//! | build a structure by name | [`fib::registry::find`] and [`Algorithm::build`](fib::registry::Algorithm::build) |
-//! | also get the length of the matched prefix | [`fib::WithLength`] |
-//! | change a structure of one's own in place, or learn that it must be built again | [`build_updatable`](fib::registry::Algorithm::build_updatable), [`Fib::updatable`](fib::Fib::updatable) |
-//! | give every address the same answer with fewer routes, or compare the answers of two tables | [`aggregate`] |
-//! | save a compiled table in a file, open it or share it among processes, follow it as it is replaced | [`file`](mod@file) |
-//! | limit memory, and see what a structure takes | [`memory`] |
-//! | choose the instruction set | [`simd`] |
-//! | verify a structure | [`Fib::check`](fib::Fib::check), [`check`] |
+//! | [`live`] | [`Table`] and its readers |
+//! | [`map`] | maps from prefixes to values; sets of prefixes and of addresses |
+//! | [`vrf`] | [`Vrfs`]: many tables in one handle |
+//! | [`hops`] | next hops by number, and weighted groups of them |
+//! | [`rib`] | routes in order, of one family or of both ([`rib::DualRib`]) |
+//! | [`fib`] | structures for lookups: [`fib::build`], engines by name, both families ([`fib::DualFib`]), the length of the match ([`fib::WithLength`]) |
+//! | [`engines`] | each engine as a type, with its chapter |
+//! | [`auto`] | the choice of an engine for small batches or little memory |
+//! | [`net`] | addresses, prefixes and routes; ranges as prefixes; batches as packets have them |
+//! | [`file`](mod@file) | compiled tables in files, opened, shared among processes, followed |
+//! | [`aggregate`] | the fewest routes with the same answers; the first difference of two tables |
+//! | [`memory`] | limits, and the bytes that a structure takes |
+//! | [`simd`] | the instruction sets of this CPU |
+//! | [`check`] | the invariants of a structure, verified |
 //!
 //! Structures are `Send + Sync` and are shared by reference. Builds never abort for lack of memory: they return an
 //! error.
