@@ -42,12 +42,12 @@ fn family<K: Tested>(bytes: &[u8]) {
             batches.push(Vec::new());
         }
     }
-    for algorithm in K::entries() {
+    for engine in K::entries() {
         let limits = Limits::within(EMPTY_BYTES);
-        if algorithm.build(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
+        if engine.build(&RouteSlice::new(&[]).expect("nothing is in order"), limits).is_err() {
             continue;
         }
-        if let Err(failure) = subject::follow(algorithm, &batches, &keys) {
+        if let Err(failure) = subject::follow(engine, &batches, &keys) {
             panic!("{}", failure.message().unwrap_or("a structure failed"));
         }
     }

@@ -42,9 +42,9 @@ fn of<K: Key>(put: for<'a> fn(&mut Contents<'a>, Half<'a, K>)) -> Vec<Vec<u8>> {
         let next_hop = NextHop::new(if id % 7 == 0 { 1 << 24 } else { id }).expect("not zero");
         rib.insert(Route::new(prefix, next_hop)).expect("memory for a few routes");
     }
-    let saved = fibula::fib::algorithms::<K>().into_iter().filter(fibula::fib::registry::Algorithm::is_saved);
-    let write = |algorithm: fibula::fib::registry::Algorithm<K>| {
-        let fib = algorithm.build(&rib, Limits::default()).expect("memory for a few routes");
+    let saved = fibula::fib::engines::<K>().into_iter().filter(fibula::fib::registry::Engine::is_saved);
+    let write = |engine: fibula::fib::registry::Engine<K>| {
+        let fib = engine.build(&rib, Limits::default()).expect("memory for a few routes");
         let (mut contents, mut bytes) = (Contents::default(), Vec::new());
         put(&mut contents, Half::new(&*fib, &rib));
         contents.values.insert(NextHop::new(1).expect("not zero"), b"one".to_vec());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::live::{Options, Outcome, Pinned, Reader, Table, TableError, TableKey};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, NextHop, Prefix, Route};
@@ -133,7 +133,7 @@ impl Act {
     }
 }
 
-fn engine_of<K: Tested>(name: &str) -> Algorithm<K> {
+fn engine_of<K: Tested>(name: &str) -> Engine<K> {
     K::entries().into_iter().find(|engine| engine.name == name).expect("it is in the list")
 }
 

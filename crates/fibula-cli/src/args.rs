@@ -80,7 +80,6 @@ pub(crate) enum Command {
     Table(TableArgs),
     Verify(VerifyArgs),
     Peers(PeersArgs),
-    #[command(alias = "algorithms")]
     Engines(EnginesArgs),
     Choose(ChooseArgs),
     Compile(CompileArgs),

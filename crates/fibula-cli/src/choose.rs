@@ -1,4 +1,4 @@
-//! `fibula choose`: the best structure for a table, and why.
+//! `fibula choose`: the best engine for a table, and why.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,22 +29,22 @@ use crate::suggested;
 use crate::text::{Grid, bold, bytes};
 
 const COLUMNS: &[&str] =
-    &["family", "algorithm", "chosen", "mlps", "lookup_bytes", "isa", "batch", "routes", "why"];
+    &["family", "engine", "chosen", "mlps", "lookup_bytes", "isa", "batch", "routes", "why"];
 
-/// Structures shown after the chosen one.
+/// Engines shown after the chosen one.
 const OTHERS: usize = 5;
 
-/// Choose the best structure for a table, and say why
+/// Choose the best engine for a table, and say why
 ///
 /// The choice rests on measurements that are built into the program, over many tables, batch sizes and instruction sets,
-/// and on a calibration of this machine, which takes about 50 ms. The best few structures are built, so that their
-/// memory is exact and none of them refuses the table. With --measure the structures themselves are measured, on this
+/// and on a calibration of this machine, which takes about 50 ms. The best few engines are built, so that their
+/// memory is exact and none of them refuses the table. With --measure the engines themselves are measured, on this
 /// table.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  a structure was chosen
-  1  the table is empty, or no structure fits into --bytes
+  0  an engine was chosen
+  1  the table is empty, or no engine fits into --bytes
   2  wrong use
   3  the table cannot be read
   4  this machine lacks the instruction set
@@ -77,12 +77,12 @@ pub(crate) struct ChooseArgs {
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
 
-    /// Most memory that lookups of the structure may touch [default: in proportion to the table and the second-level
+    /// Most memory that lookups of the engine may touch [default: in proportion to the table and the second-level
     /// cache]
     #[arg(long, value_name = "BYTES")]
     bytes: Option<usize>,
 
-    /// Measure the structures on this table, instead of expecting what was recorded of others
+    /// Measure the engines on this table, instead of expecting what was recorded of others
     #[arg(long)]
     measure: bool,
 
@@ -90,8 +90,8 @@ pub(crate) struct ChooseArgs {
     #[arg(long, value_name = "FILE", requires = "measure")]
     keys: Option<PathBuf>,
 
-    /// The structure in use now, which is kept unless another is clearly faster
-    #[arg(long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
+    /// The engine in use now, which is kept unless another is clearly faster
+    #[arg(long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
     in_use: Option<String>,
 
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &ChooseArgs) -> Result<ExitCode, Failure> {
     ];
     families.retain(|family| !family.rows.is_empty());
     if families.is_empty() && !is_empty {
-        messages.warning("no structure fits into --bytes");
+        messages.warning("no engine fits into --bytes");
     }
     match args.output.format() {
         Format::Text => families.iter().try_for_each(|family| family.write(&mut out))?,
@@ -159,7 +159,7 @@ fn write(path: &Path, machine: &Machine) -> io::Result<()> {
     fs::rename(&part, path)
 }
 
-/// The chosen structure of a family first, then the others.
+/// The chosen engine of a family first, then the others.
 struct Family {
     family: fibula::net::Family,
     routes: usize,
@@ -167,7 +167,7 @@ struct Family {
 }
 
 struct Row {
-    algorithm: &'static str,
+    engine: &'static str,
     chosen: bool,
     mlps: f64,
     bytes: usize,
@@ -179,7 +179,7 @@ struct Row {
 impl Row {
     fn new<K: Key>(choice: &Choice<K>, chosen: bool) -> Self {
         Self {
-            algorithm: choice.algorithm.name,
+            engine: choice.engine.name,
             chosen,
             mlps: (choice.mlps * 10.0).round() / 10.0,
             bytes: choice.bytes,
@@ -212,7 +212,7 @@ fn family<K: Key>(
         }
         if let Some(choice) = choice {
             rows.push(Row::new(&choice, true));
-            let others = ranked.iter().filter(|other| other.algorithm.name != choice.algorithm.name);
+            let others = ranked.iter().filter(|other| other.engine.name != choice.engine.name);
             rows.extend(others.take(OTHERS).map(|other| Row::new(other, false)));
         }
     }
@@ -222,7 +222,7 @@ fn family<K: Key>(
 /// Keys to measure with, if there are none of the user's.
 const KEYS: usize = 1 << 17;
 
-/// Builds and measures the structures, and returns them with these rates, the fastest first. Those that refuse the table
+/// Builds and measures the engines, and returns them with these rates, the fastest first. Those that refuse the table
 /// are left out.
 fn measured<K: Key>(
     rib: &Rib<K>,
@@ -239,7 +239,7 @@ fn measured<K: Key>(
     }
     let mut built: Vec<(Choice<K>, Box<dyn Fib<K>>)> = Vec::new();
     for choice in ranked {
-        if let Ok(fib) = choice.algorithm.build(rib, Limits::default()) {
+        if let Ok(fib) = choice.engine.build(rib, Limits::default()) {
             let bytes = fib.memory().lookup_bytes;
             built.push((Choice { bytes, is_built: true, ..*choice }, fib));
         }
@@ -261,15 +261,15 @@ impl Family {
             out,
             "{}: {bold}{}{bold:#}: {}",
             self.family,
-            chosen.algorithm,
+            chosen.engine,
             chosen.why.as_deref().unwrap_or("")
         )?;
-        let mut grid = Grid::new(&["algorithm", "M lookups/s", "lookup memory", "instruction set", "batch"])
+        let mut grid = Grid::new(&["engine", "M lookups/s", "lookup memory", "instruction set", "batch"])
             .right(&[1, 2, 4]);
         for row in &self.rows {
-            let Row { algorithm, mlps, isa, batch, .. } = row;
+            let Row { engine, mlps, isa, batch, .. } = row;
             grid.row([
-                (*algorithm).to_owned(),
+                (*engine).to_owned(),
                 format!("{mlps:.0}"),
                 bytes(row.bytes),
                 (*isa).to_owned(),
@@ -283,7 +283,7 @@ impl Family {
         let record = |row: &Row| {
             let value = json!({
                 "family": self.family.name(),
-                "algorithm": row.algorithm,
+                "engine": row.engine,
                 "chosen": row.chosen,
                 "mlps": row.mlps,
                 "lookup_bytes": row.bytes,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use fibula::auto::{self, Workload};
 use fibula::fib::registry::Engines;
-use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::registry::{self, Engine};
 use fibula::fib::{self, Fib};
 use fibula::file::{Contents, Half};
 use fibula::memory::Limits;
@@ -27,7 +27,7 @@ use crate::text::{bytes, thousands};
 
 /// Compile a table into a file that lookups can use as soon as it is opened
 ///
-/// The file has a lookup structure for each family, the routes, and the next hops as the table writes them. Every command
+/// The file has an engine for each family, the routes, and the next hops as the table writes them. Every command
 /// that takes a table takes such a file. Programs open it with fibula::file: a verified copy in a few milliseconds, or the
 /// file where it lies, shared by all processes that use it.
 ///
@@ -38,7 +38,7 @@ use crate::text::{bytes, thousands};
 Exit codes:
   0  the file was written
   2  wrong use, or the output is one of the inputs
-  3  the table cannot be read, no structure can hold it, or the file cannot be written
+  3  the table cannot be read, no engine can hold it, or the file cannot be written
 
 Examples:
   fibula compile rib.gz --output table.fibula
@@ -52,16 +52,16 @@ pub(crate) struct CompileArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Use this structure for the families it supports (see 'fibula engines') [default: the fastest for this table of those
+    /// Use this engine for the families it supports (see 'fibula engines') [default: the fastest for this table of those
     /// that files can hold]
-    #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
-    algorithm: Option<String>,
+    #[arg(short = 'a', long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
+    engine: Option<String>,
 
-    /// Use only structures that can be used where the file lies, without copying it
+    /// Use only engines that can be used where the file lies, without copying it
     #[arg(long)]
     mapped: bool,
 
-    /// Put the routes into the file, for other commands and other structures [default]
+    /// Put the routes into the file, for other commands and other engines [default]
     #[arg(long, conflicts_with = "no_routes")]
     routes: bool,
 
@@ -78,7 +78,7 @@ pub(crate) struct CompileArgs {
 
 pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
-    if let Some(name) = &args.algorithm {
+    if let Some(name) = &args.engine {
         refuse(name, args.mapped)?;
     }
     let files = &args.files.paths()?;
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A structure and its name.
+/// An engine and its name.
 type Named<K> = (&'static str, Box<dyn Fib<K>>);
 
 fn half<'a, K: Key>(args: &CompileArgs, fib: Option<&'a Named<K>>, rib: &'a Rib<K>) -> Half<'a, K> {
@@ -124,13 +124,13 @@ fn told<K: Key>(fib: Option<&Named<K>>, rib: &Rib<K>) -> Option<String> {
     Some(format!("{} {} routes in {name} ({size})", thousands(rib.len()), K::FAMILY))
 }
 
-/// Refuses a name that no structure has, and one that files cannot hold, before the table is read.
+/// Refuses a name that no engine has, and one that files cannot hold, before the table is read.
 fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
     refuse_unknown(Engines::OWN, name).map_err(Failure::WrongUse)?;
-    let mut names: Vec<&str> = fitting::<u32>(mapped).map(|algorithm| algorithm.name).collect();
-    for algorithm in fitting::<u128>(mapped) {
-        if !names.contains(&algorithm.name) {
-            names.push(algorithm.name);
+    let mut names: Vec<&str> = fitting::<u32>(mapped).map(|engine| engine.name).collect();
+    for engine in fitting::<u128>(mapped) {
+        if !names.contains(&engine.name) {
+            names.push(engine.name);
         }
     }
     if names.contains(&name) {
@@ -140,35 +140,35 @@ fn refuse(name: &str, mapped: bool) -> Result<(), Failure> {
     Err(Failure::WrongUse(format!("files {how}cannot hold '{name}'; choose one of {}", names.join(", "))))
 }
 
-/// Returns the structures that files can hold.
-fn fitting<K: Key>(mapped: bool) -> impl Iterator<Item = Algorithm<K>> {
-    let fits = move |algorithm: &Algorithm<K>| {
-        if mapped { algorithm.is_mapped() } else { algorithm.is_saved() }
+/// Returns the engines that files can hold.
+fn fitting<K: Key>(mapped: bool) -> impl Iterator<Item = Engine<K>> {
+    let fits = move |engine: &Engine<K>| {
+        if mapped { engine.is_mapped() } else { engine.is_saved() }
     };
-    fib::algorithms::<K>().into_iter().filter(fits)
+    fib::engines::<K>().into_iter().filter(fits)
 }
 
-/// Builds the structure of a family, if it has routes: the one that was named, or the fastest that files can hold.
+/// Builds the engine of a family, if it has routes: the one that was named, or the fastest that files can hold.
 fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result<Option<Named<K>>, Failure> {
     if rib.is_empty() {
         return Ok(None);
     }
     let failed = |error: fib::BuildError| Failure::BadInput(error.to_string());
-    let named = args.algorithm.as_ref().and_then(|name| registry::find::<K>(name).ok());
-    if let Some(algorithm) = named {
-        return Ok(Some((algorithm.name, algorithm.build(rib, limits).map_err(failed)?)));
+    let named = args.engine.as_ref().and_then(|name| registry::find::<K>(name).ok());
+    if let Some(engine) = named {
+        return Ok(Some((engine.name, engine.build(rib, limits).map_err(failed)?)));
     }
     let wanted = Workload::default().with_table(rib);
     let chosen = auto::choose::<K>(&wanted, None).into_iter().chain(auto::rank::<K>(&wanted));
-    let chosen = chosen.map(|choice| choice.algorithm).chain(fitting(args.mapped));
+    let chosen = chosen.map(|choice| choice.engine).chain(fitting(args.mapped));
     let mut refused = None;
-    for algorithm in chosen.filter(|one| one.is_saved() && (one.is_mapped() || !args.mapped)) {
-        match algorithm.build(rib, limits) {
-            Ok(fib) => return Ok(Some((algorithm.name, fib))),
+    for engine in chosen.filter(|one| one.is_saved() && (one.is_mapped() || !args.mapped)) {
+        match engine.build(rib, limits) {
+            Ok(fib) => return Ok(Some((engine.name, fib))),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    Err(refused.map_or(Failure::BadInput("no structure".to_owned()), failed))
+    Err(refused.map_or(Failure::BadInput("no engine".to_owned()), failed))
 }
 
 /// Returns the next hops as the table writes them.

@@ -12,7 +12,7 @@ use crate::output;
 
 /// Print a completion script for a shell
 ///
-/// It completes commands, options, and the names of structures, values and generated tables; that of bash also the peers of a
+/// It completes commands, options, and the names of engines, values and generated tables; that of bash also the peers of a
 /// table (--peer), where the line or FIBULA_TABLE names one.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -140,7 +140,7 @@ fn caches(machine: &Machine) -> Finding {
     };
     let all: Vec<String> = machine.caches.iter().map(cache).collect();
     let text = if all.is_empty() {
-        "not told by the system; the choice of structures assumes those of the recorded machine".to_owned()
+        "not told by the system; the choice of engines assumes those of the recorded machine".to_owned()
     } else {
         all.join(", ")
     };

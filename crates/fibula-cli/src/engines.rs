@@ -1,4 +1,4 @@
-//! `fibula engines`: the registry of structures.
+//! `fibula engines`: the registry of engines.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::objects::{self, Object};
 use crate::options::Format;
 use crate::text::bold;
 
-/// List the lookup structures, and when to take which
+/// List the engines, and when to take which
 ///
 /// A line for each: when to take it, and the address families it supports. --json and --csv also have its instruction sets,
 /// whether it is updated in place or rebuilt when the table changes, and the paper it comes from.
@@ -31,7 +31,7 @@ pub struct EnginesArgs {
 /// The fields of a registry entry, in order.
 const COLUMNS: &[&str] = &["name", "paper", "families", "isas", "update", "role", "summary", "use_when"];
 
-/// Lists these structures.
+/// Lists these engines.
 ///
 /// # Errors
 /// If the output cannot be written.

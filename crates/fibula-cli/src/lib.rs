@@ -50,7 +50,7 @@ use args::{Cli, Command, TourCli};
 /// Exit codes: 0, 1 nothing found, 2 wrong use, 3 bad input, 4 not available on this machine.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(place) = moved::place(&args) {
+    if let Some(place) = moved::place(&args).or_else(|| moved::renamed(&args)) {
         return program::moved(place);
     }
     let prints = |cli: &Cli| cli.command.as_ref().is_none_or(Command::prints);

@@ -1,10 +1,17 @@
-//! Words of the command line that are those of `fibula-lab` now.
+//! Words of the command line that have another name or another place now.
 
 use std::ffi::OsString;
 
 /// Programs that were options of `fibula bench`.
 const OF_BENCH: [(&str, &str); 4] =
     [("--updates", "updates"), ("--schedule", "schedule"), ("--device", "device"), ("--reach", "targets")];
+
+/// Returns the new name of an option that these arguments have, if it has one.
+pub fn renamed(args: &[OsString]) -> Option<String> {
+    let mut words = args.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    let old = words.any(|word| word.split('=').next() == Some("--algorithm"));
+    old.then(|| "'--algorithm' is now '--engine'".to_owned())
+}
 
 /// Returns where the word is that these arguments begin with, if it has moved. `args` begin with the program's name.
 pub(crate) fn place(args: &[OsString]) -> Option<String> {
@@ -20,6 +27,7 @@ pub(crate) fn place(args: &[OsString]) -> Option<String> {
                 None => "'fibula bench' is now 'fibula-lab rates'".to_owned(),
             })
         }
+        "algorithms" => Some("'fibula algorithms' is now 'fibula engines'".to_owned()),
         "paper" => Some("'fibula paper' is now 'fibula-lab paper'".to_owned()),
         _ => None,
     }
@@ -28,6 +36,13 @@ pub(crate) fn place(args: &[OsString]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_with_another_name_are_found_before_the_end_of_options() {
+        let of = |line: &str| renamed(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).is_some();
+        assert!(of("fibula lookup --algorithm planb") && of("fibula lookup --algorithm=planb"));
+        assert!(!of("fibula lookup -a planb") && !of("fibula lookup -- --algorithm"));
+    }
 
     #[test]
     fn each_program_of_the_benchmark_has_its_place() {
@@ -47,6 +62,10 @@ mod tests {
                 "{line}"
             );
         }
+        assert_eq!(
+            of("fibula algorithms --json").as_deref(),
+            Some("'fibula algorithms' is now 'fibula engines'")
+        );
         for line in ["fibula", "fibula lookup bench", "fibula --help", "fibula benches"] {
             assert_eq!(of(line), None, "{line}");
         }

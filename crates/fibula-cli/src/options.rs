@@ -116,7 +116,7 @@ pub struct FeedArgs {
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 
-    /// Memory limit for the table, and for each structure: bytes, or with K, M or G (powers of 1024)
+    /// Memory limit for the table, and for each engine: bytes, or with K, M or G (powers of 1024)
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = FEED)]
     pub(crate) memory_limit: Option<usize>,
 }

@@ -95,8 +95,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     readers: usize,
 
-    /// The structure [default: dir-17-bitmap for IPv4, dir-btree for IPv6]
-    #[arg(long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
+    /// The engine [default: dir-17-bitmap for IPv4, dir-btree for IPv6]
+    #[arg(long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
     engine: Option<String>,
 
     /// Replay so many times, and put the table back after each
@@ -107,7 +107,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_milliseconds)]
     coalesce: f64,
 
-    /// Build structures in a thread of their own, while the one before serves
+    /// Build engines in a thread of their own, while the one before serves
     #[arg(long)]
     background: bool,
 
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     Ok(if report.wrong > 0 { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
-/// Returns the options of the table: the named structure for the families that it serves.
+/// Returns the options of the table: the named engine for the families that it serves.
 fn engines(args: &ReplayArgs) -> Result<Options, Failure> {
     let limits = Limits { memory_bytes: args.source.feed.memory_limit, ..Limits::default() };
     let coalesce = Duration::from_secs_f64(args.coalesce / 1e3);
@@ -315,7 +315,7 @@ fn since(first: Time, now: Time) -> u64 {
     micros(now).saturating_sub(micros(first))
 }
 
-/// Returns the share of calls that built no structure anew.
+/// Returns the share of calls that built no engine anew.
 fn in_place(report: &Report) -> f64 {
     100.0 * (1.0 - report.totals.rebuilt as f64 / report.calls.max(1) as f64)
 }

@@ -29,9 +29,9 @@ impl<P: TypedValueParser> TypedValueParser for Suggested<P> {
     }
 }
 
-/// The name of a structure, or of something else that is measured like one.
+/// The name of an engine, or of something else that is measured like one.
 #[must_use]
-pub fn structure() -> impl TypedValueParser<Value = String> {
+pub fn engine() -> impl TypedValueParser<Value = String> {
     Suggested { parser: StringValueParser::new(), names: || fibula_workload::engines::names(Engines::OWN) }
 }
 

@@ -231,7 +231,7 @@ def lines(options, fibula, folder, runs=7):
 def machine(fibula):
     """Returns this machine and its folder's name, as the benchmark records it."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([fibula, "bench", "--quiet", "--synth", "ipv4/1000", "--algorithm", "radix", "--record", folder],
+        subprocess.run([fibula, "bench", "--quiet", "--synth", "ipv4/1000", "--engine", "radix", "--record", folder],
                        check=True, stdout=subprocess.DEVNULL)
         record = next(pathlib.Path(folder).rglob("*.json"))
         return json.loads(record.read_text())["machine"], record.parent.name

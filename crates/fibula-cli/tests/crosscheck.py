@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks the answers of `fibula lookup` with every algorithm against an independent longest-prefix match.
+"""Checks the answers of `fibula lookup` with every engine against an independent longest-prefix match.
 
 Usage: crosscheck.py FIBULA TABLE [COUNT]
 
 Reads TABLE (`prefix next-hop` a line, plain or .xz) into one dictionary a prefix length. Makes COUNT addresses a family
 (60,000 by default): the first and last address of random prefixes, their neighbours, random addresses inside prefixes
-and anywhere. Runs FIBULA once without an algorithm and once with each that `fibula engines` lists for the family,
-and compares prefix and next hop of every line of CSV. Algorithms that walk all routes get a sample of the addresses.
-A table beyond what an algorithm's format can hold is reported as SKIPPED. Shares no code with Fibula. Exit code 1 when
-an answer differs or an algorithm fails.
+and anywhere. Runs FIBULA once without an engine and once with each that `fibula engines` lists for the family,
+and compares prefix and next hop of every line of CSV. Engines that walk all routes get a sample of the addresses.
+A table beyond what an engine's format can hold is reported as SKIPPED. Shares no code with Fibula. Exit code 1 when
+an answer differs or an engine fails.
 """
 
 import csv
@@ -21,7 +21,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-# Addresses for algorithms that compare each of them with every route.
+# Addresses for engines that compare each of them with every route.
 SAMPLE = 100
 WALKS_ALL_ROUTES = {"linear"}
 
@@ -70,10 +70,10 @@ def probes(table, bits, count, rng):
     return keys[:count]
 
 
-def judge(fibula, path, algorithm, right):
+def judge(fibula, path, engine, right):
     """One run of the command: how many addresses it was given, and what is wrong; or why the table is beyond it."""
-    options = ["--algorithm", algorithm] if algorithm else []
-    if algorithm in WALKS_ALL_ROUTES:
+    options = ["--engine", engine] if engine else []
+    if engine in WALKS_ALL_ROUTES:
         right = right[:: max(1, len(right) // SAMPLE)]
     command = [fibula, "lookup", "--quiet", "--table", path, "--format", "csv", *options]
     addresses = "\n".join(row[0] for row in right) + "\n"
@@ -92,7 +92,7 @@ def judge(fibula, path, algorithm, right):
 def main():
     fibula, path = sys.argv[1:3]
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 60_000
-    listed = json.loads(subprocess.run([fibula, "algorithms", "--json"], capture_output=True, check=True).stdout)
+    listed = json.loads(subprocess.run([fibula, "engines", "--json"], capture_output=True, check=True).stdout)
     rng = random.Random(20)
     failed = False
     for version, table in read(path).items():
@@ -101,12 +101,12 @@ def main():
         _, bits, family = FAMILIES[version]
         keys = probes(table, bits, count, rng)
         right = [[text(key, version), *answer(table, bits, key)] for key in keys]
-        # None is what the command answers by where no algorithm is named.
-        algorithms = [None, *(one["name"] for one in listed if family in one["families"])]
+        # None is what the command answers by where no engine is named.
+        engines = [None, *(one["name"] for one in listed if family in one["families"])]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = pool.map(lambda algorithm: judge(fibula, path, algorithm, right), algorithms)
-            for algorithm, (checked, wrong, refused) in zip(algorithms, results):
-                name = f"{os.path.basename(path)}, {family}, {algorithm or 'no --algorithm'}"
+            results = pool.map(lambda engine: judge(fibula, path, engine, right), engines)
+            for engine, (checked, wrong, refused) in zip(engines, results):
+                name = f"{os.path.basename(path)}, {family}, {engine or 'no --engine'}"
                 if refused:
                     print(f"SKIPPED {name}: {refused}")
                     continue

@@ -11,13 +11,13 @@ pub use crate::image::Engine;
 use crate::image::Image;
 
 const fn engine(
-    algorithm: &'static str,
+    name: &'static str,
     kernel: &'static str,
     key_words: usize,
     numbers: &'static [&'static str],
     arrays: &'static [&'static str],
 ) -> Engine {
-    Engine { algorithm, kernel, key_words, numbers, arrays }
+    Engine { name, kernel, key_words, numbers, arrays }
 }
 
 /// The numbers of the two forms of Bloomfwd; its arrays are made of those of its levels.
@@ -51,18 +51,18 @@ pub(crate) const ENGINES: &[Engine] = &[
 
 /// Returns the names of the structures, each once.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let first = |at: usize| !ENGINES[..at].iter().any(|engine| engine.algorithm == ENGINES[at].algorithm);
-    ENGINES.iter().enumerate().filter(move |&(at, _)| first(at)).map(|(_, engine)| engine.algorithm)
+    let first = |at: usize| !ENGINES[..at].iter().any(|engine| engine.name == ENGINES[at].name);
+    ENGINES.iter().enumerate().filter(move |&(at, _)| first(at)).map(|(_, engine)| engine.name)
 }
 
 /// Returns the engine of a structure that has arrays of its own.
-pub(crate) fn of_arrays(algorithm: &str) -> Option<&'static Engine> {
-    ENGINES.iter().find(|engine| engine.algorithm == algorithm && !engine.arrays.is_empty())
+pub(crate) fn of_arrays(name: &str) -> Option<&'static Engine> {
+    ENGINES.iter().find(|engine| engine.name == name && !engine.arrays.is_empty())
 }
 
 /// Returns the error for a structure that no device looks up in.
-pub(crate) fn unknown(algorithm: &str) -> GpuError {
-    GpuError::NoEngine { algorithm: algorithm.to_owned(), known: names().collect() }
+pub(crate) fn unknown(name: &str) -> GpuError {
+    GpuError::NoEngine { name: name.to_owned(), known: names().collect() }
 }
 
 impl Image {
@@ -70,17 +70,17 @@ impl Image {
     ///
     /// # Errors
     /// When no device looks up in such structures ([`names`] has those that there are), or it is too large.
-    pub fn of<K: Key>(fib: &dyn Fib<K>, algorithm: &str) -> Result<Self, GpuError> {
-        image(&fib.exported().ok_or_else(|| unknown(algorithm))?)
+    pub fn of<K: Key>(fib: &dyn Fib<K>, name: &str) -> Result<Self, GpuError> {
+        image(&fib.exported().ok_or_else(|| unknown(name))?)
     }
 }
 
 /// Returns the image of a structure's arrays and numbers.
 fn image(sections: &Sections<'_>) -> Result<Image, GpuError> {
-    if sections.algorithm == "bloomfwd" {
+    if sections.engine == "bloomfwd" {
         return bloomfwd(sections);
     }
-    let engine = of_arrays(sections.algorithm).ok_or_else(|| unknown(sections.algorithm))?;
+    let engine = of_arrays(sections.engine).ok_or_else(|| unknown(sections.engine))?;
     let numbers: Vec<u32> = engine.numbers.iter().map(|&name| number(sections, name)).collect();
     let mut image = Image::new(engine, &numbers);
     for &name in engine.arrays {
@@ -102,8 +102,8 @@ fn number(sections: &Sections<'_>, name: &str) -> u32 {
 /// Returns the image of Bloom filters: descriptions of the levels, the direct table, and all arrays of the levels in one.
 fn bloomfwd(sections: &Sections<'_>) -> Result<Image, GpuError> {
     let key_words = if number(sections, "narrow") != 0 { 1 } else { 4 };
-    let of_keys = |engine: &&Engine| engine.algorithm == "bloomfwd" && engine.key_words == key_words;
-    let engine = ENGINES.iter().find(of_keys).ok_or_else(|| unknown(sections.algorithm))?;
+    let of_keys = |engine: &&Engine| engine.name == "bloomfwd" && engine.key_words == key_words;
+    let engine = ENGINES.iter().find(of_keys).ok_or_else(|| unknown(sections.engine))?;
 
     // Numbers of the levels follow from the first length on: length, stored bits, hashes, and two divisors of four.
     const NUMBERS: usize = 11;

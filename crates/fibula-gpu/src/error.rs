@@ -18,7 +18,7 @@ pub enum GpuError {
     /// No coprocessor looks up in structures of this name.
     NoEngine {
         /// The structure.
-        algorithm: String,
+        name: String,
         /// Those that coprocessors look up in.
         known: Vec<&'static str>,
     },
@@ -60,8 +60,8 @@ impl fmt::Display for GpuError {
             Self::Memory { device, bytes } => {
                 write!(f, "{device}: not enough memory for {:.1} MB more", *bytes as f64 / 1e6)
             }
-            Self::NoEngine { algorithm, known } => {
-                write!(f, "no coprocessor looks up in '{algorithm}'; there are: {}", known.join(", "))
+            Self::NoEngine { name, known } => {
+                write!(f, "no coprocessor looks up in '{name}'; there are: {}", known.join(", "))
             }
             Self::TooLarge { words } => {
                 write!(f, "a table of {words} words, of which a device addresses 2^32")

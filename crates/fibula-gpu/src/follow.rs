@@ -60,11 +60,11 @@ impl Ear {
 
 impl Listener for Ear {
     fn structure(&mut self, structure: &Structure<'_>) {
-        let Structure { algorithm, shape, .. } = *structure;
+        let Structure { engine: name, shape, .. } = *structure;
         self.with(Some(structure.family), |mirror| {
             mirror.told.clear();
             mirror.words.clear();
-            mirror.structure = Some((algorithm, shape.to_vec()));
+            mirror.structure = Some((name, shape.to_vec()));
         });
     }
 
@@ -89,8 +89,8 @@ impl Listener for Ear {
 impl Mirror {
     /// Takes over what has been told of.
     fn publish(&mut self) {
-        if let Some((algorithm, shape)) = self.structure.take() {
-            self.restart(algorithm, &shape);
+        if let Some((name, shape)) = self.structure.take() {
+            self.restart(name, &shape);
         }
         self.make_room();
         let Self { told, words, image, changed, .. } = self;
@@ -105,14 +105,14 @@ impl Mirror {
     }
 
     /// Begins with another structure, of which all arrays follow.
-    fn restart(&mut self, algorithm: &str, shape: &[(&'static str, u32)]) {
+    fn restart(&mut self, name: &str, shape: &[(&'static str, u32)]) {
         let numbers = |engine: &Engine| -> Vec<u32> {
             let number =
                 |name: &&str| shape.iter().find(|(found, _)| found == name).map_or(0, |&(_, number)| number);
             engine.numbers.iter().map(number).collect()
         };
-        let engine = engine::of_arrays(algorithm);
-        self.unknown = engine.is_none().then(|| algorithm.to_owned());
+        let engine = engine::of_arrays(name);
+        self.unknown = engine.is_none().then(|| name.to_owned());
         self.image =
             engine.and_then(|engine| with_rooms(engine, &numbers(engine), &vec![0; engine.arrays.len()]));
         self.changed = vec![false; self.image.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT))];
@@ -144,7 +144,7 @@ impl Mirror {
             larger
         });
         if larger.is_none() {
-            self.unknown = Some(format!("{} of more than 2^32 words", engine.algorithm));
+            self.unknown = Some(format!("{} of more than 2^32 words", engine.name));
         }
         self.changed = vec![false; larger.as_ref().map_or(0, |image| image.words().len().div_ceil(UNIT))];
         (self.image, self.is_new) = (larger, true);

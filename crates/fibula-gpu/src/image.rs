@@ -25,7 +25,7 @@ const ALIGN: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engine {
     /// The name of the structure in the registry.
-    pub algorithm: &'static str,
+    pub name: &'static str,
     /// The function that looks up in it.
     pub(crate) kernel: &'static str,
     /// The words of a key: one, or four.

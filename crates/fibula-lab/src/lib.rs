@@ -1,10 +1,10 @@
-//! The laboratory, and its command `fibula-lab` ([`run`]): benchmarks of lookup structures and of rivals, and the papers measured again.
+//! The laboratory, and its command `fibula-lab` ([`run`]): benchmarks of engines and of rivals, and the papers measured again.
 //!
 //! Tables and traffic are those of [`fibula_workload`].
 //!
 //! - [`mod@bench`]: the benchmark, its records, charts and document.
-//! - [`algorithms`]: what was found of the structures of the registry.
-//! - [`choice`]: what [`fibula::auto`] chooses structures by: recorded, fitted and judged.
+//! - [`engines`]: what was found of the engines of the registry.
+//! - [`choice`]: what [`fibula::auto`] chooses engines by: recorded, fitted and judged.
 //! - [`paper`]: tables and figures of papers, measured again.
 //! - [`rival`]: other libraries, as contestants of the benchmark.
 
@@ -13,10 +13,10 @@ compile_error!(
     "features 'dpdk' and 'router-dpdk' are not for the same program: one links parts of DPDK statically, the other all of it"
 );
 
-pub mod algorithms;
 pub mod bench;
 pub mod choice;
 mod command;
+pub mod engines;
 pub mod paper;
 pub mod rival;
 

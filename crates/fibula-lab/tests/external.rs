@@ -43,7 +43,7 @@ const TESTS: &[(&str, fn())] = &[
     ("a_late_failure_leaves_the_figures_before_it", a_late_failure_leaves_the_figures_before_it),
 ];
 
-/// A program that speaks the protocol for IPv4 and uses one of our structures.
+/// A program that speaks the protocol for IPv4 and uses one of our engines.
 fn program(fault: &str) {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut fib: Option<Box<dyn Fib<u32>>> = None;
@@ -237,7 +237,7 @@ fn answers<K: Key>(name: &str) -> Completion {
         // Without a network, bart cannot be fetched; in some containers, root may not load BPF.
         let here = ["go failed", "bpf: Operation not permitted"];
         if let Some(error) = row.error.as_ref().filter(|error| here.iter().any(|why| error.contains(why))) {
-            return Completion::ignored_with(format!("{}: {error}", row.algorithm));
+            return Completion::ignored_with(format!("{}: {error}", row.engine));
         }
         assert_eq!((row.error.as_deref(), row.wrong, row.runs), (None, 0, 5), "{row:?}");
         assert!(row.rates().is_some_and(|[min, ..]| min > 0.0) && row.build_time_ms > Some(0.0), "{row:?}");

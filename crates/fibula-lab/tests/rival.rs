@@ -111,7 +111,7 @@ fn keys<K: Key>(routes: &RouteSlice<'_, K>) -> Vec<K> {
     keys
 }
 
-/// The wrong answers of a structure, one key a call and in batches of many lengths.
+/// The wrong answers of an engine, one key a call and in batches of many lengths.
 fn wrong<K: Key>(fib: &dyn Fib<K>, oracle: &dyn Fib<K>, keys: &[K]) -> usize {
     let expected: Vec<_> = keys.iter().map(|&key| oracle.lookup(key)).collect();
     let singles = keys.iter().zip(&expected).filter(|&(&key, &expected)| fib.lookup(key) != expected).count();

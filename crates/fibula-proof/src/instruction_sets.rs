@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::Key;
 use fibula::simd::{Isa, Present};
 
@@ -13,8 +13,8 @@ pub const FIBULA_ISA: &str = "FIBULA_ISA";
 
 /// Returns the sets to query a structure with: those that it has kernels for and this machine has, and the machine's
 /// best one, which lookups use by default. Where a set is forced, that one alone.
-pub fn of<K: Key>(algorithm: &Algorithm<K>) -> impl Iterator<Item = Present> {
-    let listed = algorithm.isas;
+pub fn of<K: Key>(engine: &Engine<K>) -> impl Iterator<Item = Present> {
+    let listed = engine.isas;
     let (forced, best) = (forced().ok().flatten(), Present::all().last());
     let used = move |present: &Present| match forced {
         Some(forced) => *present == forced,
@@ -66,14 +66,14 @@ mod tests {
 
     /// Every registry entry has portable code, and lists its sets in order.
     fn listed_in_order<K: Tested>() {
-        for algorithm in K::entries() {
-            assert_eq!(algorithm.isas.first(), Some(&Isa::Scalar), "{}", algorithm.name);
-            assert!(algorithm.isas.is_sorted_by(|a, b| a < b), "{}", algorithm.name);
-            let used: Vec<Isa> = of(&algorithm).map(Present::isa).collect();
+        for engine in K::entries() {
+            assert_eq!(engine.isas.first(), Some(&Isa::Scalar), "{}", engine.name);
+            assert!(engine.isas.is_sorted_by(|a, b| a < b), "{}", engine.name);
+            let used: Vec<Isa> = of(&engine).map(Present::isa).collect();
             if forced().unwrap().is_none() {
                 assert_eq!(used[0], Isa::Scalar);
-                let present = algorithm.isas.iter().filter(|isa| isa.present().is_ok());
-                assert!(present.clone().all(|isa| used.contains(isa)), "{}", algorithm.name);
+                let present = engine.isas.iter().filter(|isa| isa.present().is_ok());
+                assert!(present.clone().all(|isa| used.contains(isa)), "{}", engine.name);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Comparing answers.
 
 use fibula::fib::Fib;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::{Key, Keys, NextHop, Prefix, Route, Strided};
 pub use libtest_mimic::Failed as Failure;
 
@@ -16,7 +16,7 @@ pub const BATCHES: usize = 71;
 /// Names the first key whose answer is not the expected one, with the table where it is small.
 pub fn answers<K: Key>(
     fib: &dyn Fib<K>,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     routes: &[Route<K>],
     keys: &[K],
     expected: &[Option<NextHop>],
@@ -25,16 +25,16 @@ pub fn answers<K: Key>(
     for (&key, &right) in keys.iter().zip(expected) {
         let got = fib.lookup(key);
         if got != right {
-            return Err(wrong(algorithm.name, "alone", routes, key, right, got));
+            return Err(wrong(engine.name, "alone", routes, key, right, got));
         }
     }
     let mut results = vec![None; keys.len()];
-    for isa in instruction_sets::of(algorithm) {
+    for isa in instruction_sets::of(engine) {
         results.fill(NextHop::new(u32::MAX));
         fib.lookup_batch_on(isa, keys, &mut results);
         if let Some(at) = (0..keys.len()).find(|&at| results[at] != expected[at]) {
             let how = format!("in a batch, {}", isa.isa());
-            return Err(wrong(algorithm.name, &how, routes, keys[at], expected[at], results[at]));
+            return Err(wrong(engine.name, &how, routes, keys[at], expected[at], results[at]));
         }
     }
     Ok(())
@@ -55,12 +55,12 @@ pub fn sound<K: Key>(fib: &dyn Fib<K>, name: &str, routes: &[Route<K>]) -> Resul
 /// As [`answers`].
 pub fn batches<K: Key>(
     fib: &dyn Fib<K>,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     routes: &[Route<K>],
     keys: &[K],
     expected: &[Option<NextHop>],
 ) -> Result<(), Failure> {
-    let name = algorithm.name;
+    let name = engine.name;
     let network: Vec<K::Bytes> = keys.iter().map(|key| key.to_network()).collect();
     let width = size_of::<K::Bytes>();
     let stride = width + 7;
@@ -79,7 +79,7 @@ pub fn batches<K: Key>(
                 ("strided", Keys::Strided(strided)),
             ];
             for (shape, batch) in shapes {
-                for isa in instruction_sets::of(algorithm) {
+                for isa in instruction_sets::of(engine) {
                     // One result more than keys, which must stay as it was.
                     let mut results = vec![NextHop::new(u32::MAX); length + 1];
                     fib.lookup_keys_on(isa, batch, &mut results[..length]);

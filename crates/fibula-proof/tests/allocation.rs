@@ -1,6 +1,6 @@
 //! Memory: structures report what the allocator gave them, limits hold at every moment, and a refusal changes nothing.
 
-use fibula::fib::registry::{Algorithm, Update};
+use fibula::fib::registry::{Engine, Update};
 use fibula::fib::{Applied, WithLength};
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
@@ -20,11 +20,11 @@ static ALLOCATOR: TestAllocator = TestAllocator;
 const STEPS: usize = 24;
 
 fn each_line(run: impl Fn(&str, &dyn Line)) {
-    for algorithm in fibula_published::algorithms::<u32>() {
-        run(&format!("{}, IPv4", algorithm.name), &algorithm);
+    for engine in fibula_published::engines::<u32>() {
+        run(&format!("{}, IPv4", engine.name), &engine);
     }
-    for algorithm in fibula_published::algorithms::<u128>() {
-        run(&format!("{}, IPv6", algorithm.name), &algorithm);
+    for engine in fibula_published::engines::<u128>() {
+        run(&format!("{}, IPv6", engine.name), &engine);
     }
 }
 
@@ -61,7 +61,7 @@ trait InPlaceLine<K: Key> {
 /// Bytes of a form of DXR with a few hundred routes.
 const LARGE: usize = 1 << 20;
 
-impl<K: Key> InPlaceLine<K> for Algorithm<K> {
+impl<K: Key> InPlaceLine<K> for Engine<K> {
     fn is_changed_as_built(&self) -> bool {
         self.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap().updatable().is_some()
     }
@@ -102,7 +102,7 @@ impl<K: Key> InPlaceLine<K> for Algorithm<K> {
     }
 }
 
-impl<K: Key> Line for Algorithm<K> {
+impl<K: Key> Line for Engine<K> {
     /// `memory()` is what the counting allocator saw, after a build and after changes.
     fn counts(&self, name: &str) {
         let mut model = table::<K>(2_000);
@@ -232,11 +232,11 @@ fn refused_changes_leave_the_structure_as_it_was() {
 }
 
 /// Batches that remove, insert and bring back, under limits at which they just fit and just do not.
-fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
+fn batches_at_the_limit<K: Key>(engine: Engine<K>) {
     let mut random = Random(12);
     let mut outcomes = [0; 2];
     // Less than the structure has without routes is never enough.
-    let nothing = algorithm.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
+    let nothing = engine.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
     let nothing = nothing.memory().held_bytes() / 64 * 64;
     for round in 0..1_000 {
         let mut model = Model::<K>::random(&mut random, 2 + round % 40, 5);
@@ -249,7 +249,7 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
             })
             .collect();
         let (slice, after) = (RouteSlice::new(&before).unwrap(), model.routes());
-        let fits = |steps: usize| algorithm.build(&slice, within(nothing + steps * 64)).is_ok();
+        let fits = |steps: usize| engine.build(&slice, within(nothing + steps * 64)).is_ok();
         let mut most = 1;
         while !fits(most) {
             most *= 2;
@@ -261,11 +261,11 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
         }
         let least = nothing + most * 64;
         let limit = least + random.below((least - nothing) / 2 + 64);
-        let mut fib = algorithm.build(&slice, within(limit)).unwrap();
+        let mut fib = engine.build(&slice, within(limit)).unwrap();
         let (result, usage) =
             measure(None, || fib.updatable().unwrap().apply(&changes, &RouteSlice::new(&after).unwrap()));
         let held = fib.memory().held_bytes();
-        assert!(held <= limit && usage.peak_bytes <= limit as isize, "{}: {held} of {limit}", algorithm.name);
+        assert!(held <= limit && usage.peak_bytes <= limit as isize, "{}: {held} of {limit}", engine.name);
         let is_in_place = matches!(result, Ok(Applied::InPlace));
         let now = if is_in_place { after } else { before };
         // One that must be built anew is as it was, too.
@@ -276,10 +276,10 @@ fn batches_at_the_limit<K: Key>(algorithm: Algorithm<K>) {
         let expected = Model(now.iter().map(|route| (route.prefix, route.next_hop)).collect());
         for key in edges(now.iter().map(|route| route.prefix).chain(changes.iter().map(Change::prefix))) {
             let right = expected.lookup(key).map(|route| route.next_hop);
-            assert_eq!(fib.lookup(key), right, "{}: {}", algorithm.name, key.address());
+            assert_eq!(fib.lookup(key), right, "{}: {}", engine.name, key.address());
         }
     }
-    assert!(outcomes.iter().all(|&count| count > 20), "{}: {outcomes:?}", algorithm.name);
+    assert!(outcomes.iter().all(|&count| count > 20), "{}: {outcomes:?}", engine.name);
 }
 
 #[test]
@@ -324,17 +324,17 @@ fn match_ids_stay_within_the_limit() {
 #[test]
 fn match_ids_are_charged_what_they_take() {
     // Its 32 MB never fit the limits below, so nothing but match ids is ever allocated.
-    let algorithm = fibula_published::find::<u32>("dir-24-8").unwrap();
+    let engine = fibula_published::find::<u32>("dir-24-8").unwrap();
     for count in [449, 897, 3_585] {
         let routes: Vec<Route<u32>> =
             (0..count).map(|at| Route::new(Prefix::masked(at << 12, 20).unwrap(), hop(at + 1))).collect();
         let slice = RouteSlice::new(&routes).unwrap();
         let build = |limit| {
-            measure(None, || WithLength::build(&algorithm, &slice, within(limit)).map(drop).unwrap_err())
+            measure(None, || WithLength::build(&engine, &slice, within(limit)).map(drop).unwrap_err())
         };
         let (_, usage) = build(1 << 20);
         let peak = usage.peak_bytes as usize;
-        let refused_by = |limit| build(limit).0.algorithm();
+        let refused_by = |limit| build(limit).0.engine();
         assert_eq!(refused_by(peak - 1), "with-length", "{count} ids take {peak} bytes");
         assert_eq!(refused_by(peak + 64), "dir-24-8", "{count} ids take {peak} bytes");
     }
@@ -362,14 +362,14 @@ fn lookups_allocate_nothing() {
         let slice = RouteSlice::new(&routes).unwrap();
         let keys = edges(routes.iter().map(|route| route.prefix));
         let mut results = vec![None; keys.len()];
-        for algorithm in fibula_published::algorithms::<K>() {
-            let fib = algorithm.build(&slice, Limits::default()).unwrap();
-            let isas: Vec<_> = instruction_sets::of(&algorithm).collect();
+        for engine in fibula_published::engines::<K>() {
+            let fib = engine.build(&slice, Limits::default()).unwrap();
+            let isas: Vec<_> = instruction_sets::of(&engine).collect();
             let ((), usage) = measure(None, || {
                 isas.iter().for_each(|&isa| fib.lookup_batch_on(isa, &keys, &mut results));
                 keys.iter().for_each(|&key| assert!(fib.lookup(key).is_none_or(|hop| hop.id() > 0)));
             });
-            assert_eq!(usage.peak_bytes, 0, "{}", algorithm.name);
+            assert_eq!(usage.peak_bytes, 0, "{}", engine.name);
         }
     }
     requests::<u32>();

@@ -1,7 +1,7 @@
 //! Memory that is refused at any moment of a change: the n-th request fails, for n from one on until the change needs no
 //! more. Whatever fails, the structure or table is as it was, and takes the same change later.
 
-use fibula::fib::registry::{Algorithm, Update};
+use fibula::fib::registry::{Engine, Update};
 use fibula::fib::{Applied, Fib};
 use fibula::live::{Options, Reader, Table, TableError, TableKey};
 use fibula::memory::Limits;
@@ -86,13 +86,13 @@ fn assert_answers<K: Key>(name: &str, fib: &dyn Fib<K>, routes: &[Route<K>]) {
 }
 
 /// Refuses each request of one batch, in structures that took the batches before. Returns how many were refused.
-fn refuse_each<K: Key>(algorithm: &Algorithm<K>, batches: &Batches<K>, batch: usize, stays: bool) -> usize {
-    let name = format!("{}, batch {batch}", algorithm.name);
+fn refuse_each<K: Key>(engine: &Engine<K>, batches: &Batches<K>, batch: usize, stays: bool) -> usize {
+    let name = format!("{}, batch {batch}", engine.name);
     let (changes, after) = &batches.batches[batch];
     let before = batches.before(batch);
     let changed_before = || {
         let first = RouteSlice::new(&batches.first).unwrap();
-        let mut fib = algorithm.build_updatable(&first, Limits::default()).unwrap();
+        let mut fib = engine.build_updatable(&first, Limits::default()).unwrap();
         let are_in_place =
             batches.batches[..batch].iter().all(|(changes, after)| apply(&mut *fib, changes, after));
         are_in_place.then_some(fib)
@@ -137,15 +137,15 @@ fn structures_that_change_in_place_survive_every_refusal() {
     fn structures<K: Tested>(routes: usize, sizes: &[usize], takes_part: impl Fn(&str) -> bool) {
         let batches = Batches::<K>::new(routes, sizes, 0);
         let lines = K::entries().into_iter().filter(|line| line.update == Update::InPlace);
-        for algorithm in lines.filter(|line| takes_part(line.name)) {
+        for engine in lines.filter(|line| takes_part(line.name)) {
             let mut refused = 0;
             for batch in 0..sizes.len() {
                 refused +=
-                    WAYS.map(|stays| refuse_each(&algorithm, &batches, batch, stays)).iter().sum::<usize>();
+                    WAYS.map(|stays| refuse_each(&engine, &batches, batch, stays)).iter().sum::<usize>();
             }
-            let is_live = ["dir-", "dxr-"].iter().any(|&name| algorithm.name.starts_with(name));
+            let is_live = ["dir-", "dxr-"].iter().any(|&name| engine.name.starts_with(name));
             let least = if is_live { 100 } else { 1 };
-            assert!(refused > least, "{}: {refused} refusals", algorithm.name);
+            assert!(refused > least, "{}: {refused} refusals", engine.name);
         }
     }
     // With so few bits, tries of several bits a node have all nodes before they change.
@@ -168,7 +168,7 @@ enum Call {
 }
 
 /// Options under which the calls of a scenario do what it is about.
-fn options<K: Key>(engine: Algorithm<K>, call: Call) -> Options {
+fn options<K: Key>(engine: Engine<K>, call: Call) -> Options {
     let mut options =
         Options { aggregate: matches!(call, Call::Aggregated), ..Options::default() }.with_engine(engine);
     if matches!(call, Call::Flush) {
@@ -268,10 +268,10 @@ where
     // Boxes cannot be requested fallibly: of roots, and of structures, which are larger here than elsewhere.
     let least_bytes = if matches!(kind, Call::Atomic) { 2 * ALWAYS_GRANTED_BYTES } else { 0 };
     let mut refusals = 0;
-    let algorithm = fibula_published::find::<K>(engine).unwrap();
+    let engine = fibula_published::find::<K>(engine).unwrap();
     // Each try leaves lists with more room, so that the next one comes further: from several beginnings.
     for first in STARTS {
-        let (table, mut reader) = table(batches, batch, options(algorithm, kind));
+        let (table, mut reader) = table(batches, batch, options(engine, kind));
         let mut stalled = reader.clone();
         let pin = stalled.pin();
         if matches!(kind, Call::Flush) {

@@ -1,8 +1,8 @@
 //! Fixed lookups, whose instructions `cargo xtask instructions` counts under callgrind.
 //!
 //! ```text
-//! lookups list                                          what is counted, one `family algorithm isa batch` a line
-//! lookups run FAMILY ALGORITHM ISA BATCH PASSES         so many passes over the keys; prints how many those are
+//! lookups list                                          what is counted, one `family engine isa batch` a line
+//! lookups run FAMILY ENGINE ISA BATCH PASSES         so many passes over the keys; prints how many those are
 //! ```
 
 use std::error::Error;
@@ -33,23 +33,23 @@ fn main() -> Outcome {
             list::<u128>();
             Ok(())
         }
-        ["run", "ipv4", algorithm, isa, batch, passes] => {
-            run::<u32>(algorithm, isa.parse()?, batch.parse()?, passes.parse()?)
+        ["run", "ipv4", engine, isa, batch, passes] => {
+            run::<u32>(engine, isa.parse()?, batch.parse()?, passes.parse()?)
         }
-        ["run", "ipv6", algorithm, isa, batch, passes] => {
-            run::<u128>(algorithm, isa.parse()?, batch.parse()?, passes.parse()?)
+        ["run", "ipv6", engine, isa, batch, passes] => {
+            run::<u128>(engine, isa.parse()?, batch.parse()?, passes.parse()?)
         }
-        _ => Err("usage: lookups list | run FAMILY ALGORITHM ISA BATCH PASSES".into()),
+        _ => Err("usage: lookups list | run FAMILY ENGINE ISA BATCH PASSES".into()),
     }
 }
 
 /// Oracles without an index are left out: they only loop over the table.
 fn list<K: Key>() {
-    for algorithm in fibula_published::algorithms::<K>() {
-        if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
-            let here = |(isa, _): &(Isa, usize)| algorithm.isas.contains(isa) && isa.present().is_ok();
+    for engine in fibula_published::engines::<K>() {
+        if !matches!(engine.role, Role::Oracle { routes_limit } if routes_limit < ROUTES) {
+            let here = |(isa, _): &(Isa, usize)| engine.isas.contains(isa) && isa.present().is_ok();
             for (isa, batch) in COUNTED.into_iter().filter(here) {
-                println!("{} {} {isa} {batch}", K::FAMILY.name(), algorithm.name);
+                println!("{} {} {isa} {batch}", K::FAMILY.name(), engine.name);
             }
         }
     }
@@ -57,7 +57,7 @@ fn list<K: Key>() {
 
 /// All work except the passes is the same for every number of passes, and cancels out in the difference of two
 /// counts.
-fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcome {
+fn run<K: Key>(engine: &str, isa: Isa, batch: usize, passes: usize) -> Outcome {
     // The set of single lookups is forced too, because valgrind reports other sets than the machine has.
     simd::force(Some(isa))?;
     let isa = isa.present()?;
@@ -66,7 +66,7 @@ fn run<K: Key>(algorithm: &str, isa: Isa, batch: usize, passes: usize) -> Outcom
     let routes = RouteSlice::new(&routes)?;
     let pattern = traffic::find::<K>("match").ok_or("no traffic 'match'")?;
     let keys = (pattern.generate)(&routes, KEYS, 1)?;
-    let fib = fibula_published::find::<K>(algorithm)?.build(&routes, Limits::default())?;
+    let fib = fibula_published::find::<K>(engine)?.build(&routes, Limits::default())?;
     let mut results = vec![None; batch];
     for _ in 0..passes {
         for keys in black_box(&keys).chunks(batch) {

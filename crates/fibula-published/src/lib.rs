@@ -1,7 +1,7 @@
 //! Lookup structures from papers, for comparison. No product should take them for a table of today. They stay close to how they were
 //! published, and have their chapters, measurements and tests here.
 //!
-//! The engines for products are in the crate [`fibula`]. [`ENGINES`], [`algorithms`] and [`find`] have both: the laboratory and the
+//! The engines for products are in the crate [`fibula`]. [`ENGINES`], [`engines`] and [`find`] have both: the laboratory and the
 //! test machine use them.
 //!
 //! ```
@@ -46,7 +46,7 @@ pub mod radix;
 pub mod range_search;
 pub mod sail;
 
-use fibula::fib::registry::{self, Algorithm, Engines, UnknownAlgorithm};
+use fibula::fib::registry::{self, Engine, Engines, UnknownEngine};
 use fibula::net::{Family, Key};
 
 // The list, oracles first, each with the keys it serves.
@@ -71,38 +71,38 @@ fibula::__engines! {
 }
 
 /// The library's engines and those of this crate.
-pub const ENGINES: Engines = Engines::new(algorithms, algorithms);
+pub const ENGINES: Engines = Engines::new(engines, engines);
 
 /// Returns the library's engines for keys of this kind, then those of this crate.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    let mut all = fibula::fib::algorithms();
+pub fn engines<K: Key>() -> Vec<Engine<K>> {
+    let mut all = fibula::fib::engines();
     all.extend(published());
     all
 }
 
 /// Returns the oracles of this crate, which are written to be evidently right.
 #[must_use]
-pub fn oracles<K: Key>() -> Vec<Algorithm<K>> {
-    let mut oracles = linear::algorithms();
-    oracles.extend(radix::algorithms());
+pub fn oracles<K: Key>() -> Vec<Engine<K>> {
+    let mut oracles = linear::engines();
+    oracles.extend(radix::engines());
     oracles
 }
 
 /// Returns engines with other parameters than those of the list, by which papers compare them: a name and the values, divided by
 /// colons. [`find`] knows them too. Their chapters say what the values mean.
 #[must_use]
-pub fn variants<K: Key>() -> Vec<Algorithm<K>> {
+pub fn variants<K: Key>() -> Vec<Engine<K>> {
     // Compiled here, once for every program and test, as the list is.
     #[inline(never)]
-    fn ipv4() -> Vec<Algorithm<u32>> {
+    fn ipv4() -> Vec<Engine<u32>> {
         generic()
     }
     #[inline(never)]
-    fn ipv6() -> Vec<Algorithm<u128>> {
+    fn ipv6() -> Vec<Engine<u128>> {
         generic()
     }
-    fn generic<K: Key>() -> Vec<Algorithm<K>> {
+    fn generic<K: Key>() -> Vec<Engine<K>> {
         let mut all = bloom_naive::variants();
         all.extend(bloomfwd::variants());
         all.extend(cp_trie::variants());
@@ -120,8 +120,8 @@ pub fn variants<K: Key>() -> Vec<Algorithm<K>> {
 ///
 /// # Errors
 /// When the family has none; the error lists those that it has.
-pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
-    registry::find_in(&algorithms(), name)
+pub fn find<K: Key>(name: &str) -> Result<Engine<K>, UnknownEngine> {
+    registry::find_in(&engines(), name)
         .or_else(|error| registry::find_in(&variants(), name).map_err(|_| error))
 }
 
@@ -153,7 +153,7 @@ mod tests {
     fn the_library_knows_how_many_there_are_and_their_names() {
         fn lacking<K: Key>() -> Vec<&'static str> {
             let own = Engines::OWN.all::<K>();
-            super::algorithms::<K>().iter().filter(|one| !own.contains(one)).map(|one| one.name).collect()
+            super::engines::<K>().iter().filter(|one| !own.contains(one)).map(|one| one.name).collect()
         }
         let more: BTreeSet<_> = lacking::<u32>().into_iter().chain(lacking::<u128>()).collect();
         assert_eq!(more.len(), registry::PUBLISHED_COUNT, "{more:?}");

@@ -417,7 +417,7 @@ fn record(
         "ipv6_routes": ribs.v6.len(),
         "packets": PACKETS,
         "passes": passes,
-        "algorithms": [Options::default().ipv4.name, Options::default().ipv6.name],
+        "engines": [Options::default().ipv4.name, Options::default().ipv6.name],
         "measured": families,
     });
     if let Some(folder) = std::path::Path::new(path).parent() {

@@ -1,6 +1,6 @@
-//! Lists of structures: those that a command lists, measures and takes by name.
+//! Lists of engines: those that a command lists, measures and takes by name.
 
-use fibula::fib::registry::{Algorithm, Engines, is_published};
+use fibula::fib::registry::{Engine, Engines, is_published};
 use fibula::net::Key;
 
 /// A registry entry, of both families together.
@@ -24,7 +24,7 @@ pub struct Entry {
     pub use_when: &'static str,
 }
 
-/// Returns all structures of a list, with one entry for a structure of both families.
+/// Returns all engines of a list, with one entry for an engine of both families.
 #[must_use]
 pub fn entries(engines: Engines) -> Vec<Entry> {
     let mut entries = Vec::new();
@@ -36,7 +36,7 @@ pub fn entries(engines: Engines) -> Vec<Entry> {
 /// Returns those of a list that the library lacks, with the families that it lacks them for.
 #[must_use]
 pub fn compared(engines: Engines) -> Vec<Entry> {
-    fn lacking<K: Key>(engines: Engines) -> Vec<Algorithm<K>> {
+    fn lacking<K: Key>(engines: Engines) -> Vec<Engine<K>> {
         let own = Engines::OWN.all::<K>();
         engines.all::<K>().into_iter().filter(|engine| !own.contains(engine)).collect()
     }
@@ -52,10 +52,10 @@ pub fn names(engines: Engines) -> Vec<&'static str> {
     entries(engines).iter().map(|entry| entry.name).collect()
 }
 
-/// Refuses a name that no structure of the list has.
+/// Refuses a name that no engine of the list has.
 ///
 /// # Errors
-/// A message for the user: where the structure is, or the closest name, and the command that lists all.
+/// A message for the user: where the engine is, or the closest name, and the command that lists all.
 pub fn refuse_unknown(engines: Engines, name: &str) -> Result<(), String> {
     let names = names(engines);
     if names.contains(&name) { Ok(()) } else { Err(unknown(engines, name, &names)) }
@@ -66,14 +66,12 @@ pub fn refuse_unknown(engines: Engines, name: &str) -> Result<(), String> {
 pub fn unknown(engines: Engines, name: &str, names: &[&str]) -> String {
     let own = engines == Engines::OWN;
     if own && is_published(name) {
-        return format!(
-            "'{name}' is in fibula-lab only; 'fibula engines' lists the structures of this command"
-        );
+        return format!("'{name}' is in fibula-lab only; 'fibula engines' lists the engines of this command");
     }
     let list = if own { "fibula engines" } else { "fibula-lab engines" };
     match closest(name, names) {
-        Some(close) => format!("no structure '{name}'; did you mean '{close}'? ('{list}' lists all)"),
-        None => format!("no structure '{name}'; '{list}' lists all"),
+        Some(close) => format!("no engine '{name}'; did you mean '{close}'? ('{list}' lists all)"),
+        None => format!("no engine '{name}'; '{list}' lists all"),
     }
 }
 
@@ -102,30 +100,30 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-fn add<K: Key>(entries: &mut Vec<Entry>, algorithms: Vec<Algorithm<K>>) {
+fn add<K: Key>(entries: &mut Vec<Entry>, engines: Vec<Engine<K>>) {
     let family = K::FAMILY.name();
-    for algorithm in algorithms {
-        match entries.iter_mut().find(|entry| entry.name == algorithm.name) {
+    for engine in engines {
+        match entries.iter_mut().find(|entry| entry.name == engine.name) {
             Some(entry) => {
                 entry.families.push(family);
-                let isas = algorithm.isas.iter().map(|isa| isa.name());
+                let isas = engine.isas.iter().map(|isa| isa.name());
                 entry.isas.extend(isas.filter(|isa| !entry.isas.contains(isa)).collect::<Vec<_>>());
             }
-            None => entries.push(entry(&algorithm, family)),
+            None => entries.push(entry(&engine, family)),
         }
     }
 }
 
-fn entry<K: Key>(algorithm: &Algorithm<K>, family: &'static str) -> Entry {
+fn entry<K: Key>(engine: &Engine<K>, family: &'static str) -> Entry {
     Entry {
-        name: algorithm.name,
-        summary: algorithm.summary,
-        paper: algorithm.paper,
+        name: engine.name,
+        summary: engine.summary,
+        paper: engine.paper,
         families: vec![family],
-        isas: algorithm.isas.iter().map(|isa| isa.name()).collect(),
-        update: algorithm.update.name(),
-        role: algorithm.role.name(),
-        use_when: algorithm.use_when,
+        isas: engine.isas.iter().map(|isa| isa.name()).collect(),
+        update: engine.update.name(),
+        role: engine.role.name(),
+        use_when: engine.use_when,
     }
 }
 
@@ -151,6 +149,6 @@ mod tests {
         assert!(message("dir-24_8").contains("did you mean 'dir-24-8'?"));
         assert!(message("dir-1").contains("did you mean 'dir-17-bitmap'?"), "{}", message("dir-1"));
         assert!(message("poptrie").starts_with("'poptrie' is in fibula-lab only"));
-        assert_eq!(message("nonsense"), "no structure 'nonsense'; 'fibula engines' lists all");
+        assert_eq!(message("nonsense"), "no engine 'nonsense'; 'fibula engines' lists all");
     }
 }

@@ -1,4 +1,4 @@
-//! What lookup structures are worked with: tables, traffic, changes, and the machine that all of it runs on.
+//! What engines are worked with: tables, traffic, changes, and the machine that all of it runs on.
 //!
 //! Below the commands `fibula` and `fibula-lab`, and whatever else needs tables and traffic alone.
 //!

@@ -1,13 +1,13 @@
 //! Quick measurements of lookups and builds.
 //!
-//! Each measurement counts the wrong answers of the structure to the same keys: a benchmark with a wrong answer has
-//! failed. Machines are shared and noisy, so compare medians of structures that were measured in turn,
+//! Each measurement counts the wrong answers of the engine to the same keys: a benchmark with a wrong answer has
+//! failed. Machines are shared and noisy, so compare medians of engines that were measured in turn,
 //! as the benchmark of `fibula-lab` does.
 
 use core::hint::black_box;
 use std::time::{Duration, Instant};
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
@@ -21,7 +21,7 @@ const RUNS_MIN: usize = 3;
 /// How to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Keys a call of the structure.
+    /// Keys a call of the engine.
     pub batch: usize,
     /// Time to spend on timed runs; the warm-up comes on top. At least three runs are made, unless they would take
     /// more than four times this.
@@ -99,17 +99,17 @@ pub fn measure_single<K: Key>(
     timed(keys.len(), settings.budget, wrong, pass)
 }
 
-/// Builds a structure and returns it with the nanoseconds that took.
+/// Builds an engine and returns it with the nanoseconds that took.
 ///
 /// # Errors
 /// If the build fails.
 pub fn measure_build<K: Key>(
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     routes: &dyn Routes<K>,
     limits: Limits,
 ) -> Result<(Box<dyn Fib<K>>, u64), BuildError> {
     let start = Instant::now();
-    let fib = algorithm.build(routes, limits)?;
+    let fib = engine.build(routes, limits)?;
     let build_time_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Ok((fib, build_time_ns))
 }

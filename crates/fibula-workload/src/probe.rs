@@ -1,4 +1,4 @@
-//! Rates of several structures over the same keys, quickly: what choices are made and recorded with.
+//! Rates of several engines over the same keys, quickly: what choices are made and recorded with.
 
 use core::hint::black_box;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use fibula::fib::Fib;
 use fibula::net::{Key, NextHop};
 use fibula::simd::{self, Present};
 
-/// Rounds in which all structures are timed in turn; rates are medians.
+/// Rounds in which all engines are timed in turn; rates are medians.
 pub const ROUNDS: usize = 5;
 
 /// Passes over the keys are repeated until a timing is this long.
 const SHORTEST: Duration = Duration::from_micros(700);
 
-/// Returns the million lookups a second of each structure over these keys, medians of rounds in which all are timed in
+/// Returns the million lookups a second of each engine over these keys, medians of rounds in which all are timed in
 /// turn; `None` for those that are three times slower than the fastest one over the first keys, which takes most of the
-/// time off. Answers are not checked. A dozen structures take about a tenth of a second.
+/// time off. Answers are not checked. A dozen engines take about a tenth of a second.
 #[must_use]
 pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usize) -> Vec<Option<f64>> {
     if keys.is_empty() {
@@ -39,7 +39,7 @@ pub fn probe<K: Key>(fibs: &[&dyn Fib<K>], isa: Present, keys: &[K], batch: usiz
     rounds.into_iter().map(median).collect()
 }
 
-/// Keys that slow structures are dropped after.
+/// Keys that slow engines are dropped after.
 const FEW_KEYS: usize = 1 << 13;
 
 /// Returns the million lookups a second of one timing. Single lookups run with the chosen set, which is forced to this one

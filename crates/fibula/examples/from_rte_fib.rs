@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
-use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::registry::{self, Engine};
 use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Keys, NextHop, Prefix, Route, Strided};
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A `struct rte_fib`: the routes, and the structure for lookups.
 struct Table {
-    algorithm: Algorithm<u32>,
+    engine: Engine<u32>,
     limits: Limits,
     rib: Rib<u32>,
     fib: Box<dyn Fib<u32>>,
@@ -27,11 +27,11 @@ struct Table {
 
 impl Table {
     /// `rte_fib_create`. No number of routes is fixed in advance; memory can be limited.
-    fn create(algorithm: &str, limits: Limits, default_next_hop: u32) -> Result<Self, Box<dyn Error>> {
-        let algorithm = registry::find(algorithm)?;
+    fn create(engine: &str, limits: Limits, default_next_hop: u32) -> Result<Self, Box<dyn Error>> {
+        let engine = registry::find(engine)?;
         let rib = Rib::new(limits);
-        let fib = algorithm.build(&rib, limits)?;
-        Ok(Self { algorithm, limits, rib, fib, default_next_hop })
+        let fib = engine.build(&rib, limits)?;
+        Ok(Self { engine, limits, rib, fib, default_next_hop })
     }
 
     /// `rte_fib_add` and `rte_fib_delete` of many routes at once: if the structure cannot change in place, all of them
@@ -44,7 +44,7 @@ impl Table {
         };
         if let Applied::NeedsRebuild(_) = applied {
             // If memory runs out here, the old structure keeps answering, and the next change builds again.
-            self.fib = self.algorithm.build(&self.rib, self.limits)?;
+            self.fib = self.engine.build(&self.rib, self.limits)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Longest-prefix match for IPv4 and IPv6: routing tables, and lookup structures that answer one address or a batch.
+//! Longest-prefix match for IPv4 and IPv6: routing tables, and engines that answer one address or a batch.
 //!
 #![doc = include_str!("../choose.md")]
 //!
@@ -25,7 +25,7 @@
 //! - A [`NextHop`](net::NextHop) is a number other than 0, whose meaning is up to you: usually an index into a table of
 //!   your own.
 //! - `lookup` is the longest match, for an address. `get` is exact, for a prefix.
-//! - The *RIB* is the table itself: ordered, and changed route by route. A *FIB* is a structure built from it for fast
+//! - The *RIB* is the table itself: ordered, and changed route by route. A *FIB* is an engine built from it for fast
 //!   lookups. On full tables a FIB looks batches up more than a hundred times as fast as the RIB and takes 10 to 50 ms
 //!   to build: it pays off after about 100,000 lookups.
 //!
@@ -38,17 +38,17 @@
 //! | [`vrf`] | [`Vrfs`]: many tables in one handle |
 //! | [`hops`] | next hops by number, and weighted groups of them |
 //! | [`rib`] | routes in order, of one family or of both ([`rib::DualRib`]) |
-//! | [`fib`] | structures for lookups: [`fib::build`], engines by name, both families ([`fib::DualFib`]), the length of the match ([`fib::WithLength`]) |
+//! | [`fib`] | engines for lookups: [`fib::build`], engines by name, both families ([`fib::DualFib`]), the length of the match ([`fib::WithLength`]) |
 //! | [`engines`] | each engine as a type, with its chapter |
 //! | [`auto`] | the choice of an engine for small batches or little memory |
 //! | [`net`] | addresses, prefixes and routes; ranges as prefixes; batches as packets have them |
 //! | [`file`](mod@file) | compiled tables in files, opened, shared among processes, followed |
 //! | [`aggregate`] | the fewest routes with the same answers; the first difference of two tables |
-//! | [`memory`] | limits, and the bytes that a structure takes |
+//! | [`memory`] | limits, and the bytes that an engine takes |
 //! | [`simd`] | the instruction sets of this CPU |
-//! | [`check`] | the invariants of a structure, verified |
+//! | [`check`] | the invariants of an engine, verified |
 //!
-//! Structures are `Send + Sync` and are shared by reference. Builds never abort for lack of memory: they return an
+//! Engines are `Send + Sync` and are shared by reference. Builds never abort for lack of memory: they return an
 //! error.
 //!
 //! # Features and platforms

@@ -2,7 +2,7 @@
 //!
 //! `crates/fibula-published` has the engines of papers, built against this interface, and `crates/examples/engine` the smallest one:
 //! copy that to try an idea. An engine is a folder with the data that lookups read, a builder that takes
-//! [`Routes`](crate::net::Routes) in order, the trait [`Fib`](crate::fib::Fib), and an [`Algorithm`](crate::fib::registry::Algorithm)
+//! [`Routes`](crate::net::Routes) in order, the trait [`Fib`](crate::fib::Fib), and an [`Engine`](crate::fib::registry::Engine)
 //! that describes it.
 //!
 //! - [`parts`] has building blocks: ranges of addresses, units that are allocated and retired, blocks of keys for kernels.

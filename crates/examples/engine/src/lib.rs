@@ -18,24 +18,24 @@
 
 pub mod sorted_ranges;
 
-use fibula::fib::registry::{Algorithm, Engines};
+use fibula::fib::registry::{Engine, Engines};
 use fibula::net::Key;
 
 /// The library's engines and this crate's, for code that takes a list and looks names up in it.
-pub const ENGINES: Engines = Engines::new(algorithms, algorithms);
+pub const ENGINES: Engines = Engines::new(engines, engines);
 
 /// Returns the library's engines for keys of this kind, then those of this crate.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    let mut all = fibula::fib::algorithms();
+pub fn engines<K: Key>() -> Vec<Engine<K>> {
+    let mut all = fibula::fib::engines();
     all.extend(own());
     all
 }
 
 /// Returns the engines of this crate alone. A second engine is a second line here.
 #[must_use]
-pub fn own<K: Key>() -> Vec<Algorithm<K>> {
+pub fn own<K: Key>() -> Vec<Engine<K>> {
     let mut all = Vec::new();
-    all.extend(sorted_ranges::algorithms());
+    all.extend(sorted_ranges::engines());
     all
 }

@@ -11,7 +11,7 @@ use super::rows::Rows;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-/// Lines looked up together: enough for a structure's batches, few enough for the first-level cache.
+/// Lines looked up together: enough for an engine's batches, few enough for the first-level cache.
 pub(super) const BLOCK: usize = 1024;
 
 /// Length above which a line is not kept. No address is a tenth as long.

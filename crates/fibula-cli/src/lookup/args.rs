@@ -26,7 +26,7 @@ use crate::suggested;
 /// be read are reported and skipped.
 ///
 /// A table that was compiled ('fibula compile') is used as it is: its routes answer without being loaded. If it was compiled
-/// without routes, its structure answers, which does not know the matched prefix.
+/// without routes, its engine answers, which does not know the matched prefix.
 ///
 /// If a file has the routes of several peers, only one of them is used for each family: the one with the most routes.
 /// --peer selects another, --best takes the best path of all peers, and 'fibula peers' lists them.
@@ -35,7 +35,7 @@ use crate::suggested;
 /// IPv6 routes, unchanged.
 ///
 /// The first 65,536 addresses of a family are looked up in the table itself (the RIB), which is ready as soon as the
-/// table is loaded. If more arrive, a faster structure is built for the rest. It stores one number for each pair of next
+/// table is loaded. If more arrive, a faster engine is built for the rest. It stores one number for each pair of next
 /// hop and prefix length, and the address cut to that length is the matched prefix. The answers are the same; --stats
 /// says how many came from where.
 #[derive(Debug, Args)]
@@ -105,9 +105,9 @@ pub(crate) struct HowArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Use this structure for all addresses of the families it supports (see 'fibula engines')
-    #[arg(short, long, value_name = "NAME", value_parser = suggested::structure(), hide_possible_values = true)]
-    pub(crate) algorithm: Option<String>,
+    /// Use this engine for all addresses of the families it supports (see 'fibula engines')
+    #[arg(short = 'a', long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
+    pub(crate) engine: Option<String>,
 
     #[command(flatten)]
     pub(crate) isa: IsaArgs,

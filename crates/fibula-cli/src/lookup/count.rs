@@ -287,7 +287,7 @@ fn by<K: Key + Hash>(
     sum: Sum,
     sums: &mut HashMap<Prefix<K>, Sum>,
 ) -> Option<Match> {
-    // A structure's answers have lengths of its family's prefixes.
+    // An engine's answers have lengths of its family's prefixes.
     let prefix = Prefix::masked(key, found?.prefix_len).ok()?;
     sums.entry(prefix).or_default().add(sum);
     found

@@ -1,5 +1,5 @@
-//! Looks up addresses: in the table itself at first, in a faster structure once there are many. A compiled table without
-//! routes answers by its structure alone, which does not know the matched prefix.
+//! Looks up addresses: in the table itself at first, in a faster engine once there are many. A compiled table without
+//! routes answers by its engine alone, which does not know the matched prefix.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fibula::auto::{self, Machine, Workload};
-use fibula::fib::registry::{self, Algorithm};
+use fibula::fib::registry::{self, Engine};
 use fibula::fib::{BuildError, Fib, Match, WithLength};
 use fibula::file::{Part, StoredRoutes};
 use fibula::memory::Limits;
@@ -20,7 +20,7 @@ use crate::machine::l2_bytes;
 use crate::messages::Messages;
 use crate::text::{bytes, thousands};
 
-/// Addresses of a family that the table answers before a structure is built. Building one for a full table takes about
+/// Addresses of a family that the table answers before an engine is built. Building one for a full table takes about
 /// as long as this many lookups in the table.
 const TABLE_ANSWERS: usize = 65_536;
 
@@ -56,18 +56,18 @@ pub(super) struct Finder<'a, K: Key> {
     table: Option<Table<'a, K>>,
     limits: Limits,
     stage: Stage<'a, K>,
-    /// The stage after the table, once building a structure has paid. Threads that come first wait for it.
+    /// The stage after the table, once building an engine has paid. Threads that come first wait for it.
     next: OnceLock<Result<Stage<'a, K>, String>>,
     answered_by_table: AtomicUsize,
     answered_by_structure: AtomicUsize,
 }
 
 enum Stage<'a, K: Key> {
-    /// The table answers until building a structure pays.
-    Table { forced: Option<Algorithm<K>> },
-    /// No structure could be built.
+    /// The table answers until building an engine pays.
+    Table { forced: Option<Engine<K>> },
+    /// No engine could be built.
     TableForGood,
-    /// The structure of a compiled table, by its name.
+    /// The engine of a compiled table, by its name.
     Compiled(&'static str, &'a dyn Fib<K>),
     Structure {
         name: &'static str,
@@ -79,19 +79,19 @@ enum Stage<'a, K: Key> {
 }
 
 impl<'a, K: Key> Finder<'a, K> {
-    /// Uses `algorithm` from the first address on, if it supports this family.
-    pub(super) fn new(table: Table<'a, K>, limits: Limits, algorithm: Option<&str>) -> Self {
-        let forced = algorithm.and_then(|name| registry::find(name).ok());
+    /// Uses `engine` from the first address on, if it supports this family.
+    pub(super) fn new(table: Table<'a, K>, limits: Limits, engine: Option<&str>) -> Self {
+        let forced = engine.and_then(|name| registry::find(name).ok());
         let stage = if table.routes().is_empty() { Stage::TableForGood } else { Stage::Table { forced } };
         Self::with(Some(table), limits, stage)
     }
 
-    /// Uses what a compiled table has: its routes, or its structure alone.
-    pub(super) fn compiled(part: &'a Part<K>, limits: Limits, algorithm: Option<&str>) -> Self {
+    /// Uses what a compiled table has: its routes, or its engine alone.
+    pub(super) fn compiled(part: &'a Part<K>, limits: Limits, engine: Option<&str>) -> Self {
         if let Some(routes) = &part.routes {
-            return Self::new(Table::File(routes), limits, algorithm);
+            return Self::new(Table::File(routes), limits, engine);
         }
-        let stage = match (part.algorithm, part.fib.as_deref()) {
+        let stage = match (part.engine, part.fib.as_deref()) {
             (Some(name), Some(fib)) => Stage::Compiled(name, fib),
             _ => Stage::TableForGood,
         };
@@ -156,13 +156,13 @@ impl<'a, K: Key> Finder<'a, K> {
 
     fn build(
         &self,
-        forced: Option<Algorithm<K>>,
+        forced: Option<Engine<K>>,
         batch: usize,
         messages: Messages,
     ) -> Result<Stage<'a, K>, String> {
         let Some(table) = self.table else { return Ok(Stage::TableForGood) };
-        if let Some(algorithm) = forced {
-            return self.build_one(table, algorithm).map_err(|error| reason(table, &error));
+        if let Some(engine) = forced {
+            return self.build_one(table, engine).map_err(|error| reason(table, &error));
         }
         let recorded = Machine::recorded();
         let machine = l2_bytes().map_or(recorded, |bytes| recorded.with_l2(bytes));
@@ -171,7 +171,7 @@ impl<'a, K: Key> Finder<'a, K> {
         let others = auto::rank::<K>(&wanted);
         let mut refused = None;
         for choice in chosen.into_iter().chain(others) {
-            match self.build_one(table, choice.algorithm) {
+            match self.build_one(table, choice.engine) {
                 Ok(Stage::Structure { name, structure, build_time, .. }) => {
                     let why = Some(choice.reason.to_string());
                     return Ok(Stage::Structure { name, structure, build_time, why });
@@ -187,11 +187,11 @@ impl<'a, K: Key> Finder<'a, K> {
         Ok(Stage::TableForGood)
     }
 
-    fn build_one(&self, table: Table<'_, K>, algorithm: Algorithm<K>) -> Result<Stage<'a, K>, BuildError> {
+    fn build_one(&self, table: Table<'_, K>, engine: Engine<K>) -> Result<Stage<'a, K>, BuildError> {
         let start = Instant::now();
-        let structure = WithLength::build(&algorithm, table.routes(), self.limits)?;
+        let structure = WithLength::build(&engine, table.routes(), self.limits)?;
         let build_time = start.elapsed();
-        Ok(Stage::Structure { name: algorithm.name, structure, build_time, why: None })
+        Ok(Stage::Structure { name: engine.name, structure, build_time, why: None })
     }
 
     /// Returns what answered how many addresses, as text; `None` if there were none.
@@ -221,7 +221,7 @@ impl<'a, K: Key> Finder<'a, K> {
     }
 }
 
-/// Returns why a structure could not be built, counted in next hops of the table: the structure counts each next
+/// Returns why an engine could not be built, counted in next hops of the table: the engine counts each next
 /// hop once for every prefix length it occurs with.
 fn reason<K: Key>(table: Table<'_, K>, error: &BuildError) -> String {
     let Some((_, limit, _)) = error.exceeded().filter(|(what, ..)| what.starts_with("next hops")) else {
@@ -233,7 +233,7 @@ fn reason<K: Key>(table: Table<'_, K>, error: &BuildError) -> String {
         ControlFlow::Continue(())
     });
     let next_hops = all.len();
-    let (name, most, count) = (error.algorithm(), thousands(limit), thousands(next_hops));
+    let (name, most, count) = (error.engine(), thousands(limit), thousands(next_hops));
     if next_hops as u64 > limit {
         format!("{name}: at most {most} next hops, this table has {count}")
     } else {

@@ -79,7 +79,7 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
     let messages = Messages::new(request.quiet);
     let (source, how) = (request.source, request.how);
     how.isa.force()?;
-    if let Some(name) = &how.algorithm {
+    if let Some(name) = &how.engine {
         known(name)?;
     }
     let file = match request.from {
@@ -94,11 +94,9 @@ fn look_up(request: &Request<'_>) -> Result<ExitCode, Failure> {
     let output = Output::new(how.output.as_deref(), source.table.iter().chain(&file))?;
     if let Some(file) = compiled(request)? {
         let limits = load::limits(source.feed.memory_limit);
-        let algorithm = how.algorithm.as_deref();
-        let finders = Dual::new(
-            Finder::compiled(&file.v4, limits, algorithm),
-            Finder::compiled(&file.v6, limits, algorithm),
-        );
+        let engine = how.engine.as_deref();
+        let finders =
+            Dual::new(Finder::compiled(&file.v4, limits, engine), Finder::compiled(&file.v6, limits, engine));
         let columns = Columns { values: Vec::new(), implied: false };
         return answer(request, &finders, &columns, &Labels::Compiled(&file), output, messages, &|| {
             let routes = [
@@ -132,8 +130,8 @@ fn compiled(request: &Request<'_>) -> Result<Option<TableFile>, Failure> {
         .map_err(|error| Failure::BadInput(error.to_string()))?;
     let lacks_routes = file.v4.fib.is_some() && file.v4.routes.is_none()
         || file.v6.fib.is_some() && file.v6.routes.is_none();
-    // Another structure is built from routes. Loading them says what is missing.
-    Ok((request.how.algorithm.is_none() || !lacks_routes).then_some(file))
+    // Another engine is built from routes. Loading them says what is missing.
+    Ok((request.how.engine.is_none() || !lacks_routes).then_some(file))
 }
 
 fn answer(
@@ -280,11 +278,11 @@ fn enrich_lines(
 }
 
 fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
-    let algorithm = request.how.algorithm.as_deref();
+    let engine = request.how.engine.as_deref();
     let limits = load::limits(request.source.feed.memory_limit);
     Dual::new(
-        Finder::new(finder::Table::Rib(&table.ribs.v4), limits, algorithm),
-        Finder::new(finder::Table::Rib(&table.ribs.v6), limits, algorithm),
+        Finder::new(finder::Table::Rib(&table.ribs.v4), limits, engine),
+        Finder::new(finder::Table::Rib(&table.ribs.v6), limits, engine),
     )
 }
 

@@ -37,11 +37,11 @@ Examples:
   fibula route get --router 193.0.6.139")]
 #[command(
     mut_arg("table", table_or_router),
-    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "algorithm", "stats", "threads", "isa"]))
+    mut_arg("router", |router| router.conflicts_with_all(["file", "column", "output", "engine", "stats", "threads", "isa"]))
 )]
 pub(super) struct GetArgs {
     /// Show the paths of all peers for the longest matching prefix, the best one first
-    #[arg(long, conflicts_with_all = ["peer", "best", "stats", "algorithm", "file", "column"])]
+    #[arg(long, conflicts_with_all = ["peer", "best", "stats", "engine", "file", "column"])]
     pub(super) all_peers: bool,
 
     #[command(flatten)]

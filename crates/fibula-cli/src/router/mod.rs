@@ -29,7 +29,7 @@ use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::messages::Messages;
 
-/// Runs a command of the router, whose configuration may name these structures.
+/// Runs a command of the router, whose configuration may name these engines.
 ///
 /// # Errors
 /// As the command's help says.

@@ -10,7 +10,7 @@ use crate::options::{OutputArgs, QuietArgs};
 /// See what looking up is, and how fast it is here, in under 20 seconds
 ///
 /// Takes your table, or generates one of the Internet's size and shape. Explains one answer for each family: which route an
-/// address takes, and why others lose. Then measures the structure that Fibula chooses for the table next to a binary trie and
+/// address takes, and why others lose. Then measures the engine that Fibula chooses for the table next to a binary trie and
 /// hash tables by prefix length, and compares all answers with the table's.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -36,7 +36,7 @@ pub struct TourArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
     pub(crate) routes: Option<u32>,
 
-    /// Total seconds for measuring, shared by all structures; building and checking are extra, and there are at least 7 rounds
+    /// Total seconds for measuring, shared by all engines; building and checking are extra, and there are at least 7 rounds
     #[arg(long, value_name = "SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub(crate) seconds: u32,
 

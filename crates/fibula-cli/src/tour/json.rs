@@ -13,9 +13,9 @@ use super::table::Toured;
 use crate::machine::OPTIMISED;
 use crate::objects::Object;
 
-/// The fields of a structure, in order.
+/// The fields of an engine, in order.
 pub(super) const COLUMNS: &[&str] = &[
-    "algorithm",
+    "engine",
     "kind",
     "family",
     "routes",
@@ -31,11 +31,11 @@ pub(super) const COLUMNS: &[&str] = &[
     "error",
 ];
 
-/// Returns the result of a structure; fields are null if it could not be built.
+/// Returns the result of an engine; fields are null if it could not be built.
 pub(super) fn record(row: &Row) -> Object {
     let figures = row.figures.as_ref().ok();
     let value = json!({
-        "algorithm": row.algorithm,
+        "engine": row.engine,
         "kind": row.kind.name(),
         "family": row.family.name(),
         "routes": row.routes,
@@ -68,7 +68,7 @@ pub(super) fn write(
         "table": file.map(|file| file.display().to_string()),
         "tables": [table(v4), table(v6)],
         "lookups": answers.iter().map(lookup).collect::<Vec<_>>(),
-        "structures": rows.iter().map(record).collect::<Vec<_>>(),
+        "engines": rows.iter().map(record).collect::<Vec<_>>(),
         "wrong": wrong(rows),
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;

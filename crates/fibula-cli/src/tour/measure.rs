@@ -1,11 +1,11 @@
-//! The work of the tour: structures over the table, measured in turns, and their answers compared with the table's.
+//! The work of the tour: engines over the table, measured in turns, and their answers compared with the table's.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fibula::auto::{self, Workload};
-use fibula::fib::registry::{self, Algorithm, Engines, Role};
+use fibula::fib::registry::{self, Engine, Engines, Role};
 use fibula::fib::{BuildError, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, NextHop, Prefix, Routes};
@@ -21,7 +21,7 @@ use crate::machine::OPTIMISED;
 /// The other plain competitor, which is in the library.
 const BINARY_TRIE: &str = "binary-trie";
 
-/// Keys of each family: more than caches hold answers for, few enough for the slowest structure.
+/// Keys of each family: more than caches hold answers for, few enough for the slowest engine.
 const KEYS: usize = if OPTIMISED { 1 << 17 } else { 1 << 12 };
 
 /// Keys a call.
@@ -30,13 +30,13 @@ pub(super) const BATCH: usize = 256;
 /// The fewest rounds, and the most: a median needs no more.
 const ROUNDS: std::ops::RangeInclusive<usize> = 7..=101;
 
-/// Rounds that the time is divided into, so that each structure has several turns long before it ends.
+/// Rounds that the time is divided into, so that each engine has several turns long before it ends.
 const ROUNDS_WANTED: u32 = 21;
 
-/// A shorter turn says more of the clock than of the structure; a longer one is more likely to be interrupted.
+/// A shorter turn says more of the clock than of the engine; a longer one is more likely to be interrupted.
 const TURN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(25)];
 
-/// What a structure is in the tour.
+/// What an engine is in the tour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// What `auto` chooses for the table.
@@ -57,9 +57,9 @@ impl Kind {
     }
 }
 
-/// The result of one structure.
+/// The result of one engine.
 pub(super) struct Row {
-    pub(super) algorithm: &'static str,
+    pub(super) engine: &'static str,
     pub(super) kind: Kind,
     pub(super) family: Family,
     /// Number of routes it was built from.
@@ -92,7 +92,7 @@ pub(super) fn wrong(rows: &[Row]) -> usize {
     rows.iter().filter_map(|row| row.figures.as_ref().ok()).map(|figures| figures.wrong).sum()
 }
 
-/// How the structures of a family are named: ours first, then the plain ones, then those of `engines` that the library lacks.
+/// How the engines of a family are named: ours first, then the plain ones, then those of `engines` that the library lacks.
 pub(super) fn contestants<K: Key>(
     rib: &Rib<K>,
     engines: Engines,
@@ -103,7 +103,7 @@ pub(super) fn contestants<K: Key>(
     }
     let chosen = auto::choose_for(rib, &Workload::default(), None, Limits::default());
     let chosen = match chosen.map_err(|error| failed(&error))?.choice {
-        Some(choice) => choice.algorithm,
+        Some(choice) => choice.engine,
         // Nothing that was measured suits such a table: it is then one of these, which hold any.
         None => registry::find::<K>(if K::FAMILY == Family::Ipv4 { "range-btree" } else { "planb" })
             .map_err(|error| failed(&error))?,
@@ -123,16 +123,16 @@ pub(super) fn contestants<K: Key>(
     Ok(all)
 }
 
-/// A structure that is not built yet.
+/// An engine that is not built yet.
 pub(super) enum Contestant<K: Key> {
-    Engine(Algorithm<K>),
+    Engine(Engine<K>),
     HashByLength,
 }
 
 impl<K: Key> Contestant<K> {
     fn name(&self) -> &'static str {
         match self {
-            Self::Engine(algorithm) => algorithm.name,
+            Self::Engine(engine) => engine.name,
             Self::HashByLength => HASH_BY_LENGTH,
         }
     }
@@ -140,8 +140,8 @@ impl<K: Key> Contestant<K> {
     /// Builds it; returns how long that took, too.
     fn build(&self, rib: &Rib<K>) -> Result<(Built<K>, u64), BuildError> {
         match self {
-            Self::Engine(algorithm) => {
-                let (fib, time) = measure_build(algorithm, rib, Limits::default())?;
+            Self::Engine(engine) => {
+                let (fib, time) = measure_build(engine, rib, Limits::default())?;
                 Ok((Built::Engine(fib), time))
             }
             Self::HashByLength => {
@@ -191,7 +191,7 @@ impl<K: Key> Built<K> {
     }
 }
 
-/// Builds these structures of the family, checks and measures them in turns within the budget, a step of the bar each.
+/// Builds these engines of the family, checks and measures them in turns within the budget, a step of the bar each.
 pub(super) fn measure<K: Key>(
     contestants: &[(Kind, Contestant<K>)],
     rib: &Rib<K>,
@@ -228,7 +228,7 @@ pub(super) fn measure<K: Key>(
                 Err(error) => Err(error.clone()),
             };
             Some(Row {
-                algorithm: contestant.name(),
+                engine: contestant.name(),
                 kind: *kind,
                 family: K::FAMILY,
                 routes: rib.len(),
@@ -283,7 +283,7 @@ impl Rates {
     }
 }
 
-/// The keys a structure is tested with, and the answers of the table.
+/// The keys an engine is tested with, and the answers of the table.
 struct TestKeys<K> {
     /// Random addresses of random prefixes.
     timed: Vec<K>,
@@ -303,7 +303,7 @@ impl<K: Key> TestKeys<K> {
         Ok(Self { timed, all, expected })
     }
 
-    /// Returns the number of keys for which the structure gives another answer than the table.
+    /// Returns the number of keys for which the engine gives another answer than the table.
     fn wrong(&self, one: &Built<K>) -> usize {
         let mut answers = vec![None; self.all.len()];
         one.lookup_batch(&self.all, &mut answers);

@@ -78,7 +78,7 @@ pub(super) fn announce_measuring(out: &mut dyn Write) -> io::Result<()> {
     heading(out, "How fast")?;
     writeln!(
         out,
-        "The structure that Fibula chooses for this table, next to two that one would write first. They take turns on the same \
+        "The engine that Fibula chooses for this table, next to two that one would write first. They take turns on the same \
          addresses, in calls of {BATCH}; a rate is the median of the rounds."
     )
 }
@@ -93,7 +93,7 @@ pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let mut grid = Grid::new(&[&heading, "M/s", "half of the rounds", "bytes/prefix", "build (ms)"])
             .right(&[1, 2, 3, 4]);
         for row in &rows {
-            let name = format!("{}{}", row.algorithm, if row.kind == Kind::Chosen { "*" } else { "" });
+            let name = format!("{}{}", row.engine, if row.kind == Kind::Chosen { "*" } else { "" });
             let [rate, spread, bytes, build] = row
                 .figures
                 .as_ref()
@@ -104,7 +104,7 @@ pub(super) fn rates(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     }
     for row in rows {
         if let Err(error) = &row.figures {
-            writeln!(out, "\n{} {}: not built: {error}", row.family, row.algorithm)?;
+            writeln!(out, "\n{} {}: not built: {error}", row.family, row.engine)?;
         }
     }
     let dim = dim();
@@ -147,7 +147,7 @@ pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         writeln!(out, "{bad}{} of {} answers were wrong:{bad:#}", thousands(wrong), thousands(checked))?;
         for row in rows {
             if let Ok(Figures { wrong: wrong @ 1.., .. }) = row.figures {
-                writeln!(out, "  {} {}: {}", row.family, row.algorithm, thousands(wrong))?;
+                writeln!(out, "  {} {}: {}", row.family, row.engine, thousands(wrong))?;
             }
         }
     }
@@ -162,11 +162,11 @@ pub(super) fn verdict(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     Ok(())
 }
 
-/// Names the fastest structure of a family, or says that the spreads of the first ones overlap.
+/// Names the fastest engine of a family, or says that the spreads of the first ones overlap.
 fn fastest(rows: &[Row], family: Family) -> Option<String> {
     let rows = rows.iter().filter(|row| row.family == family);
     let mut ranked: Vec<_> =
-        rows.filter_map(|row| Some((row.algorithm, row.figures.as_ref().ok()?.rates))).collect();
+        rows.filter_map(|row| Some((row.engine, row.figures.as_ref().ok()?.rates))).collect();
     ranked.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
     let ((name, best), others) = ranked.split_first()?;
     let (next, second) = others.first()?;
@@ -217,10 +217,10 @@ mod tests {
     use super::super::measure::Rates;
     use super::*;
 
-    fn row(algorithm: &'static str, [low, median, high]: [f64; 3]) -> Row {
+    fn row(engine: &'static str, [low, median, high]: [f64; 3]) -> Row {
         let rates = Rates { median, low, high, rounds: 7 };
         let figures = Figures { lookup_bytes: 1, build_time_ns: 1, rates, checked: 1, wrong: 0 };
-        Row { algorithm, kind: Kind::Plain, family: Family::Ipv4, routes: 1, figures: Ok(figures) }
+        Row { engine, kind: Kind::Plain, family: Family::Ipv4, routes: 1, figures: Ok(figures) }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The commands around the lookup: help, the list of structures, the tour, completions, manual pages.
+//! The commands around the lookup: help, the list of engines, the tour, completions, manual pages.
 
 #[cfg(unix)]
 use std::path::Path;
@@ -123,8 +123,16 @@ fn words_that_moved_name_their_place() {
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
     }
     assert!(!chart.exists());
-    // An older word of what is still here.
-    assert_eq!(run(&["algorithms", "--json"]).out, run(&["engines", "--json"]).out);
+    // Words whose place is the same.
+    for (args, now) in [
+        (&["algorithms", "--json"][..], "'fibula algorithms' is now 'fibula engines'\n"),
+        (&["lookup", "-t", table, "--algorithm", "planb"], "'--algorithm' is now '--engine'\n"),
+        (&["compile", table, "--algorithm=planb"], "'--algorithm' is now '--engine'\n"),
+    ] {
+        let run = run(args);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}");
+        assert!(run.err.ends_with(now) && run.err.lines().count() == 1, "{args:?}: {}", run.err);
+    }
     assert!(!run(&["--help"]).out.contains("algorithms"));
 }
 
@@ -160,7 +168,7 @@ fn names_that_are_known_are_completed() {
     let folder = Folder::new();
     let script = folder.write("fibula.bash", run(&["completions", "bash"]).out);
     for (words, name) in [
-        (&["fibula", "lookup", "--algorithm", ""][..], "dir-24-8"),
+        (&["fibula", "lookup", "--engine", ""][..], "dir-24-8"),
         (&["fibula", "lookup", "-a", "dir-1"], "dir-17-bitmap"),
         (&["fibula", "compile", "-a", "dir-1"], "dir-18-lines"),
         (&["fibula", "replay", "--engine", "dir-b"], "dir-btree"),
@@ -224,10 +232,10 @@ fn a_tiny_tour_as_json() {
     assert_eq!(tour["wrong"], 0);
     assert_eq!(tour["tables"][0]["routes"], 2000);
     assert_eq!(tour["tables"][1]["routes"], 500);
-    let structures = tour["structures"].as_array().unwrap();
-    assert_eq!(structures.len(), 6, "what was chosen and two plain structures, for each family");
+    let structures = tour["engines"].as_array().unwrap();
+    assert_eq!(structures.len(), 6, "what was chosen and two plain engines, for each family");
     let named = |name: &str, family: &str| {
-        structures.iter().find(|row| row["algorithm"] == name && row["family"] == family).unwrap()
+        structures.iter().find(|row| row["engine"] == name && row["family"] == family).unwrap()
     };
     for family in ["ipv4", "ipv6"] {
         for (name, kind) in [("binary-trie", "plain"), ("hash-by-length", "plain")] {
@@ -266,7 +274,7 @@ fn a_tiny_tour_for_people() {
     assert!(first.out.lines().all(|line| line.chars().count() <= 100), "{}", first.out);
     assert!(!first.out.contains('\x1b'), "no colour in a pipe");
     let csv = run(&[&TINY[..], &["--quiet", "--format", "csv"]].concat());
-    assert!(csv.out.starts_with("algorithm,kind,family,routes,lookup_bytes,"), "{}", csv.out);
+    assert!(csv.out.starts_with("engine,kind,family,routes,lookup_bytes,"), "{}", csv.out);
 }
 
 #[test]
@@ -338,7 +346,7 @@ fn choose_names_a_structure_of_each_family_and_says_why() {
         assert!(rows[0]["why"].is_string() && rows[0]["mlps"].as_f64().unwrap() > 0.0);
         assert!(rows.iter().all(|row| row["isa"] == "scalar" && row["batch"] == 1 && row["routes"] == 3));
         // What is in use stays.
-        let name = rows[0]["algorithm"].as_str().unwrap();
+        let name = rows[0]["engine"].as_str().unwrap();
         let kept =
             run(&["choose", path, "--batch", "1", "--isa", "scalar", "--in-use", name, "--format", "csv"]);
         assert!(

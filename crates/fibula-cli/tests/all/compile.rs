@@ -32,7 +32,7 @@ fn a_compiled_table_is_taken_wherever_a_table_is() {
         "lookup --quiet -t FILE",
         "lookup --quiet -t FILE --format csv",
         "lookup --quiet -t FILE --json",
-        "lookup --quiet -t FILE --algorithm dir-24-8",
+        "lookup --quiet -t FILE --engine dir-24-8",
         "lookup --quiet -t FILE --family ipv6",
         "lookup --quiet -t FILE -t FILE",
         "lookup --quiet -t FILE 10.0.0.1 ::1",
@@ -73,7 +73,7 @@ fn a_file_without_routes_answers_lookups_alone() {
     let json = feed(&["lookup", "-t", &file, "--format", "json-line"], "192.0.2.1\n");
     assert_eq!(json.out, "{\"address\":\"192.0.2.1\",\"prefix\":null,\"next_hop\":\"64500\"}\n");
     for command in
-        [&["table", "stats", &file][..], &["lookup", "-t", &file, "--algorithm", "dir-24-8", "1.1.1.1"]]
+        [&["table", "stats", &file][..], &["lookup", "-t", &file, "--engine", "dir-24-8", "1.1.1.1"]]
     {
         let refused = run(command);
         assert_eq!((refused.code, refused.out.as_str()), (3, ""), "{command:?}");
@@ -91,14 +91,14 @@ fn structures_are_named_or_refused_by_name() {
     let text = folder.write("routes.txt", TABLE).display().to_string();
     let file = folder.path().join("x.fibula").display().to_string();
     let compile = |options: &[&str]| run(&[&["compile", &text, "-o", &file], options].concat());
-    let told = compile(&["--algorithm", "dir-18-lines"]);
+    let told = compile(&["--engine", "dir-18-lines"]);
     assert_eq!(told.code, 0);
     assert!(
         told.err.contains("3 IPv4 routes in dir-18-lines (") && told.err.contains("3 IPv6 routes in "),
         "{}",
         told.err
     );
-    let told = compile(&["--algorithm", "dir-btree", "--no-routes"]);
+    let told = compile(&["--engine", "dir-btree", "--no-routes"]);
     assert!(
         told.err.contains("IPv6 routes in dir-btree (") && told.err.contains(", without the routes"),
         "{}",
@@ -106,15 +106,15 @@ fn structures_are_named_or_refused_by_name() {
     );
     for (options, message) in [
         (
-            &["--algorithm", "dir-24-8"][..],
+            &["--engine", "dir-24-8"][..],
             "files cannot hold 'dir-24-8'; choose one of range-btree, dir-17-bitmap, dir-18-lines, planb, dir-btree\n",
         ),
         (
-            &["--algorithm", "planb", "--mapped"],
+            &["--engine", "planb", "--mapped"],
             "files that can be used where they lie cannot hold 'planb'; choose one of dir-17-bitmap, dir-btree\n",
         ),
-        (&["--algorithm", "dir-btre"], "no structure 'dir-btre'; did you mean 'dir-btree'?"),
-        (&["--algorithm", "poptrie"], "'poptrie' is in fibula-lab only"),
+        (&["--engine", "dir-btre"], "no engine 'dir-btre'; did you mean 'dir-btree'?"),
+        (&["--engine", "poptrie"], "'poptrie' is in fibula-lab only"),
     ] {
         std::fs::write(&file, "as it was").unwrap();
         let refused = compile(options);

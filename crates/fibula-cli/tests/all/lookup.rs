@@ -238,31 +238,31 @@ fn the_table_may_come_from_standard_input_if_the_addresses_do_not() {
 }
 
 #[test]
-fn unknown_algorithms_are_refused_with_a_suggestion() {
+fn unknown_engines_are_refused_with_a_suggestion() {
     for (name, message) in [
-        ("nonsuch", "error: no structure 'nonsuch'; 'fibula engines' lists all\n"),
+        ("nonsuch", "error: no engine 'nonsuch'; 'fibula engines' lists all\n"),
         (
             "range-tree",
-            "error: no structure 'range-tree'; did you mean 'range-btree'? ('fibula engines' lists all)\n",
+            "error: no engine 'range-tree'; did you mean 'range-btree'? ('fibula engines' lists all)\n",
         ),
         (
             "dxr-18",
-            "error: 'dxr-18' is in fibula-lab only; 'fibula engines' lists the structures of this command\n",
+            "error: 'dxr-18' is in fibula-lab only; 'fibula engines' lists the engines of this command\n",
         ),
     ] {
-        let run = lookup(&["--algorithm", name], INPUT);
+        let run = lookup(&["--engine", name], INPUT);
         assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (2, "", message));
     }
 }
 
 #[test]
-fn every_algorithm_gives_the_same_answers() {
+fn every_engine_gives_the_same_answers() {
     let expected = lookup(&["--format", "csv"], INPUT).out;
-    let list = run(&["algorithms", "--json"]).out;
+    let list = run(&["engines", "--json"]).out;
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
-    for algorithm in list {
-        let name = algorithm["name"].as_str().unwrap();
-        let run = lookup(&["--format", "csv", "--algorithm", name, "--stats"], INPUT);
+    for engine in list {
+        let name = engine["name"].as_str().unwrap();
+        let run = lookup(&["--format", "csv", "--engine", name, "--stats"], INPUT);
         assert_eq!(run.out, expected, "{name}");
         assert!(run.err.contains(&format!(" by {name} (")), "{name}: {}", run.err);
     }
@@ -275,7 +275,7 @@ fn structures_that_are_too_small_say_what_the_table_needs() {
     let place = |at: u32| std::net::Ipv4Addr::from(0x0b00_0000 + (at << 8));
     let routes: String = (0..32_769).map(|at| format!("{}/32 1\n", place(at))).collect();
     let table = folder.write("many.txt", routes);
-    let run = run(&["lookup", "-t", table.to_str().unwrap(), "--algorithm", "dir-24-8", "11.0.0.0"]);
+    let run = run(&["lookup", "-t", table.to_str().unwrap(), "--engine", "dir-24-8", "11.0.0.0"]);
     assert_eq!((run.code, run.out.as_str()), (3, ""));
     assert_eq!(run.err, "error: dir-24-8: at most 32768 segments, this table needs 32769\n");
 }

@@ -143,6 +143,6 @@ fn streams_that_are_worth_a_structure_get_the_same_answers() {
         run.err
     );
     assert_eq!(run.code, 3);
-    let forced = lookup(&["--format", "csv", "--algorithm", "binary-trie"], &input);
-    assert!(forced.out == expected, "the answers of a forced algorithm differ");
+    let forced = lookup(&["--format", "csv", "--engine", "binary-trie"], &input);
+    assert!(forced.out == expected, "the answers of a forced engine differ");
 }

@@ -82,7 +82,7 @@ fn saves(path: &Path) -> Outcome {
 fn which(table: &TableFile) -> Outcome<u32> {
     let routes = table.v4.routes.as_ref().ok_or("no routes")?;
     let [route] = routes.iter().collect::<Vec<_>>()[..] else { return Err("not one route".into()) };
-    let found = table.v4.fib.as_ref().ok_or("no structure")?.lookup_key(0xc000_0201);
+    let found = table.v4.fib.as_ref().ok_or("no engine")?.lookup_key(0xc000_0201);
     let value = table.value(route.next_hop).ok_or("no value")?;
     // The library's have bytes of the number, the command's have its digit.
     let id = value.first().map_or(0, |byte| byte % 16);

@@ -84,11 +84,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = |(at, &(find, replace, algorithm)): (usize, &(&'static str, &'static str, &'static str))| {
-        let name = format!("fault/{algorithm}/{at}");
+    let trial = |(at, &(find, replace, engine)): (usize, &(&'static str, &'static str, &'static str))| {
+        let name = format!("fault/{engine}/{at}");
         Trial::ignorable_test(name, move || match device::with_kernels(&planted(find, replace)?) {
             Ok(devices) if !devices.is_empty() => {
-                let noticed = notices(&*devices[0], algorithm);
+                let noticed = notices(&*devices[0], engine);
                 match noticed {
                     true => Ok(Completion::Completed),
                     false => Err(format!("nothing noticed '{replace}' in the place of '{find}'").into()),
@@ -109,8 +109,8 @@ fn planted(find: &str, replace: &str) -> Result<String, Failure> {
 }
 
 /// Returns whether a test of a structure fails on a device.
-fn notices(device: &dyn device::Device, algorithm: &str) -> bool {
-    let of_name = |name: &str| name == algorithm || name.starts_with("bloomfwd") && algorithm == "bloomfwd";
+fn notices(device: &dyn device::Device, engine: &str) -> bool {
+    let of_name = |name: &str| name == engine || name.starts_with("bloomfwd") && engine == "bloomfwd";
     engines(Toy::<8>::entries())
         .iter()
         .filter(|entry| of_name(entry.name))

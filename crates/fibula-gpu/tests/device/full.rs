@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use fibula_gpu::Image;
@@ -30,13 +30,13 @@ pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
 
 fn of_family<K: Tested>(device: &Arc<dyn Device>, made: fn(usize) -> Vec<Route<K>>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in engines(K::entries()) {
+    for engine in engines(K::entries()) {
         let mut add = |kind: &str, run: Run<K>| {
             let device = Arc::clone(device);
-            let name = format!("{kind}/{}/{}/{}", algorithm.name, K::FAMILY.name(), device.facts().id);
-            trials.push(Trial::test(name, move || run(&*device, &algorithm, made)));
+            let name = format!("{kind}/{}/{}/{}", engine.name, K::FAMILY.name(), device.facts().id);
+            trials.push(Trial::test(name, move || run(&*device, &engine, made)));
         };
-        add("random", |device, algorithm, _| random_tables(device, algorithm));
+        add("random", |device, engine, _| random_tables(device, engine));
         add("shaped", shaped);
         add("batches", batches);
         add("together", together);
@@ -44,7 +44,7 @@ fn of_family<K: Tested>(device: &Arc<dyn Device>, made: fn(usize) -> Vec<Route<K
     trials
 }
 
-type Run<K> = fn(&dyn Device, &Algorithm<K>, fn(usize) -> Vec<Route<K>>) -> Result<(), Failure>;
+type Run<K> = fn(&dyn Device, &Engine<K>, fn(usize) -> Vec<Route<K>>) -> Result<(), Failure>;
 
 /// Returns keys at the ends of prefixes, within them, and anywhere.
 fn probes<K: Key>(random: &mut Random, routes: &[Route<K>], count: usize) -> Vec<K> {
@@ -61,27 +61,27 @@ fn probes<K: Key>(random: &mut Random, routes: &[Route<K>], count: usize) -> Vec
 
 pub(crate) fn judged<K: Key>(
     device: &dyn Device,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     routes: &[Route<K>],
     keys: &[K],
 ) -> Result<(), Failure> {
     let slice = RouteSlice::new(routes)?;
-    let fib = match algorithm.build(&slice, Limits::default()) {
+    let fib = match engine.build(&slice, Limits::default()) {
         Err(error) if error.is_limit() => return Ok(()),
         built => built?,
     };
     let oracle = fibula_published::find::<K>("binary-trie")?.build(&slice, Limits::default())?;
-    compare(device, Image::of(&*fib, algorithm.name)?, keys, &*oracle)
+    compare(device, Image::of(&*fib, engine.name)?, keys, &*oracle)
 }
 
-pub(crate) fn random_tables<K: Tested>(device: &dyn Device, algorithm: &Algorithm<K>) -> Result<(), Failure> {
+pub(crate) fn random_tables<K: Tested>(device: &dyn Device, engine: &Engine<K>) -> Result<(), Failure> {
     let mut random = Random(11);
     for (count, hops) in
         [(0, 1), (1, 1), (20, 3), (300, 200), (2_000, 300), (2_000, 32_000), (2_000, 100_000), (500, 1 << 30)]
     {
         let routes = Model::<K>::random(&mut random, count, hops).routes();
         let keys = probes(&mut random, &routes, 2_000);
-        judged(device, algorithm, &routes, &keys)?;
+        judged(device, engine, &routes, &keys)?;
     }
     // Side by side, as dense as nodes and lines get; and host routes, each in a part of the space of its own.
     let (len, width) = if K::BITS == 128 { (48, 80) } else { (22, 10) };
@@ -91,19 +91,19 @@ pub(crate) fn random_tables<K: Tested>(device: &dyn Device, algorithm: &Algorith
         let route = |at| Ok::<_, Failure>(Route::new(prefix(at)?, hop(1 + (at * 7 % 251) as u32)));
         let routes = (0..count).map(route).collect::<Result<Vec<_>, _>>()?;
         let keys = probes(&mut random, &routes, 10_000);
-        judged(device, algorithm, &routes, &keys)?;
+        judged(device, engine, &routes, &keys)?;
     }
     Ok(())
 }
 
 fn shaped<K: Tested>(
     device: &dyn Device,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     made: fn(usize) -> Vec<Route<K>>,
 ) -> Result<(), Failure> {
     let (mut random, mut routes) = (Random(12), made(60_000));
     let keys = probes(&mut random, &routes, 100_000);
-    judged(device, algorithm, &routes, &keys)?;
+    judged(device, engine, &routes, &keys)?;
     // Host routes, alone in their /24 or /48 and several in one.
     for at in 0..4_000 {
         let prefix = routes[(at / 4) * 13].prefix;
@@ -114,19 +114,19 @@ fn shaped<K: Tested>(
     routes.sort_unstable_by_key(|route| route.prefix);
     routes.dedup_by_key(|route| route.prefix);
     let keys = probes(&mut random, &routes, 100_000);
-    judged(device, algorithm, &routes, &keys)
+    judged(device, engine, &routes, &keys)
 }
 
 /// Batches of many lengths: of nothing, around groups of work items, and as long as the buffer.
 fn batches<K: Tested>(
     device: &dyn Device,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     _: fn(usize) -> Vec<Route<K>>,
 ) -> Result<(), Failure> {
     let mut random = Random(13);
     let routes = Model::<K>::random(&mut random, 500, 300).routes();
-    let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
-    let loaded = device.load(&Image::of(&*fib, algorithm.name)?.into(), 0)?;
+    let fib = engine.build(&RouteSlice::new(&routes)?, Limits::default())?;
+    let loaded = device.load(&Image::of(&*fib, engine.name)?.into(), 0)?;
     let keys = probes(&mut random, &routes, 1_000);
     let room = 700;
     let mut lane = loaded.lane(room)?;
@@ -149,12 +149,12 @@ fn batches<K: Tested>(
 
 fn together<K: Tested>(
     device: &dyn Device,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     made: fn(usize) -> Vec<Route<K>>,
 ) -> Result<(), Failure> {
     let (mut random, routes) = (Random(14), made(20_000));
-    let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
-    let table = device.load(&Image::of(&*fib, algorithm.name)?.into(), 0)?;
+    let fib = engine.build(&RouteSlice::new(&routes)?, Limits::default())?;
+    let table = device.load(&Image::of(&*fib, engine.name)?.into(), 0)?;
     let keys: Vec<K> = probes(&mut random, &routes, 100_000);
     let mut right = vec![None; keys.len()];
     fib.lookup_batch(&keys, &mut right);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fibula::engines::{Dir17Bitmap, Dir18Lines, Dir248, Engine};
+use fibula::engines::{Dir17Bitmap, Dir18Lines, Dir248, EngineType};
 use fibula::live::{Options as TableOptions, Table, TableKey};
 use fibula::net::{Change, NextHop};
 use fibula::rib::DualRib;
@@ -15,7 +15,7 @@ use libtest_mimic::Trial;
 
 pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for engine in [Dir17Bitmap::algorithm(), Dir18Lines::algorithm(), Dir248::algorithm()] {
+    for engine in [Dir17Bitmap::engine(), Dir18Lines::engine(), Dir248::engine()] {
         let options = TableOptions { ipv4: engine, ..TableOptions::default() };
         trials.push(trial::<u32>(device, engine.name, options));
     }
@@ -32,9 +32,9 @@ pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
     trials
 }
 
-fn trial<K: TableKey>(device: &Arc<dyn Device>, algorithm: &'static str, options: TableOptions) -> Trial {
+fn trial<K: TableKey>(device: &Arc<dyn Device>, engine: &'static str, options: TableOptions) -> Trial {
     let device = Arc::clone(device);
-    let name = format!("live/{algorithm}/{}/{}", K::FAMILY.name(), device.facts().id);
+    let name = format!("live/{engine}/{}/{}", K::FAMILY.name(), device.facts().id);
     Trial::test(name, move || follows::<K>(device, options))
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::Route;
 use fibula::rib::DualRib;
 use fibula_gpu::device::Device;
@@ -35,14 +35,14 @@ fn of_table<K: Tested>(
     table: &'static str,
     routes: fn(DualRib) -> Vec<Route<K>>,
 ) -> Vec<Trial> {
-    let trial = |algorithm: Algorithm<K>| {
+    let trial = |engine: Engine<K>| {
         let device = Arc::clone(device);
-        let name = format!("real-{table}/{}/{}/{}", algorithm.name, K::FAMILY.name(), device.facts().id);
+        let name = format!("real-{table}/{}/{}/{}", engine.name, K::FAMILY.name(), device.facts().id);
         Trial::ignorable_test(name, move || {
             let Some(folder) = std::env::var_os(FIBULA_DATA).map(PathBuf::from) else {
                 return Ok(Completion::ignored_with(format!("{FIBULA_DATA} is not set")));
             };
-            judge(&*device, &algorithm, &folder.join(format!("{table}.txt.xz")), routes)
+            judge(&*device, &engine, &folder.join(format!("{table}.txt.xz")), routes)
         })
     };
     engines(K::entries()).into_iter().map(trial).collect()
@@ -50,7 +50,7 @@ fn of_table<K: Tested>(
 
 fn judge<K: Tested>(
     device: &dyn Device,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     path: &std::path::Path,
     routes: fn(DualRib) -> Vec<Route<K>>,
 ) -> Result<Completion, Failure> {
@@ -63,6 +63,6 @@ fn judge<K: Tested>(
         keys.push(random.inside(route.prefix));
         keys.push(random.key());
     }
-    judged(device, algorithm, &routes, &keys)?;
+    judged(device, engine, &routes, &keys)?;
     Ok(Completion::Completed)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::{NextHop, Prefix, Route, Toy};
 use fibula_gpu::device::Device;
 use fibula_proof::subject::Tested;
@@ -29,21 +29,21 @@ pub(crate) fn trials(device: &Arc<dyn Device>) -> Vec<Trial> {
     trials
 }
 
-type Run<const BITS: u8> = fn(&dyn Device, &Algorithm<Toy<BITS>>) -> Result<(), Failure>;
+type Run<const BITS: u8> = fn(&dyn Device, &Engine<Toy<BITS>>) -> Result<(), Failure>;
 
 fn of_kind<const BITS: u8>(
     kind: &str,
     device: &Arc<dyn Device>,
-    engines: Vec<Algorithm<Toy<BITS>>>,
+    engines: Vec<Engine<Toy<BITS>>>,
     run: Run<BITS>,
 ) -> Vec<Trial>
 where
     Toy<BITS>: fibula::net::Key,
 {
-    let trial = |algorithm: Algorithm<Toy<BITS>>| {
+    let trial = |engine: Engine<Toy<BITS>>| {
         let device = Arc::clone(device);
-        let name = format!("{kind}/{}/{BITS}-bits/{}", algorithm.name, device.facts().id);
-        Trial::test(name, move || run(&*device, &algorithm))
+        let name = format!("{kind}/{}/{BITS}-bits/{}", engine.name, device.facts().id);
+        Trial::test(name, move || run(&*device, &engine))
     };
     engines.into_iter().map(trial).collect()
 }
@@ -70,28 +70,28 @@ where
     fn push(
         &mut self,
         device: &dyn Device,
-        algorithm: &Algorithm<Toy<BITS>>,
+        engine: &Engine<Toy<BITS>>,
         routes: &[Route<Toy<BITS>>],
     ) -> Result<(), Failure> {
         paint(routes, &mut self.painted);
-        self.cases.push(algorithm, routes, &self.keys, &self.painted)?;
+        self.cases.push(engine, routes, &self.keys, &self.painted)?;
         if self.cases.len() == PACKED { self.cases.run(device) } else { Ok(()) }
     }
 }
 
-pub(crate) fn one_prefix(device: &dyn Device, algorithm: &Algorithm<Toy<8>>) -> Result<(), Failure> {
+pub(crate) fn one_prefix(device: &dyn Device, engine: &Engine<Toy<8>>) -> Result<(), Failure> {
     let mut packed = Packed::new();
-    packed.push(device, algorithm, &[])?;
+    packed.push(device, engine, &[])?;
     // Of each width that values have.
     for id in [1, 300, 70_000, 1 << 24] {
         for prefix in prefixes() {
-            packed.push(device, algorithm, &[Route::new(prefix, hop(id))])?;
+            packed.push(device, engine, &[Route::new(prefix, hop(id))])?;
         }
     }
     packed.cases.run(device)
 }
 
-fn pairs(device: &dyn Device, algorithm: &Algorithm<Toy<8>>) -> Result<(), Failure> {
+fn pairs(device: &dyn Device, engine: &Engine<Toy<8>>) -> Result<(), Failure> {
     let (mut random, mut packed, prefixes) = (Random(5), Packed::new(), prefixes::<Toy<8>>());
     let mut done = 0;
     while done < PAIRS {
@@ -101,13 +101,13 @@ fn pairs(device: &dyn Device, algorithm: &Algorithm<Toy<8>>) -> Result<(), Failu
             continue;
         }
         let ids = [1, [1, 2, 300, 70_000, 1 << 24][random.below(5)]];
-        packed.push(device, algorithm, &routes(&pair, &ids))?;
+        packed.push(device, engine, &routes(&pair, &ids))?;
         done += 1;
     }
     packed.cases.run(device)
 }
 
-fn three_bits(device: &dyn Device, algorithm: &Algorithm<Toy<3>>) -> Result<(), Failure> {
+fn three_bits(device: &dyn Device, engine: &Engine<Toy<3>>) -> Result<(), Failure> {
     let (mut random, mut packed, prefixes) = (Random(3), Packed::new(), prefixes::<Toy<3>>());
     for _ in 0..TABLES {
         // Each of the 15 prefixes is there or not, with one of two next hops.
@@ -115,7 +115,7 @@ fn three_bits(device: &dyn Device, algorithm: &Algorithm<Toy<3>>) -> Result<(), 
             .iter()
             .filter_map(|&prefix| NextHop::new(random.below(3) as u32).map(|hop| Route::new(prefix, hop)))
             .collect();
-        packed.push(device, algorithm, &routes)?;
+        packed.push(device, engine, &routes)?;
     }
     packed.cases.run(device)
 }

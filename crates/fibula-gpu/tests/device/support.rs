@@ -1,7 +1,7 @@
 //! Lookups on a device, and what they are compared with.
 
 use fibula::fib::Fib;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula_gpu::device::Device;
@@ -9,13 +9,13 @@ use fibula_gpu::{Image, Images, put_keys};
 use fibula_proof::verdict::Failure;
 
 /// Returns the entries whose structures devices look up in, without those that differ on the processor alone.
-pub(crate) fn engines<K: Key>(entries: Vec<Algorithm<K>>) -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>(entries: Vec<Engine<K>>) -> Vec<Engine<K>> {
     let none = RouteSlice::new(&[]).expect("no routes are in order");
-    let has_engine = |algorithm: &Algorithm<K>| {
-        let fib = algorithm.build(&none, Limits::default());
-        fib.is_ok_and(|fib| Image::of(&*fib, algorithm.name).is_ok())
+    let has_engine = |engine: &Engine<K>| {
+        let fib = engine.build(&none, Limits::default());
+        fib.is_ok_and(|fib| Image::of(&*fib, engine.name).is_ok())
     };
-    let all = entries.into_iter().filter(|algorithm| !algorithm.name.ends_with("-auto"));
+    let all = entries.into_iter().filter(|engine| !engine.name.ends_with("-auto"));
     all.filter(has_engine).collect()
 }
 
@@ -46,16 +46,16 @@ impl<K: Key> Cases<K> {
     /// Adds a table. All tables of one launch have as many keys.
     pub(crate) fn push(
         &mut self,
-        algorithm: &Algorithm<K>,
+        engine: &Engine<K>,
         routes: &[Route<K>],
         keys: &[K],
         expected: &[Option<NextHop>],
     ) -> Result<(), Failure> {
-        let fib = algorithm.build(&RouteSlice::new(routes)?, Limits::default())?;
-        self.images.push(&Image::of(&*fib, algorithm.name)?)?;
+        let fib = engine.build(&RouteSlice::new(routes)?, Limits::default())?;
+        self.images.push(&Image::of(&*fib, engine.name)?)?;
         self.keys.extend_from_slice(keys);
         self.expected.extend_from_slice(expected);
-        self.names.push(format!("{}: {routes:?}", algorithm.name));
+        self.names.push(format!("{}: {routes:?}", engine.name));
         Ok(())
     }
 

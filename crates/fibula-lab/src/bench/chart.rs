@@ -1,6 +1,6 @@
 //! Bar charts of rates, as SVG.
 //!
-//! A structure has two bars: one key a call, and its fastest batch with its fastest instruction set, which the bar's text
+//! An engine has two bars: one key a call, and its fastest batch with its fastest instruction set, which the bar's text
 //! names. All combinations would be too many to read. More threads give more bars. Whiskers go from the slowest to the
 //! fastest run. Text repeats what colours say.
 
@@ -18,13 +18,13 @@ const HEAD: f64 = 64.0;
 const LEGEND: f64 = 24.0;
 const FOOT: f64 = 54.0;
 const BAR: f64 = 20.0;
-/// Between structures, in bars. A name with its note is as high as two.
+/// Between engines, in bars. A name with its note is as high as two.
 const GAP: f64 = 0.7;
 const PLACES_MIN: f64 = 1.6;
 /// Share of a bar's place that it fills.
 const FILL: f64 = 0.82;
 
-/// Draws a chart of these rows, which are of one table, family and traffic, with the fastest structure first. A structure
+/// Draws a chart of these rows, which are of one table, family and traffic, with the fastest engine first. An engine
 /// that refused the table is named without a bar. Keys in network order and larger key sets are left out, and oracles unless they are alone.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ fn way(row: &Row) -> Way {
     (row.batch > 1, row.threads)
 }
 
-/// Returns the fastest row of each structure for each colour.
+/// Returns the fastest row of each engine for each colour.
 pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut best: Vec<&Row> = Vec::new();
     let oracles_alone = rows.iter().all(|row| row.role == "oracle");
@@ -64,7 +64,7 @@ pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
         |row: &&&Row| (oracles_alone || row.role != "oracle") && row.order == "host" && !row.many_keys;
     for &row in rows.iter().filter(drawn) {
         let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
-        match best.iter_mut().find(|other| other.algorithm == row.algorithm && way(other) == way(row)) {
+        match best.iter_mut().find(|other| other.engine == row.engine && way(other) == way(row)) {
             Some(other) if rate(other) < rate(row) => *other = row,
             Some(_) => {}
             None => best.push(row),
@@ -74,7 +74,7 @@ pub(super) fn best<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
 }
 
 struct Bars<'a> {
-    /// The rows of each structure, the fastest structure first.
+    /// The rows of each engine, the fastest engine first.
     groups: Vec<Vec<&'a Row>>,
     /// What the colours stand for, in order.
     ways: Vec<Way>,
@@ -90,7 +90,7 @@ impl<'a> Bars<'a> {
         ways.dedup();
         let mut groups: Vec<Vec<&Row>> = Vec::new();
         for &row in &rows {
-            let same = |group: &&mut Vec<&Row>| group[0].algorithm == row.algorithm;
+            let same = |group: &&mut Vec<&Row>| group[0].engine == row.engine;
             match groups.iter_mut().find(same) {
                 Some(group) => group.push(row),
                 None => groups.push(vec![row]),
@@ -143,8 +143,8 @@ impl<'a> Bars<'a> {
     fn draw_group(&self, drawing: &mut Drawing, scale: Scale, group: &[&Row], top: f64) {
         let first = group[0];
         let name = match first.rival {
-            true => format!("{} (rival)", first.algorithm),
-            false => first.algorithm.clone(),
+            true => format!("{} (rival)", first.engine),
+            false => first.engine.clone(),
         };
         let middle = top + places(group) / 2.0 * BAR;
         let notes = notes(first);
@@ -205,7 +205,7 @@ pub(super) fn number(rate: f64) -> String {
     }
 }
 
-/// Returns the height of a structure's bars, in bars.
+/// Returns the height of an engine's bars, in bars.
 fn places(group: &[&Row]) -> f64 {
     (group.len() as f64).max(PLACES_MIN)
 }

@@ -1,6 +1,6 @@
 //! Two clocks: wall-clock time, and the processor time of a thread.
 //!
-//! On a shared machine a thread loses its core now and then. Wall-clock time goes on, and the structure that was
+//! On a shared machine a thread loses its core now and then. Wall-clock time goes on, and the engine that was
 //! measured at that moment looks slow; the processor time of the thread stops. One thread is therefore timed by its
 //! processor time. This hides nothing, because lookups neither sleep nor wait nor hand work to other threads, and
 //! what other programs leave in the caches still counts. Several threads are timed by wall-clock time, because their

@@ -1,9 +1,9 @@
-//! The structures that compete, and what building them gives.
+//! The engines that compete, and what building them gives.
 
 use core::error::Error;
 use std::time::{Duration, Instant};
 
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::{Engine, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, Routes};
 use fibula::simd::{Isa, Present};
@@ -11,7 +11,7 @@ use fibula::simd::{Isa, Present};
 use super::native::Structure;
 use super::peers;
 
-/// A structure that is measured: a registry entry or a rival.
+/// An engine that is measured: a registry entry or a rival.
 pub struct Contestant<K: Key> {
     /// The name in the rows.
     pub name: String,
@@ -33,7 +33,7 @@ pub struct Contestant<K: Key> {
 pub(super) enum Standing {
     /// In all of it: our own, and those that our own are compared with.
     Full,
-    /// In all but the larger key sets: the registry's other structures.
+    /// In all but the larger key sets: the registry's other engines.
     Listed,
     /// In a few cells: oracles, and all other rivals.
     Few,
@@ -42,7 +42,7 @@ pub(super) enum Standing {
 /// The most that a contestant is measured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Keys. A slow structure is measured with this many of the first keys, so that the others need not wait for it.
+    /// Keys. A slow engine is measured with this many of the first keys, so that the others need not wait for it.
     pub keys: usize,
     /// Threads. It takes no part in a cell with more.
     pub threads: usize,
@@ -98,21 +98,21 @@ pub type Build<K> = Box<dyn Fn(&dyn Routes<K>) -> Result<Structure<K>, Box<dyn E
 impl<K: Key> Contestant<K> {
     /// Returns the contestant of a registry entry, which is built within `limits`.
     #[must_use]
-    pub fn new(algorithm: Algorithm<K>, limits: Limits) -> Self {
+    pub fn new(engine: Engine<K>, limits: Limits) -> Self {
         Self {
-            name: algorithm.name.to_owned(),
+            name: engine.name.to_owned(),
             rival: false,
-            kernels: algorithm.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
-            role: algorithm.role,
+            kernels: engine.isas.iter().filter_map(|isa| isa.present().ok()).map(Kernel::ours).collect(),
+            role: engine.role,
             bounds: Bounds::NONE,
-            build: Box::new(move |routes| Ok(algorithm.build(routes, limits)?.into())),
+            build: Box::new(move |routes| Ok(engine.build(routes, limits)?.into())),
         }
     }
 
     /// Returns the contestants of all registry entries for this family.
     #[must_use]
     pub fn all(limits: Limits) -> Vec<Self> {
-        fibula_published::algorithms().into_iter().map(|algorithm| Self::new(algorithm, limits)).collect()
+        fibula_published::engines().into_iter().map(|engine| Self::new(engine, limits)).collect()
     }
 
     /// Returns in how much of a plan it is measured.
@@ -144,7 +144,7 @@ const WORK_MAX: usize = 1 << 25;
 /// Fewest keys of a sample.
 const KEYS_MIN: usize = 64;
 
-/// A structure with the times that building it took.
+/// An engine with the times that building it took.
 pub(super) struct Built<K: Key> {
     pub(super) structure: Structure<K>,
     /// Of each build, the shortest first.
@@ -158,7 +158,7 @@ impl<K: Key> Built<K> {
     }
 }
 
-/// Most builds of one structure, and the time they may take together: cheap builds are repeated, because a
+/// Most builds of one engine, and the time they may take together: cheap builds are repeated, because a
 /// single short time is mostly noise. The shortest ones, of microseconds, are repeated most.
 const BUILDS_MAX: usize = 5;
 const BUILDS_TIME: Duration = Duration::from_millis(300);

@@ -36,7 +36,7 @@ pub fn document(records: &[Record], updates: &[UpdateRecord], command: &str, fol
     let mut charts = Vec::new();
     if let Some(svg) = summary::svg(records) {
         let name = format!("{folder}/summary.svg");
-        let _ = write!(text, "\n![The fastest structures of each kind, MATCH]({name})\n");
+        let _ = write!(text, "\n![The fastest engines of each kind, MATCH]({name})\n");
         charts.push((name, svg));
     }
     for record in records {
@@ -64,7 +64,7 @@ pub fn document(records: &[Record], updates: &[UpdateRecord], command: &str, fol
 }
 
 const INTRODUCTION: &str = "\
-Rates are in million lookups a second: the median of the runs. In each run the structures took turns over the same keys.
+Rates are in million lookups a second: the median of the runs. In each run the engines took turns over the same keys.
 In brackets are the instruction set or the batch that was fastest, and the width of the median's 95 % interval in percent
 of it; `~` marks a median with an interval wider than 20 %, too noisy to be compared. *Ratios* are compared run by run,
 which noise that slows everything does not change; they have their 95 % intervals. Every answer was compared with an
@@ -76,8 +76,8 @@ rivals other than DPDK and PlanB were measured with single keys and in batches o
 RND keys are uniform over the routable (IPv4) or announced (IPv6) address space. A MATCH key is a random address in a
 random prefix of the table. In SEQ each lookup waits for the one before. [Generated tables](tables.md#traffic) describes
 all kinds of traffic; *recorded* keys come from a list of real addresses. Keys are integers in host order unless a table
-says otherwise. Before each batch of our structures and DPDK's, up to 4 KiB of the keys of the next one are prefetched,
-unless the structure's own kernel does that. Before each timed run, the same keys are looked up untimed. One thread is
+says otherwise. Before each batch of our engines and DPDK's, up to 4 KiB of the keys of the next one are prefetched,
+unless the engine's own kernel does that. Before each timed run, the same keys are looked up untimed. One thread is
 timed by its own processor time, several threads by wall-clock time.
 ";
 
@@ -130,7 +130,7 @@ fn section(text: &mut String, record: &Record) {
         .rows
         .iter()
         .filter(|row| row.key_prefetch == KeyPrefetch::Kernel.name())
-        .map(|row| row.algorithm.as_str())
+        .map(|row| row.engine.as_str())
         .collect();
     if !kernels.is_empty() {
         let kernels: Vec<_> = kernels.iter().map(|name| format!("`{name}`")).collect();
@@ -172,24 +172,24 @@ pub fn duration(ms: f64) -> String {
 fn structures(text: &mut String, record: &Record) {
     let _ = writeln!(
         text,
-        "\n| family | structure | instruction sets | lookup bytes | bytes a prefix | build | wrong answers | remarks |\n\
+        "\n| family | engine | instruction sets | lookup bytes | bytes a prefix | build | wrong answers | remarks |\n\
          |---|---|---|--:|--:|--:|--:|---|"
     );
     let mut seen = Vec::new();
     for row in &record.rows {
-        let id = (&row.family, &row.algorithm);
+        let id = (&row.family, &row.engine);
         if seen.contains(&id) {
             continue;
         }
         seen.push(id);
-        let same = |other: &&Row| (&other.family, &other.algorithm) == id;
+        let same = |other: &&Row| (&other.family, &other.engine) == id;
         let wrong: usize = record.rows.iter().filter(same).map(|row| row.wrong).sum();
         let or_none = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         let _ = writeln!(
             text,
             "| {} | `{}` | {} | {} | {} | {} | {wrong} | {} |",
             title(&row.family),
-            row.algorithm,
+            row.engine,
             isas(record.rows.iter().filter(same)).join(", "),
             or_none(row.lookup_bytes.map(grouped)),
             or_none(row.bytes_per_prefix.map(|bytes| format!("{bytes:.2}"))),
@@ -219,7 +219,7 @@ fn remark(row: &Row) -> String {
     }
 }
 
-/// Writes the tables of one kind of traffic: by batch at the fastest instruction set; our structures against others; by
+/// Writes the tables of one kind of traffic: by batch at the fastest instruction set; our engines against others; by
 /// instruction set at the fastest batch; the larger key set; keys in network order.
 fn rates(text: &mut String, rows: &[&Row]) {
     let of = |order: &str, many: bool| -> Vec<&Row> {
@@ -248,7 +248,7 @@ fn rates(text: &mut String, rows: &[&Row]) {
     }
 }
 
-/// Writes the ratios of our structures to the best of DPDK's tables and of the published structures in the same batch.
+/// Writes the ratios of our engines to the best of DPDK's tables and of the published engines in the same batch.
 fn ratios(text: &mut String, rows: &[&Row]) {
     let rows: Vec<&Row> =
         rows.iter().copied().filter(|row| row.threads == 1 && !row.mlps_runs.is_empty()).collect();
@@ -259,24 +259,24 @@ fn ratios(text: &mut String, rows: &[&Row]) {
     let batches: BTreeSet<usize> = rows.iter().map(|row| row.batch).collect();
     let mut ours: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.is_ours()) {
-        if !ours.contains(&&*row.algorithm) {
-            ours.push(&row.algorithm);
+        if !ours.contains(&&*row.engine) {
+            ours.push(&row.engine);
         }
     }
     let cell = |name: &str, batch: usize| {
-        let own = fastest(&|row| row.is_ours() && row.algorithm == name && row.batch == batch)?;
-        let peer = fastest(&|row| !row.is_ours() && peers::is_peer(&row.algorithm) && row.batch == batch)?;
+        let own = fastest(&|row| row.is_ours() && row.engine == name && row.batch == batch)?;
+        let peer = fastest(&|row| !row.is_ours() && peers::is_peer(&row.engine) && row.batch == batch)?;
         let Interval { low, median, high } = Interval::of_ratios(&own.mlps_runs, &peer.mlps_runs)?;
-        Some(format!(" {median:.2} ({low:.2}-{high:.2}) `{}` |", peer.algorithm))
+        Some(format!(" {median:.2} ({low:.2}-{high:.2}) `{}` |", peer.engine))
     };
     let lines: Vec<(&str, Vec<Option<String>>)> =
         ours.iter().map(|&name| (name, batches.iter().map(|&batch| cell(name, batch)).collect())).collect();
     if lines.iter().all(|(_, cells)| cells.iter().all(Option::is_none)) {
         return;
     }
-    text.push_str("Ratios to the best of DPDK's tables and the published structures in the same batch:\n\n");
+    text.push_str("Ratios to the best of DPDK's tables and the published engines in the same batch:\n\n");
     let heads: String = batches.iter().map(|batch| format!(" batch {batch} |")).collect();
-    let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(batches.len()));
+    let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(batches.len()));
     for (name, cells) in lines {
         let cells: String = cells.into_iter().map(|cell| cell.unwrap_or_else(|| " - |".to_owned())).collect();
         let _ = writeln!(text, "| `{name}` |{cells}");
@@ -291,7 +291,7 @@ fn way_title((threads, batch): &(usize, usize)) -> String {
     }
 }
 
-/// Writes a table with a row for each structure and a column for each value of `column`. A cell has the greatest rate, the
+/// Writes a table with a row for each engine and a column for each value of `column`. A cell has the greatest rate, the
 /// width of its interval and what `note` says of its row.
 fn table<C: Ord>(
     text: &mut String,
@@ -304,15 +304,15 @@ fn table<C: Ord>(
     columns.sort_unstable();
     columns.dedup();
     let heads: String = columns.iter().map(|column| format!(" {} |", title(column))).collect();
-    let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(columns.len()));
+    let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(columns.len()));
     let mut seen = Vec::new();
     for row in rows {
-        if row.error.is_some() || seen.contains(&&row.algorithm) {
+        if row.error.is_some() || seen.contains(&&row.engine) {
             continue;
         }
-        seen.push(&row.algorithm);
+        seen.push(&row.engine);
         let cell = |at: &C| {
-            let same = |other: &&&Row| other.algorithm == row.algorithm && column(other) == *at;
+            let same = |other: &&&Row| other.engine == row.engine && column(other) == *at;
             let rate = |row: &Row| row.mlps_median.unwrap_or(0.0);
             let best = rows.iter().filter(same).max_by(|a, b| rate(a).total_cmp(&rate(b)));
             let figures = best.and_then(|row| Some((row, row.mlps_median?, row.width_percent()?)));
@@ -323,7 +323,7 @@ fn table<C: Ord>(
                 format!(" {noisy}{} ({}, {width:.0} %{scaling}) |", chart::number(rate), note(row))
             })
         };
-        let _ = writeln!(text, "| `{}` |{}", row.algorithm, columns.iter().map(cell).collect::<String>());
+        let _ = writeln!(text, "| `{}` |{}", row.engine, columns.iter().map(cell).collect::<String>());
     }
     text.push('\n');
 }

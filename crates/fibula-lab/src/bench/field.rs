@@ -195,7 +195,7 @@ impl<'a, K: Key> Start<'a, K> {
         let isa = racer.kernels[self.kernel].present;
         let prefetch = built.filter(|_| self.batch > 1).map(|built| built.structure.key_prefetch(isa));
         Row {
-            algorithm: contestant.name.clone(),
+            engine: contestant.name.clone(),
             rival: contestant.rival,
             family: family_name(K::FAMILY).to_owned(),
             traffic: set.traffic.name.clone(),

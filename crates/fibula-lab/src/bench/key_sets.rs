@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use fibula::fib::Fib;
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::{Engine, Role};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Routes};
 use fibula_workload::traffic;
@@ -71,17 +71,17 @@ impl<K: Key> Traffic<K> {
     }
 }
 
-/// The structure that gives the expected answers, and another one that judges it.
+/// The engine that gives the expected answers, and another one that judges it.
 pub(super) struct Judges<K> {
     pub(super) first: (&'static str, Box<dyn Fib<K>>),
     pub(super) second: (&'static str, Box<dyn Fib<K>>),
 }
 
 impl<K: Key> Judges<K> {
-    /// Takes the oracle for the largest tables, and for that oracle's own rows a structure that is not an oracle.
+    /// Takes the oracle for the largest tables, and for that oracle's own rows an engine that is not an oracle.
     pub(super) fn new(routes: &dyn Routes<K>) -> Result<Self, BenchError> {
-        let all = fibula_published::algorithms::<K>();
-        let carries = |algorithm: &&Algorithm<K>| match algorithm.role {
+        let all = fibula_published::engines::<K>();
+        let carries = |engine: &&Engine<K>| match engine.role {
             Role::Oracle { routes_limit } => (routes_limit >= routes.len()).then_some(routes_limit),
             Role::Published | Role::Described | Role::Own => None,
         };
@@ -90,7 +90,7 @@ impl<K: Key> Judges<K> {
         let (Some(oracle), Some(other)) = (oracle, other) else {
             return Err(BenchError::Plan(PlanError("the registry has no oracle for this table")));
         };
-        let build = |line: &Algorithm<K>| match line.build(routes, Limits::default()) {
+        let build = |line: &Engine<K>| match line.build(routes, Limits::default()) {
             Ok(fib) => Ok((line.name, fib)),
             Err(error) => Err(BenchError::Judge(error)),
         };

@@ -69,8 +69,8 @@ impl<'a, K: Key> Lane<'a, K> {
     }
 }
 
-/// A structure that looks up all keys within this time does so in each run, and to warm up: some of the keys would
-/// touch only a part of a large structure.
+/// An engine that looks up all keys within this time does so in each run, and to warm up: some of the keys would
+/// touch only a part of a large engine.
 const PASS_MIN: Duration = Duration::from_millis(20);
 
 /// The same for larger sets of keys.

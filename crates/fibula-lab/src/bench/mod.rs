@@ -7,25 +7,25 @@
 //!   answers are made before the clock starts.
 //! - Before it is timed, each contestant answers every key of the cell, with the same calls and as many threads as in
 //!   the timed run. Every answer is compared with that of a judge: the oracle, or for the oracle's own rows another
-//!   structure. Addresses at the ends of prefixes, and next to them, are checked too. A wrong answer of one of our
-//!   structures fails the benchmark.
+//!   engine. Addresses at the ends of prefixes, and next to them, are checked too. A wrong answer of one of our
+//!   engines fails the benchmark.
 //! - Contestants are timed in turn, at least five times each, and each run begins with another one. Rates are
 //!   medians; all runs are kept with them, so that two contestants can be compared by their [ratios](Interval) in the
 //!   same run. A median with a wide interval is marked as noisy.
-//! - A structure is built once and timed with every instruction set that it has a kernel for and the machine
+//! - An engine is built once and timed with every instruction set that it has a kernel for and the machine
 //!   supports in batches of 256, and elsewhere with the one that was the fastest there ([`Plan`] has the rules). A plan
 //!   can restrict all contestants, rivals too, to what one set contains.
-//! - Each timed run follows an untimed one over the same keys, which fills the caches. A structure that looks up all
+//! - Each timed run follows an untimed one over the same keys, which fills the caches. An engine that looks up all
 //!   keys within 20 ms looks them all up, timed and untimed.
 //! - One thread is timed by its processor time, several by wall-clock time.
 //! - Keys are prefetched once ([`KeyPrefetch`]), because a program has usually just read its keys from packets or a
-//!   file: by the loop over the batches, before each batch up to 4 KiB of the keys of the next one, for our structures
-//!   and DPDK's; or by the structure's own kernel, if it [says so](fibula::fib::Fib::prefetches_keys), and then not by
+//!   file: by the loop over the batches, before each batch up to 4 KiB of the keys of the next one, for our engines
+//!   and DPDK's; or by the engine's own kernel, if it [says so](fibula::fib::Fib::prefetches_keys), and then not by
 //!   the loop. Rivals in other programs read their keys in order. Single keys are not prefetched. Kernels may prefetch
 //!   the memory that a key leads to, and later keys of their batch. Rows say what prefetched the keys, and whether huge
 //!   pages were requested.
-//! - A structure that is too slow for all keys looks up a sample of them, and its rows say so.
-//! - A structure that takes its own form of keys, or gives its own form of answers, is timed and checked on those
+//! - An engine that is too slow for all keys looks up a sample of them, and its rows say so.
+//! - An engine that takes its own form of keys, or gives its own form of answers, is timed and checked on those
 //!   ([`Native`]). If it runs in another program, that program times it.
 //!
 //! ```

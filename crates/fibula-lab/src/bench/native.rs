@@ -1,9 +1,9 @@
-//! Structures that are timed on their own forms of keys and answers.
+//! Engines that are timed on their own forms of keys and answers.
 //!
 //! A C library may give its answers in 64-bit words and take IPv6 keys as bytes. Timed through [`Fib::lookup_batch`],
 //! it would pay for two conversions that its own users do not need. So it gets keys that were converted before the
 //! clock starts and leaves its answers as they are; reading and comparing the answers is not timed. Checks make the
-//! same calls, so that the timed code is the checked code. A structure in another program is timed there
+//! same calls, so that the timed code is the checked code. An engine in another program is timed there
 //! ([`Prepared::time`]), by the same two clocks.
 
 use core::ops::Range;
@@ -43,7 +43,7 @@ pub enum KeyPrefetch {
     None,
     /// The loop over the batches: before each batch, up to 4 KiB of the keys of the next one.
     Loop,
-    /// The structure's own kernel.
+    /// The engine's own kernel.
     Kernel,
 }
 
@@ -59,7 +59,7 @@ impl KeyPrefetch {
     }
 }
 
-/// A structure with its own forms of keys and answers. Boxed, it is a [`Fib`], which converts both.
+/// An engine with its own forms of keys and answers. Boxed, it is a [`Fib`], which converts both.
 pub trait Native<K: Key>: Send + Sync {
     /// Returns the memory that it takes.
     fn memory(&self) -> Memory;
@@ -103,7 +103,7 @@ impl<K: Key> Fib<K> for Box<dyn Native<K>> {
         answer[0]
     }
 
-    /// Ignores the instruction set: the structure decides that.
+    /// Ignores the instruction set: the engine decides that.
     fn lookup_batch_on(&self, _: Present, keys: &[K], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
         let mut prepared = self.prepare(keys, keys.len());
@@ -115,16 +115,16 @@ impl<K: Key> Fib<K> for Box<dyn Native<K>> {
         self.as_ref().memory()
     }
 
-    /// Always succeeds: the structure's memory is not ours to inspect.
+    /// Always succeeds: the engine's memory is not ours to inspect.
     fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
 }
 
-/// Keys in a structure's own form, with room for its answers.
+/// Keys in an engine's own form, with room for its answers.
 pub trait Prepared {
     /// Looks up the keys of this range block by block, each as one batch or key by key. The answers of a block
-    /// overwrite those of the one before. This is timed, so a loop in the structure's own language belongs here.
+    /// overwrite those of the one before. This is timed, so a loop in the engine's own language belongs here.
     fn lookup(&mut self, shape: Shape, keys: Range<usize>);
 
     /// Looks all keys up `_passes` times in another program and returns the time taken there. The default does
@@ -147,7 +147,7 @@ pub enum Structure<K: Key> {
 }
 
 impl<K: Key> Structure<K> {
-    /// Returns the structure through the common trait.
+    /// Returns the engine through the common trait.
     #[must_use]
     pub fn fib(&self) -> &dyn Fib<K> {
         match self {

@@ -12,12 +12,12 @@ use super::clock::Spent;
 use super::native::{KeyPrefetch, Prepared, Shape, Structure};
 use super::plan::Order;
 
-/// How a structure is called.
+/// How an engine is called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
     pub(super) shape: Shape,
     pub(super) order: Order,
-    /// The instruction set for batches of our structures. Single lookups use the one chosen for the process.
+    /// The instruction set for batches of our engines. Single lookups use the one chosen for the process.
     pub(super) isa: Present,
 }
 
@@ -63,7 +63,7 @@ fn parts<K>(keys: &[K], threads: usize) -> impl Iterator<Item = &[K]> {
     (0..threads).map(move |at| &keys[keys.len() * at / threads..keys.len() * (at + 1) / threads])
 }
 
-/// A structure with its keys, in the form it takes, and room for its answers.
+/// An engine with its keys, in the form it takes, and room for its answers.
 struct Pass<'a, K: Key> {
     way: Way,
     /// Bytes of the next batch to prefetch before each batch.
@@ -120,7 +120,7 @@ impl<'a, K: Key> Pass<'a, K> {
         }
     }
 
-    /// Does [`run`](Self::run) in another program, if the structure is there; the time it took.
+    /// Does [`run`](Self::run) in another program, if the engine is there; the time it took.
     fn time(&mut self, passes: usize) -> Option<Spent> {
         match &mut self.input {
             Input::Native { prepared, .. } => prepared.time(self.way.shape, passes),
@@ -164,7 +164,7 @@ fn single<K: Key>(fib: &dyn Fib<K>, keys: &[K]) {
     }
 }
 
-/// The most bytes of the next batch that are prefetched: more would evict the structure from the caches.
+/// The most bytes of the next batch that are prefetched: more would evict the engine from the caches.
 /// `rival/dpdk/shim.c` has the same number.
 const PREFETCH_BYTES: usize = 4096;
 

@@ -1,4 +1,4 @@
-//! The structures that our own are compared with, by name: DPDK's tables, and what was published: DIR-24-8, DXR in its
+//! The engines that our own are compared with, by name: DPDK's tables, and what was published: DIR-24-8, DXR in its
 //! published form, PlanB and Poptrie. Our own are known by their role alone.
 
 /// DPDK's tables in any form.

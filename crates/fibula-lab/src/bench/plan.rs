@@ -4,11 +4,11 @@
 //!
 //! | what | in which cells |
 //! |---|---|
-//! | our structures, and those they are compared with (DPDK's tables, DIR-24-8, DXR as published, PlanB, Poptrie) | all |
-//! | the registry's other structures | all but those of the larger key set, unless they are named |
+//! | our engines, and those they are compared with (DPDK's tables, DIR-24-8, DXR as published, PlanB, Poptrie) | all |
+//! | the registry's other engines | all but those of the larger key set, unless they are named |
 //! | oracles, and all other rivals | batches of 1 and 256 |
 //! | each instruction set | batches of 256; single keys with the smallest and the largest set |
-//! | the set that was the fastest there, for each structure and traffic | all other batches |
+//! | the set that was the fastest there, for each engine and traffic | all other batches |
 //! | the larger key set | batches of 32 and 256, with RND, MATCH and ZIPF |
 //! | the second order of keys, and further ones | batches of 32 and 256 |
 //! | the second number of threads, and further ones | batches of 256 |
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 
 use super::contestant::Standing;
 
-/// What to measure: every structure with all kinds of traffic, batch lengths and numbers of threads.
+/// What to measure: every engine with all kinds of traffic, batch lengths and numbers of threads.
 ///
 /// The benchmark record keeps the plan with its rows, so that the measurement can be repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Names of the structures. Empty means all.
-    pub algorithms: Vec<String>,
+    /// Names of the engines. Empty means all.
+    pub engines: Vec<String>,
     /// Names of the traffic patterns. Empty means all. Recorded addresses are measured whenever they are given.
     pub traffic: Vec<String>,
     /// The instruction set that all contestants are restricted to, rivals too; kernels for smaller sets take part.
@@ -59,7 +59,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         Self {
-            algorithms: Vec::new(),
+            engines: Vec::new(),
             traffic: Vec::new(),
             isa: None,
             every_isa: false,
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Returns what the plan takes for this many structures to build and lanes to time; a lane is one kernel in one
+    /// Returns what the plan takes for this many engines to build and lanes to time; a lane is one kernel in one
     /// cell, and `many_lanes` of them are in cells of the larger key set.
     #[must_use]
     pub fn estimate(&self, structures: usize, lanes: usize, many_lanes: usize, key_bytes: usize) -> Estimate {
@@ -166,7 +166,7 @@ impl Plan {
             steps: structures + lanes * (self.runs + 1),
             slot,
             time: all_runs * self.runs as u32 + checks + builds,
-            // The structure's answers and the expected ones are 32-bit words.
+            // The engine's answers and the expected ones are 32-bit words.
             key_bytes: self.keys.max(many_keys) * (key_bytes + 8),
         }
     }
@@ -192,8 +192,8 @@ impl Plan {
         let (main, sets) = (self.is_main(cell), self.compares_sets(cell));
         match standing {
             Standing::Few if !main || !(cell.batch == 1 || sets) => Part::None,
-            Standing::Listed if cell.many && self.algorithms.is_empty() => Part::None,
-            // Single lookups of most structures are the same for every set.
+            Standing::Listed if cell.many && self.engines.is_empty() => Part::None,
+            // Single lookups of most engines are the same for every set.
             _ if cell.batch == 1 => Part::Ends,
             _ if sets || self.every_isa => Part::All,
             _ => Part::Fastest,

@@ -2,7 +2,7 @@
 //!
 //! The fields of [`Record`] are the format, in its order; a line of the file is one of its [rows](Row). Rows that can be
 //! compared with each other have the same `family`, `traffic`, `batch`, `threads`, `order` and `many_keys`: they are
-//! medians over the same keys, timed in turn. Of a structure with several instruction sets, all have a row where
+//! medians over the same keys, timed in turn. Of an engine with several instruction sets, all have a row where
 //! [`Plan`] compares them (`many_keys` false, first order, first number of threads, batch 256), and elsewhere the one
 //! that was the fastest there; with `every_isa` of the plan, all have a row everywhere.
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// The results of one contestant, with one instruction set, in one cell of the plan. Scripts rely on the names.
 ///
-/// There are no figures if the structure could not be built, or failed later; `error` says why.
+/// There are no figures if the engine could not be built, or failed later; `error` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The structure.
-    pub algorithm: String,
+    /// The engine.
+    pub engine: String,
     /// Whether it is a rival, and not part of Fibula.
     pub rival: bool,
     /// `ipv4` or `ipv6`.
@@ -57,12 +57,12 @@ pub struct Row {
     pub key_set: usize,
     /// Whether the keys are those of the plan's larger set.
     pub many_keys: bool,
-    /// Whether these are a sample, because the structure is too slow for all keys.
+    /// Whether these are a sample, because the engine is too slow for all keys.
     pub sample: bool,
     /// Number of answers that were compared: those of all keys, and of addresses at the ends of prefixes and next to
     /// them.
     pub checked: usize,
-    /// The structure that they were compared with.
+    /// The engine that they were compared with.
     pub judge: String,
     /// Number of timed runs.
     pub runs: usize,
@@ -72,11 +72,11 @@ pub struct Row {
     pub build_low_ms: Option<f64>,
     /// Its upper end.
     pub build_high_ms: Option<f64>,
-    /// Whether huge pages were requested for the structure or a part of it. The system decides whether to give them;
+    /// Whether huge pages were requested for the engine or a part of it. The system decides whether to give them;
     /// its setting is kept with the machine.
     pub huge_pages: bool,
     /// What prefetched the keys of the batches that follow: `next batch`, the loop over the batches; `kernel`, the
-    /// structure itself; or `none`.
+    /// engine itself; or `none`.
     pub key_prefetch: String,
     /// The form of the keys: `host` for integers in the machine's byte order, `network` for bytes as in packets.
     pub order: String,
@@ -99,7 +99,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns whether the structure is Fibula's own: not published by others, not an oracle, not a rival.
+    /// Returns whether the engine is Fibula's own: not published by others, not an oracle, not a rival.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         !self.rival && self.role == "own"
@@ -107,7 +107,7 @@ impl Row {
 
     /// The names of the fields in JSON order, for the head of a CSV file.
     pub const COLUMNS: &'static [&'static str] = &[
-        "algorithm",
+        "engine",
         "rival",
         "family",
         "traffic",

@@ -64,13 +64,13 @@ pub(super) fn entries<'a, K: Key>(
     plan: &Plan,
     contestants: &'a [Contestant<K>],
 ) -> Result<Vec<Entry<'a, K>>, BenchError> {
-    if let Some(name) = plan.algorithms.iter().find(|&name| contestants.iter().all(|c| c.name != *name)) {
-        return Err(BenchError::UnknownAlgorithm {
+    if let Some(name) = plan.engines.iter().find(|&name| contestants.iter().all(|c| c.name != *name)) {
+        return Err(BenchError::UnknownEngine {
             name: name.clone(),
             known: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
         });
     }
-    let named = |c: &&Contestant<K>| plan.algorithms.is_empty() || plan.algorithms.contains(&c.name);
+    let named = |c: &&Contestant<K>| plan.engines.is_empty() || plan.engines.contains(&c.name);
     let limit = plan.isa.as_ref().and_then(|isa| isa.parse::<Isa>().ok());
     let allowed = |kernel: &&Kernel| limit.is_none_or(|limit| kernel.within() <= limit);
     Ok(contestants
@@ -191,8 +191,8 @@ fn scale(rows: &mut [Row]) {
     let one: Vec<Row> = rows.iter().filter(|row| row.threads == 1).cloned().collect();
     for row in rows.iter_mut().filter(|row| row.threads > 1) {
         let same = |one: &&Row| {
-            (&one.algorithm, &one.isa, &one.traffic, one.batch, &one.order, one.many_keys)
-                == (&row.algorithm, &row.isa, &row.traffic, row.batch, &row.order, row.many_keys)
+            (&one.engine, &one.isa, &one.traffic, one.batch, &one.order, one.many_keys)
+                == (&row.engine, &row.isa, &row.traffic, row.batch, &row.order, row.many_keys)
         };
         let alone = one.iter().find(same).and_then(|one| one.mlps_wall).filter(|&alone| alone > 0.0);
         let together = row.mlps_median.zip(alone);
@@ -245,8 +245,8 @@ impl<'a> Steps<'a> {
 pub enum BenchError {
     /// The plan cannot be carried out.
     Plan(PlanError),
-    /// A structure that does not exist for this family.
-    UnknownAlgorithm {
+    /// An engine that does not exist for this family.
+    UnknownEngine {
         /// The name.
         name: String,
         /// The known names.
@@ -281,14 +281,14 @@ impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plan(error) => error.fmt(f),
-            Self::UnknownAlgorithm { name, known } => {
-                write!(f, "no algorithm '{name}'; there are: {}", known.join(", "))
+            Self::UnknownEngine { name, known } => {
+                write!(f, "no engine '{name}'; there are: {}", known.join(", "))
             }
             Self::UnknownTraffic { name, known } => {
                 write!(f, "no traffic '{name}'; there are: {}", known.join(", "))
             }
             Self::Traffic(error) => error.fmt(f),
-            Self::Judge(error) => write!(f, "cannot build a structure to check the answers with: {error}"),
+            Self::Judge(error) => write!(f, "cannot build an engine to check the answers with: {error}"),
         }
     }
 }

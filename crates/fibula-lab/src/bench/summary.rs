@@ -18,17 +18,17 @@ struct Bar {
 const IPV4: [Bar; 4] = [
     // Whichever of our own is the fastest.
     Bar { caption: "", rows: Row::is_ours },
-    Bar { caption: "DIR-24-8", rows: |row| row.algorithm == "dir-24-8" },
-    Bar { caption: "Poptrie", rows: |row| row.algorithm == "poptrie" },
-    Bar { caption: "DPDK rte_fib", rows: |row| row.algorithm.starts_with("rte-fib-") },
+    Bar { caption: "DIR-24-8", rows: |row| row.engine == "dir-24-8" },
+    Bar { caption: "Poptrie", rows: |row| row.engine == "poptrie" },
+    Bar { caption: "DPDK rte_fib", rows: |row| row.engine.starts_with("rte-fib-") },
 ];
 
 const IPV6: [Bar; 4] = [
     Bar { caption: "", rows: Row::is_ours },
-    Bar { caption: "PlanB", rows: |row| peers::is_planb(&row.algorithm) },
-    Bar { caption: "DPDK rte_fib6", rows: |row| row.algorithm.starts_with("rte-fib6-") },
+    Bar { caption: "PlanB", rows: |row| peers::is_planb(&row.engine) },
+    Bar { caption: "DPDK rte_fib6", rows: |row| row.engine.starts_with("rte-fib6-") },
     // Whichever is the fastest of those in Rust, Go and Python.
-    Bar { caption: "", rows: |row| row.rival && !peers::is_peer(&row.algorithm) },
+    Bar { caption: "", rows: |row| row.rival && !peers::is_peer(&row.engine) },
 ];
 
 const TRAFFIC: &str = "match";
@@ -106,7 +106,7 @@ fn group<'a>(records: &'a [Record], family: &str, bars: &[Bar]) -> Option<(Strin
         let best = |bar: &Bar| {
             let rows = record.rows.iter().filter(counts).filter(|row| (bar.rows)(row));
             let row = rows.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-            Some((if bar.caption.is_empty() { &*row.algorithm } else { bar.caption }, row))
+            Some((if bar.caption.is_empty() { &*row.engine } else { bar.caption }, row))
         };
         let mut rows = bars.iter().map(best).collect::<Option<Vec<_>>>()?;
         rows.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)));

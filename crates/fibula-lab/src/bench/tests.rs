@@ -123,7 +123,7 @@ fn every_structure_in_every_cell<K: Key>() {
     assert!(patterns >= 3);
     let one_thread = rows.iter().filter(|row| !more_threads(row)).count();
     assert_eq!(one_thread, (patterns - 1) * (lanes(1) + lanes(7) + lanes(256)) + lanes(1));
-    // Several threads: every structure that is not an oracle, in batches of 256, and in dependent single lookups.
+    // Several threads: every engine that is not an oracle, in batches of 256, and in dependent single lookups.
     let full: Vec<_> = contestants.iter().filter(|c| !matches!(c.role, Role::Oracle { .. })).collect();
     let singles: usize = full.iter().map(|c| c.kernels.len().min(2)).sum();
     assert_eq!(rows.iter().filter(more_threads).count(), (patterns - 1) * full.len() + singles);
@@ -136,12 +136,12 @@ fn every_structure_in_every_cell<K: Key>() {
         assert_eq!(row.routes, 600);
         assert!((1..=20).contains(&row.next_hops));
         assert_eq!((row.family.as_str(), row.rival), (family_name(K::FAMILY), false));
-        assert_ne!(row.judge, row.algorithm, "no structure judges itself");
+        assert_ne!(row.judge, row.engine, "no engine judges itself");
         assert!(row.checked > row.keys && row.keys > 0);
         assert_eq!(row.dependent, row.traffic == "seq");
         assert!(!row.dependent || row.batch == 1);
     }
-    let samples = |name: &str| rows.iter().filter(|row| row.algorithm == name).all(|row| row.sample);
+    let samples = |name: &str| rows.iter().filter(|row| row.engine == name).all(|row| row.sample);
     assert!(!samples("radix"));
 }
 
@@ -154,7 +154,7 @@ fn every_structure_is_measured_in_every_cell() {
 #[test]
 fn the_slow_oracle_looks_up_a_sample() {
     let routes = table::<u32>(60_000);
-    let plan = Plan { traffic: vec!["match".into()], algorithms: vec!["linear".into()], ..plan() };
+    let plan = Plan { traffic: vec!["match".into()], engines: vec!["linear".into()], ..plan() };
     for row in bench(&plan, &routes, &Contestant::all(Limits::default())) {
         assert_eq!((row.sample, row.keys, row.wrong), (true, (1 << 25) / 60_000, 0));
     }
@@ -260,7 +260,7 @@ fn a_refused_table_gives_rows_with_the_reason() {
     let refused: Vec<_> = rows.iter().filter(|row| row.error.is_some()).collect();
     assert_eq!(refused.len(), 2);
     for row in refused {
-        assert_eq!((row.algorithm.as_str(), row.rival, row.runs, row.wrong), ("refuses", true, 0, 0));
+        assert_eq!((row.engine.as_str(), row.rival, row.runs, row.wrong), ("refuses", true, 0, 0));
         assert_eq!(row.error.as_deref(), Some("refuses: at most 100 routes, this table needs 500"));
         assert_eq!((row.rates(), row.lookup_bytes, row.sample, row.checked), (None, None, false, 0));
     }
@@ -309,7 +309,7 @@ fn one_instruction_set_restricts_all_contestants() {
         }
         let plan = Plan { isa: Some(isa.into()), traffic: vec!["rnd".into()], batches: vec![64], ..plan() };
         let rows = bench(&plan, &table(500), &all);
-        rows.iter().map(|row| format!("{} {}", row.algorithm, row.isa)).collect::<Vec<_>>()
+        rows.iter().map(|row| format!("{} {}", row.engine, row.isa)).collect::<Vec<_>>()
     };
     for present in Present::all() {
         let isa = present.isa();
@@ -411,7 +411,7 @@ fn each_question_has_the_cells_that_answer_it() {
     let contestants = Contestant::all(Limits::default());
     let rows = bench::<u32>(&plan, &table(500), &contestants);
     for contestant in &contestants {
-        let of: Vec<&Row> = rows.iter().filter(|row| row.algorithm == contestant.name).collect();
+        let of: Vec<&Row> = rows.iter().filter(|row| row.engine == contestant.name).collect();
         let many: Vec<(&str, usize)> =
             of.iter().filter(|row| row.many_keys).map(|row| (&*row.traffic, row.batch)).collect();
         let full = contestant.role == Role::Own || peers::is_peer(&contestant.name);
@@ -458,11 +458,11 @@ fn every_set_is_measured_in_all_batches_where_the_plan_says_so() {
         assert_eq!(rows.iter().filter(|row| row.batch == batch).count(), if few { 0 } else { count });
     }
     let rows = bench::<u32>(&plan, &table(500), &Contestant::all(Limits::default()));
-    let of = |batch| rows.iter().filter(|row| row.algorithm == "planb" && row.batch == batch).count();
+    let of = |batch| rows.iter().filter(|row| row.engine == "planb" && row.batch == batch).count();
     assert_eq!((of(8), of(64), of(256)), (sets, sets, sets));
 }
 
-/// A structure whose kernels prefetch keys beyond the batch.
+/// An engine whose kernels prefetch keys beyond the batch.
 struct Ahead(Box<dyn Fib<u32>>);
 
 impl Fib<u32> for Ahead {
@@ -526,8 +526,8 @@ fn plans_that_cannot_be_carried_out_are_refused() {
     ] {
         assert!(!error(wrong).is_empty());
     }
-    let unknown = error(Plan { algorithms: vec!["dirt".into()], ..plan() });
-    assert!(unknown.starts_with("no algorithm 'dirt'; there are: binary-trie, range-btree, "), "{unknown}");
+    let unknown = error(Plan { engines: vec!["dirt".into()], ..plan() });
+    assert!(unknown.starts_with("no engine 'dirt'; there are: binary-trie, range-btree, "), "{unknown}");
     let unknown = error(Plan { traffic: vec!["jam".into()], ..plan() });
     assert!(unknown.starts_with("no traffic 'jam'; there are: rnd, match, "), "{unknown}");
     let matching = Plan { traffic: vec!["match".into()], ..plan() };

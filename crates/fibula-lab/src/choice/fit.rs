@@ -12,15 +12,15 @@ use super::{BATCHES, Recorded, Table};
 /// What share of the best rate is good.
 const GOOD: f64 = 0.97;
 
-/// How often a structure must be good to be listed.
+/// How often an engine must be good to be listed.
 const OFTEN: usize = 4;
 
-/// Rates of a structure with a set over tables of one kind: family, kind, set, name.
+/// Rates of an engine with a set over tables of one kind: family, kind, set, name.
 type Curve<'a> = (&'a str, Kind, Isa, &'a str);
 
 /// Returns the text of `auto/measured.csv`: the machine, then the rates over the tables that are for the fit.
 ///
-/// A structure that is among the fastest for some tables, sets and batches, of those that are no larger, is listed with
+/// An engine that is among the fastest for some tables, sets and batches, of those that are no larger, is listed with
 /// everything that was measured of it.
 #[must_use]
 pub fn fit(recorded: &Recorded) -> String {
@@ -29,7 +29,7 @@ pub fn fit(recorded: &Recorded) -> String {
     let mut curves: BTreeMap<Curve<'_>, Vec<(&Table, &[f64; BATCHES.len()])>> = BTreeMap::new();
     for table in &tables {
         for rates in &table.rates {
-            let curve = (table.family.name(), table.kind(), rates.isa, &*rates.algorithm);
+            let curve = (table.family.name(), table.kind(), rates.isa, &*rates.engine);
             if good.contains(&(curve.0, curve.3)) {
                 curves.entry(curve).or_default().push((table, &rates.mlps));
             }
@@ -41,9 +41,9 @@ pub fn fit(recorded: &Recorded) -> String {
          # lookup waits for.\n",
     );
     let batches = BATCHES.map(|batch| batch.to_string()).join(",");
-    write!(text, "{}\nfamily,kind,isa,algorithm,ranges,lookup_bytes,{batches}\n", recorded.machine)
+    write!(text, "{}\nfamily,kind,isa,engine,ranges,lookup_bytes,{batches}\n", recorded.machine)
         .expect("a string takes any text");
-    for ((family, kind, isa, algorithm), points) in &mut curves {
+    for ((family, kind, isa, engine), points) in &mut curves {
         points.sort_by_key(|(table, _)| table.ranges);
         points.dedup_by_key(|(table, _)| table.ranges);
         // Tables of all kinds tell what loads cost.
@@ -51,20 +51,20 @@ pub fn fit(recorded: &Recorded) -> String {
             .iter()
             .flat_map(|table| table.rates.iter().map(move |rates| (*table, rates)))
             .filter(|(table, rates)| {
-                table.family.name() == *family && rates.isa == *isa && rates.algorithm == *algorithm
+                table.family.name() == *family && rates.isa == *isa && rates.engine == *engine
             })
             .map(|(table, rates)| (table, &rates.mlps))
             .collect();
         let loads: Vec<String> = (0..BATCHES.len())
-            .map(|batch| format!("{:.2}", loads(&of_all, algorithm, batch, &recorded.machine)))
+            .map(|batch| format!("{:.2}", loads(&of_all, engine, batch, &recorded.machine)))
             .collect();
         let mut row = |ranges: &str, bytes: &str, figures: &[String]| {
-            writeln!(text, "{family},{kind},{isa},{algorithm},{ranges},{bytes},{}", figures.join(","))
+            writeln!(text, "{family},{kind},{isa},{engine},{ranges},{bytes},{}", figures.join(","))
                 .expect("a string takes any text");
         };
         row("loads", "", &loads);
         for (table, mlps) in points {
-            let bytes = table.lookup_bytes(algorithm).unwrap_or_default();
+            let bytes = table.lookup_bytes(engine).unwrap_or_default();
             let figures: Vec<String> = mlps.iter().map(|mlps| format!("{mlps:.1}")).collect();
             row(&table.ranges.to_string(), &bytes.to_string(), &figures);
         }
@@ -72,14 +72,14 @@ pub fn fit(recorded: &Recorded) -> String {
     text
 }
 
-/// Returns the structures that are worth to be listed, by family.
+/// Returns the engines that are worth to be listed, by family.
 fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
     let mut good: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
-    // Records also have structures that the library no longer has.
-    let (ipv4, ipv6) = (fibula::fib::algorithms::<u32>(), fibula::fib::algorithms::<u128>());
+    // Records also have engines that the library no longer has.
+    let (ipv4, ipv6) = (fibula::fib::engines::<u32>(), fibula::fib::engines::<u128>());
     let ours = |family: Family, name: &str| match family {
-        Family::Ipv6 => ipv6.iter().any(|algorithm| algorithm.name == name),
-        _ => ipv4.iter().any(|algorithm| algorithm.name == name),
+        Family::Ipv6 => ipv6.iter().any(|engine| engine.name == name),
+        _ => ipv4.iter().any(|engine| engine.name == name),
     };
     for table in tables {
         let isas: BTreeSet<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
@@ -88,9 +88,9 @@ fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
             let mut of_set: Vec<_> = table
                 .structures
                 .iter()
-                .filter(|structure| ours(table.family, &structure.algorithm))
+                .filter(|structure| ours(table.family, &structure.engine))
                 .filter_map(|structure| {
-                    let rates = table.rates_within(&structure.algorithm, isa)?;
+                    let rates = table.rates_within(&structure.engine, isa)?;
                     Some((structure.lookup_bytes?, rates))
                 })
                 .collect();
@@ -101,7 +101,7 @@ fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
                 for (_, rates) in &of_set {
                     best = best.max(rates.mlps[batch]);
                     if rates.mlps[batch] >= GOOD * best {
-                        *good.entry((table.family.name(), &*rates.algorithm)).or_default() += 1;
+                        *good.entry((table.family.name(), &*rates.engine)).or_default() += 1;
                     }
                 }
             }
@@ -111,17 +111,12 @@ fn good<'a>(tables: &[&'a Table]) -> BTreeSet<(&'static str, &'a str)> {
 }
 
 /// Returns for how many loads a lookup waits: the time is fitted as a constant, a part for each halving of the ranges, and
-/// loads from a table of the structure's size, none of them negative, by least squares of relative errors.
-fn loads(
-    points: &[(&Table, &[f64; BATCHES.len()])],
-    algorithm: &str,
-    batch: usize,
-    machine: &Machine,
-) -> f64 {
+/// loads from a table of the engine's size, none of them negative, by least squares of relative errors.
+fn loads(points: &[(&Table, &[f64; BATCHES.len()])], engine: &str, batch: usize, machine: &Machine) -> f64 {
     let rows: Vec<([f64; 3], f64)> = points
         .iter()
         .map(|(table, mlps)| {
-            let bytes = table.lookup_bytes(algorithm).unwrap_or_default() as f64;
+            let bytes = table.lookup_bytes(engine).unwrap_or_default() as f64;
             let touched = bytes.min(table.ranges as f64 * 256.0);
             ([1.0, (table.ranges as f64 + 1.0).log2(), machine.load_ns(touched)], 1e3 / mlps[batch])
         })

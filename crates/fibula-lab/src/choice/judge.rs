@@ -23,7 +23,7 @@ pub struct Judged {
     pub chosen: &'static str,
     /// What was measured to be the fastest.
     pub best: String,
-    /// How many times the chosen structure's rate the fastest one's is; infinite where the chosen one refuses the table.
+    /// How many times the chosen engine's rate the fastest one's is; infinite where the chosen one refuses the table.
     pub loss: f64,
 }
 
@@ -46,13 +46,10 @@ fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>
     let mut isas: Vec<Isa> = table.rates.iter().map(|rates| rates.isa).collect();
     isas.sort();
     isas.dedup();
-    let known: Vec<Known> = fibula::fib::algorithms::<K>()
+    let known: Vec<Known> = fibula::fib::engines::<K>()
         .iter()
-        .filter(|algorithm| table.structures.iter().any(|structure| structure.algorithm == algorithm.name))
-        .map(|algorithm| Known {
-            algorithm: algorithm.name,
-            lookup_bytes: table.lookup_bytes(algorithm.name),
-        })
+        .filter(|engine| table.structures.iter().any(|structure| structure.engine == engine.name))
+        .map(|engine| Known { engine: engine.name, lookup_bytes: table.lookup_bytes(engine.name) })
         .collect();
     for (isa, batch) in isas.iter().flat_map(|&isa| (0..BATCHES.len()).map(move |batch| (isa, batch))) {
         for max_bytes in [None, Some(usize::MAX)] {
@@ -74,21 +71,21 @@ fn judge_table<K: Key>(recorded: &Recorded, table: &Table, all: &mut Vec<Judged>
             // What is no longer in the registry does not compete.
             let fits = |name: &str| {
                 table.lookup_bytes(name).is_some_and(|bytes| bytes <= most)
-                    && known.iter().any(|known| known.algorithm == name)
+                    && known.iter().any(|known| known.engine == name)
             };
             let rate = |name: &str| table.rates_within(name, isa);
-            let rates = table.structures.iter().map(|structure| &*structure.algorithm);
+            let rates = table.structures.iter().map(|structure| &*structure.engine);
             let rates = rates.filter(|name| fits(name)).filter_map(rate);
             let Some(best) = rates.max_by(|a, b| a.mlps[batch].total_cmp(&b.mlps[batch])) else { continue };
-            let chosen = rate(choice.algorithm.name).filter(|rates| fits(&rates.algorithm));
+            let chosen = rate(choice.engine.name).filter(|rates| fits(&rates.engine));
             all.push(Judged {
                 table: table.name.clone(),
                 is_held_out: table.is_held_out,
                 isa,
                 batch: batch_keys,
                 is_unlimited: max_bytes.is_some(),
-                chosen: choice.algorithm.name,
-                best: best.algorithm.clone(),
+                chosen: choice.engine.name,
+                best: best.engine.clone(),
                 loss: chosen.map_or(f64::INFINITY, |chosen| best.mlps[batch] / chosen.mlps[batch]),
             });
         }

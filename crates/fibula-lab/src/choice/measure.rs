@@ -1,4 +1,4 @@
-//! Measures all structures over a table.
+//! Measures all engines over a table.
 
 use std::error::Error;
 
@@ -13,19 +13,19 @@ use fibula_workload::traffic;
 
 use super::{BATCHES, Plan, Rates, Structure, Table};
 
-/// Keys of each traffic: more lines of a large structure than a second-level cache holds.
+/// Keys of each traffic: more lines of a large engine than a second-level cache holds.
 const KEYS: usize = 1 << 17;
 
-/// A structure that is so many times slower than the fastest one, in every batch that is tried first, keeps these rates.
+/// An engine that is so many times slower than the fastest one, in every batch that is tried first, keeps these rates.
 const BEHIND: f64 = 2.5;
 
 /// Numbers of the batches that are tried first.
 const FIRST: [usize; 3] = [0, 3, 5];
 
-/// Measures all structures but the oracles, with every instruction set that this machine has.
+/// Measures all engines but the oracles, with every instruction set that this machine has.
 ///
 /// # Errors
-/// If the table cannot be generated, or a structure answers wrong.
+/// If the table cannot be generated, or an engine answers wrong.
 pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
     let routes = plan.routes::<K>()?;
     let slice = RouteSlice::new(&routes)?;
@@ -41,26 +41,25 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
     }
 
     let (mut structures, mut built) = (Vec::new(), Vec::new());
-    for algorithm in fib::algorithms::<K>() {
-        if matches!(algorithm.role, Role::Oracle { .. }) {
+    for engine in fib::engines::<K>() {
+        if matches!(engine.role, Role::Oracle { .. }) {
             continue;
         }
-        let fib = algorithm.build(&slice, Limits::default());
+        let fib = engine.build(&slice, Limits::default());
         let lookup_bytes = fib.as_ref().ok().map(|fib| fib.memory().lookup_bytes);
-        structures.push(Structure { algorithm: algorithm.name.to_owned(), lookup_bytes });
-        built.extend(fib.ok().map(|fib| (algorithm, fib)));
+        structures.push(Structure { engine: engine.name.to_owned(), lookup_bytes });
+        built.extend(fib.ok().map(|fib| (engine, fib)));
     }
     let mut rates = Vec::new();
     for isa in Present::all() {
-        // A structure without kernels for the set runs those of a smaller one, which are measured with that.
-        let fibs: Vec<_> =
-            built.iter().filter(|(algorithm, _)| algorithm.isas.contains(&isa.isa())).collect();
-        for (algorithm, fib) in &fibs {
+        // An engine without kernels for the set runs those of a smaller one, which are measured with that.
+        let fibs: Vec<_> = built.iter().filter(|(engine, _)| engine.isas.contains(&isa.isa())).collect();
+        for (engine, fib) in &fibs {
             for (keys, expected) in &traffics {
                 let mut found = vec![None; keys.len()];
                 fib.lookup_batch_on(isa, keys, &mut found);
                 if found != *expected {
-                    return Err(format!("{}: {} answers wrong", plan.name, algorithm.name).into());
+                    return Err(format!("{}: {} answers wrong", plan.name, engine.name).into());
                 }
             }
         }
@@ -91,9 +90,9 @@ pub fn measure<K: Key>(plan: &Plan) -> Result<Table, Box<dyn Error>> {
                 mlps[number] = rounds[ROUNDS / 2];
             }
         }
-        rates.extend(fibs.iter().zip(mlps).map(|((algorithm, _), mlps)| Rates {
+        rates.extend(fibs.iter().zip(mlps).map(|((engine, _), mlps)| Rates {
             isa: isa.isa(),
-            algorithm: algorithm.name.to_owned(),
+            engine: engine.name.to_owned(),
             mlps,
         }));
     }

@@ -1,4 +1,4 @@
-//! What [`auto`](fibula::auto) knows: rates of all structures over many tables, recorded, fitted and judged.
+//! What [`auto`](fibula::auto) knows: rates of all engines over many tables, recorded, fitted and judged.
 //!
 //! `fibula-lab measure choices` measures the tables of [`tables`] in a few minutes and writes `records/choices/MACHINE.txt`;
 //! `fibula-lab document choices` makes `crates/fibula/src/auto/measured.csv` from the tables that are for the fit. [`judge`] compares what `auto` chooses for the others with what was measured.

@@ -4,7 +4,7 @@
 //! machine l2_bytes 1048576                     the calibration, a line each
 //! table ipv4-100-25 ipv4 fit 100 0 0 177       name, family, fit or held, routes, of them host routes and with wide next
 //!                                              hops, ranges
-//! structure range-btree 992                    lookup bytes, or `refused`
+//! engine range-btree 992                    lookup bytes, or `refused`
 //! rates avx2 range-btree 188.0 302.1 ...       M lookups/s by batch
 //! ```
 
@@ -43,28 +43,28 @@ pub struct Table {
     pub wide_routes: usize,
     /// Number of disjoint ranges, equal neighbours merged.
     pub ranges: usize,
-    /// All structures that were built or refused the table.
+    /// All engines that were built or refused the table.
     pub structures: Vec<Structure>,
     /// Their rates.
     pub rates: Vec<Rates>,
 }
 
-/// A structure over a table.
+/// An engine over a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
     /// The name.
-    pub algorithm: String,
+    pub engine: String,
     /// The lookup bytes; `None` if it refused the table.
     pub lookup_bytes: Option<usize>,
 }
 
-/// The rates of a structure with one instruction set.
+/// The rates of an engine with one instruction set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rates {
     /// The set.
     pub isa: Isa,
-    /// The structure.
-    pub algorithm: String,
+    /// The engine.
+    pub engine: String,
     /// Million lookups a second, geometric mean of MATCH and ZIPF, by batch.
     pub mlps: [f64; BATCHES.len()],
 }
@@ -76,17 +76,17 @@ impl Table {
         Kind::of(self.routes, self.host_routes, self.wide_routes)
     }
 
-    /// Returns the rates of a structure with the largest set within this one: what lookups run.
+    /// Returns the rates of an engine with the largest set within this one: what lookups run.
     #[must_use]
-    pub fn rates_within(&self, algorithm: &str, isa: Isa) -> Option<&Rates> {
-        let of_it = self.rates.iter().filter(|rates| rates.algorithm == algorithm);
+    pub fn rates_within(&self, engine: &str, isa: Isa) -> Option<&Rates> {
+        let of_it = self.rates.iter().filter(|rates| rates.engine == engine);
         of_it.filter(|rates| rates.isa.is_within(isa)).max_by_key(|rates| rates.isa)
     }
 
-    /// Returns the lookup bytes of a structure, unless it refused the table.
+    /// Returns the lookup bytes of an engine, unless it refused the table.
     #[must_use]
-    pub fn lookup_bytes(&self, algorithm: &str) -> Option<usize> {
-        self.structures.iter().find(|structure| structure.algorithm == algorithm)?.lookup_bytes
+    pub fn lookup_bytes(&self, engine: &str) -> Option<usize> {
+        self.structures.iter().find(|structure| structure.engine == engine)?.lookup_bytes
     }
 }
 
@@ -100,14 +100,14 @@ impl fmt::Display for Recorded {
             let Table { name, routes, host_routes, wide_routes, ranges, .. } = table;
             let (family, part) = (table.family.name(), if table.is_held_out { "held" } else { "fit" });
             writeln!(f, "table {name} {family} {part} {routes} {host_routes} {wide_routes} {ranges}")?;
-            for Structure { algorithm, lookup_bytes } in &table.structures {
+            for Structure { engine, lookup_bytes } in &table.structures {
                 let bytes = lookup_bytes.map_or("refused".to_owned(), |bytes| bytes.to_string());
-                writeln!(f, "structure {algorithm} {bytes}")?;
+                writeln!(f, "engine {engine} {bytes}")?;
             }
-            for Rates { isa, algorithm, mlps } in &table.rates {
+            for Rates { isa, engine, mlps } in &table.rates {
                 let mut row = String::new();
                 mlps.iter().try_for_each(|mlps| write!(row, " {mlps:.1}"))?;
-                writeln!(f, "rates {isa} {algorithm}{row}")?;
+                writeln!(f, "rates {isa} {engine}{row}")?;
             }
         }
         Ok(())
@@ -152,18 +152,15 @@ impl Recorded {
                     rates: Vec::new(),
                 });
             }
-            ["structure", algorithm, bytes] => {
+            ["engine", engine, bytes] => {
                 let lookup_bytes = if bytes == "refused" { None } else { Some(bytes.parse().ok()?) };
-                let structure = Structure { algorithm: algorithm.to_owned(), lookup_bytes };
+                let structure = Structure { engine: engine.to_owned(), lookup_bytes };
                 self.tables.last_mut()?.structures.push(structure);
             }
-            ["rates", isa, algorithm, ref mlps @ ..] => {
+            ["rates", isa, engine, ref mlps @ ..] => {
                 let mlps: Vec<f64> = mlps.iter().filter_map(|mlps| mlps.parse().ok()).collect();
-                let rates = Rates {
-                    isa: isa.parse().ok()?,
-                    algorithm: algorithm.to_owned(),
-                    mlps: mlps.try_into().ok()?,
-                };
+                let rates =
+                    Rates { isa: isa.parse().ok()?, engine: engine.to_owned(), mlps: mlps.try_into().ok()? };
                 self.tables.last_mut()?.rates.push(rates);
             }
             _ if line.starts_with('#') || line.starts_with("machine ") || line.is_empty() => {}

@@ -12,9 +12,9 @@ use super::schedule::ScheduleArgs;
 use super::targets::TargetsArgs;
 use super::updates::UpdatesArgs;
 
-/// Measure lookup structures and rivals, and papers again
+/// Measure engines and rivals, and papers again
 ///
-/// The laboratory of fibula: how fast structures look up and change, how other people's do on the same keys, and whether the
+/// The laboratory of fibula: how fast engines look up and change, how other people's do on the same keys, and whether the
 /// conclusions of papers hold on this machine.
 #[derive(Debug, Parser)]
 #[command(

@@ -1,4 +1,4 @@
-//! Which contestants to measure: our structures and rivals.
+//! Which contestants to measure: our engines and rivals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::rival::{Source, Tools, sources};
 
 /// The contestants that the options select.
 pub(super) struct Selection {
-    /// Structures and rivals; all structures where there are none.
+    /// Engines and rivals; all engines where there are none.
     names: Vec<String>,
     /// Whether all rivals join.
     rivals: bool,
@@ -34,7 +34,7 @@ impl Selection {
         let tools = tools(messages);
         let is_ours =
             |name: &str| ours.contains(&name) || is_variant::<u32>(name) || is_variant::<u128>(name);
-        let theirs: Vec<&String> = args.algorithm.iter().filter(|name| !is_ours(name)).collect();
+        let theirs: Vec<&String> = args.engine.iter().filter(|name| !is_ours(name)).collect();
         // Looking for rivals starts programs, so only when one is named.
         let known = match theirs.is_empty() {
             true => Vec::new(),
@@ -55,7 +55,7 @@ impl Selection {
                 }
             }
         }
-        Ok(Self { names: args.algorithm.clone(), rivals, oracles: true, tools })
+        Ok(Self { names: args.engine.clone(), rivals, oracles: true, tools })
     }
 
     /// Returns the selection without oracles: they judge, and have no targets.
@@ -107,7 +107,7 @@ impl Selection {
     }
 }
 
-/// Returns whether this is a structure with other parameters than the listed ones.
+/// Returns whether this is an engine with other parameters than the listed ones.
 fn is_variant<K: Key>(name: &str) -> bool {
     fibula_published::variants::<K>().iter().any(|variant| variant.name == name)
 }

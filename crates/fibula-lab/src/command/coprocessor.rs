@@ -25,14 +25,14 @@ impl<K: Key> Coprocessor<K> for Gpu {
         }
     }
 
-    fn upload<'a>(&self, fib: &'a dyn Fib<K>, algorithm: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String> {
-        let image = Image::of(fib, algorithm).map_err(|error| error.to_string())?;
+    fn upload<'a>(&self, fib: &'a dyn Fib<K>, engine: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String> {
+        let image = Image::of(fib, engine).map_err(|error| error.to_string())?;
         let loaded = self.0.load(&image.into(), 0).map_err(|error| error.to_string())?;
         Ok(Box::new(Table { fib, loaded, together: HashMap::new(), left: None }))
     }
 }
 
-/// A structure on the device, and its buffers, which are made when they are first needed.
+/// An engine on the device, and its buffers, which are made when they are first needed.
 struct Table<'a, K> {
     fib: &'a dyn Fib<K>,
     loaded: Arc<dyn Loaded>,

@@ -24,8 +24,8 @@ const ALL: &str = "all";
 pub(super) fn run(args: &DeviceArgs) -> Result<ExitCode, Failure> {
     let messages = Messages::new(args.quiet.quiet);
     args.isa.force()?;
-    for name in &args.structures.algorithm {
-        // Variants begin with the name of their structure.
+    for name in &args.structures.engine {
+        // Variants begin with the name of their engine.
         if !engine::names().any(|known| name.starts_with(known)) {
             let known: Vec<_> = engine::names().collect();
             return Err(Failure::WrongUse(format!(
@@ -51,7 +51,7 @@ pub(super) fn run(args: &DeviceArgs) -> Result<ExitCode, Failure> {
         rows.extend(measure(&plan, args, &tables.ribs.v6, device, messages)?);
     }
     if rows.is_empty() {
-        return Err(Failure::WrongUse("the table has no route of the family of this structure".to_owned()));
+        return Err(Failure::WrongUse("the table has no route of the family of this engine".to_owned()));
     }
     if let Some(error) = rows[0].error.as_ref().filter(|_| rows.iter().all(|row| row.error.is_some())) {
         return Err(Failure::NotAvailable(format!("{}: {error}", rows[0].device)));
@@ -115,8 +115,8 @@ fn measure<K: TableKey>(
     if rib.is_empty() {
         return Ok(Vec::new());
     }
-    let named = args.structures.algorithm.iter().map(String::as_str);
-    let chosen: Vec<_> = match args.structures.algorithm.is_empty() {
+    let named = args.structures.engine.iter().map(String::as_str);
+    let chosen: Vec<_> = match args.structures.engine.is_empty() {
         true => engine::names().filter_map(|name| fibula_published::find::<K>(name).ok()).collect(),
         false => named.filter_map(|name| fibula_published::find::<K>(name).ok()).collect(),
     };
@@ -146,11 +146,11 @@ fn text(out: &mut impl Write, rows: &[DeviceRow]) -> io::Result<()> {
             "{device}, {family}, {traffic}: million lookups a second, transfers included unless resident; the ratio is to the processor alone"
         )?;
         let mut grid =
-            Grid::new(&["algorithm", "who", "buffer", "share", "M/s", "ratio", ""]).right(&[2, 3, 4, 5]);
+            Grid::new(&["engine", "who", "buffer", "share", "M/s", "ratio", ""]).right(&[2, 3, 4, 5]);
         for row in rows.iter().filter(|row| group(row) == *of) {
             let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
             grid.row([
-                row.algorithm.clone(),
+                row.engine.clone(),
                 row.form.name().to_owned(),
                 if row.form == Form::Processor { String::new() } else { row.batch.to_string() },
                 row.share.map_or(String::new(), |share| format!("{:.0} %", 100.0 * share)),

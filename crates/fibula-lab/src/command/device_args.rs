@@ -11,15 +11,15 @@ use super::options::{EffortArgs, StructureArgs, TableArgs, traffic};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  every structure answered correctly
-  1  a structure gave a wrong answer
+  0  every engine answered correctly
+  1  an engine gave a wrong answer
   2  wrong use
   3  the table cannot be read, or an output cannot be written
   4  the device is not here, or this build has none (feature gpu)
 
 Examples:
   fibula-lab device --table routes.txt.xz
-  fibula-lab device -t routes.txt --device cuda:0 --algorithm bloomfwd --buffer 65536 --buffer 2097152")]
+  fibula-lab device -t routes.txt --device cuda:0 --engine bloomfwd --buffer 65536 --buffer 2097152")]
 pub(super) struct DeviceArgs {
     #[command(flatten)]
     pub(super) table: TableArgs,

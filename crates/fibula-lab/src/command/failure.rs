@@ -20,7 +20,7 @@ pub(super) fn failure(error: Box<dyn Error>) -> Failure {
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         match error {
-            BenchError::Plan(_) | BenchError::UnknownAlgorithm { .. } | BenchError::UnknownTraffic { .. } => {
+            BenchError::Plan(_) | BenchError::UnknownEngine { .. } | BenchError::UnknownTraffic { .. } => {
                 Self::WrongUse(error.to_string())
             }
             error => Self::BadInput(error.to_string()),

@@ -39,7 +39,7 @@ use engines::ENGINES;
 /// Exit codes: 0, 1 a wrong answer or a stale file, 2 wrong use, 3 bad input, 4 not available on this machine.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(place) = place(&args) {
+    if let Some(place) = place(&args).or_else(|| plumbing::renamed(&args)) {
         return plumbing::moved(place);
     }
     let prints = |cli: &Cli| cli.command.as_ref().is_none_or(Command::prints);

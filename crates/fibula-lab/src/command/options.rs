@@ -10,7 +10,7 @@ use fibula_cli::plumbing::{Failure, Messages, OPTIMISED, Suggested};
 use fibula_workload::table::{PRESETS, hostile};
 use fibula_workload::traffic;
 
-use super::engines::structure;
+use super::engines::engine;
 use super::tables::Tables;
 
 /// Keys by default.
@@ -62,7 +62,7 @@ impl TableArgs {
 /// How long to measure.
 #[derive(Debug, Args)]
 pub(super) struct EffortArgs {
-    /// Timed runs of each structure
+    /// Timed runs of each engine
     #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(5..=1000))]
     pub(super) runs: u32,
 
@@ -93,7 +93,7 @@ impl KeysArgs {
     }
 }
 
-/// Which structures to measure, and whether those of others too.
+/// Which engines to measure, and whether those of others too.
 #[derive(Debug, Args)]
 pub(super) struct ContestantArgs {
     #[command(flatten)]
@@ -104,12 +104,12 @@ pub(super) struct ContestantArgs {
     pub(super) rivals: bool,
 }
 
-/// Which structures to measure.
+/// Which engines to measure.
 #[derive(Debug, Args)]
 pub(super) struct StructureArgs {
-    /// Measure only this structure (see 'fibula-lab engines') or rival; may be repeated [default: all structures]
-    #[arg(short, long, value_name = "NAME", value_parser = structure(), hide_possible_values = true)]
-    pub(super) algorithm: Vec<String>,
+    /// Measure only this engine (see 'fibula-lab engines') or rival; may be repeated [default: all engines]
+    #[arg(short = 'a', long, value_name = "NAME", value_parser = engine(), hide_possible_values = true)]
+    pub(super) engine: Vec<String>,
 }
 
 /// Returns these numbers, or others where there are none.

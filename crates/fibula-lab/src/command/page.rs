@@ -39,11 +39,11 @@ pub(super) fn page(table: &str, rows: &[Row]) -> String {
     if !refused.is_empty() {
         page.section("Not measured");
         let row = |(name, why): (String, &str)| vec![name, why.to_owned()];
-        page.table(&["structure", "reason"], refused.into_iter().map(row));
+        page.table(&["engine", "reason"], refused.into_iter().map(row));
     }
     page.section("How it was measured");
     page.text(&format!(
-        "Every structure looks up the same keys in turn with the others, after an untimed run over the same keys. Rates are \
+        "Every engine looks up the same keys in turn with the others, after an untimed run over the same keys. Rates are \
          medians of {} runs, with the slowest and the fastest one. One thread is timed by its processor time, several by \
          wall-clock time; {}. Rates with ~ have a 95 % interval wider than a fifth of the median: too noisy to be compared.",
         rows.iter().map(|row| row.runs).max().unwrap_or(0),
@@ -81,10 +81,10 @@ fn structures(page: &mut Page, family: &str, rows: &[&Row]) {
     let mut seen: Vec<&str> = Vec::new();
     let mut table = Vec::new();
     for row in rows.iter().filter(|row| row.error.is_none()) {
-        if seen.contains(&&*row.algorithm) {
+        if seen.contains(&&*row.engine) {
             continue;
         }
-        seen.push(&row.algorithm);
+        seen.push(&row.engine);
         table.push(vec![
             name(row),
             or_dash(row.lookup_bytes.map(bytes)),
@@ -92,7 +92,7 @@ fn structures(page: &mut Page, family: &str, rows: &[&Row]) {
             or_dash(row.build_time_ms.map(duration)),
         ]);
     }
-    page.table(&["structure", "lookup memory", "bytes a prefix", "build"], table);
+    page.table(&["engine", "lookup memory", "bytes a prefix", "build"], table);
 }
 
 fn rates(page: &mut Page, family: &str, rows: &[&Row]) {
@@ -117,8 +117,7 @@ fn rates(page: &mut Page, family: &str, rows: &[&Row]) {
                 rate(row.mlps_max),
             ]
         });
-        let head =
-            ["structure", "instruction set", "threads", "keys", "batch", "median", "slowest", "fastest"];
+        let head = ["engine", "instruction set", "threads", "keys", "batch", "median", "slowest", "fastest"];
         page.table(&head, table);
     }
 }

@@ -1,4 +1,4 @@
-//! `fibula-lab rates`: measures how fast structures and rivals look up.
+//! `fibula-lab rates`: measures how fast engines and rivals look up.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,26 +21,26 @@ use super::recorded::{about, today, write_record};
 use super::{page, report, tables};
 use crate::bench::{self, Order, Plan, Record, Row};
 
-/// Measure and compare lookup structures on a table
+/// Measure and compare engines on a table
 ///
-/// Builds every structure from the table, checks its answers, and times all of them in turn with the same addresses:
+/// Builds every engine from the table, checks its answers, and times all of them in turn with the same addresses:
 /// at least five runs each, reported as median, slowest and fastest. Compare rates only within one run.
 ///
 /// Not everything is timed in every way, so that a full record of one family takes at most half an hour on two cores. A
-/// structure is timed with each instruction set that it supports and this machine has in batches of 256, and in other
+/// engine is timed with each instruction set that it supports and this machine has in batches of 256, and in other
 /// batches with the set that was the fastest there. Further orders of keys and larger key sets are timed in batches of 32
 /// and 256, further numbers of threads in batches of 256. Oracles, and rivals other than DPDK and PlanB, are timed with
-/// single keys and in batches of 256 only. Larger key sets are for our structures and those that they are compared with:
-/// DPDK's, DIR-24-8, DXR as published, PlanB and Poptrie; and for those that --algorithm names. Without batches of 256, the largest ones are taken. An estimate
+/// single keys and in batches of 256 only. Larger key sets are for our engines and those that they are compared with:
+/// DPDK's, DIR-24-8, DXR as published, PlanB and Poptrie; and for those that --engine names. Without batches of 256, the largest ones are taken. An estimate
 /// of the time is printed first.
 ///
 /// --isa limits all contestants, rivals included, to one set and those below it: '--isa avx2' shows a machine without
 /// AVX-512, '--isa scalar' one without vector instructions.
 ///
 /// Each timed run follows an untimed one over the same keys. One thread is timed by its own CPU time, several by wall
-/// time. The keys of the next batch are prefetched for our structures and DPDK's, by their own kernels if these do so.
+/// time. The keys of the next batch are prefetched for our engines and DPDK's, by their own kernels if these do so.
 ///
-/// Structures that cannot hold the table are listed with the reason. Wrong answers of a rival are counted and reported;
+/// Engines that cannot hold the table are listed with the reason. Wrong answers of a rival are counted and reported;
 /// they do not change the exit code.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,18 +51,18 @@ Traffic:
   mix:70 70 % of the addresses match, in random order, and the rest match nothing but a default route: mix:0 to mix:100
   ...    an unknown name lists all
 
-Structures with parameters (--algorithm):
+Engines with parameters (--engine):
   bloomfwd:FILTER+TABLE:RATIO  IPv4: hash functions murmur, knuth or h2, and a false-positive ratio in percent: 1, 5,
                                10, 15 and so on to 60, or 90
   bloom-naive:RATIO            the same ratios
   bloomfwd-CHOICE:LEVELS       IPv6: levels chosen by greedy, exact or capture, 2 to 8 of them
 
 Exit codes:
-  0  every structure answered correctly
-  1  a structure gave a wrong answer
+  0  every engine answered correctly
+  1  an engine gave a wrong answer
   2  wrong use
   3  the table cannot be read, or an output cannot be written
-  4  this machine lacks the instruction set, or the rival named by --algorithm is not installed
+  4  this machine lacks the instruction set, or the rival named by --engine is not installed
 
 Environment:
   FIBULA_PYTHON  the Python interpreter for rivals in Python [default: python3]
@@ -72,11 +72,11 @@ Environment:
 Examples:
   fibula-lab rates --table routes.txt.xz
   fibula-lab rates --synth ipv4/900000 --traffic match --batch 256 --json
-  fibula-lab rates --synth ipv6 --algorithm radix --algorithm range-search --threads 1 --threads 2
-  fibula-lab rates -t routes.txt --algorithm dir-24-8 --rivals --batch 64
+  fibula-lab rates --synth ipv6 --engine radix --engine range-search --threads 1 --threads 2
+  fibula-lab rates -t routes.txt --engine dir-24-8 --rivals --batch 64
   fibula-lab rates -t routes.txt --isa avx2 --threads 1 --threads 4
-  fibula-lab rates -t routes.txt --algorithm bloomfwd:h2+h2:30 --algorithm bloomfwd:murmur+h2:5 --traffic mix:80
-  fibula-lab rates -t routes.txt --algorithm bloomfwd --algorithm miht --traffic rnd --many-keys 67108864 --batch 256
+  fibula-lab rates -t routes.txt --engine bloomfwd:h2+h2:30 --engine bloomfwd:murmur+h2:5 --traffic mix:80
+  fibula-lab rates -t routes.txt --engine bloomfwd --engine miht --traffic rnd --many-keys 67108864 --batch 256
   fibula-lab rates -t routes.txt --html rates.html
   fibula-lab rates -t routes.txt --addresses clients.txt --record records --svg rates.svg")]
 pub(super) struct RatesArgs {
@@ -222,7 +222,7 @@ fn measure_all(
 
 fn plan(args: &RatesArgs, isa: Option<Isa>, families: u32) -> Plan {
     Plan {
-        algorithms: args.contestants.structures.algorithm.clone(),
+        engines: args.contestants.structures.engine.clone(),
         traffic: args.traffic.clone(),
         isa: isa.map(|isa| isa.name().to_owned()),
         every_isa: args.every_isa,
@@ -256,10 +256,10 @@ fn measure<K: Key>(
     if rib.is_empty() || contestants.is_empty() {
         return Ok(Vec::new());
     }
-    // `contestants` holds the selected algorithms already; names that only the other family has are left out.
+    // `contestants` holds the selected engines already; names that only the other family has are left out.
     let here = |name: &&String| contestants.iter().any(|contestant| contestant.name == **name);
-    let algorithms = bar.plan.algorithms.iter().filter(here).cloned().collect();
-    let plan = Plan { algorithms, ..bar.plan.clone() };
+    let engines = bar.plan.engines.iter().filter(here).cloned().collect();
+    let plan = Plan { engines, ..bar.plan.clone() };
     let recorded = addresses.filter(|keys| !keys.is_empty()).map(|keys| bench::Traffic {
         name: "recorded".to_owned(),
         dependent: false,

@@ -55,7 +55,7 @@ pub(super) fn today() -> String {
 }
 
 /// Returns the date of the day this many days after 1970-01-01, by 400-year eras that begin in March (Hinnant,
-/// "chrono-compatible low-level date algorithms").
+/// "chrono-compatible low-level date engines").
 fn date(days: i64) -> String {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

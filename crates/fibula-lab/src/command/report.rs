@@ -52,7 +52,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 
 /// Returns the contestants that use huge pages.
 pub(super) fn pages(rows: &[Row]) -> String {
-    let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.algorithm).collect();
+    let mut huge: Vec<&str> = rows.iter().filter(|row| row.huge_pages).map(|row| &*row.engine).collect();
     huge.dedup();
     huge.sort_unstable();
     huge.dedup();
@@ -61,17 +61,17 @@ pub(super) fn pages(rows: &[Row]) -> String {
 
 /// Returns the table of what does not depend on the traffic.
 fn structures(rows: &[&Row]) -> Grid {
-    let mut grid = Grid::new(&["algorithm", "isa", "lookup memory", "bytes/prefix", "build", "wrong"])
-        .right(&[2, 3, 4, 5]);
+    let mut grid =
+        Grid::new(&["engine", "isa", "lookup memory", "bytes/prefix", "build", "wrong"]).right(&[2, 3, 4, 5]);
     let mut seen = Vec::new();
     for row in rows {
-        let id = (&row.algorithm, &row.isa);
+        let id = (&row.engine, &row.isa);
         if seen.contains(&id) {
             continue;
         }
         seen.push(id);
         let wrong: usize =
-            rows.iter().filter(|other| (&other.algorithm, &other.isa) == id).map(|row| row.wrong).sum();
+            rows.iter().filter(|other| (&other.engine, &other.isa) == id).map(|row| row.wrong).sum();
         grid.row([
             name(row),
             row.isa.clone(),
@@ -97,9 +97,9 @@ fn rates(rows: &[&Row]) -> Grid {
     let scaling = rows.iter().any(|row| row.scaling.is_some());
     let shown = |column: &&str| (keys || *column != "keys") && (scaling || *column != "scaling efficiency");
     let head =
-        ["threads", "keys", "batch", "algorithm", "isa", "M/s", "slowest", "fastest", "scaling efficiency"];
+        ["threads", "keys", "batch", "engine", "isa", "M/s", "slowest", "fastest", "scaling efficiency"];
     let head: Vec<&str> = head.into_iter().filter(shown).collect();
-    let text = |name: &&str| ["keys", "algorithm", "isa"].contains(name);
+    let text = |name: &&str| ["keys", "engine", "isa"].contains(name);
     let numbers: Vec<usize> = (0..head.len()).filter(|&at| !text(&head[at])).collect();
     let mut grid = Grid::new(&head).right(&numbers);
     for row in rows {
@@ -109,7 +109,7 @@ fn rates(rows: &[&Row]) -> Grid {
             "keys" if row.many_keys => format!("{}, {}", row.order, thousands(row.key_set)),
             "keys" => row.order.clone(),
             "batch" => row.batch.to_string(),
-            "algorithm" => self::name(row),
+            "engine" => self::name(row),
             "isa" => row.isa.clone(),
             "M/s" => format!("{}{}", if row.noisy { "~" } else { "" }, rate(row.mlps_median)),
             "slowest" => rate(row.mlps_min),
@@ -123,7 +123,7 @@ fn rates(rows: &[&Row]) -> Grid {
 
 pub(super) fn name(row: &Row) -> String {
     let rival = if row.rival { " (rival)" } else { "" };
-    format!("{}{rival}{}", row.algorithm, if row.sample { " *" } else { "" })
+    format!("{}{rival}{}", row.engine, if row.sample { " *" } else { "" })
 }
 
 pub(super) fn or_dash(cell: Option<String>) -> String {
@@ -140,7 +140,7 @@ pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
     let mut refusals = Vec::new();
     for row in rows {
         if let Some(error) = &row.error {
-            let refusal = (format!("{} {}", title(&row.family), row.algorithm), error.as_str());
+            let refusal = (format!("{} {}", title(&row.family), row.engine), error.as_str());
             if !refusals.contains(&refusal) {
                 refusals.push(refusal);
             }
@@ -152,7 +152,7 @@ pub(super) fn refusals(rows: &[Row]) -> Vec<(String, &str)> {
 /// Rivals that gave wrong answers, once for each family.
 pub(super) fn wrong_rivals(rows: &[Row]) -> Vec<String> {
     let wrong = rows.iter().filter(|row| row.rival && row.wrong > 0);
-    let mut names: Vec<_> = wrong.map(|row| format!("{} {}", title(&row.family), row.algorithm)).collect();
+    let mut names: Vec<_> = wrong.map(|row| format!("{} {}", title(&row.family), row.engine)).collect();
     names.dedup();
     names
 }

@@ -20,13 +20,13 @@ use crate::bench::schedule::{self, Form, SchedulePlan, ScheduleRecord, ScheduleR
 
 /// Measure ways to divide the addresses among threads
 ///
-/// Shares of the same size, chunks that free threads take, and a data-parallel run-time; of all structures, with as many threads as
+/// Shares of the same size, chunks that free threads take, and a data-parallel run-time; of all engines, with as many threads as
 /// there are cores unless --threads says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  every structure answered correctly
-  1  a structure gave a wrong answer
+  0  every engine answered correctly
+  1  an engine gave a wrong answer
   2  wrong use
   3  the table cannot be read, or an output cannot be written
   4  this machine lacks the instruction set
@@ -188,9 +188,8 @@ fn text(out: &mut impl Write, rows: &[ScheduleRow]) -> io::Result<()> {
             out,
             "{family}, million lookups a second of all threads; the speed-up is over the fewest threads"
         )?;
-        let mut grid =
-            Grid::new(&["algorithm", "schedule", "chunk", "threads", "M/s", "95 %", "speed-up", ""])
-                .right(&[2, 3, 4, 5, 6]);
+        let mut grid = Grid::new(&["engine", "schedule", "chunk", "threads", "M/s", "95 %", "speed-up", ""])
+            .right(&[2, 3, 4, 5, 6]);
         for row in rows.iter().filter(|row| row.family == *family) {
             let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
             let spread = match (row.mlps_low, row.mlps_high) {
@@ -198,7 +197,7 @@ fn text(out: &mut impl Write, rows: &[ScheduleRow]) -> io::Result<()> {
                 _ => String::new(),
             };
             grid.row([
-                row.algorithm.clone(),
+                row.engine.clone(),
                 row.form.name().to_owned(),
                 if row.chunk == 0 { "share".to_owned() } else { row.chunk.to_string() },
                 row.threads.to_string(),

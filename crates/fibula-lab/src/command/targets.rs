@@ -1,4 +1,4 @@
-//! `fibula-lab targets`: the performance targets, and how close the structures are.
+//! `fibula-lab targets`: the performance targets, and how close the engines are.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ const HOSTS: usize = if OPTIMISED { 500_000 } else { 1_000 };
 const COLUMNS: &[&str] = &[
     "family",
     "work",
-    "algorithm",
+    "engine",
     "isa",
     "batch",
     "unit",
@@ -50,20 +50,20 @@ const COLUMNS: &[&str] = &[
 
 /// Measure the project's performance targets on a table, and say which are met
 ///
-/// With --algorithm, only for these structures. A target is met if the whole 95 % interval of the paired ratios reaches it, missed if
+/// With --engine, only for these engines. A target is met if the whole 95 % interval of the paired ratios reaches it, missed if
 /// no part of it does, and undecided otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  every structure answered correctly, whether or not it meets its targets
-  1  a structure gave a wrong answer
+  0  every engine answered correctly, whether or not it meets its targets
+  1  an engine gave a wrong answer
   2  wrong use
   3  the table cannot be read, or the output cannot be written
-  4  this machine lacks the instruction set, or the rival named by --algorithm is not installed
+  4  this machine lacks the instruction set, or the rival named by --engine is not installed
 
 Examples:
   fibula-lab targets -t routes.txt --rivals --seconds 300
-  fibula-lab targets -t routes.txt --isa avx2 --algorithm dir-17-bitmap")]
+  fibula-lab targets -t routes.txt --isa avx2 --engine dir-17-bitmap")]
 pub(super) struct TargetsArgs {
     #[command(flatten)]
     table: TableArgs,
@@ -103,7 +103,7 @@ pub(super) fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
         Selection::new(&args.contestants.structures, args.contestants.rivals, messages)?.without_oracles();
     let tables = args.table.load(messages)?;
     selection.name_the_absent(&tables, messages);
-    // `contestants` holds the selected algorithms already.
+    // `contestants` holds the selected engines already.
     let plan = Plan {
         isa: isa.map(|isa| isa.name().to_owned()),
         every_isa: args.every_isa,
@@ -168,16 +168,16 @@ fn text(out: &mut dyn Write, tables: &Tables, reach: &Reach) -> io::Result<()> {
     let (bold, dim) = (bold(), dim());
     let mut sections: Vec<(&str, Option<&str>)> = Vec::new();
     for outcome in &reach.outcomes {
-        let section = (outcome.family, outcome.algorithm.as_deref());
+        let section = (outcome.family, outcome.engine.as_deref());
         if !sections.contains(&section) {
             sections.push(section);
         }
     }
     for (family, line) in sections {
-        let is = |outcome: &&Outcome| (outcome.family, outcome.algorithm.as_deref()) == (family, line);
+        let is = |outcome: &&Outcome| (outcome.family, outcome.engine.as_deref()) == (family, line);
         let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(is).collect();
         let title = report::title(family);
-        let name = line.unwrap_or("no structure yet");
+        let name = line.unwrap_or("no engine yet");
         writeln!(out, "{bold}{}, {title}, {name}: {}{bold:#}\n", tables.name, counts(&outcomes))?;
         writeln!(out, "{}\n", grid(&outcomes).render())?;
         for (note, works) in notes(&outcomes) {
@@ -213,12 +213,12 @@ fn counts(outcomes: &[&Outcome]) -> String {
     text
 }
 
-/// Writes which rows each structure of a family meets by itself.
+/// Writes which rows each engine of a family meets by itself.
 fn by_engine(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = reach.outcomes.iter().filter(|outcome| outcome.family == family).collect();
     let (mut works, mut engines): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for outcome in &outcomes {
-        let Some(engine) = outcome.algorithm.as_deref() else { continue };
+        let Some(engine) = outcome.engine.as_deref() else { continue };
         if !works.contains(&outcome.work) {
             works.push(outcome.work);
         }
@@ -233,7 +233,7 @@ fn by_engine(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) 
     for work in &works {
         let cell = |engine: &&str| {
             let is =
-                |outcome: &&&Outcome| outcome.work == *work && outcome.algorithm.as_deref() == Some(*engine);
+                |outcome: &&&Outcome| outcome.work == *work && outcome.engine.as_deref() == Some(*engine);
             let Some(outcome) = outcomes.iter().find(is) else { return String::new() };
             let share = outcome.reached.map_or(String::new(), |share| format!(" ({share:.2} of it)"));
             format!("{}{share}", outcome.verdict.name())
@@ -244,7 +244,7 @@ fn by_engine(out: &mut dyn Write, tables: &Tables, reach: &Reach, family: &str) 
     writeln!(out, "{bold}{}, {title}, rows met by engine{bold:#}\n", tables.name)?;
     for engine in engines {
         let own: Vec<&Outcome> =
-            outcomes.iter().copied().filter(|outcome| outcome.algorithm.as_deref() == Some(engine)).collect();
+            outcomes.iter().copied().filter(|outcome| outcome.engine.as_deref() == Some(engine)).collect();
         writeln!(out, "{engine}: {}", counts(&own))?;
     }
     writeln!(out, "\n{}\n", grid.render())
@@ -279,7 +279,7 @@ fn grid(outcomes: &[&Outcome]) -> Grid {
             _ => String::new(),
         };
         let peer = outcome.peer.as_ref().map_or(String::new(), |peer| {
-            format!("{} {} {}: {}", peer.algorithm, peer.isa, peer.batch, number(peer.measured))
+            format!("{} {} {}: {}", peer.engine, peer.isa, peer.batch, number(peer.measured))
         });
         let goal = outcome.goal_verdict.map_or(String::new(), |verdict| verdict.name().to_owned());
         let measured = outcome.measured.map_or("-".to_owned(), |measured| {

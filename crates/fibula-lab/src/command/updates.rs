@@ -25,20 +25,20 @@ use crate::bench::updates::{self, Part, UpdatePlan, UpdateRecord, UpdateRow};
 /// Measure what changes of a table cost
 ///
 /// By prefix length, by the number of changes in a call and over a recorded trace; what building a million routes takes; and what
-/// readers lose meanwhile. Every structure and rival that takes changes has its turn, and answers are checked.
+/// readers lose meanwhile. Every engine and rival that takes changes has its turn, and answers are checked.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  every structure answered correctly
-  1  a structure gave a wrong answer
+  0  every engine answered correctly
+  1  an engine gave a wrong answer
   2  wrong use
   3  the table or the trace cannot be read, or an output cannot be written
-  4  this machine lacks the instruction set, or the rival named by --algorithm is not installed
+  4  this machine lacks the instruction set, or the rival named by --engine is not installed
 
 Examples:
   fibula-lab updates --table routes.txt.xz
   fibula-lab updates -t routes.txt --trace updates.gz --rivals
-  fibula-lab updates --synth ipv6/100000 --algorithm dir-btree --record records/updates")]
+  fibula-lab updates --synth ipv6/100000 --engine dir-btree --record records/updates")]
 pub(super) struct UpdatesArgs {
     #[command(flatten)]
     table: TableArgs,
@@ -95,7 +95,7 @@ pub(super) fn run(args: &UpdatesArgs) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     for row in rows.iter().filter(|row| row.rival && row.wrong > 0) {
-        messages.warning(format_args!("the rival {} gave wrong answers", row.algorithm));
+        messages.warning(format_args!("the rival {} gave wrong answers", row.engine));
     }
     if rows.iter().any(|row| !row.rival && row.wrong > 0) {
         messages.warning("there were wrong answers; no record is written");
@@ -154,7 +154,7 @@ where
     }
     let mut contestants = selection.contestants::<K>();
     contestants
-        .retain(|one| updates::takes_part(one) || args.contestants.structures.algorithm.contains(&one.name));
+        .retain(|one| updates::takes_part(one) || args.contestants.structures.engine.contains(&one.name));
     let bar = messages.steps(0);
     let mut show = |step: Progress<'_>| show(&bar, &step);
     let rows = updates::run(plan, rib, trace, &contestants, &mut show);
@@ -163,17 +163,16 @@ where
 }
 
 fn text(out: &mut dyn Write, rows: &[UpdateRow]) -> io::Result<()> {
-    let mut grid =
-        Grid::new(&["family", "structure", "update", "what", "measured", "interval", "built anew"])
-            .right(&[4, 5, 6])
-            .wide();
+    let mut grid = Grid::new(&["family", "engine", "update", "what", "measured", "interval", "built anew"])
+        .right(&[4, 5, 6])
+        .wide();
     for row in rows {
         let interval =
             row.low.zip(row.high).map_or(String::new(), |(low, high)| format!("{low:.2}-{high:.2}"));
         let error = || row.error.clone().unwrap_or_default();
         grid.row([
             report::title(&row.family).to_owned(),
-            row.algorithm.clone(),
+            row.engine.clone(),
             if row.rival { "rival".to_owned() } else { row.update.clone() },
             what(row),
             row.median.map_or_else(error, |median| format!("{median:.3} {}", row.unit)),

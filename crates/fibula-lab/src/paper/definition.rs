@@ -140,7 +140,7 @@ pub const RECORDED: &str = "recorded:";
 pub struct Rates {
     /// The table.
     pub table: Table,
-    /// The structures: registry entries by name, with all their kernels.
+    /// The engines: registry entries by name, with all their kernels.
     pub contestants: Vec<String>,
     /// Names of traffic patterns, and [`RECORDED`] with the names of lists of addresses.
     pub traffic: Vec<String>,
@@ -158,11 +158,11 @@ pub struct Rates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
-    /// The structure.
-    Algorithm,
-    /// The structure, without the last parameter of its name: `bloomfwd:h2+h2` of `bloomfwd:h2+h2:30`.
-    Structure,
-    /// The last parameter of the structure's name: `30` of `bloomfwd:h2+h2:30`.
+    /// The engine.
+    Engine,
+    /// The engine, without the last parameter of its name: `bloomfwd:h2+h2` of `bloomfwd:h2+h2:30`.
+    EngineKind,
+    /// The last parameter of the engine's name: `30` of `bloomfwd:h2+h2:30`.
     Parameter,
     /// The table.
     Table,
@@ -172,8 +172,8 @@ pub enum Dimension {
     Threads,
     /// Keys of the traffic: the usual number, and the larger one of [`Settings::many_keys`](super::Settings::many_keys).
     Keys,
-    /// The structure and the traffic, as `dxr-18, rnd`.
-    AlgorithmAndTraffic,
+    /// The engine and the traffic, as `dxr-18, rnd`.
+    EngineAndTraffic,
 }
 
 /// A routing table.

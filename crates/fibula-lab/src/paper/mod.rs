@@ -62,7 +62,7 @@ const FUNCTIONS: &[&[(&str, Function)]] = &[
     bloomfwd::FUNCTIONS,
     multibit::FUNCTIONS,
     &[
-        ("packets/by-structure", |file| bind(file, packets::by_structure)),
+        ("packets/by-engine", |file| bind(file, packets::by_structure)),
         ("schedules/rates", |file| bind(file, schedules::rates)),
     ],
 ];

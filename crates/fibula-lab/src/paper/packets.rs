@@ -17,11 +17,11 @@ pub(super) const NO_ROUTER: &str = "takes a router, and the program that measure
 
 /// Makes routers.
 pub trait Routers {
-    /// Returns a router of these routes, with the structures of this name for the families that have routes.
+    /// Returns a router of these routes, with the engines of this name for the families that have routes.
     ///
     /// # Errors
-    /// When memory runs out, or a structure refuses the routes.
-    fn open(&self, routes: DualRib, algorithm: &str) -> Result<Box<dyn Router>, String>;
+    /// When memory runs out, or an engine refuses the routes.
+    fn open(&self, routes: DualRib, engine: &str) -> Result<Box<dyn Router>, String>;
 }
 
 /// A router with ports in memory.
@@ -94,7 +94,7 @@ pub(super) struct Row {
 pub(super) fn by_way(
     context: &mut Context<'_>,
     table: &Table,
-    algorithm: &str,
+    engine: &str,
     rows: &[Row],
     ports: usize,
 ) -> Result<Vec<Point>, String> {
@@ -106,7 +106,7 @@ pub(super) fn by_way(
     let (name, rib) = context.ipv4(table)?;
     let settings = context.settings;
     let keys = keys(&*rib, settings.keys.min(RING))?;
-    let mut router = routers.open(DualRib::new((*rib).clone(), Rib::default()), algorithm)?;
+    let mut router = routers.open(DualRib::new((*rib).clone(), Rib::default()), engine)?;
     let mut points = Vec::new();
     for &Row { name: ref row, flows, bytes } in rows {
         let threads = settings.cores;
@@ -125,31 +125,30 @@ pub(super) fn by_way(
     Ok(points)
 }
 
-/// Structures that forward, and the tables that they do it in.
+/// Engines that forward, and the tables that they do it in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Schemes {
     tables: Vec<Table>,
-    structures: Vec<String>,
+    engines: Vec<String>,
 }
 
-/// Measures rates of forwarding by several structures, on one core, all of a table in one race: frames of 64 bytes to random addresses
-/// below random routes. The columns are the structures.
+/// Measures rates of forwarding by several engines, on one core, all of a table in one race: frames of 64 bytes to random addresses
+/// below random routes. The columns are the engines.
 pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Result<Vec<Point>, String> {
-    let Schemes { tables, structures } = schemes;
+    let Schemes { tables, engines } = schemes;
     let mut points = Vec::new();
     for table in tables {
         let Some(routers) = context.routers() else {
-            points
-                .extend(structures.iter().map(|structure| Point::absent(&table.made, structure, NO_ROUTER)));
+            points.extend(engines.iter().map(|engine| Point::absent(&table.made, engine, NO_ROUTER)));
             continue;
         };
         let (name, rib) = context.ipv6(table)?;
         let settings = context.settings;
         let keys = keys(&*rib, settings.keys)?;
-        let mut routers = structures
+        let mut routers = engines
             .iter()
-            .map(|structure| routers.open(DualRib::new(Rib::default(), (*rib).clone()), structure))
+            .map(|engine| routers.open(DualRib::new(Rib::default(), (*rib).clone()), engine))
             .collect::<Result<Vec<_>, _>>()?;
         let count = settings.keys.min(1 << 16);
         for router in &mut routers {
@@ -162,15 +161,13 @@ pub(super) fn by_structure(context: &mut Context<'_>, schemes: &Schemes) -> Resu
                 threads: 1,
             })?;
         }
-        let mut runs = vec![Vec::new(); structures.len()];
+        let mut runs = vec![Vec::new(); engines.len()];
         for _ in 0..settings.runs {
             for (router, runs) in routers.iter_mut().zip(&mut runs) {
                 runs.push(router.run(Way::Threads, settings.run)?);
             }
         }
-        points.extend(
-            structures.iter().zip(runs).map(|(structure, runs)| point(&name, structure, runs, &name)),
-        );
+        points.extend(engines.iter().zip(runs).map(|(engine, runs)| point(&name, engine, runs, &name)));
     }
     Ok(points)
 }

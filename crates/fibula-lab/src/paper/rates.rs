@@ -31,7 +31,7 @@ pub(super) fn measure<K: PaperKey>(
         let patterns = rates.traffic.iter().filter(|name| !name.starts_with(RECORDED));
         let plan = Plan {
             // Named, so that all of them look up the larger set too.
-            algorithms: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
+            engines: contestants.iter().map(|contestant| contestant.name.clone()).collect(),
             traffic: patterns.cloned().collect(),
             batches: rates.batches.clone(),
             threads,
@@ -45,7 +45,7 @@ pub(super) fn measure<K: PaperKey>(
         let rows = bench::run(&plan, &*table.rib, &contestants, recorded, &mut |step| progress(step.step))
             .map_err(|error| error.to_string())?;
         if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
-            return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
+            return Err(format!("{} gave {} wrong answers", row.engine, row.wrong));
         }
         points.extend(best(rates, &table.name, &rows));
     }
@@ -79,8 +79,8 @@ fn no_list(rates: &Rates, exhibit: &Exhibit, name: &str) -> Vec<Point> {
 
 fn contestants<K: PaperKey>(rates: &Rates) -> Result<Vec<Contestant<K>>, String> {
     let entry = |name: &String| {
-        let algorithm = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
-        Ok(Contestant::new(algorithm, Limits::default()))
+        let engine = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
+        Ok(Contestant::new(engine, Limits::default()))
     };
     rates.contestants.iter().map(entry).collect()
 }
@@ -90,14 +90,14 @@ fn best(rates: &Rates, table: &str, rows: &[Row]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for row in rows {
         let name = |dimension| match dimension {
-            Dimension::Algorithm => row.algorithm.clone(),
-            Dimension::Structure => parameter(&row.algorithm).0.to_owned(),
-            Dimension::Parameter => parameter(&row.algorithm).1.to_owned(),
+            Dimension::Engine => row.engine.clone(),
+            Dimension::EngineKind => parameter(&row.engine).0.to_owned(),
+            Dimension::Parameter => parameter(&row.engine).1.to_owned(),
             Dimension::Table => table.to_owned(),
             Dimension::Traffic => row.traffic.clone(),
             Dimension::Threads => row.threads.to_string(),
             Dimension::Keys => row.key_set.to_string(),
-            Dimension::AlgorithmAndTraffic => format!("{}, {}", row.algorithm, row.traffic),
+            Dimension::EngineAndTraffic => format!("{}, {}", row.engine, row.traffic),
         };
         let way = format!("{}, {} a call", row.isa, row.batch);
         let point = Point {
@@ -123,7 +123,7 @@ fn best(rates: &Rates, table: &str, rows: &[Row]) -> Vec<Point> {
     points
 }
 
-/// Divides the name of a structure before its last parameter.
+/// Divides the name of an engine before its last parameter.
 fn parameter(name: &str) -> (&str, &str) {
     name.rsplit_once(':').unwrap_or((name, ""))
 }

@@ -265,7 +265,7 @@ fn method(page: &mut String, record: &Record, command: &str) {
     let Record { machine, program, .. } = record;
     page.push_str(
         "<h2 id=\"method\">How it was measured</h2>\n\
-         <p>Every structure of a part looks up the same keys in the same table, in turn with the others, after an untimed run \
+         <p>Every engine of a part looks up the same keys in the same table, in turn with the others, after an untimed run \
          over the same keys. All answers are checked. Rates are medians of the runs, and ratios are medians of the ratios of \
          the same runs, both with 95 % intervals. One thread is timed by its processor time, several by wall-clock time. Where \
          several instruction sets or batches fit a place, the fastest one counts, and is named.</p>\n",

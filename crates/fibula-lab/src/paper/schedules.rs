@@ -14,20 +14,20 @@ const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Keys of a chunk.
 const CHUNKS: [usize; 4] = [1, 16, 256, 4096];
 
-/// Structures that are scheduled, with a core for the thread that starts the others or without.
+/// Engines that are scheduled, with a core for the thread that starts the others or without.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scheduled {
     table: Table,
-    structures: Vec<String>,
+    engines: Vec<String>,
     #[serde(default)]
     manager: bool,
 }
 
-/// Measures IPv4 structures in every form, with random addresses, all in one race. Where the machine has too few cores for a
+/// Measures IPv4 engines in every form, with random addresses, all in one race. Where the machine has too few cores for a
 /// number of threads (with a manager, one more), its point is marked as missing.
 pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<Vec<Point>, String> {
-    let &Scheduled { ref table, ref structures, manager } = scheduled;
+    let &Scheduled { ref table, ref engines, manager } = scheduled;
     let settings = context.settings;
     let cores = settings.cores.saturating_sub(manager.into());
     let (there, beyond): (Vec<usize>, Vec<usize>) = THREADS.iter().partition(|&&threads| threads <= cores);
@@ -35,11 +35,11 @@ pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<
     if !there.is_empty() {
         let (name, rib) = context.ipv4(table)?;
         let contestant = |name: &String| {
-            let algorithm = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
-            Ok(Contestant::new(algorithm, Limits::default()))
+            let engine = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
+            Ok(Contestant::new(engine, Limits::default()))
         };
         let contestants: Vec<Contestant<u32>> =
-            structures.iter().map(contestant).collect::<Result<_, String>>()?;
+            engines.iter().map(contestant).collect::<Result<_, String>>()?;
         let lanes = contestants.len() * (1 + (Form::ALL.len() - 1) * CHUNKS.len()) * there.len();
         let plan = SchedulePlan {
             chunks: CHUNKS.to_vec(),
@@ -54,17 +54,17 @@ pub(super) fn rates(context: &mut Context<'_>, scheduled: &Scheduled) -> Result<
         let rows =
             schedule::run(&plan, &*rib, &contestants, &mut |_| ()).map_err(|error| error.to_string())?;
         if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
-            return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
+            return Err(format!("{} gave {} wrong answers", row.engine, row.wrong));
         }
         points.extend(rows.iter().map(|row| point(row, &name)));
     }
     let beside = if manager { " beside the one for the manager" } else { "" };
     for threads in beyond {
         let why = format!("takes {threads} cores, and this machine has {cores}{beside}");
-        for algorithm in structures {
+        for engine in engines {
             for (form, chunk) in ways() {
                 points.push(Point::absent(
-                    name(algorithm, form, chunk, manager),
+                    name(engine, form, chunk, manager),
                     threads.to_string(),
                     why.clone(),
                 ));
@@ -83,14 +83,14 @@ fn ways() -> impl Iterator<Item = (Form, usize)> {
 }
 
 /// Returns the name of a row.
-fn name(algorithm: &str, form: Form, chunk: usize, manager: bool) -> String {
+fn name(engine: &str, form: Form, chunk: usize, manager: bool) -> String {
     let chunks = if form == Form::Static { String::new() } else { format!(", chunks of {chunk}") };
     let manager = if manager { ", with a manager" } else { "" };
-    format!("{algorithm}, {}{chunks}{manager}", form.name())
+    format!("{engine}, {}{chunks}{manager}", form.name())
 }
 
 fn point(row: &ScheduleRow, table: &str) -> Point {
-    let name = name(&row.algorithm, row.form, row.chunk, row.reserved);
+    let name = name(&row.engine, row.form, row.chunk, row.reserved);
     let column = row.threads.to_string();
     if let Some(error) = &row.error {
         return Point::absent(name, column, error.clone());

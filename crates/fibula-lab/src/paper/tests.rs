@@ -150,9 +150,9 @@ impl Supply for Fast {
 }
 
 impl Routers for Fast {
-    fn open(&self, routes: fibula::rib::DualRib, algorithm: &str) -> Result<Box<dyn Router>, String> {
+    fn open(&self, routes: fibula::rib::DualRib, engine: &str) -> Result<Box<dyn Router>, String> {
         assert!(routes.v4.is_empty() != routes.v6.is_empty());
-        Ok(Box::new(if algorithm == "planb" { 50.0 } else { 20.0 }))
+        Ok(Box::new(if engine == "planb" { 50.0 } else { 20.0 }))
     }
 }
 

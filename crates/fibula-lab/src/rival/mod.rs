@@ -1,6 +1,6 @@
 //! Other libraries, as contestants of the benchmark.
 //!
-//! A rival is one form of a structure of another library. It comes from a source: a library or program, which may be
+//! A rival is one form of an engine of another library. It comes from a source: a library or program, which may be
 //! absent and then says how to get it. [`sources`] is the list; a source is a file or folder here and an entry there.
 //! Rivals in other languages run in programs of their own ([`external`]).
 //!
@@ -9,7 +9,7 @@
 //! - A rival is built by its own functions, with the options that its documentation recommends for speed.
 //! - It is timed on its own forms of keys and answers ([`Native`](crate::bench::Native)); conversions are not timed.
 //! - Its memory is what its format says that lookups touch, and what its own allocator says it handed out.
-//! - It is placed in the same kind of memory pages as our structures.
+//! - It is placed in the same kind of memory pages as our engines.
 //! - A table that it cannot hold is refused with the reason. Its wrong answers are counted, as for every contestant.
 
 mod bart;
@@ -64,7 +64,7 @@ mod tests {
 
     fn unique<K: Key>() {
         let mut all = names::<K>();
-        all.extend(fibula_published::algorithms::<K>().iter().map(|line| line.name));
+        all.extend(fibula_published::engines::<K>().iter().map(|line| line.name));
         let count = all.len();
         all.sort_unstable();
         all.dedup();

@@ -1,4 +1,4 @@
-//! Rivals in Python: pytricia, py-radix, pyasn, maxminddb, and two structures of NumPy arrays; and the LPM_TRIE of the Linux kernel,
+//! Rivals in Python: pytricia, py-radix, pyasn, maxminddb, and two engines of NumPy arrays; and the LPM_TRIE of the Linux kernel,
 //! which a program of a few lines of BPF looks up. The program is `rivals/python/rivals.py`.
 
 use std::process::Command;

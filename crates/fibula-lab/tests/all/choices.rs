@@ -35,7 +35,7 @@ fn choices_over_tables_that_were_held_out_are_within_a_tenth_of_the_best() {
         let share = within(&held_out, 1.1);
         assert!(share >= WITHIN_A_TENTH, "{machine}: {share:.1} % of {} choices within 10 %", held_out.len());
         for judged in held_out {
-            assert!(judged.loss.is_finite(), "a structure that refuses the table was chosen: {judged:?}");
+            assert!(judged.loss.is_finite(), "an engine that refuses the table was chosen: {judged:?}");
         }
     }
 }
@@ -47,7 +47,7 @@ fn a_record_is_read_back() {
     }
     assert!("".parse::<Recorded>().is_err());
     let (_, first) = records().swap_remove(0);
-    let damaged = first.to_string().replace("structure ", "sculpture ");
+    let damaged = first.to_string().replace("engine ", "sculpture ");
     assert!(damaged.parse::<Recorded>().unwrap_err().to_string().contains("line"));
 }
 
@@ -59,7 +59,7 @@ fn the_judge_tells_a_bad_choice() {
         choice::judge(&recorded).iter().map(|judged| (judged.table.clone(), judged.chosen)).collect();
     for table in &mut recorded.tables {
         for rates in &mut table.rates {
-            if chosen.iter().any(|(name, chosen)| *name == table.name && *chosen == rates.algorithm) {
+            if chosen.iter().any(|(name, chosen)| *name == table.name && *chosen == rates.engine) {
                 rates.mlps = rates.mlps.map(|mlps| mlps / 10.0);
             }
         }

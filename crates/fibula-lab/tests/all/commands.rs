@@ -35,7 +35,7 @@ fn help_of_all_commands_fits() {
     help_fits(25);
     let rates = at("80", &["rates", "--help"]).out;
     assert!(rates.contains(
-        "\n  fibula-lab rates --synth ipv6 --algorithm radix --algorithm range-search \\\n      --threads"
+        "\n  fibula-lab rates --synth ipv6 --engine radix --engine range-search --threads \\\n      1 --threads 2"
     ));
 }
 
@@ -141,13 +141,12 @@ fn inputs_and_what_is_missing() {
 fn the_router_is_here_too() {
     let folder = Folder::new();
     let config = |engine: &str| {
-        let text =
-            format!("ipv4_algorithm = \"{engine}\"\n[[interface]]\nname = \"lan\"\ndevice = \"eth0\"\n");
+        let text = format!("ipv4_engine = \"{engine}\"\n[[interface]]\nname = \"lan\"\ndevice = \"eth0\"\n");
         folder.write("router.toml", text)
     };
     let check = |engine: &str| run(&["router", "check", config(engine).to_str().unwrap()]);
     assert_eq!(check("dir-24-8").code, 0, "{}", check("dir-24-8").err);
     let unknown = check("abacus");
     assert_eq!(unknown.code, 3);
-    assert!(unknown.err.contains("line 1: no algorithm 'abacus'"), "{}", unknown.err);
+    assert!(unknown.err.contains("line 1: no engine 'abacus'"), "{}", unknown.err);
 }

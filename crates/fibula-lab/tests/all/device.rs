@@ -40,7 +40,7 @@ fn json_has_the_documented_fields() {
             ["processor", "synchronous", "asynchronous", "both-synchronous", "both-asynchronous", "resident"]
         {
             let is_it =
-                |row: &&Value| row["family"] == family && row["algorithm"] == name && row["form"] == form;
+                |row: &&Value| row["family"] == family && row["engine"] == name && row["form"] == form;
             assert!(rows.iter().any(|row| is_it(&row)), "{family} {name} {form}");
         }
     }
@@ -66,8 +66,7 @@ fn json_has_the_documented_fields() {
 #[test]
 #[ignore = "takes a driver for OpenCL: apt-get install pocl-opencl-icd ocl-icd-libopencl1"]
 fn a_structure_that_no_device_knows_is_wrong_use() {
-    let run =
-        run(&[&["device", "--quiet", "--device", "opencl", "--algorithm", "radix"][..], &TABLES].concat());
+    let run = run(&[&["device", "--quiet", "--device", "opencl", "--engine", "radix"][..], &TABLES].concat());
     assert_eq!(run.code, 2);
     assert!(run.err.contains("there are: bloomfwd, dir-24-8"), "{}", run.err);
 }

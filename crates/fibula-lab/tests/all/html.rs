@@ -23,7 +23,7 @@ fn rates_of_structures() {
             let rate = row[name].as_f64().unwrap();
             if rate < 0.1 { format!("{rate:.4}") } else { format!("{rate:.2}") }
         };
-        let [name, isa] = ["algorithm", "isa"].map(|name| row[name].as_str().unwrap());
+        let [name, isa] = ["engine", "isa"].map(|name| row[name].as_str().unwrap());
         let noisy = if row["noisy"] == true { "~" } else { "" };
         let line = [
             name.to_owned(),

@@ -42,10 +42,10 @@ fn json_has_the_documented_fields() {
     }
 }
 
-/// The sets in the rows of all structures over a small table.
+/// The sets in the rows of all engines over a small table.
 fn isas(options: &[&str], variable: &str) -> Vec<String> {
     let synth = ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "rnd", "--batch", "64", "--json"];
-    let some = ["--algorithm", "planb", "--algorithm", "radix"];
+    let some = ["--engine", "planb", "--engine", "radix"];
     let run = fibula()
         .args(TINY)
         .args(synth)
@@ -83,19 +83,19 @@ fn the_parameters_of_bloom_filters_are_options() {
     let structures = ["bloomfwd:h2+h2:30", "bloomfwd:murmur+knuth:5", "bloomfwd:knuth+h2:60", "miht"];
     let mut options = vec!["--synth", "ipv4/300", "--isa", "scalar", "--batch", "256", "--many-keys", "3000"];
     options.extend(["--traffic", "mix:0", "--traffic", "mix:100", "--traffic", "rnd", "--json"]);
-    options.extend(structures.iter().flat_map(|name| ["--algorithm", name]));
+    options.extend(structures.iter().flat_map(|name| ["--engine", name]));
     let run = rates(&options);
     let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
     assert!(rows.iter().all(|row| row["wrong"] == 0), "{}", run.err);
     for name in structures {
-        let of = rows.iter().filter(|row| row["algorithm"] == name);
+        let of = rows.iter().filter(|row| row["engine"] == name);
         let found: Vec<_> =
             of.map(|row| (row["traffic"].as_str().unwrap(), row["key_set"].as_u64().unwrap())).collect();
-        // Structures that are named look up the larger set too.
+        // Engines that are named look up the larger set too.
         assert_eq!(found, [("mix:0", 1_000), ("mix:100", 1_000), ("rnd", 1_000), ("rnd", 3_000)], "{name}");
     }
-    let unknown = rates(&["--synth", "ipv4/300", "--algorithm", "bloomfwd:h2+h2:31"]);
-    assert!(unknown.code == 2 && unknown.err.contains("no structure 'bloomfwd:h2+h2:31'"), "{unknown:?}");
+    let unknown = rates(&["--synth", "ipv4/300", "--engine", "bloomfwd:h2+h2:31"]);
+    assert!(unknown.code == 2 && unknown.err.contains("no engine 'bloomfwd:h2+h2:31'"), "{unknown:?}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn host_routes_and_larger_sets_of_keys() {
     let folder = Folder::new();
     let records = folder.path().join("records");
     let options =
-        ["--synth", "ipv6/300", "--hosts", "50", "--algorithm", "planb", "--traffic", "match", "--isa"];
+        ["--synth", "ipv6/300", "--hosts", "50", "--engine", "planb", "--traffic", "match", "--isa"];
     let more =
         ["scalar", "--batch", "32", "--many-keys", "2000", "--json", "--record", records.to_str().unwrap()];
     let run = rates(&[&options[..], &more].concat());
@@ -125,7 +125,7 @@ fn host_routes_and_larger_sets_of_keys() {
 
 #[test]
 fn keys_in_network_order() {
-    let options = ["--synth", "ipv6/300", "--algorithm", "planb", "--traffic", "match", "--isa", "scalar"];
+    let options = ["--synth", "ipv6/300", "--engine", "planb", "--traffic", "match", "--isa", "scalar"];
     let orders =
         ["--order", "host", "--order", "network", "--batch", "1", "--batch", "64", "--format", "csv"];
     let csv = rates(&[&options[..], &orders].concat()).out;
@@ -137,10 +137,10 @@ fn keys_in_network_order() {
 #[test]
 fn the_other_forms() {
     let options =
-        ["--synth", "ipv4/500", "--algorithm", "radix", "--traffic", "match", "--batch", "64", "--runs", "6"];
+        ["--synth", "ipv4/500", "--engine", "radix", "--traffic", "match", "--batch", "64", "--runs", "6"];
     let form = |more: &[&str]| rates(&[&options[..], more].concat());
     let csv = form(&["--format", "csv"]).out;
-    assert!(csv.starts_with("algorithm,rival,family,traffic,batch,threads,isa,mlps_median,"), "{csv}");
+    assert!(csv.starts_with("engine,rival,family,traffic,batch,threads,isa,mlps_median,"), "{csv}");
     assert!(csv.lines().nth(1).unwrap().starts_with("radix,false,ipv4,match,64,1,scalar,"), "{csv}");
     assert_eq!(csv.lines().count(), 2);
     assert_eq!(form(&["--format", "json-line"]).out.lines().count(), 1);
@@ -210,11 +210,7 @@ fn what_cannot_be_measured_is_refused() {
         (vec!["--synth", "ipv4/0"], 3, "the table is empty"),
         (vec!["--synth", "ipv4", "--table", "x"], 2, "cannot be used with"),
         (vec!["--table", "/nowhere"], 3, "/nowhere"),
-        (
-            [&synth[..], &["--algorithm", "dirt"]].concat(),
-            2,
-            "no structure 'dirt'; 'fibula-lab engines' lists all",
-        ),
+        ([&synth[..], &["--engine", "dirt"]].concat(), 2, "no engine 'dirt'; 'fibula-lab engines' lists all"),
         ([&synth[..], &["--traffic", "jam"]].concat(), 2, "there are: rnd, match"),
         ([&synth[..], &["--runs", "4"]].concat(), 2, "4 is not in 5..=1000"),
         ([&synth[..], &["--batch", "0"]].concat(), 2, "0 is not in 1"),
@@ -241,13 +237,13 @@ fn rivals_join_or_are_named_as_absent() {
     let options = ["--synth", "ipv4/300", "--synth", "ipv6/300", "--traffic", "match", "--keys", "1000"];
     let batches = ["--batch", "1", "--batch", "256"];
     let options =
-        [&["rates", "--seconds", "0", "--rivals", "--algorithm", "radix"], &options[..], &batches].concat();
+        [&["rates", "--seconds", "0", "--rivals", "--engine", "radix"], &options[..], &batches].concat();
     let json = run(&[&options[..], &["--json", "--quiet"]].concat());
     assert_eq!(json.code, 0, "{}", json.err);
     let rows: Vec<Value> = serde_json::from_str(&json.out).unwrap();
-    let of = |name: &str| rows.iter().filter(|row| row["algorithm"] == name).collect::<Vec<_>>();
+    let of = |name: &str| rows.iter().filter(|row| row["engine"] == name).collect::<Vec<_>>();
     assert_eq!(of("radix").len(), 4);
-    assert!(rows.iter().all(|row| row["rival"] == (row["algorithm"] != "radix")));
+    assert!(rows.iter().all(|row| row["rival"] == (row["engine"] != "radix")));
     assert!(rows.iter().all(|row| row["wrong"] == 0));
     let said = run(&options).err;
     let features = [
@@ -283,7 +279,7 @@ fn measure_pytricia(folder: &Folder, module: &str, python: &str, more: &[&str]) 
     folder.write("pytricia.py", module);
     let options = ["rates", "--synth", "ipv4/300", "--traffic", "match", "--batch", "64", "--keys", "1000"];
     let mut command = fibula();
-    command.args(options).args(["--seconds", "0", "--algorithm", "pytricia", "--json"]).args(more);
+    command.args(options).args(["--seconds", "0", "--engine", "pytricia", "--json"]).args(more);
     command.env("FIBULA_PYTHON", python).env("PYTHONPATH", folder.path());
     support::Run::from(command.output().unwrap())
 }
@@ -331,12 +327,12 @@ class PyTricia:
 
 #[test]
 fn rivals_go_by_their_names() {
-    let asked = ["--algorithm", "rte-fib-2b-inline", "--batch", "256", "--json"];
+    let asked = ["--engine", "rte-fib-2b-inline", "--batch", "256", "--json"];
     let run = rates(&[&["--synth", "ipv4/300", "--traffic", "match"], &asked[..]].concat());
     if cfg!(feature = "dpdk") {
         let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
         assert_eq!(rows.len(), 1, "{}", run.err);
-        assert!(rows.iter().all(|row| row["algorithm"] == "rte-fib-2b-inline" && row["rival"] == true));
+        assert!(rows.iter().all(|row| row["engine"] == "rte-fib-2b-inline" && row["rival"] == true));
     } else {
         assert_eq!(run.code, 4);
         assert!(
@@ -345,6 +341,6 @@ fn rivals_go_by_their_names() {
             run.err
         );
     }
-    let begun = rates(&["--synth", "ipv4", "--algorithm", "rte"]);
+    let begun = rates(&["--synth", "ipv4", "--engine", "rte"]);
     assert!(begun.err.contains("did you mean 'rte-fib-2b-macro'?"), "{}", begun.err);
 }

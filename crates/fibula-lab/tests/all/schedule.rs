@@ -16,12 +16,12 @@ fn lookups_are_divided_among_threads() {
     let options =
         ["--synth", "ipv4/300", "--synth", "ipv6/300", "--chunk", "1", "--chunk", "48", "--runs", "5"];
     let options = [&options[..], &["--threads", "1", "--threads", "4096"]].concat();
-    let some = ["--algorithm", "poptrie", "--algorithm", "miht", "--algorithm", "dxr-18"];
+    let some = ["--engine", "poptrie", "--engine", "miht", "--engine", "dxr-18"];
     let record = ["--record", records.to_str().unwrap()];
     let run = schedule(&[&options[..], &some, &["--json"], &record].concat());
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     let rows: Vec<Value> = serde_json::from_str(&run.out).unwrap();
-    // Three structures of IPv4 and two of IPv6; shares, and two sizes of chunks in two ways; two numbers of threads.
+    // Three engines of IPv4 and two of IPv6; shares, and two sizes of chunks in two ways; two numbers of threads.
     assert_eq!(rows.len(), 5 * (1 + 2 * 2) * 2);
     for row in &rows {
         assert_eq!(row["wrong"], 0, "{row}");
@@ -33,10 +33,10 @@ fn lookups_are_divided_among_threads() {
     let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
     assert!(machine.join("synth-ipv4-300-ipv6-300.json").exists());
 
-    let text = schedule(&[&options[..], &["--algorithm", "miht", "--way=rayon"]].concat()).out;
+    let text = schedule(&[&options[..], &["--engine", "miht", "--way=rayon"]].concat()).out;
     assert!(text.contains("rayon") && text.contains("missing: takes 4096 cores"), "{text}");
     assert!(!text.contains("static") && !text.contains("dynamic"), "{text}");
-    let all = schedule(&[&options[..], &["--algorithm", "miht", "--reserve-core", "--json"]].concat());
+    let all = schedule(&[&options[..], &["--engine", "miht", "--reserve-core", "--json"]].concat());
     let rows: Vec<Value> = serde_json::from_str(&all.out).unwrap();
     assert!(rows.iter().all(|row| row["reserved"] == true), "{all:?}");
     for wrong in ["--rivals", "--every-isa", "--way=often", "--svg=x"] {

@@ -10,9 +10,9 @@ fn targets(options: &[&str]) -> support::Run {
     run(&[&["targets", "--seconds", "0", "--keys", "1000", "--quiet"], options].concat())
 }
 
-/// Names of the project's own structures for IPv4.
+/// Names of the project's own engines for IPv4.
 fn engines() -> Vec<&'static str> {
-    let all = fibula_published::algorithms::<u32>();
+    let all = fibula_published::engines::<u32>();
     all.iter().filter(|entry| entry.role == Role::Own).map(|entry| entry.name).collect()
 }
 
@@ -20,7 +20,7 @@ fn engines() -> Vec<&'static str> {
 fn what_is_reached() {
     let options = ["--synth", "ipv4/400", "--synth", "ipv6/400", "--batch", "1", "--batch", "64"];
     let engines = engines();
-    let some = ["--algorithm", engines[0], "--algorithm", "planb", "--algorithm", "radix", "--isa", "scalar"];
+    let some = ["--engine", engines[0], "--engine", "planb", "--engine", "radix", "--isa", "scalar"];
     let options = [&options[..], &some].concat();
     let json = targets(&[&options[..], &["--json"]].concat());
     assert_eq!((json.code, json.err.as_str()), (0, ""));
@@ -46,12 +46,12 @@ fn what_is_reached() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let of_engine = |outcome: &&Value| outcome["algorithm"] == engines[0];
+    let of_engine = |outcome: &&Value| outcome["engine"] == engines[0];
     assert!(outcomes.iter().filter(of_engine).any(|outcome| outcome["measured"].is_number()));
     assert_eq!(targets(&[&options[..], &["--traffic", "rnd"]].concat()).code, 2);
-    // Two structures of ours in one family, each by itself.
+    // Two engines of ours in one family, each by itself.
     let lines = ["--synth", "ipv4/400", "--batch", "64", "--isa", "scalar"];
-    let some = ["--algorithm", engines[0], "--algorithm", engines[engines.len() - 1], "--algorithm", "radix"];
+    let some = ["--engine", engines[0], "--engine", engines[engines.len() - 1], "--engine", "radix"];
     let text = targets(&[&lines[..], &some].concat()).out;
     for part in [
         "rows met by engine",

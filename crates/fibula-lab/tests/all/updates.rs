@@ -20,7 +20,7 @@ fn what_changes_cost() {
     let [table, trace] = [&table, &trace].map(|path| path.to_str().unwrap());
     let records = folder.path().join("records");
     let options = ["--table", table, "--trace", trace, "--runs", "5"];
-    let some = ["--algorithm", "dir-17-bitmap", "--algorithm", "dir-btree", "--algorithm", "planb"];
+    let some = ["--engine", "dir-17-bitmap", "--engine", "dir-btree", "--engine", "planb"];
     let options = [&options[..], &some].concat();
     let run = updates(&[&options[..], &["--json", "--record", records.to_str().unwrap()]].concat());
     assert_eq!((run.code, run.err.as_str()), (0, ""));

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use fibula::fib::Fib;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::file::{Contents, TableFile};
 use fibula::memory::Limits;
 use fibula::net::{Key, RouteSlice};
@@ -26,9 +26,9 @@ fn file(fib: &dyn Fib<u32>, routes: Option<&Rib<u32>>) -> Vec<u8> {
     bytes
 }
 
-fn saved() -> Vec<Algorithm<u32>> {
-    let library: Vec<_> = fibula::fib::algorithms::<u32>().iter().map(|engine| engine.name).collect();
-    let all = fibula_published::algorithms::<u32>().into_iter();
+fn saved() -> Vec<Engine<u32>> {
+    let library: Vec<_> = fibula::fib::engines::<u32>().iter().map(|engine| engine.name).collect();
+    let all = fibula_published::engines::<u32>().into_iter();
     all.filter(|engine| engine.is_saved() && !library.contains(&engine.name)).collect()
 }
 
@@ -51,7 +51,7 @@ fn files_with_their_structures_are_opened_by_who_has_them() {
         let bytes = file(&*fib, None);
         let opened =
             TableFile::copy_with(Cursor::new(&bytes), Limits::default(), fibula_published::ENGINES).unwrap();
-        assert_eq!(opened.v4.algorithm, Some(engine.name));
+        assert_eq!(opened.v4.engine, Some(engine.name));
         let found = opened.v4.fib.as_deref().unwrap();
         for route in &routes {
             for key in [route.prefix.addr(), route.prefix.last()] {
@@ -84,7 +84,7 @@ fn files_with_their_structures_are_compiled_again_from_the_routes_or_refused() {
         let fib = engine.build(&rib, Limits::default()).unwrap();
         let opened = TableFile::copy_of(Cursor::new(file(&*fib, Some(&rib))), Limits::default()).unwrap();
         assert_eq!(opened.v4.replaced.as_deref(), Some(engine.name));
-        let now = opened.v4.algorithm.unwrap();
+        let now = opened.v4.engine.unwrap();
         assert!(fibula::fib::registry::find::<u32>(now).is_ok(), "{now}");
         for route in rib.iter() {
             assert_eq!(

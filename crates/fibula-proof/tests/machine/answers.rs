@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::{Completion, Trial};
@@ -68,10 +68,10 @@ where
 {
     let others = others::<Toy<WIDTH>>();
     let entries = Toy::<WIDTH>::entries().into_iter().filter(|entry| !others.contains(entry));
-    entries.map(|algorithm| trial("answers", algorithm, toy::<WIDTH>)).collect()
+    entries.map(|engine| trial("answers", engine, toy::<WIDTH>)).collect()
 }
 
-fn toy<const WIDTH: u8>(algorithm: Algorithm<Toy<WIDTH>>) -> Result<(), Failure> {
+fn toy<const WIDTH: u8>(engine: Engine<Toy<WIDTH>>) -> Result<(), Failure> {
     let (prefixes, keys) = (in_order_of_length::<WIDTH>(), keys::<Toy<WIDTH>>());
     let (mut hash, mut bytes, mut refused, mut random) = (Hash(1), 0, 0, Random(1));
     for table in 0..TABLES {
@@ -84,7 +84,7 @@ fn toy<const WIDTH: u8>(algorithm: Algorithm<Toy<WIDTH>>) -> Result<(), Failure>
             }
         }
         routes.sort_unstable();
-        let Ok(fib) = algorithm.build(&RouteSlice::new(&routes)?, Limits::default()) else {
+        let Ok(fib) = engine.build(&RouteSlice::new(&routes)?, Limits::default()) else {
             refused += 1;
             continue;
         };
@@ -94,7 +94,7 @@ fn toy<const WIDTH: u8>(algorithm: Algorithm<Toy<WIDTH>>) -> Result<(), Failure>
         fib.lookup_batch(&keys, &mut found);
         found.iter().for_each(|&found| hash.add(found));
     }
-    compare(&format!("toy-{WIDTH}"), algorithm.name, &format!("{:016x}\t{bytes}\t{refused}", hash.0))
+    compare(&format!("toy-{WIDTH}"), engine.name, &format!("{:016x}\t{bytes}\t{refused}", hash.0))
 }
 
 fn in_order_of_length<const WIDTH: u8>() -> Vec<Prefix<Toy<WIDTH>>> {
@@ -111,18 +111,18 @@ struct Full<K> {
 
 fn full<K: Loaded>(table: &'static str) -> Vec<Trial> {
     let loaded: Arc<OnceLock<Result<Full<K>, String>>> = Arc::default();
-    let one = |algorithm: Algorithm<K>| {
+    let one = |engine: Engine<K>| {
         let loaded = Arc::clone(&loaded);
-        refusable_trial(&format!("full-answers-{table}"), algorithm, move |algorithm| {
+        refusable_trial(&format!("full-answers-{table}"), engine, move |engine| {
             let Some(folder) = folder() else {
                 return Ok(Completion::ignored_with(format!("{FIBULA_DATA} is not set")));
             };
             let path = folder.join(format!("{table}.txt.xz"));
             let full = loaded.get_or_init(|| load::<K>(&path).map_err(|failure| failure_text(&failure)));
-            judge(table, algorithm, full.as_ref().map_err(|text| Failure::from(text.as_str()))?)
+            judge(table, engine, full.as_ref().map_err(|text| Failure::from(text.as_str()))?)
         })
     };
-    let mut entries = fibula_published::algorithms::<K>();
+    let mut entries = fibula_published::engines::<K>();
     entries.extend(fibula_published::variants::<K>());
     entries.into_iter().filter(|entry| !SLOW.contains(&entry.name)).map(one).collect()
 }
@@ -146,20 +146,20 @@ fn load<K: Loaded>(path: &Path) -> Result<Full<K>, Failure> {
     Ok(Full { routes, keys })
 }
 
-fn judge<K: Key>(table: &str, algorithm: Algorithm<K>, full: &Full<K>) -> Result<Completion, Failure> {
+fn judge<K: Key>(table: &str, engine: Engine<K>, full: &Full<K>) -> Result<Completion, Failure> {
     let slice = RouteSlice::new(&full.routes)?;
-    let line = match algorithm.build(&slice, Limits::default()) {
+    let line = match engine.build(&slice, Limits::default()) {
         Ok(fib) => {
             let mut hash = Hash(1);
             let mut found = vec![None; full.keys.len()];
             fib.lookup_batch(&full.keys, &mut found);
             found.iter().for_each(|&found| hash.add(found));
             full.keys.iter().step_by(7).for_each(|&key| hash.add(fib.lookup_key(key)));
-            let (memory, lives) = (fib.memory(), algorithm.build_updatable(&slice, Limits::default())?);
+            let (memory, lives) = (fib.memory(), engine.build_updatable(&slice, Limits::default())?);
             let live = lives.memory().lookup_bytes;
             format!("{:016x}\t{}\t{}\t{live}", hash.0, memory.lookup_bytes, memory.held_bytes())
         }
         Err(error) => error.to_string(),
     };
-    compare(table, algorithm.name, &line).map(|()| Completion::Completed)
+    compare(table, engine.name, &line).map(|()| Completion::Completed)
 }

@@ -1,6 +1,6 @@
 //! The cases of `testdata/`, for every registry entry of their family.
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::{Key, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
@@ -26,27 +26,27 @@ pub(super) fn trials() -> Result<Vec<Trial>, Failure> {
 
 fn family<K: Tested>(file: &str, case: &Case) -> Vec<Trial> {
     let kind = format!("case-{file}-{}", case.name.replace([' ', ',', '.'], "-"));
-    let one = |algorithm: Algorithm<K>| {
+    let one = |engine: Engine<K>| {
         let case = case.clone();
-        crate::trial(&kind, algorithm, move |algorithm| run(algorithm, &case))
+        crate::trial(&kind, engine, move |engine| run(engine, &case))
     };
     K::entries().into_iter().map(one).collect()
 }
 
-fn run<K: Key>(algorithm: Algorithm<K>, case: &Case) -> Result<(), Failure> {
+fn run<K: Key>(engine: Engine<K>, case: &Case) -> Result<(), Failure> {
     let mut model = Model::<K>::default();
     case.routes::<K>()?.into_iter().for_each(|route| model.apply(fibula::net::Change::Insert(route)));
     let routes = model.routes();
-    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&routes)?)?;
-    sound(&*subject.fib, algorithm.name, &routes)?;
+    let mut subject = Subject::build_updatable(engine, &RouteSlice::new(&routes)?)?;
+    sound(&*subject.fib, engine.name, &routes)?;
     let (keys, expected) = Case::answers::<K>(&case.answers)?;
-    answers(&*subject.fib, &algorithm, &routes, &keys, &expected)?;
+    answers(&*subject.fib, &engine, &routes, &keys, &expected)?;
 
     let changes = case.changes::<K>()?;
     changes.iter().for_each(|&change| model.apply(change));
     let after = model.routes();
     subject.apply(&changes, &RouteSlice::new(&after)?)?;
-    sound(&*subject.fib, algorithm.name, &after)?;
+    sound(&*subject.fib, engine.name, &after)?;
     let (keys, expected) = Case::answers::<K>(&case.answers_after)?;
-    answers(&*subject.fib, &algorithm, &after, &keys, &expected)
+    answers(&*subject.fib, &engine, &after, &keys, &expected)
 }

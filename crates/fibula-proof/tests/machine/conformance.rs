@@ -1,7 +1,7 @@
 //! Every registry entry x every batch length and key shape x {built, grown from empty, after shuffled changes},
 //! at the real widths and the 16-bit toy.
 
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::{Engine, Role};
 use fibula::fib::{Match, WithLength};
 use fibula::memory::Limits;
 use fibula::net::{Change, Keys, Prefix, Route, RouteSlice, Toy};
@@ -34,17 +34,17 @@ pub(super) fn trials() -> Vec<Trial> {
 
 fn family<K: Tested>() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::entries() {
-        trials.push(trial("built", algorithm, built));
-        if takes_few(&algorithm) {
+    for engine in K::entries() {
+        trials.push(trial("built", engine, built));
+        if takes_few(&engine) {
             continue;
         }
-        trials.push(trial("chains", algorithm, chains));
-        trials.push(trial("grown", algorithm, grown));
-        trials.push(trial("shuffled", algorithm, shuffled));
-        trials.push(trial("with-length", algorithm, with_length));
-        if !matches!(algorithm.role, Role::Oracle { routes_limit } if routes_limit < LARGE) {
-            trials.push(trial("large", algorithm, large));
+        trials.push(trial("chains", engine, chains));
+        trials.push(trial("grown", engine, grown));
+        trials.push(trial("shuffled", engine, shuffled));
+        trials.push(trial("with-length", engine, with_length));
+        if !matches!(engine.role, Role::Oracle { routes_limit } if routes_limit < LARGE) {
+            trials.push(trial("large", engine, large));
         }
     }
     trials
@@ -59,19 +59,19 @@ fn judge<K: Tested>(subject: &Subject<K>, model: &Model<K>, random: &mut Random)
     for at in (1..keys.len()).rev() {
         keys.swap(at, random.below(at + 1));
     }
-    let name = subject.algorithm.name;
+    let name = subject.engine.name;
     let expected = oracle(name, &routes, &keys)?;
     sound(&*subject.fib, name, &routes)?;
-    fibula_proof::verdict::answers(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)?;
-    batches(&*subject.fib, &subject.algorithm, &routes, &keys, &expected)
+    fibula_proof::verdict::answers(&*subject.fib, &subject.engine, &routes, &keys, &expected)?;
+    batches(&*subject.fib, &subject.engine, &routes, &keys, &expected)
 }
 
-fn built<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn built<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     for (count, rounds) in SIZES {
         for round in 0..rounds {
             let mut random = Random((count * 100 + round) as u64);
             let model = Model::<K>::random(&mut random, count, 1 + round as u32 * 90);
-            let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+            let subject = Subject::build(engine, &RouteSlice::new(&model.routes())?)?;
             judge(&subject, &model, &mut random)?;
         }
     }
@@ -80,7 +80,7 @@ fn built<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 
 /// Every prefix length, one inside another: the deepest nesting there is, at both ends of the space and between,
 /// and each length alone.
-fn chains<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn chains<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     let mut random = Random(10);
     let alternating = K::from_bits(u128::MAX / 3);
     for anchor in [K::ZERO, K::MAX, alternating, alternating.not()] {
@@ -89,52 +89,52 @@ fn chains<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         for prefix in chain.clone() {
             model.apply(Change::Insert(Route::new(prefix, hop(1 + u32::from(prefix.len())))));
         }
-        judge(&Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?, &model, &mut random)?;
+        judge(&Subject::build(engine, &RouteSlice::new(&model.routes())?)?, &model, &mut random)?;
         for prefix in chain {
             let route = [Route::new(prefix, hop(7))];
-            let subject = Subject::build(algorithm, &RouteSlice::new(&route)?)?;
+            let subject = Subject::build(engine, &RouteSlice::new(&route)?)?;
             let keys = edges([prefix].into_iter());
             let expected: Vec<_> = keys.iter().map(|&key| prefix.contains(key).then_some(hop(7))).collect();
-            fibula_proof::verdict::answers(&*subject.fib, &algorithm, &route, &keys, &expected)?;
-            sound(&*subject.fib, algorithm.name, &route)?;
+            fibula_proof::verdict::answers(&*subject.fib, &engine, &route, &keys, &expected)?;
+            sound(&*subject.fib, engine.name, &route)?;
         }
     }
     Ok(())
 }
 
-fn large<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn large<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     let mut random = Random(1);
     let model = Model::<K>::random(&mut random, LARGE, 1_000);
-    let subject = Subject::build(algorithm, &RouteSlice::new(&model.routes())?)?;
+    let subject = Subject::build(engine, &RouteSlice::new(&model.routes())?)?;
     judge(&subject, &model, &mut random)
 }
 
-fn grown<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn grown<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     let mut random = Random(2);
     let mut model = Model::<K>::default();
-    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&[])?)?;
+    let mut subject = Subject::build_updatable(engine, &RouteSlice::new(&[])?)?;
     let goal = Model::<K>::random(&mut random, 300, 20);
     let mut routes = goal.routes();
     for at in (1..routes.len()).rev() {
         routes.swap(at, random.below(at + 1));
     }
-    let checked = if is_large(algorithm)? && !crate::all_cases() { CHECKED_OF_LARGE } else { 1 };
+    let checked = if is_large(engine)? && !crate::all_cases() { CHECKED_OF_LARGE } else { 1 };
     for (at, some) in routes.chunks(7).enumerate() {
         let changes: Vec<_> = some.iter().map(|&route| Change::Insert(route)).collect();
         changes.iter().for_each(|&change| model.apply(change));
         let after = model.routes();
         subject.apply(&changes, &RouteSlice::new(&after)?)?;
         if at % checked == 0 {
-            sound(&*subject.fib, algorithm.name, &after)?;
+            sound(&*subject.fib, engine.name, &after)?;
         }
     }
     judge(&subject, &model, &mut random)
 }
 
-fn shuffled<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn shuffled<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     let mut random = Random(3);
     let mut model = Model::<K>::random(&mut random, 200, 5);
-    let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&model.routes())?)?;
+    let mut subject = Subject::build_updatable(engine, &RouteSlice::new(&model.routes())?)?;
     for round in 0..60 {
         let mut changes = Vec::new();
         for _ in 0..random.below(12) {
@@ -144,14 +144,14 @@ fn shuffled<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
         }
         let after = model.routes();
         subject.apply(&changes, &RouteSlice::new(&after)?)?;
-        sound(&*subject.fib, algorithm.name, &after)?;
+        sound(&*subject.fib, engine.name, &after)?;
         let keys = edges(changes.iter().map(Change::prefix));
         fibula_proof::verdict::answers(
             &*subject.fib,
-            &algorithm,
+            &engine,
             &after,
             &keys,
-            &oracle(algorithm.name, &after, &keys)?,
+            &oracle(engine.name, &after, &keys)?,
         )?;
         if round % 20 == 19 {
             judge(&subject, &model, &mut random)?;
@@ -161,11 +161,11 @@ fn shuffled<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
 }
 
 /// The length of the matched prefix, against the model.
-fn with_length<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn with_length<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
     let mut random = Random(4);
     let model = Model::<K>::random(&mut random, 300, 3);
     let routes = model.routes();
-    let fib = WithLength::build(&algorithm, &RouteSlice::new(&routes)?, Limits::default())?;
+    let fib = WithLength::build(&engine, &RouteSlice::new(&routes)?, Limits::default())?;
     fib.check()?;
     let mut keys = edges(model.0.keys().copied());
     keys.extend((0..700).map(|_| random.key::<K>()));
@@ -179,8 +179,8 @@ fn with_length<K: Tested>(algorithm: Algorithm<K>) -> Result<(), Failure> {
             Some(Match { next_hop: route.next_hop, prefix_len: route.prefix.len() })
         })
         .collect();
-    let name = algorithm.name;
-    for isa in instruction_sets::of(&algorithm) {
+    let name = engine.name;
+    for isa in instruction_sets::of(&engine) {
         fib.lookup_keys_on(isa, Keys::Host(&keys), &mut results);
         fib.lookup_keys_on(isa, Keys::Network(&network), &mut again);
         let isa = isa.isa();

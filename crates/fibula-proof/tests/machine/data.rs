@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use fibula::fib::registry::{Algorithm, Role};
+use fibula::fib::registry::{Engine, Role};
 use fibula::net::{Key, NextHop};
 use fibula::rib::Rib;
 use libtest_mimic::{Completion, Trial};
@@ -71,14 +71,14 @@ impl Loaded for u128 {
 
 fn family<K: Loaded>(table: &'static str) -> Vec<Trial> {
     let loaded: Arc<OnceLock<Result<Table<K>, String>>> = Arc::default();
-    let one = |algorithm: Algorithm<K>| {
+    let one = |engine: Engine<K>| {
         let loaded = Arc::clone(&loaded);
-        crate::refusable_trial(&format!("data-{table}"), algorithm, move |algorithm| {
+        crate::refusable_trial(&format!("data-{table}"), engine, move |engine| {
             if folder().is_none() {
                 return Ok(Completion::ignored_with(format!("{FIBULA_DATA} is not set")));
             }
             let table = loaded.get_or_init(|| load(table).map_err(|failure| message(&failure)));
-            judge(algorithm, table.as_ref().map_err(|message| Failure::from(message.as_str()))?)
+            judge(engine, table.as_ref().map_err(|message| Failure::from(message.as_str()))?)
         })
     };
     K::entries().into_iter().map(one).collect()
@@ -108,13 +108,13 @@ fn load<K: Loaded>(name: &str) -> Result<Table<K>, Failure> {
     Ok(Table { rib, keys, expected })
 }
 
-fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<Completion, Failure> {
-    let subject = match Subject::build_within_limits(algorithm, &table.rib)? {
+fn judge<K: Key>(engine: Engine<K>, table: &Table<K>) -> Result<Completion, Failure> {
+    let subject = match Subject::build_within_limits(engine, &table.rib)? {
         Ok(subject) => subject,
         Err(refusal) => return Ok(Completion::ignored_with(format!("beyond its limits: {refusal}"))),
     };
     subject.fib.check()?;
-    let count = match algorithm.role {
+    let count = match engine.role {
         Role::Oracle { routes_limit } if routes_limit < table.rib.len() => SAMPLE,
         _ => table.keys.len(),
     };
@@ -122,18 +122,18 @@ fn judge<K: Key>(algorithm: Algorithm<K>, table: &Table<K>) -> Result<Completion
     let step = table.keys.len() / count;
     let keys: Vec<K> = table.keys.iter().step_by(step).copied().collect();
     let expected: Vec<_> = table.expected.iter().step_by(step).copied().collect();
-    let name = algorithm.name;
+    let name = engine.name;
     if let Some(at) = (0..keys.len()).step_by(ALONE).find(|&at| subject.fib.lookup(keys[at]) != expected[at])
     {
         return Err(format!("{name}: {}: another answer when looked up alone", keys[at].address()).into());
     }
-    if matches!(algorithm.role, Role::Oracle { .. })
+    if matches!(engine.role, Role::Oracle { .. })
         && let Some(at) = (0..keys.len()).find(|&at| table.rib.lookup(keys[at]) != expected[at])
     {
         return Err(format!("{name}: {}: the RIB answers differently", keys[at].address()).into());
     }
     let mut results = vec![None; keys.len()];
-    for isa in instruction_sets::of(&algorithm) {
+    for isa in instruction_sets::of(&engine) {
         results.fill(NextHop::new(u32::MAX));
         subject.fib.lookup_batch_on(isa, &keys, &mut results);
         let mut wrong = (0..keys.len()).filter(|&at| results[at] != expected[at]);

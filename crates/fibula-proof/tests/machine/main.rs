@@ -15,7 +15,7 @@ mod vrfs;
 
 use std::process::ExitCode;
 
-use fibula::fib::registry::{self, Algorithm, Role};
+use fibula::fib::registry::{self, Engine, Role};
 use fibula::net::{Key, NextHop, Route, RouteSlice};
 use fibula::rib::Rib;
 use fibula::simd::Present;
@@ -70,43 +70,43 @@ fn all_cases() -> bool {
 
 /// Returns whether an engine takes part in few tests: those of papers have all others in the scheduled part, with the feature
 /// `exhaustive`, since they change seldom and take most of the time.
-fn takes_few<K: Key>(algorithm: &Algorithm<K>) -> bool {
+fn takes_few<K: Key>(engine: &Engine<K>) -> bool {
     // The library has this one for IPv6.
-    !cfg!(feature = "exhaustive") && registry::is_published(algorithm.name) && algorithm.name != "planb"
+    !cfg!(feature = "exhaustive") && registry::is_published(engine.name) && engine.name != "planb"
 }
 
-/// A test of one registry entry. Its name is `kind/algorithm/family`.
+/// A test of one registry entry. Its name is `kind/engine/family`.
 fn trial<K: Key>(
     kind: &str,
-    algorithm: Algorithm<K>,
-    run: impl FnOnce(Algorithm<K>) -> Result<(), Failure> + Send + 'static,
+    engine: Engine<K>,
+    run: impl FnOnce(Engine<K>) -> Result<(), Failure> + Send + 'static,
 ) -> Trial {
-    refusable_trial(kind, algorithm, |algorithm| run(algorithm).map(|()| Completion::Completed))
+    refusable_trial(kind, engine, |engine| run(engine).map(|()| Completion::Completed))
 }
 
 /// A test of one registry entry on a table that it may refuse: it is then ignored, with the reason.
 fn refusable_trial<K: Key>(
     kind: &str,
-    algorithm: Algorithm<K>,
-    run: impl FnOnce(Algorithm<K>) -> Result<Completion, Failure> + Send + 'static,
+    engine: Engine<K>,
+    run: impl FnOnce(Engine<K>) -> Result<Completion, Failure> + Send + 'static,
 ) -> Trial {
-    let name = format!("{kind}/{}/{}", algorithm.name, fibula_proof::case::family_name::<K>());
-    Trial::ignorable_test(name, move || run(algorithm))
+    let name = format!("{kind}/{}/{}", engine.name, fibula_proof::case::family_name::<K>());
+    Trial::ignorable_test(name, move || run(engine))
 }
 
 /// The answers of the most obvious oracle that can hold the table and is not the one under test; of the RIB where there
 /// is none.
 fn oracle<K: Tested>(judged: &str, routes: &[Route<K>], keys: &[K]) -> Result<Vec<Option<NextHop>>, Failure> {
-    let fits = |algorithm: &Algorithm<K>| match algorithm.role {
-        Role::Oracle { routes_limit } => routes.len() <= routes_limit && algorithm.name != judged,
+    let fits = |engine: &Engine<K>| match engine.role {
+        Role::Oracle { routes_limit } => routes.len() <= routes_limit && engine.name != judged,
         Role::Published | Role::Described | Role::Own => false,
     };
-    let Some(algorithm) = K::entries().into_iter().find(fits) else {
+    let Some(engine) = K::entries().into_iter().find(fits) else {
         let mut rib = Rib::default();
         routes.iter().try_for_each(|&route| rib.insert(route).map(drop))?;
         return Ok(keys.iter().map(|&key| rib.lookup(key)).collect());
     };
-    let oracle = Subject::build(algorithm, &RouteSlice::new(routes)?)?;
+    let oracle = Subject::build(engine, &RouteSlice::new(routes)?)?;
     let mut answers = vec![None; keys.len()];
     oracle.fib.lookup_batch_on(Present::SCALAR, keys, &mut answers);
     Ok(answers)

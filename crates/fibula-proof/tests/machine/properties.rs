@@ -1,6 +1,6 @@
 //! Random tables and change streams that shrink to the smallest failing one.
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::net::{Change, Key, Prefix, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 use proptest::prelude::*;
@@ -29,8 +29,8 @@ pub(super) fn trials() -> Vec<Trial> {
 }
 
 fn family<K: Tested>() -> Vec<Trial> {
-    let lines = K::entries().into_iter().filter(|algorithm| !takes_few(algorithm));
-    lines.map(|algorithm| trial("change-streams", algorithm, change_streams)).collect()
+    let lines = K::entries().into_iter().filter(|engine| !takes_few(engine));
+    lines.map(|engine| trial("change-streams", engine, change_streams)).collect()
 }
 
 /// An address with few distinct bit patterns, so that prefixes meet.
@@ -52,21 +52,21 @@ fn changes<K: Key>() -> impl Strategy<Value = Change<K>> {
 }
 
 /// Returns whether a structure is large when empty, or expands short prefixes of 128 bits into millions.
-pub(super) fn is_large<K: Key>(algorithm: Algorithm<K>) -> Result<bool, Failure> {
-    let empty = Subject::build(algorithm, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
-    Ok(empty >= LARGE_BYTES || K::BITS == 128 && algorithm.name.starts_with("bloomfwd"))
+pub(super) fn is_large<K: Key>(engine: Engine<K>) -> Result<bool, Failure> {
+    let empty = Subject::build(engine, &RouteSlice::new(&[])?)?.fib.memory().held_bytes();
+    Ok(empty >= LARGE_BYTES || K::BITS == 128 && engine.name.starts_with("bloomfwd"))
 }
 
-fn change_streams<K: Key>(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn change_streams<K: Key>(engine: Engine<K>) -> Result<(), Failure> {
     let batches = prop::collection::vec(prop::collection::vec(changes::<K>(), 0..12), 1..8);
-    let cases = if is_large(algorithm)? && !all_cases() { CASES_OF_LARGE } else { CASES };
+    let cases = if is_large(engine)? && !all_cases() { CASES_OF_LARGE } else { CASES };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(
         config,
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
     );
     let outcome = runner.run(&(batches, prop::collection::vec(addresses::<K>(), 16)), |(batches, keys)| {
-        follow(algorithm, &batches, &keys).map_err(|failure| {
+        follow(engine, &batches, &keys).map_err(|failure| {
             TestCaseError::fail(failure.message().unwrap_or("a structure failed").to_owned())
         })
     });

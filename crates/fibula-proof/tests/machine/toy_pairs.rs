@@ -1,7 +1,7 @@
 //! Eight bits: every set of one or two of the 511 prefixes, 130,816 sets, at all 256 addresses; and from each
 //! set every single insert, removal and change of a next hop that stays within two prefixes.
 
-use fibula::fib::registry::{Algorithm, Update};
+use fibula::fib::registry::{Engine, Update};
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
 
@@ -14,10 +14,10 @@ type K = Toy<8>;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for algorithm in K::entries().into_iter().filter(|algorithm| !takes_few(algorithm)) {
-        trials.push(trial("pairs", algorithm, pairs));
-        if algorithm.update == Update::InPlace {
-            trials.push(trial("pair-changes", algorithm, pair_changes));
+    for engine in K::entries().into_iter().filter(|engine| !takes_few(engine)) {
+        trials.push(trial("pairs", engine, pairs));
+        if engine.update == Update::InPlace {
+            trials.push(trial("pair-changes", engine, pair_changes));
         }
     }
     trials
@@ -36,34 +36,34 @@ impl Judge {
 
     fn judge(&mut self, subject: &Subject<K>, routes: &[Route<K>]) -> Result<(), Failure> {
         paint(routes, &mut self.expected);
-        answers(&*subject.fib, &subject.algorithm, routes, &self.keys, &self.expected)?;
-        sound(&*subject.fib, subject.algorithm.name, routes)
+        answers(&*subject.fib, &subject.engine, routes, &self.keys, &self.expected)?;
+        sound(&*subject.fib, subject.engine.name, routes)
     }
 }
 
-fn pairs(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn pairs(engine: Engine<K>) -> Result<(), Failure> {
     let prefixes = prefixes::<K>();
     let mut judge = Judge::new();
     for (at, &first) in prefixes.iter().enumerate() {
         let one = [Route::new(first, hop(1))];
-        judge.judge(&Subject::build(algorithm, &RouteSlice::new(&one)?)?, &one)?;
+        judge.judge(&Subject::build(engine, &RouteSlice::new(&one)?)?, &one)?;
         for &second in &prefixes[at + 1..] {
             // Different next hops, and equal ones, which merge.
             for id in [2, 1] {
                 let two = [one[0], Route::new(second, hop(id))];
-                judge.judge(&Subject::build(algorithm, &RouteSlice::new(&two)?)?, &two)?;
+                judge.judge(&Subject::build(engine, &RouteSlice::new(&two)?)?, &two)?;
             }
         }
     }
     Ok(())
 }
 
-fn pair_changes(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn pair_changes(engine: Engine<K>) -> Result<(), Failure> {
     let prefixes = prefixes::<K>();
     let mut judge = Judge::new();
     for (at, &first) in prefixes.iter().enumerate() {
         let one = Route::new(first, hop(1));
-        let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&[])?)?;
+        let mut subject = Subject::build_updatable(engine, &RouteSlice::new(&[])?)?;
         let mut step = |change: Change<K>, after: &[Route<K>]| {
             subject.apply(&[change], &RouteSlice::new(after)?)?;
             judge.judge(&subject, after)

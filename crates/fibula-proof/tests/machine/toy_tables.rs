@@ -1,7 +1,7 @@
 //! Three bits: one in 5 of all 3^15 = 14,348,907 tables built, or each with `FIBULA_TABLES=all`, and all 2^15 tables with each
 //! of their 15 toggles in place.
 
-use fibula::fib::registry::{Algorithm, Update};
+use fibula::fib::registry::{Engine, Update};
 use fibula::memory::Limits;
 use fibula::net::{Change, NextHop, Route, RouteSlice, Toy};
 use libtest_mimic::Trial;
@@ -47,31 +47,29 @@ const SAMPLED: [&str; 13] = [
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let all = all_cases();
-    for algorithm in K::entries().into_iter().filter(|algorithm| !takes_few(algorithm)) {
+    for engine in K::entries().into_iter().filter(|engine| !takes_few(engine)) {
         let is_sampled =
-            SAMPLED.iter().any(|&name| name == algorithm.name || algorithm.name.starts_with("bloomfwd-"));
+            SAMPLED.iter().any(|&name| name == engine.name || engine.name.starts_with("bloomfwd-"));
         if is_sampled && !all {
-            trials.push(trial("tables-sample", algorithm, |algorithm| {
-                tables(algorithm, (0..TABLES).step_by(SAMPLE))
-            }));
+            trials.push(trial("tables-sample", engine, |engine| tables(engine, (0..TABLES).step_by(SAMPLE))));
         } else {
             for slice in 0..SLICES {
                 let numbers = slice * TABLES / SLICES..(slice + 1) * TABLES / SLICES;
                 let step = if all { 1 } else { STEP };
-                trials.push(trial(&format!("tables-{slice}"), algorithm, move |algorithm| {
-                    tables(algorithm, numbers.clone().step_by(step))
+                trials.push(trial(&format!("tables-{slice}"), engine, move |engine| {
+                    tables(engine, numbers.clone().step_by(step))
                 }));
             }
         }
-        if algorithm.update == Update::InPlace {
-            trials.push(trial("toggles", algorithm, toggles));
+        if engine.update == Update::InPlace {
+            trials.push(trial("toggles", engine, toggles));
         }
     }
     trials
 }
 
 /// The tables of these numbers, whose ternary digits are the prefixes: each is absent, leads to A, or to B.
-fn tables(algorithm: Algorithm<K>, numbers: impl Iterator<Item = u32>) -> Result<(), Failure> {
+fn tables(engine: Engine<K>, numbers: impl Iterator<Item = u32>) -> Result<(), Failure> {
     let (prefixes, keys) = (prefixes::<K>(), keys::<K>());
     let mut expected = [None; 8];
     let mut routes: Vec<Route<K>> = Vec::with_capacity(prefixes.len());
@@ -85,14 +83,14 @@ fn tables(algorithm: Algorithm<K>, numbers: impl Iterator<Item = u32>) -> Result
             digits /= 3;
         }
         paint(&routes, &mut expected);
-        let fib = algorithm.build(&RouteSlice::new(&routes)?, Limits::default())?;
-        answers(&*fib, &algorithm, &routes, &keys, &expected)?;
-        sound(&*fib, algorithm.name, &routes)?;
+        let fib = engine.build(&RouteSlice::new(&routes)?, Limits::default())?;
+        answers(&*fib, &engine, &routes, &keys, &expected)?;
+        sound(&*fib, engine.name, &routes)?;
     }
     Ok(())
 }
 
-fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
+fn toggles(engine: Engine<K>) -> Result<(), Failure> {
     let (prefixes, keys) = (prefixes::<K>(), keys::<K>());
     // Neighbours and covers differ, so that every toggle shows.
     let route = |at: usize| Route::new(prefixes[at], hop(1 + at as u32 % 4));
@@ -100,7 +98,7 @@ fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
     let mut expected = [None; 8];
     for bits in 0..1u32 << 15 {
         let before = table(bits);
-        let mut subject = Subject::build_updatable(algorithm, &RouteSlice::new(&before)?)?;
+        let mut subject = Subject::build_updatable(engine, &RouteSlice::new(&before)?)?;
         for (at, &prefix) in prefixes.iter().enumerate() {
             let after = table(bits ^ 1 << at);
             let [there, back] = if bits >> at & 1 == 1 {
@@ -111,8 +109,8 @@ fn toggles(algorithm: Algorithm<K>) -> Result<(), Failure> {
             for (change, routes) in [(there, &after), (back, &before)] {
                 subject.apply(&[change], &RouteSlice::new(routes)?)?;
                 paint(routes, &mut expected);
-                answers(&*subject.fib, &algorithm, routes, &keys, &expected)?;
-                sound(&*subject.fib, algorithm.name, routes)?;
+                answers(&*subject.fib, &engine, routes, &keys, &expected)?;
+                sound(&*subject.fib, engine.name, routes)?;
             }
         }
     }

@@ -88,7 +88,7 @@ fn judge<K: TableKey>(vrfs: &Vrfs, of: &[(Vrf, &[Route<K>])], keys: &[K]) -> Res
     let expected: Vec<_> =
         keys.iter().flat_map(|&key| of.iter().map(move |&(_, routes)| answer(routes, key))).collect();
     let mut found = vec![None; rows.len()];
-    for isa in instruction_sets::of(&internals::algorithms::<K>()[0]) {
+    for isa in instruction_sets::of(&internals::engines::<K>()[0]) {
         pin.lookup_batch_on(isa, &rows, &column, &mut found);
         if let Some(at) = (0..rows.len()).find(|&at| found[at] != expected[at]) {
             let (vrf, key) = (rows[at], column[at].address());

@@ -60,7 +60,7 @@ mod lookup;
 use fibula::net::{Family, Ipv4Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::BloomBaseline;
 
@@ -69,7 +69,7 @@ const NAME: &str = "bloom-baseline";
 /// A registry entry: number of bits of the direct array, length of G1.
 macro_rules! entry {
     ($direct:literal, $first:literal) => {
-        Algorithm {
+        Engine {
             name: NAME,
             summary: "prefixes expanded to /20, /24 and /32; Bloom filters hashed by C's rand()",
             use_when: "you compare with the Bloomfwd paper's baseline",
@@ -89,7 +89,7 @@ macro_rules! entry {
 
 /// Returns the registry entry, with lengths in proportion for toys.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Ipv4Key>() -> Vec<Engine<K>> {
     vec![match (K::FAMILY, K::BITS) {
         (Family::Ipv4 | Family::Ipv6, _) => entry!(20, 24),
         (Family::Toy, ..=3) => entry!(1, 2),

@@ -3,7 +3,7 @@
 //! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
 //! because the Bloomfwd paper starts from it.
 //!
-//! The first algorithm of the Bloomfwd paper (section 3.1, Algorithms 1 and 2), after Dharmapurikar et al. A lookup goes
+//! The first engine of the Bloomfwd paper (section 3.1, Engines 1 and 2), after Dharmapurikar et al. A lookup goes
 //! through the lengths, longest first, and searches the hash table of a length only if its filter may have the address's
 //! prefix of that length. A filter errs in one direction: it may claim a prefix that is not there, which costs a search,
 //! and never misses one that is.
@@ -77,7 +77,7 @@ use crate::bloom::sizes::Ratio;
 use fibula::net::{Family, Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::BloomNaive;
 
@@ -86,11 +86,11 @@ const NAME: &str = "bloom-naive";
 /// A registry entry for a false-positive ratio.
 macro_rules! entry {
     ($name:expr, $percent:literal) => {
-        Algorithm {
+        Engine {
             name: $name,
             summary: "a counting Bloom filter and a hash table for every prefix length",
             use_when: "you compare with the Bloomfwd paper's naive filters",
-            paper: "Bloomfwd paper, section 3.1, Algorithms 1 and 2",
+            paper: "Bloomfwd paper, section 3.1, Engines 1 and 2",
             families: Families::Both,
             role: Role::Published,
             update: Update::InPlace,
@@ -106,12 +106,12 @@ macro_rules! entry {
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     vec![entry!(NAME, 10)]
 }
 
 /// Returns the entry for each ratio of the paper's figures.
-pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
     macro_rules! entries {
         ($($percent:literal)*) => { vec![$(entry!(concat!("bloom-naive:", $percent), $percent)),*] };
     }

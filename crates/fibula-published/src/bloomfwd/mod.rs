@@ -3,7 +3,7 @@
 //! **When to use it:** Never in a product: take `dir-17-bitmap` (IPv4) or `dir-btree` (IPv6) instead. It is here
 //! because its paper is one of those whose tables and figures are measured again.
 //!
-//! The Bloomfwd paper's own algorithm (sections 4.1 to 4.3). It has the filters of [`bloom_naive`](super::bloom_naive) and
+//! The Bloomfwd paper's own engine (sections 4.1 to 4.3). It has the filters of [`bloom_naive`](super::bloom_naive) and
 //! for IPv4 the expansion of [`bloom_baseline`](super::bloom_baseline). What is new is the cost of a hash: functions of a
 //! few instructions instead of `rand()`, two of them instead of k (`g_i = h1 + i * h2`), the filter's first hash used again
 //! for the hash table, and eight addresses at a time in a vector. For IPv6, which has no direct array, the lengths of the
@@ -115,7 +115,7 @@ use crate::bloom::table::Expansion;
 use fibula::net::{Family, ForIpv4, Ipv4Key, Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::{CHOSEN_LEVELS, CHOSEN_PAIR, CHOSEN_RATIO, NarrowOptions, Vectors, WideOptions, chosen};
 
@@ -128,7 +128,7 @@ const PAPER: &str = "Bloomfwd paper, sections 4.1 to 4.3";
 /// A registry entry. These are constants, because the `build` of an entry is a plain function.
 macro_rules! entry {
     ($name:expr, $summary:expr, $families:ident, $build:expr) => {
-        Algorithm {
+        Engine {
             name: $name,
             summary: $summary,
             use_when: "you compare with Bloomfwd",
@@ -183,7 +183,7 @@ const NONE: &str = "a level for every length that occurs, no expansion";
 
 /// Returns the registry entries.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     // Constant conditions, so that what is not for these keys is not compiled.
     let mut all = Vec::new();
     if const { !matches!(K::FAMILY, Family::Ipv6) } {
@@ -199,10 +199,10 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
 }
 
 /// Returns the entries that rely on keys of 32 bits; none for other keys.
-fn for_ipv4<K: Key>() -> Vec<Algorithm<K>> {
+fn for_ipv4<K: Key>() -> Vec<Engine<K>> {
     struct Entries;
     impl<K: Key> ForIpv4<K> for Entries {
-        type Output = Vec<Algorithm<K>>;
+        type Output = Vec<Engine<K>>;
 
         fn call() -> Self::Output
         where
@@ -214,7 +214,7 @@ fn for_ipv4<K: Key>() -> Vec<Algorithm<K>> {
     K::if_ipv4::<Entries>().unwrap_or_default()
 }
 
-fn narrow_entries<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+fn narrow_entries<K: Ipv4Key>() -> Vec<Engine<K>> {
     macro_rules! both {
         ($lengths:expr) => {
             vec![
@@ -236,7 +236,7 @@ fn narrow_entries<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn for_ipv6<K: Key>() -> Vec<Algorithm<K>> {
+fn for_ipv6<K: Key>() -> Vec<Engine<K>> {
     const LEVELS: u8 = CHOSEN_LEVELS;
     vec![
         wide!(NAME, SUMMARY, Both, chosen(Choice::Greedy, LEVELS), Kernels),
@@ -247,7 +247,7 @@ fn for_ipv6<K: Key>() -> Vec<Algorithm<K>> {
     ]
 }
 
-fn for_toys<K: Key>() -> Vec<Algorithm<K>> {
+fn for_toys<K: Key>() -> Vec<Engine<K>> {
     if K::BITS <= 8 {
         return vec![wide!("bloomfwd-capture", CAPTURE, Ipv6, chosen(Choice::Capture, 1), Kernels)];
     }

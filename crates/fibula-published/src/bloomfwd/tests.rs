@@ -93,8 +93,8 @@ fn every_number_of_levels_answers() {
 fn levels_grow_and_shrink_in_place() {
     let mut random = Random(8);
     let goal = table::<u32>(3_000, 30, &mut random);
-    let algorithm = crate::find::<u32>("bloomfwd").unwrap();
-    let mut fib = algorithm.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
+    let engine = crate::find::<u32>("bloomfwd").unwrap();
+    let mut fib = engine.build(&RouteSlice::new(&[]).unwrap(), Limits::default()).unwrap();
     let empty = fib.memory();
     let mut now = Rib::<u32>::default();
     let routes: Vec<_> = goal.iter().collect();
@@ -121,10 +121,10 @@ fn levels_grow_and_shrink_in_place() {
 #[test]
 fn what_is_not_there_is_removed_at_once() {
     let route = Route::new("2001:db8::/48".parse().unwrap(), NextHop::new(1).unwrap());
-    let algorithm = crate::find::<u128>("bloomfwd").unwrap();
+    let engine = crate::find::<u128>("bloomfwd").unwrap();
     let routes = [route];
     let routes = RouteSlice::new(&routes).unwrap();
-    let mut fib = algorithm.build(&routes, Limits::default()).unwrap();
+    let mut fib = engine.build(&routes, Limits::default()).unwrap();
     for len in 1..48 {
         let change = Change::Remove(Prefix::masked(route.prefix.addr(), len).unwrap());
         fib.updatable().unwrap().apply(&[change], &routes).unwrap();

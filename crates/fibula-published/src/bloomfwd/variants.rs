@@ -9,14 +9,14 @@ use fibula::net::{Family, ForIpv4, Ipv4Key, Key};
 use super::layout::{self, NarrowOptions, Vectors, WideOptions};
 use super::{CAPTURE, EXACT, GREEDY, SUMMARY, entry, narrow, wide};
 use super::{CHOSEN_LEVELS, PAPER, chosen};
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 use fibula::unstable::simd::Isa;
 
 /// Returns the entries with other hash functions and ratios (IPv4), or other numbers of levels (IPv6).
-pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
     struct Entries;
     impl<K: Key> ForIpv4<K> for Entries {
-        type Output = Vec<Algorithm<K>>;
+        type Output = Vec<Engine<K>>;
 
         fn call() -> Self::Output
         where
@@ -35,7 +35,7 @@ pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn hashes_and_ratios<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+fn hashes_and_ratios<K: Ipv4Key>() -> Vec<Engine<K>> {
     macro_rules! ratios {
         ($all:ident, $name:literal, $filter:ident, $table:ident: $($percent:literal)*) => {
             $($all.push(narrow!(
@@ -69,7 +69,7 @@ fn hashes_and_ratios<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     all
 }
 
-fn numbers_of_levels<K: Key>() -> Vec<Algorithm<K>> {
+fn numbers_of_levels<K: Key>() -> Vec<Engine<K>> {
     macro_rules! levels {
         ($all:ident, $name:literal, $summary:expr, $choice:ident: $($levels:literal)*) => {
             $($all.push(wide!(

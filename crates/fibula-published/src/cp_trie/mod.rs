@@ -68,7 +68,7 @@ mod tests;
 use fibula::net::{Family, Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Build, Families, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, Role, Update};
 
 use layout::Strides;
 
@@ -86,20 +86,20 @@ const fn strides<K: Key>() -> Strides {
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     vec![entry(NAME, |routes, limits| build::build(routes, strides::<K>(), limits))]
 }
 
 /// Returns the entry with a direct table of 24 bits.
-pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
     if const { matches!(K::FAMILY, Family::Toy) } {
         return Vec::new();
     }
     vec![entry("cp-trie:24", |routes, limits| build::build(routes, Strides { direct: 24, node: 8 }, limits))]
 }
 
-fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
-    Algorithm {
+fn entry<K: Key>(name: &'static str, build: Build<K>) -> Engine<K> {
+    Engine {
         name,
         summary: "trie of 256 ways, bit maps beside cumulative population counts",
         use_when: "you compare with CP-Trie, as PlanB's paper has it",

@@ -175,7 +175,7 @@ use fibula::net::{Family, Ipv4Key, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 use fibula::fib::{BuildError, Fib};
 
 use layout::Dxr;
@@ -187,7 +187,7 @@ const NAME: &str = "dxr";
 macro_rules! entry {
     ($name:literal, $k:literal, $format:ident, $search:ident) => {{
         const OPTIONS: Options = Options { k: $k, format: Format::$format, search: Search::$search };
-        Algorithm {
+        Engine {
             name: $name,
             summary: summary(OPTIONS),
             use_when: "you compare with DXR (CCR 2012)",
@@ -207,7 +207,7 @@ macro_rules! entry {
 
 /// Returns the registry entries: every k of the paper, and our variants at one k. Toy widths get a few small forms.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Ipv4Key>() -> Vec<Engine<K>> {
     match (K::FAMILY, K::BITS) {
         (Family::Ipv4 | Family::Ipv6, _) => ipv4_entries(),
         (Family::Toy, ..=3) => {
@@ -226,7 +226,7 @@ pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn ipv4_entries<K: Ipv4Key>() -> Vec<Algorithm<K>> {
+fn ipv4_entries<K: Ipv4Key>() -> Vec<Engine<K>> {
     vec![
         entry!("dxr-16", 16, Stretched, EarlyStop),
         entry!("dxr-17", 17, Stretched, EarlyStop),

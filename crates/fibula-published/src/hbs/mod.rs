@@ -99,7 +99,7 @@ mod walk;
 use fibula::net::Key;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::Hbs;
 
@@ -107,8 +107,8 @@ const NAME: &str = "hbs";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "a hash table a length, binary search cut short by the origins of markers",
         use_when: "you compare with HBS, as PlanB's paper has it",

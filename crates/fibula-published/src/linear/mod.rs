@@ -33,7 +33,7 @@ mod update;
 use fibula::net::Key;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::Linear;
 
@@ -41,8 +41,8 @@ const NAME: &str = "linear";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "scan of all routes; the oracle of small tables",
         use_when: "you judge answers for tables of a few routes",

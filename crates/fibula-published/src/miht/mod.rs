@@ -84,7 +84,7 @@ use fibula::net::{Family, Key, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Build, Families, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, Role, Update};
 use fibula::fib::{BuildError, Fib};
 
 use layout::{Miht, Word};
@@ -93,7 +93,7 @@ const NAME: &str = "miht";
 
 /// Returns the registry entry, in the geometry of the paper for the family. Toy widths have trees of 2 and of 3 keys a node.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     match (K::FAMILY, K::BITS) {
         (Family::Ipv4, _) => vec![entry(NAME, build::<K, u16, 16, 16, 16>)],
         (Family::Ipv6, _) => vec![entry(NAME, build::<K, u32, 32, 32, 32>)],
@@ -105,8 +105,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
-    Algorithm {
+fn entry<K: Key>(name: &'static str, build: Build<K>) -> Engine<K> {
+    Engine {
         name,
         summary: "B+-tree over the first bits, a priority trie for each key",
         use_when: "you compare with MIHT, as the Bloomfwd paper has it",

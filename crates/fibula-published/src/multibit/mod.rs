@@ -74,7 +74,7 @@ use fibula::net::{Family, Key, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Build, Families, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, Role, Update};
 use fibula::fib::{BuildError, Fib};
 
 use layout::Multibit;
@@ -84,7 +84,7 @@ const NAME: &str = "multibit";
 /// Returns the registry entries: the stride of the paper, one half and twice as long. Toy widths get strides that leave a
 /// rest in the last level too.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     let (paper, short, long) = (build::<K, 4>, build::<K, 2>, build::<K, 8>);
     match (K::FAMILY, K::BITS) {
         (Family::Ipv4 | Family::Ipv6, _) => {
@@ -96,8 +96,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
-    Algorithm {
+fn entry<K: Key>(name: &'static str, build: Build<K>) -> Engine<K> {
+    Engine {
         name,
         summary: "trie with a fixed number of bits a level, one read each",
         use_when: "you compare with the multibit-trie router paper",

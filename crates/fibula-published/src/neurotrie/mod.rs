@@ -80,7 +80,7 @@ mod tests;
 use fibula::net::{Family, Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Build, Families, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, Role, Update};
 
 use build::Choice;
 use layout::Neurotrie;
@@ -97,12 +97,12 @@ const fn choice<K: Key>() -> Choice {
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     vec![entry(NAME, |routes, limits| Ok(Box::new(Neurotrie::build(routes, choice::<K>(), limits)?)))]
 }
 
 /// Returns the entries with other budgets, and with the greedy choice.
-pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
+pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
     macro_rules! variants {
         ($($name:literal $choice:expr;)*) => {
             vec![$(entry($name, |routes, limits| Ok(Box::new(Neurotrie::build(routes, $choice, limits)?)))),*]
@@ -123,8 +123,8 @@ pub(crate) fn variants<K: Key>() -> Vec<Algorithm<K>> {
     }
 }
 
-fn entry<K: Key>(name: &'static str, build: Build<K>) -> Algorithm<K> {
-    Algorithm {
+fn entry<K: Key>(name: &'static str, build: Build<K>) -> Engine<K> {
+    Engine {
         name,
         summary: "trie with a stride a node, the fewest accesses within a budget",
         use_when: "you compare with Neurotrie, as PlanB's paper has it",

@@ -15,7 +15,7 @@ mod ladder;
 #[cfg(test)]
 mod tests;
 
-use fibula::fib::registry::{Algorithm, Build, Families, Open, Role, Update};
+use fibula::fib::registry::{Build, Engine, Families, Open, Role, Update};
 use fibula::fib::{BuildError, Fib};
 use fibula::net::{Family, Key, Routes};
 use fibula::unstable::memory::Limits;
@@ -31,8 +31,8 @@ use ladder::{Search, Step};
 
 /// Returns the registry entries.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    let entry = |name, summary, build: Build<K>, open: Open<K>| Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    let entry = |name, summary, build: Build<K>, open: Open<K>| Engine {
         name,
         summary,
         use_when: "you compare with PlanB (NSDI 2026)",
@@ -79,8 +79,8 @@ pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
 }
 
 /// Returns the steps of Fig. 14 that are neither the binary search (`range-search`) nor the batches (`planb`).
-fn ladder<K: Key>() -> [Algorithm<K>; 3] {
-    let entry = |name, summary, isas, build: Build<K>| Algorithm {
+fn ladder<K: Key>() -> [Engine<K>; 3] {
+    let entry = |name, summary, isas, build: Build<K>| Engine {
         name,
         summary,
         use_when: "you repeat the steps of PlanB's Fig. 14",

@@ -84,7 +84,7 @@
 //! # Measured
 //!
 //! Against the form before, whose nodes were structures of plain integers (dfz4-2023, AMD EPYC Zen 4, AVX2, medians of four runs
-//! in turns, `fibula-lab rates --algorithm poptrie --batch 1 --batch 256`): single lookups 1.05 times as many for MATCH and 1.13 for
+//! in turns, `fibula-lab rates --engine poptrie --batch 1 --batch 256`): single lookups 1.05 times as many for MATCH and 1.13 for
 //! RND, batches of 256 0.98 and 1.07. On dfz6-2024, 1.44 and 1.12, batches of 256 1.19 and 1.53. Single lookups count by POPCNT
 //! where the machine has it, and the walk below the direct table is not inlined, so that keys which end there save no registers.
 //! Batches of IPv6 choose bit map and base without a branch; for IPv4 that makes MATCH 0.89 times as fast, as few keys of a full
@@ -110,7 +110,7 @@ mod update;
 use fibula::net::Key;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::Poptrie;
 
@@ -118,8 +118,8 @@ const NAME: &str = "poptrie";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "trie of 64 ways, bit maps and population counts",
         use_when: "you compare with Poptrie (SIGCOMM 2015)",

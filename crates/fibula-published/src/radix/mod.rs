@@ -24,7 +24,7 @@ use fibula::net::Key;
 use fibula::radix::RadixTree;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 const NAME: &str = "radix";
 
@@ -36,8 +36,8 @@ pub struct Radix<K> {
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "path-compressed radix tree: the RIB itself",
         use_when: "you measure what a lookup in the RIB itself costs",

@@ -60,7 +60,7 @@ mod tests;
 use fibula::net::{Family, Key};
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::RangeSearch;
 
@@ -68,8 +68,8 @@ const NAME: &str = "range-search";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "disjoint ranges, equal neighbours merged, binary search",
         use_when: "you need the plainest search of sorted ranges",

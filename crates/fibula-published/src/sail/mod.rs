@@ -83,7 +83,7 @@ mod tests;
 use fibula::net::Ipv4Key;
 use fibula::unstable::simd::Isa;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 
 use layout::Sail;
 
@@ -91,8 +91,8 @@ const NAME: &str = "sail";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub(crate) fn engines<K: Ipv4Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "prefixes pushed to 16, 24 and 32 bits, one 16-bit entry a level",
         use_when: "you compare with SAIL, as PlanB's paper has it",

@@ -18,6 +18,9 @@ pub(super) struct File {
     pub(super) metrics: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) dpdk: Vec<String>,
+    pub(super) ipv4_engine: Option<Spanned<String>>,
+    pub(super) ipv6_engine: Option<Spanned<String>>,
+    /// The names that the two had before.
     pub(super) ipv4_algorithm: Option<Spanned<String>>,
     pub(super) ipv6_algorithm: Option<Spanned<String>>,
     #[serde(default)]

@@ -41,7 +41,7 @@ use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use fibula::fib::registry::{Algorithm, Engines};
+use fibula::fib::registry::{Engine, Engines};
 use fibula::net::IpPrefix;
 
 use crate::forward::fabric::Urpf;
@@ -74,10 +74,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Arguments of DPDK's own.
     pub dpdk: Vec<String>,
-    /// Structure for IPv4.
-    pub ipv4: Algorithm<u32>,
-    /// Structure for IPv6.
-    pub ipv6: Algorithm<u128>,
+    /// Engine for IPv4.
+    pub ipv4: Engine<u32>,
+    /// Engine for IPv6.
+    pub ipv6: Engine<u128>,
     /// How flows are spread over groups.
     pub hash: FlowHash,
     /// ICMP errors a second, and in a burst, for each port and thread.
@@ -375,7 +375,7 @@ impl Config {
         Self::parse_among(text, Engines::OWN)
     }
 
-    /// Reads a configuration that may name the structures of this list.
+    /// Reads a configuration that may name the engines of this list.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::net::{IpAddr, SocketAddr};
 
-use fibula::fib::registry::{self, Algorithm, Engines};
+use fibula::fib::registry::{self, Engine, Engines};
 use fibula::net::{HostBits, IpPrefix, Key, Prefix};
 use toml::Spanned;
 
@@ -44,6 +44,11 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         ConfigError { line, reason: error.message().to_owned() }
     })?;
     let text = Text(text);
+    for (old, family) in [(&file.ipv4_algorithm, "ipv4"), (&file.ipv6_algorithm, "ipv6")] {
+        if let Some(old) = old {
+            return Err(text.error(old, format!("'{family}_algorithm' is now '{family}_engine'")));
+        }
+    }
     let run_times = [("threads", RunTime::Threads), ("rayon", RunTime::Rayon)];
     let modes = [("route", false), ("bridge", true)];
     let mut config = Config {
@@ -55,8 +60,8 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         metrics: metrics(&text, file.metrics.as_ref())?,
         dpdk: file.dpdk.clone(),
         socket: file.socket.as_deref().unwrap_or(SOCKET).into(),
-        ipv4: algorithm(&text, file.ipv4_algorithm.as_ref(), fibula::live::Options::default().ipv4, engines)?,
-        ipv6: algorithm(&text, file.ipv6_algorithm.as_ref(), fibula::live::Options::default().ipv6, engines)?,
+        ipv4: engine(&text, file.ipv4_engine.as_ref(), fibula::live::Options::default().ipv4, engines)?,
+        ipv6: engine(&text, file.ipv6_engine.as_ref(), fibula::live::Options::default().ipv6, engines)?,
         hash: FlowHash { seed: file.flows.seed, symmetric: file.flows.symmetric },
         icmp_rate: (file.icmp.rate, file.icmp.burst),
         limits: Limits {
@@ -124,12 +129,12 @@ fn vrfs(text: &Text<'_>, lines: &[file::Vrf], config: &mut Config) -> Result<(),
     Ok(())
 }
 
-fn algorithm<K: Key>(
+fn engine<K: Key>(
     text: &Text<'_>,
     name: Option<&Spanned<String>>,
-    default: Algorithm<K>,
+    default: Engine<K>,
     engines: Engines,
-) -> Result<Algorithm<K>, ConfigError> {
+) -> Result<Engine<K>, ConfigError> {
     let Some(name) = name.filter(|name| name.get_ref() != "auto") else { return Ok(default) };
     engines.find(name.get_ref()).map_err(|_| {
         let (named, family) = (name.get_ref(), K::FAMILY);
@@ -137,7 +142,7 @@ fn algorithm<K: Key>(
             name,
             match registry::is_published(named) && engines == Engines::OWN {
                 true => format!("'{named}' for {family} is for comparison: 'fibula-lab router' takes it"),
-                false => format!("no algorithm '{named}' for {family}: 'fibula engines' lists them"),
+                false => format!("no engine '{named}' for {family}: 'fibula engines' lists them"),
             },
         )
     })
@@ -544,16 +549,18 @@ kind = \"blackhole\"
             vec![engine]
         };
         let engines = Engines::new(abacus, Vec::new);
-        let text = |family: &str, name: &str| format!("{family}_algorithm = \"{name}\"\n{GOOD}");
+        let text = |family: &str, name: &str| format!("{family}_engine = \"{name}\"\n{GOOD}");
         let config = Config::parse_among(&text("ipv4", "abacus"), engines).unwrap();
         assert_eq!((config.ipv4.name, config.ipv6), ("abacus", Config::parse(GOOD).unwrap().ipv6));
         let error = Config::parse_among(&text("ipv6", "abacus"), engines).unwrap_err();
-        assert!(error.to_string().contains("no algorithm 'abacus' for IPv6"), "{error}");
+        assert!(error.to_string().contains("no engine 'abacus' for IPv6"), "{error}");
         let error = Config::parse(&text("ipv4", "poptrie")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "line 1: 'poptrie' for IPv4 is for comparison: 'fibula-lab router' takes it"
         );
         assert!(Config::parse(&text("ipv4", "abacus")).is_err());
+        let error = Config::parse(&format!("\nipv6_algorithm = \"planb\"\n{GOOD}")).unwrap_err();
+        assert_eq!(error.to_string(), "line 2: 'ipv6_algorithm' is now 'ipv6_engine'");
     }
 }

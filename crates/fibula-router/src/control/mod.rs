@@ -508,7 +508,7 @@ impl<'l> Router<'l> {
             return Err("feeds, or VRFs that feeds may have routes of, differ: restart needed".into());
         }
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
-            return Err("algorithms differ: restart needed".into());
+            return Err("engines differ: restart needed".into());
         }
         let loaded = plan::load(&config, &self.folder)?;
         if config.history != self.config.history {

@@ -25,7 +25,7 @@ pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedF
     checked(fd.into()).map(owned)
 }
 
-/// Sets an option, given as the bytes of its structure.
+/// Sets an option, given as the bytes of its engine.
 pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     let (data, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
     // SAFETY: the kernel reads `len` bytes, which are those of `value`.
@@ -38,7 +38,7 @@ pub(crate) fn set_number(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) 
     set_option(fd, level, name, &value.to_ne_bytes())
 }
 
-/// Binds a socket to an address, given as the bytes of its structure.
+/// Binds a socket to an address, given as the bytes of its engine.
 pub(crate) fn bind(fd: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> {
     let len = address.len() as libc::socklen_t;
     // SAFETY: the kernel reads `len` bytes, which are those of `address`, and needs no alignment.

@@ -45,7 +45,7 @@ impl FlowHash {
         }
         let mut hash =
             self.seed ^ (u64::from(ports) << 32 | u64::from(flow.protocol) << 24 | u64::from(label));
-        // A multiplication folds 64 bits of input at a time; the constants are odd, without structure (digits of pi).
+        // A multiplication folds 64 bits of input at a time; the constants are odd, without engine (digits of pi).
         for word in [source as u64, (source >> 64) as u64, destination as u64, (destination >> 64) as u64] {
             hash = fold(hash ^ 0x243f_6a88_85a3_08d3, word ^ 0x1319_8a2e_0370_7345);
         }

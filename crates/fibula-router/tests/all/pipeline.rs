@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fibula::Table;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::live::Options;
 use fibula_router::count::Made;
 use fibula_router::drops::Drop;
@@ -88,7 +88,7 @@ fn full_rings_are_counted() {
 }
 
 #[test]
-fn any_algorithm_of_the_registry_forwards_alike() {
+fn any_engine_of_the_registry_forwards_alike() {
     let frames = || {
         let texts = (0..8).flat_map(|third| {
             [
@@ -98,7 +98,7 @@ fn any_algorithm_of_the_registry_forwards_alike() {
         });
         texts.map(|text| frame(&text)).collect::<Vec<_>>()
     };
-    let outputs = |ipv4: Algorithm<u32>, ipv6: Algorithm<u128>| {
+    let outputs = |ipv4: Engine<u32>, ipv6: Engine<u128>| {
         let mut fabric = network::fabric();
         for vrf in &mut fabric.vrfs {
             let options = Options { ipv4, ipv6, ..Options::default() };
@@ -112,11 +112,11 @@ fn any_algorithm_of_the_registry_forwards_alike() {
     let default = Options::default();
     let expected = outputs(default.ipv4, default.ipv6);
     assert!(expected.0.iter().map(Vec::len).sum::<usize>() > 8);
-    for algorithm in fibula::fib::algorithms::<u32>() {
-        assert_eq!(outputs(algorithm, default.ipv6), expected, "{}", algorithm.name);
+    for engine in fibula::fib::engines::<u32>() {
+        assert_eq!(outputs(engine, default.ipv6), expected, "{}", engine.name);
     }
-    for algorithm in fibula::fib::algorithms::<u128>() {
-        assert_eq!(outputs(default.ipv4, algorithm), expected, "{}", algorithm.name);
+    for engine in fibula::fib::engines::<u128>() {
+        assert_eq!(outputs(default.ipv4, engine), expected, "{}", engine.name);
     }
 }
 

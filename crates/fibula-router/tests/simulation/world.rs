@@ -102,7 +102,7 @@ fn told(mut bytes: &[u8]) -> String {
     lines
 }
 
-/// Makes a table; one in four has little memory beyond what an empty one takes. Most are of a structure that is small when it is empty, so
+/// Makes a table; one in four has little memory beyond what an empty one takes. Most are of an engine that is small when it is empty, so
 /// that more seeds fit in the time.
 fn table(random: &mut Random) -> Table {
     let limits = Limits { huge_pages: false, ..Limits::default() };

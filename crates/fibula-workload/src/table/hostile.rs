@@ -1,4 +1,4 @@
-//! Hostile tables, which no network has: they show the worst case of a structure.
+//! Hostile tables, which no network has: they show the worst case of an engine.
 //!
 //! A table is a function and an entry of [`tables`]. A spec gives the same table on every platform.
 

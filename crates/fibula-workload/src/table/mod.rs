@@ -5,7 +5,7 @@
 //! prefixes that contain no other. Then one walk down the binary trie divides them between the two halves of each
 //! node, until every prefix has its place. How evenly the leaves divide, and how often one half gets all of them,
 //! depends on the depth and on their number, as measured in real tables. Covers go where there are leaves. So
-//! clusters and empty space look alike at every scale, and lookup structures take as much memory as with real tables,
+//! clusters and empty space look alike at every scale, and engines take as much memory as with real tables,
 //! because a chunk of a direct table holds longer prefixes where a node of the trie does. No half gets more than it
 //! has room for, so every count is met exactly, up to the last free prefix of the space. A second walk, in order,
 //! assigns next hops.

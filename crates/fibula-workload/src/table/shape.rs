@@ -1,4 +1,4 @@
-//! The shape of a table in figures, which decide how much memory structures take.
+//! The shape of a table in figures, which decide how much memory engines take.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -15,8 +15,8 @@ fn wrong_answers_are_counted_and_every_batch_length_is_measured() {
     let routes = generate::<u32>(&spec, &Profile::ipv4()).unwrap();
     let routes = RouteSlice::new(&routes).unwrap();
     let keys = (traffic::find("match").unwrap().generate)(&routes, 1_000, 1).unwrap();
-    let algorithm = registry::find("range-btree").unwrap();
-    let (fib, build_time_ns) = measure_build(&algorithm, &routes, Limits::default()).unwrap();
+    let engine = registry::find("range-btree").unwrap();
+    let (fib, build_time_ns) = measure_build(&engine, &routes, Limits::default()).unwrap();
     assert!(build_time_ns > 0);
     let mut expected: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();
     expected[0] = None;
@@ -41,6 +41,6 @@ fn wrong_answers_are_counted_and_every_batch_length_is_measured() {
 fn a_refused_build_is_an_error() {
     let routes = generate::<u32>(&TableSpec { routes: 300, ..TableSpec::ipv4() }, &Profile::ipv4()).unwrap();
     let routes = RouteSlice::new(&routes).unwrap();
-    let algorithm = registry::find("range-btree").unwrap();
-    assert!(measure_build(&algorithm, &routes, Limits::within(10)).is_err());
+    let engine = registry::find("range-btree").unwrap();
+    assert!(measure_build(&engine, &routes, Limits::within(10)).is_err());
 }

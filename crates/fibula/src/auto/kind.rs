@@ -7,7 +7,7 @@ use core::fmt;
 /// 256, interpolated between shares of none and of a quarter to two thirds.
 const WIDE_SHARE: usize = 8;
 
-/// A kind of table. Structures are fast for one kind and slow for another of the same size.
+/// A kind of table. Engines are fast for one kind and slow for another of the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {

@@ -13,14 +13,14 @@ use super::{Kind, Machine, Workload};
 /// Batches that were measured.
 pub(super) const BATCHES: [usize; 7] = [1, 8, 16, 32, 64, 256, 1024];
 
-/// One structure with one instruction set, over tables of one kind.
+/// One engine with one instruction set, over tables of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) family: &'static str,
     pub(super) kind: Kind,
     pub(super) isa: Isa,
-    pub(super) algorithm: &'static str,
-    /// How many loads of the structure's size a lookup waits for, by batch: fitted.
+    pub(super) engine: &'static str,
+    /// How many loads of the engine's size a lookup waits for, by batch: fitted.
     loads: [f64; BATCHES.len()],
     /// Ascending by ranges.
     pub(super) points: Vec<Point>,
@@ -41,7 +41,7 @@ impl Curve {
         self.family == K::FAMILY.name() && self.kind == kind && self.isa.is_within(isa)
     }
 
-    /// Returns the nanoseconds of a lookup in a structure of so many bytes for so many ranges.
+    /// Returns the nanoseconds of a lookup in an engine of so many bytes for so many ranges.
     pub(super) fn ns(&self, ranges: f64, bytes: f64, batch: usize, machine: &Machine) -> f64 {
         let (low, share) = between_batches(batch);
         let at = |number: usize| {
@@ -80,7 +80,7 @@ impl Curve {
     }
 }
 
-/// Returns how much of a structure lookups touch: of a direct table, a few lines for each range.
+/// Returns how much of an engine lookups touch: of a direct table, a few lines for each range.
 pub(super) fn touched(ranges: f64, bytes: f64) -> f64 {
     bytes.min(ranges * 256.0)
 }
@@ -129,13 +129,13 @@ fn read(text: &'static str) -> Option<Recorded> {
     // The first line names the columns. Each curve begins with its loads, where the other lines have ranges and bytes.
     for line in rows.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [family, kind, isa, algorithm, ranges, bytes, figures @ ..] = &fields[..] else { return None };
+        let [family, kind, isa, engine, ranges, bytes, figures @ ..] = &fields[..] else { return None };
         let figures: Vec<f64> = figures.iter().filter_map(|figure| figure.parse().ok()).collect();
         let figures: [f64; BATCHES.len()] = figures.try_into().ok()?;
         if *ranges == "loads" {
             let kind = Kind::ALL.into_iter().find(|named| named.name() == *kind)?;
             let isa = isa.parse().ok()?;
-            curves.push(Curve { family, kind, isa, algorithm, loads: figures, points: Vec::new() });
+            curves.push(Curve { family, kind, isa, engine, loads: figures, points: Vec::new() });
         } else {
             let ns = figures.map(|mlps| 1e3 / mlps);
             let point = Point { ranges: ranges.parse().ok()?, bytes: bytes.parse().ok()?, ns };

@@ -1,10 +1,10 @@
-//! Chooses a structure by family, table, batch, instruction set and machine, from committed measurements.
+//! Chooses an engine by family, table, batch, instruction set and machine, from committed measurements.
 //!
-//! Which structure is fastest depends on the use: the fastest over a full table loses over a hundred routes, and one that
+//! Which engine is fastest depends on the use: the fastest over a full table loses over a hundred routes, and one that
 //! needs full vectors loses where keys come one by one. [`choose`] knows rates measured over tables from ten routes to
 //! full ones, in batches from one key to 1,024, with every instruction set (`records/choices/`). It takes the fastest
-//! structure for a [`Workload`] and gives the reason. [`choose_for`] builds the best few over the table itself, so that
-//! it knows which structures refuse it and how large they are; [`build`] returns its choice alone.
+//! engine for a [`Workload`] and gives the reason. [`choose_for`] builds the best few over the table itself, so that
+//! it knows which engines refuse it and how large they are; [`build`] returns its choice alone.
 //!
 //! ```
 //! use fibula::auto::{self, Workload};
@@ -13,10 +13,10 @@
 //! let choice = auto::choose::<u32>(&router, None).expect("IPv4 was measured");
 //! println!("{choice}");
 //!
-//! // The table grows: the structure in use stays unless another is clearly better.
+//! // The table grows: the engine in use stays unless another is clearly better.
 //! let grown = Workload { ranges: 550_000, ..router };
-//! let later = auto::choose::<u32>(&grown, Some(choice.algorithm.name)).expect("IPv4 was measured");
-//! assert_eq!(later.algorithm.name, choice.algorithm.name);
+//! let later = auto::choose::<u32>(&grown, Some(choice.engine.name)).expect("IPv4 was measured");
+//! assert_eq!(later.engine.name, choice.engine.name);
 //! ```
 //!
 //! # How
@@ -26,14 +26,14 @@
 //!   the number of ranges, and between two batches the time over the logarithm of their keys.
 //! - **Tables** are compared with measured ones of their [`Kind`]: with mostly host routes, with many next hops that need
 //!   more than 15 bits, or plain. If no table of the kind was measured, with plain ones.
-//! - **Bytes** are those of the structure once it is built, and estimated before in the same way as rates.
-//! - **Machine**: of the recorded time, what loads took is replaced by what loads of the structure's bytes take on the
+//! - **Bytes** are those of the engine once it is built, and estimated before in the same way as rates.
+//! - **Machine**: of the recorded time, what loads took is replaced by what loads of the engine's bytes take on the
 //!   [`Machine`] of the workload, and the rest by what it takes at that machine's speed of arithmetic. The recorded
 //!   machine is the default; [`Machine::here`] measures this one.
-//! - **Instruction set**: a structure's best kernels within the given set.
+//! - **Instruction set**: an engine's best kernels within the given set.
 //! - **Limit on bytes**: by default in proportion to the table and the cache, [`Workload::most_bytes`].
-//! - **Ties**: of the structures within 5 % of the best, the one that takes the fewest bytes.
-//! - **Hysteresis**: the structure in use stays unless another is expected to be more than 10 % faster.
+//! - **Ties**: of the engines within 5 % of the best, the one that takes the fewest bytes.
+//! - **Hysteresis**: the engine in use stays unless another is expected to be more than 10 % faster.
 //!
 //! The test `choices` of `fibula-lab` compares the choices with records of tables that were left out of the fit.
 
@@ -48,7 +48,7 @@ use core::fmt;
 use core::ops::ControlFlow;
 
 use crate::fib::ranges::{self, Merge};
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
 use crate::net::{Key, NextHop, Prefix, Route, Routes};
@@ -65,13 +65,13 @@ const TIE: f64 = 0.95;
 /// Bits of a next hop beyond which it is wide.
 const WIDE_BITS: u32 = 15;
 
-/// How many times faster another structure must be to replace the one in use.
+/// How many times faster another engine must be to replace the one in use.
 const CHANGE: f64 = 1.1;
 
-/// Structures of at least this share of the best expected rate are built to know their bytes.
+/// Engines of at least this share of the best expected rate are built to know their bytes.
 const CLOSE: f64 = 0.85;
 
-/// What a structure is used for.
+/// What an engine is used for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Workload {
     /// Number of disjoint ranges of addresses with one next hop that the table makes, equal neighbours merged. For
@@ -81,7 +81,7 @@ pub struct Workload {
     pub routes: usize,
     /// Number of host routes among them, counting routes within a byte of the full length.
     pub host_routes: usize,
-    /// Number of routes with a wide next hop, one that needs more than 15 bits. Some structures keep those apart from the
+    /// Number of routes with a wide next hop, one that needs more than 15 bits. Some engines keep those apart from the
     /// others, which takes a further load.
     pub wide_routes: usize,
     /// Keys that arrive together; 1 for single lookups.
@@ -90,7 +90,7 @@ pub struct Workload {
     pub isa: Isa,
     /// The machine that lookups run on.
     pub machine: Machine,
-    /// Most [lookup bytes](crate::memory::Memory::lookup_bytes) that the structure may take; `None` for what
+    /// Most [lookup bytes](crate::memory::Memory::lookup_bytes) that the engine may take; `None` for what
     /// [`most_bytes`](Self::most_bytes) says.
     pub max_bytes: Option<usize>,
 }
@@ -127,7 +127,7 @@ impl Workload {
         self
     }
 
-    /// Returns the most lookup bytes that a structure may take: [`max_bytes`](Self::max_bytes), by default an eighth of
+    /// Returns the most lookup bytes that an engine may take: [`max_bytes`](Self::max_bytes), by default an eighth of
     /// the second-level cache and 16 times what the sorted array of the ranges takes.
     #[must_use]
     pub fn most_bytes<K: Key>(&self) -> usize {
@@ -171,14 +171,14 @@ impl<K: Key> Routes<K> for Counted<'_, K> {
     }
 }
 
-/// A structure, with what is expected of it.
+/// An engine, with what is expected of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<K: Key> {
-    /// The structure.
-    pub algorithm: Algorithm<K>,
+    /// The engine.
+    pub engine: Engine<K>,
     /// Expected rate in million lookups a second, on one core of the workload's machine.
     pub mlps: f64,
-    /// Lookup bytes: expected ones, unless the structure was built.
+    /// Lookup bytes: expected ones, unless the engine was built.
     pub bytes: usize,
     /// Whether it was built over the table.
     pub is_built: bool,
@@ -190,7 +190,7 @@ pub struct Choice<K: Key> {
     pub reason: Reason,
 }
 
-/// Why a structure was chosen.
+/// Why an engine was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reason {
     /// It is the fastest one measured.
@@ -213,11 +213,11 @@ pub enum Reason {
 
 impl<K: Key> fmt::Display for Choice<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { algorithm, mlps, bytes, isa, batch, reason, .. } = self;
+        let Self { engine, mlps, bytes, isa, batch, reason, .. } = self;
         write!(
             f,
             "{}: {reason}, about {:.1} MB, {mlps:.0} M lookups/s expected in batches of {batch} with {isa}",
-            algorithm.name,
+            engine.name,
             *bytes as f64 / 1e6
         )
     }
@@ -237,24 +237,24 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What is known of a structure over the table itself.
+/// What is known of an engine over the table itself.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// The name of the structure.
-    pub algorithm: &'static str,
+    /// The name of the engine.
+    pub engine: &'static str,
     /// Its lookup bytes; `None` if it refuses the table.
     pub lookup_bytes: Option<usize>,
 }
 
-/// Returns all structures that were measured for such a workload and keep its limit on bytes, the fastest first.
+/// Returns all engines that were measured for such a workload and keep its limit on bytes, the fastest first.
 #[doc(hidden)]
 #[must_use]
 pub fn rank<K: Key>(wanted: &Workload) -> Vec<Choice<K>> {
     rank_knowing(wanted, &[])
 }
 
-/// Like [`rank`], with what is known of structures over the table.
+/// Like [`rank`], with what is known of engines over the table.
 #[doc(hidden)]
 #[must_use]
 pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>> {
@@ -262,13 +262,12 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
     let ranges = wanted.ranges.max(1) as f64;
     let kind = measured::kind_for::<K>(wanted);
     let mut all: Vec<Choice<K>> = Vec::new();
-    for algorithm in crate::fib::algorithms::<K>() {
-        let of_it = |curve: &&measured::Curve| {
-            curve.algorithm == algorithm.name && curve.serves::<K>(kind, wanted.isa)
-        };
+    for engine in crate::fib::engines::<K>() {
+        let of_it =
+            |curve: &&measured::Curve| curve.engine == engine.name && curve.serves::<K>(kind, wanted.isa);
         // The largest set within the wanted one: what lookups will run.
         let Some(curve) = curves().iter().filter(of_it).max_by_key(|curve| curve.isa) else { continue };
-        let built = known.iter().find(|known| known.algorithm == algorithm.name);
+        let built = known.iter().find(|known| known.engine == engine.name);
         let bytes = match built {
             Some(Known { lookup_bytes: None, .. }) => continue,
             Some(Known { lookup_bytes: Some(bytes), .. }) => *bytes,
@@ -284,60 +283,60 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
         let (mlps, reason) = (1e3 / ns, Reason::Fastest);
         // In its place at once: they are few, and a sort is a lot of code.
         let at = all.partition_point(|faster| faster.mlps.total_cmp(&mlps).is_ge());
-        all.insert(at, Choice { algorithm, mlps, bytes, is_built, isa, batch, reason });
+        all.insert(at, Choice { engine, mlps, bytes, is_built, isa, batch, reason });
     }
     all
 }
 
-/// Returns the best structure for the workload; `None` if none was measured for it. `in_use` is the name of the
-/// structure that the table has now, if any.
+/// Returns the best engine for the workload; `None` if none was measured for it. `in_use` is the name of the
+/// engine that the table has now, if any.
 #[must_use]
 pub fn choose<K: Key>(wanted: &Workload, in_use: Option<&str>) -> Option<Choice<K>> {
     pick(&rank::<K>(wanted), in_use)
 }
 
-/// Returns the best of ranked structures, the fastest of which is the first; `None` if there is none.
+/// Returns the best of ranked engines, the fastest of which is the first; `None` if there is none.
 #[doc(hidden)]
 #[must_use]
 pub fn pick<K: Key>(ranked: &[Choice<K>], in_use: Option<&str>) -> Option<Choice<K>> {
     let fastest = *ranked.first()?;
     if let Some(name) = in_use
-        && let Some(choice) = ranked.iter().find(|choice| choice.algorithm.name == name)
+        && let Some(choice) = ranked.iter().find(|choice| choice.engine.name == name)
         && fastest.mlps <= choice.mlps * CHANGE
-        && name != fastest.algorithm.name
+        && name != fastest.engine.name
     {
-        let reason = Reason::InUse { fastest: fastest.algorithm.name, mlps: fastest.mlps };
+        let reason = Reason::InUse { fastest: fastest.engine.name, mlps: fastest.mlps };
         return Some(Choice { reason, ..*choice });
     }
     let equal = ranked.iter().take_while(|choice| choice.mlps >= fastest.mlps * TIE);
     let smallest = equal.min_by_key(|choice| choice.bytes)?;
-    if in_use == Some(fastest.algorithm.name) || smallest.algorithm.name == fastest.algorithm.name {
+    if in_use == Some(fastest.engine.name) || smallest.engine.name == fastest.engine.name {
         return Some(fastest);
     }
-    let reason = Reason::Smallest { fastest: fastest.algorithm.name, mlps: fastest.mlps };
+    let reason = Reason::Smallest { fastest: fastest.engine.name, mlps: fastest.mlps };
     Some(Choice { reason, ..*smallest })
 }
 
-/// A table's structure, and what else there was to choose.
+/// A table's engine, and what else there was to choose.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Chosen<K: Key> {
-    /// The structure.
+    /// The engine.
     pub fib: Box<dyn Fib<K>>,
-    /// What is expected of it; `None` for a structure that was not measured for such a table and holds any.
+    /// What is expected of it; `None` for an engine that was not measured for such a table and holds any.
     pub choice: Option<Choice<K>>,
-    /// All structures that would do, the fastest first.
+    /// All engines that would do, the fastest first.
     pub ranked: Vec<Choice<K>>,
 }
 
-/// Chooses a structure for this table, and builds it. The routes and ranges of the workload are those of the table.
+/// Chooses an engine for this table, and builds it. The routes and ranges of the workload are those of the table.
 ///
-/// The structures with the best expected rates, the first and those within 15 % of it, are built to know how large they
+/// The engines with the best expected rates, the first and those within 15 % of it, are built to know how large they
 /// are and whether their format holds the table; only one of them exists at a time besides the best so far. If none is
 /// left, `range-btree` is built, or `planb` for IPv6: they hold any table.
 ///
 /// # Errors
-/// The first refusal, if every structure refuses the table or takes more than [`Workload::most_bytes`].
+/// The first refusal, if every engine refuses the table or takes more than [`Workload::most_bytes`].
 #[doc(hidden)]
 pub fn choose_for<K: Key>(
     routes: &dyn Routes<K>,
@@ -355,38 +354,37 @@ pub fn choose_for<K: Key>(
         let least = ranked.first().map_or(0.0, |first| first.mlps * CLOSE);
         let chosen = choice.iter().chain(ranked.iter().take_while(|choice| choice.mlps >= least));
         let next = chosen.copied().find(|choice| !choice.is_built);
-        let (algorithm, is_last) = match (next, &choice) {
-            (Some(next), _) => (next.algorithm, false),
+        let (engine, is_last) = match (next, &choice) {
+            (Some(next), _) => (next.engine, false),
             // All that come into question are built.
             (None, Some(choice)) => match best.take() {
-                Some((name, fib)) if name == choice.algorithm.name => {
+                Some((name, fib)) if name == choice.engine.name => {
                     return Ok(Chosen { fib, choice: Some(*choice), ranked });
                 }
-                _ => (choice.algorithm, true),
+                _ => (choice.engine, true),
             },
             (None, None) => (last_resort().expect("the list has a last resort for every family"), true),
         };
-        match build_one(&algorithm, routes, wanted.most_bytes::<K>(), limits) {
+        match build_one(&engine, routes, wanted.most_bytes::<K>(), limits) {
             Ok(fib) if is_last => return Ok(Chosen { fib, choice, ranked }),
             Ok(fib) => {
                 let lookup_bytes = Some(fib.memory().lookup_bytes);
-                known.push(Known { algorithm: algorithm.name, lookup_bytes });
-                let name =
-                    pick(&rank_knowing::<K>(&wanted, &known), in_use).map(|choice| choice.algorithm.name);
-                if best.is_none() || name == Some(algorithm.name) {
-                    best = Some((algorithm.name, fib));
+                known.push(Known { engine: engine.name, lookup_bytes });
+                let name = pick(&rank_knowing::<K>(&wanted, &known), in_use).map(|choice| choice.engine.name);
+                if best.is_none() || name == Some(engine.name) {
+                    best = Some((engine.name, fib));
                 }
             }
             Err(error) if is_last => return Err(refusal.unwrap_or(error)),
             Err(error) => {
-                known.push(Known { algorithm: algorithm.name, lookup_bytes: None });
+                known.push(Known { engine: engine.name, lookup_bytes: None });
                 refusal = refusal.or(Some(error));
             }
         }
     }
 }
 
-/// Builds the structure that [`choose_for`] chooses.
+/// Builds the engine that [`choose_for`] chooses.
 ///
 /// # Errors
 /// As for [`choose_for`].
@@ -398,23 +396,23 @@ pub fn build<K: Key>(
     choose_for(routes, &workload, None, limits).map(|chosen| chosen.fib)
 }
 
-/// Structures that have no limits but memory, and take little of it where a table is small: by name, as each serves one family.
+/// Engines that have no limits but memory, and take little of it where a table is small: by name, as each serves one family.
 const LAST_RESORTS: [&str; 2] = ["range-btree", "planb"];
 
-fn last_resort<K: Key>() -> Option<Algorithm<K>> {
-    crate::fib::algorithms().into_iter().find(|algorithm| LAST_RESORTS.contains(&algorithm.name))
+fn last_resort<K: Key>() -> Option<Engine<K>> {
+    crate::fib::engines().into_iter().find(|engine| LAST_RESORTS.contains(&engine.name))
 }
 
 fn build_one<K: Key>(
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     routes: &dyn Routes<K>,
     most_bytes: usize,
     limits: Limits,
 ) -> Result<Box<dyn Fib<K>>, BuildError> {
-    let fib = algorithm.build(routes, limits)?;
+    let fib = engine.build(routes, limits)?;
     let bytes = fib.memory().lookup_bytes;
     if bytes > most_bytes {
-        return Err(BuildError::limit(algorithm.name, "lookup bytes", most_bytes as u64, bytes as u64));
+        return Err(BuildError::limit(engine.name, "lookup bytes", most_bytes as u64, bytes as u64));
     }
     Ok(fib)
 }

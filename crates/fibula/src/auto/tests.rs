@@ -41,7 +41,7 @@ fn rates_of_measured_tables_are_those_that_were_measured() {
         for point in &curve.points {
             for (number, &batch) in measured::BATCHES.iter().enumerate() {
                 let ns = curve.ns(point.ranges, point.bytes, batch, &machine);
-                assert!((ns / point.ns[number] - 1.0).abs() < 1e-6, "{} {batch}", curve.algorithm);
+                assert!((ns / point.ns[number] - 1.0).abs() < 1e-6, "{} {batch}", curve.engine);
             }
             // Between two batches and above the largest.
             let [low, high] = [32, 64].map(|batch| curve.ns(point.ranges, point.bytes, batch, &machine));
@@ -70,17 +70,17 @@ fn what_is_in_use_stays_until_another_is_a_tenth_faster() {
         let ranked = rank::<u128>(&wanted);
         let fastest = ranked[0];
         for choice in &ranked {
-            let kept = choose::<u128>(&wanted, Some(choice.algorithm.name)).unwrap();
+            let kept = choose::<u128>(&wanted, Some(choice.engine.name)).unwrap();
             if fastest.mlps <= choice.mlps * CHANGE {
-                assert_eq!(kept.algorithm.name, choice.algorithm.name);
+                assert_eq!(kept.engine.name, choice.engine.name);
             } else {
                 assert!(kept.mlps >= fastest.mlps * TIE);
             }
         }
         // An unknown name is ignored.
         assert_eq!(
-            choose::<u128>(&wanted, Some("abacus")).unwrap().algorithm.name,
-            choose::<u128>(&wanted, None).unwrap().algorithm.name
+            choose::<u128>(&wanted, Some("abacus")).unwrap().engine.name,
+            choose::<u128>(&wanted, None).unwrap().engine.name
         );
     }
 }
@@ -106,9 +106,9 @@ fn what_is_known_replaces_what_is_expected() {
     let fits = |choice: &Choice<u32>| choice.bytes + 1_000_000 <= wanted.most_bytes::<u32>();
     let first = rank::<u32>(&wanted).into_iter().find(fits).unwrap();
     let knowing = |lookup_bytes| {
-        let known = Known { algorithm: first.algorithm.name, lookup_bytes };
+        let known = Known { engine: first.engine.name, lookup_bytes };
         let ranked = rank_knowing::<u32>(&wanted, &[known]);
-        ranked.into_iter().find(|choice| choice.algorithm.name == first.algorithm.name)
+        ranked.into_iter().find(|choice| choice.engine.name == first.engine.name)
     };
     assert!(knowing(None).is_none(), "what refuses the table is not chosen");
     assert!(knowing(Some(wanted.most_bytes::<u32>() + 1)).is_none());
@@ -184,7 +184,7 @@ fn wide_next_hops_are_expected_to_cost_what_was_measured() {
     let plain = Workload { ranges: 150_000, routes: 200_000, isa: Isa::Scalar, ..Workload::default() };
     let wide = Workload { wide_routes: 100_000, ..plain };
     let rate = |wanted: &Workload, name: &str| {
-        rank::<u128>(wanted).iter().find(|choice| choice.algorithm.name == name).map(|choice| choice.mlps)
+        rank::<u128>(wanted).iter().find(|choice| choice.engine.name == name).map(|choice| choice.mlps)
     };
     // It has 15 bits for a next hop, and looks further for others.
     let [plain, wide] = [plain, wide].map(|wanted| rate(&wanted, "dir-btree").unwrap());
@@ -212,7 +212,7 @@ fn a_choice_says_why() {
     let wanted = Workload { ranges: 500_000, routes: 900_000, ..Workload::default() };
     let choice = choose::<u32>(&wanted, None).unwrap();
     let text = choice.to_string();
-    assert!(text.starts_with(choice.algorithm.name) && text.contains("M lookups/s expected"), "{text}");
+    assert!(text.starts_with(choice.engine.name) && text.contains("M lookups/s expected"), "{text}");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn what_refuses_a_table_is_not_chosen() {
             let choice = chosen.choice.unwrap();
             assert!(choice.is_built);
             assert_eq!(choice.bytes, chosen.fib.memory().lookup_bytes);
-            assert!(choice.algorithm.build(&slice, Limits::default()).is_ok(), "{choice}");
+            assert!(choice.engine.build(&slice, Limits::default()).is_ok(), "{choice}");
             assert_eq!(chosen.fib.lookup(69_999 << 8), Some(next_hop(69_999)));
         }
     }
@@ -260,7 +260,7 @@ fn toy_keys_and_refused_tables_get_another_structure() {
     let fib = crate::fib::build(&RouteSlice::new(&[route]).unwrap()).unwrap();
     assert_eq!(fib.lookup(crate::net::Toy::default()), Some(route.next_hop));
 
-    // Few bytes are left to structures that expect to take more.
+    // Few bytes are left to engines that expect to take more.
     let routes = host_routes(3_000);
     let slice = RouteSlice::new(&routes).unwrap();
     let smallest = last_resort::<u32>().unwrap().build(&slice, Limits::default()).unwrap();

@@ -11,10 +11,10 @@
 //! | [`BinaryTrie`] | you need an oracle: it judges the others, slowly |
 //!
 //! [`fib::build`](crate::fib::build) chooses; [`registry`](crate::fib::registry) finds them by name. A program that names an
-//! [`Engine`] by its type links that one alone:
+//! [`EngineType`] by its type links that one alone:
 //!
 //! ```
-//! use fibula::engines::{DirBtree, Engine};
+//! use fibula::engines::{DirBtree, EngineType};
 //! use fibula::rib::Rib;
 //!
 //! let rib = Rib::<u128>::default();
@@ -26,7 +26,7 @@
 //! An engine for one family does not compile for the other:
 //!
 //! ```compile_fail,E0277
-//! # use fibula::engines::{DirBtree, Engine};
+//! # use fibula::engines::{DirBtree, EngineType};
 //! let rib = fibula::rib::Rib::<u32>::default();
 //! DirBtree::build(&rib, Default::default());
 //! ```
@@ -45,7 +45,7 @@ pub(crate) mod dir_btree;
 pub(crate) mod planb;
 pub(crate) mod range_btree;
 
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
 use crate::net::{Key, Routes};
@@ -53,7 +53,7 @@ use crate::net::{Key, Routes};
 // The list, the oracle first, each with the keys it serves: tests, fuzz targets, the command and the documents follow from it.
 crate::__engines! {
     /// Returns the engines for keys of this kind, in the list's order.
-    pub fn algorithms;
+    pub fn engines;
     binary_trie: Key,
     range_btree: Ipv4Key,
     dir_24_8: Ipv4Key,
@@ -64,16 +64,16 @@ crate::__engines! {
 }
 
 /// An engine by type.
-pub trait Engine<K: Key> {
+pub trait EngineType<K: Key> {
     /// Returns what is known of it.
-    fn algorithm() -> Algorithm<K>;
+    fn engine() -> Engine<K>;
 
     /// Builds it from routes in order, within `limits`.
     ///
     /// # Errors
     /// When memory runs out, or the format is too small for the table.
     fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Box<dyn Fib<K>>, BuildError> {
-        Self::algorithm().build(routes, limits)
+        Self::engine().build(routes, limits)
     }
 }
 
@@ -84,18 +84,18 @@ macro_rules! by_type {
         pub enum $Name {}
 
         // For the keys themselves and never inlined, so that the engine is compiled here and not again in every crate that names it.
-        $(impl Engine<$key> for $Name {
+        $(impl EngineType<$key> for $Name {
             #[inline(never)]
-            fn algorithm() -> Algorithm<$key> {
-                let [algorithm] = $module::algorithms();
-                algorithm
+            fn engine() -> Engine<$key> {
+                let [engine] = $module::engines();
+                engine
             }
 
             // Not by the entry, so that a program which only builds is not linked with the form that changes.
             #[inline(never)]
             fn build(routes: &dyn Routes<$key>, limits: Limits) -> Result<Box<dyn Fib<$key>>, BuildError> {
-                let [algorithm] = $module::algorithms::<$key>();
-                algorithm.build(routes, limits)
+                let [engine] = $module::engines::<$key>();
+                engine.build(routes, limits)
             }
         })+
     )*};

@@ -1,4 +1,4 @@
-//! What every lookup structure can do.
+//! What every engine can do.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::simd::{self, Present};
 
 use super::sections::Sections;
 
-/// A lookup structure: longest-prefix match from keys to next hops.
+/// An engine: longest-prefix match from keys to next hops.
 ///
 /// `Box<dyn Fib<K>>` is what [`build`](super::build) returns. Its `lookup` also takes addresses of the standard library
 /// ([`IntoKey`]).
@@ -82,27 +82,27 @@ pub trait Fib<K: Key>: Send + Sync {
         false
     }
 
-    /// Returns the memory that the structure takes. Cheap: adds up a few lengths.
+    /// Returns the memory that the engine takes. Cheap: adds up a few lengths.
     fn memory(&self) -> Memory;
 
-    /// Verifies all invariants of the structure.
+    /// Verifies all invariants of the engine.
     ///
     /// # Errors
     /// The first invariant that does not hold, as its chapter states it.
     fn check(&self) -> Result<(), CheckError>;
 
-    /// Returns what a file holds of the structure; `None` if files cannot hold it.
+    /// Returns what a file holds of the engine; `None` if files cannot hold it.
     fn sections(&self) -> Option<Sections<'_>> {
         None
     }
 
     /// Returns the arrays that lookups read, and the numbers by which they read them, for lookups elsewhere: in a coprocessor.
-    /// A chapter says what they mean. `None` where nothing else looks up in such a structure.
+    /// A chapter says what they mean. `None` where nothing else looks up in such an engine.
     fn exported(&self) -> Option<Sections<'_>> {
         None
     }
 
-    /// Returns the structure as one that changes in place; `None` if it cannot.
+    /// Returns the engine as one that changes in place; `None` if it cannot.
     fn updatable(&mut self) -> Option<&mut dyn Updatable<K>> {
         None
     }
@@ -128,30 +128,30 @@ impl<K: Key> fmt::Debug for dyn Fib<K> + '_ {
     }
 }
 
-/// A structure that can be changed in place.
+/// An engine that can be changed in place.
 pub trait Updatable<K: Key>: Fib<K> {
     /// Applies `changes` in order. `after` has the routes as they are when all are applied.
     ///
-    /// Returns [`Applied::NeedsRebuild`] if the structure must be built from `after` instead; it is then unchanged.
+    /// Returns [`Applied::NeedsRebuild`] if the engine must be built from `after` instead; it is then unchanged.
     ///
     /// # Errors
-    /// When memory runs out; the structure is unchanged.
+    /// When memory runs out; the engine is unchanged.
     fn apply(&mut self, changes: &[Change<K>], after: &dyn Routes<K>) -> Result<Applied, BuildError>;
 }
 
 /// How changes were applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// The structure now answers for the changed table.
+    /// The engine now answers for the changed table.
     InPlace,
-    /// Nothing was changed, for this reason: build the structure again.
+    /// Nothing was changed, for this reason: build the engine again.
     NeedsRebuild(&'static str),
 }
 
-/// Why a structure could not be built or changed.
+/// Why an engine could not be built or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError {
-    algorithm: &'static str,
+    engine: &'static str,
     kind: BuildErrorKind,
 }
 
@@ -164,20 +164,20 @@ enum BuildErrorKind {
 impl BuildError {
     /// Returns the error for running out of memory.
     #[must_use]
-    pub fn memory(algorithm: &'static str, error: OutOfMemory) -> Self {
-        Self { algorithm, kind: BuildErrorKind::Memory(error) }
+    pub fn memory(engine: &'static str, error: OutOfMemory) -> Self {
+        Self { engine, kind: BuildErrorKind::Memory(error) }
     }
 
     /// Returns the error for a table that needs more of `what` than the format can hold.
     #[must_use]
-    pub fn limit(algorithm: &'static str, what: &'static str, limit: u64, need: u64) -> Self {
-        Self { algorithm, kind: BuildErrorKind::Limit { what, limit, need } }
+    pub fn limit(engine: &'static str, what: &'static str, limit: u64, need: u64) -> Self {
+        Self { engine, kind: BuildErrorKind::Limit { what, limit, need } }
     }
 
-    /// Returns the name of the structure.
+    /// Returns the name of the engine.
     #[must_use]
-    pub fn algorithm(&self) -> &'static str {
-        self.algorithm
+    pub fn engine(&self) -> &'static str {
+        self.engine
     }
 
     /// Returns whether the format is too small for the table, however much memory there is.
@@ -208,11 +208,11 @@ impl BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let algorithm = self.algorithm;
+        let engine = self.engine;
         match &self.kind {
-            BuildErrorKind::Memory(error) => write!(f, "{algorithm}: {error}"),
+            BuildErrorKind::Memory(error) => write!(f, "{engine}: {error}"),
             BuildErrorKind::Limit { what, limit, need } => {
-                write!(f, "{algorithm}: at most {limit} {what}, this table needs {need}")
+                write!(f, "{engine}: at most {limit} {what}, this table needs {need}")
             }
         }
     }
@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn batches_of_unequal_lengths_are_errors() {
         let fib = fib::build(&one_route()).unwrap();
-        let algorithm = fib::registry::find("binary-trie").unwrap();
-        let matches = fib::WithLength::build(&algorithm, &one_route(), Default::default()).unwrap();
+        let engine = fib::registry::find("binary-trie").unwrap();
+        let matches = fib::WithLength::build(&engine, &one_route(), Default::default()).unwrap();
         let keys = [0xc000_0201; 3];
         let mut results = [NextHop::new(1); 2];
         let error = fib.try_lookup_batch(&keys, &mut results).unwrap_err();

@@ -1,4 +1,4 @@
-//! The structures of both families as one.
+//! The engines of both families as one.
 
 use core::net::IpAddr;
 
@@ -7,11 +7,11 @@ use crate::net::{Dual, NextHop, Routes};
 
 use super::{BuildError, Fib, build};
 
-/// A structure for IPv4 and one for IPv6. Lookups go to the one of their family.
+/// An engine for IPv4 and one for IPv6. Lookups go to the one of their family.
 pub type DualFib = Dual<Box<dyn Fib<u32>>, Box<dyn Fib<u128>>>;
 
 impl DualFib {
-    /// Builds, for each of the two tables, the structure that [`build`] chooses. A [`DualRib`](crate::rib::DualRib) is
+    /// Builds, for each of the two tables, the engine that [`build`] chooses. A [`DualRib`](crate::rib::DualRib) is
     /// such a pair of tables.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ impl DualFib {
 
     /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
     ///
-    /// Batches are looked up in the structure of their family.
+    /// Batches are looked up in the engine of their family.
     #[must_use]
     pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
         match address.into() {
@@ -31,7 +31,7 @@ impl DualFib {
         }
     }
 
-    /// Returns the memory that both structures take.
+    /// Returns the memory that both engines take.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()

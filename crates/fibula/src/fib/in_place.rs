@@ -1,4 +1,4 @@
-//! What a structure can do that changes while readers look: the writer's side.
+//! What an engine can do that changes while readers look: the writer's side.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::simd::Present;
 use super::parts::units::Unit;
 use super::{Applied, BuildError, Fib, Sections, Updatable};
 
-/// A unit of one of a structure's arrays, which new lookups do not reach any more.
+/// A unit of one of an engine's arrays, which new lookups do not reach any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Retired {
     /// The number of the array.
@@ -30,14 +30,14 @@ pub trait Publication {
         false
     }
 
-    /// A structure tells of its arrays, which these numbers shape.
+    /// An engine tells of its arrays, which these numbers shape.
     fn structure(&mut self, _shape: &[(&'static str, u32)]) {}
 
     /// Words have been stored: those of new units before any entry, then each entry.
     fn stored(&mut self, _stored: Stored<'_>) {}
 }
 
-/// Words that were stored in an array of a structure.
+/// Words that were stored in an array of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
     /// The number of the array.
@@ -65,7 +65,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The writer's side of a structure that one writer changes and any number of threads look up in.
+/// The writer's side of an engine that one writer changes and any number of threads look up in.
 ///
 /// A change is prepared, which writes units that no lookup reaches yet and can fail, and then published, which stores the
 /// entries that lead to them, or a value of a unit in place of another, and cannot. Units that were replaced are retired: they come back by [`free`](Self::free) when
@@ -129,25 +129,25 @@ pub trait InPlace<K: Key>: Send + Sync {
     /// The first invariant that does not hold.
     fn check(&self, retired: &[Retired]) -> Result<(), CheckError>;
 
-    /// Returns what makes a structure of the same shape from the words of its arrays. For tests of the structure itself, which
+    /// Returns what makes an engine of the same shape from the words of its arrays. For tests of the engine itself, which
     /// implement it.
     #[cfg(any(test, feature = "testing"))]
     fn mirrored(&self) -> Mirrored<K> {
-        unreachable!("only tests of the structure itself ask")
+        unreachable!("only tests of the engine itself ask")
     }
 
     /// Returns the words of no unit that is in use, by array. As above.
     #[cfg(any(test, feature = "testing"))]
     fn free_words(&self) -> Vec<(u8, Range<usize>)> {
-        unreachable!("only tests of the structure itself ask")
+        unreachable!("only tests of the engine itself ask")
     }
 }
 
-/// Makes a structure from the words of its arrays.
+/// Makes an engine from the words of its arrays.
 #[cfg(any(test, feature = "testing"))]
 pub type Mirrored<K> = Box<dyn Fn(&[Vec<u64>]) -> Box<dyn Fib<K>>>;
 
-/// A structure that changes in place, without other readers than those that borrow it: what is retired is free at once.
+/// An engine that changes in place, without other readers than those that borrow it: what is retired is free at once.
 pub struct Exclusive<K: Key> {
     editor: Box<dyn InPlace<K>>,
     reading: Arc<dyn Fib<K>>,

@@ -1,5 +1,5 @@
-//! What readers see of a structure that changes in place, wherever the writer is: narrow keys, so that all addresses are
-//! looked up whenever something has been stored. Each structure calls this for itself, because to compile all of them for
+//! What readers see of an engine that changes in place, wherever the writer is: narrow keys, so that all addresses are
+//! looked up whenever something has been stored. Each engine calls this for itself, because to compile all of them for
 //! narrow keys takes minutes.
 
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ impl Mirror {
         }
     }
 
-    /// Asserts that it has the words in use of a structure.
+    /// Asserts that it has the words in use of an engine.
     pub fn assert_equals<K: Key>(&self, editor: &dyn InPlace<K>) {
         let mut now = Self::default();
         editor.tell(&mut now);
@@ -80,7 +80,7 @@ impl Mirror {
         }
     }
 
-    /// Asserts that a structure of these words answers so.
+    /// Asserts that an engine of these words answers so.
     pub fn assert_answers<K: Key>(
         &self,
         mirrored: &Mirrored<K>,
@@ -148,7 +148,7 @@ impl<K: Key> Publication for Stops<'_, K> {
     }
 }
 
-/// A structure, its routes, and what readers may still be in.
+/// An engine, its routes, and what readers may still be in.
 struct Stopped<K: Key> {
     build: BuildInPlace<K>,
     rib: Rib<K>,
@@ -264,7 +264,7 @@ fn change<K: Key>(random: &mut Random) -> Change<K> {
     }
 }
 
-/// Changes a structure in so many calls, and stops the writer after each store. Under Miri, which is a thousand times as
+/// Changes an engine in so many calls, and stops the writer after each store. Under Miri, which is a thousand times as
 /// slow, in few, with narrow keys only and without a mirror: that one copies all arrays at each store, and shares nothing.
 pub fn stops<K: Key>(build: BuildInPlace<K>, rounds: usize) {
     if cfg!(miri) && K::BITS > 8 {

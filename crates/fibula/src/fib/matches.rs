@@ -1,6 +1,6 @@
-//! Matched prefix lengths from any structure.
+//! Matched prefix lengths from any engine.
 //!
-//! Kernels return one 32-bit word a key. To return the length of the matched prefix as well, the structure is built
+//! Kernels return one 32-bit word a key. To return the length of the matched prefix as well, the engine is built
 //! over *match ids*, one for every pair (next hop, prefix length) that occurs, and a table turns the ids back after
 //! the kernel has run: kernels need no change and are no slower. Fewer neighbouring ranges merge, because their
 //! lengths must be equal too; `docs/adr/0002-batches.md` gives the reasons.
@@ -12,7 +12,7 @@ use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
 use crate::net::{BatchError, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
 use crate::simd::{self, Present};
 
-use super::registry::Algorithm;
+use super::registry::Engine;
 use super::{BuildError, CheckError, Fib};
 
 /// The route that a lookup found.
@@ -27,7 +27,7 @@ pub struct Match {
 /// Match ids turned back at a time, on the stack.
 const BLOCK: usize = 256;
 
-/// A structure that also returns the length of the matched prefix.
+/// An engine that also returns the length of the matched prefix.
 #[derive(Debug)]
 pub struct WithLength<K: Key> {
     fib: Box<dyn Fib<K>>,
@@ -36,20 +36,16 @@ pub struct WithLength<K: Key> {
 }
 
 impl<K: Key> WithLength<K> {
-    /// Builds `algorithm` over match ids.
+    /// Builds `engine` over match ids.
     ///
     /// # Errors
-    /// As [`Algorithm::build`], and when there is no memory for the match ids; `limits` bounds the two separately.
-    pub fn build(
-        algorithm: &Algorithm<K>,
-        routes: &dyn Routes<K>,
-        limits: Limits,
-    ) -> Result<Self, BuildError> {
+    /// As [`Engine::build`], and when there is no memory for the match ids; `limits` bounds the two separately.
+    pub fn build(engine: &Engine<K>, routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut ids = MatchIds::new(limits);
         routes
             .try_for_each(Prefix::ALL, |route| ids.intern(route))
             .map_err(|error| BuildError::memory("with-length", error))?;
-        let fib = algorithm.build(&Renamed { routes, ids: &ids }, limits)?;
+        let fib = engine.build(&Renamed { routes, ids: &ids }, limits)?;
         let MatchIds { mut matches, mut budget, .. } = ids;
         budget.shrink(&mut matches);
         Ok(Self { fib, matches })
@@ -101,14 +97,14 @@ impl<K: Key> WithLength<K> {
         });
     }
 
-    /// Returns the memory of the structure and of the table of matches.
+    /// Returns the memory of the engine and of the table of matches.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let fib = Memory { allocated_bytes: size_of_val(&*self.fib), ..Memory::default() };
         self.fib.memory() + fib + memory::of(&self.matches)
     }
 
-    /// Checks the underlying structure.
+    /// Checks the underlying engine.
     ///
     /// # Errors
     /// As [`Fib::check`].

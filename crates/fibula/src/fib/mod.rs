@@ -1,12 +1,12 @@
-//! Lookup structures: a table compiled into a form that answers fast.
+//! Engines: a table compiled into a form that answers fast.
 //!
-//! - [`build`] builds the structure that is fastest for a table, [`registry`] any other by name.
-//! - [`Fib`] is what every structure can do: single lookups and batches. [`WithLength`] also returns the length of the
+//! - [`build`] builds the engine that is fastest for a table, [`registry`] any other by name.
+//! - [`Fib`] is what every engine can do: single lookups and batches. [`WithLength`] also returns the length of the
 //!   matched prefix.
-//! - [`DualFib`] is a structure for each family, which takes an [`IpAddr`](std::net::IpAddr).
+//! - [`DualFib`] is an engine for each family, which takes an [`IpAddr`](std::net::IpAddr).
 //! - [`ranges`] turns a table into disjoint ranges of addresses.
 //!
-//! [`engines`](crate::engines) has a chapter on every structure.
+//! [`engines`](crate::engines) has a chapter on every engine.
 
 mod contract;
 mod dual;
@@ -29,17 +29,17 @@ pub(crate) use parts::units;
 pub use sections::{Elements, Sections};
 
 #[doc(hidden)]
-pub use crate::engines::algorithms;
+pub use crate::engines::engines;
 
 use crate::auto::{self, Workload};
 use crate::memory::Limits;
 use crate::net::{Key, Routes};
 
-/// Builds the structure that [`auto`] chooses for these routes, with default [`Limits`].
+/// Builds the engine that [`auto`] chooses for these routes, with default [`Limits`].
 ///
 /// `routes` is a [`Rib`](crate::rib::Rib), a [`RouteSlice`](crate::net::RouteSlice) or anything else with ordered
-/// routes. For lookups other than in batches of 256, or for less memory, use [`auto::build`]; for a structure of your
-/// choice, [`Algorithm::build`](registry::Algorithm::build).
+/// routes. For lookups other than in batches of 256, or for less memory, use [`auto::build`]; for an engine of your
+/// choice, [`Engine::build`](registry::Engine::build).
 ///
 /// # Errors
 /// When memory runs out.

@@ -1,12 +1,12 @@
-//! The list of all structures: what is known about each, and how to build it by name.
+//! The list of all engines: what is known about each, and how to build it by name.
 //!
 //! ```
 //! use fibula::fib::registry;
 //! use fibula::memory::Limits;
 //! use fibula::net::RouteSlice;
 //!
-//! let algorithm = registry::find::<u32>("dir-17-bitmap")?;
-//! let fib = algorithm.build(&RouteSlice::new(&[])?, Limits::within(100_000_000))?;
+//! let engine = registry::find::<u32>("dir-17-bitmap")?;
+//! let fib = engine.build(&RouteSlice::new(&[])?, Limits::within(100_000_000))?;
 //! assert_eq!(fib.lookup(0), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -22,9 +22,9 @@ use super::in_place::{Exclusive, InPlace};
 use super::sections::{Parts, PartsError};
 use super::{BuildError, Fib};
 
-/// A registry entry: a structure in one of its forms.
+/// A registry entry: an engine in one of its forms.
 #[derive(Clone, Copy)]
-pub struct Algorithm<K: Key> {
+pub struct Engine<K: Key> {
     /// The name, in lower case with hyphens, as the command and the documents spell it.
     pub name: &'static str,
     /// What it is, in a few words.
@@ -43,13 +43,13 @@ pub struct Algorithm<K: Key> {
     pub limits: Option<&'static str>,
     /// The instruction sets that it has kernels for.
     pub isas: &'static [Isa],
-    /// See [`Algorithm::build`].
+    /// See [`Engine::build`].
     #[doc(hidden)]
     pub build: Build<K>,
     /// Builds a form that changes while readers look.
     #[doc(hidden)]
     pub in_place: Option<BuildInPlace<K>>,
-    /// Makes the structure of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
+    /// Makes the engine of what [`Fib::sections`] gave; `None` if files cannot hold it. It need not be in order yet, which
     /// [`Fib::check`] tells, but no lookup in it leaves its arrays.
     #[doc(hidden)]
     pub open: Option<Open<K>>,
@@ -58,20 +58,20 @@ pub struct Algorithm<K: Key> {
     pub maps: bool,
 }
 
-/// Builds a structure within limits.
+/// Builds an engine within limits.
 #[doc(hidden)]
 pub type Build<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn Fib<K>>, BuildError>;
 
-/// Builds a structure that changes while readers look.
+/// Builds an engine that changes while readers look.
 #[doc(hidden)]
 pub type BuildInPlace<K> = fn(&dyn Routes<K>, Limits) -> Result<Box<dyn InPlace<K>>, BuildError>;
 
-/// Makes a structure of what a file holds of it.
+/// Makes an engine of what a file holds of it.
 #[doc(hidden)]
 pub type Open<K> = fn(Parts) -> Result<Box<dyn Fib<K>>, PartsError>;
 
-impl<K: Key> Algorithm<K> {
-    /// Returns whether a file can hold the structure ([`file`](crate::file)).
+impl<K: Key> Engine<K> {
+    /// Returns whether a file can hold the engine ([`file`](crate::file)).
     #[must_use]
     pub fn is_saved(&self) -> bool {
         self.open.is_some()
@@ -83,7 +83,7 @@ impl<K: Key> Algorithm<K> {
         self.open.is_some() && self.maps
     }
 
-    /// Builds the structure from routes in order, within `limits`.
+    /// Builds the engine from routes in order, within `limits`.
     ///
     /// # Errors
     /// When memory runs out, or the format is too small for the table.
@@ -91,7 +91,7 @@ impl<K: Key> Algorithm<K> {
         (self.build)(routes, limits)
     }
 
-    /// Builds a form of the structure that can change in place, if there is one ([`Fib::updatable`] is not `None`), else as
+    /// Builds a form of the engine that can change in place, if there is one ([`Fib::updatable`] is not `None`), else as
     /// [`build`](Self::build) does. It may take more memory, for changes to come.
     ///
     /// # Errors
@@ -109,24 +109,21 @@ impl<K: Key> Algorithm<K> {
 }
 
 /// Engines are equal that have the same name: no two of a list have.
-impl<K: Key> PartialEq for Algorithm<K> {
+impl<K: Key> PartialEq for Engine<K> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl<K: Key> Eq for Algorithm<K> {}
+impl<K: Key> Eq for Engine<K> {}
 
-impl<K: Key> fmt::Debug for Algorithm<K> {
+impl<K: Key> fmt::Debug for Engine<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Algorithm")
-            .field("name", &self.name)
-            .field("family", &K::FAMILY)
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("name", &self.name).field("family", &K::FAMILY).finish_non_exhaustive()
     }
 }
 
-/// The families a structure serves.
+/// The families an engine serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Families {
     /// IPv4 and IPv6.
@@ -149,7 +146,7 @@ impl Families {
     }
 }
 
-/// Why a structure is in the registry.
+/// Why an engine is in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Judges the others: written to be evidently right, not to be fast.
@@ -178,7 +175,7 @@ impl Role {
     }
 }
 
-/// Whether a structure can change in place.
+/// Whether an engine can change in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
     /// It can change in place.
@@ -199,23 +196,23 @@ impl Update {
 }
 
 /// Makes the list of a crate's engines out of the names of modules, each with the keys that its engines serve: the function
-/// `algorithms`, and for tests their names as `NAMES`.
+/// `engines`, and for tests their names as `NAMES`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! __engines {
-    (@entries $module:ident: Key) => { Vec::from_iter($module::algorithms::<K>()) };
+    (@entries $module:ident: Key) => { Vec::from_iter($module::engines::<K>()) };
     (@entries $module:ident: Ipv4Key) => { $crate::__engines!(@entries $module: Ipv4Key, ForIpv4, if_ipv4) };
     (@entries $module:ident: Ipv6Key) => { $crate::__engines!(@entries $module: Ipv6Key, ForIpv6, if_ipv6) };
     (@entries $module:ident: $Keys:ident, $For:ident, $if_family:ident) => {{
         struct Entries;
         impl<K: $crate::net::Key> $crate::net::$For<K> for Entries {
-            type Output = Vec<$crate::fib::registry::Algorithm<K>>;
+            type Output = Vec<$crate::fib::registry::Engine<K>>;
 
             fn call() -> Self::Output
             where
                 K: $crate::net::$Keys,
             {
-                Vec::from_iter($module::algorithms::<K>())
+                Vec::from_iter($module::engines::<K>())
             }
         }
         K::$if_family::<Entries>().unwrap_or_default()
@@ -228,16 +225,16 @@ macro_rules! __engines {
         // Those of `u32` and `u128` are compiled in this crate, once for every program and test that uses them; those
         // of the toy widths where they are used.
         #[must_use]
-        $vis fn $name<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Algorithm<K>> {
+        $vis fn $name<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Engine<K>> {
             #[inline(never)]
-            fn ipv4() -> Vec<$crate::fib::registry::Algorithm<u32>> {
+            fn ipv4() -> Vec<$crate::fib::registry::Engine<u32>> {
                 generic()
             }
             #[inline(never)]
-            fn ipv6() -> Vec<$crate::fib::registry::Algorithm<u128>> {
+            fn ipv6() -> Vec<$crate::fib::registry::Engine<u128>> {
                 generic()
             }
-            fn generic<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Algorithm<K>> {
+            fn generic<K: $crate::net::Key>() -> Vec<$crate::fib::registry::Engine<K>> {
                 let mut all = Vec::new();
                 $(all.extend($crate::__engines!(@entries $module: $Keys));)*
                 all
@@ -258,7 +255,7 @@ macro_rules! __engines {
 /// Returns the entries as entries for `K`, if `K` and `L` are the same type.
 #[doc(hidden)]
 #[must_use]
-pub fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec<Algorithm<K>>> {
+pub fn one_kind<K: Key, L: Key>(entries: Vec<Engine<L>>) -> Option<Vec<Engine<K>>> {
     (Box::new(entries) as Box<dyn Any>).downcast().ok().map(|entries| *entries)
 }
 
@@ -268,8 +265,8 @@ pub fn one_kind<K: Key, L: Key>(entries: Vec<Algorithm<L>>) -> Option<Vec<Algori
 /// this crate's engines alone and one with more.
 #[derive(Debug, Clone, Copy)]
 pub struct Engines {
-    ipv4: fn() -> Vec<Algorithm<u32>>,
-    ipv6: fn() -> Vec<Algorithm<u128>>,
+    ipv4: fn() -> Vec<Engine<u32>>,
+    ipv6: fn() -> Vec<Engine<u128>>,
 }
 
 /// Lists are equal that have engines of the same names.
@@ -283,17 +280,17 @@ impl Eq for Engines {}
 
 impl Engines {
     /// The engines of this crate.
-    pub const OWN: Self = Self::new(super::algorithms, super::algorithms);
+    pub const OWN: Self = Self::new(super::engines, super::engines);
 
     /// Returns the list that these functions return, by family.
     #[must_use]
-    pub const fn new(ipv4: fn() -> Vec<Algorithm<u32>>, ipv6: fn() -> Vec<Algorithm<u128>>) -> Self {
+    pub const fn new(ipv4: fn() -> Vec<Engine<u32>>, ipv6: fn() -> Vec<Engine<u128>>) -> Self {
         Self { ipv4, ipv6 }
     }
 
     /// Returns the engines of a family.
     #[must_use]
-    pub fn all<K: Key>(&self) -> Vec<Algorithm<K>> {
+    pub fn all<K: Key>(&self) -> Vec<Engine<K>> {
         match K::FAMILY {
             Family::Ipv4 => one_kind((self.ipv4)()),
             Family::Ipv6 => one_kind((self.ipv6)()),
@@ -306,7 +303,7 @@ impl Engines {
     ///
     /// # Errors
     /// When the family has none; the error lists those that it has.
-    pub fn find<K: Key>(&self, name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
+    pub fn find<K: Key>(&self, name: &str) -> Result<Engine<K>, UnknownEngine> {
         find_in(&self.all(), name)
     }
 }
@@ -315,8 +312,8 @@ impl Engines {
 ///
 /// # Errors
 /// When the family has none; the error lists those that it has.
-pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
-    find_in(&super::algorithms(), name)
+pub fn find<K: Key>(name: &str) -> Result<Engine<K>, UnknownEngine> {
+    find_in(&super::engines(), name)
 }
 
 /// Returns the engine of this name.
@@ -324,11 +321,11 @@ pub fn find<K: Key>(name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
 /// # Errors
 /// When there is none in the list; the error has the names of those that there are.
 #[doc(hidden)]
-pub fn find_in<K: Key>(all: &[Algorithm<K>], name: &str) -> Result<Algorithm<K>, UnknownAlgorithm> {
-    all.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| UnknownAlgorithm {
+pub fn find_in<K: Key>(all: &[Engine<K>], name: &str) -> Result<Engine<K>, UnknownEngine> {
+    all.iter().find(|engine| engine.name == name).copied().ok_or_else(|| UnknownEngine {
         name: name.to_owned(),
         family: K::FAMILY,
-        known: all.iter().map(|algorithm| algorithm.name).collect(),
+        known: all.iter().map(|engine| engine.name).collect(),
     })
 }
 
@@ -367,24 +364,24 @@ pub fn is_published(name: &str) -> bool {
 
 /// The error for a name that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownAlgorithm {
+pub struct UnknownEngine {
     name: String,
     family: Family,
     known: Vec<&'static str>,
 }
 
-impl UnknownAlgorithm {
-    /// Returns the names of the structures for the family.
+impl UnknownEngine {
+    /// Returns the names of the engines for the family.
     #[must_use]
     pub fn known(&self) -> &[&'static str] {
         &self.known
     }
 }
 
-impl fmt::Display for UnknownAlgorithm {
+impl fmt::Display for UnknownEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, family, known } = self;
-        write!(f, "no algorithm '{name}' for {family}")?;
+        write!(f, "no engine '{name}' for {family}")?;
         if is_published(name) {
             write!(f, " here: it is for comparison, and in fibula-lab only")?;
         }
@@ -392,4 +389,4 @@ impl fmt::Display for UnknownAlgorithm {
     }
 }
 
-impl core::error::Error for UnknownAlgorithm {}
+impl core::error::Error for UnknownEngine {}

@@ -1,16 +1,16 @@
-//! What a file holds of a structure: numbers and arrays, by name.
+//! What a file holds of an engine: numbers and arrays, by name.
 
 use core::fmt;
 
 use crate::check::CheckError;
 use crate::memory::{Budget, Buffer, Limits, OutOfMemory, Shared, Word, Words};
 
-/// What a file holds of a structure: the numbers that shape it and its arrays, by name. A chapter says what they mean.
+/// What a file holds of an engine: the numbers that shape it and its arrays, by name. A chapter says what they mean.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Sections<'a> {
-    /// The name of the structure in the registry.
-    pub algorithm: &'static str,
+    /// The name of the engine in the registry.
+    pub engine: &'static str,
     /// The numbers.
     pub shape: Vec<(&'static str, u64)>,
     /// The arrays.
@@ -20,8 +20,8 @@ pub struct Sections<'a> {
 impl<'a> Sections<'a> {
     /// Returns these numbers, without arrays.
     #[must_use]
-    pub fn new(algorithm: &'static str, shape: &[(&'static str, u64)]) -> Self {
-        Self { algorithm, shape: shape.to_vec(), arrays: Vec::new() }
+    pub fn new(engine: &'static str, shape: &[(&'static str, u64)]) -> Self {
+        Self { engine, shape: shape.to_vec(), arrays: Vec::new() }
     }
 
     /// Adds an array.
@@ -46,7 +46,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// An array of a structure, as a file holds it.
+/// An array of an engine, as a file holds it.
 #[derive(Debug)]
 pub struct Elements<'a>(Kind<'a>);
 
@@ -80,7 +80,7 @@ impl Elements<'_> {
     }
 }
 
-/// What was found in a file of a structure.
+/// What was found in a file of an engine.
 #[derive(Debug, Default)]
 pub struct Parts {
     limits: Limits,
@@ -140,16 +140,16 @@ elements! {
     u64, Wide;
 }
 
-/// Why no structure could be made of what was found.
+/// Why no engine could be made of what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartsError {
     /// A number or an array is not there, or is of another kind.
     Missing(&'static str),
-    /// The structure would not be in order.
+    /// The engine would not be in order.
     Broken(CheckError),
     /// Memory ran out.
     Memory(OutOfMemory),
-    /// The structure cannot be looked up in while its words may change in any way.
+    /// The engine cannot be looked up in while its words may change in any way.
     NotMapped,
 }
 
@@ -188,7 +188,7 @@ impl Parts {
         let number = self.number(name)?;
         CheckError::unless(
             number <= most,
-            "the numbers of a structure are within their bounds",
+            "the numbers of an engine are within their bounds",
             number as usize,
         )?;
         u32::try_from(number).map_err(|_| PartsError::Missing(name))

@@ -11,7 +11,7 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::error::{FileError, Kind};
 use super::format::{HEADER_BYTES, HUGE, Header, LINE, PAGE, SECTION_BYTES, Section};
 
-/// What a file is to hold: for each family a structure, routes, both or neither, and values of next hops.
+/// What a file is to hold: for each family an engine, routes, both or neither, and values of next hops.
 #[derive(Debug, Default)]
 pub struct Contents<'a> {
     /// What it holds of IPv4.
@@ -22,16 +22,16 @@ pub struct Contents<'a> {
     pub values: BTreeMap<NextHop, Vec<u8>>,
 }
 
-/// What a file is to hold of a family. A structure and routes must be of the same table: nobody compares them.
+/// What a file is to hold of a family. An engine and routes must be of the same table: nobody compares them.
 pub struct Half<'a, K: Key> {
-    /// The structure, for lookups.
+    /// The engine, for lookups.
     pub fib: Option<&'a dyn Fib<K>>,
-    /// The routes, to list them or to build another structure.
+    /// The routes, to list them or to build another engine.
     pub routes: Option<&'a dyn Routes<K>>,
 }
 
 impl<'a, K: Key> Half<'a, K> {
-    /// Returns a structure with its routes.
+    /// Returns an engine with its routes.
     #[must_use]
     pub fn new(fib: &'a dyn Fib<K>, routes: &'a dyn Routes<K>) -> Self {
         Self { fib: Some(fib), routes: Some(routes) }
@@ -108,7 +108,7 @@ impl Contents<'_> {
     /// Writes the bytes of the file. [`save`](super::save) also puts them in place.
     ///
     /// # Errors
-    /// When files cannot hold a structure, or `out` fails.
+    /// When files cannot hold an engine, or `out` fails.
     pub fn write(&self, mut out: impl Write) -> Result<(), FileError> {
         let (head, sections) = self.plan().map_err(Kind::nowhere)?;
         write(&head, &sections, &mut out).map_err(|error| Kind::io("written")(error).nowhere())
@@ -176,7 +176,7 @@ fn of_half<'a, K: Key>(half: &Half<'a, K>, sections: &mut Vec<Planned<'a>>) -> R
     let family = K::FAMILY.name();
     if let Some(fib) = half.fib {
         let saved = fib.sections().ok_or(Kind::NotSaved)?;
-        let mut text = format!("algorithm {}\n", saved.algorithm);
+        let mut text = format!("algorithm {}\n", saved.engine);
         for (name, number) in &saved.shape {
             text += &format!("{name} {number}\n");
         }

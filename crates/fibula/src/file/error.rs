@@ -38,17 +38,17 @@ pub(super) enum Kind {
         needed: u64,
     },
     Damaged(String),
-    /// An algorithm that this version does not know.
+    /// An engine that this version does not know.
     Unknown(String),
     /// An engine for comparison, without routes to build another from.
     Published(String),
     /// Another engine could not be built for the routes.
     Rebuild {
-        algorithm: String,
+        engine: String,
         error: BuildError,
     },
     Broken {
-        algorithm: String,
+        engine: String,
         error: PartsError,
     },
     /// Routes or values that are not in order.
@@ -57,7 +57,7 @@ pub(super) enum Kind {
         at: usize,
     },
     Memory(OutOfMemory),
-    /// A structure that files cannot hold.
+    /// An engine that files cannot hold.
     NotSaved,
     NotMapped(String),
     NoMapping,
@@ -164,18 +164,18 @@ impl fmt::Display for Kind {
                 f,
                 "section '{name}' was added by a newer version; update the program, or make the file with this one"
             ),
-            Self::Unknown(algorithm) => write!(
+            Self::Unknown(engine) => write!(
                 f,
-                "this program does not have the structure '{algorithm}'; update the program, or make the file with this one"
+                "this program does not have the engine '{engine}'; update the program, or make the file with this one"
             ),
-            Self::Published(algorithm) => write!(
+            Self::Published(engine) => write!(
                 f,
-                "it holds '{algorithm}', a structure for comparison that is in fibula-lab only, and no routes to build another \
+                "it holds '{engine}', a structure for comparison that is in fibula-lab only, and no routes to build another \
                  from; {AGAIN}"
             ),
-            Self::Rebuild { algorithm, error } => write!(
+            Self::Rebuild { engine, error } => write!(
                 f,
-                "it holds '{algorithm}', a structure for comparison that is in fibula-lab only, and building another from its \
+                "it holds '{engine}', a structure for comparison that is in fibula-lab only, and building another from its \
                  routes failed: {error}"
             ),
             Self::Truncated { bytes, needed } => {
@@ -187,15 +187,15 @@ impl fmt::Display for Kind {
             Self::Damaged(what) => {
                 write!(f, "damaged: the checksum of '{what}' does not match; copy it again, or {AGAIN}")
             }
-            Self::Broken { algorithm, error } => write!(f, "damaged: {algorithm}: {error}; {AGAIN}"),
+            Self::Broken { engine, error } => write!(f, "damaged: {engine}: {error}; {AGAIN}"),
             Self::Disorder { what, at } => write!(f, "damaged: '{what}' is not in order at {at}; {AGAIN}"),
             Self::Memory(error) => error.fmt(f),
             Self::NotSaved => {
-                f.write_str("files cannot hold this structure; fibula::file lists those that they can")
+                f.write_str("files cannot hold this engine; fibula::file lists those that they can")
             }
-            Self::NotMapped(algorithm) => write!(
+            Self::NotMapped(engine) => write!(
                 f,
-                "{algorithm} cannot be looked up in where it lies; open a copy, or make the file with another structure"
+                "{engine} cannot be looked up in where it lies; open a copy, or make the file with another engine"
             ),
             Self::NoMapping => f.write_str("this system cannot map table files; open a copy"),
         }

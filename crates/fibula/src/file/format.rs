@@ -20,7 +20,7 @@ const NAME_BYTES: usize = 32;
 /// Most sections: more are damage.
 const SECTIONS: u32 = 1 << 10;
 
-/// What sections are aligned to: small ones to a cache line, others to a page, large arrays of structures to a huge page.
+/// What sections are aligned to: small ones to a cache line, others to a page, large arrays of engines to a huge page.
 pub(super) const LINE: u64 = 64;
 pub(super) const PAGE: u64 = 4096;
 pub(super) const HUGE: u64 = 2 << 20;

@@ -1,6 +1,6 @@
 //! Table files: compiled tables that are ready as soon as they are opened.
 //!
-//! A file holds, of one family or both, a structure for lookups, the routes that it was built from, or both of these, and
+//! A file holds, of one family or both, an engine for lookups, the routes that it was built from, or both of these, and
 //! bytes that next hops stand for. [`save`] writes it, [`TableFile::open`] opens a verified copy, [`TableFile::map`] uses the
 //! file where it lies, so that many processes share its pages, and a [`Follower`] notices when it is replaced.
 //!
@@ -32,17 +32,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which structures
+//! # Which engines
 //!
-//! | structure | copied | mapped |
+//! | engine | copied | mapped |
 //! |---|---|---|
 //! | `dir-17-bitmap`, `dir-btree` | yes | yes: all their words are atomic, and no lookup in them depends on what words say to end |
 //! | `dir-18-lines`, `range-btree`, `planb` | yes | no |
 //! | others | no: save the routes, and build from them | no |
 //!
-//! [`Algorithm::is_saved`](crate::fib::registry::Algorithm::is_saved) and
-//! [`is_mapped`](crate::fib::registry::Algorithm::is_mapped) say the same. A structure that changes in place is saved as it is
-//! at that moment, and opened as one that does not change. A file may also have a structure that is in another crate, for
+//! [`Engine::is_saved`](crate::fib::registry::Engine::is_saved) and
+//! [`is_mapped`](crate::fib::registry::Engine::is_mapped) say the same. An engine that changes in place is saved as it is
+//! at that moment, and opened as one that does not change. A file may also have an engine that is in another crate, for
 //! comparison: the routes beside it are compiled again then ([`Part::replaced`]), and without routes it is refused.
 //!
 //! # The format
@@ -54,14 +54,14 @@
 //!                        | CRC of the section table | zeros | CRC of what is before
 //! section table          a line of 64 bytes a section:
 //!                        name, 32 bytes | width of a word | CRC | offset | bytes | flags, bit 0: needed
-//! sections               in the order of the table; small ones aligned to 64 bytes, others to 4 KiB, arrays of structures
+//! sections               in the order of the table; small ones aligned to 64 bytes, others to 4 KiB, arrays of engines
 //!                        from 2 MiB on to 2 MiB; zeros between them
 //! ```
 //!
 //! | section | content |
 //! |---|---|
 //! | `ipv4/structure` | text: `algorithm NAME`, then a line `NAME NUMBER` for each number that shapes it |
-//! | `ipv4/structure/ARRAY` | an array of the structure; the first lines of its `open.rs` list them |
+//! | `ipv4/structure/ARRAY` | an array of the engine; the first lines of its `open.rs` list them |
 //! | `ipv4/routes/addresses`, `/lengths`, `/next-hops` | the routes in order, by column: words of 32, 16 and 32 bits |
 //! | `ipv6/...` | the same; an address is two words of 64 bits, the upper one first |
 //! | `values/next-hops`, `/ends`, `/bytes` | next hops that stand for bytes, ascending; where the bytes of each end; the bytes |
@@ -76,7 +76,7 @@
 //!   altered, foreign or newer is refused with the reason. Checksums find damage; they do not stop someone who makes a false
 //!   file on purpose: such a file can answer as it likes, but lookups stay within its arrays.
 //! - **A mapped file is trusted**, see [`TableFile::map`].
-//! - **Nobody compares** the structure with the routes: whoever saves both says that they belong together.
+//! - **Nobody compares** the engine with the routes: whoever saves both says that they belong together.
 //!
 //! # Cost
 //!

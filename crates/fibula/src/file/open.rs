@@ -263,13 +263,13 @@ fn part<K: Key>(
     if let Some(section) = sections.take(&structure) {
         let text = source.bytes(&section)?;
         let damaged = || Kind::Damaged(structure.clone());
-        let (algorithm, shape) = parse(&text).ok_or_else(damaged)?;
-        let found = engines.find::<K>(&algorithm).ok().and_then(|found| Some((found, found.open?)));
+        let (engine, shape) = parse(&text).ok_or_else(damaged)?;
+        let found = engines.find::<K>(&engine).ok().and_then(|found| Some((found, found.open?)));
         let Some((found, make)) = found else {
-            return rebuilt(source, sections, limits, algorithm);
+            return rebuilt(source, sections, limits, engine);
         };
         if source.maps() && !found.maps {
-            return Err(Kind::NotMapped(algorithm));
+            return Err(Kind::NotMapped(engine));
         }
         let mut arrays = Vec::new();
         for section in sections.take_all(&prefix) {
@@ -280,10 +280,10 @@ fn part<K: Key>(
         let parts: Vec<(String, Array)> = arrays;
         let fib = make(Parts::new(limits, shape, parts)).map_err(|error| match error {
             PartsError::Memory(error) => Kind::Memory(error),
-            PartsError::NotMapped => Kind::NotMapped(algorithm),
-            error => Kind::Broken { algorithm, error },
+            PartsError::NotMapped => Kind::NotMapped(engine),
+            error => Kind::Broken { engine, error },
         })?;
-        (part.algorithm, part.fib) = (Some(found.name), Some(fib));
+        (part.engine, part.fib) = (Some(found.name), Some(fib));
     }
     part.routes = routes(source, sections)?;
     Ok(part)
@@ -294,30 +294,30 @@ fn rebuilt<K: Key>(
     source: &mut dyn Source,
     sections: &mut Sections,
     limits: Limits,
-    algorithm: String,
+    engine: String,
 ) -> Result<Part<K>, Kind> {
-    if !is_published(&algorithm) {
-        return Err(Kind::Unknown(algorithm));
+    if !is_published(&engine) {
+        return Err(Kind::Unknown(engine));
     }
     for section in sections.take_all(&format!("{}/structure/", K::FAMILY.name())) {
         source.bytes(&section)?;
     }
     let Some(routes) = routes::<K>(source, sections)? else {
-        return Err(Kind::Published(algorithm));
+        return Err(Kind::Published(engine));
     };
     if source.maps() {
-        return Err(Kind::NotMapped(algorithm));
+        return Err(Kind::NotMapped(engine));
     }
     if let Some(at) = routes.disorder() {
         return Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at });
     }
     let chosen = auto::choose_for(&routes, &Workload::default(), None, limits)
-        .map_err(|error| Kind::Rebuild { algorithm: algorithm.clone(), error })?;
+        .map_err(|error| Kind::Rebuild { engine: engine.clone(), error })?;
     Ok(Part {
-        algorithm: chosen.choice.map(|choice| choice.algorithm.name),
+        engine: chosen.choice.map(|choice| choice.engine.name),
         fib: Some(chosen.fib),
         routes: Some(routes),
-        replaced: Some(algorithm),
+        replaced: Some(engine),
     })
 }
 
@@ -354,21 +354,21 @@ fn values(source: &mut dyn Source, sections: &mut Sections) -> Result<Values, Ki
     Values::new(ids, ends, bytes).map_err(damaged)
 }
 
-/// Reads the text of a structure: a line each for its name and its numbers.
+/// Reads the text of an engine: a line each for its name and its numbers.
 fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
     let mut lines = core::str::from_utf8(text).ok()?.lines();
-    let algorithm = lines.next()?.strip_prefix("algorithm ")?.to_owned();
+    let engine = lines.next()?.strip_prefix("algorithm ")?.to_owned();
     let shape = lines.map(|line| {
         let (name, number) = line.split_once(' ')?;
         Some((name.to_owned(), number.parse().ok()?))
     });
-    Some((algorithm, shape.collect::<Option<_>>()?))
+    Some((engine, shape.collect::<Option<_>>()?))
 }
 
 /// Verifies every invariant of what was copied.
 pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), Kind> {
-    if let (Some(fib), Some(algorithm)) = (&part.fib, part.algorithm) {
-        fib.check().map_err(|error| Kind::Broken { algorithm: algorithm.to_owned(), error: error.into() })?;
+    if let (Some(fib), Some(engine)) = (&part.fib, part.engine) {
+        fib.check().map_err(|error| Kind::Broken { engine: engine.to_owned(), error: error.into() })?;
     }
     match part.routes.as_ref().and_then(StoredRoutes::disorder) {
         Some(at) => Err(Kind::Disorder { what: format!("{}/routes", K::FAMILY.name()), at }),

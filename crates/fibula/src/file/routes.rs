@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use crate::memory::{Cell, Memory, Shared};
 use crate::net::{IntoKey, Key, NextHop, Prefix, Route, Routes};
 
-/// The routes of a file, in order. Structures are built from them, and single addresses can be looked up.
+/// The routes of a file, in order. Engines are built from them, and single addresses can be looked up.
 #[derive(Debug)]
 pub struct StoredRoutes<K> {
     addresses: Addresses,

@@ -16,7 +16,7 @@ use super::error::{FileError, Kind};
 /// and who has the old file open or mapped keeps it. Only what ends the process leaves the other name behind.
 ///
 /// # Errors
-/// When files cannot hold a structure, or the system refuses; the old file is then as it was.
+/// When files cannot hold an engine, or the system refuses; the old file is then as it was.
 pub fn save(path: impl AsRef<Path>, contents: &Contents<'_>) -> Result<(), FileError> {
     save_with(&mut System, path.as_ref(), contents)
 }

@@ -19,7 +19,7 @@ use super::values::Values;
 
 /// A table file that was opened: a copy of it, or the file where it lies.
 ///
-/// Structures are `Send + Sync` and are shared by reference, as those are that were built.
+/// Engines are `Send + Sync` and are shared by reference, as those are that were built.
 #[derive(Debug)]
 pub struct TableFile {
     /// What it holds of IPv4.
@@ -34,11 +34,11 @@ pub struct TableFile {
 /// What a table file holds of a family.
 #[non_exhaustive]
 pub struct Part<K: Key> {
-    /// The name of the structure in the registry.
-    pub algorithm: Option<&'static str>,
-    /// The structure. It does not change in place: build one from the routes for that.
+    /// The name of the engine in the registry.
+    pub engine: Option<&'static str>,
+    /// The engine. It does not change in place: build one from the routes for that.
     pub fib: Option<Box<dyn Fib<K>>>,
-    /// The structure that the file has, where that is one for comparison, which this crate lacks: `fib` was built from the routes
+    /// The engine that the file has, where that is one for comparison, which this crate lacks: `fib` was built from the routes
     /// then.
     pub replaced: Option<String>,
     /// The routes.
@@ -47,7 +47,7 @@ pub struct Part<K: Key> {
 
 impl<K: Key> Default for Part<K> {
     fn default() -> Self {
-        Self { algorithm: None, fib: None, replaced: None, routes: None }
+        Self { engine: None, fib: None, replaced: None, routes: None }
     }
 }
 
@@ -58,7 +58,7 @@ impl<K: Key> Part<K> {
         self.fib.is_none() && self.routes.is_none()
     }
 
-    /// Returns the next hop of the longest prefix that contains `key`, by the structure if there is one, else by the routes.
+    /// Returns the next hop of the longest prefix that contains `key`, by the engine if there is one, else by the routes.
     #[must_use]
     pub fn lookup_key(&self, key: K) -> Option<NextHop> {
         match (&self.fib, &self.routes) {
@@ -77,16 +77,13 @@ impl<K: Key> Part<K> {
 impl<K: Key> fmt::Debug for Part<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let routes = self.routes.as_ref().map(StoredRoutes::len);
-        f.debug_struct("Part")
-            .field("algorithm", &self.algorithm)
-            .field("routes", &routes)
-            .finish_non_exhaustive()
+        f.debug_struct("Part").field("engine", &self.engine).field("routes", &routes).finish_non_exhaustive()
     }
 }
 
 impl TableFile {
     /// Opens a copy of a file, with default [`Limits`]: into huge pages where there are. Every checksum is verified, and every
-    /// invariant of structures and routes, so that no damage is left that lookups could meet.
+    /// invariant of engines and routes, so that no damage is left that lookups could meet.
     ///
     /// # Errors
     /// When the file is no table, newer than this code, cut off or altered, or memory runs out.
@@ -128,7 +125,7 @@ impl TableFile {
     /// that all the same, or the file was damaged before, a lookup may return a wrong answer or panic. It never reads outside the file and
     /// never runs on. If someone makes the file shorter, the system ends the processes that use it (`SIGBUS`).
     ///
-    /// For structures of atomic words alone ([`Algorithm::is_mapped`](crate::fib::registry::Algorithm::is_mapped)), on 64-bit
+    /// For engines of atomic words alone ([`Engine::is_mapped`](crate::fib::registry::Engine::is_mapped)), on 64-bit
     /// Linux with little-endian words; others are refused.
     ///
     /// # Errors
@@ -188,7 +185,7 @@ impl TableFile {
         self.values.iter()
     }
 
-    /// Returns the memory of structures and routes, that of a mapped file included.
+    /// Returns the memory of engines and routes, that of a mapped file included.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()

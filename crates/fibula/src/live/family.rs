@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::aggregate::Aggregated;
 use crate::fib::in_place::{self, InPlace, Publication};
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, Key, Prefix, Routes};
@@ -19,8 +19,8 @@ pub(crate) struct FamilyWriter<K: Key> {
     pub(crate) rib: Rib<K>,
     /// Fewer routes with the same answers, of which the structure is made.
     aggregated: Option<Aggregated<K>>,
-    algorithm: Algorithm<K>,
     engine: Engine<K>,
+    serving: Serving<K>,
     /// Structures that the one at hand has followed. Units of those that are gone went with them.
     pub(crate) generation: u32,
     limits: Limits,
@@ -44,7 +44,7 @@ const BLOAT: u128 = 6;
 const BLOAT_LEAST: u128 = 1 << 14;
 
 /// A structure.
-pub(crate) enum Engine<K: Key> {
+pub(crate) enum Serving<K: Key> {
     /// It is changed in place.
     InPlace(Box<dyn InPlace<K>>),
     /// It is built anew at every change.
@@ -63,7 +63,7 @@ pub(crate) enum Ready<K: Key> {
 
 /// A structure that was built aside.
 pub(crate) struct Replacement<K: Key> {
-    pub(crate) engine: Engine<K>,
+    pub(crate) serving: Serving<K>,
     /// What it does not have yet.
     pub(crate) missed: Vec<Prefix<K>>,
 }
@@ -89,45 +89,37 @@ impl<K: Key> Ready<K> {
     }
 }
 
-impl<K: Key> Engine<K> {
+impl<K: Key> Serving<K> {
     pub(super) fn build(
-        algorithm: &Algorithm<K>,
+        engine: &Engine<K>,
         routes: &dyn Routes<K>,
         limits: Limits,
     ) -> Result<Self, TableError> {
-        Ok(match algorithm.in_place {
+        Ok(match engine.in_place {
             Some(build) => Self::InPlace(build(routes, limits)?),
-            None => Self::Rebuilt(algorithm.build(routes, limits)?.into()),
+            None => Self::Rebuilt(engine.build(routes, limits)?.into()),
         })
     }
 }
 
 impl<K: Key> FamilyWriter<K> {
-    pub(super) fn new(
-        mut rib: Rib<K>,
-        algorithm: Algorithm<K>,
-        options: &Options,
-    ) -> Result<Self, TableError> {
-        Self::of(&mut rib, algorithm, options)
+    pub(super) fn new(mut rib: Rib<K>, engine: Engine<K>, options: &Options) -> Result<Self, TableError> {
+        Self::of(&mut rib, engine, options)
     }
 
     /// Takes the routes; on an error they are left where they are.
-    pub(crate) fn of(
-        rib: &mut Rib<K>,
-        algorithm: Algorithm<K>,
-        options: &Options,
-    ) -> Result<Self, TableError> {
+    pub(crate) fn of(rib: &mut Rib<K>, engine: Engine<K>, options: &Options) -> Result<Self, TableError> {
         let limits = options.limits;
         let aggregated = options.aggregate.then(|| Aggregated::new(rib, limits)).transpose()?;
         let routes = aggregated.as_ref().map_or(&*rib, Aggregated::rib);
-        let engine = Engine::build(&algorithm, routes, limits)?;
+        let serving = Serving::build(&engine, routes, limits)?;
         let (log, waiting, prefixes) = (Vec::new(), Vec::new(), Vec::new());
         let routes = routes.len();
         let mut family = Self {
             rib: core::mem::take(rib),
             aggregated,
-            algorithm,
             engine,
+            serving,
             generation: 0,
             limits,
             log,
@@ -149,9 +141,9 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Returns what readers look up in.
     pub(crate) fn reading(&self) -> Arc<dyn Fib<K>> {
-        match &self.engine {
-            Engine::InPlace(editor) => editor.reading(),
-            Engine::Rebuilt(fib) => Arc::clone(fib),
+        match &self.serving {
+            Serving::InPlace(editor) => editor.reading(),
+            Serving::Rebuilt(fib) => Arc::clone(fib),
         }
     }
 
@@ -238,7 +230,7 @@ impl<K: Key> FamilyWriter<K> {
         }
         // While another structure is built, what waited before waits for that one.
         self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
-        if let Engine::InPlace(editor) = &mut self.engine {
+        if let Serving::InPlace(editor) = &mut self.serving {
             self.prefixes.clear();
             reserve(&mut self.prefixes, self.waiting.len() - self.from)?;
             self.prefixes.extend_from_slice(&self.waiting[self.from..]);
@@ -264,14 +256,14 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     fn build(&self) -> Result<Replacement<K>, TableError> {
-        let engine = Engine::build(&self.algorithm, self.routes(), self.limits)?;
-        Ok(Replacement { engine, missed: Vec::new() })
+        let serving = Serving::build(&self.engine, self.routes(), self.limits)?;
+        Ok(Replacement { serving, missed: Vec::new() })
     }
 
     /// Begins to build a structure in the background, unless one is being built.
     fn grow(&mut self) -> Result<(), TableError> {
         if self.growth.is_none() {
-            let mut growth = Growth::start(self.routes().clone(), self.algorithm, self.limits)?;
+            let mut growth = Growth::start(self.routes().clone(), self.engine, self.limits)?;
             // For `undo`.
             reserve(&mut growth.missed, self.waiting.len() - self.waited)?;
             self.growth = Some(growth);
@@ -281,7 +273,7 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Returns whether the structure takes much more for a route than when it was built.
     fn is_bloated(&self) -> bool {
-        let Engine::InPlace(editor) = &self.engine else { return false };
+        let Serving::InPlace(editor) = &self.serving else { return false };
         let [bytes, routes] = self.built.map(|number| number as u128);
         let expected = bytes * self.routes().len() as u128 / routes.max(1);
         editor.memory().lookup_bytes as u128 > expected + expected / BLOAT + BLOAT_LEAST
@@ -291,7 +283,7 @@ impl<K: Key> FamilyWriter<K> {
     pub(crate) fn tidy(&mut self, entries: usize) -> Ready<K> {
         // What waits still does after the moves are published.
         self.from = self.waiting.len();
-        if let Engine::InPlace(editor) = &mut self.engine
+        if let Serving::InPlace(editor) = &mut self.serving
             && editor.tidy(entries).is_ok()
             && editor.retires() > 0
         {
@@ -311,9 +303,9 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Makes room for a copy of the entries, so that what is prepared can be published aside.
     pub(crate) fn set_aside(&mut self) -> Result<(), TableError> {
-        match &mut self.engine {
-            Engine::InPlace(editor) => Ok(editor.set_aside()?),
-            Engine::Rebuilt(_) => Ok(()),
+        match &mut self.serving {
+            Serving::InPlace(editor) => Ok(editor.set_aside()?),
+            Serving::Rebuilt(_) => Ok(()),
         }
     }
 
@@ -333,16 +325,16 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Forgets what the structure has prepared.
     pub(crate) fn abandon(&mut self) {
-        if let Engine::InPlace(editor) = &mut self.engine {
+        if let Serving::InPlace(editor) = &mut self.serving {
             editor.abandon();
         }
     }
 
     /// Returns the most units that publishing retires.
     pub(crate) fn retires(&self) -> usize {
-        match &self.engine {
-            Engine::InPlace(editor) => editor.retires(),
-            Engine::Rebuilt(_) => 0,
+        match &self.serving {
+            Serving::InPlace(editor) => editor.retires(),
+            Serving::Rebuilt(_) => 0,
         }
     }
 
@@ -354,8 +346,8 @@ impl<K: Key> FamilyWriter<K> {
         aside: bool,
         publication: &mut dyn Publication,
     ) -> usize {
-        match (ready, &mut self.engine) {
-            (Ready::InPlace, Engine::InPlace(editor)) => {
+        match (ready, &mut self.serving) {
+            (Ready::InPlace, Serving::InPlace(editor)) => {
                 if aside {
                     editor.publish_aside(publication);
                 } else {
@@ -366,7 +358,7 @@ impl<K: Key> FamilyWriter<K> {
             }
             (Ready::Replace(replacement), _) => {
                 let bytes = self.structure_memory().held_bytes();
-                self.engine = replacement.engine;
+                self.serving = replacement.serving;
                 self.built = [self.structure_memory().lookup_bytes, self.routes().len()];
                 self.generation += 1;
                 self.waiting = replacement.missed;
@@ -381,38 +373,38 @@ impl<K: Key> FamilyWriter<K> {
 
     /// Tells of the structure and of all of its arrays, if it has any that change.
     pub(super) fn tell(&self, publication: &mut dyn Publication) {
-        match &self.engine {
-            Engine::InPlace(editor) => editor.tell(publication),
-            Engine::Rebuilt(_) => publication.structure(&[]),
+        match &self.serving {
+            Serving::InPlace(editor) => editor.tell(publication),
+            Serving::Rebuilt(_) => publication.structure(&[]),
         }
     }
 
     /// Returns the structure if it changes in place.
     #[cfg(test)]
     pub(super) fn editor(&self) -> Option<&dyn InPlace<K>> {
-        match &self.engine {
-            Engine::InPlace(editor) => Some(&**editor),
-            Engine::Rebuilt(_) => None,
+        match &self.serving {
+            Serving::InPlace(editor) => Some(&**editor),
+            Serving::Rebuilt(_) => None,
         }
     }
 
     /// Returns the name of the structure.
-    pub(super) fn algorithm(&self) -> &'static str {
-        self.algorithm.name
+    pub(super) fn engine(&self) -> &'static str {
+        self.engine.name
     }
 
     /// Takes a unit back that was retired.
     pub(crate) fn free(&mut self, retired: in_place::Retired) {
-        if let Engine::InPlace(editor) = &mut self.engine {
+        if let Serving::InPlace(editor) = &mut self.serving {
             editor.free(retired);
         }
     }
 
     /// Returns the bytes of a retired unit.
     pub(crate) fn bytes(&self, retired: in_place::Retired) -> usize {
-        match &self.engine {
-            Engine::InPlace(editor) => editor.bytes(retired),
-            Engine::Rebuilt(_) => 0,
+        match &self.serving {
+            Serving::InPlace(editor) => editor.bytes(retired),
+            Serving::Rebuilt(_) => 0,
         }
     }
 
@@ -422,9 +414,9 @@ impl<K: Key> FamilyWriter<K> {
     }
 
     pub(crate) fn structure_memory(&self) -> Memory {
-        match &self.engine {
-            Engine::InPlace(editor) => editor.memory(),
-            Engine::Rebuilt(fib) => fib.memory(),
+        match &self.serving {
+            Serving::InPlace(editor) => editor.memory(),
+            Serving::Rebuilt(fib) => fib.memory(),
         }
     }
 
@@ -434,9 +426,9 @@ impl<K: Key> FamilyWriter<K> {
         if let Some(aggregated) = &self.aggregated {
             aggregated.check(&self.rib)?;
         }
-        match &self.engine {
-            Engine::InPlace(editor) => editor.check(retired),
-            Engine::Rebuilt(fib) => fib.check(),
+        match &self.serving {
+            Serving::InPlace(editor) => editor.check(retired),
+            Serving::Rebuilt(fib) => fib.check(),
         }
     }
 }

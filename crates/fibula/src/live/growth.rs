@@ -5,25 +5,25 @@ use std::thread::{self, JoinHandle};
 
 use crate::fib::Applied;
 use crate::fib::in_place;
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::memory::{Limits, OutOfMemory};
 use crate::net::{Key, Prefix};
 use crate::rib::Rib;
 
-use super::family::{Engine, Replacement};
+use super::family::{Replacement, Serving};
 use super::options::TableError;
 
 /// A thread that builds, and what has changed since it began.
 pub(super) struct Growth<K: Key> {
-    thread: JoinHandle<Result<Engine<K>, TableError>>,
+    thread: JoinHandle<Result<Serving<K>, TableError>>,
     /// Prefixes that have changed since the copy of the routes was made, or that were changed back in it.
     pub(super) missed: Vec<Prefix<K>>,
 }
 
 impl<K: Key> Growth<K> {
     /// Begins to build. The copy of the routes counts towards no limit.
-    pub(super) fn start(routes: Rib<K>, algorithm: Algorithm<K>, limits: Limits) -> Result<Self, TableError> {
-        let work = move || Engine::build(&algorithm, &routes, limits);
+    pub(super) fn start(routes: Rib<K>, engine: Engine<K>, limits: Limits) -> Result<Self, TableError> {
+        let work = move || Serving::build(&engine, &routes, limits);
         let thread = thread::Builder::new().name("fibula-build".to_owned()).spawn(work);
         let no_thread = |_| OutOfMemory { wanted_bytes: 0, used_bytes: 0, limit_bytes: None };
         Ok(Self { thread: thread.map_err(no_thread)?, missed: Vec::new() })
@@ -37,8 +37,8 @@ impl<K: Key> Growth<K> {
     /// Returns the structure, with all changes since the copy if it changes in place; `None` if it has to be built again.
     pub(super) fn finish(self, routes: &Rib<K>) -> Result<Option<Replacement<K>>, TableError> {
         let Self { thread, mut missed } = self;
-        let mut engine = thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
-        if let Engine::InPlace(editor) = &mut engine {
+        let mut serving = thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+        if let Serving::InPlace(editor) = &mut serving {
             missed.sort_unstable();
             missed.dedup();
             if editor.prepare(&missed, routes, false)? != Applied::InPlace {
@@ -48,6 +48,6 @@ impl<K: Key> Growth<K> {
             in_place::publish_alone(&mut **editor, &mut Vec::new())?;
             missed.clear();
         }
-        Ok(Some(Replacement { engine, missed }))
+        Ok(Some(Replacement { serving, missed }))
     }
 }

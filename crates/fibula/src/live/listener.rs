@@ -66,7 +66,7 @@ pub struct Structure<'a> {
     pub generation: u32,
     /// Its name in the registry. Structures that do not change in place have no arrays that are told of: each change makes a
     /// new one.
-    pub algorithm: &'static str,
+    pub engine: &'static str,
     /// Numbers by which the words of its arrays are read, with the names that the chapter of the structure has for them.
     pub shape: &'a [(&'static str, u32)],
 }
@@ -99,7 +99,7 @@ pub(super) struct Told<'a> {
     pub(super) listener: &'a mut dyn Listener,
     pub(super) family: Family,
     pub(super) generation: u32,
-    pub(super) algorithm: &'static str,
+    pub(super) engine: &'static str,
 }
 
 impl Publication for Told<'_> {
@@ -112,8 +112,8 @@ impl Publication for Told<'_> {
     }
 
     fn structure(&mut self, shape: &[(&'static str, u32)]) {
-        let Self { family, generation, algorithm, .. } = *self;
-        self.listener.structure(&Structure { family, generation, algorithm, shape });
+        let Self { family, generation, engine, .. } = *self;
+        self.listener.structure(&Structure { family, generation, engine, shape });
     }
 
     fn stored(&mut self, stored: in_place::Stored<'_>) {

@@ -29,7 +29,7 @@ struct Copy {
 struct OfFamily {
     mirror: Mirror,
     generation: u32,
-    algorithm: &'static str,
+    engine: &'static str,
     /// Structures, stores of whole arrays and of parts.
     told: [usize; 3],
 }
@@ -58,7 +58,7 @@ impl Listener for Shared {
             assert!(structure.generation == family.generation + 1 || family.told[0] == 0);
             *family = OfFamily { mirror: Mirror::default(), ..*family };
             family.told[0] += 1;
-            (family.generation, family.algorithm) = (structure.generation, structure.algorithm);
+            (family.generation, family.engine) = (structure.generation, structure.engine);
         });
     }
 
@@ -200,7 +200,7 @@ fn a_structure_that_is_built_in_the_background_is_told_of() {
     }
     let rib = table.routes().unwrap().v4;
     agrees(&table, &copy, &rib, &[0, 39_000 << 10, 39_999 << 10 | 77, u32::MAX]);
-    assert_eq!(copy.with(|copy| (copy.v4.told[0], copy.v4.algorithm)), (2, "dir-17-bitmap"));
+    assert_eq!(copy.with(|copy| (copy.v4.told[0], copy.v4.engine)), (2, "dir-17-bitmap"));
 }
 
 fn hop(id: u32) -> NextHop {
@@ -214,7 +214,7 @@ fn structures_without_arrays_that_change_are_named() {
     let _ = table.insert(prefix, hop(1)).unwrap();
     let copy = Shared::default();
     table.listen(copy.clone()).unwrap();
-    let seen = |copy: &Shared| copy.with(|copy| (copy.v4.algorithm, copy.v4.generation, copy.v4.told));
+    let seen = |copy: &Shared| copy.with(|copy| (copy.v4.engine, copy.v4.generation, copy.v4.told));
     assert_eq!(seen(&copy), ("range-btree", 1, [1, 0, 0]));
     let _ = table.insert(prefix, hop(2)).unwrap();
     assert_eq!(seen(&copy), ("range-btree", 2, [2, 0, 0]));

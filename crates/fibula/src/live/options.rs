@@ -4,9 +4,9 @@ use core::any::Any;
 use core::fmt;
 use core::time::Duration;
 
-use crate::engines::{Dir17Bitmap, DirBtree, Engine};
+use crate::engines::{Dir17Bitmap, DirBtree, EngineType};
 use crate::fib::BuildError;
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::memory::{Limits, OutOfMemory};
 use crate::net::Key;
 use crate::rib::RibError;
@@ -18,10 +18,10 @@ use super::epoch::Stalled;
 pub struct Options {
     /// The engine for IPv4: one of [`engines`](crate::engines), or [found by name](crate::fib::registry::find). Default:
     /// `dir-17-bitmap`, which changes in place.
-    pub ipv4: Algorithm<u32>,
+    pub ipv4: Engine<u32>,
     /// The engine for IPv6. Default: `dir-btree`.
-    pub ipv6: Algorithm<u128>,
-    /// Limits on the routes and on the structure of each family, each by itself. Default: none.
+    pub ipv6: Engine<u128>,
+    /// Limits on the routes and on the engine of each family, each by itself. Default: none.
     pub limits: Limits,
     /// Most bytes of units that were replaced and that readers may still see. Default: 64 MiB.
     pub retired_bytes: usize,
@@ -32,15 +32,15 @@ pub struct Options {
     /// [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) after that time, at 65,536 waiting prefixes, or
     /// by [`flush`](super::Table::flush). Default: zero, which publishes each call's changes before it returns.
     pub coalesce: Duration,
-    /// Whether a structure that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
-    /// towards no limit. The structure before serves meanwhile: it takes the changes that can be made in place; the others
-    /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the structure
-    /// finished. If it cannot be built, that call says so, and the next one tries again. A structure that takes a sixth more
+    /// Whether an engine that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
+    /// towards no limit. The engine before serves meanwhile: it takes the changes that can be made in place; the others
+    /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the engine
+    /// finished. If it cannot be built, that call says so, and the next one tries again. An engine that takes a sixth more
     /// for a route than when it was built is built anew in the same way. Default: `false`: the call whose changes need a
-    /// structure builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
+    /// engine builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
     pub background: bool,
-    /// Whether structures are made of fewer routes with the same answers ([`aggregate`](crate::aggregate)), which are held
-    /// beside the routes and follow their changes. It is worth its time and memory where a structure grows with the number of
+    /// Whether engines are made of fewer routes with the same answers ([`aggregate`](crate::aggregate)), which are held
+    /// beside the routes and follow their changes. It is worth its time and memory where an engine grows with the number of
     /// routes; those made of ranges do not (`docs/aggregation.md`). [`maintain`](super::Table::maintain)
     /// makes the fewer routes minimal again when changes have made them an eighth more. Default: `false`.
     pub aggregate: bool,
@@ -59,10 +59,10 @@ impl Options {
     /// # Ok::<(), fibula::live::TableError>(())
     /// ```
     #[must_use]
-    pub fn of<V4: Engine<u32>, V6: Engine<u128>>() -> Self {
+    pub fn of<V4: EngineType<u32>, V6: EngineType<u128>>() -> Self {
         Self {
-            ipv4: V4::algorithm(),
-            ipv6: V6::algorithm(),
+            ipv4: V4::engine(),
+            ipv6: V6::engine(),
             limits: Limits::default(),
             retired_bytes: 64 << 20,
             patience: Duration::from_secs(1),
@@ -76,7 +76,7 @@ impl Options {
 impl Options {
     /// Returns these options with this engine for its family; for a family that tables do not have, unchanged.
     #[must_use]
-    pub fn with_engine<K: Key>(mut self, engine: Algorithm<K>) -> Self {
+    pub fn with_engine<K: Key>(mut self, engine: Engine<K>) -> Self {
         let engine: &dyn Any = &engine;
         if let Some(&ipv4) = engine.downcast_ref() {
             self.ipv4 = ipv4;
@@ -103,7 +103,7 @@ pub struct Outcome {
     pub unchanged: usize,
     /// Removals of prefixes that were not there.
     pub absent: usize,
-    /// Structures that were built anew, instead of changed in place or because changes had made them large.
+    /// Engines that were built anew, instead of changed in place or because changes had made them large.
     pub rebuilt: usize,
     /// Changed prefixes that lookups do not see yet: see [`Options::coalesce`] and [`Options::background`].
     pub waiting: usize,
@@ -120,7 +120,7 @@ pub struct Outcome {
 pub enum TableError {
     /// Memory for the routes ran out.
     Routes(RibError),
-    /// The structure refuses the routes, or memory for it ran out.
+    /// The engine refuses the routes, or memory for it ran out.
     Structure(BuildError),
     /// Memory for the bookkeeping of readers and of what was replaced ran out.
     Memory(OutOfMemory),

@@ -158,7 +158,7 @@ impl Table {
     /// Returns a table of these routes, which is much faster than to insert them one by one.
     ///
     /// # Errors
-    /// When memory runs out, a structure refuses the routes, or there is none of the name.
+    /// When memory runs out, an engine refuses the routes, or there is none of the name.
     pub fn from_routes(routes: DualRib, options: Options) -> Result<Self, TableError> {
         let DualRib { v4, v6 } = routes;
         let families = Dual {
@@ -206,15 +206,15 @@ impl Table {
     /// half the time a change that single ones do.
     ///
     /// # Errors
-    /// When memory runs out, when the structure refuses the table, when a reader has held up what was replaced for longer
+    /// When memory runs out, when the engine refuses the table, when a reader has held up what was replaced for longer
     /// than the table's patience, or when a thread panicked in a change before. The table is then as it was.
     pub fn apply<K: TableKey>(&self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
         let (v4, v6) = split(changes);
         self.lock()?.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
     }
 
-    /// Applies changes of both families so that a pin sees all of them or none. The structures keep a second array of entries
-    /// for it (512 KiB for the default structure of IPv4), which is brought up to date in microseconds; while a reader is in it, or
+    /// Applies changes of both families so that a pin sees all of them or none. The engines keep a second array of entries
+    /// for it (512 KiB for the default engine of IPv4), which is brought up to date in microseconds; while a reader is in it, or
     /// after thousands of changes, all entries are copied, which takes tens of microseconds. Costs readers some cache misses: for
     /// changes that have to be seen together, not for feeds.
     ///
@@ -307,7 +307,7 @@ impl Table {
         Ok(self.len()? == 0)
     }
 
-    /// Returns the memory of everything: routes, structures, what is retired, and the lists of writer and readers.
+    /// Returns the memory of everything: routes, engines, what is retired, and the lists of writer and readers.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -340,8 +340,8 @@ impl Table {
     }
 
     /// Does what changes leave for later, for tables that change rarely and tables whose changes wait. It publishes waiting
-    /// changes, unless their structure is still being built; frees memory that no reader can see any more; fills gaps in
-    /// structures, as each change does for a few; and builds structures anew that take a sixth more for a route than when
+    /// changes, unless their engine is still being built; frees memory that no reader can see any more; fills gaps in
+    /// engines, as each change does for a few; and builds engines anew that take a sixth more for a route than when
     /// they were built. Such a build takes 20 to 60 ms for a full table, in a thread of its own if
     /// [`Options::background`] says so.
     ///
@@ -355,7 +355,7 @@ impl Table {
         Ok(outcome)
     }
 
-    /// Publishes all changes that wait, building structures where they have to be built.
+    /// Publishes all changes that wait, building engines where they have to be built.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); changes that wait still do then.
@@ -396,7 +396,7 @@ impl Table {
         Ok(Maintenance { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Verifies all invariants of routes and structures, while changes wait.
+    /// Verifies all invariants of routes and engines, while changes wait.
     ///
     /// # Errors
     /// The first invariant that does not hold.
@@ -498,7 +498,7 @@ impl Drop for Maintenance {
 pub struct Statistics {
     /// Memory of the routes of both families.
     pub routes: Memory,
-    /// Memory of the structures, what is retired included.
+    /// Memory of the engines, what is retired included.
     pub structures: Dual<Memory>,
     /// Memory of the slots of readers, and of the list of what is retired.
     pub bookkeeping: Memory,

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
-use crate::engines::{BinaryTrie, Engine, PlanB, RangeBtree};
+use crate::engines::{BinaryTrie, EngineType, PlanB, RangeBtree};
 use crate::memory::Limits;
 use crate::net::{Change, Key, NextHop, Prefix, Route};
 use crate::random::Random;
@@ -103,11 +103,11 @@ fn structures_of_fewer_routes_follow_the_routes() {
 
 #[test]
 fn every_structure_follows_the_routes() {
-    for algorithm in crate::fib::algorithms::<u32>() {
-        follows::<u32>(Options { ipv4: algorithm, ..Options::default() }, &V4[3..], 3);
+    for engine in crate::fib::engines::<u32>() {
+        follows::<u32>(Options { ipv4: engine, ..Options::default() }, &V4[3..], 3);
     }
-    for algorithm in crate::fib::algorithms::<u128>() {
-        follows::<u128>(Options { ipv6: algorithm, ..Options::default() }, &V6[3..], 3);
+    for engine in crate::fib::engines::<u128>() {
+        follows::<u128>(Options { ipv6: engine, ..Options::default() }, &V6[3..], 3);
     }
 }
 
@@ -341,7 +341,7 @@ fn structures_are_built_in_the_background() {
 /// Routes that are changed back while a structure is built are not in it.
 #[test]
 fn what_is_taken_back_does_not_come_with_a_structure() {
-    for engine in [RangeBtree::algorithm(), BinaryTrie::algorithm()] {
+    for engine in [RangeBtree::engine(), BinaryTrie::engine()] {
         let mut family = FamilyWriter::<u32>::new(Rib::default(), engine, &Options::default()).unwrap();
         let insert = |text: &str, id| [Change::Insert(Route::new(text.parse().unwrap(), hop(id)))];
         let prepare = |family: &mut FamilyWriter<u32>, changes: &[Change<u32>]| {

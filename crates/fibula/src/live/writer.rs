@@ -361,7 +361,7 @@ fn told<'a, K: Key>(
     listener: &'a mut dyn Listener,
     units: &'a mut Vec<in_place::Retired>,
 ) -> Told<'a> {
-    Told { units, listener, family: K::FAMILY, generation, algorithm: family.algorithm() }
+    Told { units, listener, family: K::FAMILY, generation, engine: family.engine() }
 }
 
 fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) {

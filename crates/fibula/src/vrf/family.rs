@@ -2,7 +2,7 @@
 
 use crate::check::CheckError;
 use crate::fib::in_place;
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::fib::units::Unit;
 use crate::live::family::{FamilyWriter, Ready, When};
 use crate::live::{Outcome, TableError, Uses};
@@ -92,12 +92,12 @@ pub(super) struct Family<K: Key> {
     large: Structures<K>,
     /// What the routes were before the change at hand.
     log: Vec<Before<K>>,
-    algorithm: fn(&Options) -> Algorithm<K>,
+    engine: fn(&Options) -> Engine<K>,
 }
 
 impl<K: Key> Family<K> {
-    pub(super) fn new(limits: Limits, algorithm: fn(&Options) -> Algorithm<K>) -> Result<Self, OutOfMemory> {
-        Ok(Self { arena: Arena::new(limits)?, large: Vec::new(), log: Vec::new(), algorithm })
+    pub(super) fn new(limits: Limits, engine: fn(&Options) -> Engine<K>) -> Result<Self, OutOfMemory> {
+        Ok(Self { arena: Arena::new(limits)?, large: Vec::new(), log: Vec::new(), engine })
     }
 
     /// Returns the half of a VRF's word.
@@ -127,7 +127,7 @@ impl<K: Key> Family<K> {
                 self.large.len()
             }
         };
-        let family = Box::new(FamilyWriter::of(rib, (self.algorithm)(options), &options.of_structure())?);
+        let family = Box::new(FamilyWriter::of(rib, (self.engine)(options), &options.of_structure())?);
         if number == self.large.len() {
             self.large.push(None);
         }

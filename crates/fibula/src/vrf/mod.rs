@@ -91,5 +91,5 @@ impl fmt::Display for Vrf {
 /// A block of its own as a structure, so that the test machine tries it as it does those of the registry.
 #[doc(hidden)]
 pub mod internals {
-    pub use super::block::algorithms;
+    pub use super::block::engines;
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::fib::registry::Algorithm;
+use crate::fib::registry::Engine;
 use crate::live::{Outcome, TableError};
 use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::Dual;
@@ -17,13 +17,13 @@ pub struct Options {
     /// ever there. Default: 65,536.
     pub vrfs: u32,
     /// Most routes of a VRF in one family that are kept in a block, which VRFs with equal routes share and which is made anew
-    /// at each change. With more, the VRF has a structure of its own, which changes in place. Default: 16,384.
+    /// at each change. With more, the VRF has an engine of its own, which changes in place. Default: 16,384.
     pub small_routes: usize,
     /// The engine of VRFs with many IPv4 routes. Default: `dir-17-bitmap`.
-    pub ipv4: Algorithm<u32>,
+    pub ipv4: Engine<u32>,
     /// The engine of VRFs with many IPv6 routes. Default: `dir-btree`.
-    pub ipv6: Algorithm<u128>,
-    /// Limits on everything that VRFs share, blocks and lists, and on the routes and each structure of a VRF, each by itself.
+    pub ipv6: Engine<u128>,
+    /// Limits on everything that VRFs share, blocks and lists, and on the routes and each engine of a VRF, each by itself.
     /// Default: none.
     pub limits: Limits,
     /// Most bytes that were replaced and that readers may still see. Default: 64 MiB.
@@ -49,7 +49,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the options of a structure.
+    /// Returns the options of an engine.
     pub(super) fn of_structure(&self) -> crate::live::Options {
         crate::live::Options {
             ipv4: self.ipv4,
@@ -128,9 +128,9 @@ pub struct Statistics {
     pub block_count: Dual<usize>,
     /// Tables that have a block, which may be that of others.
     pub in_blocks: Dual<usize>,
-    /// Memory of structures.
+    /// Memory of engines.
     pub structures: Dual<Memory>,
-    /// Number of structures.
+    /// Number of engines.
     pub structure_count: Dual<usize>,
     /// Memory of the lists of the writer and the slots of readers.
     pub bookkeeping: Memory,

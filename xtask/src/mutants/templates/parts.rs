@@ -33,7 +33,7 @@ pub mod fib {
     pub(crate) mod sections;
 
     pub use crate::check::CheckError;
-    pub use crate::engines::algorithms;
+    pub use crate::engines::engines;
     pub use contract::{Applied, BuildError, Fib, Updatable};
     pub use parts::ranges;
     pub(crate) use parts::units;
@@ -49,7 +49,7 @@ pub mod engines {
     pub(crate) mod range_btree;
 
     crate::__engines! {
-        pub fn algorithms;
+        pub fn engines;
         binary_trie: Key,
         range_btree: Ipv4Key,
         dir_17_bitmap: Ipv4Key,
@@ -89,21 +89,21 @@ mod conformance {
                 keys.extend([Some(first), Some(last), first.previous(), last.next()].into_iter().flatten());
             }
             let right: Vec<_> = keys.iter().map(|&key| model.lookup(key).map(|route| route.next_hop)).collect();
-            for algorithm in crate::fib::algorithms::<K>() {
-                let fib = match algorithm.build(&slice, Limits::default()) {
+            for engine in crate::fib::engines::<K>() {
+                let fib = match engine.build(&slice, Limits::default()) {
                     Err(error) if error.is_limit() => continue,
                     fib => fib.unwrap(),
                 };
                 fib.check().unwrap();
                 let alone: Vec<_> = keys.iter().map(|&key| fib.lookup(key)).collect();
-                assert_eq!(alone, right, "{}: {table:?}", algorithm.name);
+                assert_eq!(alone, right, "{}: {table:?}", engine.name);
                 for isa in Present::all() {
                     let mut batch = vec![None; keys.len()];
                     fib.lookup_batch_on(isa, &keys, &mut batch);
-                    assert_eq!(batch, right, "{}, {isa:?}: {table:?}", algorithm.name);
+                    assert_eq!(batch, right, "{}, {isa:?}: {table:?}", engine.name);
                 }
                 let held = fib.memory().held_bytes();
-                assert!(algorithm.build(&slice, Limits::within(held / 2)).is_err() || held < 100, "{}", algorithm.name);
+                assert!(engine.build(&slice, Limits::within(held / 2)).is_err() || held < 100, "{}", engine.name);
             }
         }
     }

@@ -27,7 +27,7 @@ mod check;
 mod layout;
 mod lookup;
 
-use fibula::fib::registry::{Algorithm, Families, Role, Update};
+use fibula::fib::registry::{Engine, Families, Role, Update};
 use fibula::net::Key;
 use fibula::unstable::simd::Isa;
 
@@ -37,8 +37,8 @@ const NAME: &str = "sorted-ranges";
 
 /// Returns the registry entry: what tests, measurements and lists know about the engine.
 #[must_use]
-pub fn algorithms<K: Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub fn engines<K: Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "disjoint ranges and the standard library's binary search",
         use_when: "you want to see what an engine is made of",

@@ -1,6 +1,6 @@
 //! Lookups shared with a coprocessor: `fibula-lab device`, and figures of the Bloomfwd paper.
 //!
-//! The laboratory knows no device: the caller supplies one ([`Coprocessor`]). All forms and sizes of buffers of a structure take turns
+//! The laboratory knows no device: the caller supplies one ([`Coprocessor`]). All forms and sizes of buffers of an engine take turns
 //! in each run, with the same addresses, and every answer is compared with the oracle's before, in the same form. Rates are by
 //! wall-clock time from the addresses in the program's memory to the answers there, so that transfers always count; only the form
 //! `resident`, which is named so, leaves both on the device.
@@ -10,7 +10,7 @@ mod row;
 use std::time::Instant;
 
 use fibula::fib::Fib;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::simd;
@@ -41,14 +41,14 @@ pub trait Coprocessor<K: Key> {
     /// Returns what is known of it.
     fn facts(&self) -> Facts;
 
-    /// Sends it a structure.
+    /// Sends it an engine.
     ///
     /// # Errors
-    /// When it does not look up in such structures, has too little memory or fails.
-    fn upload<'a>(&self, fib: &'a dyn Fib<K>, algorithm: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String>;
+    /// When it does not look up in such engines, has too little memory or fails.
+    fn upload<'a>(&self, fib: &'a dyn Fib<K>, engine: &str) -> Result<Box<dyn OnDevice<K> + 'a>, String>;
 }
 
-/// A structure on a coprocessor and on the processor.
+/// An engine on a coprocessor and on the processor.
 pub trait OnDevice<K: Key> {
     /// Looks up addresses, and returns the share of them that the device looked up.
     ///
@@ -93,31 +93,31 @@ struct Lane {
     runs: Vec<f64>,
 }
 
-/// Measures structures on a device, on the processor and on both.
+/// Measures engines on a device, on the processor and on both.
 ///
 /// # Errors
 /// When the plan cannot be carried out, or the judge cannot be built.
 pub fn run<K: Key>(
     plan: &DevicePlan,
     routes: &dyn Routes<K>,
-    algorithms: &[Algorithm<K>],
+    engines: &[Engine<K>],
     device: &dyn Coprocessor<K>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<DeviceRow>, BenchError> {
     check(plan)?;
     let judges = Judges::new(routes)?;
     let (begin, mut done) = (Instant::now(), 0);
-    let total = algorithms.len() * plan.traffic.len();
+    let total = engines.len() * plan.traffic.len();
     let mut rows = Vec::new();
     for traffic in &plan.traffic {
         let traffic = Traffic::new(traffic, plan.keys, plan.seed, routes)?;
         let expected = answers(judges.first.1.as_ref(), &traffic.keys);
-        for algorithm in algorithms {
+        for engine in engines {
             let left = begin.elapsed().mul_f64((total - done) as f64 / done.max(1) as f64);
-            progress(Progress { done, total, step: algorithm.name, left });
+            progress(Progress { done, total, step: engine.name, left });
             done += 1;
             let seconds = plan.seconds / total as f64;
-            rows.extend(measure(plan, routes, algorithm, device, &traffic, &expected, seconds));
+            rows.extend(measure(plan, routes, engine, device, &traffic, &expected, seconds));
         }
     }
     Ok(rows)
@@ -138,24 +138,24 @@ fn check(plan: &DevicePlan) -> Result<(), BenchError> {
     }
 }
 
-/// Measures one structure with one kind of traffic.
+/// Measures one engine with one kind of traffic.
 fn measure<K: Key>(
     plan: &DevicePlan,
     routes: &dyn Routes<K>,
-    algorithm: &Algorithm<K>,
+    engine: &Engine<K>,
     device: &dyn Coprocessor<K>,
     traffic: &Traffic<K>,
     expected: &[Option<NextHop>],
     seconds: f64,
 ) -> Vec<DeviceRow> {
     let blank =
-        |error: Option<String>| DeviceRow { error, ..blank(plan, routes, algorithm.name, device, traffic) };
-    let fib = match algorithm.build(routes, Limits::default()) {
+        |error: Option<String>| DeviceRow { error, ..blank(plan, routes, engine.name, device, traffic) };
+    let fib = match engine.build(routes, Limits::default()) {
         Ok(fib) => fib,
         Err(error) => return vec![blank(Some(error.to_string()))],
     };
     let sent = Instant::now();
-    let mut table = match device.upload(&*fib, algorithm.name) {
+    let mut table = match device.upload(&*fib, engine.name) {
         Ok(table) => table,
         Err(error) => return vec![blank(Some(error))],
     };
@@ -282,13 +282,13 @@ fn time_lane<K: Key>(
 fn blank<K: Key>(
     plan: &DevicePlan,
     routes: &dyn Routes<K>,
-    algorithm: &str,
+    engine: &str,
     device: &dyn Coprocessor<K>,
     traffic: &Traffic<K>,
 ) -> DeviceRow {
     let Facts { id, name, driver, is_processor } = device.facts();
     DeviceRow {
-        algorithm: algorithm.to_owned(),
+        engine: engine.to_owned(),
         rival: false,
         family: family_name(K::FAMILY).to_owned(),
         traffic: traffic.name.clone(),

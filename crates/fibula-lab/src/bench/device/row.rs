@@ -93,11 +93,11 @@ impl Default for DevicePlan {
     }
 }
 
-/// A structure in one form. Scripts rely on the names.
+/// An engine in one form. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceRow {
-    /// The structure.
-    pub algorithm: String,
+    /// The engine.
+    pub engine: String,
     /// Always `false`: no rival runs on a device.
     pub rival: bool,
     /// `ipv4` or `ipv6`.
@@ -151,7 +151,7 @@ pub struct DeviceRow {
 impl DeviceRow {
     /// The names of the fields in JSON order, for the head of a CSV file.
     pub const COLUMNS: &'static [&'static str] = &[
-        "algorithm",
+        "engine",
         "rival",
         "family",
         "traffic",

@@ -1,4 +1,4 @@
-//! Judges whether a structure meets a target, and finds the best of its peers.
+//! Judges whether an engine meets a target, and finds the best of its peers.
 
 use fibula::net::Key;
 use serde::Serialize;
@@ -11,15 +11,15 @@ use super::live::Live;
 use super::targets::{Bound, Figure, Peers, Race, TARGETS, Target, Variant};
 use super::{Measured, Small};
 
-/// One of our own structures against one target. Scripts rely on the names.
+/// One of our own engines against one target. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `ipv4` or `ipv6`.
     pub family: &'static str,
     /// What is measured, for people.
     pub work: &'static str,
-    /// Our own structure; none if the family has none.
-    pub algorithm: Option<String>,
+    /// Our own engine; none if the family has none.
+    pub engine: Option<String>,
     /// Its fastest instruction set for this, where it matters.
     pub isa: Option<String>,
     /// Keys a call.
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub goal_value: Option<f64>,
     /// Whether the goal is met.
     pub goal_verdict: Option<Verdict>,
-    /// The best of the structures it is compared with.
+    /// The best of the engines it is compared with.
     pub peer: Option<Peer>,
     /// How many times better than the best peer: the median of the ratios in the same run.
     pub ratio: Option<f64>,
@@ -58,11 +58,11 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// A structure that is compared with ours.
+/// An engine that is compared with ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Peer {
     /// The name.
-    pub algorithm: String,
+    pub engine: String,
     /// The instruction set it looked up with.
     pub isa: String,
     /// Keys a call.
@@ -125,14 +125,14 @@ struct Value<'a> {
     row: Option<&'a Row>,
 }
 
-/// Judges every target of the family for each of our own structures.
+/// Judges every target of the family for each of our own engines.
 pub(super) fn all<K: Key>(measured: &Measured, ours: &[String]) -> Vec<Outcome> {
     let family = family_name(K::FAMILY);
     let targets = TARGETS.iter().filter(|target| target.families.contains(K::FAMILY));
     let mut outcomes = Vec::new();
     for target in targets {
         if ours.is_empty() {
-            let notes = vec![format!("there is no structure of our own for {} yet", K::FAMILY)];
+            let notes = vec![format!("there is no engine of our own for {} yet", K::FAMILY)];
             outcomes.push(Outcome { notes, ..blank::<K>(family, target) });
         }
         outcomes.extend(ours.iter().map(|name| outcome::<K>(family, target, measured, name)));
@@ -145,7 +145,7 @@ fn blank<K: Key>(family: &'static str, target: &Target) -> Outcome {
     Outcome {
         family,
         work: target.work,
-        algorithm: None,
+        engine: None,
         isa: None,
         batch: None,
         unit: unit(target.figure),
@@ -169,7 +169,7 @@ fn blank<K: Key>(family: &'static str, target: &Target) -> Outcome {
 
 fn outcome<K: Key>(family: &'static str, target: &Target, measured: &Measured, name: &str) -> Outcome {
     let figure = target.figure;
-    let mut outcome = Outcome { algorithm: Some(name.to_owned()), ..blank::<K>(family, target) };
+    let mut outcome = Outcome { engine: Some(name.to_owned()), ..blank::<K>(family, target) };
     let own = match value(figure, measured, name) {
         Ok(own) => own,
         Err(why) => {
@@ -191,7 +191,7 @@ fn outcome<K: Key>(family: &'static str, target: &Target, measured: &Measured, n
             && let Some((peer, ratio)) = best_peer(peers, figure, measured, own)
         {
             outcome.peer = peer.row.map(|row| Peer {
-                algorithm: row.algorithm.clone(),
+                engine: row.engine.clone(),
                 isa: row.isa.clone(),
                 batch: row.batch,
                 measured: round(peer.interval.median),
@@ -252,7 +252,7 @@ fn judge<K: Key>(bound: Bound, figure: Figure, own: Value<'_>, measured: &Measur
     Judged { verdict, bound: Some(needed), reached: Some(ratio.median / factor), missing }
 }
 
-/// Returns the peer to which our structure has the least ratio, and the ratio: greater than 1 if ours is better.
+/// Returns the peer to which our engine has the least ratio, and the ratio: greater than 1 if ours is better.
 fn best_peer<'a>(
     peers: Peers,
     figure: Figure,
@@ -309,9 +309,9 @@ fn build(row: &Row) -> Option<Interval> {
     Some(Interval { low: row.build_low_ms?, median: row.build_time_ms?, high: row.build_high_ms? })
 }
 
-/// Returns the figure of one of our structures, or why it has none.
+/// Returns the figure of one of our engines, or why it has none.
 fn value<'a>(figure: Figure, measured: &'a Measured, name: &str) -> Result<Value<'a>, String> {
-    let own = |row: &&Row| row.is_ours() && row.algorithm == name;
+    let own = |row: &&Row| row.is_ours() && row.engine == name;
     let exactly = |value: f64| Interval { low: value, median: value, high: value };
     let small = |routes| measured.small.iter().find(|small: &&Small| small.routes == routes);
     let found = match figure {
@@ -365,12 +365,12 @@ fn value<'a>(figure: Figure, measured: &'a Measured, name: &str) -> Result<Value
     found.ok_or_else(|| why_not(figure, measured, name))
 }
 
-/// Returns why a structure has no figure.
+/// Returns why an engine has no figure.
 fn why_not(figure: Figure, measured: &Measured, name: &str) -> String {
     let small = measured.small.iter().flat_map(|small| &small.rows);
     let pairs = measured.pairs.iter().flat_map(|(_, rows)| rows);
     let every = measured.survey.iter().chain(small).chain(pairs);
-    let mut errors = every.filter(|row| row.algorithm == name).filter_map(|row| row.error.clone());
+    let mut errors = every.filter(|row| row.engine == name).filter_map(|row| row.error.clone());
     match (figure, errors.next()) {
         (_, Some(error)) => error,
         (Figure::Cores | Figure::Live(_), None) => "there is one core".to_owned(),
@@ -404,20 +404,20 @@ fn remark(figure: Figure, measured: &Measured, own: Value<'_>, name: &str) -> Op
     }
 }
 
-/// Returns the smallest structure that is faster than `rte_fib` or `rte_fib6`, each in its fastest way.
+/// Returns the smallest engine that is faster than `rte_fib` or `rte_fib6`, each in its fastest way.
 fn smallest(small: &Small) -> Option<String> {
     let rate = |is: &dyn Fn(&Row) -> bool| {
         small.rows.iter().filter(|row| is(row)).filter_map(|row| row.mlps_median).reduce(f64::max)
     };
-    let is_fib = |row: &Row| peers::is_rte_fib(&row.algorithm) || peers::is_rte_fib6(&row.algorithm);
+    let is_fib = |row: &Row| peers::is_rte_fib(&row.engine) || peers::is_rte_fib6(&row.engine);
     let theirs = rate(&is_fib)?;
     let ahead = |row: &&Row| !row.rival && row.mlps_median.is_some_and(|mlps| mlps > theirs);
     let rows = small.rows.iter().filter(ahead);
     let row = rows.min_by_key(|row| row.lookup_bytes.unwrap_or(usize::MAX))?;
-    let ours = rate(&|other: &Row| other.algorithm == row.algorithm)?;
-    let (name, bytes) = (&row.algorithm, row.lookup_bytes?);
+    let ours = rate(&|other: &Row| other.engine == row.engine)?;
+    let (name, bytes) = (&row.engine, row.lookup_bytes?);
     Some(format!(
-        "{} routes: the smallest structure ahead of rte_fib is {name}, {bytes} bytes ({ours:.0} M/s, rte_fib {theirs:.0})",
+        "{} routes: the smallest engine ahead of rte_fib is {name}, {bytes} bytes ({ours:.0} M/s, rte_fib {theirs:.0})",
         small.routes
     ))
 }

@@ -29,11 +29,11 @@ pub enum Live {
     VisibleMost,
     /// Microseconds of `apply_atomic` with 64 changes, beside a reader.
     Atomic,
-    /// Bytes of the structure after all these changes, relative to those of a fresh build.
+    /// Bytes of the engine after all these changes, relative to those of a fresh build.
     Churned,
 }
 
-/// The figures of a structure.
+/// The figures of an engine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
     runs: Vec<(Live, Vec<f64>)>,
@@ -66,7 +66,7 @@ pub(super) struct Amount {
     pub(super) idle: Duration,
 }
 
-/// Returns the figures of a structure of the registry, or why it has none.
+/// Returns the figures of an engine of the registry, or why it has none.
 pub(super) fn measure<K: Key>(name: &str, routes: &dyn Routes<K>, amount: Amount) -> Result<Figures, String> {
     let line = fibula_published::find::<K>(name).map_err(|error| error.to_string())?;
     if line.update != Update::InPlace {

@@ -20,7 +20,7 @@ use super::{Measured, RUNS, Small, in_order, tables};
 pub(super) struct Measure<'a, K: Key> {
     pub(super) plan: &'a Plan,
     pub(super) contestants: &'a [Contestant<K>],
-    /// Names of our own structures.
+    /// Names of our own engines.
     pub(super) ours: &'a [String],
     pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
 }
@@ -103,7 +103,7 @@ impl<'a, K: Key> Measure<'a, K> {
         Ok((field, rows))
     }
 
-    /// Returns our own structures and the fastest of their peers, each in the fastest way of the survey.
+    /// Returns our own engines and the fastest of their peers, each in the fastest way of the survey.
     fn starts<'f>(
         &self,
         field: &'f Field<'f, K>,
@@ -113,14 +113,14 @@ impl<'a, K: Key> Measure<'a, K> {
     ) -> Vec<Start<'f, K>> {
         let mut chosen: Vec<&Row> = Vec::new();
         for name in self.ours {
-            chosen.extend(fastest(survey, race, race.own, &|row| row.is_ours() && row.algorithm == *name));
+            chosen.extend(fastest(survey, race, race.own, &|row| row.is_ours() && row.engine == *name));
         }
         for group in groups::<K>(race) {
-            // The fastest of each structure, and of these the fastest ones.
+            // The fastest of each engine, and of these the fastest ones.
             let mut best: Vec<&Row> = Vec::new();
             for racer in &field.racers {
                 let name = &racer.contestant.name;
-                let is = |row: &Row| row.algorithm == *name && group.contain(row);
+                let is = |row: &Row| row.engine == *name && group.contain(row);
                 best.extend(fastest(survey, race, race.theirs, &is));
             }
             best.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
@@ -141,7 +141,7 @@ impl<'a, K: Key> Measure<'a, K> {
         race(starts, runs, estimate.slot, &mut Steps::new(estimate, self.progress))
     }
 
-    /// Times two ways of each of our structures in turn.
+    /// Times two ways of each of our engines in turn.
     fn pairs(&mut self, figure: Figure, pairs: Vec<[Start<'_, K>; 2]>, measured: &mut Measured) {
         let starts: Vec<_> = pairs.into_iter().flatten().collect();
         let rows = self.race(&starts, PAIRS / 2.0);
@@ -212,7 +212,7 @@ impl<'a, K: Key> Measure<'a, K> {
         Ok(())
     }
 
-    /// Our structures with changed tables, only built.
+    /// Our engines with changed tables, only built.
     fn bytes(&mut self, routes: &dyn Routes<K>, measured: &mut Measured) {
         let wanted = |variant| {
             let is = |target: &Target| target.figure == Figure::Bytes(variant);
@@ -235,7 +235,7 @@ impl<'a, K: Key> Measure<'a, K> {
         }
     }
 
-    /// Our structures in live tables.
+    /// Our engines in live tables.
     fn live(&mut self, routes: &dyn Routes<K>, measured: &mut Measured) {
         let amount = match self.plan.seconds {
             seconds if seconds < 10.0 => Amount { runs: 2, changes: 200, idle: Duration::from_millis(2) },
@@ -320,10 +320,10 @@ fn fastest<'r>(
     rows.iter().filter(takes_part).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
-/// Returns the fastest row of one of our structures: among batches if any were measured, else among single lookups.
+/// Returns the fastest row of one of our engines: among batches if any were measured, else among single lookups.
 fn any_way<'r>(rows: &'r [Row], traffic: &'static str, name: &str) -> Option<&'r Row> {
     let race = Race { routes: None, traffic, own: None, theirs: None, within: None };
-    let own = |row: &Row| row.is_ours() && row.algorithm == name;
+    let own = |row: &Row| row.is_ours() && row.engine == name;
     fastest(rows, race, None, &|row| own(row) && row.batch > 1).or_else(|| fastest(rows, race, None, &own))
 }
 
@@ -331,14 +331,14 @@ fn rate(row: &Row) -> f64 {
     row.mlps_median.unwrap_or(0.0)
 }
 
-/// Returns the structure of a row in the same way, with these keys.
+/// Returns the engine of a row in the same way, with these keys.
 fn start<'f, K: Key>(
     field: &'f Field<'f, K>,
     set: &'f KeySet<'f, K>,
     row: &Row,
     threads: usize,
 ) -> Option<Start<'f, K>> {
-    let racer = field.racers.iter().position(|racer| racer.contestant.name == row.algorithm)?;
+    let racer = field.racers.iter().position(|racer| racer.contestant.name == row.engine)?;
     let kernel = field.racers[racer].kernels.iter().position(|kernel| kernel.isa == row.isa)?;
     Some(Start { field, racer, kernel, set, batch: row.batch, threads, order: Order::Host })
 }

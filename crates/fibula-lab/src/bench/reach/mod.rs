@@ -1,15 +1,15 @@
 //! Targets and whether they are met: every [target](TARGETS) of a family is measured in one run, and judged for each
-//! of our own structures by itself.
+//! of our own engines by itself.
 //!
-//! A structure is judged by its own figures only: a small structure and a fast one do not together meet a target for
-//! both. Contestants are DPDK's tables and the published structures.
+//! An engine is judged by its own figures only: a small engine and a fast one do not together meet a target for
+//! both. Contestants are DPDK's tables and the published engines.
 //!
 //! Rates are compared in two steps. A survey times everything with every instruction set in every batch. Then each
-//! comparison is a [race](Race): our structures and the fastest of their peers, each with the batch and the instruction
+//! comparison is a [race](Race): our engines and the fastest of their peers, each with the batch and the instruction
 //! set that were its fastest in the survey, take turns over the same keys, [`RUNS`] times or more. A target is met if
 //! the [interval](super::Interval) of the ratios is above it, missed if it is below, and undecided otherwise.
 //!
-//! | table | structures | for |
+//! | table | engines | for |
 //! |---|---|---|
 //! | the given one | own, contestants | rates, bytes, builds |
 //! | the same, with one thread and with one for each core | own | cores |
@@ -54,7 +54,7 @@ const PER_ROUTE: Duration = Duration::from_micros(400);
 /// The judgement, and the measurements it is based on.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
-    /// An outcome for each target and own structure; one for each target if the family has no own structure.
+    /// An outcome for each target and own engine; one for each target if the family has no own engine.
     pub outcomes: Vec<Outcome>,
     /// Everything that was measured, with all tables.
     pub rows: Vec<Row>,
@@ -66,12 +66,12 @@ struct Measured {
     /// The survey of the given table.
     survey: Vec<Row>,
     races: Vec<(Race, Vec<Row>)>,
-    /// Two rows of each structure that were timed in turn, of which the figure is the ratio.
+    /// Two rows of each engine that were timed in turn, of which the figure is the ratio.
     pairs: Vec<(Figure, [Row; 2])>,
-    /// By structure: bytes a prefix, or why there is no such structure.
+    /// By engine: bytes a prefix, or why there is no such engine.
     bytes: Vec<(Variant, String, Result<f64, String>)>,
     small: Vec<Small>,
-    /// By structure: figures of a live table, or why there are none.
+    /// By engine: figures of a live table, or why there are none.
     live: Vec<(String, Result<live::Figures, String>)>,
 }
 
@@ -89,7 +89,7 @@ struct Small {
 /// runs, seconds, batches and instruction set; `hosts` is the number of additional host routes.
 ///
 /// # Errors
-/// As [`bench::run`](super::run), and when the plan names structures or traffic: the targets decide those.
+/// As [`bench::run`](super::run), and when the plan names engines or traffic: the targets decide those.
 pub fn run<K: Key>(
     plan: &Plan,
     routes: &dyn Routes<K>,
@@ -97,9 +97,9 @@ pub fn run<K: Key>(
     hosts: usize,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Reach, BenchError> {
-    if !plan.algorithms.is_empty() || !plan.traffic.is_empty() {
+    if !plan.engines.is_empty() || !plan.traffic.is_empty() {
         return Err(PlanError(
-            "the targets decide what is measured and with which keys; give no structures or traffic",
+            "the targets decide what is measured and with which keys; give no engines or traffic",
         )
         .into());
     }

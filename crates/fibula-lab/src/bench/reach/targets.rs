@@ -23,7 +23,7 @@ pub struct Target {
     pub goal: Option<Bound>,
 }
 
-/// A figure of one of our own structures.
+/// A figure of one of our own engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// Million lookups a second.
@@ -52,7 +52,7 @@ pub enum Figure {
     Live(Live),
 }
 
-/// A comparison of rates: our structures and their peers take turns over the same keys, each at the fastest of the
+/// A comparison of rates: our engines and their peers take turns over the same keys, each at the fastest of the
 /// batches and instruction sets that it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
@@ -60,7 +60,7 @@ pub struct Race {
     pub routes: Option<usize>,
     /// The keys.
     pub traffic: &'static str,
-    /// Keys a call of our structures; any number if none.
+    /// Keys a call of our engines; any number if none.
     pub own: Option<usize>,
     /// Keys a call of the others; any number if none.
     pub theirs: Option<usize>,
@@ -108,10 +108,10 @@ impl Factor {
     }
 }
 
-/// The structures that a figure is compared with.
+/// The engines that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
-    /// DPDK's tables, and the published structures: DIR-24-8, DXR as published, PlanB, Poptrie.
+    /// DPDK's tables, and the published engines: DIR-24-8, DXR as published, PlanB, Poptrie.
     Contestants,
     /// PlanB: the registry's, and the loop in plain C++.
     PlanB,
@@ -126,7 +126,7 @@ pub(super) struct Member {
     /// Its name for people.
     pub(super) name: &'static str,
     families: Families,
-    /// Whether a row of a structure of this name is its; and of a rival.
+    /// Whether a row of an engine of this name is its; and of a rival.
     is: fn(&str, bool) -> bool,
     /// How to get it measured.
     pub(super) get: &'static str,
@@ -135,7 +135,7 @@ pub(super) struct Member {
 impl Member {
     pub(super) fn has(&self, row: &Row) -> bool {
         let family = if row.family == "ipv4" { fibula::net::Family::Ipv4 } else { fibula::net::Family::Ipv6 };
-        row.role != "oracle" && self.families.contains(family) && (self.is)(&row.algorithm, row.rival)
+        row.role != "oracle" && self.families.contains(family) && (self.is)(&row.engine, row.rival)
     }
 }
 

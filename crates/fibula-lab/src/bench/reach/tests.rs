@@ -14,7 +14,7 @@ fn table<K: Key>(routes: usize) -> Vec<Route<K>> {
     generate(&TableSpec { routes, next_hops: 20, seed: 5 }, &Profile::of::<K>()).unwrap()
 }
 
-/// A structure of the registry as if it were our own.
+/// An engine of the registry as if it were our own.
 fn ours<K: Key>(name: &str, of: &str) -> Contestant<K> {
     let mut ours = Contestant::new(fibula_published::find::<K>(of).unwrap(), Limits::default());
     (ours.name, ours.role) = (name.to_owned(), Role::Own);
@@ -37,7 +37,7 @@ fn contestants<K: Key>() -> Vec<Contestant<K>> {
 }
 
 fn judged<'a>(reach: &'a Reach, work: &str, line: &str) -> Vec<&'a Outcome> {
-    let is = |outcome: &&Outcome| outcome.work == work && outcome.algorithm.as_deref() == Some(line);
+    let is = |outcome: &&Outcome| outcome.work == work && outcome.engine.as_deref() == Some(line);
     reach.outcomes.iter().filter(is).collect()
 }
 
@@ -47,7 +47,7 @@ fn each_structure_has_each_target<K: Key>() {
     let reach = reach::<K>(&all);
     let targets = TARGETS.iter().filter(|target| target.families.contains(K::FAMILY)).count();
     assert_eq!(reach.outcomes.len(), 2 * targets);
-    let is_ours = |row: &Row| ["small", "slow"].contains(&&*row.algorithm);
+    let is_ours = |row: &Row| ["small", "slow"].contains(&&*row.engine);
     assert!(
         reach.rows.iter().all(|row| row.wrong == 0 && row.role != "oracle" && row.is_ours() == is_ours(row))
     );
@@ -57,7 +57,7 @@ fn each_structure_has_each_target<K: Key>() {
             "all cores, scaling efficiency" => {
                 std::thread::available_parallelism().map_or(1, usize::from) == 1
             }
-            // Tables find structures in the registry, and these have other names.
+            // Tables find engines in the registry, and these have other names.
             work => {
                 TARGETS.iter().any(|target| target.work == work && matches!(target.figure, Figure::Live(_)))
             }
@@ -101,12 +101,12 @@ fn a_family_without_a_structure_of_our_own_says_so() {
     assert!(reach.rows.is_empty() && !reach.outcomes.is_empty());
     for outcome in &reach.outcomes {
         assert!([Verdict::NotMeasured, Verdict::GoalOnly].contains(&outcome.verdict));
-        assert_eq!(outcome.algorithm, None);
-        assert_eq!(outcome.notes, ["there is no structure of our own for IPv6 yet"]);
+        assert_eq!(outcome.engine, None);
+        assert_eq!(outcome.notes, ["there is no engine of our own for IPv6 yet"]);
     }
 }
 
-/// A structure of the registry under a rival's name.
+/// An engine of the registry under a rival's name.
 #[test]
 fn peers_are_found_by_their_names() {
     let mut all = contestants::<u32>();
@@ -118,32 +118,29 @@ fn peers_are_found_by_their_names() {
     let random = judged(&reach, "RND", "mine")[0];
     assert!(random.notes.is_empty(), "{:?}", random.notes);
     let peer = random.peer.as_ref().unwrap();
-    assert!(peers::is_peer(&peer.algorithm), "{peer:?}");
+    assert!(peers::is_peer(&peer.engine), "{peer:?}");
     assert_ne!(random.verdict, Verdict::NotMeasured);
     let factor = if Machine::this().is_amd() { 2.7 } else { 3.0 };
     assert_eq!(random.target, format!("{factor} x contestants"));
     assert!((random.target_value.unwrap() / peer.measured - factor).abs() < 0.01);
     let build = judged(&reach, "build, times faster", "mine")[0];
-    assert_eq!(build.peer.as_ref().unwrap().algorithm, "rte-fib-2b-avx512");
+    assert_eq!(build.peer.as_ref().unwrap().engine, "rte-fib-2b-avx512");
     let burst = judged(&reach, "MATCH, batch 16", "mine")[0];
     assert_eq!(burst.batch, Some(16));
-    assert_eq!(
-        burst.peer.as_ref().map(|peer| (&*peer.algorithm, peer.batch)),
-        Some(("rte-fib-2b-avx512", 16))
-    );
+    assert_eq!(burst.peer.as_ref().map(|peer| (&*peer.engine, peer.batch)), Some(("rte-fib-2b-avx512", 16)));
     // Its instruction set is larger than AVX2, and there is no other of DPDK's.
     let restricted = judged(&reach, "AVX-512 forbidden, RND", "mine")[0];
-    assert_ne!(restricted.peer.as_ref().unwrap().algorithm, "rte-fib-2b-avx512");
+    assert_ne!(restricted.peer.as_ref().unwrap().engine, "rte-fib-2b-avx512");
     let small = judged(&reach, "100 routes, MATCH", "mine")[0];
-    assert_eq!(small.peer.as_ref().unwrap().algorithm, "range-search");
+    assert_eq!(small.peer.as_ref().unwrap().engine, "range-search");
     let smallest = judged(&reach, "100 routes, bytes", "mine")[0];
-    assert!(smallest.notes.iter().all(|note| note.contains("the smallest structure ahead of rte_fib is")));
+    assert!(smallest.notes.iter().all(|note| note.contains("the smallest engine ahead of rte_fib is")));
 }
 
 /// A row of a race.
-fn raced(algorithm: &str, ours: bool, mlps_runs: &[f64]) -> Row {
+fn raced(engine: &str, ours: bool, mlps_runs: &[f64]) -> Row {
     let mut row = reach_row();
-    (row.algorithm, row.rival) = (algorithm.to_owned(), false);
+    (row.engine, row.rival) = (engine.to_owned(), false);
     row.role = if ours { "own" } else { "published" }.to_owned();
     row.mlps_median = Interval::of(mlps_runs).map(|interval| interval.median);
     row.mlps_runs = mlps_runs.to_vec();
@@ -153,14 +150,14 @@ fn raced(algorithm: &str, ours: bool, mlps_runs: &[f64]) -> Row {
 fn reach_row() -> Row {
     let routes = table::<u128>(50);
     let plan =
-        Plan { algorithms: vec!["planb".into()], traffic: vec!["rnd".into()], batches: vec![256], ..plan() };
+        Plan { engines: vec!["planb".into()], traffic: vec!["rnd".into()], batches: vec![256], ..plan() };
     let contestants = contestants::<u128>();
     super::super::run(&plan, &in_order(&routes), &contestants, Vec::new(), &mut |_| ())
         .unwrap()
         .swap_remove(0)
 }
 
-/// The outcome of "MATCH, rte_fib6" for a structure with these rates against rates of two rivals.
+/// The outcome of "MATCH, rte_fib6" for an engine with these rates against rates of two rivals.
 fn verdict(own: &[f64], first: &[f64], second: &[f64]) -> (Verdict, Option<String>) {
     let target = TARGETS.iter().find(|target| target.work == "MATCH, batch 16, rte_fib6").unwrap();
     let Figure::Rate(race) = target.figure else { panic!("a rate") };
@@ -170,7 +167,7 @@ fn verdict(own: &[f64], first: &[f64], second: &[f64]) -> (Verdict, Option<Strin
     let measured = Measured { survey: rows.clone(), races: vec![(race, rows)], ..Measured::default() };
     let outcomes = judge::all::<u128>(&measured, &["mine".to_owned()]);
     let outcome = outcomes.iter().find(|outcome| outcome.work == target.work).unwrap();
-    (outcome.verdict, outcome.peer.as_ref().map(|peer| peer.algorithm.clone()))
+    (outcome.verdict, outcome.peer.as_ref().map(|peer| peer.engine.clone()))
 }
 
 #[test]
@@ -291,7 +288,7 @@ fn live_tables_are_measured_for_structures_that_change_in_place() {
 fn what_the_targets_name_is_not_named_again() {
     let routes = table::<u32>(100);
     for wrong in
-        [Plan { traffic: vec!["rnd".into()], ..plan() }, Plan { algorithms: vec!["radix".into()], ..plan() }]
+        [Plan { traffic: vec!["rnd".into()], ..plan() }, Plan { engines: vec!["radix".into()], ..plan() }]
     {
         assert!(run(&wrong, &in_order(&routes), &contestants(), 10, &mut |_| ()).is_err());
     }

@@ -10,7 +10,7 @@
 //! is one call. The multibit-trie router paper compares threads started by hand with a data-parallel run-time.
 //!
 //! Threads are pinned, one to a core, where the system allows it; a core can be left to the thread that manages them. All forms,
-//! chunks and numbers of threads of all structures take turns in each run, with the same keys, and every answer is checked
+//! chunks and numbers of threads of all engines take turns in each run, with the same keys, and every answer is checked
 //! before, in the same form. Rates are by wall-clock time. What needs more cores than there are has a row that says so.
 
 mod crew;
@@ -37,7 +37,7 @@ pub use row::{Form, SchedulePlan, ScheduleRecord, ScheduleRow};
 /// The fewest lookups of a run.
 const LOOKUPS_MIN: usize = 4096;
 
-/// One structure in one form, with one size of chunks and one number of threads.
+/// One engine in one form, with one size of chunks and one number of threads.
 struct Lane {
     structure: usize,
     form: Form,
@@ -49,7 +49,7 @@ struct Lane {
     runs: Vec<f64>,
 }
 
-/// Measures all forms with these structures and this table, on the cores there are.
+/// Measures all forms with these engines and this table, on the cores there are.
 ///
 /// # Errors
 /// When the plan cannot be carried out, or the judge cannot be built.
@@ -122,7 +122,7 @@ pub fn run<K: Key>(
     Ok(rows(plan, routes, contestants, &built, &lanes, cores.len()))
 }
 
-/// Returns what is measured: for each structure, form, chunk and number of threads that there are cores for.
+/// Returns what is measured: for each engine, form, chunk and number of threads that there are cores for.
 fn lanes<K: Key>(plan: &SchedulePlan, built: &[Result<Box<dyn Fib<K>>, String>], cores: usize) -> Vec<Lane> {
     let mut lanes = Vec::new();
     for structure in (0..built.len()).filter(|&at| built[at].is_ok()) {
@@ -229,7 +229,7 @@ fn rows<K: Key>(
         for &threads in &plan.threads {
             for (form, chunk) in plan.ways() {
                 let mut row = ScheduleRow {
-                    algorithm: contestant.name.clone(),
+                    engine: contestant.name.clone(),
                     family: family_name(K::FAMILY).to_owned(),
                     traffic: plan.traffic.clone(),
                     form,

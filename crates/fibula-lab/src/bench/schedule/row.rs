@@ -52,7 +52,7 @@ pub struct SchedulePlan {
     pub keys: usize,
     /// Seed of the keys.
     pub seed: u64,
-    /// Timed runs of each structure in each form.
+    /// Timed runs of each engine in each form.
     pub runs: usize,
     /// Seconds for all timed runs together.
     pub seconds: f64,
@@ -75,11 +75,11 @@ impl Default for SchedulePlan {
     }
 }
 
-/// A structure in one form. Scripts rely on the names.
+/// An engine in one form. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleRow {
-    /// The structure.
-    pub algorithm: String,
+    /// The engine.
+    pub engine: String,
     /// `ipv4` or `ipv6`.
     pub family: String,
     /// The pattern of the keys.
@@ -123,7 +123,7 @@ pub struct ScheduleRow {
 impl ScheduleRow {
     /// The names of the fields in JSON order, for the head of a CSV file.
     pub const COLUMNS: &'static [&'static str] = &[
-        "algorithm",
+        "engine",
         "family",
         "traffic",
         "form",

@@ -25,7 +25,7 @@ fn short_times_are_in_microseconds() {
 
 /// The names that scripts rely on, in the documented order.
 const DOCUMENTED: [&str; 14] = [
-    "algorithm",
+    "engine",
     "rival",
     "family",
     "traffic",
@@ -77,7 +77,7 @@ fn records_come_back_as_they_were_written() {
     assert_eq!(<Record>::read_all(folder.path()).unwrap(), std::slice::from_ref(&later));
     // A line a row, so that differences can be read.
     let text = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(text.lines().filter(|line| line.starts_with("{\"algorithm\":")).count(), later.rows.len());
+    assert_eq!(text.lines().filter(|line| line.starts_with("{\"engine\":")).count(), later.rows.len());
     for (text, parts) in [
         ("{}", ["schema 1", "measure it again"]),
         ("{\"schema\":3}", ["schema 3", "reads schema 2"]),
@@ -138,7 +138,7 @@ fn documents_hold_all_that_records_do() {
     assert!(document.text.contains("no room for <this> & that"));
     let commit = records[0].program.commit.as_deref().unwrap_or("unknown: not run from a checkout");
     assert!(document.text.contains(&format!("- Commit: {commit}\n")));
-    assert!(document.text.contains("Ratios to the best of DPDK's tables and the published structures"));
+    assert!(document.text.contains("Ratios to the best of DPDK's tables and the published engines"));
     let size = format!("500 prefixes, {} next hops", records[0].rows[0].next_hops);
     assert!(document.text.contains(&size), "{size}");
     document.write(folder.path(), "benchmarks.md").unwrap();
@@ -149,9 +149,9 @@ fn documents_hold_all_that_records_do() {
 #[test]
 fn the_summary_has_eight_bars_by_colour() {
     let any = some_rows().swap_remove(0);
-    let row = |family: &str, algorithm: &str, rival, role: &str, mlps| Row {
+    let row = |family: &str, engine: &str, rival, role: &str, mlps| Row {
         family: family.into(),
-        algorithm: algorithm.into(),
+        engine: engine.into(),
         rival,
         role: role.into(),
         traffic: "match".into(),
@@ -185,6 +185,6 @@ fn the_summary_has_eight_bars_by_colour() {
     }
     assert!(svg.contains("IPv4: ours-4 9.00, DIR-24-8 8.00, DPDK rte_fib 6.00, Poptrie 5.00,"), "{svg}");
     assert!(svg.contains("prefers-color-scheme: dark"));
-    rows.retain(|row| row.algorithm != "ours-6");
+    rows.retain(|row| row.engine != "ours-6");
     assert!(summary(&rows).is_none());
 }

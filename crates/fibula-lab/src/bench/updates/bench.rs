@@ -1,4 +1,4 @@
-//! Measures changes: each figure in several runs, in which all structures take turns.
+//! Measures changes: each figure in several runs, in which all engines take turns.
 
 use core::error::Error;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const DWELL: Duration = Duration::from_millis(300);
 /// The length of spare routes.
 const SPARE_LEN: u8 = 56;
 
-/// The structures, and what is known of them so far.
+/// The engines, and what is known of them so far.
 pub(super) struct Bench<'a, K: TableKey> {
     plan: &'a UpdatePlan,
     contestants: &'a [Contestant<K>],
@@ -192,7 +192,7 @@ where
         let in_place = subject.update == Update::InPlace;
         if subject.failure.is_some() {
             // Said once.
-            if run == 0 && self.rows.iter().all(|row| row.algorithm != subject.name) {
+            if run == 0 && self.rows.iter().all(|row| row.engine != subject.name) {
                 let row = self.row(number, Part::Batch, self.plan.batch, self.plan.batch);
                 self.rows[row].error.clone_from(&self.subjects[number].failure);
             }
@@ -211,7 +211,7 @@ where
                 let some = self.some(run, |_| true);
                 self.toggle(number, row, &some, share)
             }
-            // A trace takes a structure that is built anew long enough.
+            // A trace takes an engine that is built anew long enough.
             Cell::Trace if in_place || run == 0 => self.follow(number),
             Cell::Readers(readers, beside) if run < READER_RUNS => {
                 self.read(number, run, (readers, beside))?;
@@ -225,7 +225,7 @@ where
         Ok(())
     }
 
-    /// Replaces a structure that has refused a change by a new one: the counters of `rte_fib` and `rte_fib6` drift, until they
+    /// Replaces an engine that has refused a change by a new one: the counters of `rte_fib` and `rte_fib6` drift, until they
     /// refuse routes for which there is room.
     fn replace(&mut self, number: usize, error: String) -> Result<(), Box<dyn Error>> {
         self.rows[self.current].error = Some(error);
@@ -241,14 +241,14 @@ where
     /// Returns the number of the row, which is added if it is not there yet.
     fn row(&mut self, number: usize, part: Part, at: usize, batch: usize) -> usize {
         let Subject { name, rival, update, .. } = &self.subjects[number];
-        let is = |row: &UpdateRow| row.algorithm == *name && row.part == part && row.at == at;
+        let is = |row: &UpdateRow| row.engine == *name && row.part == part && row.at == at;
         if let Some(row) = self.rows.iter().position(is) {
             self.current = row;
             return row;
         }
         self.current = self.rows.len();
         self.rows.push(UpdateRow {
-            algorithm: name.clone(),
+            engine: name.clone(),
             rival: *rival,
             family: K::FAMILY.name().to_owned(),
             update: update.name().to_owned(),
@@ -398,7 +398,7 @@ where
         dwell: Duration,
     ) -> Result<replay::Report, Box<dyn Error>> {
         let name = &self.subjects[number].name;
-        let known = self.rows.iter().find(|row| row.algorithm == *name && row.part == Part::Batch);
+        let known = self.rows.iter().find(|row| row.engine == *name && row.part == Part::Batch);
         let micros = known.and_then(|row| row.median).unwrap_or(1.0).max(0.01);
         let changes = (dwell.as_secs_f64() * 1e6 / micros) as usize;
         let routes: Vec<_> = self.routes.iter().map(|route| (route.prefix.into(), route.next_hop)).collect();

@@ -10,7 +10,7 @@ use crate::bench::document::{Document, grouped, title};
 use fibula_workload::machine::slug;
 
 const INTRODUCTION: &str = "\
-What changes cost, in microseconds for each change: the median of the runs. Our structures are in a live table, and the time
+What changes cost, in microseconds for each change: the median of the runs. Our engines are in a live table, and the time
 includes its routes and publishing; *rebuild* marks those that are built anew for each call. Rivals change by their own
 functions, one change after the other; `rte_fib` and `rte_fib6` include their own routes, and nothing of theirs is published
 for readers. Every prefix that is removed is added again, in random order. Answers at the ends of changed prefixes were
@@ -68,9 +68,9 @@ impl Section<'_> {
         for row in &self.rows {
             let error = row.error.as_ref().filter(|error| !error.starts_with("SKIPPED"));
             if let Some(error) = error
-                && said.insert((&row.algorithm, error))
+                && said.insert((&row.engine, error))
             {
-                let _ = writeln!(document.text, "- `{}` refused: {error}", row.algorithm);
+                let _ = writeln!(document.text, "- `{}` refused: {error}", row.engine);
             }
         }
         document.text.push('\n');
@@ -105,19 +105,19 @@ impl Section<'_> {
         self.rows.iter().copied().filter(move |row| row.part == part)
     }
 
-    /// Returns the structures that have figures of this part, in order.
+    /// Returns the engines that have figures of this part, in order.
     fn names(&self, part: Part) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for row in self.of(part).filter(|row| row.median.is_some()) {
-            if !names.contains(&row.algorithm.as_str()) {
-                names.push(&row.algorithm);
+            if !names.contains(&row.engine.as_str()) {
+                names.push(&row.engine);
             }
         }
         names
     }
 
     fn label(&self, name: &str) -> String {
-        match self.rows.iter().find(|row| row.algorithm == name) {
+        match self.rows.iter().find(|row| row.engine == name) {
             Some(row) if row.rival => format!("{name} (rival)"),
             Some(row) if row.update != "in-place" => format!("{name} (rebuild)"),
             _ => name.to_owned(),
@@ -125,7 +125,7 @@ impl Section<'_> {
     }
 
     fn figure(&self, name: &str, part: Part, at: usize) -> Option<f64> {
-        self.of(part).find(|row| row.algorithm == name && row.at == at)?.median
+        self.of(part).find(|row| row.engine == name && row.at == at)?.median
     }
 
     fn chart(
@@ -139,8 +139,8 @@ impl Section<'_> {
         let ats: BTreeSet<usize> = self.of(part).map(|row| row.at).collect();
         let mut all: Vec<&str> = Vec::new();
         for row in &self.rows {
-            if !all.contains(&row.algorithm.as_str()) {
-                all.push(&row.algorithm);
+            if !all.contains(&row.engine.as_str()) {
+                all.push(&row.engine);
             }
         }
         let line = |&name: &&str| Line {
@@ -174,7 +174,7 @@ impl Section<'_> {
         }
     }
 
-    /// Writes a table with a row for each place and a column for each structure, or the other way around where places are
+    /// Writes a table with a row for each place and a column for each engine, or the other way around where places are
     /// few.
     fn table(&self, text: &mut String, part: Part, place: &dyn Fn(usize) -> String) {
         let names = self.names(part);
@@ -191,7 +191,7 @@ impl Section<'_> {
             }
         } else {
             let heads: String = ats.iter().map(|&at| format!(" {} |", place(at))).collect();
-            let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(ats.len()));
+            let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(ats.len()));
             for name in names {
                 let cells: String = ats.iter().map(|&at| cell(name, at)).collect();
                 let _ = writeln!(text, "| {} |{cells}", self.label(name));
@@ -204,11 +204,11 @@ impl Section<'_> {
     fn trace(&self, text: &mut String) {
         let _ = writeln!(
             text,
-            "| structure | changes | us a change | fastest stretch | slowest stretch | built anew in a run |\n\
+            "| engine | changes | us a change | fastest stretch | slowest stretch | built anew in a run |\n\
              |---|--:|--:|--:|--:|--:|"
         );
         for name in self.names(Part::Trace) {
-            let rows: Vec<&UpdateRow> = self.of(Part::Trace).filter(|row| row.algorithm == name).collect();
+            let rows: Vec<&UpdateRow> = self.of(Part::Trace).filter(|row| row.engine == name).collect();
             let figures: Vec<f64> = rows.iter().filter_map(|row| row.median).collect();
             let runs = rows[0].runs.len().max(1);
             let changes = |row: &&&UpdateRow| row.changes / runs;
@@ -251,12 +251,12 @@ impl Section<'_> {
             }
         };
         let heads: String = columns.iter().map(head).collect();
-        let _ = writeln!(text, "| structure |{heads}\n|---|{}", "--:|".repeat(columns.len()));
+        let _ = writeln!(text, "| engine |{heads}\n|---|{}", "--:|".repeat(columns.len()));
         let mut skipped = BTreeSet::new();
         for name in self.names(Part::ReadersIdle) {
             let _ = write!(text, "| {} |", self.label(name));
             for &(part, at) in &columns {
-                let row = self.of(part).find(|row| row.algorithm == name && row.at == at);
+                let row = self.of(part).find(|row| row.engine == name && row.at == at);
                 skipped.extend(row.and_then(|row| row.error.as_deref()));
                 let cell = match row {
                     Some(UpdateRow { median: Some(figure), .. }) => number(*figure),

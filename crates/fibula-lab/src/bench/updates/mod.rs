@@ -1,15 +1,15 @@
 //! What changes cost: by prefix length, by the number of changes in a call and over a recorded trace; what building a table
 //! of a million routes takes; and what readers lose meanwhile.
 //!
-//! - Our structures are behind a live [`Table`](fibula::live::Table), the way programs use them: the time includes its
-//!   routes and publishing. Structures that cannot change in place are built anew for each call.
+//! - Our engines are behind a live [`Table`](fibula::live::Table), the way programs use them: the time includes its
+//!   routes and publishing. Engines that cannot change in place are built anew for each call.
 //! - Rivals change by their own functions, one change after the other. `rte_fib` and `rte_fib6` keep routes of their own,
 //!   like ours; nothing of theirs is published for readers.
-//! - Prefixes are removed and added again, so that each figure begins with the same table. In each run, all structures take
+//! - Prefixes are removed and added again, so that each figure begins with the same table. In each run, all engines take
 //!   turns with the same changes.
 //! - After the last removal and the last addition of each figure, and after a trace, answers are compared with an oracle's at
 //!   the ends of the changed prefixes.
-//! - Changes are timed by wall-clock time, because some structures use several threads.
+//! - Changes are timed by wall-clock time, because some engines use several threads.
 
 mod bench;
 mod document;
@@ -30,7 +30,7 @@ use fibula::fib::registry::Role;
 pub(super) use document::section;
 pub use row::{Part, UpdatePlan, UpdateRecord, UpdateRow};
 
-/// The published structures that take part if none is named.
+/// The published engines that take part if none is named.
 const PUBLISHED: [&str; 4] = ["planb", "dir-24-8", "dxr-18", "poptrie"];
 
 /// The rivals that take part: forms that differ in lookups alone change alike, `rte_lpm` takes most of a minute to
@@ -45,7 +45,7 @@ const RIVALS: [&str; 7] = [
     "bart-fast",
 ];
 
-/// Returns whether a contestant takes part if none is named: our own structures, a few published ones, and the rivals
+/// Returns whether a contestant takes part if none is named: our own engines, a few published ones, and the rivals
 /// whose changes are measured.
 #[must_use]
 pub fn takes_part<K: Key>(contestant: &Contestant<K>) -> bool {

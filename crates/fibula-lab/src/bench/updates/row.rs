@@ -8,9 +8,9 @@ use crate::bench::record::Record;
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePlan {
-    /// Timed runs of each structure.
+    /// Timed runs of each engine.
     pub runs: usize,
-    /// Seconds for timed changes, shared by all. Each figure takes a call at least, which for structures that are built anew
+    /// Seconds for timed changes, shared by all. Each figure takes a call at least, which for engines that are built anew
     /// is a build.
     pub seconds: f64,
     /// Most different prefixes of each length, and of each batch size, that are removed and added again.
@@ -63,16 +63,16 @@ pub enum Part {
     WriterBeside,
 }
 
-/// A figure of a structure. Scripts rely on the names.
+/// A figure of an engine. Scripts rely on the names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateRow {
-    /// The structure.
-    pub algorithm: String,
+    /// The engine.
+    pub engine: String,
     /// Whether it is a rival, and not part of Fibula.
     pub rival: bool,
     /// `ipv4` or `ipv6`.
     pub family: String,
-    /// `in-place`, or `rebuild` for a structure that is built anew for each call.
+    /// `in-place`, or `rebuild` for an engine that is built anew for each call.
     pub update: String,
     /// What was measured.
     pub part: Part,
@@ -90,7 +90,7 @@ pub struct UpdateRow {
     pub high: Option<f64>,
     /// Changes that were timed, in all runs.
     pub changes: usize,
-    /// Structures that were built anew for them.
+    /// Engines that were built anew for them.
     pub rebuilt: usize,
     /// Answers that were compared with the oracle's.
     pub checked: usize,
@@ -116,23 +116,8 @@ impl Part {
 impl UpdateRow {
     /// The names of the fields in JSON order, for the head of a CSV file.
     pub const COLUMNS: &'static [&'static str] = &[
-        "algorithm",
-        "rival",
-        "family",
-        "update",
-        "part",
-        "at",
-        "batch",
-        "unit",
-        "median",
-        "low",
-        "high",
-        "changes",
-        "rebuilt",
-        "checked",
-        "wrong",
-        "error",
-        "runs",
+        "engine", "rival", "family", "update", "part", "at", "batch", "unit", "median", "low", "high",
+        "changes", "rebuilt", "checked", "wrong", "error", "runs",
     ];
 
     /// Adds the figure of a run.

@@ -1,4 +1,4 @@
-//! A structure that is changed: ours in a live table, or a rival.
+//! An engine that is changed: ours in a live table, or a rival.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use fibula::rib::DualRib;
 use crate::bench::contestant::Contestant;
 use crate::bench::native::{Native, Shape, Structure};
 
-/// A structure that is changed.
+/// An engine that is changed.
 pub(super) struct Subject<K: TableKey> {
     pub(super) name: String,
     pub(super) rival: bool,
@@ -75,7 +75,7 @@ impl<K: TableKey> Subject<K> {
         subject
     }
 
-    /// Removes a route and adds it again, to see whether the structure changes in place: some that can be changed by
+    /// Removes a route and adds it again, to see whether the engine changes in place: some that can be changed by
     /// themselves are built anew in a live table.
     fn try_out(&mut self, route: Option<&Route<K>>) {
         let Some(&route) = route else { return };

@@ -61,7 +61,7 @@ where
     let rows = rows::<K>();
     assert!(rows.iter().all(|row| row.wrong == 0), "{rows:?}");
     let of = |name: &str, part| -> Vec<&UpdateRow> {
-        rows.iter().filter(|row| row.algorithm == name && row.part == part).collect()
+        rows.iter().filter(|row| row.engine == name && row.part == part).collect()
     };
     for part in [Part::Length, Part::Batch, Part::Trace, Part::Build] {
         for row in of(in_place, part) {

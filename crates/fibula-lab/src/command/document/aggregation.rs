@@ -1,4 +1,4 @@
-//! Writes `docs/aggregation.md`, what structures save when they are made of the fewest routes, or checks that it is up to date.
+//! Writes `docs/aggregation.md`, what engines save when they are made of the fewest routes, or checks that it is up to date.
 //! Prints how long that takes.
 //!
 //! The folder has the real tables `dfz4-2023.txt.xz` and `dfz6-2024.txt.xz`.
@@ -24,9 +24,9 @@ const INTRODUCTION: &str = "\
 
 A table can be replaced by the fewest routes that give every address the same answer (`fibula::aggregate`, `--aggregate`,
 `Options::aggregate`). This page says how many routes that saves of two real default-free tables, and how many bytes of each
-structure.
+engine.
 
-Structures that are made of ranges of addresses merge neighbours with one answer by themselves, and answers stay the same:
+Engines that are made of ranges of addresses merge neighbours with one answer by themselves, and answers stay the same:
 aggregation saves nothing there. It saves where something holds every route: the oracles, tries, tables by prefix length, the routes
 themselves, and forms that keep ranges apart. So it is off by default; what it is for is a table for something else than Fibula.
 
@@ -81,10 +81,10 @@ fn table<K: Key>(text: &mut String, title: &str, rib: &Rib<K>) -> Result<(), Box
     };
     row("routes", [rib.len(), fewest.len()])?;
     row("ranges", [count(rib), count(&fewest)])?;
-    for algorithm in fibula_published::algorithms::<K>() {
-        let built = [rib, &fewest].map(|rib| algorithm.build(rib, Limits::default()));
+    for engine in fibula_published::engines::<K>() {
+        let built = [rib, &fewest].map(|rib| engine.build(rib, Limits::default()));
         if let [Ok(all), Ok(fewest)] = built {
-            row(algorithm.name, [all, fewest].map(|fib| fib.memory().lookup_bytes))?;
+            row(engine.name, [all, fewest].map(|fib| fib.memory().lookup_bytes))?;
         }
     }
     Ok(())

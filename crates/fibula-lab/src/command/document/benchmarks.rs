@@ -1,12 +1,12 @@
 //! Writes `docs/benchmarks.md` and its charts from the committed benchmark records, `docs/findings.md` from those of papers, and
-//! `docs/algorithms.md` from the registry and what the papers' records say of it; or checks that they are up to date.
+//! `docs/engines.md` from the registry and what the papers' records say of it; or checks that they are up to date.
 
 use std::error::Error;
 use std::fs;
 
 use crate::bench::updates::UpdateRecord;
 use crate::bench::{Record, document};
-use crate::{algorithms, paper};
+use crate::{engines, paper};
 
 use super::generated::Generated;
 use crate::command::figures::root;
@@ -28,7 +28,7 @@ pub(super) fn write(generated: &Generated) -> Result<bool, Box<dyn Error>> {
     let papers = papers()?;
     let findings: String = papers.iter().map(|(paper, record)| paper::findings(paper, record)).collect();
     files.push(("docs/findings.md".to_owned(), format!("{FINDINGS}{}\n", findings.trim_end())));
-    files.push(("docs/algorithms.md".to_owned(), algorithms::document(&papers, COMMAND)));
+    files.push(("docs/engines.md".to_owned(), engines::document(&papers, COMMAND)));
     // A chart of a record that is gone would stay otherwise.
     for entry in fs::read_dir(root().join("docs/benchmarks"))? {
         let name = format!("docs/benchmarks/{}", entry?.file_name().to_string_lossy());

@@ -1,4 +1,4 @@
-//! Writes `auto/measured.csv`, the measurements from which the library chooses a structure, or checks that it is up to date.
+//! Writes `auto/measured.csv`, the measurements from which the library chooses an engine, or checks that it is up to date.
 
 use std::error::Error;
 use std::fs;

@@ -53,9 +53,9 @@ pub(super) struct DocumentArgs {
 /// A document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// docs/benchmarks.md and its charts, docs/findings.md and docs/algorithms.md, from records
+    /// docs/benchmarks.md and its charts, docs/findings.md and docs/engines.md, from records
     Benchmarks,
-    /// What the library chooses a structure by, from records/choices
+    /// What the library chooses an engine by, from records/choices
     Choices,
     /// docs/values.md, from records/values
     Values,

@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use fibula::memory::Limits;
 use fibula::net::{Family, Key, Route, RouteSlice};
 use fibula_feed::{LoadOptions, Loader};
-use fibula_published::algorithms;
+use fibula_published::engines;
 use fibula_workload::table::{PRESETS, Profile, Shape, TableSpec, generate, hostile, shape};
 use fibula_workload::traffic;
 
@@ -16,7 +16,7 @@ use super::generated::{Generated, thousands};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// The ratios that the bytes of every structure are to have.
+/// The ratios that the bytes of every engine are to have.
 const GOAL: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
 const INTRODUCTION: &str = "\
@@ -29,7 +29,7 @@ default-free tables: `dfz4-2023` (IPv4, early 2023) and `dfz6-2024` (IPv6, Decem
 the project; only these figures of them are. Each generated table has the same number of routes as the real one, 256 next
 hops, and its family's default seed.
 
-What a structure takes depends on how the routes cluster. Cut the address space into chunks by its leading bits. A chunk
+What an engine takes depends on how the routes cluster. Cut the address space into chunks by its leading bits. A chunk
 is *divided* if it holds prefixes longer than those bits, and *mixed* if it has more than one range of addresses with the
 same next hop. The tables below count both, and the ranges in the mixed chunks.
 ";
@@ -54,7 +54,7 @@ pub(super) fn write(generated: &Generated) -> Outcome<bool> {
     let bits = [16, 20, 24, 28, 29, 32, 36, 40, 44, 47, 48];
     compare::<u128>(&mut figures, "IPv6, dfz6-2024", &routes, &bits, &mut missed)?;
     let goal = format!(
-        "The goal is that every structure takes 0.90 to 1.10 times the bytes it takes over the real table.\n{}",
+        "The goal is that every engine takes 0.90 to 1.10 times the bytes it takes over the real table.\n{}",
         if missed.is_empty() {
             "All do.\n".to_owned()
         } else {
@@ -110,22 +110,22 @@ fn compare<K: Key>(
     let shapes = [shape(&real, chunk_bits), shape(&made, chunk_bits)];
     writeln!(page, "\n## {title}: {} routes", thousands(spec.routes))?;
     let mut rows = Rows(page);
-    rows.head("Bytes of every structure")?;
-    for algorithm in algorithms::<K>() {
-        let [real, made] = [&real, &made].map(|routes| algorithm.build(routes, Limits::default()));
+    rows.head("Bytes of every engine")?;
+    for engine in engines::<K>() {
+        let [real, made] = [&real, &made].map(|routes| engine.build(routes, Limits::default()));
         match (real, made) {
             (Ok(real), Ok(made)) => {
                 let [real, made] = [real, made].map(|fib| fib.memory().lookup_bytes);
-                rows.count(algorithm.name, real, made)?;
+                rows.count(engine.name, real, made)?;
                 if !GOAL.contains(&(made as f64 / real as f64)) {
                     let ratio = ratio(real as f64, made as f64);
-                    missed.push(format!("`{}` ({}: {ratio})", algorithm.name, K::FAMILY));
+                    missed.push(format!("`{}` ({}: {ratio})", engine.name, K::FAMILY));
                 }
             }
             (real, made) => {
                 let status =
                     |build: Result<_, _>| build.err().map_or("built".into(), |error| format!("{error}"));
-                writeln!(rows.0, "| {} | {} | {} | - |", algorithm.name, status(real), status(made))?;
+                writeln!(rows.0, "| {} | {} | {} | - |", engine.name, status(real), status(made))?;
             }
         }
     }
@@ -144,12 +144,12 @@ fn by_seed<K: Key>(rows: &mut Rows<'_>, spec: &TableSpec, real: &RouteSlice<'_, 
     let tables: Vec<_> = (1..=5)
         .map(|seed| generate::<K>(&TableSpec { seed, ..*spec }, &Profile::of::<K>()))
         .collect::<Result<_, _>>()?;
-    for algorithm in algorithms::<K>() {
+    for engine in engines::<K>() {
         let bytes = |routes: &RouteSlice<'_, K>| {
-            algorithm.build(routes, Limits::default()).map_or(0, |fib| fib.memory().lookup_bytes)
+            engine.build(routes, Limits::default()).map_or(0, |fib| fib.memory().lookup_bytes)
         };
         let of_real = bytes(real) as f64;
-        write!(rows.0, "| {} |", algorithm.name)?;
+        write!(rows.0, "| {} |", engine.name)?;
         for table in &tables {
             write!(rows.0, " {} |", ratio(of_real, bytes(&RouteSlice::new(table)?) as f64))?;
         }

@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "\
 # Values, next hops, VRFs, table files and columns of addresses: measurements
 
 Each section is a record of one machine, and names the command that makes it again; `--record` keeps what it prints. All
-answers were compared with another structure's or program's, or with the routes themselves. Machines are shared: compare figures of one
+answers were compared with another engine's or program's, or with the routes themselves. Machines are shared: compare figures of one
 table, not of two.
 ";
 

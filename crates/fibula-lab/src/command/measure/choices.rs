@@ -1,4 +1,4 @@
-//! Measures what the library chooses a structure by, or judges the choices.
+//! Measures what the library chooses an engine by, or judges the choices.
 //!
 //! Writes `records/choices/MACHINE.txt` after every table. With parts of names it measures only those tables and keeps what the
 //! file has of the others.

@@ -1,6 +1,6 @@
 //! What huge pages gain.
 //!
-//! Builds each structure for a table with and without huge pages, in turn. Then both look up the same MATCH keys in
+//! Builds each engine for a table with and without huge pages, in turn. Then both look up the same MATCH keys in
 //! batches of 256, again in turn, and the ratio of their rates is printed: the median over the pairs of runs. Times
 //! are processor times of the thread, so that other programs disturb less.
 
@@ -22,19 +22,19 @@ const BUILDS: usize = 5;
 /// The fewest nanoseconds of a run.
 const RUN_TIME_MIN: f64 = 60e6;
 
-pub(super) fn run(table: &str, algorithms: &[String]) -> Outcome {
+pub(super) fn run(table: &str, engines: &[String]) -> Outcome {
     match table {
-        "ipv4" => race::<u32>(&generate(&TableSpec::ipv4(), &Profile::ipv4())?, algorithms),
-        "ipv6" => race::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, algorithms),
+        "ipv4" => race::<u32>(&generate(&TableSpec::ipv4(), &Profile::ipv4())?, engines),
+        "ipv6" => race::<u128>(&generate(&TableSpec::ipv6(), &Profile::ipv6())?, engines),
         file => {
             let table = Loader::new(LoadOptions::default()).load(file)?;
-            race(&table.ribs.v4.iter().collect::<Vec<_>>(), algorithms)?;
-            race(&table.ribs.v6.iter().collect::<Vec<_>>(), algorithms)
+            race(&table.ribs.v4.iter().collect::<Vec<_>>(), engines)?;
+            race(&table.ribs.v6.iter().collect::<Vec<_>>(), engines)
         }
     }
 }
 
-fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
+fn race<K: Key>(routes: &[Route<K>], engines: &[String]) -> Outcome {
     if routes.is_empty() {
         return Ok(());
     }
@@ -42,14 +42,14 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
     let keys = traffic::find::<K>("match").map(|pattern| (pattern.generate)(&routes, KEYS, 1));
     let keys = keys.ok_or("there is no MATCH")??;
     println!("{}: {} routes; in huge pages now: {}", K::FAMILY, routes.len(), in_huge_pages());
-    for algorithm in fibula_published::algorithms::<K>() {
-        if !algorithms.iter().any(|name| name == algorithm.name) {
+    for engine in fibula_published::engines::<K>() {
+        if !engines.iter().any(|name| name == engine.name) {
             continue;
         }
         let forbidden = Limits { huge_pages: false, ..Limits::default() };
         let build = |limits| -> Outcome<_> {
             let start = cpu_ns();
-            let fib = algorithm.build(&routes, limits)?;
+            let fib = engine.build(&routes, limits)?;
             Ok((fib, cpu_ns() - start))
         };
         // The first builds get memory that was never used before.
@@ -87,7 +87,7 @@ fn race<K: Key>(routes: &[Route<K>], algorithms: &[String]) -> Outcome {
         println!(
             "{}: {:.2} MiB asked, {backed} in huge pages; {:.2} and {:.2} M/s, {:.2} x ({:.2} to {:.2}); \
              built in {huge_ms:.0} and {small_ms:.0} ms",
-            algorithm.name,
+            engine.name,
             huge.memory().huge_bytes as f64 / f64::from(1 << 20),
             1e3 / median.0,
             1e3 / median.1,

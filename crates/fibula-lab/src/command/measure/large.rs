@@ -92,18 +92,18 @@ fn compile(table: &str, output: &str) -> Outcome {
     let table = Loader::new(options).load(table)?;
     let (v4, v6) = (&table.ribs.v4, &table.ribs.v6);
     steps.end(&format!("{} IPv4 and {} IPv6 routes loaded", v4.len(), v6.len()));
-    let saved = |algorithm: &fibula::fib::registry::Algorithm<u32>| algorithm.is_saved();
+    let saved = |engine: &fibula::fib::registry::Engine<u32>| engine.is_saved();
     let workload = auto::Workload::default().with_table(v4);
-    let ranked = auto::rank::<u32>(&workload).into_iter().map(|choice| choice.algorithm);
+    let ranked = auto::rank::<u32>(&workload).into_iter().map(|choice| choice.engine);
     let mut fib4 = None;
-    for algorithm in ranked.filter(saved).filter(|_| !v4.is_empty()) {
-        match algorithm.build(v4, Limits::default()) {
+    for engine in ranked.filter(saved).filter(|_| !v4.is_empty()) {
+        match engine.build(v4, Limits::default()) {
             Ok(fib) => {
-                steps.end(&format!("{} built, {} bytes", algorithm.name, fib.memory().lookup_bytes));
+                steps.end(&format!("{} built, {} bytes", engine.name, fib.memory().lookup_bytes));
                 fib4 = Some(fib);
                 break;
             }
-            Err(error) => println!("{}: {error}", algorithm.name),
+            Err(error) => println!("{}: {error}", engine.name),
         }
     }
     let mut fib6 = None;

@@ -11,18 +11,18 @@ use fibula_workload::replay::{self, Plan, Rate};
 
 use super::Outcome;
 
-pub(super) fn run(file: &str, changes: usize, structure: Option<&str>) -> Outcome {
+pub(super) fn run(file: &str, changes: usize, engine: Option<&str>) -> Outcome {
     let ribs = Loader::new(LoadOptions::default()).load(file)?.ribs;
     let mut options = Options::default();
-    // The structure serves the family that has more routes; the other is empty.
+    // The engine serves the family that has more routes; the other is empty.
     let (ribs, routes) = if ribs.v4.len() > ribs.v6.len() {
-        if let Some(name) = structure {
+        if let Some(name) = engine {
             options.ipv4 = fibula_published::find(name)?;
         }
         let routes = routes(&ribs.v4);
         (DualRib::new(ribs.v4, Rib::default()), routes)
     } else {
-        if let Some(name) = structure {
+        if let Some(name) = engine {
             options.ipv6 = fibula_published::find(name)?;
         }
         let routes = routes(&ribs.v6);
@@ -60,7 +60,7 @@ pub(super) fn run(file: &str, changes: usize, structure: Option<&str>) -> Outcom
     println!("{statistics:?}");
     let fresh = Table::from_routes(table.routes()?, options)?.statistics()?;
     let [now, then] = [statistics, fresh].map(|s| (s.structures.v4 + s.structures.v6).held_bytes() as f64);
-    println!("the structure takes {:.3} times a fresh build", now / then);
+    println!("the engine takes {:.3} times a fresh build", now / then);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use std::time::Instant;
 use clap::{Args, Subcommand, ValueEnum};
 use fibula_cli::plumbing::{Failure, code};
 
-use super::engines::structure;
+use super::engines::engine;
 use super::failure::failure;
 use crate::bench::thread_time;
 
@@ -85,9 +85,9 @@ enum Program {
         /// The table, or ipv4 or ipv6 for a generated one
         #[arg(value_name = "FILE")]
         table: String,
-        /// The structures
-        #[arg(value_name = "ALGORITHM", value_parser = structure(), hide_possible_values = true)]
-        algorithms: Vec<String>,
+        /// The engines
+        #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
+        engines: Vec<String>,
     },
     /// Changes of a live table, and lookups beside them
     LiveChanges {
@@ -97,9 +97,9 @@ enum Program {
         /// Number of changes
         #[arg(value_name = "CHANGES", default_value_t = 1_000_000)]
         changes: usize,
-        /// The structure [default: that of live tables]
-        #[arg(value_name = "ALGORITHM", value_parser = structure(), hide_possible_values = true)]
-        structure: Option<String>,
+        /// The engine [default: that of live tables]
+        #[arg(value_name = "ENGINE", value_parser = engine(), hide_possible_values = true)]
+        engine: Option<String>,
     },
     /// What changes would rewrite in dir-17-bitmap and dir-btree
     Changes {
@@ -123,7 +123,7 @@ enum Program {
         #[arg(value_name = "PREFIXES", default_value_t = 1_000_000)]
         prefixes: u32,
     },
-    /// What the library chooses a structure by, into records/choices
+    /// What the library chooses an engine by, into records/choices
     Choices {
         /// Measure only the tables with these parts in their names
         #[arg(value_name = "PART")]
@@ -149,9 +149,9 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode, Failure> {
         Program::TableFile(args) => table_file::run(args),
         Program::Large(args) => large::run(args),
         Program::Rib { files } => rib::run(files),
-        Program::HugePages { table, algorithms } => huge_pages::run(table, algorithms),
-        Program::LiveChanges { table, changes, structure } => {
-            live_changes::run(table, *changes, structure.as_deref())
+        Program::HugePages { table, engines } => huge_pages::run(table, engines),
+        Program::LiveChanges { table, changes, engine } => {
+            live_changes::run(table, *changes, engine.as_deref())
         }
         Program::Changes { table } => changes::run(table),
         Program::Shape(args) => shape::run(args),

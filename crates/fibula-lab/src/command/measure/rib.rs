@@ -159,7 +159,7 @@ fn id(next_hop: Option<NextHop>) -> u64 {
     next_hop.map_or(0, |next_hop| next_hop.id().into())
 }
 
-/// What a structure that changes in place asks for each prefix: the route above, and up to 32 routes within.
+/// What an engine that changes in place asks for each prefix: the route above, and up to 32 routes within.
 fn around<K: Key>(rib: &Rib<K>, prefix: Prefix<K>) -> u64 {
     let routes: &dyn Routes<K> = rib;
     let (mut sum, mut left) = (0, 33);

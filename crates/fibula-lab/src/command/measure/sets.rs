@@ -132,7 +132,7 @@ fn measure<K: Key>(figures: &mut Figures, mut routes: Vec<Route<K>>) -> Outcome 
         sum
     });
     let mut next_hops = vec![None; 256];
-    time(figures, "the same in the structure, without values", ADDRESSES, || {
+    time(figures, "the same in the engine, without values", ADDRESSES, || {
         let mut sum = 0;
         for keys in keys.chunks(256) {
             compiled.fib().lookup_batch(keys, &mut next_hops[..keys.len()]);

@@ -52,9 +52,9 @@ fn show<K: Key>(mut spec: TableSpec, args: &ShapeArgs, of: fn(&Table) -> Vec<Rou
     let slice = RouteSlice::new(&routes)?;
     let chunk_bits = if K::BITS == 32 { 8..=24 } else { 16..=64 };
     print(&shape(&slice, &chunk_bits.collect::<Vec<_>>()));
-    for algorithm in fibula_published::algorithms::<K>() {
-        let fib = algorithm.build(&slice, Limits::default())?;
-        println!("{}: {} bytes", algorithm.name, fib.memory().lookup_bytes);
+    for engine in fibula_published::engines::<K>() {
+        let fib = engine.build(&slice, Limits::default())?;
+        println!("{}: {} bytes", engine.name, fib.memory().lookup_bytes);
     }
     Ok(())
 }

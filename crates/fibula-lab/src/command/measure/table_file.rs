@@ -1,4 +1,4 @@
-//! Times of saving and opening table files, for every structure that files can hold, and the memory of 100 processes that use
+//! Times of saving and opening table files, for every engine that files can hold, and the memory of 100 processes that use
 //! one file with all tables, mapped and copied.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::file::{self, Contents, Half, TableFile};
 use fibula::memory::Limits;
 use fibula::net::Key;
@@ -89,8 +89,8 @@ fn times_of<K: Key>(figures: &mut Figures, rib: &Rib<K>, put: Put<K>) -> Outcome
         K::FAMILY
     );
     figures.table(title, &["", "file, MB", "saved, ms", "opened by copy, ms", "mapped, ms"]);
-    for algorithm in fibula_published::algorithms::<K>().into_iter().filter(Algorithm::is_saved) {
-        let fib = algorithm.build(rib, Limits::default())?;
+    for engine in fibula_published::engines::<K>().into_iter().filter(Engine::is_saved) {
+        let fib = engine.build(rib, Limits::default())?;
         for with_routes in [true, false] {
             let mut contents = Contents::default();
             let mut half = Half::new(&*fib, rib);
@@ -100,13 +100,13 @@ fn times_of<K: Key>(figures: &mut Figures, rib: &Rib<K>, put: Put<K>) -> Outcome
             file::save(&path, &contents)?;
             let saved = start.elapsed().as_secs_f64() * 1e3;
             let copied = median(|| TableFile::open(&path).map(drop))?;
-            let mapped = match algorithm.is_mapped() {
+            let mapped = match engine.is_mapped() {
                 true => format!("{:.3}", median(|| TableFile::map(&path).map(drop))?),
                 false => String::new(),
             };
             let routes = if with_routes { "with its routes" } else { "alone" };
             figures.row(vec![
-                format!("`{}` {routes}", algorithm.name),
+                format!("`{}` {routes}", engine.name),
                 format!("{:.1}", fs::metadata(&path)?.len() as f64 / 1e6),
                 format!("{saved:.0}"),
                 format!("{copied:.1}"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::paper::{Keys, Packets, Router, Routers, Way};
 use fibula::Table;
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::live::Options;
 use fibula::net::{Key, NextHop};
 use fibula::rib::{DualRib, Rib};
@@ -29,13 +29,13 @@ struct Loaded {
 }
 
 impl Routers for InMemory {
-    fn open(&self, routes: DualRib, algorithm: &str) -> Result<Box<dyn Router>, String> {
+    fn open(&self, routes: DualRib, engine: &str) -> Result<Box<dyn Router>, String> {
         let DualRib { mut v4, mut v6 } = routes;
         let mut options = Options::default();
-        if let Some(engine) = among::<u32>(&mut v4, algorithm)? {
+        if let Some(engine) = among::<u32>(&mut v4, engine)? {
             options.ipv4 = engine;
         }
-        if let Some(engine) = among::<u128>(&mut v6, algorithm)? {
+        if let Some(engine) = among::<u128>(&mut v6, engine)? {
             options.ipv6 = engine;
         }
         let table = Table::from_routes(DualRib::new(v4, v6), options).map_err(text)?;
@@ -43,13 +43,13 @@ impl Routers for InMemory {
     }
 }
 
-/// Makes the next hops of routes gateways of the router, and returns the structure; `None` without routes.
-fn among<K: Key>(routes: &mut Rib<K>, algorithm: &str) -> Result<Option<Algorithm<K>>, String> {
+/// Makes the next hops of routes gateways of the router, and returns the engine; `None` without routes.
+fn among<K: Key>(routes: &mut Rib<K>, engine: &str) -> Result<Option<Engine<K>>, String> {
     if routes.is_empty() {
         return Ok(None);
     }
     routes.map_next_hops(|route| NextHop::new(route.next_hop.id() % GATEWAYS + 1).unwrap_or(route.next_hop));
-    fibula_published::find::<K>(algorithm).map(Some).map_err(text)
+    fibula_published::find::<K>(engine).map(Some).map_err(text)
 }
 
 fn text(error: impl Display) -> String {

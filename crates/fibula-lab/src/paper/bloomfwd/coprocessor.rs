@@ -115,11 +115,11 @@ fn race(
     let settings = context.settings;
     let pattern = traffic::find::<u32>("rnd").ok_or("RND is a pattern")?;
     let keys = (pattern.generate)(&*rib, settings.many_keys, 1).map_err(|error| error.to_string())?;
-    let algorithm = fibula_published::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
-    let fib = algorithm.build(&*rib, Limits::default()).map_err(|error| error.to_string())?;
+    let engine = fibula_published::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
+    let fib = engine.build(&*rib, Limits::default()).map_err(|error| error.to_string())?;
     let mut expected = vec![None; keys.len()];
     fib.lookup_batch(&keys, &mut expected);
-    let mut uploaded = device.upload(&*fib, algorithm.name)?;
+    let mut uploaded = device.upload(&*fib, engine.name)?;
     let mut results = vec![None; keys.len()];
     for &(row, _, way) in ways {
         results.fill(NextHop::new(u32::MAX));

@@ -25,8 +25,8 @@ pub(super) fn rates(context: &mut Context<'_>, share: &Share) -> Result<Vec<Poin
     let routes: Vec<_> = rib.iter().collect();
     let routes = remaining(&routes, one_in, 1);
     let slice = RouteSlice::new(&routes).map_err(|error| error.to_string())?;
-    let algorithm = fibula_published::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
-    let contestants = [Contestant::new(algorithm, Limits::default())];
+    let engine = fibula_published::find::<u32>("bloomfwd").map_err(|error| error.to_string())?;
+    let contestants = [Contestant::new(engine, Limits::default())];
     let lanes = contestants[0].kernels.len();
     let plan = Plan {
         traffic: vec!["rnd".to_owned()],
@@ -41,7 +41,7 @@ pub(super) fn rates(context: &mut Context<'_>, share: &Share) -> Result<Vec<Poin
     let rows = bench::run(&plan, &slice, &contestants, Vec::new(), &mut |_| ())
         .map_err(|error| error.to_string())?;
     if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
-        return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
+        return Err(format!("{} gave {} wrong answers", row.engine, row.wrong));
     }
     let share = if one_in == 1 { "1".to_owned() } else { format!("1/{one_in}") };
     let rate = |row: &&bench::Row| row.mlps_median.unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! What DXR's structures consist of.
+//! What DXR's engines consist of.
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fibula::fib::registry::Algorithm;
+use fibula::fib::registry::Engine;
 use fibula::fib::{Applied, Fib};
 use fibula::memory::Limits;
 use fibula::net::{Change, Route};
@@ -15,7 +15,7 @@ use super::super::{Context, Point};
 use super::build;
 use crate::bench::{self, Contestant, Interval, Plan, Row, Traffic};
 
-/// The structure of Fig. 5, and its k.
+/// The engine of Fig. 5, and its k.
 const D18R: (&str, u8) = ("dxr-18", 18);
 
 /// Fewest and most keys of a number of steps.
@@ -54,7 +54,7 @@ pub(super) fn by_steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -
             keys: keys[steps].iter().copied().cycle().take(KEYS_MAX.min(settings.keys)).collect(),
         })
         .collect();
-    let algorithm = fibula_published::find::<u32>(D18R.0).map_err(|error| error.to_string())?;
+    let engine = fibula_published::find::<u32>(D18R.0).map_err(|error| error.to_string())?;
     let plan = Plan {
         // No pattern but those of the steps: the first of them is named so that the plan does not mean all.
         traffic: vec!["rnd".to_owned()],
@@ -64,7 +64,7 @@ pub(super) fn by_steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -
         seconds: settings.run.as_secs_f64() * (settings.runs * (there.len() + 1)) as f64,
         ..Plan::default()
     };
-    let contestants = [Contestant::new(algorithm, Limits::default())];
+    let contestants = [Contestant::new(engine, Limits::default())];
     let rows =
         bench::run(&plan, &*rib, &contestants, recorded, &mut |_| ()).map_err(|error| error.to_string())?;
     let mut points: Vec<Point> =
@@ -92,7 +92,7 @@ fn time_of(row: &Row, column: &str) -> Point {
     }
 }
 
-/// Structures whose updates are measured.
+/// Engines whose updates are measured.
 const UPDATED: [&str; 3] = ["dxr-16", "dxr-18", "dxr-20"];
 
 /// Most prefixes of a length.
@@ -127,12 +127,12 @@ pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) ->
         }
     }
     let mut points = Vec::new();
-    for Updated { algorithm, times, rebuilt, .. } in &updated {
-        let name = algorithm.name;
+    for Updated { engine, times, rebuilt, .. } in &updated {
+        let name = engine.name;
         for &length in &lengths {
             let point = point(length.to_string(), name, &times[length])?;
             let changes = 2 * settings.runs * by_length[length].len();
-            let note = || format!("{} of {changes} updates built the structure anew", rebuilt[length]);
+            let note = || format!("{} of {changes} updates built the engine anew", rebuilt[length]);
             points.push(if rebuilt[length] > 0 { point.noted(note()) } else { point });
         }
         // As the table has the lengths.
@@ -154,9 +154,9 @@ fn point(row: String, column: &str, times: &[f64]) -> Result<Point, String> {
     Ok(Point { low: Some(low), high: Some(high), runs: times.to_vec(), race, ..point })
 }
 
-/// A structure that changes, and what that takes.
+/// An engine that changes, and what that takes.
 struct Updated {
-    algorithm: Algorithm<u32>,
+    engine: Engine<u32>,
     fib: Option<Box<dyn Fib<u32>>>,
     /// Microseconds of an update, by length and run.
     times: Vec<Vec<f64>>,
@@ -166,12 +166,12 @@ struct Updated {
 
 impl Updated {
     fn new(name: &str) -> Result<Self, String> {
-        let algorithm = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
-        Ok(Self { algorithm, fib: None, times: vec![Vec::new(); 33], rebuilt: [0; 33] })
+        let engine = fibula_published::find::<u32>(name).map_err(|error| error.to_string())?;
+        Ok(Self { engine, fib: None, times: vec![Vec::new(); 33], rebuilt: [0; 33] })
     }
 
     fn build(&mut self, rib: &Rib<u32>) -> Result<(), String> {
-        let built = self.algorithm.build_updatable(rib, Limits::default());
+        let built = self.engine.build_updatable(rib, Limits::default());
         self.fib = Some(built.map_err(|error| error.to_string())?);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The steps of Fig. 14, from the registry's structures and kernels.
+//! The steps of Fig. 14, from the registry's engines and kernels.
 
 use fibula::memory::Limits;
 
@@ -6,7 +6,7 @@ use super::super::values::OfTable;
 use super::super::{Context, Point};
 use crate::bench::{self, Contestant, Plan, Row};
 
-/// The steps of one key at a time, each a registry entry, and the structure that looks up batches.
+/// The steps of one key at a time, each a registry entry, and the engine that looks up batches.
 const STEPS: [(&str, &str); 4] = [
     ("lower_bound", "range-search"),
     ("tree", "planb-scalar"),
@@ -23,9 +23,9 @@ pub(super) fn steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -> R
     let settings = *context.settings;
     let (name, rib) = context.ipv6(table)?;
     let mut contestants = Vec::new();
-    for (_, structure) in STEPS.into_iter().chain([BATCHES]) {
-        let algorithm = fibula_published::find::<u128>(structure).map_err(|error| error.to_string())?;
-        contestants.push(Contestant::new(algorithm, Limits::default()));
+    for (_, engine) in STEPS.into_iter().chain([BATCHES]) {
+        let engine = fibula_published::find::<u128>(engine).map_err(|error| error.to_string())?;
+        contestants.push(Contestant::new(engine, Limits::default()));
     }
     let lanes =
         2 * contestants.len() + contestants.iter().map(|contestant| contestant.kernels.len()).sum::<usize>();
@@ -40,17 +40,17 @@ pub(super) fn steps(context: &mut Context<'_>, OfTable { table }: &OfTable) -> R
     let rows =
         bench::run(&plan, &*rib, &contestants, Vec::new(), &mut |_| ()).map_err(|error| error.to_string())?;
     if let Some(row) = rows.iter().find(|row| row.wrong > 0) {
-        return Err(format!("{} gave {} wrong answers", row.algorithm, row.wrong));
+        return Err(format!("{} gave {} wrong answers", row.engine, row.wrong));
     }
-    let of = |structure: &str, batch: usize| {
-        let wanted = structure.to_owned();
-        rows.iter().filter(move |row| row.algorithm == wanted && row.batch == batch)
+    let of = |engine: &str, batch: usize| {
+        let wanted = engine.to_owned();
+        rows.iter().filter(move |row| row.engine == wanted && row.batch == batch)
     };
     let rate = |row: &&Row| row.mlps_median.unwrap_or(0.0);
     let mut points = Vec::new();
-    for (step, structure) in STEPS {
+    for (step, engine) in STEPS {
         // The binary search has vector kernels too, which this step has not.
-        let found = of(structure, 1).filter(|row| step != "lower_bound" || row.isa == "scalar");
+        let found = of(engine, 1).filter(|row| step != "lower_bound" || row.isa == "scalar");
         let found = found.max_by(|a, b| rate(a).total_cmp(&rate(b)));
         points.extend(found.map(|row| of_row(&name, step, row)));
     }
@@ -67,6 +67,6 @@ fn of_row(table: &str, step: &str, row: &Row) -> Point {
         high: row.mlps_high,
         runs: row.mlps_runs.clone(),
         race: Some(format!("{table}, {} a call", row.batch)),
-        ..Point::absent(table, step, format!("{}, {}, {} a call", row.algorithm, row.isa, row.batch))
+        ..Point::absent(table, step, format!("{}, {}, {} a call", row.engine, row.isa, row.batch))
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn intervals(
     Ok(points)
 }
 
-/// Structures whose memory is compared.
+/// Engines whose memory is compared.
 const SIZED: [&str; 7] = ["planb", "planb-unmerged", "poptrie", "cp-trie", "neurotrie", "hbs", "dir-btree"];
 
 /// Returns the bytes that lookups can read, in megabytes.
@@ -96,8 +96,8 @@ pub(super) fn memory(
     for table in tables {
         let (name, rib) = context.ipv6(table)?;
         for structure in SIZED {
-            let algorithm = fibula_published::find::<u128>(structure).map_err(|error| error.to_string())?;
-            let point = match algorithm.build(&*rib, Limits::default()) {
+            let engine = fibula_published::find::<u128>(structure).map_err(|error| error.to_string())?;
+            let point = match engine.build(&*rib, Limits::default()) {
                 Ok(fib) => Point::new(name.clone(), structure, fib.memory().lookup_bytes as f64 / 1e6),
                 Err(error) => Point::absent(name.clone(), structure, error.to_string()),
             };
@@ -128,16 +128,16 @@ pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) ->
     let names = ["planb", "poptrie"];
     let mut fibs: Vec<Box<dyn Fib<u128>>> = Vec::new();
     for name in names {
-        let algorithm = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
-        fibs.push(algorithm.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?);
+        let engine = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
+        fibs.push(engine.build_updatable(&*rib, Limits::default()).map_err(|error| error.to_string())?);
     }
     let (mut builds, mut changes) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..runs {
         for (at, name) in names.iter().enumerate() {
-            let algorithm = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
+            let engine = fibula_published::find::<u128>(name).map_err(|error| error.to_string())?;
             let build = |rib: &Rib<u128>| {
                 let begin = Instant::now();
-                let fib = algorithm.build(rib, Limits::default()).map_err(|error| error.to_string());
+                let fib = engine.build(rib, Limits::default()).map_err(|error| error.to_string());
                 fib.map(|fib| (fib, begin.elapsed().as_secs_f64()))
             };
             builds[at].push(build(&rib)?.1 * 1e3);

@@ -44,7 +44,7 @@ const CRATES: &[(&str, &str)] = &[
     ("prefix-trie", "prefix-trie"),
     ("ip_network_table", "ip-network-table"),
     ("iptrie", "iptrie"),
-    // Not the name of the structure of our own.
+    // Not the name of the engine of our own.
     ("poptrie", "poptrie-crate"),
 ];
 

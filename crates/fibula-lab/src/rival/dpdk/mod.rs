@@ -6,7 +6,7 @@
 //! - The environment (EAL) starts once, in a thread of its own because it pins that thread to a core. It runs without
 //!   the system's huge pages, devices, telemetry and files, and with 512-bit vectors allowed.
 //! - Every table has a heap of its own in anonymous memory, for which huge pages are requested, as for our
-//!   structures. The heap is freed with the table.
+//!   engines. The heap is freed with the table.
 //! - `rte_fib` and `rte_fib6` have no function for single lookups, so one key a call is a batch of one. `rte_lpm` and
 //!   `rte_lpm6` have such a function.
 //! - The loops over batches and single lookups are written in C, where the lookups of `rte_lpm` are inlined, as in a

@@ -18,7 +18,7 @@ use super::survey::Survey;
 use super::sys::{Call, Config, Handle, Keys, Room};
 use crate::bench::{Bounds, Contestant, Kernel, KeyPrefetch, Native, Prepared, Shape, Structure};
 
-/// Whether to request huge pages, as our structures do.
+/// Whether to request huge pages, as our engines do.
 const HUGE_PAGES: bool = true;
 
 const FIRST_ENTRIES: u64 = 1 << 24;

@@ -15,14 +15,14 @@
 //! | `time SHAPE BATCH FIRST COUNT PASSES` | | `time WALL THREAD`, in nanoseconds |
 //!
 //! - `NAME` is the rival's, `FAMILY` is `ipv4` or `ipv6`. Routes are in order, each prefix before those within it.
-//!   The program converts them to the structure's form before the clock of the build starts.
-//! - Keys are converted to the structure's own form, which is not timed, and replace those before them.
+//!   The program converts them to the engine's form before the clock of the build starts.
+//! - Keys are converted to the engine's own form, which is not timed, and replace those before them.
 //! - `answer` looks up all keys with the same calls as `time`. Next hop 0 means no route.
 //! - `SHAPE` is `single`, `batch` (`BATCH` keys a call if there is such a call, else one by one) or `dependent`: the
 //!   place of the next key depends on the answer before it.
 //! - `time` looks up `COUNT` keys from number `FIRST` on, all of them `PASSES` times. `THREAD` is the processor time
 //!   of the one thread, or `-` if there is no such clock.
-//! - Any request can be answered by `refused REASON`: the structure cannot do that.
+//! - Any request can be answered by `refused REASON`: the engine cannot do that.
 //! - The program ends when its input ends. If it ends before, the last line of its standard error is the reason.
 //!
 //! A program that ends, gives another answer, or takes longer than its limit is stopped, and gets rows with the

@@ -1,4 +1,4 @@
-//! A structure in another program, as a contestant.
+//! An engine in another program, as a contestant.
 
 use core::error::Error;
 use core::ops::Range;
@@ -12,7 +12,7 @@ use super::External;
 use super::program::{Answer, Program};
 use crate::bench::{Native, Prepared, Shape, Spent};
 
-/// A structure in another program.
+/// An engine in another program.
 pub(super) struct Remote<K> {
     line: Mutex<Connection<K>>,
     memory: Memory,
@@ -230,7 +230,7 @@ impl<K: Key> Prepared for RemoteKeys<'_, K> {
     }
 
     fn take(&mut self, results: &mut [Option<NextHop>]) {
-        // Only the answers of the last block, as for every structure.
+        // Only the answers of the last block, as for every engine.
         let first = self.taken.end.saturating_sub(results.len());
         let answers = self.answers.as_ref().map_or(&[][..], |(_, answers)| &answers[first..]);
         for (at, result) in results.iter_mut().enumerate() {

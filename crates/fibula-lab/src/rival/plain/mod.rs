@@ -2,7 +2,7 @@
 //!
 //! Linked with the feature `plain` only, and for IPv6 only.
 //!
-//! - The structure is the published one: disjoint ranges of the upper halves of addresses, in a linearized B+-tree with 8
+//! - The engine is the published one: disjoint ranges of the upper halves of addresses, in a linearized B+-tree with 8
 //!   keys of 64 bits a node; values by position, of 16 bits if next hops and blocks fit into 15, or else of 32. Like our
 //!   PlanB it is exact to 128 bits: an upper half with longer prefixes leads to a block of ranges, found by binary search.
 //! - The loop walks 32 keys side by side, or 8 without vectors. The loop over the levels is unrolled for trees of 5 and 6

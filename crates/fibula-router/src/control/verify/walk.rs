@@ -23,7 +23,7 @@ pub enum Found {
         /// What the table has.
         fib: Option<NextHop>,
     },
-    /// The structure that packets are looked up in does not say what the table's routes say.
+    /// The engine that packets are looked up in does not say what the table's routes say.
     Lookup {
         /// The address, of those that the prefix begins and ends with.
         address: IpAddr,

@@ -9,7 +9,7 @@ mod update;
 use crate::net::Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 pub(crate) use layout::BinaryTrie;
 
@@ -17,8 +17,8 @@ const NAME: &str = "binary-trie";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "one bit a level; the oracle of large tables",
         use_when: "you need an oracle: it judges the others, slowly",

@@ -20,7 +20,7 @@ mod update;
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 pub(crate) use layout::Dir17Bitmap;
 
@@ -28,8 +28,8 @@ const NAME: &str = "dir-17-bitmap";
 
 /// The registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "direct table of 17 bits, then a bitmap of changes and the values that it counts",
         use_when: "an IPv4 table is full, and memory or small batches matter",

@@ -148,7 +148,7 @@ fn places_count_more_words_where_units_need_them() {
 fn a_limit_on_memory_is_kept() {
     let route = Route::<u32>::new("10.0.0.0/24".parse().unwrap(), NextHop::new(1).unwrap());
     let error = Dir17Bitmap::build(&RouteSlice::new(&[route]).unwrap(), Limits::within(1 << 18)).unwrap_err();
-    assert!(error.out_of_memory().is_some() && error.algorithm() == NAME);
+    assert!(error.out_of_memory().is_some() && error.engine() == NAME);
 }
 
 crate::fib::in_place_tests::stops_at_every_store!(|routes, limits| Ok(Box::new(Editor::build(

@@ -15,7 +15,7 @@ mod update;
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 pub(crate) use layout::Dir18Lines;
 
@@ -23,8 +23,8 @@ const NAME: &str = "dir-18-lines";
 
 /// The registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "direct table of 18 to 20 bits, then one cache line of values, one a /24",
         use_when: "an IPv4 table is full, and calls have 64 keys or more",

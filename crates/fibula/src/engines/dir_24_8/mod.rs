@@ -19,7 +19,7 @@ mod written;
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 use layout::Dir248;
 
@@ -27,8 +27,8 @@ const NAME: &str = "dir-24-8";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "one 16-bit entry a /24, segments of 256 for divided ones",
         use_when: "IPv4 traffic hits few addresses, and 34 MB do not matter",

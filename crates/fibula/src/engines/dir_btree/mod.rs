@@ -24,7 +24,7 @@ mod update;
 use crate::net::Ipv6Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 use layout::DirBtree;
 
@@ -32,8 +32,8 @@ const NAME: &str = "dir-btree";
 
 /// The registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv6Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv6Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "direct tables, then a B+-tree of two levels with values in its leaves: fast",
         use_when: "the table is IPv6",

@@ -12,7 +12,7 @@ pub(crate) mod statistics;
 mod tests;
 
 use crate::fib::parts::ranges::Merge;
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 use crate::fib::sections::{Parts, PartsError};
 use crate::fib::{BuildError, Fib};
 use crate::memory::Limits;
@@ -33,8 +33,8 @@ pub const SMALLEST_BITS: u8 = 8;
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv6Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv6Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "linearized B+-tree over disjoint ranges, equal neighbours merged",
         use_when: "an IPv6 table has at most some fifty routes",

@@ -13,7 +13,7 @@ mod tests;
 use crate::net::Ipv4Key;
 use crate::simd::Isa;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 
 use layout::RangeBtree;
 
@@ -21,8 +21,8 @@ const NAME: &str = "range-btree";
 
 /// Returns the registry entry.
 #[must_use]
-pub(crate) fn algorithms<K: Ipv4Key>() -> [Algorithm<K>; 1] {
-    [Algorithm {
+pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
+    [Engine {
         name: NAME,
         summary: "disjoint ranges as a tree of eight-word nodes, the root in registers",
         use_when: "an IPv4 table has at most a few thousand routes",

@@ -48,20 +48,20 @@ fn mapped_files_answer_as_copies_do() {
 fn structures_that_cannot_be_mapped_are_refused() {
     let folder = Folder::new("unmapped");
     let (path, rib) = (folder.path("table.fibula"), table::<u32>(1, 100, NARROW));
-    for algorithm in fib::algorithms::<u32>() {
-        if !algorithm.is_saved() {
-            assert!(!algorithm.is_mapped());
+    for engine in fib::engines::<u32>() {
+        if !engine.is_saved() {
+            assert!(!engine.is_mapped());
             continue;
         }
-        let fib = algorithm.build(&rib, Limits::default()).unwrap();
+        let fib = engine.build(&rib, Limits::default()).unwrap();
         let mut contents = Contents::default();
         contents.v4.fib = Some(&*fib);
         super::super::save(&path, &contents).unwrap();
         match TableFile::map(&path) {
-            Ok(_) => assert!(algorithm.is_mapped(), "{}", algorithm.name),
+            Ok(_) => assert!(engine.is_mapped(), "{}", engine.name),
             Err(error) => {
-                assert!(error.is_not_mapped() && !algorithm.is_mapped(), "{}: {error}", algorithm.name);
-                let told = format!("{}: {} cannot be looked up in", path.display(), algorithm.name);
+                assert!(error.is_not_mapped() && !engine.is_mapped(), "{}: {error}", engine.name);
+                let told = format!("{}: {} cannot be looked up in", path.display(), engine.name);
                 assert!(error.to_string().starts_with(&told), "{error}");
             }
         }

@@ -9,17 +9,17 @@ use crate::net::{Change, Routes};
 /// Opens what a file holds of a structure, and compares.
 fn assert_same<K: Key>(fib: &dyn Fib<K>, rib: &Rib<K>, write: impl Fn(&dyn Fib<K>) -> Vec<u8>, name: &str) {
     let file = open(&write(fib)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let check = |algorithm: Option<&str>, fib: &dyn core::fmt::Debug| {
-        assert_eq!(algorithm, Some(name), "{fib:?}");
+    let check = |engine: Option<&str>, fib: &dyn core::fmt::Debug| {
+        assert_eq!(engine, Some(name), "{fib:?}");
     };
     file.verify().unwrap();
     let keys = keys(rib);
     let answers: Vec<_> = keys.iter().map(|&key| rib.lookup(key)).collect();
     let found: Vec<_> = if K::BITS == 32 {
-        check(file.v4.algorithm, &file.v4);
+        check(file.v4.engine, &file.v4);
         keys.iter().map(|key| file.v4.lookup_key(key.to_bits() as u32)).collect()
     } else {
-        check(file.v6.algorithm, &file.v6);
+        check(file.v6.engine, &file.v6);
         keys.iter().map(|key| file.v6.lookup_key(key.to_bits())).collect()
     };
     assert!(found == answers, "{name}");
@@ -40,20 +40,20 @@ fn write_v6(fib: &dyn Fib<u128>) -> Vec<u8> {
 /// Every structure that files can hold, as it is built and as it is after changes in place.
 fn every_structure<K: Key>(write: impl Fn(&dyn Fib<K>) -> Vec<u8> + Copy) -> Vec<&'static str> {
     let mut saved = Vec::new();
-    for algorithm in fib::algorithms::<K>() {
+    for engine in fib::engines::<K>() {
         assert_eq!(
-            algorithm.build(&Rib::default(), Limits::default()).unwrap().sections().is_some(),
-            algorithm.is_saved()
+            engine.build(&Rib::default(), Limits::default()).unwrap().sections().is_some(),
+            engine.is_saved()
         );
-        if !algorithm.is_saved() {
+        if !engine.is_saved() {
             continue;
         }
-        saved.push(algorithm.name);
+        saved.push(engine.name);
         for (routes, next_hops) in [(0, 1), (5, NARROW), (30, NARROW), (700, NARROW), (300, 1 << 31)] {
             let mut rib = table::<K>(routes as u64, routes, next_hops);
-            let fib = algorithm.build(&rib, Limits::default()).unwrap();
-            assert_same(&*fib, &rib, write, algorithm.name);
-            let mut fib = algorithm.build_updatable(&rib, Limits::default()).unwrap();
+            let fib = engine.build(&rib, Limits::default()).unwrap();
+            assert_same(&*fib, &rib, write, engine.name);
+            let mut fib = engine.build_updatable(&rib, Limits::default()).unwrap();
             if let Some(fib) = fib.updatable() {
                 for route in table::<K>(99, 20, next_hops).iter() {
                     let change = Change::Insert(route);
@@ -61,7 +61,7 @@ fn every_structure<K: Key>(write: impl Fn(&dyn Fib<K>) -> Vec<u8> + Copy) -> Vec
                     if fib.apply(&[change], &rib).unwrap() != fib::Applied::InPlace {
                         break;
                     }
-                    assert_same(&*fib, &rib, write, algorithm.name);
+                    assert_same(&*fib, &rib, write, engine.name);
                 }
             }
         }

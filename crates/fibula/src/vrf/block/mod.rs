@@ -55,5 +55,5 @@ mod walk;
 pub(super) use build::{Block, Refusal, build};
 pub(super) use check::check;
 pub(super) use layout::{Root, half_v4, half_v6, word};
-pub use single::algorithms;
+pub use single::engines;
 pub(super) use walk::{View, column, one};

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::fib::registry::{Algorithm, Families, Role, Update};
+use crate::fib::registry::{Engine, Families, Role, Update};
 use crate::fib::{BuildError, CheckError, Fib};
 use crate::memory::{Budget, Limits, Memory, Shared};
 use crate::net::{Key, NextHop, Routes};
@@ -61,8 +61,8 @@ impl<K: Key> Fib<K> for Single<K> {
 
 /// Returns what builds blocks.
 #[must_use]
-pub fn algorithms<K: Key>() -> Vec<Algorithm<K>> {
-    vec![Algorithm {
+pub fn engines<K: Key>() -> Vec<Engine<K>> {
+    vec![Engine {
         name: NAME,
         summary: "the routes of a small VRF, with windows of 32 bits in trees of cache lines",
         use_when: "a VRF is small",

@@ -5,7 +5,7 @@ use crate::net::{Key, NextHop, Prefix, Route, RouteSlice};
 use crate::simd::{LINE_WORDS, Present};
 
 use super::layout::{CHILDREN, LINES};
-use super::{Refusal, algorithms, build};
+use super::{Refusal, build, engines};
 
 fn routes<K: Key>(count: u32, hop: impl Fn(u32) -> u32) -> Vec<Route<K>> {
     let len = K::BITS.min(32);
@@ -16,7 +16,7 @@ fn routes<K: Key>(count: u32, hop: impl Fn(u32) -> u32) -> Vec<Route<K>> {
 
 fn agrees<K: Key>(routes: &[Route<K>]) {
     let slice = RouteSlice::new(routes).unwrap();
-    let fib = algorithms::<K>()[0].build(&slice, Limits::default()).unwrap();
+    let fib = engines::<K>()[0].build(&slice, Limits::default()).unwrap();
     fib.check().unwrap();
     let keys: Vec<K> = routes.iter().flat_map(|route| [route.prefix.addr(), route.prefix.last()]).collect();
     for present in Present::all() {
@@ -56,7 +56,7 @@ fn windows_that_change_at_once_leave_no_object_unused() {
         let routes: Vec<_> =
             texts.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(of).collect();
         let slice = RouteSlice::new(&routes).unwrap();
-        algorithms::<u32>()[0].build(&slice, Limits::default()).unwrap().check().unwrap();
+        engines::<u32>()[0].build(&slice, Limits::default()).unwrap().check().unwrap();
     }
 }
 
@@ -104,7 +104,7 @@ fn one_longer_route_costs_a_record_and_several_a_tree() {
 
 /// As `agrees`, with the first addresses of routes alone.
 fn agrees_inside(routes: &[Route<u128>]) {
-    let fib = algorithms::<u128>()[0].build(&RouteSlice::new(routes).unwrap(), Limits::default()).unwrap();
+    let fib = engines::<u128>()[0].build(&RouteSlice::new(routes).unwrap(), Limits::default()).unwrap();
     fib.check().unwrap();
     for route in routes {
         assert_eq!(fib.lookup(route.prefix.last()), Some(route.next_hop));

@@ -116,13 +116,13 @@ fn cases<K: TableKey>(all: &[Tables], of: OfFamily<K>) -> Outcome<[(&'static str
 fn bytes<K: TableKey>(all: &[Tables], members: &[usize], of: OfFamily<K>) -> Outcome<usize> {
     let mut seen = BTreeSet::new();
     let mut sum = members.len() * size_of::<u64>();
-    let block = internals::algorithms::<K>()[0];
+    let block = internals::engines::<K>()[0];
     let name = if K::BITS == 32 { "dir-17-bitmap" } else { "dir-btree" };
     for &at in members {
         let routes = of(&all[at]);
         if seen.insert(Rc::as_ptr(routes)) {
-            let algorithm = if routes.len() > 1 << 14 { fibula_published::find::<K>(name)? } else { block };
-            sum += algorithm.build(&RouteSlice::new(routes)?, Limits::default())?.memory().lookup_bytes;
+            let engine = if routes.len() > 1 << 14 { fibula_published::find::<K>(name)? } else { block };
+            sum += engine.build(&RouteSlice::new(routes)?, Limits::default())?.memory().lookup_bytes;
         }
     }
     Ok(sum)
@@ -223,7 +223,7 @@ impl<K: TableKey> Column<K> {
         let mut expected = vec![None; count];
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&row| rows[row]);
-        // Another structure's answers, one table after the other.
+        // Another engine's answers, one table after the other.
         let oracle = fibula_published::find::<K>("range-search")?;
         for same in order.chunk_by(|&a, &b| rows[a] == rows[b]) {
             let routes = of(&all[rows[same[0]] as usize]);
@@ -277,7 +277,7 @@ struct Floor {
 
 impl Floor {
     fn new(bytes: usize, count: usize) -> Outcome<Self> {
-        // In huge pages, as structures are.
+        // In huge pages, as engines are.
         let mut words = Budget::default().buffer(bytes / 4)?;
         words.extend(0..(bytes / 4) as u32);
         let mut random = Random::new(9);

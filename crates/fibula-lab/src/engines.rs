@@ -1,10 +1,10 @@
-//! The registry, and what was found of its structures, as a document.
+//! The registry, and what was found of its engines, as a document.
 
 use core::fmt::Write as _;
 
 use crate::paper::{Claim, Judge, Paper, Record, Verdict};
 
-/// Returns all structures as Markdown, each with the conclusions of papers that it takes part in and whether they hold in these
+/// Returns all engines as Markdown, each with the conclusions of papers that it takes part in and whether they hold in these
 /// records.
 #[must_use]
 pub fn document(records: &[(&Paper, Record)], command: &str) -> String {
@@ -53,9 +53,9 @@ pub fn document(records: &[(&Paper, Record)], command: &str) -> String {
 }
 
 const INTRODUCTION: &str = "\
-# Algorithms
+# Engines
 
-Every structure of the registry. *In place* means that it follows changes of the table without being
+Every engine of the registry. *In place* means that it follows changes of the table without being
 built anew. Oracles judge the others: they are written to be evidently right, not to be fast. *Published*
 ones are kept close to how they were published; they are what the others are measured against.
 *Described* ones are built after another paper's description, because their own paper was not read.
@@ -67,15 +67,15 @@ ones are kept close to how they were published; they are what the others are mea
 const FOUND: &str = "
 ## What was found of them
 
-The conclusions of papers that rest on a structure of this list, and whether they hold where they were measured again: medians of
+The conclusions of papers that rest on an engine of this list, and whether they hold where they were measured again: medians of
 ratios of the same runs with their 95 % intervals, or values. [What papers find](findings.md) has all tables and
 figures, and why some conclusions do not hold; [benchmarks](benchmarks.md) has our own structures beside the others.
 
-| structure | conclusion | published | measured | machine | does it hold? |
+| engine | conclusion | published | measured | machine | does it hold? |
 |---|---|---|---|---|---|
 ";
 
-/// Whether a claim is judged by values of a structure: rows and columns have its name, alone or among other words.
+/// Whether a claim is judged by values of an engine: rows and columns have its name, alone or among other words.
 fn is_about(claim: &Claim, name: &str) -> bool {
     let places = match &claim.judge {
         Judge::Ratio { of, over, .. } => vec![of, over],
