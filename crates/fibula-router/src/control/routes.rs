@@ -67,10 +67,7 @@ pub(super) fn get(router: &Router<'_>, name: &str, address: &str, words: &[&str]
     let (number, vrf) = vrf(router, name)?;
     let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
     let fabric = router.shared.fabric();
-    let found = match address {
-        IpAddr::V4(ip) => longest(vrf, Prefix::host(u32::from(ip))),
-        IpAddr::V6(ip) => longest(vrf, Prefix::host(u128::from(ip))),
-    };
+    let found = vrf.table.lookup_prefix(address);
     let mut answer = match found.map_err(|error| error.to_string())? {
         Some((prefix, hop)) => {
             json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&fabric, hop) })
@@ -103,20 +100,6 @@ fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> 
         (event.place.1, value)
     };
     events.map(change).collect()
-}
-
-/// Returns the longest route that contains a prefix: a look at each length, instead of a copy of all routes.
-fn longest<K: TableKey>(vrf: &Vrf, host: Prefix<K>) -> Result<Option<(IpPrefix, NextHop)>, TableError>
-where
-    Prefix<K>: Into<IpPrefix>,
-{
-    for len in (0..=host.len()).rev() {
-        let Ok(prefix) = Prefix::masked(host.addr(), len) else { continue };
-        if let Some(number) = vrf.table.get(prefix)? {
-            return Ok(Some((prefix.into(), number)));
-        }
-    }
-    Ok(None)
 }
 
 /// Prepares a listing, of the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
@@ -207,11 +190,11 @@ impl Listing {
         Prefix<K>: Into<IpPrefix>,
     {
         let table = self.vrf.table.clone();
-        for len in if covers { 0..prefix.len() } else { 0..0 } {
-            let Ok(cover) = Prefix::masked(prefix.addr(), len) else { continue };
-            if let Some(number) = table.get(cover).map_err(io::Error::other)? {
-                self.put(cover, number, out)?;
-            }
+        if covers {
+            let mut around = table.covers(prefix).map_err(io::Error::other)?;
+            // The prefix itself is written below, with the routes inside it or alone.
+            around.retain(|route| route.prefix != prefix);
+            self.all(around.into_iter().map(Ok), out)?;
         }
         if inside {
             let routes = table.subnets(prefix).map_err(io::Error::other)?;

@@ -51,6 +51,6 @@ pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use slots::{Keeper, Slots};
 #[doc(hidden)]
 pub use table::TableRoutes;
-pub(crate) use table::split;
 pub use table::{Maintenance, Statistics, Table, TableKey};
+pub(crate) use table::{rib_of, split};
 pub(crate) use uses::Uses;

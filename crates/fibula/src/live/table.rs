@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use crate::check::CheckError;
 use crate::memory::Memory;
 use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
-use crate::rib::{DualRib, Rib};
+use crate::rib::{DualRib, Rib, lookup_prefix};
 
 use super::epoch::Domain;
 use super::family::FamilyWriter;
@@ -83,9 +83,14 @@ pub(super) mod sealed {
         where
             Self: crate::net::Key;
 
+        /// Returns the routes of the family, of those of both.
+        fn rib_of<'r>(v4: &'r Rib<u32>, v6: &'r Rib<u128>) -> &'r Rib<Self>;
+
         /// The routes of the family.
         #[allow(private_interfaces)]
-        fn rib(writer: &Writer) -> &Rib<Self>;
+        fn rib(writer: &Writer) -> &Rib<Self> {
+            Self::rib_of(&writer.families.v4.rib, &writer.families.v6.rib)
+        }
 
         /// The writer of the family.
         #[cfg(test)]
@@ -105,8 +110,8 @@ pub(super) mod sealed {
             &*roots.v4
         }
 
-        fn rib(writer: &Writer) -> &Rib<Self> {
-            &writer.families.v4.rib
+        fn rib_of<'r>(v4: &'r Rib<u32>, _: &'r Rib<u128>) -> &'r Rib<Self> {
+            v4
         }
 
         #[cfg(test)]
@@ -126,8 +131,8 @@ pub(super) mod sealed {
             &*roots.v6
         }
 
-        fn rib(writer: &Writer) -> &Rib<Self> {
-            &writer.families.v6.rib
+        fn rib_of<'r>(_: &'r Rib<u32>, v6: &'r Rib<u128>) -> &'r Rib<Self> {
+            v6
         }
 
         #[cfg(test)]
@@ -139,6 +144,11 @@ pub(super) mod sealed {
             (&[], changes)
         }
     }
+}
+
+/// Returns the routes of one family, of those of both.
+pub(crate) fn rib_of<'r, K: TableKey>(v4: &'r Rib<u32>, v6: &'r Rib<u128>) -> &'r Rib<K> {
+    K::rib_of(v4, v6)
 }
 
 /// Returns the changes of each family, of which one has all of them.
@@ -247,6 +257,60 @@ impl Table {
             IpAddr::V4(address) => writer.families.v4.rib.lookup(address),
             IpAddr::V6(address) => writer.families.v6.rib.lookup(address),
         })
+    }
+
+    /// Returns the longest prefix that contains an address, and its next hop, from the routes themselves. Like
+    /// [`lookup`](Self::lookup), it waits for changes in progress; it takes one walk down the tree of the routes.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    ///
+    /// use fibula::Table;
+    /// use fibula::net::{IpPrefix, NextHop};
+    ///
+    /// let table = Table::new()?;
+    /// let (prefix, next_hop) = ("192.0.2.0/24".parse::<IpPrefix>()?, NextHop::try_from(1)?);
+    /// table.insert(prefix, next_hop)?;
+    /// assert_eq!(table.lookup_prefix("192.0.2.1".parse::<IpAddr>()?)?, Some((prefix, next_hop)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn lookup_prefix(
+        &self,
+        address: impl Into<IpAddr>,
+    ) -> Result<Option<(IpPrefix, NextHop)>, TableError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = &writer.families;
+        Ok(lookup_prefix(&v4.rib, &v6.rib, address.into()))
+    }
+
+    /// Returns the routes that contain a prefix, itself included, shortest first. The last of them is the longest route that
+    /// contains the prefix.
+    ///
+    /// It waits for changes in progress and takes one walk down the tree of the routes. The list has at most one route for each
+    /// length: 33 for IPv4, 129 for IPv6.
+    ///
+    /// ```
+    /// use fibula::Table;
+    /// use fibula::net::{NextHop, Prefix};
+    ///
+    /// let table = Table::new()?;
+    /// for (text, id) in [("10.0.0.0/8", 1), ("10.1.0.0/16", 2)] {
+    ///     table.insert(text.parse::<Prefix<u32>>()?, NextHop::try_from(id)?)?;
+    /// }
+    /// let covers = table.covers("10.1.2.0/24".parse::<Prefix<u32>>()?)?;
+    /// assert_eq!(covers.iter().map(|route| route.prefix.len()).collect::<Vec<_>>(), [8, 16]);
+    /// assert_eq!(covers.last().map(|route| route.next_hop.id()), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a thread panicked in a change.
+    pub fn covers<K: TableKey>(&self, prefix: Prefix<K>) -> Result<Vec<Route<K>>, TableError> {
+        let writer = self.lock()?;
+        Ok(K::rib(&writer).covers(prefix).collect())
     }
 
     /// Returns all routes of a family, in order: by address, then by length. Changes may be made between any two of them,

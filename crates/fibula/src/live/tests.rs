@@ -1,12 +1,13 @@
 //! The table as a whole: what changes do to lookups, to memory and to each other.
 
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
 use crate::engines::{BinaryTrie, EngineType, PlanB, RangeBtree};
 use crate::memory::Limits;
-use crate::net::{Change, Key, NextHop, Prefix, Route};
+use crate::net::{Change, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::random::Random;
 use crate::rib::{DualRib, Rib};
 
@@ -122,7 +123,7 @@ fn clear_outcomes_for_what_changes_nothing() {
     let again = table.insert(prefix, hop(1)).unwrap();
     assert_eq!((again.changed, again.unchanged, again.version), (0, 1, first.version));
     assert_eq!(table.get(prefix).unwrap(), Some(hop(1)));
-    assert_eq!(table.lookup(core::net::Ipv4Addr::new(10, 2, 3, 4)).unwrap(), Some(hop(1)));
+    assert_eq!(table.lookup(Ipv4Addr::new(10, 2, 3, 4)).unwrap(), Some(hop(1)));
     assert!(Options::default().ipv4.in_place.is_some() && Options::default().ipv6.in_place.is_some());
 }
 
@@ -406,4 +407,76 @@ fn a_limit_on_memory_is_not_used_up_by_changes() {
     }
     change_for_long::<u32>();
     change_for_long::<u128>();
+}
+
+/// Returns a prefix of any length; half of them extend one of `others`, so that many contain another.
+fn nested<K: Key>(random: &mut Random, others: &[Prefix<K>]) -> Prefix<K> {
+    let mut bits = (0..4).fold(0, |bits, _| bits << 32 | u128::from(random.below(1 << 31)) << 1);
+    let mut least = 0;
+    if !others.is_empty() && random.below(2) == 0 {
+        let other = others[random.below(others.len() as u64) as usize];
+        least = other.len();
+        let mask = K::mask(least);
+        bits = K::from_bits(bits).and(mask.not()).or(other.addr()).to_bits();
+    }
+    let len = least + random.below(u64::from(K::BITS - least) + 1) as u8;
+    Prefix::masked(K::from_bits(bits), len).unwrap()
+}
+
+/// Compares a table's routes around prefixes and addresses with a scan of all routes.
+fn finds_covers<K: TableKey>(random: &mut Random, routes: usize, ends: bool)
+where
+    IpPrefix: From<Prefix<K>>,
+{
+    let table = Table::new().unwrap();
+    let mut prefixes: Vec<Prefix<K>> = Vec::new();
+    for _ in 0..routes {
+        prefixes.push(nested(random, &prefixes));
+    }
+    if ends {
+        prefixes.extend([Prefix::ALL, Prefix::host(K::ZERO), Prefix::host(K::MAX)]);
+    }
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    let all: Vec<Route<K>> =
+        prefixes.iter().zip(1..).map(|(&prefix, id)| Route::new(prefix, hop(id))).collect();
+    table.apply(&all.iter().map(|&route| Change::Insert(route)).collect::<Vec<_>>()).unwrap();
+
+    let mut wanted = vec![Prefix::ALL, Prefix::host(K::ZERO), Prefix::host(K::MAX)];
+    wanted.extend(&prefixes);
+    wanted.extend(prefixes.iter().map(|prefix| Prefix::host(prefix.last())));
+    wanted.extend((0..200).map(|_| nested(random, &prefixes)));
+    for prefix in wanted {
+        // Prefixes that contain the same one come in the order of their lengths.
+        let scanned: Vec<_> = all.iter().copied().filter(|route| route.prefix.covers(prefix)).collect();
+        assert_eq!(table.covers(prefix).unwrap(), scanned, "{prefix}");
+
+        let around = |route: &&Route<K>| route.prefix.contains(prefix.addr());
+        let longest = all.iter().filter(around).max_by_key(|route| route.prefix.len());
+        let expected = longest.map(|route| (IpPrefix::from(route.prefix), route.next_hop));
+        let found = match IpPrefix::from(prefix) {
+            IpPrefix::V4(prefix) => table.lookup_prefix(prefix.network()),
+            IpPrefix::V6(prefix) => table.lookup_prefix(prefix.network()),
+        };
+        assert_eq!(found.unwrap(), expected, "{prefix}");
+    }
+}
+
+#[test]
+fn the_routes_around_a_prefix_are_those_of_a_scan() {
+    let mut random = Random(23);
+    for (routes, ends) in [(0, false), (0, true), (1, false), (40, false), (300, false), (300, true)] {
+        finds_covers::<u32>(&mut random, routes, ends);
+        finds_covers::<u128>(&mut random, routes, ends);
+    }
+}
+
+#[test]
+fn routes_of_one_family_are_not_around_prefixes_of_the_other() {
+    let table = Table::new().unwrap();
+    table.insert(Prefix::<u32>::ALL, hop(1)).unwrap();
+    assert_eq!(table.covers(Prefix::<u128>::ALL).unwrap(), []);
+    assert_eq!(table.lookup_prefix(Ipv6Addr::UNSPECIFIED).unwrap(), None);
+    let default = (Prefix::<u32>::ALL.into(), hop(1));
+    assert_eq!(table.lookup_prefix(Ipv4Addr::BROADCAST).unwrap(), Some(default));
 }

@@ -61,10 +61,7 @@ impl DualRib {
     /// Returns the longest prefix that contains `address`, and its next hop.
     #[must_use]
     pub fn lookup_prefix(&self, address: impl Into<IpAddr>) -> Option<(IpPrefix, NextHop)> {
-        match address.into() {
-            IpAddr::V4(address) => self.v4.lookup_prefix(address).map(either),
-            IpAddr::V6(address) => self.v6.lookup_prefix(address).map(either),
-        }
+        lookup_prefix(&self.v4, &self.v6, address.into())
     }
 
     /// Returns all routes in order, IPv4 first.
@@ -88,6 +85,14 @@ impl DualRib {
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()
+    }
+}
+
+/// Returns the longest prefix of either table that contains `address`, and its next hop.
+pub(crate) fn lookup_prefix(v4: &Rib<u32>, v6: &Rib<u128>, address: IpAddr) -> Option<(IpPrefix, NextHop)> {
+    match address {
+        IpAddr::V4(address) => v4.lookup_prefix(address).map(either),
+        IpAddr::V6(address) => v6.lookup_prefix(address).map(either),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::radix::{Covers, RadixTree, Subtree};
 
 pub use crate::radix::{Before, Tally};
 pub use dual::DualRib;
+pub(crate) use dual::lookup_prefix;
 
 /// An ordered map from prefixes to next hops, with longest-prefix match.
 ///

@@ -1,6 +1,7 @@
 //! The handle: VRFs that any thread makes, changes and drops, one at a time, and that readers look up in meanwhile.
 
 use core::fmt;
+use core::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
@@ -8,8 +9,8 @@ use crate::live::epoch::Domain;
 use crate::live::root::Root;
 use crate::live::{Hold, Outcome, TableError, TableKey, Uses};
 use crate::memory::Memory;
-use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Route};
-use crate::rib::DualRib;
+use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
 use super::family::Side;
@@ -241,6 +242,54 @@ impl Vrfs {
             IpPrefix::V4(prefix) => v4.rib().get(prefix),
             IpPrefix::V6(prefix) => v6.rib().get(prefix),
         })
+    }
+
+    /// Returns the longest prefix of a VRF that contains an address, and its next hop, from the routes themselves. It waits for
+    /// changes in progress and takes one walk down the tree of the routes: for occasional queries. Lookups at speed go
+    /// through a [`Reader`].
+    ///
+    /// # Errors
+    /// When there is no such VRF, or a thread panicked in a change.
+    pub fn lookup_prefix(
+        &self,
+        vrf: Vrf,
+        address: impl Into<IpAddr>,
+    ) -> Result<Option<(IpPrefix, NextHop)>, VrfError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = writer.table(vrf)?;
+        Ok(lookup_prefix(v4.rib(), v6.rib(), address.into()))
+    }
+
+    /// Returns the routes of a VRF that contain a prefix, itself included, shortest first. The last of them is the longest route
+    /// that contains the prefix.
+    ///
+    /// It waits for changes in progress and takes one walk down the tree of the routes. The list has at most one route for each
+    /// length: 33 for IPv4, 129 for IPv6.
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    ///
+    /// use fibula::Vrfs;
+    /// use fibula::net::{NextHop, Prefix};
+    ///
+    /// let vrfs = Vrfs::new()?;
+    /// let red = vrfs.create()?;
+    /// for (text, id) in [("10.0.0.0/8", 1), ("10.1.0.0/16", 2)] {
+    ///     vrfs.insert(red, text.parse::<Prefix<u32>>()?, NextHop::try_from(id)?)?;
+    /// }
+    /// let covers = vrfs.covers(red, "10.1.2.0/24".parse::<Prefix<u32>>()?)?;
+    /// assert_eq!(covers.iter().map(|route| route.next_hop.id()).collect::<Vec<_>>(), [1, 2]);
+    /// let (longest, _) = vrfs.lookup_prefix(red, Ipv4Addr::new(10, 9, 0, 1))?.unwrap();
+    /// assert_eq!(longest.to_string(), "10.0.0.0/8");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such VRF, or a thread panicked in a change.
+    pub fn covers<K: TableKey>(&self, vrf: Vrf, prefix: Prefix<K>) -> Result<Vec<Route<K>>, VrfError> {
+        let writer = self.lock()?;
+        let Dual { v4, v6 } = writer.table(vrf)?;
+        Ok(crate::live::rib_of(v4.rib(), v6.rib()).covers(prefix).collect())
     }
 
     /// Returns the number of routes of a VRF, of both families.

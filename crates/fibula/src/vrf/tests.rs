@@ -1,5 +1,6 @@
 //! VRFs as a whole: what changes of one do to it, to the others, to memory and to readers.
 
+use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -188,9 +189,9 @@ fn a_number_is_not_given_to_another_vrf_while_a_reader_may_know_it() {
     vrfs.insert(second, all, hop(2)).unwrap();
     let mut reader = vrfs.reader().unwrap();
     let pin = reader.pin();
-    assert_eq!(pin.try_lookup(first, core::net::Ipv4Addr::LOCALHOST), Ok(Some(hop(1))));
+    assert_eq!(pin.try_lookup(first, Ipv4Addr::LOCALHOST), Ok(Some(hop(1))));
     vrfs.delete(first).unwrap();
-    assert_eq!(pin.try_lookup(first, core::net::Ipv4Addr::LOCALHOST), Err(VrfError::Unknown(first)));
+    assert_eq!(pin.try_lookup(first, Ipv4Addr::LOCALHOST), Err(VrfError::Unknown(first)));
     assert_eq!(vrfs.create(), Err(VrfError::Full { vrfs: 2 }));
     drop(pin);
     let again = vrfs.create().unwrap();
@@ -428,4 +429,32 @@ fn readers_never_see_a_route_of_another_vrf() {
         is_done.store(true, Ordering::Relaxed);
     });
     vrfs.check().unwrap();
+}
+
+#[test]
+fn the_routes_around_a_prefix_are_those_of_its_vrf() {
+    let mut random = Random(29);
+    let vrfs = Vrfs::with_options(options()).unwrap();
+    // Without routes, in a block, and in a structure.
+    for count in [0, 12, 200] {
+        let vrf = vrfs.create().unwrap();
+        let mut routes = table(&mut random, count, vrf.number());
+        let model = DualRib::new(routes.v4.clone(), routes.v6.clone());
+        vrfs.swap(vrf, &mut routes).unwrap();
+        for _ in 0..200 {
+            let (v4, v6) = (prefix::<u32>(&mut random), prefix::<u128>(&mut random));
+            let scan: Vec<_> = model.v4.iter().filter(|route| route.prefix.covers(v4)).collect();
+            assert_eq!(vrfs.covers(vrf, v4).unwrap(), scan);
+            let scan: Vec<_> = model.v6.iter().filter(|route| route.prefix.covers(v6)).collect();
+            assert_eq!(vrfs.covers(vrf, v6).unwrap(), scan);
+            for address in [v4.network().into(), IpAddr::from(v6.network())] {
+                let around = model.iter().filter(|(prefix, _)| prefix.contains(address));
+                let longest = around.max_by_key(|(prefix, _)| prefix.len());
+                assert_eq!(vrfs.lookup_prefix(vrf, address).unwrap(), longest);
+            }
+        }
+    }
+    let unknown = Vrf::new(99);
+    assert_eq!(vrfs.covers(unknown, Prefix::<u32>::ALL), Err(VrfError::Unknown(unknown)));
+    assert_eq!(vrfs.lookup_prefix(unknown, Ipv4Addr::LOCALHOST), Err(VrfError::Unknown(unknown)));
 }
