@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use crate::memory::Memory;
-use crate::net::{Dual, NextHop, Routes};
+use crate::net::{Dual, IntoIpAddr, NextHop, Routes};
 
 use super::{BuildError, Fib, build};
 
@@ -24,8 +24,8 @@ impl DualFib {
     ///
     /// Batches are looked up in the engine of their family.
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
-        match address.into() {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.v4.lookup(address),
             IpAddr::V6(address) => self.v6.lookup(address),
         }

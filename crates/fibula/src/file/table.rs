@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::fib::Fib;
 use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
-use crate::net::{Key, NextHop};
+use crate::net::{IntoIpAddr, Key, NextHop};
 
 use super::error::{FileError, Kind};
 use super::open::{self, Opened};
@@ -167,8 +167,8 @@ impl TableFile {
 
     /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
-        match address.into() {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.v4.lookup_key(address.to_bits()),
             IpAddr::V6(address) => self.v6.lookup_key(address.to_bits()),
         }

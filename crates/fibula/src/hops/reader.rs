@@ -1,13 +1,12 @@
 //! Lookups that end at a next hop.
 
 use core::fmt;
-use core::net::IpAddr;
 use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, PoisonError};
 
 use crate::live::{Pinned, Table, TableError, TableKey};
 use crate::memory::OutOfMemory;
-use crate::net::{Keys, NextHop};
+use crate::net::{IntoIpAddr, Keys, NextHop};
 
 use super::HopsError;
 use super::routed::Routed;
@@ -130,7 +129,7 @@ impl<T> PinnedHops<'_, T> {
     /// Returns where a flow goes that is addressed to `address`. Flows with equal hashes take the same way.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>, flow_hash: u32) -> Resolved<'_, T> {
+    pub fn lookup(&self, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
         self.resolve(self.pin.lookup(address), flow_hash)
     }
 

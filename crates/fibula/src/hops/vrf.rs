@@ -1,9 +1,7 @@
 //! Lookups in VRFs that end at a next hop.
 
-use core::net::IpAddr;
-
 use crate::live::TableKey;
-use crate::net::{Keys, NextHop};
+use crate::net::{IntoIpAddr, Keys, NextHop};
 use crate::vrf::{Pinned, Vrf, Vrfs};
 
 use super::reader::{BLOCK, Counts, PinnedHops, Resolved};
@@ -13,7 +11,7 @@ impl<T> PinnedHops<'_, T, Vrfs> {
     /// VRF. Flows with equal hashes take the same way.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl Into<IpAddr>, flow_hash: u32) -> Resolved<'_, T> {
+    pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
         self.resolve(self.pin.lookup(vrf, address), flow_hash)
     }
 

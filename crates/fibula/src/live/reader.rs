@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use crate::net::{BatchError, Keys, NextHop};
+use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
 
 use super::epoch::{Domain, Slot};
 use super::options::TableError;
@@ -75,8 +75,8 @@ impl Pinned<'_> {
     /// Returns the next hop of the longest prefix that contains an address; `None` if no route matches.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
-        match address.into() {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.roots.v4.lookup_key(address.into()),
             IpAddr::V6(address) => self.roots.v6.lookup_key(address.into()),
         }

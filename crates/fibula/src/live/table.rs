@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::check::CheckError;
 use crate::memory::Memory;
-use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, Rib, lookup_prefix};
 
 use super::epoch::Domain;
@@ -193,8 +193,8 @@ impl Table {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn insert(&self, prefix: impl Into<IpPrefix>, next_hop: NextHop) -> Result<Outcome, TableError> {
-        match prefix.into() {
+    pub fn insert(&self, prefix: impl IntoIpPrefix, next_hop: NextHop) -> Result<Outcome, TableError> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(&[Change::Insert(Route::new(prefix, next_hop))]),
             IpPrefix::V6(prefix) => self.apply(&[Change::Insert(Route::new(prefix, next_hop))]),
         }
@@ -204,8 +204,8 @@ impl Table {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn remove(&self, prefix: impl Into<IpPrefix>) -> Result<Outcome, TableError> {
-        match prefix.into() {
+    pub fn remove(&self, prefix: impl IntoIpPrefix) -> Result<Outcome, TableError> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(&[Change::Remove(prefix)]),
             IpPrefix::V6(prefix) => self.apply(&[Change::Remove(prefix)]),
         }
@@ -238,9 +238,9 @@ impl Table {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn get(&self, prefix: impl Into<IpPrefix>) -> Result<Option<NextHop>, TableError> {
+    pub fn get(&self, prefix: impl IntoIpPrefix) -> Result<Option<NextHop>, TableError> {
         let writer = self.lock()?;
-        Ok(match prefix.into() {
+        Ok(match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => writer.families.v4.rib.get(prefix),
             IpPrefix::V6(prefix) => writer.families.v6.rib.get(prefix),
         })
@@ -251,9 +251,9 @@ impl Table {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Result<Option<NextHop>, TableError> {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Result<Option<NextHop>, TableError> {
         let writer = self.lock()?;
-        Ok(match address.into() {
+        Ok(match address.into_ip_addr() {
             IpAddr::V4(address) => writer.families.v4.rib.lookup(address),
             IpAddr::V6(address) => writer.families.v6.rib.lookup(address),
         })
@@ -277,13 +277,10 @@ impl Table {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn lookup_prefix(
-        &self,
-        address: impl Into<IpAddr>,
-    ) -> Result<Option<(IpPrefix, NextHop)>, TableError> {
+    pub fn lookup_prefix(&self, address: impl IntoIpAddr) -> Result<Option<(IpPrefix, NextHop)>, TableError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = &writer.families;
-        Ok(lookup_prefix(&v4.rib, &v6.rib, address.into()))
+        Ok(lookup_prefix(&v4.rib, &v6.rib, address.into_ip_addr()))
     }
 
     /// Returns the routes that contain a prefix, itself included, shortest first. The last of them is the longest route that

@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 
 use crate::check::CheckError;
 use crate::memory::{self, Memory};
-use crate::net::{IntoKey, Key, Prefix};
+use crate::net::{IntoKey, IntoPrefix, Key, Prefix};
 
 use super::set::PrefixSet;
 use crate::net::prefixes_of;
@@ -69,8 +69,8 @@ impl<K: Key> AddressSet<K> {
     }
 
     /// Adds the addresses of a prefix.
-    pub fn insert(&mut self, prefix: impl Into<Prefix<K>>) {
-        let prefix = prefix.into();
+    pub fn insert(&mut self, prefix: impl IntoPrefix<K>) {
+        let prefix = prefix.into_prefix();
         self.insert_range(prefix.addr()..=prefix.last());
     }
 
@@ -87,8 +87,8 @@ impl<K: Key> AddressSet<K> {
     }
 
     /// Removes the addresses of a prefix.
-    pub fn remove(&mut self, prefix: impl Into<Prefix<K>>) {
-        let prefix = prefix.into();
+    pub fn remove(&mut self, prefix: impl IntoPrefix<K>) {
+        let prefix = prefix.into_prefix();
         self.remove_range(prefix.addr()..=prefix.last());
     }
 
@@ -122,16 +122,16 @@ impl<K: Key> AddressSet<K> {
 
     /// Returns whether all addresses of a prefix are in the set.
     #[must_use]
-    pub fn contains_prefix(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        let prefix = prefix.into();
+    pub fn contains_prefix(&self, prefix: impl IntoPrefix<K>) -> bool {
+        let prefix = prefix.into_prefix();
         let (from, _) = self.meeting(prefix.addr(), prefix.last());
         self.ranges.get(from).is_some_and(|&(start, end)| start <= prefix.addr() && prefix.last() <= end)
     }
 
     /// Returns whether any address of a prefix is in the set.
     #[must_use]
-    pub fn overlaps(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        let prefix = prefix.into();
+    pub fn overlaps(&self, prefix: impl IntoPrefix<K>) -> bool {
+        let prefix = prefix.into_prefix();
         let (from, to) = self.meeting(prefix.addr(), prefix.last());
         from < to
     }
@@ -218,23 +218,23 @@ impl<K: Key> From<&PrefixSet<K>> for AddressSet<K> {
 }
 
 /// The addresses of all prefixes, in any order.
-impl<K: Key, P: Into<Prefix<K>>> FromIterator<P> for AddressSet<K> {
+impl<K: Key, P: IntoPrefix<K>> FromIterator<P> for AddressSet<K> {
     fn from_iter<I: IntoIterator<Item = P>>(prefixes: I) -> Self {
-        let mut prefixes: Vec<Prefix<K>> = prefixes.into_iter().map(Into::into).collect();
+        let mut prefixes: Vec<Prefix<K>> = prefixes.into_iter().map(IntoPrefix::into_prefix).collect();
         prefixes.sort_unstable();
         Self::of_ascending(prefixes.into_iter().map(|prefix| (prefix.addr(), prefix.last())))
     }
 }
 
 /// The addresses of all prefixes.
-impl<K: Key, P: Into<Prefix<K>>, const COUNT: usize> From<[P; COUNT]> for AddressSet<K> {
+impl<K: Key, P: IntoPrefix<K>, const COUNT: usize> From<[P; COUNT]> for AddressSet<K> {
     fn from(prefixes: [P; COUNT]) -> Self {
         prefixes.into_iter().collect()
     }
 }
 
 /// Adds the addresses of all prefixes, in any order, as the union with their set.
-impl<K: Key, P: Into<Prefix<K>>> Extend<P> for AddressSet<K> {
+impl<K: Key, P: IntoPrefix<K>> Extend<P> for AddressSet<K> {
     fn extend<I: IntoIterator<Item = P>>(&mut self, prefixes: I) {
         *self = &*self | &prefixes.into_iter().collect();
     }

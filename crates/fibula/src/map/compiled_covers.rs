@@ -7,7 +7,7 @@ use core::fmt;
 use crate::auto::{self, Workload};
 use crate::fib::{BuildError, Fib};
 use crate::memory::{self, Limits, Memory};
-use crate::net::{Key, NextHop, Prefix};
+use crate::net::{IntoPrefix, Key, NextHop, Prefix};
 
 use super::compiled::{BLOCK, Renumbered};
 use super::prefix_map::PrefixMap;
@@ -63,8 +63,8 @@ impl<K: Key, V: Clone> PrefixMap<K, V> {
 
 impl<K: Key, V> CompiledCovers<K, V> {
     /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.
-    pub fn covers(&self, prefix: impl Into<Prefix<K>>) -> impl Iterator<Item = (Prefix<K>, &V)> {
-        let prefix = prefix.into();
+    pub fn covers(&self, prefix: impl IntoPrefix<K>) -> impl Iterator<Item = (Prefix<K>, &V)> {
+        let prefix = prefix.into_prefix();
         let mut chain = [None; MOST];
         let count = self.chain(self.fib.lookup_key(prefix.addr()), prefix, &mut chain);
         chain.into_iter().take(count).rev().flatten().map(|at| self.item(at))

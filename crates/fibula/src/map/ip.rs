@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use crate::fib::BuildError;
 use crate::memory::{Limits, Memory};
-use crate::net::{IpPrefix, Prefix};
+use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, Prefix};
 use crate::rib::RibError;
 
 use super::compiled::CompiledMap;
@@ -60,8 +60,8 @@ pub struct CompiledIpMap<V> {
 
 /// Makes the same call for the map of the prefix's or address's family.
 macro_rules! of_family {
-    ($of:ident($value:expr), $maps:expr, |$key:ident, $map:ident| $call:expr) => {
-        match $value.into() {
+    ($of:ident($value:expr, $into:ident), $maps:expr, |$key:ident, $map:ident| $call:expr) => {
+        match $value.$into() {
             $of::V4($key) => {
                 let $map = &$maps.v4;
                 $call
@@ -91,8 +91,8 @@ impl<V> IpPrefixMap<V> {
     ///
     /// # Panics
     /// When memory runs out; the map is unchanged.
-    pub fn insert(&mut self, prefix: impl Into<IpPrefix>, value: V) -> Option<V> {
-        match prefix.into() {
+    pub fn insert(&mut self, prefix: impl IntoIpPrefix, value: V) -> Option<V> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.insert(prefix, value),
             IpPrefix::V6(prefix) => self.v6.insert(prefix, value),
         }
@@ -102,16 +102,16 @@ impl<V> IpPrefixMap<V> {
     ///
     /// # Errors
     /// When memory runs out; the map is unchanged, and `value` is dropped.
-    pub fn try_insert(&mut self, prefix: impl Into<IpPrefix>, value: V) -> Result<Option<V>, RibError> {
-        match prefix.into() {
+    pub fn try_insert(&mut self, prefix: impl IntoIpPrefix, value: V) -> Result<Option<V>, RibError> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.try_insert(prefix, value),
             IpPrefix::V6(prefix) => self.v6.try_insert(prefix, value),
         }
     }
 
     /// Removes the prefix and returns its value, if it was present.
-    pub fn remove(&mut self, prefix: impl Into<IpPrefix>) -> Option<V> {
-        match prefix.into() {
+    pub fn remove(&mut self, prefix: impl IntoIpPrefix) -> Option<V> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.remove(prefix),
             IpPrefix::V6(prefix) => self.v6.remove(prefix),
         }
@@ -119,14 +119,14 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns the value of exactly this prefix.
     #[must_use]
-    pub fn get(&self, prefix: impl Into<IpPrefix>) -> Option<&V> {
-        of_family!(IpPrefix(prefix), self, |prefix, map| map.get(prefix))
+    pub fn get(&self, prefix: impl IntoIpPrefix) -> Option<&V> {
+        of_family!(IpPrefix(prefix, into_ip_prefix), self, |prefix, map| map.get(prefix))
     }
 
     /// Returns the value of exactly this prefix, to change it.
     #[must_use]
-    pub fn get_mut(&mut self, prefix: impl Into<IpPrefix>) -> Option<&mut V> {
-        match prefix.into() {
+    pub fn get_mut(&mut self, prefix: impl IntoIpPrefix) -> Option<&mut V> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.get_mut(prefix),
             IpPrefix::V6(prefix) => self.v6.get_mut(prefix),
         }
@@ -134,13 +134,13 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns whether exactly this prefix is present.
     #[must_use]
-    pub fn contains(&self, prefix: impl Into<IpPrefix>) -> bool {
+    pub fn contains(&self, prefix: impl IntoIpPrefix) -> bool {
         self.get(prefix).is_some()
     }
 
     /// Returns the place of exactly this prefix, to look at it and change it with one call each.
-    pub fn entry(&mut self, prefix: impl Into<IpPrefix>) -> IpEntry<'_, V> {
-        match prefix.into() {
+    pub fn entry(&mut self, prefix: impl IntoIpPrefix) -> IpEntry<'_, V> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => IpEntry::V4(self.v4.entry(prefix)),
             IpPrefix::V6(prefix) => IpEntry::V6(self.v6.entry(prefix)),
         }
@@ -148,14 +148,14 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns the value of the longest prefix that contains `address`.
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<&V> {
-        of_family!(IpAddr(address), self, |address, map| map.lookup(address))
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<&V> {
+        of_family!(IpAddr(address, into_ip_addr), self, |address, map| map.lookup(address))
     }
 
     /// Returns the value of the longest prefix that contains `address`, to change it.
     #[must_use]
-    pub fn lookup_mut(&mut self, address: impl Into<IpAddr>) -> Option<&mut V> {
-        match address.into() {
+    pub fn lookup_mut(&mut self, address: impl IntoIpAddr) -> Option<&mut V> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.v4.lookup_mut(address),
             IpAddr::V6(address) => self.v6.lookup_mut(address),
         }
@@ -163,13 +163,13 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns the longest prefix that contains `address`, and its value.
     #[must_use]
-    pub fn lookup_prefix(&self, address: impl Into<IpAddr>) -> Option<(IpPrefix, &V)> {
-        of_family!(IpAddr(address), self, |address, map| map.lookup_prefix(address).map(either))
+    pub fn lookup_prefix(&self, address: impl IntoIpAddr) -> Option<(IpPrefix, &V)> {
+        of_family!(IpAddr(address, into_ip_addr), self, |address, map| map.lookup_prefix(address).map(either))
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.
-    pub fn covers(&self, prefix: impl Into<IpPrefix>) -> impl Iterator<Item = (IpPrefix, &V)> {
-        let (v4, v6) = match prefix.into() {
+    pub fn covers(&self, prefix: impl IntoIpPrefix) -> impl Iterator<Item = (IpPrefix, &V)> {
+        let (v4, v6) = match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => (Some(self.v4.covers(prefix)), None),
             IpPrefix::V6(prefix) => (None, Some(self.v6.covers(prefix))),
         };
@@ -177,8 +177,8 @@ impl<V> IpPrefixMap<V> {
     }
 
     /// Returns the prefixes inside `prefix`, itself included, with their values, in order.
-    pub fn subnets(&self, prefix: impl Into<IpPrefix>) -> impl Iterator<Item = (IpPrefix, &V)> {
-        let (v4, v6) = match prefix.into() {
+    pub fn subnets(&self, prefix: impl IntoIpPrefix) -> impl Iterator<Item = (IpPrefix, &V)> {
+        let (v4, v6) = match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => (Some(self.v4.subnets(prefix)), None),
             IpPrefix::V6(prefix) => (None, Some(self.v6.subnets(prefix))),
         };
@@ -187,8 +187,8 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns whether any prefix has an address in common with `prefix`.
     #[must_use]
-    pub fn overlaps(&self, prefix: impl Into<IpPrefix>) -> bool {
-        of_family!(IpPrefix(prefix), self, |prefix, map| map.overlaps(prefix))
+    pub fn overlaps(&self, prefix: impl IntoIpPrefix) -> bool {
+        of_family!(IpPrefix(prefix, into_ip_prefix), self, |prefix, map| map.overlaps(prefix))
     }
 
     /// Returns all prefixes and values in order, IPv4 first.
@@ -197,8 +197,8 @@ impl<V> IpPrefixMap<V> {
     }
 
     /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not, with their values.
-    pub fn iter_after(&self, prefix: impl Into<IpPrefix>) -> impl Iterator<Item = (IpPrefix, &V)> {
-        let (v4, v6) = match prefix.into() {
+    pub fn iter_after(&self, prefix: impl IntoIpPrefix) -> impl Iterator<Item = (IpPrefix, &V)> {
+        let (v4, v6) = match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => (Some(self.v4.iter_after(prefix)), self.v6.iter()),
             IpPrefix::V6(prefix) => (None, self.v6.iter_after(prefix)),
         };
@@ -279,8 +279,8 @@ impl<V> IpPrefixMap<V> {
 impl<V> CompiledIpMap<V> {
     /// Returns the value of the longest prefix that contains `address`.
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<&V> {
-        of_family!(IpAddr(address), self, |address, map| map.lookup(address))
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<&V> {
+        of_family!(IpAddr(address, into_ip_addr), self, |address, map| map.lookup(address))
     }
 
     /// Returns the memory that both maps take.
@@ -367,7 +367,7 @@ impl<V: fmt::Debug> fmt::Debug for IpPrefixMap<V> {
 }
 
 /// The last value of a prefix counts. Panics when memory runs out, as [`IpPrefixMap::insert`].
-impl<V, P: Into<IpPrefix>> Extend<(P, V)> for IpPrefixMap<V> {
+impl<V, P: IntoIpPrefix> Extend<(P, V)> for IpPrefixMap<V> {
     fn extend<I: IntoIterator<Item = (P, V)>>(&mut self, items: I) {
         for (prefix, value) in items {
             self.insert(prefix, value);
@@ -376,7 +376,7 @@ impl<V, P: Into<IpPrefix>> Extend<(P, V)> for IpPrefixMap<V> {
 }
 
 /// As [`Extend`] of an empty map.
-impl<V, P: Into<IpPrefix>> FromIterator<(P, V)> for IpPrefixMap<V> {
+impl<V, P: IntoIpPrefix> FromIterator<(P, V)> for IpPrefixMap<V> {
     fn from_iter<I: IntoIterator<Item = (P, V)>>(items: I) -> Self {
         let mut map = Self::new();
         map.extend(items);
@@ -385,7 +385,7 @@ impl<V, P: Into<IpPrefix>> FromIterator<(P, V)> for IpPrefixMap<V> {
 }
 
 /// As [`Extend`] of an empty map.
-impl<V, P: Into<IpPrefix>, const COUNT: usize> From<[(P, V); COUNT]> for IpPrefixMap<V> {
+impl<V, P: IntoIpPrefix, const COUNT: usize> From<[(P, V); COUNT]> for IpPrefixMap<V> {
     fn from(items: [(P, V); COUNT]) -> Self {
         items.into_iter().collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::check::CheckError;
 use crate::memory::{Limits, Memory};
-use crate::net::{IntoKey, Key, Prefix, Route};
+use crate::net::{IntoKey, IntoPrefix, Key, Prefix, Route};
 use crate::rib::{Rib, RibError};
 
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
@@ -77,7 +77,7 @@ impl<K: Key, V> PrefixMap<K, V> {
     ///
     /// # Panics
     /// When memory runs out; the map is unchanged.
-    pub fn insert(&mut self, prefix: impl Into<Prefix<K>>, value: V) -> Option<V> {
+    pub fn insert(&mut self, prefix: impl IntoPrefix<K>, value: V) -> Option<V> {
         self.try_insert(prefix, value).unwrap_or_else(|error| refused(&error))
     }
 
@@ -85,22 +85,22 @@ impl<K: Key, V> PrefixMap<K, V> {
     ///
     /// # Errors
     /// When memory runs out; the map is unchanged, and `value` is dropped.
-    pub fn try_insert(&mut self, prefix: impl Into<Prefix<K>>, value: V) -> Result<Option<V>, RibError> {
+    pub fn try_insert(&mut self, prefix: impl IntoPrefix<K>, value: V) -> Result<Option<V>, RibError> {
         self.values.reserve_one().map_err(RibError)?;
         // A value that replaces another takes a slot of its own, so that one walk is enough.
-        let old = self.rib.insert(Route::new(prefix.into(), self.values.next()))?;
+        let old = self.rib.insert(Route::new(prefix.into_prefix(), self.values.next()))?;
         self.values.put(value);
         Ok(old.map(|old| self.values.take(old)))
     }
 
     /// Removes the prefix and returns its value, if it was present.
-    pub fn remove(&mut self, prefix: impl Into<Prefix<K>>) -> Option<V> {
-        self.rib.remove(prefix.into()).map(|at| self.values.take(at))
+    pub fn remove(&mut self, prefix: impl IntoPrefix<K>) -> Option<V> {
+        self.rib.remove(prefix.into_prefix()).map(|at| self.values.take(at))
     }
 
     /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
-    pub fn remove_subnets(&mut self, prefix: impl Into<Prefix<K>>) -> usize {
-        let inside: Vec<_> = self.rib.subnets(prefix.into()).map(|route| route.prefix).collect();
+    pub fn remove_subnets(&mut self, prefix: impl IntoPrefix<K>) -> usize {
+        let inside: Vec<_> = self.rib.subnets(prefix.into_prefix()).map(|route| route.prefix).collect();
         for &prefix in &inside {
             self.remove(prefix);
         }
@@ -109,20 +109,20 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Returns the value of exactly this prefix.
     #[must_use]
-    pub fn get(&self, prefix: impl Into<Prefix<K>>) -> Option<&V> {
-        self.rib.get(prefix.into()).map(|at| self.values.get(at))
+    pub fn get(&self, prefix: impl IntoPrefix<K>) -> Option<&V> {
+        self.rib.get(prefix.into_prefix()).map(|at| self.values.get(at))
     }
 
     /// Returns the value of exactly this prefix, to change it.
     #[must_use]
-    pub fn get_mut(&mut self, prefix: impl Into<Prefix<K>>) -> Option<&mut V> {
-        self.rib.get(prefix.into()).map(|at| self.values.get_mut(at))
+    pub fn get_mut(&mut self, prefix: impl IntoPrefix<K>) -> Option<&mut V> {
+        self.rib.get(prefix.into_prefix()).map(|at| self.values.get_mut(at))
     }
 
     /// Returns whether exactly this prefix is present.
     #[must_use]
-    pub fn contains(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        self.rib.contains(prefix.into())
+    pub fn contains(&self, prefix: impl IntoPrefix<K>) -> bool {
+        self.rib.contains(prefix.into_prefix())
     }
 
     /// Returns the place of exactly this prefix, to look at it and change it with one call each.
@@ -136,8 +136,8 @@ impl<K: Key, V> PrefixMap<K, V> {
     /// assert_eq!(seen.values().copied().collect::<Vec<_>>(), [2, 1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn entry(&mut self, prefix: impl Into<Prefix<K>>) -> Entry<'_, K, V> {
-        let prefix = prefix.into();
+    pub fn entry(&mut self, prefix: impl IntoPrefix<K>) -> Entry<'_, K, V> {
+        let prefix = prefix.into_prefix();
         match self.rib.get(prefix) {
             Some(at) => Entry::Occupied(OccupiedEntry { map: self, prefix, at }),
             None => Entry::Vacant(VacantEntry { map: self, prefix }),
@@ -178,14 +178,14 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself, and its value.
     #[must_use]
-    pub fn parent(&self, prefix: impl Into<Prefix<K>>) -> Option<(Prefix<K>, &V)> {
-        self.rib.parent(prefix.into()).map(|route| self.item(route))
+    pub fn parent(&self, prefix: impl IntoPrefix<K>) -> Option<(Prefix<K>, &V)> {
+        self.rib.parent(prefix.into_prefix()).map(|route| self.item(route))
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.
     #[must_use]
-    pub fn covers(&self, prefix: impl Into<Prefix<K>>) -> Covers<'_, K, V> {
-        Covers { routes: self.rib.covers(prefix.into()), values: &self.values }
+    pub fn covers(&self, prefix: impl IntoPrefix<K>) -> Covers<'_, K, V> {
+        Covers { routes: self.rib.covers(prefix.into_prefix()), values: &self.values }
     }
 
     /// Calls `each` for all prefixes that contain each address, with the index of the address: address by address,
@@ -215,14 +215,14 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Returns the prefixes inside `prefix`, itself included, with their values, in order.
     #[must_use]
-    pub fn subnets(&self, prefix: impl Into<Prefix<K>>) -> Iter<'_, K, V> {
-        Iter { routes: self.rib.subnets(prefix.into()), values: &self.values }
+    pub fn subnets(&self, prefix: impl IntoPrefix<K>) -> Iter<'_, K, V> {
+        Iter { routes: self.rib.subnets(prefix.into_prefix()), values: &self.values }
     }
 
     /// Returns whether any prefix has an address in common with `prefix`.
     #[must_use]
-    pub fn overlaps(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        self.rib.overlaps(prefix.into())
+    pub fn overlaps(&self, prefix: impl IntoPrefix<K>) -> bool {
+        self.rib.overlaps(prefix.into_prefix())
     }
 
     /// Returns all prefixes and values in order: by address, then by length.
@@ -233,8 +233,8 @@ impl<K: Key, V> PrefixMap<K, V> {
 
     /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not, with their values.
     #[must_use]
-    pub fn iter_after(&self, prefix: impl Into<Prefix<K>>) -> Iter<'_, K, V> {
-        Iter { routes: self.rib.iter_after(prefix.into()), values: &self.values }
+    pub fn iter_after(&self, prefix: impl IntoPrefix<K>) -> Iter<'_, K, V> {
+        Iter { routes: self.rib.iter_after(prefix.into_prefix()), values: &self.values }
     }
 
     /// As [`iter`](Self::iter), with values to change. Allocates a pointer a value, which

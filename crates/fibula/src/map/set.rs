@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::check::CheckError;
 use crate::memory::{Limits, Memory};
-use crate::net::{IntoKey, Key, NextHop, Prefix, Route};
+use crate::net::{IntoKey, IntoPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{Rib, RibError};
 
 use super::prefix_map::refused;
@@ -51,7 +51,7 @@ impl<K: Key> PrefixSet<K> {
     ///
     /// # Panics
     /// When memory runs out; the set is unchanged.
-    pub fn insert(&mut self, prefix: impl Into<Prefix<K>>) -> bool {
+    pub fn insert(&mut self, prefix: impl IntoPrefix<K>) -> bool {
         self.try_insert(prefix).unwrap_or_else(|error| refused(&error))
     }
 
@@ -59,19 +59,19 @@ impl<K: Key> PrefixSet<K> {
     ///
     /// # Errors
     /// When memory runs out; the set is unchanged.
-    pub fn try_insert(&mut self, prefix: impl Into<Prefix<K>>) -> Result<bool, RibError> {
-        Ok(self.rib.insert(Route::new(prefix.into(), MEMBER))?.is_none())
+    pub fn try_insert(&mut self, prefix: impl IntoPrefix<K>) -> Result<bool, RibError> {
+        Ok(self.rib.insert(Route::new(prefix.into_prefix(), MEMBER))?.is_none())
     }
 
     /// Removes the prefix. Returns whether it was in the set.
-    pub fn remove(&mut self, prefix: impl Into<Prefix<K>>) -> bool {
-        self.rib.remove(prefix.into()).is_some()
+    pub fn remove(&mut self, prefix: impl IntoPrefix<K>) -> bool {
+        self.rib.remove(prefix.into_prefix()).is_some()
     }
 
     /// Returns whether exactly this prefix is in the set.
     #[must_use]
-    pub fn contains(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        self.rib.contains(prefix.into())
+    pub fn contains(&self, prefix: impl IntoPrefix<K>) -> bool {
+        self.rib.contains(prefix.into_prefix())
     }
 
     /// Returns the longest prefix that contains `address`.
@@ -81,19 +81,19 @@ impl<K: Key> PrefixSet<K> {
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, shortest first.
-    pub fn covers(&self, prefix: impl Into<Prefix<K>>) -> impl Iterator<Item = Prefix<K>> {
-        self.rib.covers(prefix.into()).map(|route| route.prefix)
+    pub fn covers(&self, prefix: impl IntoPrefix<K>) -> impl Iterator<Item = Prefix<K>> {
+        self.rib.covers(prefix.into_prefix()).map(|route| route.prefix)
     }
 
     /// Returns the prefixes inside `prefix`, itself included, in order.
-    pub fn subnets(&self, prefix: impl Into<Prefix<K>>) -> impl Iterator<Item = Prefix<K>> {
-        self.rib.subnets(prefix.into()).map(|route| route.prefix)
+    pub fn subnets(&self, prefix: impl IntoPrefix<K>) -> impl Iterator<Item = Prefix<K>> {
+        self.rib.subnets(prefix.into_prefix()).map(|route| route.prefix)
     }
 
     /// Returns whether any prefix has an address in common with `prefix`.
     #[must_use]
-    pub fn overlaps(&self, prefix: impl Into<Prefix<K>>) -> bool {
-        self.rib.overlaps(prefix.into())
+    pub fn overlaps(&self, prefix: impl IntoPrefix<K>) -> bool {
+        self.rib.overlaps(prefix.into_prefix())
     }
 
     /// Returns all prefixes in order: by address, then by length.
@@ -166,7 +166,7 @@ impl<K: Key> fmt::Debug for PrefixSet<K> {
 }
 
 /// Panics when memory runs out, as [`PrefixSet::insert`].
-impl<K: Key, P: Into<Prefix<K>>> Extend<P> for PrefixSet<K> {
+impl<K: Key, P: IntoPrefix<K>> Extend<P> for PrefixSet<K> {
     fn extend<I: IntoIterator<Item = P>>(&mut self, prefixes: I) {
         for prefix in prefixes {
             self.insert(prefix);
@@ -175,7 +175,7 @@ impl<K: Key, P: Into<Prefix<K>>> Extend<P> for PrefixSet<K> {
 }
 
 /// As [`Extend`] of an empty set.
-impl<K: Key, P: Into<Prefix<K>>> FromIterator<P> for PrefixSet<K> {
+impl<K: Key, P: IntoPrefix<K>> FromIterator<P> for PrefixSet<K> {
     fn from_iter<I: IntoIterator<Item = P>>(prefixes: I) -> Self {
         let mut set = Self::new();
         set.extend(prefixes);
@@ -184,7 +184,7 @@ impl<K: Key, P: Into<Prefix<K>>> FromIterator<P> for PrefixSet<K> {
 }
 
 /// As [`Extend`] of an empty set.
-impl<K: Key, P: Into<Prefix<K>>, const COUNT: usize> From<[P; COUNT]> for PrefixSet<K> {
+impl<K: Key, P: IntoPrefix<K>, const COUNT: usize> From<[P; COUNT]> for PrefixSet<K> {
     fn from(prefixes: [P; COUNT]) -> Self {
         prefixes.into_iter().collect()
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::check::CheckError;
 use crate::live::{Held, Hold, Keeper, Options, Slots, Table, TableError, TableKey};
 use crate::memory::{self, Budget, Memory, OutOfMemory};
-use crate::net::{Change, IpPrefix, NextHop, Prefix, Route};
+use crate::net::{Change, IntoIpPrefix, IpPrefix, NextHop, Prefix, Route};
 use crate::rib::DualRib;
 
 use super::shared_reader::MapReader;
@@ -150,8 +150,8 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// # Errors
     /// When memory runs out, the structure refuses the prefix, or a reader holds up too much: see
     /// [`Table::apply`]. The map is as it was, and the value is dropped.
-    pub fn insert(&self, prefix: impl Into<IpPrefix>, value: V) -> Result<bool, TableError> {
-        let prefix = prefix.into();
+    pub fn insert(&self, prefix: impl IntoIpPrefix, value: V) -> Result<bool, TableError> {
+        let prefix = prefix.into_ip_prefix();
         self.change(|held, state| match prefix {
             IpPrefix::V4(prefix) => state.insert(held, prefix, value),
             IpPrefix::V6(prefix) => state.insert(held, prefix, value),
@@ -162,8 +162,8 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// As for [`insert`](Self::insert).
-    pub fn remove(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
-        let prefix = prefix.into();
+    pub fn remove(&self, prefix: impl IntoIpPrefix) -> Result<bool, TableError> {
+        let prefix = prefix.into_ip_prefix();
         self.change(|held, state| match prefix {
             IpPrefix::V4(prefix) => state.remove(held, prefix),
             IpPrefix::V6(prefix) => state.remove(held, prefix),
@@ -176,11 +176,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// As for [`insert`](Self::insert). Changes before the 64 that were refused are made.
-    pub fn apply<P: Into<IpPrefix>>(
+    pub fn apply<P: IntoIpPrefix>(
         &self,
         changes: impl IntoIterator<Item = (P, Option<V>)>,
     ) -> Result<usize, TableError> {
-        let mut changes = changes.into_iter().map(|(prefix, value)| (prefix.into(), value));
+        let mut changes = changes.into_iter().map(|(prefix, value)| (prefix.into_ip_prefix(), value));
         let mut some = Budget::default().vec(BATCH)?;
         let mut count = 0;
         loop {
@@ -201,11 +201,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When a thread panicked in a change.
     pub fn get<R>(
         &self,
-        prefix: impl Into<IpPrefix>,
+        prefix: impl IntoIpPrefix,
         read: impl FnOnce(&V) -> R,
     ) -> Result<Option<R>, TableError> {
         let (held, state) = self.lock()?;
-        let at = match prefix.into() {
+        let at = match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => held.get(prefix),
             IpPrefix::V6(prefix) => held.get(prefix),
         };
@@ -216,7 +216,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn contains(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
+    pub fn contains(&self, prefix: impl IntoIpPrefix) -> Result<bool, TableError> {
         Ok(self.get(prefix, |_| ())?.is_some())
     }
 

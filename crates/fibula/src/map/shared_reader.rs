@@ -1,12 +1,11 @@
 //! Lookups in a map that changes.
 
 use core::fmt;
-use core::net::IpAddr;
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
 use crate::live::{Pinned, Reader, TableError, TableKey};
-use crate::net::{BatchError, Keys, NextHop};
+use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
 
 use super::compiled::BLOCK;
 use super::shared::Shared;
@@ -55,7 +54,7 @@ impl<V> PinnedMap<'_, V> {
     /// Returns the value of the longest prefix that contains an address.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<&V> {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<&V> {
         self.value(self.pin.lookup(address))
     }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::net::{Key, Prefix};
+use crate::net::{IntoPrefix, Key, Prefix};
 
 use super::iter::{IntoIter, Iter, IterMut};
 use super::prefix_map::PrefixMap;
@@ -59,7 +59,7 @@ pub(super) fn debug_set<P: fmt::Display>(
 }
 
 /// The last value of a prefix counts. Panics when memory runs out, as [`PrefixMap::insert`].
-impl<K: Key, V, P: Into<Prefix<K>>> Extend<(P, V)> for PrefixMap<K, V> {
+impl<K: Key, V, P: IntoPrefix<K>> Extend<(P, V)> for PrefixMap<K, V> {
     fn extend<I: IntoIterator<Item = (P, V)>>(&mut self, items: I) {
         for (prefix, value) in items {
             self.insert(prefix, value);
@@ -68,7 +68,7 @@ impl<K: Key, V, P: Into<Prefix<K>>> Extend<(P, V)> for PrefixMap<K, V> {
 }
 
 /// As [`Extend`] of an empty map.
-impl<K: Key, V, P: Into<Prefix<K>>> FromIterator<(P, V)> for PrefixMap<K, V> {
+impl<K: Key, V, P: IntoPrefix<K>> FromIterator<(P, V)> for PrefixMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (P, V)>>(items: I) -> Self {
         let mut map = Self::new();
         map.extend(items);
@@ -77,7 +77,7 @@ impl<K: Key, V, P: Into<Prefix<K>>> FromIterator<(P, V)> for PrefixMap<K, V> {
 }
 
 /// As [`Extend`] of an empty map.
-impl<K: Key, V, P: Into<Prefix<K>>, const COUNT: usize> From<[(P, V); COUNT]> for PrefixMap<K, V> {
+impl<K: Key, V, P: IntoPrefix<K>, const COUNT: usize> From<[(P, V); COUNT]> for PrefixMap<K, V> {
     fn from(items: [(P, V); COUNT]) -> Self {
         items.into_iter().collect()
     }

@@ -13,6 +13,12 @@ use super::prefix::{HostBits, Prefix, PrefixError};
 /// What a lookup takes: a key, or an address of the standard library.
 ///
 /// For IPv4 these are `u32` and [`Ipv4Addr`], for IPv6 `u128` and [`Ipv6Addr`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an address of the family whose keys are `{K}`",
+    label = "expected `{K}` or its address type",
+    note = "text is parsed first: `\"192.0.2.1\".parse::<std::net::Ipv4Addr>()?`, or `Ipv6Addr`",
+    note = "an `IpAddr` may be of the other family: match on it first"
+)]
 pub trait IntoKey<K> {
     /// Returns the address as a key.
     fn into_key(self) -> K;
@@ -22,6 +28,119 @@ impl<K: Key> IntoKey<K> for K {
     #[inline]
     fn into_key(self) -> K {
         self
+    }
+}
+
+/// A value that tables and maps of both families take as a prefix.
+///
+/// Everything that converts into an [`IpPrefix`] implements it: prefixes of one family, the types of `ipnet`, and addresses, which
+/// mean the prefix of that address alone. Text does not, because it may be wrong; parse it first:
+///
+/// ```
+/// use fibula::map::IpPrefixMap;
+/// use fibula::net::IpPrefix;
+///
+/// let mut map = IpPrefixMap::new();
+/// map.insert("10.0.0.0/8".parse::<IpPrefix>()?, "private");
+/// # Ok::<(), fibula::net::PrefixError>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use fibula::map::IpPrefixMap;
+/// # let mut map = IpPrefixMap::new();
+/// map.insert("10.0.0.0/8", "private");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a prefix",
+    label = "expected a prefix of either family",
+    note = "text is parsed first: `\"10.0.0.0/8\".parse::<fibula::net::IpPrefix>()?`",
+    note = "a reference is copied first: `*prefix`"
+)]
+pub trait IntoIpPrefix {
+    /// Returns the prefix.
+    fn into_ip_prefix(self) -> IpPrefix;
+}
+
+// Without the attribute the compiler reports the missing `From` instead of the message above.
+#[diagnostic::do_not_recommend]
+impl<T: Into<IpPrefix>> IntoIpPrefix for T {
+    #[inline]
+    fn into_ip_prefix(self) -> IpPrefix {
+        self.into()
+    }
+}
+
+/// A value that maps and sets of one family take as a prefix: anything that converts into a [`Prefix`] of the family.
+///
+/// Text does not, because it may be wrong; parse it first:
+///
+/// ```
+/// use fibula::map::PrefixMap;
+/// use fibula::net::Prefix;
+///
+/// let mut map = PrefixMap::new();
+/// map.insert("10.0.0.0/8".parse::<Prefix<u32>>()?, "private");
+/// # Ok::<(), fibula::net::PrefixError>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// # let mut map = fibula::map::PrefixMap::<u32, _>::new();
+/// map.insert("10.0.0.0/8", "private");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a prefix of the family whose keys are `{K}`",
+    label = "expected a prefix of the family of `{K}`",
+    note = "text is parsed first: `\"10.0.0.0/8\".parse::<fibula::net::Prefix<{K}>>()?`",
+    note = "a reference is copied first: `*prefix`",
+    note = "an `IpPrefix` may be of the other family: match on it first"
+)]
+pub trait IntoPrefix<K> {
+    /// Returns the prefix.
+    fn into_prefix(self) -> Prefix<K>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, T: Into<Prefix<K>>> IntoPrefix<K> for T {
+    #[inline]
+    fn into_prefix(self) -> Prefix<K> {
+        self.into()
+    }
+}
+
+/// A value that lookups in tables and maps of both families take as an address.
+///
+/// Everything that converts into an [`IpAddr`] implements it. Text does not, because it may be wrong. Integers do not, because
+/// their family is not known. Parse or convert them first:
+///
+/// ```
+/// use std::net::{IpAddr, Ipv4Addr};
+///
+/// # let map = fibula::map::IpPrefixMap::<()>::new();
+/// map.lookup("192.0.2.1".parse::<IpAddr>()?);
+/// map.lookup(Ipv4Addr::from_bits(0xc000_0201));
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// # let map = fibula::map::IpPrefixMap::<()>::new();
+/// map.lookup("192.0.2.1");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an IP address",
+    label = "expected an address of either family",
+    note = "text is parsed first: `\"192.0.2.1\".parse::<std::net::IpAddr>()?`",
+    note = "integers are converted first: `std::net::Ipv4Addr::from_bits(key)`"
+)]
+pub trait IntoIpAddr {
+    /// Returns the address.
+    fn into_ip_addr(self) -> IpAddr;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Into<IpAddr>> IntoIpAddr for T {
+    #[inline]
+    fn into_ip_addr(self) -> IpAddr {
+        self.into()
     }
 }
 

@@ -15,7 +15,7 @@ mod tests;
 mod text;
 
 pub use batch::{BatchError, Keys, Strided};
-pub use convert::{IntoKey, IpPrefix, parse_address};
+pub use convert::{IntoIpAddr, IntoIpPrefix, IntoKey, IntoPrefix, IpPrefix, parse_address};
 pub use dual::Dual;
 pub use key::{Address, Family, Key};
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use crate::memory::{Limits, Memory};
-use crate::net::{Dual, IpPrefix, NextHop, Route};
+use crate::net::{Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, NextHop, Route};
 
 use super::{Rib, RibError};
 
@@ -23,18 +23,18 @@ impl DualRib {
     /// When the memory limit or the allocator refuses; the table is unchanged.
     pub fn insert(
         &mut self,
-        prefix: impl Into<IpPrefix>,
+        prefix: impl IntoIpPrefix,
         next_hop: NextHop,
     ) -> Result<Option<NextHop>, RibError> {
-        match prefix.into() {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.insert(Route::new(prefix, next_hop)),
             IpPrefix::V6(prefix) => self.v6.insert(Route::new(prefix, next_hop)),
         }
     }
 
     /// Removes the prefix. Returns its next hop, if it was present.
-    pub fn remove(&mut self, prefix: impl Into<IpPrefix>) -> Option<NextHop> {
-        match prefix.into() {
+    pub fn remove(&mut self, prefix: impl IntoIpPrefix) -> Option<NextHop> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.remove(prefix),
             IpPrefix::V6(prefix) => self.v6.remove(prefix),
         }
@@ -42,8 +42,8 @@ impl DualRib {
 
     /// Returns the next hop of exactly this prefix.
     #[must_use]
-    pub fn get(&self, prefix: impl Into<IpPrefix>) -> Option<NextHop> {
-        match prefix.into() {
+    pub fn get(&self, prefix: impl IntoIpPrefix) -> Option<NextHop> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.get(prefix),
             IpPrefix::V6(prefix) => self.v6.get(prefix),
         }
@@ -51,8 +51,8 @@ impl DualRib {
 
     /// Returns the next hop of the longest prefix that contains `address`.
     #[must_use]
-    pub fn lookup(&self, address: impl Into<IpAddr>) -> Option<NextHop> {
-        match address.into() {
+    pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.v4.lookup(address),
             IpAddr::V6(address) => self.v6.lookup(address),
         }
@@ -60,8 +60,8 @@ impl DualRib {
 
     /// Returns the longest prefix that contains `address`, and its next hop.
     #[must_use]
-    pub fn lookup_prefix(&self, address: impl Into<IpAddr>) -> Option<(IpPrefix, NextHop)> {
-        lookup_prefix(&self.v4, &self.v6, address.into())
+    pub fn lookup_prefix(&self, address: impl IntoIpAddr) -> Option<(IpPrefix, NextHop)> {
+        lookup_prefix(&self.v4, &self.v6, address.into_ip_addr())
     }
 
     /// Returns all routes in order, IPv4 first.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::live::epoch::{Domain, Slot};
 use crate::live::{Pin, TableError, TableKey, root};
-use crate::net::{BatchError, Keys, NextHop};
+use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::block::{half_v4, half_v6};
@@ -87,8 +87,8 @@ impl Pinned<'_> {
     /// Returns the next hop of the longest prefix of a VRF that contains an address; `None` if no route matches.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl Into<IpAddr>) -> Option<NextHop> {
-        match address.into() {
+    pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl IntoIpAddr) -> Option<NextHop> {
+        match address.into_ip_addr() {
             IpAddr::V4(address) => self.lookup_key(vrf, u32::from(address)),
             IpAddr::V6(address) => self.lookup_key(vrf, u128::from(address)),
         }
@@ -101,7 +101,7 @@ impl Pinned<'_> {
     pub fn try_lookup(
         &self,
         vrf: impl Into<Vrf>,
-        address: impl Into<IpAddr>,
+        address: impl IntoIpAddr,
     ) -> Result<Option<NextHop>, VrfError> {
         let vrf = vrf.into();
         if self.contains(vrf) { Ok(self.lookup(vrf, address)) } else { Err(VrfError::Unknown(vrf)) }

@@ -1,7 +1,6 @@
 //! The handle: VRFs that any thread makes, changes and drops, one at a time, and that readers look up in meanwhile.
 
 use core::fmt;
-use core::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
@@ -9,7 +8,7 @@ use crate::live::epoch::Domain;
 use crate::live::root::Root;
 use crate::live::{Hold, Outcome, TableError, TableKey, Uses};
 use crate::memory::Memory;
-use crate::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
+use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, lookup_prefix};
 
 use super::Vrf;
@@ -130,10 +129,10 @@ impl Vrfs {
     pub fn insert(
         &self,
         vrf: Vrf,
-        prefix: impl Into<IpPrefix>,
+        prefix: impl IntoIpPrefix,
         next_hop: NextHop,
     ) -> Result<Outcome, VrfError> {
-        match prefix.into() {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
             IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Insert(Route::new(prefix, next_hop))]),
         }
@@ -143,8 +142,8 @@ impl Vrfs {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub fn remove(&self, vrf: Vrf, prefix: impl Into<IpPrefix>) -> Result<Outcome, VrfError> {
-        match prefix.into() {
+    pub fn remove(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Outcome, VrfError> {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
             IpPrefix::V6(prefix) => self.apply(vrf, &[Change::Remove(prefix)]),
         }
@@ -235,10 +234,10 @@ impl Vrfs {
     ///
     /// # Errors
     /// When there is no such VRF, or a thread panicked in a change.
-    pub fn get(&self, vrf: Vrf, prefix: impl Into<IpPrefix>) -> Result<Option<NextHop>, VrfError> {
+    pub fn get(&self, vrf: Vrf, prefix: impl IntoIpPrefix) -> Result<Option<NextHop>, VrfError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
-        Ok(match prefix.into() {
+        Ok(match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => v4.rib().get(prefix),
             IpPrefix::V6(prefix) => v6.rib().get(prefix),
         })
@@ -253,11 +252,11 @@ impl Vrfs {
     pub fn lookup_prefix(
         &self,
         vrf: Vrf,
-        address: impl Into<IpAddr>,
+        address: impl IntoIpAddr,
     ) -> Result<Option<(IpPrefix, NextHop)>, VrfError> {
         let writer = self.lock()?;
         let Dual { v4, v6 } = writer.table(vrf)?;
-        Ok(lookup_prefix(v4.rib(), v6.rib(), address.into()))
+        Ok(lookup_prefix(v4.rib(), v6.rib(), address.into_ip_addr()))
     }
 
     /// Returns the routes of a VRF that contain a prefix, itself included, shortest first. The last of them is the longest route
