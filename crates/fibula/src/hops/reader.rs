@@ -13,7 +13,18 @@ use super::routed::Routed;
 use super::shared::{Shared, Tally, Target};
 use super::word::Meaning;
 
-/// What one thread looks addresses up with, down to the values of next hops. See [`NextHops::reader`](super::NextHops::reader).
+/// What one thread looks addresses up with, down to the values of next hops.
+///
+/// It may move to another thread, but two threads do not share it: each has its own, from
+/// [`NextHops::reader`](super::NextHops::reader) or [`try_clone`](Self::try_clone). A reader that threads share does not
+/// compile, as that of [a table](crate::Reader):
+///
+/// ```compile_fail,E0277
+/// let hops = fibula::hops::NextHops::<String>::new(&fibula::Table::new()?)?;
+/// let reader = std::sync::Arc::new(hops.reader()?);
+/// std::thread::spawn(move || reader.try_clone().is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct HopReader<T, R: Routed = Table> {
     reader: R::Reader,
     shared: Arc<Shared<T, R>>,

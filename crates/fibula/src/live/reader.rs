@@ -13,7 +13,32 @@ use super::table::{Shared, TableKey};
 
 /// What one thread looks addresses up with, in a [`Table`](super::Table) that changes.
 ///
-/// It may move to another thread, but two threads do not share it: each has its own.
+/// It may move to another thread, but two threads do not share it: each has its own, from [`Table::reader`](super::Table::reader)
+/// or a clone.
+///
+/// ```
+/// let reader = fibula::Table::new()?.reader()?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         let mut reader = reader.clone();
+///         scope.spawn(move || reader.pin().lookup(std::net::Ipv4Addr::LOCALHOST));
+///     }
+/// });
+/// # Ok::<(), fibula::live::TableError>(())
+/// ```
+///
+/// A reader that threads share does not compile, because a pin writes to a word that the reader has for itself:
+///
+/// ```compile_fail,E0277
+/// let reader = std::sync::Arc::new(fibula::Table::new()?.reader()?);
+/// std::thread::spawn(move || reader.number());
+/// # Ok::<(), fibula::live::TableError>(())
+/// ```
+///
+/// ```text
+/// error[E0277]: a reader belongs to one thread: threads cannot share it
+///    = note: give each thread a reader of its own: `table.reader()?`, or a clone of another reader
+/// ```
 pub struct Reader {
     shared: Arc<Shared>,
     slot: Slot,

@@ -12,6 +12,17 @@ use super::shared::Shared;
 use super::slab::index;
 
 /// What one thread looks addresses up with in a [`SharedPrefixMap`](super::SharedPrefixMap).
+///
+/// It may move to another thread, but two threads do not share it: each has its own, from
+/// [`SharedPrefixMap::reader`](super::SharedPrefixMap::reader) or [`try_clone`](Self::try_clone). A reader that threads share does
+/// not compile, as that of [a table](crate::Reader):
+///
+/// ```compile_fail,E0277
+/// let map = fibula::map::SharedPrefixMap::<String>::new()?;
+/// let reader = std::sync::Arc::new(map.reader()?);
+/// std::thread::spawn(move || reader.try_clone().is_ok());
+/// # Ok::<(), fibula::live::TableError>(())
+/// ```
 pub struct MapReader<V> {
     reader: Reader,
     shared: Arc<Shared<V>>,

@@ -17,7 +17,14 @@ use super::{Vrf, VrfError};
 
 /// What one thread looks addresses up with, in the VRFs of a [`Vrfs`](super::Vrfs).
 ///
-/// It may move to another thread, but two threads do not share it: each has its own. One reader serves all VRFs.
+/// It may move to another thread, but two threads do not share it: each has its own, from [`Vrfs::reader`](super::Vrfs::reader)
+/// or a clone. One reader serves all VRFs. A reader that threads share does not compile, as that of [a table](crate::Reader):
+///
+/// ```compile_fail,E0277
+/// let reader = std::sync::Arc::new(fibula::Vrfs::new()?.reader()?);
+/// std::thread::spawn(move || reader.number());
+/// # Ok::<(), fibula::vrf::VrfError>(())
+/// ```
 pub struct Reader {
     shared: Arc<Shared>,
     slot: Slot,

@@ -1,6 +1,5 @@
 //! The readers' slots, and how readers get and return them.
 
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -87,8 +86,24 @@ pub(crate) struct Slot {
     slot: Arc<Line>,
     number: usize,
     /// `Send`, but not `Sync`: only one thread may store.
-    not_sync: PhantomData<Cell<()>>,
+    _not_sync: OfOneThread<()>,
 }
+
+/// A part that is `Send` but not `Sync`, because no type implements [`SharedByThreads`].
+struct OfOneThread<T>(PhantomData<T>);
+
+/// A bound that never holds. The compiler reports its message when a program shares a reader.
+#[diagnostic::on_unimplemented(
+    message = "a reader belongs to one thread: threads cannot share it",
+    label = "threads would share this reader",
+    note = "give each thread a reader of its own: `table.reader()?`, or a clone of another reader"
+)]
+trait SharedByThreads {}
+
+#[allow(unsafe_code)]
+// SAFETY: no type implements the bound, so this never applies. It is here because a cell or a pointer in its place would be
+// named by the compiler instead of the message.
+unsafe impl<T: SharedByThreads> Sync for OfOneThread<T> {}
 
 impl Slot {
     /// Registers a reader. Takes a lock, and at times allocates.
@@ -97,7 +112,7 @@ impl Slot {
     /// When the domain's memory limit is reached, or there is no memory.
     pub(crate) fn register(domain: &Arc<Domain>) -> Result<Self, OutOfMemory> {
         let (number, slot) = domain.slots().take()?;
-        Ok(Self { domain: Arc::clone(domain), slot, number, not_sync: PhantomData })
+        Ok(Self { domain: Arc::clone(domain), slot, number, _not_sync: OfOneThread(PhantomData) })
     }
 
     /// Returns the domain.
