@@ -218,9 +218,7 @@ const PROGRAMS: [&str; 7] = ["bart", "pytricia", "py-radix", "pyasn", "maxminddb
 fn installed<K: Key>() -> Vec<Trial> {
     let listed = sources::<K>(&tools()).into_iter().map(|source| source.name);
     let trial = |name: &'static str| {
-        Trial::ignorable_test(format!("answers/{name}/{}", bench::family_name(K::FAMILY)), move || {
-            Ok(answers::<K>(name))
-        })
+        Trial::ignorable_test(format!("answers/{name}/{}", K::FAMILY.name()), move || Ok(answers::<K>(name)))
     };
     listed.filter(|name| PROGRAMS.contains(name)).map(trial).collect()
 }

@@ -6,7 +6,7 @@ use fibula::fib::Fib;
 use fibula::memory::Limits;
 use fibula::net::{Change, Key, NextHop, Prefix, Route, RouteSlice, Routes};
 use fibula_lab::bench::updates::takes_part;
-use fibula_lab::bench::{self, Contestant, Plan, Structure, family_name};
+use fibula_lab::bench::{self, Contestant, Plan, Structure};
 use fibula_lab::rival::{self, Source, Tools};
 use fibula_workload::table::{Profile, TableSpec, generate};
 use fibula_workload::traffic;
@@ -39,7 +39,7 @@ fn family<K: Key>() -> Vec<Trial> {
     let mut trials = Vec::new();
     for source in libraries::<K>() {
         if source.contestants.is_none() {
-            let name = format!("answers/{}/{}", source.name, family_name(K::FAMILY));
+            let name = format!("answers/{}/{}", source.name, K::FAMILY.name());
             trials.push(Trial::ignorable_test(name, || Ok(Completion::ignored_with(source.get))));
             continue;
         }
@@ -54,7 +54,7 @@ fn family<K: Key>() -> Vec<Trial> {
 
 /// A test of one rival, named `kind/rival/family`.
 fn trial<K: Key>(kind: &str, name: &'static str, test: fn(&Contestant<K>)) -> Trial {
-    Trial::ignorable_test(format!("{kind}/{name}/{}", family_name(K::FAMILY)), move || {
+    Trial::ignorable_test(format!("{kind}/{name}/{}", K::FAMILY.name()), move || {
         let mut contestants = libraries::<K>().filter_map(|source| source.contestants).flatten();
         let contestant = contestants.find(|contestant| contestant.name == name).unwrap();
         if contestant.kernels[0].isa == "avx512" && !has_avx512() {

@@ -38,10 +38,10 @@ pub struct Case {
 /// Returns the name of a family in the files.
 #[must_use]
 pub fn family_name<K: Key>() -> String {
-    match K::FAMILY {
-        fibula::net::Family::Ipv4 => "ipv4".to_owned(),
-        fibula::net::Family::Ipv6 => "ipv6".to_owned(),
-        fibula::net::Family::Toy => format!("toy{}", K::BITS),
+    match K::KIND {
+        fibula::net::KeyKind::Ipv4 => "ipv4".to_owned(),
+        fibula::net::KeyKind::Ipv6 => "ipv6".to_owned(),
+        fibula::net::KeyKind::Toy => format!("toy{}", K::BITS),
     }
 }
 

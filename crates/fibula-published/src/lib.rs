@@ -47,7 +47,7 @@ pub mod range_search;
 pub mod sail;
 
 use fibula::fib::registry::{self, Engine, Engines, UnknownEngine};
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 
 // The list, oracles first, each with the keys it serves.
 fibula::__engines! {
@@ -109,7 +109,7 @@ pub fn variants<K: Key>() -> Vec<Engine<K>> {
         all.extend(neurotrie::variants());
         all
     }
-    if const { matches!(K::FAMILY, Family::Toy) } {
+    if const { matches!(K::KIND, KeyKind::Toy) } {
         generic()
     } else {
         registry::one_kind(ipv4()).or_else(|| registry::one_kind(ipv6())).unwrap_or_default()

@@ -14,7 +14,7 @@ use super::native::{KeyPrefetch, Shape};
 use super::pass::{self, Way};
 use super::plan::{Order, Plan};
 use super::row::Row;
-use super::runner::{BenchError, Steps, family_name};
+use super::runner::{BenchError, Steps};
 
 /// A table with its contestants.
 pub(super) struct Field<'a, K: Key> {
@@ -197,7 +197,7 @@ impl<'a, K: Key> Start<'a, K> {
         Row {
             engine: contestant.name.clone(),
             rival: contestant.rival,
-            family: family_name(K::FAMILY).to_owned(),
+            family: K::FAMILY.name().to_owned(),
             traffic: set.traffic.name.clone(),
             batch: self.batch,
             threads: self.threads,

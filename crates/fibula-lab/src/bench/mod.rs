@@ -76,7 +76,7 @@ pub use plan::{BATCHES, Estimate, Order, Plan, PlanError, RUNS, RUNS_MIN};
 pub use program::Program;
 pub use record::{FamilyInfo, Record, RecordError, SCHEMA, TableInfo};
 pub use row::Row;
-pub use runner::{BenchError, Progress, family_name, run};
+pub use runner::{BenchError, Progress, run};
 
 #[cfg(test)]
 mod tests;

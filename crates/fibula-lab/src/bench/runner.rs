@@ -4,7 +4,7 @@ use core::fmt;
 use std::time::{Duration, Instant};
 
 use fibula::fib::BuildError;
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, Routes};
 use fibula::simd::{self, Isa};
 use fibula_workload::traffic::TrafficError;
 
@@ -197,16 +197,6 @@ fn scale(rows: &mut [Row]) {
         let alone = one.iter().find(same).and_then(|one| one.mlps_wall).filter(|&alone| alone > 0.0);
         let together = row.mlps_median.zip(alone);
         row.scaling = together.map(|(all, alone)| round(all / (row.threads as f64 * alone), 3));
-    }
-}
-
-/// Returns the name of a family in outputs.
-#[must_use]
-pub fn family_name(family: Family) -> &'static str {
-    match family {
-        Family::Ipv4 => "ipv4",
-        Family::Ipv6 => "ipv6",
-        Family::Toy => "toy",
     }
 }
 

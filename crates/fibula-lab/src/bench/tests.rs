@@ -135,7 +135,7 @@ fn every_structure_in_every_cell<K: Key>() {
         assert!(row.build_time_ms.unwrap() > 0.0 && row.builds >= 1);
         assert_eq!(row.routes, 600);
         assert!((1..=20).contains(&row.next_hops));
-        assert_eq!((row.family.as_str(), row.rival), (family_name(K::FAMILY), false));
+        assert_eq!((row.family.as_str(), row.rival), (K::FAMILY.name(), false));
         assert_ne!(row.judge, row.engine, "no engine judges itself");
         assert!(row.checked > row.keys && row.keys > 0);
         assert_eq!(row.dependent, row.traffic == "seq");

@@ -13,7 +13,6 @@ use super::packets::Routers;
 use super::record::TableUsed;
 use super::run::Settings;
 use crate::bench::device::Coprocessor;
-use crate::bench::family_name;
 
 /// What a run has from its caller: real tables, recorded addresses, a router.
 pub trait Supply {
@@ -158,7 +157,7 @@ impl<'a> Context<'a> {
         let next_hops = rib.iter().map(|route| route.next_hop).collect::<BTreeSet<_>>().len();
         let used = TableUsed {
             name: name.clone(),
-            family: family_name(K::FAMILY).to_owned(),
+            family: K::FAMILY.name().to_owned(),
             generated,
             routes: rib.len(),
             next_hops,

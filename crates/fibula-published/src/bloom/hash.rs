@@ -4,7 +4,7 @@
 
 use core::fmt::Debug;
 
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 
 /// The leading bits of a key, aligned to the left: what levels store and hash.
 pub(crate) trait Stored: Copy + Eq + Send + Sync + Debug + 'static {
@@ -119,11 +119,11 @@ impl Stored for u128 {
 /// Returns how many leading bits the levels of [`Stored`] keys cover; prefixes beyond have levels of whole keys. Half of a
 /// toy key where IPv6 has 64 bits, so that the tests have such levels too.
 pub(crate) const fn short_bits<K: Key, S: Stored>() -> u8 {
-    match K::FAMILY {
-        Family::Ipv4 => 32,
-        Family::Ipv6 => 64,
-        Family::Toy if S::BITS == 32 => K::BITS,
-        Family::Toy => K::BITS.div_ceil(2),
+    match K::KIND {
+        KeyKind::Ipv4 => 32,
+        KeyKind::Ipv6 => 64,
+        KeyKind::Toy if S::BITS == 32 => K::BITS,
+        KeyKind::Toy => K::BITS.div_ceil(2),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bloom::rand::{DROPPED, Rand};
 use crate::bloom::sizes::Ratio;
 use crate::bloom::table::{Expansion, Parameters, Table};
 use fibula::fib::BuildError;
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
 
 use super::NAME;
@@ -53,7 +53,7 @@ impl<K: Key, S: Stored> Hashes<S> for Costly<K> {
 
     #[inline]
     fn sequence(self, key: S) -> Rand {
-        let dropped = if matches!(K::FAMILY, Family::Toy) { 0 } else { DROPPED };
+        let dropped = if matches!(K::KIND, KeyKind::Toy) { 0 } else { DROPPED };
         Rand::seeded(key.folded(), dropped)
     }
 

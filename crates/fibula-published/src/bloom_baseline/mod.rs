@@ -57,7 +57,7 @@
 mod layout;
 mod lookup;
 
-use fibula::net::{Family, Ipv4Key};
+use fibula::net::{Ipv4Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Engine, Families, Role, Update};
@@ -90,10 +90,10 @@ macro_rules! entry {
 /// Returns the registry entry, with lengths in proportion for toys.
 #[must_use]
 pub(crate) fn engines<K: Ipv4Key>() -> Vec<Engine<K>> {
-    vec![match (K::FAMILY, K::BITS) {
-        (Family::Ipv4 | Family::Ipv6, _) => entry!(20, 24),
-        (Family::Toy, ..=3) => entry!(1, 2),
-        (Family::Toy, ..=8) => entry!(4, 6),
-        (Family::Toy, _) => entry!(10, 12),
+    vec![match (K::KIND, K::BITS) {
+        (KeyKind::Ipv4 | KeyKind::Ipv6, _) => entry!(20, 24),
+        (KeyKind::Toy, ..=3) => entry!(1, 2),
+        (KeyKind::Toy, ..=8) => entry!(4, 6),
+        (KeyKind::Toy, _) => entry!(10, 12),
     }]
 }

@@ -74,7 +74,7 @@ mod layout;
 mod lookup;
 
 use crate::bloom::sizes::Ratio;
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Engine, Families, Role, Update};
@@ -116,7 +116,7 @@ pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
         ($($percent:literal)*) => { vec![$(entry!(concat!("bloom-naive:", $percent), $percent)),*] };
     }
     // A constant condition, so that toys compile none.
-    if const { matches!(K::FAMILY, Family::Toy) } {
+    if const { matches!(K::KIND, KeyKind::Toy) } {
         return Vec::new();
     }
     entries!(1 5 10 15 20 25 30 35 40 45 50 55 60 90)

@@ -112,7 +112,7 @@ mod variants;
 
 use crate::bloom::lengths::Choice;
 use crate::bloom::table::Expansion;
-use fibula::net::{Family, ForIpv4, Ipv4Key, Key};
+use fibula::net::{ForIpv4, Ipv4Key, Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Engine, Families, Role, Update};
@@ -186,13 +186,13 @@ const NONE: &str = "a level for every length that occurs, no expansion";
 pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     // Constant conditions, so that what is not for these keys is not compiled.
     let mut all = Vec::new();
-    if const { !matches!(K::FAMILY, Family::Ipv6) } {
+    if const { !matches!(K::KIND, KeyKind::Ipv6) } {
         all.extend(for_ipv4::<K>());
     }
-    if const { matches!(K::FAMILY, Family::Ipv6) } {
+    if const { matches!(K::KIND, KeyKind::Ipv6) } {
         all.extend(for_ipv6());
     }
-    if const { matches!(K::FAMILY, Family::Toy) } {
+    if const { matches!(K::KIND, KeyKind::Toy) } {
         all.extend(for_toys());
     }
     all
@@ -223,16 +223,16 @@ fn narrow_entries<K: Ipv4Key>() -> Vec<Engine<K>> {
             ]
         };
     }
-    match (K::FAMILY, K::BITS) {
-        (Family::Ipv4 | Family::Ipv6, _) => both!((20, 24)),
+    match (K::KIND, K::BITS) {
+        (KeyKind::Ipv4 | KeyKind::Ipv6, _) => both!((20, 24)),
         // Every table of three bits, or pair of prefixes of eight, takes a minute for each entry: the chosen one is enough.
-        (Family::Toy, ..=3) => {
+        (KeyKind::Toy, ..=3) => {
             vec![narrow!(NAME, SUMMARY, Both, (1, 2), CHOSEN_PAIR, CHOSEN_RATIO, Kernels)]
         }
-        (Family::Toy, ..=8) => {
+        (KeyKind::Toy, ..=8) => {
             vec![narrow!(NAME, SUMMARY, Both, (4, 6), CHOSEN_PAIR, CHOSEN_RATIO, Kernels)]
         }
-        (Family::Toy, _) => both!((10, 12)),
+        (KeyKind::Toy, _) => both!((10, 12)),
     }
 }
 

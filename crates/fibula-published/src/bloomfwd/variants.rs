@@ -4,7 +4,7 @@ use crate::bloom::hash::{Hash, Pair};
 use crate::bloom::lengths::Choice;
 use crate::bloom::sizes::Ratio;
 use crate::bloom::table::Expansion;
-use fibula::net::{Family, ForIpv4, Ipv4Key, Key};
+use fibula::net::{ForIpv4, Ipv4Key, Key, KeyKind};
 
 use super::layout::{self, NarrowOptions, Vectors, WideOptions};
 use super::{CAPTURE, EXACT, GREEDY, SUMMARY, entry, narrow, wide};
@@ -26,9 +26,9 @@ pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
         }
     }
     // Constant conditions, so that what is not for these keys is not compiled.
-    if const { matches!(K::FAMILY, Family::Ipv4) } {
+    if const { matches!(K::KIND, KeyKind::Ipv4) } {
         K::if_ipv4::<Entries>().unwrap_or_default()
-    } else if const { matches!(K::FAMILY, Family::Ipv6) } {
+    } else if const { matches!(K::KIND, KeyKind::Ipv6) } {
         numbers_of_levels()
     } else {
         Vec::new()

@@ -65,7 +65,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Build, Engine, Families, Role, Update};
@@ -76,10 +76,10 @@ const NAME: &str = "cp-trie";
 
 /// Returns the strides: those of the chapter, and shorter ones for the toy widths.
 const fn strides<K: Key>() -> Strides {
-    match (K::FAMILY, K::BITS) {
-        (Family::Toy, ..=3) => Strides { direct: 1, node: 1 },
-        (Family::Toy, ..=8) => Strides { direct: 2, node: 2 },
-        (Family::Toy, _) => Strides { direct: 4, node: 8 },
+    match (K::KIND, K::BITS) {
+        (KeyKind::Toy, ..=3) => Strides { direct: 1, node: 1 },
+        (KeyKind::Toy, ..=8) => Strides { direct: 2, node: 2 },
+        (KeyKind::Toy, _) => Strides { direct: 4, node: 8 },
         _ => Strides { direct: 16, node: 8 },
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
 
 /// Returns the entry with a direct table of 24 bits.
 pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
-    if const { matches!(K::FAMILY, Family::Toy) } {
+    if const { matches!(K::KIND, KeyKind::Toy) } {
         return Vec::new();
     }
     vec![entry("cp-trie:24", |routes, limits| build::build(routes, Strides { direct: 24, node: 8 }, limits))]

@@ -171,7 +171,7 @@ mod view;
 mod work;
 mod written;
 
-use fibula::net::{Family, Ipv4Key, Routes};
+use fibula::net::{Ipv4Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
@@ -208,17 +208,17 @@ macro_rules! entry {
 /// Returns the registry entries: every k of the paper, and our variants at one k. Toy widths get a few small forms.
 #[must_use]
 pub(crate) fn engines<K: Ipv4Key>() -> Vec<Engine<K>> {
-    match (K::FAMILY, K::BITS) {
-        (Family::Ipv4 | Family::Ipv6, _) => ipv4_entries(),
-        (Family::Toy, ..=3) => {
+    match (K::KIND, K::BITS) {
+        (KeyKind::Ipv4 | KeyKind::Ipv6, _) => ipv4_entries(),
+        (KeyKind::Toy, ..=3) => {
             vec![entry!("dxr-1", 1, Stretched, EarlyStop), entry!("dxr-1-wide", 1, Wide, BranchFree)]
         }
-        (Family::Toy, ..=8) => vec![
+        (KeyKind::Toy, ..=8) => vec![
             entry!("dxr-3", 3, Stretched, BranchFree),
             entry!("dxr-4", 4, Stretched, EarlyStop),
             entry!("dxr-4-wide", 4, Wide, EarlyStop),
         ],
-        (Family::Toy, _) => vec![
+        (KeyKind::Toy, _) => vec![
             entry!("dxr-8", 8, Stretched, EarlyStop),
             entry!("dxr-10-branch-free", 10, Stretched, BranchFree),
             entry!("dxr-8-wide", 8, Wide, BranchFree),

@@ -80,7 +80,7 @@ mod tries;
 mod update;
 mod walk;
 
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
@@ -94,14 +94,14 @@ const NAME: &str = "miht";
 /// Returns the registry entry, in the geometry of the paper for the family. Toy widths have trees of 2 and of 3 keys a node.
 #[must_use]
 pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
-    match (K::FAMILY, K::BITS) {
-        (Family::Ipv4, _) => vec![entry(NAME, build::<K, u16, 16, 16, 16>)],
-        (Family::Ipv6, _) => vec![entry(NAME, build::<K, u32, 32, 32, 32>)],
-        (Family::Toy, ..=3) => vec![entry(NAME, build::<K, u16, 16, 1, 3>)],
-        (Family::Toy, ..=8) => {
+    match (K::KIND, K::BITS) {
+        (KeyKind::Ipv4, _) => vec![entry(NAME, build::<K, u16, 16, 16, 16>)],
+        (KeyKind::Ipv6, _) => vec![entry(NAME, build::<K, u32, 32, 32, 32>)],
+        (KeyKind::Toy, ..=3) => vec![entry(NAME, build::<K, u16, 16, 1, 3>)],
+        (KeyKind::Toy, ..=8) => {
             vec![entry(NAME, build::<K, u16, 16, 4, 3>), entry("miht-4", build::<K, u16, 16, 5, 4>)]
         }
-        (Family::Toy, _) => vec![entry(NAME, build::<K, u16, 16, 8, 16>)],
+        (KeyKind::Toy, _) => vec![entry(NAME, build::<K, u16, 16, 8, 16>)],
     }
 }
 

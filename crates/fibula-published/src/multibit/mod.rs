@@ -70,7 +70,7 @@ mod tests;
 mod update;
 mod walk;
 
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::simd::Isa;
 
@@ -86,13 +86,13 @@ const NAME: &str = "multibit";
 #[must_use]
 pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
     let (paper, short, long) = (build::<K, 4>, build::<K, 2>, build::<K, 8>);
-    match (K::FAMILY, K::BITS) {
-        (Family::Ipv4 | Family::Ipv6, _) => {
+    match (K::KIND, K::BITS) {
+        (KeyKind::Ipv4 | KeyKind::Ipv6, _) => {
             vec![entry(NAME, paper), entry("multibit-2", short), entry("multibit-8", long)]
         }
-        (Family::Toy, ..=3) => vec![entry("multibit-1", build::<K, 1>), entry("multibit-2", short)],
-        (Family::Toy, ..=8) => vec![entry(NAME, paper), entry("multibit-3", build::<K, 3>)],
-        (Family::Toy, _) => vec![entry(NAME, paper), entry("multibit-7", build::<K, 7>)],
+        (KeyKind::Toy, ..=3) => vec![entry("multibit-1", build::<K, 1>), entry("multibit-2", short)],
+        (KeyKind::Toy, ..=8) => vec![entry(NAME, paper), entry("multibit-3", build::<K, 3>)],
+        (KeyKind::Toy, _) => vec![entry(NAME, paper), entry("multibit-7", build::<K, 7>)],
     }
 }
 

@@ -77,7 +77,7 @@ mod strides;
 #[cfg(test)]
 mod tests;
 
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Build, Engine, Families, Role, Update};
@@ -89,8 +89,8 @@ const NAME: &str = "neurotrie";
 
 /// Returns the choice of the chapter, and one for the toy widths that leaves them no room for a single node.
 const fn choice<K: Key>() -> Choice {
-    match K::FAMILY {
-        Family::Toy => Choice::Best { a_route: 3, more: 2 },
+    match K::KIND {
+        KeyKind::Toy => Choice::Best { a_route: 3, more: 2 },
         _ => Choice::Best { a_route: 32, more: 1 << 16 },
     }
 }
@@ -108,7 +108,7 @@ pub(crate) fn variants<K: Key>() -> Vec<Engine<K>> {
             vec![$(entry($name, |routes, limits| Ok(Box::new(Neurotrie::build(routes, $choice, limits)?)))),*]
         };
     }
-    if const { matches!(K::FAMILY, Family::Toy) } {
+    if const { matches!(K::KIND, KeyKind::Toy) } {
         return Vec::new();
     }
     variants! {

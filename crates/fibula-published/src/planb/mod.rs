@@ -17,7 +17,7 @@ mod tests;
 
 use fibula::fib::registry::{Build, Engine, Families, Open, Role, Update};
 use fibula::fib::{BuildError, Fib};
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 use fibula::unstable::memory::Limits;
 use fibula::unstable::parts::ranges::Merge;
 use fibula::unstable::planb::{
@@ -71,8 +71,8 @@ pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
         ),
     ];
     // The library has the one for IPv6, and for toys.
-    match K::FAMILY {
-        Family::Ipv4 => entries.insert(0, of_ipv4),
+    match K::KIND {
+        KeyKind::Ipv4 => entries.insert(0, of_ipv4),
         _ => entries.extend(ladder()),
     }
     entries
@@ -120,7 +120,7 @@ fn ladder<K: Key>() -> [Engine<K>; 3] {
 // The conditions below are constants, because then the trees that keys of this kind do not take are not compiled.
 
 const fn is_ipv4<K: Key>() -> bool {
-    matches!(K::FAMILY, Family::Ipv4)
+    matches!(K::KIND, KeyKind::Ipv4)
 }
 
 fn one_by_one<K: Key>(routes: &dyn Routes<K>, limits: Limits, search: Search) -> Boxed<K> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fibula::check::CheckError;
 use fibula::fib::{Applied, BuildError, Fib};
-use fibula::net::{Family, Key, Prefix, Routes};
+use fibula::net::{Key, KeyKind, Prefix, Routes};
 use fibula::unstable::in_place::{InPlace, Publication, Retired};
 use fibula::unstable::memory::{Budget, Buffer, Cell, Limits, Memory, OutOfMemory, Shared};
 use fibula::unstable::parts::arena::{Arena, Form};
@@ -51,8 +51,8 @@ pub(super) fn build<K: Key>(
 /// Returns the number of elements that there is room for: several times those of a full table, and for the narrow keys of
 /// tests twice what there can be.
 fn most<K: Key>(built: usize, per_node: usize) -> u32 {
-    let most = match K::FAMILY {
-        Family::Toy => (per_node << (K::BITS + 1)).max(256),
+    let most = match K::KIND {
+        KeyKind::Toy => (per_node << (K::BITS + 1)).max(256),
         _ => (per_node << 22).max(8 * built),
     };
     most.min(1 << 31) as u32

@@ -57,7 +57,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 use fibula::unstable::simd::Isa;
 
 use fibula::fib::registry::{Engine, Families, Role, Update};
@@ -81,7 +81,7 @@ pub(crate) fn engines<K: Key>() -> Vec<Engine<K>> {
         open: None,
         maps: false,
         limits: None,
-        isas: if K::FAMILY == Family::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
+        isas: if K::KIND == KeyKind::Ipv4 { Isa::ALL } else { &[Isa::Scalar] },
         build: |routes, limits| Ok(Box::new(RangeSearch::build(routes, limits)?)),
     }]
 }

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use fibula::net::{Family, Key, NextHop, Prefix, Route};
+use fibula::net::{Key, KeyKind, NextHop, Prefix, Route};
 
 use super::profile::{Block, Length, Parting, Profile, SIZES, Thinning, Zone};
 use super::{TableError, TableSpec, generate};
@@ -139,10 +139,10 @@ fn chains<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
 }
 
 fn one_block<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
-    let (addr, len) = match K::FAMILY {
-        Family::Ipv4 => (0xcb00_0000, 16),
-        Family::Ipv6 => (0x2a00_cb00_0000_u128 << 80, 48),
-        Family::Toy => (0, K::BITS / 2),
+    let (addr, len) = match K::KIND {
+        KeyKind::Ipv4 => (0xcb00_0000, 16),
+        KeyKind::Ipv6 => (0x2a00_cb00_0000_u128 << 80, 48),
+        KeyKind::Toy => (0, K::BITS / 2),
     };
     let profile = Profile {
         lengths: (len + 1..=K::BITS).map(|len| Length { len, weight: 1, leaf_permille: 500 }).collect(),
@@ -177,19 +177,19 @@ fn consecutive<K: Key>(
 }
 
 fn block_of_hosts<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
-    let (first, bits) = match K::FAMILY {
-        Family::Ipv4 => (0x0100_0000, 24),
-        Family::Ipv6 => (0x2a00_u128 << 112, 24),
-        Family::Toy => (0, K::BITS),
+    let (first, bits) = match K::KIND {
+        KeyKind::Ipv4 => (0x0100_0000, 24),
+        KeyKind::Ipv6 => (0x2a00_u128 << 112, 24),
+        KeyKind::Toy => (0, K::BITS),
     };
     consecutive(spec, first, K::BITS, prefixes(bits))
 }
 
 fn all_sites<K: Key>(spec: &TableSpec) -> Result<Vec<Route<K>>, TableError> {
-    let (first, len, limit) = match K::FAMILY {
-        Family::Ipv4 => (0, 24, LARGE as u128),
-        Family::Ipv6 => (0x2a00_u128 << 112, 48, LARGE as u128),
-        Family::Toy => (0, K::BITS - K::BITS / 4, prefixes(K::BITS - K::BITS / 4)),
+    let (first, len, limit) = match K::KIND {
+        KeyKind::Ipv4 => (0, 24, LARGE as u128),
+        KeyKind::Ipv6 => (0x2a00_u128 << 112, 48, LARGE as u128),
+        KeyKind::Toy => (0, K::BITS - K::BITS / 4, prefixes(K::BITS - K::BITS / 4)),
     };
     consecutive(spec, first, len, limit)
 }

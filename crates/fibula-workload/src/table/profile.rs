@@ -6,7 +6,7 @@
 //! next hops in `docs/tables.md` came close; after a change of these numbers, run the example `tables` and check those
 //! rows. Zones and reserved space are those of the IANA registries.
 
-use fibula::net::{Family, Key};
+use fibula::net::{Key, KeyKind};
 
 use super::TableError;
 use super::partings::{IPV4_PARTINGS, IPV6_PARTINGS};
@@ -126,10 +126,10 @@ impl Profile {
     /// Returns the profile of the key's family.
     #[must_use]
     pub fn of<K: Key>() -> Self {
-        match K::FAMILY {
-            Family::Ipv4 => Self::ipv4(),
-            Family::Ipv6 => Self::ipv6(),
-            Family::Toy => Self::toy(K::BITS),
+        match K::KIND {
+            KeyKind::Ipv4 => Self::ipv4(),
+            KeyKind::Ipv6 => Self::ipv6(),
+            KeyKind::Toy => Self::toy(K::BITS),
         }
     }
 

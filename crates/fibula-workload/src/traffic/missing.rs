@@ -3,7 +3,7 @@
 //! For IPv4 and toy widths, uniform over the routable space that the table leaves out. For IPv6, a random address in
 //! a random gap between routes: nearly the whole space is far from every route, where the first bits decide.
 
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 
 use super::space::Stretches;
 use super::{Pattern, TrafficError};
@@ -34,9 +34,9 @@ pub(super) fn of<K: Key>(
         return Err(TrafficError::NothingMissed { pattern });
     }
     let mut random = Random::new(seed);
-    let key = |_| match K::FAMILY {
-        Family::Ipv6 => missed.of_any(&mut random),
-        Family::Ipv4 | Family::Toy => missed.uniform(&mut random),
+    let key = |_| match K::KIND {
+        KeyKind::Ipv6 => missed.of_any(&mut random),
+        KeyKind::Ipv4 | KeyKind::Toy => missed.uniform(&mut random),
     };
     Ok((0..count).map(key).collect())
 }

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use fibula::net::{Family, Key, Prefix, Routes};
+use fibula::net::{Key, KeyKind, Prefix, Routes};
 
 use crate::random::Random;
 
@@ -14,7 +14,7 @@ pub const RESERVED_IPV4: [(u32, u8); 4] =
 /// Returns the prefixes that RND and MISS leave out. There are some for IPv4 only.
 #[must_use]
 pub fn reserved<K: Key>() -> Vec<Prefix<K>> {
-    if K::FAMILY != Family::Ipv4 {
+    if K::KIND != KeyKind::Ipv4 {
         return Vec::new();
     }
     let prefix = |(addr, len): (u32, u8)| Prefix::new(K::from_bits(addr.into()), len);

@@ -3,7 +3,7 @@
 //! For IPv4 that is the routable space, announced or not. For IPv6 it is the announced space, because a full table
 //! announces so little of 2000::/3 that nearly every key would miss. For toy widths it is the whole space.
 
-use fibula::net::{Family, Key, Routes};
+use fibula::net::{Key, KeyKind, Routes};
 
 use super::space::{RESERVED_IPV4, Stretches};
 use super::{Pattern, TrafficError};
@@ -30,10 +30,10 @@ pub(super) fn of<K: Key>(
     seed: u64,
 ) -> Result<Vec<K>, TrafficError> {
     let mut random = Random::new(seed);
-    match K::FAMILY {
-        Family::Ipv4 => Ok((0..count).map(|_| routable(&mut random)).collect()),
-        Family::Toy => Ok((0..count).map(|_| K::from_bits(random.wide())).collect()),
-        Family::Ipv6 => {
+    match K::KIND {
+        KeyKind::Ipv4 => Ok((0..count).map(|_| routable(&mut random)).collect()),
+        KeyKind::Toy => Ok((0..count).map(|_| K::from_bits(random.wide())).collect()),
+        KeyKind::Ipv6 => {
             let announced = Stretches::announced(routes);
             if announced.is_empty() && count > 0 {
                 return Err(TrafficError::NoRoutes { pattern });

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::net::Key;
+use crate::net::{Key, KeyKind};
 use crate::simd::Isa;
 
 use super::{Kind, Machine, Workload};
@@ -38,7 +38,11 @@ pub(super) struct Point {
 impl Curve {
     /// Returns whether this was measured for tables of this kind and can run with this instruction set.
     pub(super) fn serves<K: Key>(&self, kind: Kind, isa: Isa) -> bool {
-        self.family == K::FAMILY.name() && self.kind == kind && self.isa.is_within(isa)
+        // Narrow keys were not measured.
+        K::KIND != KeyKind::Toy
+            && self.family == K::FAMILY.name()
+            && self.kind == kind
+            && self.isa.is_within(isa)
     }
 
     /// Returns the nanoseconds of a lookup in an engine of so many bytes for so many ranges.

@@ -15,7 +15,7 @@ use core::any::Any;
 use core::fmt;
 
 use crate::memory::Limits;
-use crate::net::{Family, Key, Routes};
+use crate::net::{Family, Key, KeyKind, Routes};
 use crate::simd::Isa;
 
 use super::in_place::{Exclusive, InPlace};
@@ -141,7 +141,6 @@ impl Families {
         match family {
             Family::Ipv4 => self != Self::Ipv6,
             Family::Ipv6 => self != Self::Ipv4,
-            Family::Toy => true,
         }
     }
 }
@@ -241,7 +240,7 @@ macro_rules! __engines {
             }
             // A constant condition, so that the branch that is not taken is not compiled. The tests of this crate
             // use little of the list.
-            if const { cfg!(test) || matches!(K::FAMILY, $crate::net::Family::Toy) } {
+            if const { cfg!(test) || matches!(K::KIND, $crate::net::KeyKind::Toy) } {
                 generic()
             } else {
                 $crate::fib::registry::one_kind(ipv4())
@@ -291,10 +290,10 @@ impl Engines {
     /// Returns the engines of a family.
     #[must_use]
     pub fn all<K: Key>(&self) -> Vec<Engine<K>> {
-        match K::FAMILY {
-            Family::Ipv4 => one_kind((self.ipv4)()),
-            Family::Ipv6 => one_kind((self.ipv6)()),
-            Family::Toy => None,
+        match K::KIND {
+            KeyKind::Ipv4 => one_kind((self.ipv4)()),
+            KeyKind::Ipv6 => one_kind((self.ipv6)()),
+            KeyKind::Toy => None,
         }
         .unwrap_or_default()
     }

@@ -13,8 +13,17 @@ pub enum Family {
     Ipv4,
     /// 128-bit addresses (RFC 8200).
     Ipv6,
-    /// An address space of a few bits, small enough that a test can look up every address of every table.
-    #[doc(hidden)]
+}
+
+/// Kinds of keys: those of the families, and narrow ones.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// `u32`.
+    Ipv4,
+    /// `u128`.
+    Ipv6,
+    /// [`Toy`]: an address space of a few bits, small enough that a test can look up every address of every table.
     Toy,
 }
 
@@ -25,7 +34,6 @@ impl Family {
         match self {
             Self::Ipv4 => "ipv4",
             Self::Ipv6 => "ipv6",
-            Self::Toy => "toy",
         }
     }
 }
@@ -35,7 +43,6 @@ impl fmt::Display for Family {
         f.pad(match self {
             Self::Ipv4 => "IPv4",
             Self::Ipv6 => "IPv6",
-            Self::Toy => "toy",
         })
     }
 }
@@ -55,8 +62,11 @@ pub trait Key:
 {
     /// Width of the address space in bits.
     const BITS: u8;
-    /// The family of these keys.
+    /// The family of these keys. Narrow keys of tests count as IPv4 where a family must be named.
     const FAMILY: Family;
+    /// The kind of these keys.
+    #[doc(hidden)]
+    const KIND: KeyKind;
     /// The first address.
     const ZERO: Self;
     /// The last address, all bits set.
@@ -195,10 +205,11 @@ impl<K: Key> fmt::Display for Address<K> {
 }
 
 macro_rules! integer_key {
-    ($int:ty, $family:expr, $address:ty, $parse:path, $as_ipv4:expr, $as_ipv6:expr, $if_family:ident: $For:ident) => {
+    ($int:ty, $family:ident, $address:ty, $parse:path, $as_ipv4:expr, $as_ipv6:expr, $if_family:ident: $For:ident) => {
         impl Key for $int {
             const BITS: u8 = <$int>::BITS as u8;
-            const FAMILY: Family = $family;
+            const FAMILY: Family = Family::$family;
+            const KIND: KeyKind = KeyKind::$family;
             const ZERO: Self = 0;
             const MAX: Self = <$int>::MAX;
 
@@ -310,8 +321,8 @@ macro_rules! integer_key {
     };
 }
 
-integer_key!(u32, Family::Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None, if_ipv4: ForIpv4);
-integer_key!(u128, Family::Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys), if_ipv6: ForIpv6);
+integer_key!(u32, Ipv4, Ipv4Addr, text::parse_ipv4, |keys| Some(keys), |_| None, if_ipv4: ForIpv4);
+integer_key!(u128, Ipv6, Ipv6Addr, text::parse_ipv6, |_| None, |keys| Some(keys), if_ipv6: ForIpv6);
 
 /// A key of `WIDTH` bits, 1 to 16: small enough for tests to enumerate every address, every prefix and, at the
 /// smallest widths, every table. Hidden: only tests need it, and every structure serves it.
@@ -328,7 +339,8 @@ impl<const WIDTH: u8> Toy<WIDTH> {
 
 impl<const WIDTH: u8> Key for Toy<WIDTH> {
     const BITS: u8 = WIDTH;
-    const FAMILY: Family = Family::Toy;
+    const FAMILY: Family = Family::Ipv4;
+    const KIND: KeyKind = KeyKind::Toy;
     const ZERO: Self = Self(0);
     const MAX: Self = Self(Self::LAST);
 

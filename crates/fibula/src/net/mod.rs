@@ -19,7 +19,7 @@ pub use convert::{IntoIpAddr, IntoIpPrefix, IntoKey, IntoPrefix, IpPrefix, parse
 pub use dual::Dual;
 pub use key::{Address, Family, Key};
 #[doc(hidden)]
-pub use key::{ForIpv4, ForIpv6, Ipv4Key, Ipv6Key, Toy};
+pub use key::{ForIpv4, ForIpv6, Ipv4Key, Ipv6Key, KeyKind, Toy};
 pub use prefix::{HostBits, Prefix, PrefixError};
 #[doc(hidden)]
 pub use range::PrefixesOf;

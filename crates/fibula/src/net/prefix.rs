@@ -252,7 +252,6 @@ impl fmt::Display for PrefixErrorKind {
                 match family {
                     Family::Ipv4 => write!(f, "; did you mean {}/{len}?", u32::from_bits(addr).address()),
                     Family::Ipv6 => write!(f, "; did you mean {}/{len}?", addr.address()),
-                    Family::Toy => Ok(()),
                 }
             }
         }

@@ -180,8 +180,8 @@ fn a_change_names_its_prefix() {
 
 #[test]
 fn families_have_names_for_scripts_and_for_people() {
-    let names = [Family::Ipv4, Family::Ipv6, Family::Toy].map(|family| (family.name(), family.to_string()));
-    assert_eq!(names, [("ipv4", "IPv4".to_owned()), ("ipv6", "IPv6".to_owned()), ("toy", "toy".to_owned())]);
+    let names = [Family::Ipv4, Family::Ipv6].map(|family| (family.name(), family.to_string()));
+    assert_eq!(names, [("ipv4", "IPv4".to_owned()), ("ipv6", "IPv6".to_owned())]);
     assert_eq!(format!("[{:>6}]", Family::Ipv4), "[  IPv4]");
 }
 

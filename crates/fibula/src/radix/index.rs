@@ -14,7 +14,7 @@
 //! `n / 8` bytes of slots. There are none while the tree is small, or if there is no memory for them.
 
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory};
-use crate::net::{Family, Key, Prefix};
+use crate::net::{Key, KeyKind, Prefix};
 
 use super::{Node, ROOT, iter::Preorder};
 
@@ -260,14 +260,14 @@ impl<K: Key> Shape<K> {
     /// Returns what fits a tree with room for so many nodes.
     fn of(room: usize) -> Option<Self> {
         let slots = room.saturating_mul(size_of::<Node<K>>()) / (SHARE * size_of::<Slot>());
-        let (base, directory, block, least) = match K::FAMILY {
-            Family::Ipv4 => (Prefix::ALL, 0, slots.checked_ilog2()?, LEAST_SLOTS),
+        let (base, directory, block, least) = match K::KIND {
+            KeyKind::Ipv4 => (Prefix::ALL, 0, slots.checked_ilog2()?, LEAST_SLOTS),
             // Of the global unicast addresses, which alone are assigned (RFC 4291, section 2.5.4), few /16s are in use.
-            Family::Ipv6 => (Prefix::of(K::from_bits(0b001 << 125), 3), 13, 10, LEAST_SLOTS),
+            KeyKind::Ipv6 => (Prefix::of(K::from_bits(0b001 << 125), 3), 13, 10, LEAST_SLOTS),
             // Tests see both ways, also with some of the addresses and too few blocks.
-            Family::Toy if K::BITS == 8 => (Prefix::ALL, 0, slots.checked_ilog2()?.min(7), 1),
-            Family::Toy if K::BITS < 8 => (Prefix::ALL, 1, 1, 2),
-            Family::Toy => (Prefix::of(K::MAX, 1), 3, 4, 1 << 4),
+            KeyKind::Toy if K::BITS == 8 => (Prefix::ALL, 0, slots.checked_ilog2()?.min(7), 1),
+            KeyKind::Toy if K::BITS < 8 => (Prefix::ALL, 1, 1, 2),
+            KeyKind::Toy => (Prefix::of(K::MAX, 1), 3, 4, 1 << 4),
         };
         if slots < least {
             return None;

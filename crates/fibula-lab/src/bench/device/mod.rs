@@ -19,7 +19,7 @@ use super::interval::Interval;
 use super::key_sets::{Judges, Traffic, answers};
 use super::lane::round;
 use super::plan::PlanError;
-use super::runner::{BenchError, Progress, family_name};
+use super::runner::{BenchError, Progress};
 
 pub use row::{DevicePlan, DeviceRecord, DeviceRow, Form};
 
@@ -290,7 +290,7 @@ fn blank<K: Key>(
     DeviceRow {
         engine: engine.to_owned(),
         rival: false,
-        family: family_name(K::FAMILY).to_owned(),
+        family: K::FAMILY.name().to_owned(),
         traffic: traffic.name.clone(),
         batch: plan.buffers[0],
         threads: 0,

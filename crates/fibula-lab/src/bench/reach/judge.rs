@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::super::interval::Interval;
 use super::super::peers;
 use super::super::row::Row;
-use super::super::runner::family_name;
 use super::live::Live;
 use super::targets::{Bound, Figure, Peers, Race, TARGETS, Target, Variant};
 use super::{Measured, Small};
@@ -127,7 +126,7 @@ struct Value<'a> {
 
 /// Judges every target of the family for each of our own engines.
 pub(super) fn all<K: Key>(measured: &Measured, ours: &[String]) -> Vec<Outcome> {
-    let family = family_name(K::FAMILY);
+    let family = K::FAMILY.name();
     let targets = TARGETS.iter().filter(|target| target.families.contains(K::FAMILY));
     let mut outcomes = Vec::new();
     for target in targets {

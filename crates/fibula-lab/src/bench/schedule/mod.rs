@@ -29,7 +29,7 @@ use super::key_sets::{Judges, Traffic, answers};
 use super::lane::round;
 use super::native::Structure;
 use super::plan::PlanError;
-use super::runner::{BenchError, Progress, family_name};
+use super::runner::{BenchError, Progress};
 use crew::Crew;
 
 pub use row::{Form, SchedulePlan, ScheduleRecord, ScheduleRow};
@@ -230,7 +230,7 @@ fn rows<K: Key>(
             for (form, chunk) in plan.ways() {
                 let mut row = ScheduleRow {
                     engine: contestant.name.clone(),
-                    family: family_name(K::FAMILY).to_owned(),
+                    family: K::FAMILY.name().to_owned(),
                     traffic: plan.traffic.clone(),
                     form,
                     chunk,

@@ -14,7 +14,7 @@ use crate::check::CheckError;
 use crate::fib::in_place::{Publication, Retired, Stored};
 use crate::fib::parts::units::{Unit, Units};
 use crate::memory::{self, Budget, Buffer, Memory, OutOfMemory, Shared};
-use crate::net::{Family, Key};
+use crate::net::{Key, KeyKind};
 use crate::simd::{LINE_UNITS, LINE_WORDS};
 
 use super::layout::{ALONE, DirBtree, OBJECT_WORDS, SHIFT, cut};
@@ -103,8 +103,8 @@ pub(super) fn room<A: Eq + core::hash::Hash, B>(map: &mut HashMap<A, B>) -> Resu
 impl<K: Key> Ground<K> {
     /// Returns arrays without elements. Only addresses are reserved for those to come.
     pub(super) fn new(budget: Budget, routes: usize, huge_pages: bool) -> Result<Self, OutOfMemory> {
-        let most = match K::FAMILY {
-            Family::Toy => {
+        let most = match K::KIND {
+            KeyKind::Toy => {
                 let uppers = 1usize << cut::<K>().upper;
                 [16 * uppers + 256, 2 * uppers + 64, 16 * uppers + 256]
             }

@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU32;
 
 use crate::fib::parts::units::Units;
 use crate::memory::Shared;
-use crate::net::{Family, Key};
+use crate::net::{Key, KeyKind};
 use crate::simd::{LEAF_KEYS, LINE_WORDS, SharedLine};
 
 /// Bits of an entry that are its shift. A table is placed so that they are its place's too.
@@ -55,8 +55,8 @@ pub(super) struct Cut {
 
 /// Returns how a key is cut. IPv6: the /48, of which the last 32 bits are the window. Toys have objects too.
 pub(super) const fn cut<K: Key>() -> Cut {
-    let upper = match K::FAMILY {
-        Family::Toy => (K::BITS - K::BITS / 4) as u32,
+    let upper = match K::KIND {
+        KeyKind::Toy => (K::BITS - K::BITS / 4) as u32,
         _ => 48,
     };
     Cut { upper, before: upper.saturating_sub(32) }

@@ -7,7 +7,7 @@ use crate::fib::parts::intervals::{self, Blocks};
 use crate::fib::parts::ranges::Merge;
 use crate::fib::sections::{Owned, Parts, PartsError};
 use crate::memory::Buffer;
-use crate::net::{Family, Key};
+use crate::net::{Key, KeyKind};
 
 /// An integer that nodes store and searches compare.
 pub trait Word: Copy + Ord + Send + Sync + fmt::Debug + 'static {
@@ -201,10 +201,10 @@ impl Code for u32 {
 /// Returns how many leading bits the tree searches: 64 for IPv6, all for IPv4, and half of a toy key, so that toys have
 /// longer prefixes too.
 pub const fn upper_bits<K: Key>() -> u8 {
-    match K::FAMILY {
-        Family::Ipv4 => 32,
-        Family::Ipv6 => 64,
-        Family::Toy => K::BITS.div_ceil(2),
+    match K::KIND {
+        KeyKind::Ipv4 => 32,
+        KeyKind::Ipv6 => 64,
+        KeyKind::Toy => K::BITS.div_ceil(2),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fib::parts::ranges::Merge;
 use crate::fib::{CheckError, Fib, Sections};
 use crate::memory::Memory;
-use crate::net::{Family, Key, Keys, NextHop};
+use crate::net::{Key, KeyKind, Keys, NextHop};
 use crate::simd::{self, Present};
 
 use super::layout::{Codes, Node, PlanB};
@@ -64,7 +64,7 @@ impl<K: Key, N: Node> Fib<K> for PlanB<K, N> {
 
 impl<K: Key, N: Node> PlanB<K, N> {
     /// Whether there is code without a loop over the levels.
-    const UNROLLED: bool = matches!(K::FAMILY, Family::Ipv6) && N::KEYS == 8;
+    const UNROLLED: bool = matches!(K::KIND, KeyKind::Ipv6) && N::KEYS == 8;
 
     fn batch_of<O: Order<K>>(&self, isa: Present, keys: &[O::Item], results: &mut [Option<NextHop>]) {
         assert_eq!(keys.len(), results.len(), "a batch needs one result a key");

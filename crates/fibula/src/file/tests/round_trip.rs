@@ -81,7 +81,7 @@ fn structures_that_files_do_not_hold_are_refused_by_their_way_out() {
     let mut contents = Contents::default();
     contents.v4.fib = Some(&*fib);
     let error = contents.write(Vec::new()).unwrap_err();
-    assert!(error.to_string().starts_with("files cannot hold this structure"), "{error}");
+    assert!(error.to_string().starts_with("files cannot hold this engine"), "{error}");
     assert!(!error.is_damage() && error.path().is_none());
 }
 
