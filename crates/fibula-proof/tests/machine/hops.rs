@@ -326,6 +326,22 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
                 None => drop(model.remove(&prefix)),
             }
         }
+        if step % 40 == 39 {
+            let most = random.below(1 << 17) as u128;
+            let is_kept = |prefix: &IpPrefix| match *prefix {
+                IpPrefix::V4(prefix) => u128::from(prefix.addr()) <= most << 16,
+                IpPrefix::V6(prefix) => prefix.addr() >> 112 <= most,
+            };
+            let before = model.len();
+            model.retain(|prefix, _| is_kept(prefix));
+            require(map.retain(|prefix, _| is_kept(&prefix))? == before - model.len(), "retain", &most)?;
+        }
+        if step % 25 == 24 {
+            // Few differences or many.
+            let (one_in, value) = (1 + random.below(40), random.below(40).to_string());
+            model.values_mut().filter(|_| random.below(one_in) == 0).for_each(|old| old.clone_from(&value));
+            map.replace(model.clone())?;
+        }
         if step % 50 == 0 {
             map.check()?;
             require(map.len()? == model.len(), "len", &model.len())?;
@@ -355,5 +371,9 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
     require(all.into_iter().eq(model), "all prefixes in order", &run)?;
     (0..3).try_for_each(|_| map.maintain())?;
     let expected = if interning { 40 } else { usize::MAX };
-    require(map.values()? <= expected.min(map.len()?), "values that nothing has are dropped", &map.values()?)
+    require(
+        map.value_count()? <= expected.min(map.len()?),
+        "values that nothing has are dropped",
+        &map.value_count()?,
+    )
 }

@@ -7,7 +7,7 @@ use crate::fib::in_place::{self, InPlace, Publication};
 use crate::fib::registry::Engine;
 use crate::fib::{Applied, Fib};
 use crate::memory::{Limits, Memory, OutOfMemory};
-use crate::net::{Change, Key, Prefix, Routes};
+use crate::net::{Change, Key, Prefix, Route, Routes};
 use crate::rib::{Before, Rib};
 
 use super::growth::Growth;
@@ -64,8 +64,16 @@ pub(crate) enum Ready<K: Key> {
 /// A structure that was built aside.
 pub(crate) struct Replacement<K: Key> {
     pub(crate) serving: Serving<K>,
+    /// The routes that come with it, if it is not built from those of the family.
+    pub(crate) routes: Option<Box<Whole<K>>>,
     /// What it does not have yet.
     pub(crate) missed: Vec<Prefix<K>>,
+}
+
+/// Routes that take the place of all others of a family.
+pub(crate) struct Whole<K: Key> {
+    rib: Rib<K>,
+    aggregated: Option<Aggregated<K>>,
 }
 
 /// When changes are published.
@@ -202,6 +210,22 @@ impl<K: Key> FamilyWriter<K> {
         Ok(())
     }
 
+    /// Builds a structure of other routes, which take the place of all that there are when it is published.
+    pub(crate) fn prepare_all(&self, routes: &[Route<K>]) -> Result<Ready<K>, TableError> {
+        let mut rib = Rib::new(self.limits);
+        for &route in routes {
+            rib.insert(route)?;
+        }
+        let aggregated = match self.aggregated {
+            Some(_) => Some(Aggregated::new(&rib, self.limits)?),
+            None => None,
+        };
+        let routes = aggregated.as_ref().map_or(&rib, Aggregated::rib);
+        let serving = Serving::build(&self.engine, routes, self.limits)?;
+        let routes = Some(Box::new(Whole { rib, aggregated }));
+        Ok(Ready::Replace(Replacement { serving, routes, missed: Vec::new() }))
+    }
+
     /// Counts by next hop what the changes at hand have done to the routes.
     pub(crate) fn count(&self, changes: &[Change<K>], uses: &mut Uses) {
         uses.change(changes, &self.log);
@@ -257,7 +281,7 @@ impl<K: Key> FamilyWriter<K> {
 
     fn build(&self) -> Result<Replacement<K>, TableError> {
         let serving = Serving::build(&self.engine, self.routes(), self.limits)?;
-        Ok(Replacement { serving, missed: Vec::new() })
+        Ok(Replacement { serving, routes: None, missed: Vec::new() })
     }
 
     /// Begins to build a structure in the background, unless one is being built.
@@ -358,6 +382,12 @@ impl<K: Key> FamilyWriter<K> {
             }
             (Ready::Replace(replacement), _) => {
                 let bytes = self.structure_memory().held_bytes();
+                if let Some(whole) = replacement.routes {
+                    (self.rib, self.aggregated) = (whole.rib, whole.aggregated);
+                    // It is being built from routes that are gone.
+                    self.growth = None;
+                    self.log.clear();
+                }
                 self.serving = replacement.serving;
                 self.built = [self.structure_memory().lookup_bytes, self.routes().len()];
                 self.generation += 1;

@@ -48,6 +48,6 @@ impl<K: Key> Growth<K> {
             in_place::publish_alone(&mut **editor, &mut Vec::new())?;
             missed.clear();
         }
-        Ok(Some(Replacement { serving, missed }))
+        Ok(Some(Replacement { serving, routes: None, missed }))
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::{Arc, MutexGuard};
 
 use crate::net::{Change, NextHop, Prefix, Route};
+use crate::rib::Rib;
 
 use super::epoch::Domain;
 use super::options::{Outcome, TableError};
 use super::table::{Shared, Table, TableKey};
 use super::uses::Uses;
-use super::writer::Writer;
+use super::writer::{Others, Writer};
 
 /// The lock of what has routes, with which one thread at a time retires and collects in its domain.
 pub(crate) trait Hold {
@@ -47,6 +48,21 @@ impl Held<'_> {
         self.writer.apply(&self.shared.domain, &self.shared.root, v4, v6, false)
     }
 
+    /// Applies changes of both families, as [`Table::apply_atomic`].
+    pub(crate) fn apply_atomic(
+        &mut self,
+        v4: &[Change<u32>],
+        v6: &[Change<u128>],
+    ) -> Result<Outcome, TableError> {
+        self.writer.apply(&self.shared.domain, &self.shared.root, v4, v6, true)
+    }
+
+    /// Puts other routes in the place of all, at once for new pins. A family without any stays as it is, and so do its changes
+    /// that wait. `changed` prefixes are different.
+    pub(crate) fn replace(&mut self, routes: Others<'_>, changed: usize) -> Result<Outcome, TableError> {
+        self.writer.replace(&self.shared.domain, &self.shared.root, routes, changed)
+    }
+
     /// Publishes what waits, as [`Table::flush`].
     pub(crate) fn flush(&mut self) -> Result<Outcome, TableError> {
         self.writer.publish_waiting(&self.shared.domain, &self.shared.root, true)
@@ -57,9 +73,14 @@ impl Held<'_> {
         K::rib(&self.writer).get(prefix)
     }
 
+    /// Returns the routes of a family.
+    pub(crate) fn rib<K: TableKey>(&self) -> &Rib<K> {
+        K::rib(&self.writer)
+    }
+
     /// Returns all routes of a family, in order.
     pub(crate) fn routes<K: TableKey>(&self) -> impl Iterator<Item = Route<K>> {
-        K::rib(&self.writer).iter()
+        self.rib().iter()
     }
 }
 

@@ -172,8 +172,7 @@ impl<V: Send + Sync> Keeper<V> {
         slots.slots.reserve(end, budget, Slot::empty)?;
         budget.reserve(free, all - free.len())?;
         budget.reserve(closing, all - closing.len())?;
-        let held = leaving.items().count();
-        leaving.reserve(all - held, budget)
+        leaving.reserve(all - leaving.len(), budget)
     }
 
     /// Puts a value into a slot and opens it.
@@ -262,7 +261,7 @@ impl<V: Send + Sync> Keeper<V> {
 
     /// Returns the number of values that readers may still have, though the table does not lead to them.
     pub(crate) fn leaving(&self) -> usize {
-        self.leaving.items().count()
+        self.leaving.len()
     }
 
     /// Returns the memory of slots and lists, without what values allocate themselves.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::check::CheckError;
 use crate::fib::in_place;
 use crate::memory::{Budget, Limits, Memory};
-use crate::net::{Change, Dual, Key};
+use crate::net::{Change, Dual, Key, Route};
 
 use super::epoch::{Domain, Retired};
 use super::family::{FamilyWriter, Ready, When};
@@ -39,6 +39,9 @@ enum Item {
     V6(u32, in_place::Retired),
     Roots(OldRoot),
 }
+
+/// All routes of each family, if they take the place of others.
+pub(crate) type Others<'a> = Dual<Option<&'a [Route<u32>]>, Option<&'a [Route<u128>]>>;
 
 /// Changed prefixes that wait at most, but for those that wait for a structure.
 const MOST_WAITING: usize = 1 << 16;
@@ -154,6 +157,39 @@ impl Writer {
             self.families.v4.count(changes.v4, uses);
             self.families.v6.count(changes.v6, uses);
         }
+        Ok(self.end(domain, root, ready, aside, outcome))
+    }
+
+    /// Puts other routes in the place of all, with structures that are built of them; a family without any stays as it is. New
+    /// pins see all of it or nothing, unless changes of a family that stays wait. `changed` prefixes are different.
+    ///
+    /// Next hops are not counted: a table whose next hops are numbered takes changes.
+    pub(super) fn replace(
+        &mut self,
+        domain: &Domain,
+        root: &Root,
+        routes: Others<'_>,
+        changed: usize,
+    ) -> Result<Outcome, TableError> {
+        debug_assert!(self.uses.is_none(), "next hops are counted by changes alone");
+        self.make_room(domain)?;
+        let ready = Dual {
+            v4: routes.v4.map_or(Ok(Ready::Nothing), |routes| self.families.v4.prepare_all(routes))?,
+            v6: routes.v6.map_or(Ok(Ready::Nothing), |routes| self.families.v6.prepare_all(routes))?,
+        };
+        self.reserve(&ready, true)?;
+        Ok(self.end(domain, root, ready, true, Outcome { changed, ..Outcome::default() }))
+    }
+
+    /// Publishes what is ready, for which there is room, and completes the outcome.
+    fn end(
+        &mut self,
+        domain: &Domain,
+        root: &Root,
+        ready: Dual<Ready<u32>, Ready<u128>>,
+        aside: bool,
+        mut outcome: Outcome,
+    ) -> Outcome {
         let published = self.publish(domain, Some(root), ready, aside);
         outcome.rebuilt = published.replaced;
         outcome.version = if published.any { self.advance(domain) } else { domain.epoch() };
@@ -165,7 +201,7 @@ impl Writer {
         self.totals.unchanged += outcome.unchanged;
         self.totals.absent += outcome.absent;
         self.totals.rebuilt += outcome.rebuilt;
-        Ok(outcome)
+        outcome
     }
 
     /// Publishes what is ready, for which there is room. Without a root, nothing may be ready that changes it.

@@ -34,6 +34,10 @@ mod serde;
 mod set;
 mod set_operations;
 mod shared;
+mod shared_bulk;
+#[cfg(test)]
+mod shared_bulk_tests;
+mod shared_read;
 mod shared_reader;
 #[cfg(test)]
 mod shared_tests;
@@ -56,4 +60,5 @@ pub use iter::{IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;
 pub use set::PrefixSet;
 pub use shared::SharedPrefixMap;
+pub use shared_read::MapEntries;
 pub use shared_reader::{MapReader, PinnedMap};

@@ -17,10 +17,54 @@ use super::slab::{index, number};
 
 /// A map from prefixes of both families to values of any type, that changes while other threads look addresses up in it.
 ///
-/// It is a [`Table`] whose next hops number the values. A clone is another handle to the same map. Any thread may change it,
-/// one at a time; each thread that looks up has a [`MapReader`], never waits, and gets references to the values.
+/// It is made for firewalls and services that answer by address: threads look up while the rules are loaded again. Here
+/// 100,000 prefixes are replaced every minute, and each of four threads has a reader.
 ///
-/// A value is never changed in place, as readers may be reading it: [`insert`](Self::insert) puts another one in its place,
+/// ```
+/// use fibula::live::Options;
+/// use fibula::map::SharedPrefixMap;
+/// use fibula::net::Prefix;
+///
+/// #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// enum Action {
+///     Permit,
+///     Deny,
+/// }
+///
+/// // In a program, this reads a file.
+/// let load = |minute: u32| {
+///     let action = move |rule| if (rule + minute) % 50 == 0 { Action::Deny } else { Action::Permit };
+///     (0..100_000_u32).filter_map(move |rule| Some((Prefix::masked(rule << 8, 24).ok()?, action(rule))))
+/// };
+/// let rules = SharedPrefixMap::from_entries_interning(load(0), Options::default())?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         let mut reader = rules.reader()?;
+///         scope.spawn(move || {
+///             let (sources, mut actions) = ([7_u32 << 8; 32], [Action::Deny; 32]);
+///             let mut pin = reader.pin();
+///             for _burst in 0..1000 {
+///                 // A burst sees one version of all rules, because a pin sees a replacement whole or not at all.
+///                 pin.refresh();
+///                 pin.lookup_batch_with(&sources, |at, rule| actions[at] = *rule.unwrap_or(&Action::Deny));
+///                 assert!(actions.iter().all(|&action| action == actions[0]));
+///             }
+///         });
+///     }
+///     for minute in 1..4 {
+///         // If this fails, the rules before go on serving.
+///         let changed = rules.replace(load(minute))?;
+///         assert_eq!(changed, 4000);
+///     }
+///     Ok::<(), fibula::live::TableError>(())
+/// })?;
+/// # Ok::<(), fibula::live::TableError>(())
+/// ```
+///
+/// It is a [`Table`] whose next hops number the values. A clone is another handle to the same map. Any thread may change it,
+/// one at a time. Each thread that looks up has a [`MapReader`], never waits, and gets references to the values.
+///
+/// A value is never changed in place, because readers may be reading it: [`insert`](Self::insert) puts another one in its place,
 /// and the one before is dropped when no reader has it any more, by a later change or by [`maintain`](Self::maintain).
 ///
 /// ```
@@ -48,6 +92,8 @@ use super::slab::{index, number};
 /// | lookups, alone and in batches | those of the table, and a load a value |
 /// | `insert`, `remove` | a change of the table, and a slot for the value |
 /// | `interning` maps: `insert` | also a hash of the value; equal values take one slot |
+/// | `replace`, `from_entries` | a sort of all entries; then the changes, or a build where there are many: see [`replace`](Self::replace) |
+/// | `get`, `lookup` and the other reads without a reader | the lock of the map, and a walk down the tree of a [`Rib`](crate::rib::Rib) |
 ///
 /// Lookup structures are smaller and faster with fewer values: make a map with few different ones by
 /// [`interning`](Self::interning).
@@ -70,8 +116,8 @@ pub(super) struct Shared<V> {
 }
 
 /// The writer's side of the values.
-struct State<V> {
-    values: Keeper<V>,
+pub(super) struct State<V> {
+    pub(super) values: Keeper<V>,
     /// Prefixes by slot.
     uses: Vec<u32>,
     /// Values that no prefix has, but lookups may find while changes wait.
@@ -79,12 +125,12 @@ struct State<V> {
     /// Changes that are being made, by family, and the slots of what they replace.
     v4: Vec<Change<u32>>,
     v6: Vec<Change<u128>>,
-    interned: Option<Interned<V>>,
+    pub(super) interned: Option<Interned<V>>,
     budget: Budget,
 }
 
 /// Values that are in slots, by hash.
-struct Interned<V> {
+pub(super) struct Interned<V> {
     hasher: RandomState,
     hash: fn(&RandomState, &V) -> u64,
     equal: fn(&V, &V) -> bool,
@@ -195,47 +241,6 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         }
     }
 
-    /// Calls `read` with the value of exactly a prefix, while changes wait; `None` if it is not there.
-    ///
-    /// # Errors
-    /// When a thread panicked in a change.
-    pub fn get<R>(
-        &self,
-        prefix: impl IntoIpPrefix,
-        read: impl FnOnce(&V) -> R,
-    ) -> Result<Option<R>, TableError> {
-        let (held, state) = self.lock()?;
-        let at = match prefix.into_ip_prefix() {
-            IpPrefix::V4(prefix) => held.get(prefix),
-            IpPrefix::V6(prefix) => held.get(prefix),
-        };
-        Ok(at.and_then(|at| state.values.get(index(at) as u32)).map(read))
-    }
-
-    /// Returns whether exactly a prefix is present.
-    ///
-    /// # Errors
-    /// When a thread panicked in a change.
-    pub fn contains(&self, prefix: impl IntoIpPrefix) -> Result<bool, TableError> {
-        Ok(self.get(prefix, |_| ())?.is_some())
-    }
-
-    /// Calls `each` with all prefixes in order and their values, IPv4 first, while changes wait.
-    ///
-    /// # Errors
-    /// When a thread panicked in a change.
-    pub fn for_each(&self, mut each: impl FnMut(IpPrefix, &V)) -> Result<(), TableError> {
-        let (held, state) = self.lock()?;
-        let mut item = |prefix, at| {
-            if let Some(value) = state.values.get(index(at) as u32) {
-                each(prefix, value);
-            }
-        };
-        held.routes::<u32>().for_each(|route| item(route.prefix.into(), route.next_hop));
-        held.routes::<u128>().for_each(|route| item(route.prefix.into(), route.next_hop));
-        Ok(())
-    }
-
     /// Returns the number of prefixes of both families.
     ///
     /// # Errors
@@ -273,7 +278,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn values(&self) -> Result<usize, TableError> {
+    pub fn value_count(&self) -> Result<usize, TableError> {
         Ok(self.lock()?.1.values.len())
     }
 
@@ -301,14 +306,14 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
         }
     }
 
-    fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<V>>), TableError> {
+    pub(super) fn lock(&self) -> Result<(Held<'_>, MutexGuard<'_, State<V>>), TableError> {
         let held = self.shared.table.hold()?;
         let state = self.shared.state.lock().map_err(|_| TableError::Poisoned)?;
         Ok((held, state))
     }
 
     /// Makes a change. Unused values are dropped after the locks are released: their `Drop` may call the map.
-    fn change<C>(
+    pub(super) fn change<C>(
         &self,
         change: impl FnOnce(&mut Held<'_>, &mut State<V>) -> Result<C, TableError>,
     ) -> Result<C, TableError> {
@@ -324,7 +329,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
 }
 
 /// Changes that are applied at a time.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 impl<V: Send + Sync> State<V> {
     fn insert<K: TableKey>(
@@ -358,7 +363,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Makes at most [`BATCH`] changes.
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         held: &mut Held<'_>,
         changes: &mut impl Iterator<Item = (IpPrefix, Option<V>)>,
@@ -418,7 +423,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Makes room for so many values, and for the end of all.
-    fn expect(&mut self, values: usize) -> Result<(), OutOfMemory> {
+    pub(super) fn expect(&mut self, values: usize) -> Result<(), OutOfMemory> {
         self.values.reserve(values)?;
         let most = self.values.len() + values;
         let Self { uses, stale, budget, interned, .. } = self;
@@ -433,7 +438,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Makes room for a value, and [puts](Self::put) it there.
-    fn take(&mut self, value: V) -> Result<u32, OutOfMemory> {
+    pub(super) fn take(&mut self, value: V) -> Result<u32, OutOfMemory> {
         match self.expect(1) {
             Ok(()) => Ok(self.put(value)),
             Err(error) => {
@@ -444,7 +449,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Puts a value into a slot, or finds an equal one, and counts a prefix for it.
-    fn put(&mut self, value: V) -> u32 {
+    pub(super) fn put(&mut self, value: V) -> u32 {
         let hash = self.interned.as_ref().map(|interned| (interned.hash)(&interned.hasher, &value));
         if let (Some(interned), Some(hash)) = (&self.interned, hash)
             && let Some(&at) = interned.slots.get(&hash)
@@ -466,7 +471,7 @@ impl<V: Send + Sync> State<V> {
     }
 
     /// Counts a prefix less for a value. Without any, it goes when changes do not wait.
-    fn forget(&mut self, at: u32) {
+    pub(super) fn forget(&mut self, at: u32) {
         let uses = &mut self.uses[at as usize];
         *uses -= 1;
         if *uses > 0 {
@@ -521,7 +526,7 @@ impl<V: Send + Sync> State<V> {
     }
 }
 
-fn change<K>(prefix: Prefix<K>, next_hop: Option<NextHop>) -> Change<K> {
+pub(super) fn change<K>(prefix: Prefix<K>, next_hop: Option<NextHop>) -> Change<K> {
     match next_hop {
         Some(next_hop) => Change::Insert(Route::new(prefix, next_hop)),
         None => Change::Remove(prefix),

@@ -126,6 +126,54 @@ impl<V> PinnedMap<'_, V> {
         });
     }
 
+    /// Like [`lookup_batch`](Self::lookup_batch), but calls `each` with the index of each key and its value instead of writing
+    /// to an array. References in an array would end with the pin's next [`refresh`](Self::refresh), so the array could not be
+    /// used again; arrays of the caller's own results can.
+    ///
+    /// ```
+    /// # use fibula::{ipnet::IpNet, map::SharedPrefixMap};
+    /// let rules = SharedPrefixMap::new()?;
+    /// rules.insert("192.0.2.0/24".parse::<IpNet>()?, true)?;
+    /// let mut reader = rules.reader()?;
+    /// let mut pin = reader.pin();
+    /// // Made once, for all bursts.
+    /// let (mut sources, mut is_permitted) = ([0_u32; 32], [false; 32]);
+    /// let mut burst = 0;
+    /// while burst < 1000 {
+    ///     sources.fill(0xc000_0200 + burst);
+    ///     // Rules that changed since the last burst count from here on.
+    ///     pin.refresh();
+    ///     pin.lookup_batch_with(&sources, |at, rule| is_permitted[at] = rule.copied().unwrap_or(false));
+    ///     assert_eq!(is_permitted, [burst < 256; 32]);
+    ///     burst += 1;
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lookup_batch_with<'p, K: TableKey>(&'p self, keys: &[K], each: impl FnMut(usize, Option<&'p V>)) {
+        self.lookup_keys_with(Keys::from(keys), each);
+    }
+
+    /// Like [`lookup_batch_with`](Self::lookup_batch_with), for keys in any of the shapes of [`Keys`].
+    pub fn lookup_keys_with<'p, K: TableKey>(
+        &'p self,
+        keys: Keys<'_, K>,
+        mut each: impl FnMut(usize, Option<&'p V>),
+    ) {
+        let values = self.shared.values.read(&self.pin);
+        let mut found = [None; BLOCK];
+        keys.for_each_block(|mut first, block| {
+            for keys in block.chunks(BLOCK) {
+                let found = &mut found[..keys.len()];
+                self.pin.lookup_batch(keys, found);
+                fence(Ordering::Acquire);
+                for (at, found) in found.iter().enumerate() {
+                    each(first + at, found.and_then(|at| values.get(index(at) as u32)));
+                }
+                first += keys.len();
+            }
+        });
+    }
+
     /// Pins anew, as [`Pinned::refresh`].
     #[inline]
     pub fn refresh(&mut self) {

@@ -11,16 +11,16 @@ use crate::memory::Limits;
 use crate::net::IpPrefix;
 use crate::random::Random;
 
-fn prefix(text: &str) -> IpPrefix {
+pub(super) fn prefix(text: &str) -> IpPrefix {
     text.parse().unwrap()
 }
 
 /// Counts how many there are, and how often one was dropped.
 #[derive(Debug)]
-struct Counted(Arc<AtomicUsize>, u32);
+pub(super) struct Counted(pub(super) Arc<AtomicUsize>, pub(super) u32);
 
 impl Counted {
-    fn new(count: &Arc<AtomicUsize>, number: u32) -> Self {
+    pub(super) fn new(count: &Arc<AtomicUsize>, number: u32) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(count), number)
     }
@@ -33,14 +33,18 @@ impl Drop for Counted {
 }
 
 /// Calls the map when it is dropped, and counts how often it answered.
-struct Calling(Weak<SharedPrefixMap<Calling>>, Arc<AtomicUsize>, u32);
+pub(super) struct Calling(
+    pub(super) Weak<SharedPrefixMap<Calling>>,
+    pub(super) Arc<AtomicUsize>,
+    pub(super) u32,
+);
 
 impl Drop for Calling {
     fn drop(&mut self) {
         let Some(map) = self.0.upgrade() else { return };
         let (answered, answer) = mpsc::channel();
         // From another thread: a call under the lock would wait for ever, and so would the test.
-        std::thread::spawn(move || answered.send(map.values().is_ok()));
+        std::thread::spawn(move || answered.send(map.value_count().is_ok()));
         let is_answered = answer.recv_timeout(Duration::from_secs(10)).unwrap_or(false);
         self.1.fetch_add(usize::from(is_answered), Ordering::Relaxed);
     }
@@ -73,7 +77,7 @@ fn values_may_call_the_map_when_they_are_dropped() {
     for _ in 0..4 {
         map.maintain().unwrap();
     }
-    assert_eq!((count.load(Ordering::Relaxed), map.values()), (3, Ok(1)));
+    assert_eq!((count.load(Ordering::Relaxed), map.value_count()), (3, Ok(1)));
     map.check().unwrap();
 }
 
@@ -96,7 +100,7 @@ fn values_are_dropped_once_no_reader_has_them() {
     for _ in 0..4 {
         map.maintain().unwrap();
     }
-    assert_eq!((count.load(Ordering::Relaxed), map.values()), (1, Ok(1)));
+    assert_eq!((count.load(Ordering::Relaxed), map.value_count()), (1, Ok(1)));
     assert_eq!(map.remove(prefix("10.0.0.0/8")), Ok(true));
     assert_eq!(map.remove(prefix("10.0.0.0/8")), Ok(false));
     assert_eq!(map.is_empty(), Ok(true));
@@ -140,14 +144,14 @@ fn equal_values_share_a_slot_in_interning_maps() {
     for third in 0..200 {
         map.insert(prefix(&format!("10.0.{third}.0/24")), (third % 3).to_string()).unwrap();
     }
-    assert_eq!(map.values(), Ok(3));
+    assert_eq!(map.value_count(), Ok(3));
     map.check().unwrap();
     for third in 0..200 {
         map.insert(prefix(&format!("10.0.{third}.0/24")), "same".to_owned()).unwrap();
     }
     map.maintain().unwrap();
     map.maintain().unwrap();
-    assert_eq!(map.values(), Ok(1));
+    assert_eq!(map.value_count(), Ok(1));
     map.check().unwrap();
 }
 

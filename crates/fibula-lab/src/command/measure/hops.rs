@@ -210,7 +210,7 @@ fn values(figures: &mut Figures, routes: &[Route<u32>], keys: &[u32]) -> Outcome
     let map = SharedPrefixMap::interning(Options::default())?;
     let start = Instant::now();
     map.apply(routes.iter().map(|route| (IpPrefix::from(route.prefix), Some(value(route)))))?;
-    println!("  put in: {:.2} us each; {} values", micros(start, routes.len()), map.values()?);
+    println!("  put in: {:.2} us each; {} values", micros(start, routes.len()), map.value_count()?);
     let mut owned = PrefixMap::<u32, u128>::new();
     owned.extend(routes.iter().map(|route| (route.prefix, value(route))));
     let compiled = owned.compile()?;

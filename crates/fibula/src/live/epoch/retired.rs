@@ -138,7 +138,6 @@ impl<T> Retired<T> {
     }
 
     /// Returns the number of items.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
