@@ -4,6 +4,7 @@ use core::fmt;
 use core::hash::Hash;
 use core::net::IpAddr;
 
+use crate::check::CheckError;
 use crate::fib::BuildError;
 use crate::memory::{Limits, Memory};
 use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, Prefix};
@@ -11,7 +12,7 @@ use crate::rib::RibError;
 
 use super::compiled::CompiledMap;
 use super::entry::Entry;
-use super::prefix_map::PrefixMap;
+use super::prefix_map::{PrefixMap, refused};
 
 /// A map from prefixes of both families to values: a [`PrefixMap`] for each. An address is looked up in the map of its
 /// family, an IPv4-mapped IPv6 address in that of IPv6.
@@ -87,6 +88,39 @@ impl<V> IpPrefixMap<V> {
         Self { v4: PrefixMap::within(limits), v6: PrefixMap::within(limits) }
     }
 
+    /// Returns a map of these prefixes and values, which each stay within `limits`, by family. The last value of a prefix counts.
+    ///
+    /// # Panics
+    /// When memory runs out.
+    #[must_use]
+    pub fn from_entries<P: Into<IpPrefix>>(
+        entries: impl IntoIterator<Item = (P, V)>,
+        limits: Limits,
+    ) -> Self {
+        Self::try_from_entries(entries, limits).unwrap_or_else(|error| refused(&error))
+    }
+
+    /// Like [`from_entries`](Self::from_entries), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_entries<P: Into<IpPrefix>>(
+        entries: impl IntoIterator<Item = (P, V)>,
+        limits: Limits,
+    ) -> Result<Self, RibError> {
+        let mut made = Self::within(limits);
+        for (prefix, value) in entries {
+            made.try_insert(prefix, value)?;
+        }
+        Ok(made)
+    }
+
+    /// Changes the limits of both families, which apply to later inserts only.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.v4.set_limits(limits);
+        self.v6.set_limits(limits);
+    }
+
     /// Maps `prefix` to `value`. Returns the value that it had before.
     ///
     /// # Panics
@@ -114,6 +148,14 @@ impl<V> IpPrefixMap<V> {
         match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.remove(prefix),
             IpPrefix::V6(prefix) => self.v6.remove(prefix),
+        }
+    }
+
+    /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
+    pub fn remove_subnets(&mut self, prefix: impl Into<IpPrefix>) -> usize {
+        match prefix.into() {
+            IpPrefix::V4(prefix) => self.v4.remove_subnets(prefix),
+            IpPrefix::V6(prefix) => self.v6.remove_subnets(prefix),
         }
     }
 
@@ -165,6 +207,26 @@ impl<V> IpPrefixMap<V> {
     #[must_use]
     pub fn lookup_prefix(&self, address: impl IntoIpAddr) -> Option<(IpPrefix, &V)> {
         of_family!(IpAddr(address, into_ip_addr), self, |address, map| map.lookup_prefix(address).map(either))
+    }
+
+    /// Looks up addresses of either family, writing the value of `addresses[i]` to `results[i]`. Allocates nothing.
+    ///
+    /// For many calls over a map that does not change, batches of one family in a compiled map are many times as fast:
+    /// [`compile`](Self::compile).
+    ///
+    /// # Panics
+    /// When the two differ in length.
+    pub fn lookup_batch<'a>(&'a self, addresses: &[IpAddr], results: &mut [Option<&'a V>]) {
+        assert_eq!(addresses.len(), results.len(), "a batch needs one result an address");
+        for (&address, result) in addresses.iter().zip(results) {
+            *result = self.lookup(address);
+        }
+    }
+
+    /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself, and its value.
+    #[must_use]
+    pub fn parent(&self, prefix: impl Into<IpPrefix>) -> Option<(IpPrefix, &V)> {
+        of_family!(IpPrefix(prefix), self, |prefix, map| map.parent(prefix).map(either))
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.
@@ -263,16 +325,57 @@ impl<V> IpPrefixMap<V> {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
+    /// Replaces all prefixes and values by these. The limits stay; while the call lasts, the map before and the new one each stay within
+    /// them. Takes as long as to make a new one of them.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
+    pub fn replace<P: Into<IpPrefix>>(&mut self, entries: impl IntoIterator<Item = (P, V)>) {
+        self.try_replace(entries).unwrap_or_else(|error| refused(&error));
+    }
+
+    /// Like [`replace`](Self::replace), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out; the map is unchanged.
+    pub fn try_replace<P: Into<IpPrefix>>(
+        &mut self,
+        entries: impl IntoIterator<Item = (P, V)>,
+    ) -> Result<(), RibError> {
+        let mut made =
+            Self { v4: PrefixMap::within(self.v4.limits()), v6: PrefixMap::within(self.v6.limits()) };
+        for (prefix, value) in entries {
+            made.try_insert(prefix, value)?;
+        }
+        *self = made;
+        Ok(())
+    }
+
     /// Removes all prefixes and keeps the memory.
     pub fn clear(&mut self) {
         self.v4.clear();
         self.v6.clear();
     }
 
+    /// Frees spare capacity.
+    pub fn shrink(&mut self) {
+        self.v4.shrink();
+        self.v6.shrink();
+    }
+
     /// Returns the memory that both maps occupy, without what values allocate themselves.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()
+    }
+
+    /// Checks the invariants of both maps, as [`PrefixMap::check`].
+    ///
+    /// # Errors
+    /// The first broken invariant, and the node or slot.
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.v4.check()?;
+        self.v6.check()
     }
 }
 

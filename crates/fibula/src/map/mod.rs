@@ -17,6 +17,72 @@
 //!
 //! A map keeps its prefixes in a [`Rib`](crate::rib::Rib) and its values in a list; the next hop of a route is the place of
 //! its value. So maps have the order and the queries of that table, and the structures of [`fib`](crate::fib).
+//!
+//! # Operations
+//!
+//! An operation has the same name in every type that has it. Operations of [`SharedPrefixMap`] return a `Result`, because other
+//! threads change the map too, and pass values to closures or copy them. [`PinnedMap`] is what threads look addresses up with in a
+//! [`SharedPrefixMap`].
+//!
+//! <!-- of the sources -->
+//!
+//! | | [`PrefixMap`] | [`IpPrefixMap`] | [`PrefixSet`] | [`SharedPrefixMap`] | [`PinnedMap`] |
+//! |---|---|---|---|---|---|
+//! | `aggregate` | yes | yes | | | |
+//! | `check` | yes | yes | yes | yes | |
+//! | `clear` | yes | yes | yes | yes | |
+//! | `compile` | yes | yes | | | |
+//! | `contains` | yes | yes | yes | yes | |
+//! | `covers` | yes | yes | yes | yes | |
+//! | `difference` | yes | | yes | | |
+//! | `entry` | yes | yes | | | |
+//! | `extend` | yes | yes | yes | yes | |
+//! | `from_entries` | yes | yes | yes | yes | |
+//! | `from_iter` | yes | yes | yes | | |
+//! | `get` | yes | yes | | yes | |
+//! | `get_mut` | yes | yes | | | |
+//! | `insert` | yes | yes | yes | yes | |
+//! | `into_iter` | yes | yes | yes | | |
+//! | `is_empty` | yes | yes | yes | yes | |
+//! | `iter` | yes | yes | yes | yes | |
+//! | `iter_after` | yes | yes | yes | yes | |
+//! | `iter_mut` | yes | yes | | | |
+//! | `keys` | yes | yes | | | |
+//! | `len` | yes | yes | yes | yes | |
+//! | `lookup` | yes | yes | | yes | yes |
+//! | `lookup_batch` | yes | yes | yes | | yes |
+//! | `lookup_mut` | yes | yes | | | |
+//! | `lookup_prefix` | yes | yes | yes | yes | |
+//! | `memory` | yes | yes | yes | yes | |
+//! | `new` | yes | yes | yes | yes | |
+//! | `overlaps` | yes | yes | yes | yes | |
+//! | `parent` | yes | yes | yes | yes | |
+//! | `remove` | yes | yes | yes | yes | |
+//! | `remove_subnets` | yes | yes | yes | | |
+//! | `replace` | yes | yes | yes | yes | |
+//! | `retain` | yes | yes | yes | yes | |
+//! | `set_limits` | yes | yes | yes | | |
+//! | `shrink` | yes | yes | yes | | |
+//! | `subnets` | yes | yes | yes | yes | |
+//! | `try_from_entries` | yes | yes | yes | | |
+//! | `try_insert` | yes | yes | yes | | |
+//! | `try_replace` | yes | yes | yes | | |
+//! | `values` | yes | yes | | | |
+//! | `values_mut` | yes | yes | | | |
+//! | `within` | yes | yes | yes | | |
+//!
+//! One type alone has:
+//!
+//! - [`PrefixMap`]: `compile_covers`, `compile_each`, `compile_for`, `covers_batch`, `covers_prefixes`,
+//!   `insert_range`, `intersection_with`, `join`, `merge_with`, `rib`, `try_insert_range`, `union_with`
+//! - [`PrefixSet`]: `intersection`, `is_disjoint`, `is_subset`, `is_superset`, `overlaps_set`,
+//!   `symmetric_difference`, `union`
+//! - [`SharedPrefixMap`]: `apply`, `entries`, `flush`, `for_each`, `from_entries_interning`, `interning`,
+//!   `maintain`, `reader`, `value_count`, `with`
+//! - [`PinnedMap`]: `lookup_batch_with`, `lookup_key`, `lookup_keys`, `lookup_keys_with`, `refresh`,
+//!   `try_lookup_batch`, `version`
+//!
+//! <!-- end -->
 
 mod address_operations;
 mod addresses;
@@ -27,6 +93,8 @@ mod entry;
 mod ip;
 mod iter;
 mod join;
+#[cfg(test)]
+mod operations_tests;
 mod prefix_map;
 mod range;
 #[cfg(feature = "serde")]

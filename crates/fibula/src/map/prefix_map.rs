@@ -67,6 +67,33 @@ impl<K: Key, V> PrefixMap<K, V> {
         Self { rib: Rib::new(limits), values: Slab::new(limits) }
     }
 
+    /// Returns a map of these prefixes and values, which each stay within `limits`. The last value of a prefix counts.
+    ///
+    /// # Panics
+    /// When memory runs out.
+    #[must_use]
+    pub fn from_entries<P: Into<Prefix<K>>>(
+        entries: impl IntoIterator<Item = (P, V)>,
+        limits: Limits,
+    ) -> Self {
+        Self::try_from_entries(entries, limits).unwrap_or_else(|error| refused(&error))
+    }
+
+    /// Like [`from_entries`](Self::from_entries), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_entries<P: Into<Prefix<K>>>(
+        entries: impl IntoIterator<Item = (P, V)>,
+        limits: Limits,
+    ) -> Result<Self, RibError> {
+        let mut made = Self::within(limits);
+        for (prefix, value) in entries {
+            made.try_insert(prefix, value)?;
+        }
+        Ok(made)
+    }
+
     /// Changes the limits, which apply to later inserts only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.rib.set_limits(limits);
@@ -283,6 +310,27 @@ impl<K: Key, V> PrefixMap<K, V> {
         self.rib.is_empty()
     }
 
+    /// Replaces all prefixes and values by these. The limits stay; while the call lasts, the map before and the new one each stay within
+    /// them. Takes as long as to make a new one of them.
+    ///
+    /// # Panics
+    /// When memory runs out; the map is unchanged.
+    pub fn replace<P: Into<Prefix<K>>>(&mut self, entries: impl IntoIterator<Item = (P, V)>) {
+        self.try_replace(entries).unwrap_or_else(|error| refused(&error));
+    }
+
+    /// Like [`replace`](Self::replace), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out; the map is unchanged.
+    pub fn try_replace<P: Into<Prefix<K>>>(
+        &mut self,
+        entries: impl IntoIterator<Item = (P, V)>,
+    ) -> Result<(), RibError> {
+        *self = Self::try_from_entries(entries, self.limits())?;
+        Ok(())
+    }
+
     /// Removes all prefixes and keeps the memory.
     pub fn clear(&mut self) {
         self.rib.clear();
@@ -325,6 +373,11 @@ impl<K: Key, V> PrefixMap<K, V> {
             None => Ok(()),
             Some(at) => Err(CheckError::new("every value has a prefix", at)),
         }
+    }
+
+    /// Returns the limits of the prefixes, which are those of the values too.
+    pub(super) fn limits(&self) -> Limits {
+        self.values.limits()
     }
 
     fn item(&self, route: Route<K>) -> (Prefix<K>, &V) {

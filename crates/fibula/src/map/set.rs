@@ -47,6 +47,35 @@ impl<K: Key> PrefixSet<K> {
         Self { rib: Rib::new(limits) }
     }
 
+    /// Returns the set of these prefixes, which stays within `limits`.
+    ///
+    /// # Panics
+    /// When memory runs out.
+    #[must_use]
+    pub fn from_entries<P: Into<Prefix<K>>>(entries: impl IntoIterator<Item = P>, limits: Limits) -> Self {
+        Self::try_from_entries(entries, limits).unwrap_or_else(|error| refused(&error))
+    }
+
+    /// Like [`from_entries`](Self::from_entries), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_entries<P: Into<Prefix<K>>>(
+        entries: impl IntoIterator<Item = P>,
+        limits: Limits,
+    ) -> Result<Self, RibError> {
+        let mut made = Self::within(limits);
+        for prefix in entries {
+            made.try_insert(prefix)?;
+        }
+        Ok(made)
+    }
+
+    /// Changes the limits, which apply to later inserts only.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.rib.set_limits(limits);
+    }
+
     /// Adds the prefix. Returns whether it was not in the set before.
     ///
     /// # Panics
@@ -68,6 +97,15 @@ impl<K: Key> PrefixSet<K> {
         self.rib.remove(prefix.into_prefix()).is_some()
     }
 
+    /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
+    pub fn remove_subnets(&mut self, prefix: impl Into<Prefix<K>>) -> usize {
+        let inside: Vec<_> = self.subnets(prefix).collect();
+        for &prefix in &inside {
+            self.remove(prefix);
+        }
+        inside.len()
+    }
+
     /// Returns whether exactly this prefix is in the set.
     #[must_use]
     pub fn contains(&self, prefix: impl IntoPrefix<K>) -> bool {
@@ -78,6 +116,23 @@ impl<K: Key> PrefixSet<K> {
     #[must_use]
     pub fn lookup_prefix(&self, address: impl IntoKey<K>) -> Option<Prefix<K>> {
         self.rib.lookup_prefix(address).map(|route| route.prefix)
+    }
+
+    /// Looks up `keys`, writing the longest prefix that contains `keys[i]` to `results[i]`. Allocates nothing.
+    ///
+    /// # Panics
+    /// When the two differ in length.
+    pub fn lookup_batch(&self, keys: &[K], results: &mut [Option<Prefix<K>>]) {
+        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+        for (&key, result) in keys.iter().zip(results) {
+            *result = self.lookup_prefix(key);
+        }
+    }
+
+    /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself.
+    #[must_use]
+    pub fn parent(&self, prefix: impl Into<Prefix<K>>) -> Option<Prefix<K>> {
+        self.rib.parent(prefix.into()).map(|route| route.prefix)
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, shortest first.
@@ -111,6 +166,40 @@ impl<K: Key> PrefixSet<K> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rib.is_empty()
+    }
+
+    /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not.
+    pub fn iter_after(&self, prefix: impl Into<Prefix<K>>) -> impl Iterator<Item = Prefix<K>> {
+        self.rib.iter_after(prefix.into()).map(|route| route.prefix)
+    }
+
+    /// Keeps the prefixes for which `keep` returns true, called in order, and removes the others.
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<K>) -> bool) {
+        let gone: Vec<_> = self.iter().filter(|&prefix| !keep(prefix)).collect();
+        for prefix in gone {
+            self.remove(prefix);
+        }
+    }
+
+    /// Replaces all prefixes by these. The limits stay; while the call lasts, the set before and the new one each stay within
+    /// them. Takes as long as to make a new one of them.
+    ///
+    /// # Panics
+    /// When memory runs out; the set is unchanged.
+    pub fn replace<P: Into<Prefix<K>>>(&mut self, entries: impl IntoIterator<Item = P>) {
+        self.try_replace(entries).unwrap_or_else(|error| refused(&error));
+    }
+
+    /// Like [`replace`](Self::replace), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When memory runs out; the set is unchanged.
+    pub fn try_replace<P: Into<Prefix<K>>>(
+        &mut self,
+        entries: impl IntoIterator<Item = P>,
+    ) -> Result<(), RibError> {
+        *self = Self::try_from_entries(entries, self.rib.limits())?;
+        Ok(())
     }
 
     /// Removes all prefixes and keeps the memory.
@@ -180,6 +269,16 @@ impl<K: Key, P: IntoPrefix<K>> FromIterator<P> for PrefixSet<K> {
         let mut set = Self::new();
         set.extend(prefixes);
         set
+    }
+}
+
+/// In order. Allocates a list of all prefixes.
+impl<K: Key> IntoIterator for PrefixSet<K> {
+    type Item = Prefix<K>;
+    type IntoIter = std::vec::IntoIter<Prefix<K>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().collect::<Vec<_>>().into_iter()
     }
 }
 

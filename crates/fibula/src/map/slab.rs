@@ -138,6 +138,10 @@ impl<V> Slab<V> {
         self.budget.shrink(&mut self.slots);
     }
 
+    pub(super) fn limits(&self) -> Limits {
+        self.budget.limits()
+    }
+
     pub(super) fn set_limits(&mut self, limits: Limits) {
         self.budget.set_limits(limits);
     }

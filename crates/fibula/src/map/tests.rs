@@ -240,3 +240,79 @@ fn both_families_are_kept_apart() {
     assert_eq!(map.insert(Ipv6Addr::LOCALHOST, 1), None);
     assert_eq!(map.remove(Ipv6Addr::LOCALHOST), Some(1));
 }
+
+#[test]
+fn bulk_operations_of_all_types_agree() {
+    let mut random = Random(5);
+    let mut entries = |count| -> Vec<(Prefix<u32>, u32)> {
+        let mut prefix = || Prefix::masked((random.below(256) as u32) << 24, random.below(9) as u8).unwrap();
+        (0..count).map(|at| (prefix(), at)).collect()
+    };
+    for limits in [Limits::default(), Limits::within(1 << 20)] {
+        let first = entries(200);
+        let prefixes =
+            |entries: &[(Prefix<u32>, u32)]| entries.iter().map(|entry| entry.0).collect::<Vec<_>>();
+        let mut map = PrefixMap::from_entries(first.clone(), limits);
+        let mut both = IpPrefixMap::from_entries(first.clone(), limits);
+        let mut set = PrefixSet::from_entries(prefixes(&first), limits);
+        both.insert(Ipv6Addr::LOCALHOST, 7);
+        for round in 0..4 {
+            let model: std::collections::BTreeMap<_, _> =
+                map.iter().map(|(prefix, &value)| (prefix, value)).collect();
+            assert!(set.iter().eq(model.keys().copied()) && both.v4 == map);
+            let keys: Vec<u32> = (0..99).map(|at| at << 24 | 5 << 16).collect();
+            let addresses: Vec<IpAddr> = keys.iter().map(|&key| Ipv4Addr::from(key).into()).collect();
+            let (mut found, mut found_both, mut found_set) = ([None; 99], [None; 99], [None; 99]);
+            map.lookup_batch(&keys, &mut found);
+            both.lookup_batch(&addresses, &mut found_both);
+            set.lookup_batch(&keys, &mut found_set);
+            assert_eq!(found, found_both);
+            for (at, &key) in keys.iter().enumerate() {
+                assert_eq!(found_set[at].map(|prefix| &model[&prefix]), found[at]);
+                let host = Prefix::masked(key, 9).unwrap();
+                let longest = model.keys().copied().filter(|prefix| prefix.covers(host));
+                assert_eq!(found_set[at], longest.max_by_key(|prefix| prefix.len()));
+                let parent = map.parent(host).map(|(prefix, _)| prefix);
+                assert_eq!(
+                    (set.parent(host), both.parent(host).map(|(prefix, _)| prefix)),
+                    (parent, parent.map(IpPrefix::from))
+                );
+                assert!(set.iter_after(host).eq(map.iter_after(host).map(|(prefix, _)| prefix)));
+            }
+            let inside = Prefix::masked(round << 30, 3).unwrap();
+            let removed = map.remove_subnets(inside);
+            assert_eq!((set.remove_subnets(inside), both.remove_subnets(inside)), (removed, removed));
+            map.retain(|prefix, _| prefix.addr() >> 24 & 3 != round);
+            both.retain(
+                |prefix, _| !matches!(prefix, IpPrefix::V4(prefix) if prefix.addr() >> 24 & 3 == round),
+            );
+            set.retain(|prefix| prefix.addr() >> 24 & 3 != round);
+            assert_eq!(set.clone().into_iter().collect::<PrefixSet<u32>>(), set);
+            assert!(set.iter().eq(map.keys()) && both.v4 == map && both.v6.len() == 1);
+            map.check().unwrap();
+            both.check().unwrap();
+            set.check().unwrap();
+            let next = entries(50 * round);
+            map.replace(next.clone());
+            set.replace(prefixes(&next));
+            both.replace(next.into_iter().map(|(prefix, value)| (IpPrefix::from(prefix), value)));
+            assert!(both.v6.is_empty());
+            both.insert(Ipv6Addr::LOCALHOST, 7);
+        }
+        both.shrink();
+        // The limits stay.
+        let many = || (0..100_000).map(|at| (Prefix::host(at), at));
+        let (held, len) = (map.clone(), both.len());
+        let is_limited = limits != Limits::default();
+        assert_eq!(
+            (map.try_replace(many()).is_err(), both.try_replace(many()).is_err()),
+            (is_limited, is_limited)
+        );
+        assert_eq!(set.try_replace(many().map(|entry| entry.0)).is_err(), is_limited);
+        assert_eq!((map == held, both.len() == len), (is_limited, is_limited));
+        both.set_limits(Limits::within(0));
+        set.set_limits(Limits::within(0));
+        assert!(both.try_replace(many()).is_err() && set.try_replace(many().map(|entry| entry.0)).is_err());
+        assert!(PrefixMap::try_from_entries(many(), Limits::within(0)).is_err());
+    }
+}

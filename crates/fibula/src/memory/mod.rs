@@ -140,6 +140,12 @@ impl Budget {
         self.used_bytes
     }
 
+    /// Returns the limits.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// Changes the limits, which apply to later allocations only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;

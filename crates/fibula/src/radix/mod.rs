@@ -165,6 +165,11 @@ impl<K: Key> RadixTree<K> {
         Memory { lookup_bytes: live * size_of::<Node<K>>(), ..memory::of(&self.nodes) } + self.index.memory()
     }
 
+    /// Returns the limits.
+    pub fn limits(&self) -> Limits {
+        self.budget.limits()
+    }
+
     /// Changes the limits, which apply to later inserts only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.budget.set_limits(limits);

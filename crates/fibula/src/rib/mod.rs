@@ -53,6 +53,11 @@ impl<K: Key> Rib<K> {
         Self { tree: RadixTree::new(limits) }
     }
 
+    /// Returns the limits.
+    pub(crate) fn limits(&self) -> Limits {
+        self.tree.limits()
+    }
+
     /// Changes the limits, which apply to later inserts only.
     pub fn set_limits(&mut self, limits: Limits) {
         self.tree.set_limits(limits);
