@@ -152,8 +152,8 @@ impl<V> IpPrefixMap<V> {
     }
 
     /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
-    pub fn remove_subnets(&mut self, prefix: impl Into<IpPrefix>) -> usize {
-        match prefix.into() {
+    pub fn remove_subnets(&mut self, prefix: impl IntoIpPrefix) -> usize {
+        match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => self.v4.remove_subnets(prefix),
             IpPrefix::V6(prefix) => self.v6.remove_subnets(prefix),
         }
@@ -225,8 +225,8 @@ impl<V> IpPrefixMap<V> {
 
     /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself, and its value.
     #[must_use]
-    pub fn parent(&self, prefix: impl Into<IpPrefix>) -> Option<(IpPrefix, &V)> {
-        of_family!(IpPrefix(prefix), self, |prefix, map| map.parent(prefix).map(either))
+    pub fn parent(&self, prefix: impl IntoIpPrefix) -> Option<(IpPrefix, &V)> {
+        of_family!(IpPrefix(prefix, into_ip_prefix), self, |prefix, map| map.parent(prefix).map(either))
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, with their values, shortest first.

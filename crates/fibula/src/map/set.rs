@@ -98,7 +98,7 @@ impl<K: Key> PrefixSet<K> {
     }
 
     /// Removes the prefixes inside `prefix`, itself included. Returns how many there were.
-    pub fn remove_subnets(&mut self, prefix: impl Into<Prefix<K>>) -> usize {
+    pub fn remove_subnets(&mut self, prefix: impl IntoPrefix<K>) -> usize {
         let inside: Vec<_> = self.subnets(prefix).collect();
         for &prefix in &inside {
             self.remove(prefix);
@@ -131,8 +131,8 @@ impl<K: Key> PrefixSet<K> {
 
     /// Returns the longest prefix that contains `prefix`, apart from `prefix` itself.
     #[must_use]
-    pub fn parent(&self, prefix: impl Into<Prefix<K>>) -> Option<Prefix<K>> {
-        self.rib.parent(prefix.into()).map(|route| route.prefix)
+    pub fn parent(&self, prefix: impl IntoPrefix<K>) -> Option<Prefix<K>> {
+        self.rib.parent(prefix.into_prefix()).map(|route| route.prefix)
     }
 
     /// Returns all prefixes that contain an address or a prefix, itself included, shortest first.
@@ -169,8 +169,8 @@ impl<K: Key> PrefixSet<K> {
     }
 
     /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not.
-    pub fn iter_after(&self, prefix: impl Into<Prefix<K>>) -> impl Iterator<Item = Prefix<K>> {
-        self.rib.iter_after(prefix.into()).map(|route| route.prefix)
+    pub fn iter_after(&self, prefix: impl IntoPrefix<K>) -> impl Iterator<Item = Prefix<K>> {
+        self.rib.iter_after(prefix.into_prefix()).map(|route| route.prefix)
     }
 
     /// Keeps the prefixes for which `keep` returns true, called in order, and removes the others.

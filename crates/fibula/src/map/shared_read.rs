@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::live::{Held, TableError};
 use crate::memory::Budget;
-use crate::net::{IpPrefix, NextHop, Route};
+use crate::net::{IntoIpAddr, IntoIpPrefix, IpPrefix, NextHop, Route};
 
 use super::shared::{BATCH, SharedPrefixMap, State};
 use super::slab::index;
@@ -22,10 +22,10 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When a thread panicked in a change.
     pub fn get<R>(
         &self,
-        prefix: impl Into<IpPrefix>,
+        prefix: impl IntoIpPrefix,
         read: impl FnOnce(&V) -> R,
     ) -> Result<Option<R>, TableError> {
-        let prefix = prefix.into();
+        let prefix = prefix.into_ip_prefix();
         self.reading(|held, state| {
             let at = match prefix {
                 IpPrefix::V4(prefix) => held.get(prefix),
@@ -39,7 +39,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn contains(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
+    pub fn contains(&self, prefix: impl IntoIpPrefix) -> Result<bool, TableError> {
         Ok(self.get(prefix, |_| ())?.is_some())
     }
 
@@ -58,7 +58,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When a thread panicked in a change.
     pub fn lookup<R>(
         &self,
-        address: impl Into<IpAddr>,
+        address: impl IntoIpAddr,
         read: impl FnOnce(&V) -> R,
     ) -> Result<Option<R>, TableError> {
         self.lookup_prefix(address, |_, value| read(value))
@@ -70,10 +70,10 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When a thread panicked in a change.
     pub fn lookup_prefix<R>(
         &self,
-        address: impl Into<IpAddr>,
+        address: impl IntoIpAddr,
         read: impl FnOnce(IpPrefix, &V) -> R,
     ) -> Result<Option<R>, TableError> {
-        let address = address.into();
+        let address = address.into_ip_addr();
         self.reading(|held, state| {
             let (prefix, at) = match address {
                 IpAddr::V4(address) => held.rib::<u32>().lookup_prefix(address).map(item)?,
@@ -89,10 +89,10 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// When a thread panicked in a change.
     pub fn parent<R>(
         &self,
-        prefix: impl Into<IpPrefix>,
+        prefix: impl IntoIpPrefix,
         read: impl FnOnce(IpPrefix, &V) -> R,
     ) -> Result<Option<R>, TableError> {
-        let prefix = prefix.into();
+        let prefix = prefix.into_ip_prefix();
         self.reading(|held, state| {
             let (prefix, at) = match prefix {
                 IpPrefix::V4(prefix) => held.rib().parent(prefix).map(item)?,
@@ -106,11 +106,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn covers(&self, prefix: impl Into<IpPrefix>) -> Result<Vec<(IpPrefix, V)>, TableError>
+    pub fn covers(&self, prefix: impl IntoIpPrefix) -> Result<Vec<(IpPrefix, V)>, TableError>
     where
         V: Clone,
     {
-        let prefix = prefix.into();
+        let prefix = prefix.into_ip_prefix();
         self.reading(|held, state| match prefix {
             IpPrefix::V4(prefix) => state.copies(held.rib().covers(prefix).map(item)).collect(),
             IpPrefix::V6(prefix) => state.copies(held.rib().covers(prefix).map(item)).collect(),
@@ -121,11 +121,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn subnets(&self, prefix: impl Into<IpPrefix>) -> Result<Vec<(IpPrefix, V)>, TableError>
+    pub fn subnets(&self, prefix: impl IntoIpPrefix) -> Result<Vec<(IpPrefix, V)>, TableError>
     where
         V: Clone,
     {
-        let prefix = prefix.into();
+        let prefix = prefix.into_ip_prefix();
         self.reading(|held, state| match prefix {
             IpPrefix::V4(prefix) => state.copies(held.rib().subnets(prefix).map(item)).collect(),
             IpPrefix::V6(prefix) => state.copies(held.rib().subnets(prefix).map(item)).collect(),
@@ -136,9 +136,9 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When a thread panicked in a change.
-    pub fn overlaps(&self, prefix: impl Into<IpPrefix>) -> Result<bool, TableError> {
+    pub fn overlaps(&self, prefix: impl IntoIpPrefix) -> Result<bool, TableError> {
         let (held, _state) = self.lock()?;
-        Ok(match prefix.into() {
+        Ok(match prefix.into_ip_prefix() {
             IpPrefix::V4(prefix) => held.rib().overlaps(prefix),
             IpPrefix::V6(prefix) => held.rib().overlaps(prefix),
         })
@@ -158,11 +158,11 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     /// Returns the prefixes after `prefix` in the order of [`iter`](Self::iter), whether it is there or not, with copies of
     /// their values.
     #[must_use]
-    pub fn iter_after(&self, prefix: impl Into<IpPrefix>) -> MapEntries<'_, V>
+    pub fn iter_after(&self, prefix: impl IntoIpPrefix) -> MapEntries<'_, V>
     where
         V: Clone,
     {
-        MapEntries { last: Some(prefix.into()), ..self.iter() }
+        MapEntries { last: Some(prefix.into_ip_prefix()), ..self.iter() }
     }
 
     /// Returns all prefixes in order, IPv4 first, with copies of their values, as they are at one moment. Changes wait
@@ -262,7 +262,7 @@ fn item<K>(route: Route<K>) -> (IpPrefix, NextHop)
 where
     IpPrefix: From<crate::net::Prefix<K>>,
 {
-    (route.prefix.into(), route.next_hop)
+    (route.prefix.into_ip_prefix(), route.next_hop)
 }
 
 /// Iterator over the prefixes and values of a map that may change meanwhile: see [`SharedPrefixMap::iter`]. An item is an
