@@ -321,6 +321,36 @@ fn readers_see_whole_versions_only() {
 }
 
 #[test]
+fn changes_that_wait_are_seen_with_a_replacement() {
+    let options = Options { coalesce: Duration::from_secs(1000), ..Options::default() };
+    // IPv4 has few differences, which are changed in place, or many, for which its structure is built.
+    for few in [1_u32, 1000] {
+        let map = SharedPrefixMap::from_entries_interning([(prefix("::/0"), 1)], options).unwrap();
+        let many = (0..few).map(|at| (Prefix::masked(at << 12, 24).unwrap().into(), 5));
+        let entries: Vec<_> =
+            [(prefix("::/0"), 1), (prefix("2001:db8::/32"), 2)].into_iter().chain(many).collect();
+        map.replace(
+            (0..9).map(|at| (IpPrefix::from(core::net::Ipv6Addr::from(at)), 3)).chain(entries.clone()),
+        )
+        .unwrap();
+        map.insert(prefix("2001:db8::/32"), 4).unwrap();
+        map.extend((0..9).map(|at| (core::net::Ipv6Addr::from(at), 6))).unwrap();
+        let mut reader = map.reader().unwrap();
+        assert_eq!(reader.pin().lookup_key(0x2001_0db8_u128 << 96), Some(&2));
+        // IPv6 as the changes that wait have left it.
+        let mut now = map.entries().unwrap();
+        let of_v4 = now.iter_mut().filter(|(prefix, _)| matches!(prefix, IpPrefix::V4(_)));
+        of_v4.for_each(|(_, value)| *value = 7);
+        assert_eq!(map.replace(now), Ok(few as usize));
+        let pin = reader.pin();
+        assert_eq!((pin.lookup_key(5_u32), pin.lookup_key(0x2001_0db8_u128 << 96)), (Some(&7), Some(&4)));
+        assert_eq!(pin.lookup_key(5_u128), Some(&6));
+        drop(pin);
+        map.check().unwrap();
+    }
+}
+
+#[test]
 fn panics_of_closures_leave_the_map_usable() {
     let map = SharedPrefixMap::from_entries([(prefix("10.0.0.0/8"), 1)], Options::default()).unwrap();
     let panics = |call: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
