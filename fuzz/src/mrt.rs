@@ -13,7 +13,7 @@ use fibula::net::{Dual, Family, IpPrefix};
 use fibula_feed::bmp::{self, PeerHeader, Peers};
 use fibula_feed::event::{Action, Event, Path, Peer};
 use fibula_feed::mrt::{self, Fault, Frame, Header, Mention, PeerTable, Record, Sink, Skipped};
-use fibula_feed::{LoadOptions, Loader, Selection, Source, Table};
+use fibula_feed::{LoadOptions, LoadedRoutes, Loader, Selection, Source};
 
 /// Whether announced, by which peer, the prefix, and the next hop.
 type Said = (bool, IpAddr, u32, String, Option<IpAddr>);
@@ -198,7 +198,7 @@ fn whole(bytes: &[u8]) {
     }
 }
 
-fn routes(table: &Table) -> (String, String) {
+fn routes(table: &LoadedRoutes) -> (String, String) {
     (
         format!("{:?}", table.ribs.v4.iter().collect::<Vec<_>>()),
         format!("{:?}", table.ribs.v6.iter().collect::<Vec<_>>()),

@@ -5,6 +5,7 @@ mod instructions;
 mod mutants;
 mod picture;
 mod programs;
+mod words;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,8 @@ cargo xtask build-cost [--check | --record]
                                       what a user's program costs to build: processor time, memory, bytes of code, lines of LLVM IR;
                                       --check compares what needs no clock with records/build-cost.json, --record writes it anew
 cargo xtask picture [--check]         docs/crates.svg and the table of crates in ARCHITECTURE.md, from cargo metadata; --check compares
+cargo xtask words [--check]           type names with several meanings within a crate, and how comments are written, into
+                                      records/words.json; --check refuses what got worse
 cargo xtask mutants FOLDER... [--sample N] [--seed N] [--all] [--fresh] [--check]
                                       mutation tests of a folder, into records/mutants/FOLDER.json; --sample and --seed choose some
                                       (200, 1), --all takes every mutant, and every folder where none is named; --fresh forgets
@@ -43,6 +46,8 @@ fn main() -> ExitCode {
         ["build-cost", "--record"] => build_cost::record(),
         ["picture"] => picture::write(),
         ["picture", "--check"] => picture::check(),
+        ["words"] => words::record(),
+        ["words", "--check"] => words::check(),
         ["mutants", ref rest @ ..] => match mutants::mutants(rest).transpose() {
             Some(end) => end,
             None => return ExitCode::from(2),

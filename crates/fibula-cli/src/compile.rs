@@ -14,7 +14,7 @@ use fibula::file::{Contents, Half};
 use fibula::memory::Limits;
 use fibula::net::{Key, NextHop, Routes};
 use fibula::rib::Rib;
-use fibula_feed::Table;
+use fibula_feed::LoadedRoutes;
 use fibula_workload::engines::refuse_unknown;
 
 use crate::failure::Failure;
@@ -172,7 +172,7 @@ fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result
 }
 
 /// Returns the next hops as the table writes them.
-fn labels(table: &Table) -> BTreeMap<NextHop, Vec<u8>> {
+fn labels(table: &LoadedRoutes) -> BTreeMap<NextHop, Vec<u8>> {
     table.next_hops.iter().map(|(next_hop, label)| (next_hop, label.to_string().into_bytes())).collect()
 }
 

@@ -8,7 +8,7 @@ use fibula::memory::Limits;
 use fibula::net::Family;
 use fibula_feed::event::Event;
 use fibula_feed::{
-    Content, Label, LoadError, LoadOptions, Loader, PeerCounts, Progress, Report, Source, Table, Value,
+    Content, Label, LoadError, LoadOptions, LoadedRoutes, Loader, PeerCounts, Progress, Report, Source, Value,
 };
 
 use crate::failure::Failure;
@@ -45,16 +45,20 @@ pub fn limits(memory_bytes: Option<usize>) -> Limits {
 ///
 /// # Errors
 /// If it cannot be read, or none of its lines is a route.
-pub fn load(path: &Path, messages: Messages) -> Result<Table, Failure> {
+pub fn load(path: &Path, messages: Messages) -> Result<LoadedRoutes, Failure> {
     load_with(&[path.to_owned()], LoadOptions::default(), Merge::default(), messages)
 }
 
 /// Loads the files into one table, aggregated if that was asked for, and warns of what was skipped.
-pub(crate) fn load_feeds(paths: &[PathBuf], feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
+pub(crate) fn load_feeds(
+    paths: &[PathBuf],
+    feed: &FeedArgs,
+    messages: Messages,
+) -> Result<LoadedRoutes, Failure> {
     aggregated(load_all_routes(paths, feed, messages)?, feed, messages)
 }
 
-fn aggregated(mut table: Table, feed: &FeedArgs, messages: Messages) -> Result<Table, Failure> {
+fn aggregated(mut table: LoadedRoutes, feed: &FeedArgs, messages: Messages) -> Result<LoadedRoutes, Failure> {
     if feed.aggregate {
         let limits = limits(feed.memory_limit);
         let all = table.ribs.len() as u64;
@@ -72,7 +76,7 @@ pub(crate) fn load_all_routes(
     paths: &[PathBuf],
     feed: &FeedArgs,
     messages: Messages,
-) -> Result<Table, Failure> {
+) -> Result<LoadedRoutes, Failure> {
     load_plain(paths, feed, &feed.value, messages)
 }
 
@@ -82,7 +86,7 @@ pub(crate) fn load_values(
     feed: &FeedArgs,
     values: &[Value],
     messages: Messages,
-) -> Result<Table, Failure> {
+) -> Result<LoadedRoutes, Failure> {
     aggregated(load_plain(paths, feed, values, messages)?, feed, messages)
 }
 
@@ -91,7 +95,7 @@ fn load_plain(
     feed: &FeedArgs,
     values: &[Value],
     messages: Messages,
-) -> Result<Table, Failure> {
+) -> Result<LoadedRoutes, Failure> {
     let mut options = feed.options();
     options.values = values.to_vec();
     let table = load_with(paths, options, feed.merge, messages)?;
@@ -113,7 +117,7 @@ pub(crate) fn load_columns(
     feed: &FeedArgs,
     for_people: bool,
     messages: Messages,
-) -> Result<(Table, Columns), Failure> {
+) -> Result<(LoadedRoutes, Columns), Failure> {
     let columns = columns(feed, for_people);
     let mut options = feed.options();
     options.values = vec![Value::NextHop];
@@ -133,7 +137,7 @@ pub(crate) fn columns(feed: &FeedArgs, for_people: bool) -> Columns {
 }
 
 /// Refuses a value that no route has. The values begin at this field of the labels.
-fn refuse_absent(table: &Table, values: &[Value], first: usize) -> Result<(), Failure> {
+fn refuse_absent(table: &LoadedRoutes, values: &[Value], first: usize) -> Result<(), Failure> {
     if table.next_hops.is_empty() {
         return Ok(());
     }
@@ -155,7 +159,7 @@ fn load_with(
     mut options: LoadOptions,
     merge: Merge,
     messages: Messages,
-) -> Result<Table, Failure> {
+) -> Result<LoadedRoutes, Failure> {
     options.threads = threads();
     if paths.len() > 1 && paths.iter().any(|path| is_stdin(path)) {
         return Err(Failure::WrongUse("standard input cannot be one of several tables".to_owned()));
@@ -426,7 +430,7 @@ fn routes(counts: &PeerCounts, slot: usize) -> u64 {
 }
 
 /// Prints what was loaded on standard error.
-pub(crate) fn print_stats(table: &Table) {
+pub(crate) fn print_stats(table: &LoadedRoutes) {
     let memory = table.ribs.v4.memory().held_bytes() + table.ribs.v6.memory().held_bytes();
     for report in &table.reports {
         let Report { name, content, lines, bad_lines, .. } = report;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use fibula::net::{Key, Route};
-use fibula_feed::{Label, NextHops, Table};
+use fibula_feed::{Label, LoadedRoutes, NextHops};
 
 use crate::fields::Fields;
 use crate::load::Columns;
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
 
 /// Writes all routes of a table.
 pub(crate) fn write_all(
-    table: &Table,
+    table: &LoadedRoutes,
     out: &mut dyn Write,
     format: Format,
     columns: &Columns,

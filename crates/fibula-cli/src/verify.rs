@@ -9,7 +9,7 @@ use clap::Args;
 use fibula::aggregate::{Difference, differences};
 use fibula::net::{Key, NextHop};
 use fibula::rib::Rib;
-use fibula_feed::Table;
+use fibula_feed::LoadedRoutes;
 use serde_json::json;
 
 use crate::answer::AnswerArgs;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 /// Appends the differences of a family, or the first.
 fn compare<K: Key>(
     ribs: [&Rib<K>; 2],
-    tables: &[Table; 2],
+    tables: &[LoadedRoutes; 2],
     all: bool,
     rows: &mut Vec<Object>,
 ) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Reads routes: MRT files, BGP updates and text tables, plain or compressed.
 //!
-//! - [`Loader`]: loads whole files and streams to a [`Table`] with a [`Report`] of what was found; counts what each peer
+//! - [`Loader`]: loads whole files and streams into [`LoadedRoutes`] with a [`Report`] of what was found; counts what each peer
 //!   said; or reports every event. [`Selection`] chooses the peers whose routes are taken.
 //! - [`NextHops`]: the labels of the numbered next hops of a table. [`Value`] chooses what the labels are, [`Filter`] which
 //!   routes are taken.
@@ -51,8 +51,8 @@ mod value;
 
 pub use filter::{AsPathPattern, CommunityPattern, Filter, PatternError};
 pub use load::{
-    BadLine, Content, LoadError, LoadOptions, Loader, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES, PeerCounts,
-    PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Table, Truncation,
+    BadLine, Content, LoadError, LoadOptions, LoadedRoutes, Loader, MAX_LINE_BYTES, MAX_UNSETTLED_BYTES,
+    PeerCounts, PeerName, PeerNameError, Progress, Report, Selection, Source, THREAD_BYTES, Truncation,
 };
 pub use next_hops::{Label, NextHops, NextHopsError};
 pub use value::{Facts, Value, ValueError};

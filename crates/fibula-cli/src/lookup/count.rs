@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use fibula::fib::Match;
 use fibula::net::{Dual, Key, Prefix};
-use fibula_feed::{Label, Table, Value};
+use fibula_feed::{Label, LoadedRoutes, Value};
 use serde_json::json;
 
 use super::answers::{BLOCK, Finders, Keys, Kind, LINES};
@@ -345,7 +345,7 @@ impl Drop for Counter<'_, '_> {
 }
 
 /// Returns the rows, the most frequent first.
-fn rows(args: &CountArgs, totals: &Totals, table: &Table) -> Vec<(String, Sum)> {
+fn rows(args: &CountArgs, totals: &Totals, table: &LoadedRoutes) -> Vec<(String, Sum)> {
     let labels = table.next_hops.iter().filter_map(|(next_hop, label)| {
         let sum = *totals.labels.get(next_hop.id() as usize)?;
         // An AS that is not known is a row of its own.

@@ -21,7 +21,7 @@ use std::time::Instant;
 use fibula::fib::registry::Engines;
 use fibula::file::{StoredRoutes, TableFile};
 use fibula::net::Dual;
-use fibula_feed::Table;
+use fibula_feed::LoadedRoutes;
 
 use crate::failure::{Failure, code};
 use crate::load::{self, Columns};
@@ -277,7 +277,7 @@ fn enrich_lines(
     Ok(())
 }
 
-fn finders<'a>(request: &Request<'_>, table: &'a Table) -> Finders<'a> {
+fn finders<'a>(request: &Request<'_>, table: &'a LoadedRoutes) -> Finders<'a> {
     let engine = request.how.engine.as_deref();
     let limits = load::limits(request.source.feed.memory_limit);
     Dual::new(

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fibula_feed::{LoadOptions, Selection, Table};
+use fibula_feed::{LoadOptions, LoadedRoutes, Selection};
 
 use super::args::{ConvertArgs, Form};
 use super::intervals;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<(), Failure> {
 
 fn write(
     form: Form,
-    table: &Table,
+    table: &LoadedRoutes,
     columns: &Columns,
     mut out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
@@ -61,12 +61,12 @@ fn write(
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
+fn parquet(table: &LoadedRoutes, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
     Ok(super::parquet::write(table, out)?)
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &Table, _: &mut (dyn Write + Send)) -> Result<(), Failure> {
+fn parquet(_: &LoadedRoutes, _: &mut (dyn Write + Send)) -> Result<(), Failure> {
     unreachable!("refused before the table is loaded")
 }
 

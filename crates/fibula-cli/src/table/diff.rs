@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use fibula::net::{Key, Route};
 use fibula::rib::Rib;
-use fibula_feed::{NextHops, Table};
+use fibula_feed::{LoadedRoutes, NextHops};
 use serde_json::{Value, json};
 
 use super::args::DiffArgs;
@@ -57,7 +57,13 @@ impl Writer<'_> {
         }
     }
 
-    fn family<K: Key>(&mut self, before: &Rib<K>, after: &Rib<K>, a: &Table, b: &Table) -> io::Result<()> {
+    fn family<K: Key>(
+        &mut self,
+        before: &Rib<K>,
+        after: &Rib<K>,
+        a: &LoadedRoutes,
+        b: &LoadedRoutes,
+    ) -> io::Result<()> {
         let order = |route: &Route<K>| (route.prefix.addr(), route.prefix.len());
         let (mut left, mut right) = (before.iter().peekable(), after.iter().peekable());
         loop {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fibula::fib::ranges::{self, Merge, Range};
 use fibula::net::{Family, Key, NextHop, Prefix};
 use fibula::rib::Rib;
-use fibula_feed::Table;
+use fibula_feed::LoadedRoutes;
 
 use crate::objects::csv_field;
 
@@ -23,7 +23,7 @@ pub(super) struct Interval {
 /// Calls `each` for all ranges that a route covers, IPv4 first, in ascending order; neighbours that lead to the same place
 /// are one.
 pub(super) fn try_for_each<E>(
-    table: &Table,
+    table: &LoadedRoutes,
     mut each: impl FnMut(Interval) -> Result<(), E>,
 ) -> Result<(), E> {
     family(&table.ribs.v4, &mut each)?;
@@ -53,7 +53,7 @@ fn family<K: Key, E>(rib: &Rib<K>, each: &mut impl FnMut(Interval) -> Result<(),
 }
 
 /// `start,end,value` a line.
-pub(super) fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_csv(table: &LoadedRoutes, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "start,end,value")?;
     try_for_each(table, |Interval { start, end, next_hop, .. }| {
         let label = table.next_hops.label(next_hop).map(ToString::to_string).unwrap_or_default();

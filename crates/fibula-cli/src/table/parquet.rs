@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use fibula::net::Family;
-use fibula_feed::Table;
+use fibula_feed::LoadedRoutes;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -32,7 +32,7 @@ const SCHEMA: &str = "message intervals {
 /// Rows that are held in memory and written together.
 const GROUP_ROWS: usize = 128 << 10;
 
-pub(super) fn write(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
+pub(super) fn write(table: &LoadedRoutes, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(WriterProperties::default()))?;
     let mut group = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn write(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), P
 }
 
 fn write_group<W: Write + Send>(
-    table: &Table,
+    table: &LoadedRoutes,
     writer: &mut SerializedFileWriter<W>,
     rows: &[Interval],
 ) -> Result<(), ParquetError> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use fibula_feed::mrt::Skipped;
-use fibula_feed::{Report, Table};
+use fibula_feed::{LoadedRoutes, Report};
 use serde_json::{Value, json};
 
 use super::args::StatsArgs;
@@ -63,7 +63,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     Ok(if families.is_empty() { code::NOTHING_FOUND.into() } else { ExitCode::SUCCESS })
 }
 
-fn feeds(table: &Table) -> Vec<Value> {
+fn feeds(table: &LoadedRoutes) -> Vec<Value> {
     let feed = |report: &Report| {
         let chosen = |slot: usize| {
             let chosen = report.peers.iter().filter(move |counts| counts.chosen[slot]);
@@ -89,7 +89,7 @@ fn feeds(table: &Table) -> Vec<Value> {
 }
 
 /// Says which feeds were not read whole.
-fn losses(table: &Table) -> Vec<String> {
+fn losses(table: &LoadedRoutes) -> Vec<String> {
     let lost = table.reports.iter().filter(|report| !report.is_complete());
     let text = |report: &Report| {
         let bad = thousands(report.bad_lines);

@@ -33,7 +33,7 @@ use fibula::net::{Dual, Family};
 use crate::mrt::{self, Cursor, Fault, Reading, Skipped};
 
 pub use frame::{Frame, Header};
-pub use peer::{Distinguisher, DistinguisherError, PeerHeader, PeerId, PeerKind, Peers, Table};
+pub use peer::{Distinguisher, DistinguisherError, PeerHeader, PeerId, PeerKind, PeerTable, Peers};
 
 /// The kinds of messages.
 pub const KINDS: &[Kind] = &[

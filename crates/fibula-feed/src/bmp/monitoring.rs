@@ -2,7 +2,7 @@
 
 use fibula::net::Dual;
 
-use super::peer::{Codec, PeerHeader, Peers, Table};
+use super::peer::{Codec, PeerHeader, PeerTable, Peers};
 use super::{Header, Kind, Message, Sink};
 use crate::bgp::{self, AsWidth, Session};
 use crate::mrt::{FaultKind, Reading, Skipped};
@@ -13,7 +13,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
     let mut at = message.cursor();
     let Some(header) = PeerHeader::read(&mut at, sink)? else { return Ok(()) };
     let start = at.position();
-    if header.table == Table::AdjRibOut {
+    if header.table == PeerTable::AdjRibOut {
         sink.skipped(Skipped::without_routes("BMP Adj-RIB-Out"), start);
         return Ok(());
     }

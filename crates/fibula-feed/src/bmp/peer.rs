@@ -44,7 +44,7 @@ pub struct PeerId {
 
 /// Which table of a peer routes are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Table {
+pub enum PeerTable {
     /// What the peer has announced: before the router's policy, or after it.
     AdjRibIn {
         /// After the policy.
@@ -67,7 +67,7 @@ pub struct PeerHeader {
     /// The peer as events name it; of a Loc-RIB, the router's identifier in the place of an address.
     pub peer: Peer,
     /// Which of its tables.
-    pub table: Table,
+    pub table: PeerTable,
     /// When the routes were heard of.
     pub time: Time,
     /// Whether AS paths are told with numbers of two bytes.
@@ -96,7 +96,7 @@ impl PeerHeader {
         };
         if kind == PeerKind::LocRib {
             let id = PeerId { kind, distinguisher, address: Ipv4Addr::UNSPECIFIED.into() };
-            let table = Table::LocRib { filtered: flags & FILTERED != 0 };
+            let table = PeerTable::LocRib { filtered: flags & FILTERED != 0 };
             let peer = Peer { address: router, asn };
             return Ok(Some(Self { id, peer, table, time, two_octets: false }));
         }
@@ -105,8 +105,8 @@ impl PeerHeader {
             address => IpAddr::from(address),
         };
         let table = match flags & OUT {
-            0 => Table::AdjRibIn { post_policy: flags & POST_POLICY != 0 },
-            _ => Table::AdjRibOut,
+            0 => PeerTable::AdjRibIn { post_policy: flags & POST_POLICY != 0 },
+            _ => PeerTable::AdjRibOut,
         };
         let id = PeerId { kind, distinguisher, address };
         let two_octets = flags & TWO_OCTETS != 0;

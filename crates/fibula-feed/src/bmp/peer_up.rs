@@ -4,7 +4,7 @@ use fibula::net::Dual;
 
 use super::information;
 use super::open::Open;
-use super::peer::{Codec, PeerHeader, Peers, Table};
+use super::peer::{Codec, PeerHeader, PeerTable, Peers};
 use super::{Kind, Message, Sink};
 use crate::bgp::AsWidth;
 use crate::mrt::Reading;
@@ -21,7 +21,7 @@ fn decode(message: &Message, peers: &mut Peers, sink: &mut dyn Sink) -> Reading<
 
     let both = |one: Dual<bool>, other: Dual<bool>| Dual::new(one.v4 && other.v4, one.v6 && other.v6);
     let mut add_path = both(sent.receives, received.sends);
-    if let Table::LocRib { .. } = header.table {
+    if let PeerTable::LocRib { .. } = header.table {
         // There is no peer: both messages are the router's own, and say how it writes (RFC 9069 section 5.1).
         add_path = Dual::new(sent.sends.v4 || add_path.v4, sent.sends.v6 || add_path.v6);
     }

@@ -26,7 +26,7 @@ fn within(memory_bytes: usize) -> LoadOptions {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Table, LoadError> {
+fn read(bytes: &[u8]) -> Result<LoadedRoutes, LoadError> {
     load_reader("x", bytes, &LoadOptions::default(), &mut |_| ())
 }
 

@@ -16,11 +16,11 @@ use super::replay::{self, Chain};
 use super::report::Report;
 use super::routes::Routes;
 use super::source::{Feed, Source};
-use super::{LoadOptions, Progress, Table};
+use super::{LoadOptions, LoadedRoutes, Progress};
 use crate::event::Event;
 use crate::ledger::{Held, Ledger};
 
-/// Loads routes from whole files and streams: into a [`Table`], as counts, or as single events.
+/// Loads routes from whole files and streams: into [`LoadedRoutes`], as counts, or as single events.
 ///
 /// The input may be compressed (see [`compression`](crate::compression)), and is MRT or text in any of the forms of
 /// [`text::FORMS`](crate::text::FORMS), or a [table file](fibula::file) with routes, which is read as text. All are recognised
@@ -60,7 +60,7 @@ impl<'a> Loader<'a> {
     /// routes, a table would exceed its limits, or none of the named peers exists. With [`LoadOptions::strict`] also at
     /// the first bad line or record, at the first thing left out that may hold routes, and when the file ends early or
     /// its compressed stream is damaged.
-    pub fn load<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<Table, LoadError> {
+    pub fn load<'s>(&mut self, source: impl Into<Source<'s>>) -> Result<LoadedRoutes, LoadError> {
         let mut session = Session::new(&self.options, None);
         session.feeds(source.into(), &mut tell(&mut self.progress))?;
         session.finish()
@@ -292,13 +292,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Table, LoadError> {
+    pub(super) fn finish(mut self) -> Result<LoadedRoutes, LoadError> {
         self.check_names()?;
         let (ribs, next_hops) = self.routes.finish();
         for report in &mut self.reports {
             report.routes_v4 = ribs.v4.len() as u64;
             report.routes_v6 = ribs.v6.len() as u64;
         }
-        Ok(Table { ribs, next_hops, reports: self.reports })
+        Ok(LoadedRoutes { ribs, next_hops, reports: self.reports })
     }
 }

@@ -105,7 +105,7 @@ pub struct Progress {
 /// A loaded table: the routes of the feeds, the labels of their next hops, and the reports.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Table {
+pub struct LoadedRoutes {
     /// The routes.
     pub ribs: DualRib,
     /// The labels of the next hops of both families.
@@ -114,7 +114,7 @@ pub struct Table {
     pub reports: Vec<Report>,
 }
 
-impl Table {
+impl LoadedRoutes {
     /// Returns the report of the first feed, which is usually the only one.
     #[must_use]
     pub fn report(&self) -> &Report {

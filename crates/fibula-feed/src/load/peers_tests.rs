@@ -17,11 +17,11 @@ fn options(selection: Selection) -> LoadOptions {
     LoadOptions { selection, ..LoadOptions::default() }
 }
 
-fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<Table, LoadError> {
+fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<LoadedRoutes, LoadError> {
     load_reader("x", bytes, options, &mut |_| ())
 }
 
-fn print(table: &Table) -> String {
+fn print(table: &LoadedRoutes) -> String {
     fn rows<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> String {
         let row = |route: fibula::net::Route<K>| {
             format!("{} {}\n", route.prefix, next_hops.label(route.next_hop).unwrap())

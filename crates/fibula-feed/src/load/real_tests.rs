@@ -87,7 +87,7 @@ fn real_table_of_2002() {
     let folder = data();
     let file = folder.join("mrt/rib-v1-rrc05-20020722.gz");
     let table = load(&file, &options(), &mut |_| ()).unwrap();
-    let via = |table: &Table, address: u32| {
+    let via = |table: &LoadedRoutes, address: u32| {
         table
             .ribs
             .v4
@@ -174,7 +174,7 @@ impl Damage {
 fn damage(
     bytes: &[u8],
     copies: &[Damage],
-    judge: impl Fn(Damage, &[u8], Result<Table, LoadError>) + Sync,
+    judge: impl Fn(Damage, &[u8], Result<LoadedRoutes, LoadError>) + Sync,
 ) -> usize {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -194,7 +194,7 @@ fn damage(
     copies.len()
 }
 
-fn is_same(one: &Table, other: &Table) -> bool {
+fn is_same(one: &LoadedRoutes, other: &LoadedRoutes) -> bool {
     one.ribs.iter().eq(other.ribs.iter())
 }
 

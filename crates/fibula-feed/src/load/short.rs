@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::{LoadError, LoadOptions, Loader, Progress, Report, Source, Table};
+use super::{LoadError, LoadOptions, LoadedRoutes, Loader, Progress, Report, Source};
 use crate::event::Event;
 
 type Tell<'a> = &'a mut dyn FnMut(Progress);
@@ -12,7 +12,7 @@ pub(crate) fn load(
     path: impl AsRef<Path>,
     options: &LoadOptions,
     progress: Tell<'_>,
-) -> Result<Table, LoadError> {
+) -> Result<LoadedRoutes, LoadError> {
     Loader::new(options.clone()).on_progress(progress).load(path.as_ref())
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn load_all(
     paths: &[impl AsRef<Path>],
     options: &LoadOptions,
     progress: Tell<'_>,
-) -> Result<Table, LoadError> {
+) -> Result<LoadedRoutes, LoadError> {
     Loader::new(options.clone()).on_progress(progress).load(paths)
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn load_reader(
     input: impl Read,
     options: &LoadOptions,
     progress: Tell<'_>,
-) -> Result<Table, LoadError> {
+) -> Result<LoadedRoutes, LoadError> {
     Loader::new(options.clone()).on_progress(progress).load(Source::reader(name, input))
 }
 

@@ -5,7 +5,7 @@ use crate::mrt::tests::{attributes, legacy_state, legacy_update, message, nlri, 
 
 const ONE: &str = "192.0.2.1";
 
-fn load_bytes(bytes: &[u8], strict: bool, threads: usize) -> Result<Table, LoadError> {
+fn load_bytes(bytes: &[u8], strict: bool, threads: usize) -> Result<LoadedRoutes, LoadError> {
     let options = LoadOptions { selection: Selection::Best, strict, threads, ..LoadOptions::default() };
     load_reader("x", bytes, &options, &mut |_| ())
 }

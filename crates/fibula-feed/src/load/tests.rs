@@ -15,17 +15,17 @@ fn strict() -> LoadOptions {
     LoadOptions { strict: true, ..LoadOptions::default() }
 }
 
-fn read_with(bytes: &[u8], options: &LoadOptions) -> Result<Table, LoadError> {
+fn read_with(bytes: &[u8], options: &LoadOptions) -> Result<LoadedRoutes, LoadError> {
     load_reader("tables/x.txt", bytes, options, &mut |_| ())
 }
 
-fn read(bytes: &[u8]) -> Table {
+fn read(bytes: &[u8]) -> LoadedRoutes {
     let table = read_with(bytes, &LoadOptions::default()).unwrap();
     check_sums(&table);
     table
 }
 
-fn check_sums(table: &Table) {
+fn check_sums(table: &LoadedRoutes) {
     let report = table.report();
     assert_eq!(
         report.lines,
@@ -42,7 +42,7 @@ fn check_sums(table: &Table) {
 }
 
 /// The table as the text that it represents.
-fn print(table: &Table) -> String {
+fn print(table: &LoadedRoutes) -> String {
     fn rows<K: Key>(rib: &Rib<K>, next_hops: &NextHops) -> String {
         rib.iter()
             .map(|route| format!("{} {}\n", route.prefix, next_hops.label(route.next_hop).unwrap()))

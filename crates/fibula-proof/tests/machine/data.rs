@@ -54,17 +54,17 @@ struct Table<K> {
 }
 
 pub(super) trait Loaded: Tested {
-    fn rib(table: fibula_feed::Table) -> Rib<Self>;
+    fn rib(table: fibula_feed::LoadedRoutes) -> Rib<Self>;
 }
 
 impl Loaded for u32 {
-    fn rib(table: fibula_feed::Table) -> Rib<Self> {
+    fn rib(table: fibula_feed::LoadedRoutes) -> Rib<Self> {
         table.ribs.v4
     }
 }
 
 impl Loaded for u128 {
-    fn rib(table: fibula_feed::Table) -> Rib<Self> {
+    fn rib(table: fibula_feed::LoadedRoutes) -> Rib<Self> {
         table.ribs.v6
     }
 }

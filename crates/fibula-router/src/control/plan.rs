@@ -25,7 +25,7 @@ pub(super) const MTU: usize = 1500;
 /// A file of routes, loaded.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    table: fibula_feed::Table,
+    table: fibula_feed::LoadedRoutes,
     vrf: usize,
     target: Option<Target>,
     name: String,

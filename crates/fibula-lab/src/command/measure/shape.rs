@@ -5,7 +5,7 @@ use std::time::Instant;
 use clap::Args;
 use fibula::memory::Limits;
 use fibula::net::{Key, Route, RouteSlice};
-use fibula_feed::{LoadOptions, Loader, Table};
+use fibula_feed::{LoadOptions, LoadedRoutes, Loader};
 use fibula_workload::table::{Profile, Shape, TableSpec, generate, shape};
 
 use super::{OfFamily, Outcome};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ShapeArgs) -> Outcome {
     }
 }
 
-fn show<K: Key>(mut spec: TableSpec, args: &ShapeArgs, of: fn(&Table) -> Vec<Route<K>>) -> Outcome {
+fn show<K: Key>(mut spec: TableSpec, args: &ShapeArgs, of: fn(&LoadedRoutes) -> Vec<Route<K>>) -> Outcome {
     let routes = match &args.file {
         Some(file) => of(&Loader::new(LoadOptions::default()).load(file.as_str())?),
         None => {

@@ -14,7 +14,7 @@ use fibula::file::{self, Contents, Half, TableFile};
 use fibula::memory::Limits;
 use fibula::net::Key;
 use fibula::rib::Rib;
-use fibula_feed::{LoadOptions, Loader, Table};
+use fibula_feed::{LoadOptions, LoadedRoutes, Loader};
 
 use super::Outcome;
 use crate::command::figures::Figures;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &TableFileArgs) -> Outcome {
     figures.keep(args.record)
 }
 
-fn load(tables: &[&str]) -> Outcome<Table> {
+fn load(tables: &[&str]) -> Outcome<LoadedRoutes> {
     Ok(Loader::new(LoadOptions::default()).load(tables)?)
 }
 

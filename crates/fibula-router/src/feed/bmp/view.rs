@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use fibula::net::{Dual, Family};
-use fibula_feed::bmp::{self, Distinguisher, PeerHeader, PeerId, Table};
+use fibula_feed::bmp::{self, Distinguisher, PeerHeader, PeerId, PeerTable};
 use fibula_feed::event::{Action, Event, Path, Peer};
 use fibula_feed::mrt::{self, Fault, Mention, Skipped};
 
@@ -204,8 +204,8 @@ impl bmp::Sink for View {
     fn up(&mut self, header: &PeerHeader, families: Dual<bool>) {
         self.down(header, 0);
         let is_ours = match self.views.view {
-            BmpView::AdjRibIn => !matches!(header.table, Table::LocRib { .. }),
-            BmpView::LocRib => matches!(header.table, Table::LocRib { .. }),
+            BmpView::AdjRibIn => !matches!(header.table, PeerTable::LocRib { .. }),
+            BmpView::LocRib => matches!(header.table, PeerTable::LocRib { .. }),
         };
         let vrf = self.views.vrfs.iter().position(|vrf| vrf.0 == header.id.distinguisher);
         if let Some(table) = vrf.filter(|_| is_ours) {
@@ -223,8 +223,8 @@ impl bmp::Sink for View {
     fn routes(&mut self, header: &PeerHeader) -> bool {
         self.current = None;
         let of_view = match (self.views.view, header.table) {
-            (BmpView::LocRib, Table::LocRib { .. }) => true,
-            (BmpView::AdjRibIn, Table::AdjRibIn { post_policy }) => {
+            (BmpView::LocRib, PeerTable::LocRib { .. }) => true,
+            (BmpView::AdjRibIn, PeerTable::AdjRibIn { post_policy }) => {
                 !self.peers.contains_key(&header.id) || self.is_taken(&header.id, post_policy)
             }
             _ => false,

@@ -8,7 +8,7 @@ mod nodes;
 
 use clap::Args;
 use fibula::net::{Key, Route};
-use fibula_feed::{LoadError, LoadOptions, Loader, Table};
+use fibula_feed::{LoadError, LoadOptions, LoadedRoutes, Loader};
 use fibula_workload::table::{Length, Parting, Profile, TableSpec, generate};
 
 use super::{OfFamily, Outcome};
@@ -53,7 +53,7 @@ pub(super) fn run(args: &FitArgs) -> Outcome<bool> {
     }
 }
 
-fn read(path: &str) -> Result<Table, LoadError> {
+fn read(path: &str) -> Result<LoadedRoutes, LoadError> {
     Loader::new(LoadOptions::default()).load(path)
 }
 
