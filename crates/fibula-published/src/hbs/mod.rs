@@ -5,10 +5,9 @@
 //! read.
 //!
 //! "Heuristic binary search", one of the schemes that PlanB is compared with (its section 2). Built on binary search by prefix
-//! lengths: Waldvogel, Varghese, Turner and Plattner, "Scalable High Speed IP Routing Lookups" (SIGCOMM 1997). What is new in it
-//! is that a marker knows the lengths that it was made for, and that the tree over the lengths is turned as the table changes. What
-//! is said here of its hash function, its tables and the moment at which the tree is turned is
-//! this project's choice.
+//! lengths: Waldvogel, Varghese, Turner and Plattner, "Scalable High Speed IP Routing Lookups" (SIGCOMM 1997). Its novelty:
+//! a marker records the lengths it was created for, and the tree over the lengths is rotated as the table changes. The hash
+//! function, the tables and the moment at which the tree is rotated are this project's choice.
 //!
 //! # Memory
 //!
@@ -52,15 +51,15 @@
 //!
 //! # Changes
 //!
-//! A route that comes gets its entry, and the tables on the way to its length get markers; the markers below it take it as their best
-//! match, where no longer route is between. A route that goes leaves a marker if longer ones need it, and the markers on its way lose
-//! its length if no other route of the length is below them. That is looked up in the routes, and so are best matches: a change
-//! costs about the routes below its prefix.
+//! Inserting a route adds its entry, and markers in the tables on the search path. Existing markers below it update their best match
+//! unless a longer route covers them. Removing a route leaves a marker if longer routes need it. The markers on the search path lose
+//! its length if no other route of this length is below them. Both this and best matches are looked up in the routes, so a change
+//! costs about as much as there are routes below its prefix.
 //!
 //! A length that did not occur is added to the tree as a leaf, and the bits of the markers to its left move. When an eighth of the
 //! routes (and 4) have come or gone, the best tree is computed, and taken if the present one has an eighth more steps. Tables for which
-//! the same lengths are to the right stay as they are; the others are made anew from the routes. Lengths without routes
-//! leave the tree then. If memory runs out, the tree stays. A length for which a marker has no bit has the whole built anew.
+//! the same lengths are to the right stay as they are; the others are rebuilt from the routes. Lengths without routes
+//! leave the tree then. If memory runs out, the tree stays. If a marker has no bit for a length, the whole engine is rebuilt.
 //!
 //! # Invariants
 //!
