@@ -92,7 +92,7 @@ pub fn list(text: &str) -> Option<Vec<usize>> {
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        // A list of a mistyped million processors is none.
+        // Without a limit, a mistyped number such as 0-99999999 would allocate a list of that length.
         if last < first || last >= 65_536 {
             return None;
         }

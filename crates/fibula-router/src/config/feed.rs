@@ -164,7 +164,7 @@ impl FeedKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line {
-    name: Spanned<String>,
+    pub(super) name: Spanned<String>,
     kind: Spanned<String>,
     distance: Option<Spanned<u8>>,
     routes: Option<Spanned<usize>>,
@@ -211,11 +211,11 @@ enum RateLine {
 
 pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed, ConfigError> {
     let name = line.name.get_ref();
-    if name.is_empty() || config.feeds.iter().any(|feed| feed.name == *name) {
-        return Err(text.error(&line.name, format!("feed '{name}' has no name of its own")));
+    if name.is_empty() {
+        return Err(text.error(&line.name, "empty feed name"));
     }
     if config.bridge {
-        return Err(text.error(&line.name, "a bridge has no routes"));
+        return Err(text.error(&line.name, "a bridge cannot have routes"));
     }
     check_keys(text, line)?;
     let (kind, distance) = match line.kind.get_ref().as_str() {
@@ -230,11 +230,11 @@ pub(super) fn read(text: &Text<'_>, config: &Config, line: &Line) -> Result<Feed
         "mrt" => (mrt(text, config, line)?, 200),
         other => {
             let names = FeedKind::NAMES.join(", ");
-            return Err(text.error(&line.kind, format!("no kind of feed '{other}': there are {names}")));
+            return Err(text.error(&line.kind, format!("no kind of feed '{other}'; choose one of {names}")));
         }
     };
     if let Some(place) = line.distance.as_ref().filter(|distance| *distance.get_ref() < 2) {
-        return Err(text.error(place, "distance: from 2 to 255; routes of this file have 1"));
+        return Err(text.error(place, "distance: must be from 2 to 255; routes of this file have 1"));
     }
     let distance = line.distance.as_ref().map_or(distance, |distance| *distance.get_ref());
     let routes = number(text, line.routes.as_ref(), ROUTES, 1, MOST_ROUTES, "routes")?;
@@ -280,8 +280,11 @@ fn tables(text: &Text<'_>, config: &Config, line: &Line) -> Result<Vec<(u32, u16
     let mut tables = Vec::new();
     for entry in line.tables.iter().flat_map(Spanned::get_ref) {
         let table = *entry.table.get_ref();
-        if table == 0 || tables.iter().any(|known: &(u32, u16)| known.0 == table) {
-            return Err(text.error(&entry.table, format!("table {table} is 0, or there twice")));
+        if table == 0 {
+            return Err(text.error(&entry.table, "table: must not be 0, which the kernel reserves"));
+        }
+        if tables.iter().any(|known: &(u32, u16)| known.0 == table) {
+            return Err(text.error(&entry.table, format!("table {table} is listed twice")));
         }
         tables.push((table, vrf(text, config, entry.vrf.as_ref())? as u16));
     }
@@ -309,7 +312,7 @@ fn server(
         (Some(place), _) => place
             .get_ref()
             .parse::<SocketAddr>()
-            .map_err(|_| text.error(place, "listen: an address and a port, as in 127.0.0.1:2620"))?,
+            .map_err(|_| text.error(place, "listen: must be an address and a port, as in 127.0.0.1:2620"))?,
     };
     let same = |feed: &&Feed| feed.kind.server().is_some_and(|server| server.listen == listen);
     if let Some(other) = config.feeds.iter().find(same) {
@@ -329,7 +332,7 @@ fn server(
 fn allow(text: &Text<'_>, line: &Line) -> Result<Vec<IpPrefix>, ConfigError> {
     let Some(places) = &line.allow else { return Ok(Vec::new()) };
     if places.get_ref().is_empty() {
-        return Err(text.error(places, "allow: no address, so that nothing may connect"));
+        return Err(text.error(places, "allow: the list is empty, so nothing may connect"));
     }
     let read = |place: &Spanned<String>| {
         let word = place.get_ref();
@@ -359,9 +362,20 @@ fn bmp(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, Config
         let distinguisher =
             distinguisher.map_err(|error| text.error(place, format!("distinguisher: {error}")))?;
         let vrf = vrf(text, config, entry.vrf.as_ref())? as u16;
-        if vrfs.iter().any(|known| known.0 == distinguisher || known.1 == vrf) {
-            let reason =
-                format!("distinguisher {distinguisher} is 0 or there twice, or its VRF has another already");
+        if distinguisher == Distinguisher(0) {
+            return Err(
+                text.error(place, "distinguisher 0 cannot be listed: its routes go to the feed's 'vrf'")
+            );
+        }
+        if vrfs.iter().any(|known| known.0 == distinguisher) {
+            return Err(text.error(place, format!("distinguisher {distinguisher} is listed twice")));
+        }
+        if let Some((other, _)) = vrfs.iter().find(|known| known.1 == vrf) {
+            let name = &config.vrfs[usize::from(vrf)];
+            let reason = match other {
+                Distinguisher(0) => format!("VRF '{name}' already has the routes without a distinguisher"),
+                other => format!("VRF '{name}' already has distinguisher {other}"),
+            };
             return Err(text.error(place, reason));
         }
         vrfs.push((distinguisher, vrf));
@@ -387,7 +401,7 @@ fn mrt(text: &Text<'_>, config: &Config, line: &Line) -> Result<FeedKind, Config
         None | Some((_, "best")) => Selection::Best,
         Some((_, "most")) => Selection::MostRoutes,
         Some((place, peer)) => {
-            let reason = "peer: 'best', 'most', or an address or AS, such as 192.0.2.1 or AS64500";
+            let reason = "peer: must be 'best', 'most', or an address or AS, such as 192.0.2.1 or AS64500";
             let name: PeerName = peer.parse().map_err(|_| text.error(place, reason))?;
             Selection::Peers(vec![name])
         }
@@ -413,7 +427,7 @@ fn rate(text: &Text<'_>, rate: Option<&Spanned<RateLine>>) -> Result<MrtRate, Co
         }
     };
     found.ok_or_else(|| {
-        text.error(place, "rate: \"max\", as \"1x\" or \"10x\", or a number of updates a second")
+        text.error(place, "rate: must be \"max\", a factor such as \"10x\", or a number of updates a second")
     })
 }
 
@@ -427,7 +441,7 @@ pub(super) fn number<N: Copy + PartialOrd + core::fmt::Display>(
 ) -> Result<N, ConfigError> {
     match given {
         Some(place) if *place.get_ref() < least || *place.get_ref() > most => {
-            Err(text.error(place, format!("{name}: from {least} to {most}")))
+            Err(text.error(place, format!("{name}: must be from {least} to {most}")))
         }
         given => Ok(given.map_or(default, |given| *given.get_ref())),
     }
@@ -500,29 +514,37 @@ peer = \"AS64500\"
         assert_eq!((files.len(), *vrf, *rate, *repeat, *keep), (2, 1, MrtRate::Times(10), true, 120));
         assert_eq!((selection, played.distance), (&Selection::Peers(vec![PeerName::As(64500)]), 200));
         for (from, to, line, part) in [
-            ("\"kernel\"\nkind", "\"zebra\"\nkind", 13, "no name of its own"),
-            ("kind = \"kernel\"", "kind = \"netlink\"", 14, "there are fpm, kernel"),
+            ("\"kernel\"\nkind", "\"zebra\"\nkind", 13, "duplicate feed name 'zebra' (first on line 7)"),
+            ("kind = \"kernel\"", "kind = \"netlink\"", 14, "choose one of fpm, kernel"),
             ("distance = 200", "distance = 1", 15, "from 2 to 255"),
             ("distance = 200", "keep = 1", 15, "only with kind fpm"),
             ("acknowledge = true", "acknowledge = 1", 10, "boolean"),
             ("distance = 200", "acknowledge = true", 15, "only with kind fpm"),
-            ("table = 10", "table = 254", 11, "twice"),
+            ("table = 10", "table = 254", 11, "table 254 is listed twice"),
+            ("table = 10", "table = 0", 11, "must not be 0"),
             ("\"blue\" }", "\"red\" }", 11, "no VRF 'red'"),
             ("keep = 5", "listen = \"localhost\"", 9, "an address and a port"),
             ("keep = 5", "frame_bytes = 70000", 9, "from 256 to 65535"),
             ("keep = 5", "routes = 0", 9, "from 1 to"),
             ("name = \"blue\"", "name = \"blue\"\nroutes = 0", 3, "from 1 to 100000000"),
             ("name = \"blue\"", "name = \"blue\"\nroutes = \"all\"", 3, "invalid type"),
-            ("[[interface]]", "[[vrf]]\nname = \"blue\"\nroutes = 7\n[[interface]]", 4, "there twice"),
+            ("[[interface]]", "[[vrf]]\nname = \"blue\"\nroutes = 7\n[[interface]]", 4, "duplicate VRF"),
             ("kind = \"kernel\"\ndistance = 200", "kind = \"fpm\"", 13, "listens at 127.0.0.1:2620 already"),
             ("allow = [\"192.0.2.1\", \"2001:db8::/32\"]\n", "", 19, "name the routers in 'allow'"),
             ("\"192.0.2.1\", \"2001", "\"192.0.2.300\", \"2001", 20, "'192.0.2.300' is neither"),
             ("[\"192.0.2.1\", \"2001:db8::/32\"]", "[]", 20, "nothing may connect"),
             ("listen = \"192.0.2.9:11019\"\n", "", 17, "a port are needed"),
             ("192.0.2.9:11019", "127.0.0.1:2620", 17, "'zebra' listens at"),
-            ("64500:7", "0", 21, "its VRF"),
+            ("64500:7", "0", 21, "0 cannot be listed"),
+            ("}]\npolicy", "}, { distinguisher = \"64500:7\" }]\npolicy", 21, "64500:7 is listed twice"),
+            (
+                "}]\npolicy",
+                "}, { distinguisher = \"64500:8\", vrf = \"blue\" }]\npolicy",
+                21,
+                "VRF 'blue' already has distinguisher 64500:7",
+            ),
             ("64500:7", "64500:", 21, "not a route distinguisher"),
-            (", vrf = \"blue\" }]\npolicy", " }]\npolicy", 21, "has another already"),
+            (", vrf = \"blue\" }]\npolicy", " }]\npolicy", 21, "VRF 'default' already has the routes"),
             ("\"post-policy\"", "\"post\"", 22, "one of 'either', 'pre-policy', 'post-policy'"),
             ("policy =", "view = \"loc-rib\"\npolicy =", 23, "only with view adj-rib-in"),
             ("policy = \"post-policy\"", "peers = 0", 22, "from 1 to"),

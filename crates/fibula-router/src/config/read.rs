@@ -38,6 +38,23 @@ impl Text<'_> {
     }
 }
 
+/// Refuses a name that an earlier entry has. `all` are the names of all entries.
+fn unique<'n>(
+    text: &Text<'_>,
+    what: &str,
+    name: &Spanned<String>,
+    all: impl IntoIterator<Item = &'n Spanned<String>>,
+) -> Result<(), ConfigError> {
+    let same = |other: &&Spanned<String>| other.get_ref() == name.get_ref();
+    match all.into_iter().find(same).filter(|first| first.span().start < name.span().start) {
+        Some(first) => {
+            let line = text.line(&first.span());
+            Err(text.error(name, format!("duplicate {what} '{}' (first on line {line})", name.get_ref())))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError> {
     let file: file::File = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| Text(text).line(&span));
@@ -80,6 +97,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
     };
     vrfs(&text, &file.vrf, &mut config)?;
     for line in &file.interface {
+        unique(&text, "interface name", &line.name, file.interface.iter().map(|other| &other.name))?;
         let interface = interface(&text, &config, line)?;
         config.interfaces.push(interface);
     }
@@ -92,8 +110,11 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
     check_shape(&text, &file, &config)?;
     for line in &file.route {
         let route = route(&text, &config, line)?;
-        if config.routes.iter().any(|other| other.vrf == route.vrf && other.prefix == route.prefix) {
-            return Err(text.error(&line.prefix, format!("route '{}' is there twice", line.prefix.get_ref())));
+        let same = |other: &&Route| other.vrf == route.vrf && other.prefix == route.prefix;
+        if let Some(first) = config.routes.iter().find(same) {
+            let prefix = line.prefix.get_ref();
+            let reason = format!("duplicate route '{prefix}' (first on line {})", first.line);
+            return Err(text.error(&line.prefix, reason));
         }
         config.routes.push(route);
     }
@@ -102,6 +123,7 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
         config.tables.push(table);
     }
     for line in &file.feed {
+        unique(&text, "feed name", &line.name, file.feed.iter().map(|other| &other.name))?;
         let feed = super::feed::read(&text, &config, line)?;
         config.feeds.push(feed);
     }
@@ -110,16 +132,12 @@ pub(super) fn config(text: &str, engines: Engines) -> Result<Config, ConfigError
 
 /// Reads the VRFs. The one that is always there may be named to give it a limit.
 fn vrfs(text: &Text<'_>, lines: &[file::Vrf], config: &mut Config) -> Result<(), ConfigError> {
-    let mut has_default = false;
     for line in lines {
+        unique(text, "VRF", &line.name, lines.iter().map(|other| &other.name))?;
         let name = line.name.get_ref();
-        let is_default = *name == config.vrfs[0] && !std::mem::replace(&mut has_default, true);
-        if config.vrfs.contains(name) && !is_default {
-            return Err(text.error(&line.name, format!("VRF '{name}' is there twice")));
-        }
         let most = line.routes.as_ref();
         let limit = most.map(|_| number(text, most, 0, 1, MOST_ROUTES, "routes")).transpose()?;
-        if is_default {
+        if *name == config.vrfs[0] {
             config.vrf_limits[0] = limit;
         } else {
             config.vrfs.push(name.clone());
@@ -160,7 +178,7 @@ pub(super) fn choice<T: Copy, const COUNT: usize>(
     found.map(|choice| choice.1).ok_or_else(|| {
         text.error(
             word,
-            format!("{key}: one of {}", choices.map(|choice| format!("'{}'", choice.0)).join(", ")),
+            format!("{key}: must be one of {}", choices.map(|choice| format!("'{}'", choice.0)).join(", ")),
         )
     })
 }
@@ -168,7 +186,7 @@ pub(super) fn choice<T: Copy, const COUNT: usize>(
 fn threads(text: &Text<'_>, threads: Option<&Spanned<usize>>) -> Result<usize, ConfigError> {
     match threads {
         Some(threads) if !(1..=MOST_THREADS).contains(threads.get_ref()) => {
-            Err(text.error(threads, format!("threads: from 1 to {MOST_THREADS}")))
+            Err(text.error(threads, format!("threads: must be from 1 to {MOST_THREADS}")))
         }
         threads => Ok(threads.map_or(1, |threads| *threads.get_ref())),
     }
@@ -182,7 +200,7 @@ fn shape(text: &Text<'_>, file: &file::File) -> Result<Shape, ConfigError> {
         Some((_, "two-stages")) => Shape::Two { receive },
         Some((_, "three-stages")) => Shape::Three { receive, send },
         Some((place, _)) => {
-            return Err(text.error(place, format!("shape: one of {}", Shape::NAMES.join(", "))));
+            return Err(text.error(place, format!("shape: must be one of {}", Shape::NAMES.join(", "))));
         }
     };
     match (shape, &file.receive_threads, &file.send_threads) {
@@ -207,16 +225,16 @@ fn check_shape(text: &Text<'_>, file: &file::File, config: &Config) -> Result<()
             return Err(text.error(place, "host: only with the shape run-to-completion, and not in a bridge"));
         }
         if config.bridge && (interface.vlan != 0 || interface.vrf != 0 || !interface.addresses.is_empty()) {
-            return Err(text.error(&line.name, "a bridge has neither VLANs, VRFs nor addresses"));
+            return Err(text.error(&line.name, "a bridge cannot have VLANs, VRFs or addresses"));
         }
     }
     match &file.mode {
         Some(place) if config.bridge && !config.interfaces.len().is_multiple_of(2) => Err(text.error(
             place,
-            "a bridge joins the first interface and the second, the third and the fourth, ...",
+            "a bridge needs an even number of interfaces: it joins the first with the second, the third with the fourth, ...",
         )),
         Some(place) if config.bridge && !(file.route.is_empty() && file.table.is_empty()) => {
-            Err(text.error(place, "a bridge has no routes"))
+            Err(text.error(place, "a bridge cannot have routes"))
         }
         _ => Ok(()),
     }
@@ -226,7 +244,7 @@ fn metrics(text: &Text<'_>, address: Option<&Spanned<String>>) -> Result<Option<
     let Some(place) = address else { return Ok(None) };
     match place.get_ref().parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
-        _ => Err(text.error(place, "metrics: a loopback address and a port, as in 127.0.0.1:9180")),
+        _ => Err(text.error(place, "metrics: must be a loopback address and a port, as in 127.0.0.1:9180")),
     }
 }
 
@@ -246,12 +264,12 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         Some(device) if (1..=15).contains(&device.get_ref().len()) && !device.get_ref().contains('/') => {
             Ok(device.get_ref().clone())
         }
-        Some(device) => Err(text.error(device, "a device name has 1 to 15 bytes, none of them '/'")),
-        None => Err(text.error(&line.name, "an interface of this back end needs a 'device'")),
+        Some(device) => Err(text.error(device, "a device name must have 1 to 15 bytes, without '/'")),
+        None => Err(text.error(&line.name, "'device' is missing, which this back end needs")),
     };
     let frames = match &line.frames {
         Some(frames) if !(15..=65_536).contains(frames.get_ref()) => {
-            return Err(text.error(frames, "frames: from 15 to 65,536 for each ring"));
+            return Err(text.error(frames, "frames: must be from 15 to 65,536 for each ring"));
         }
         frames => frames.as_ref().map_or(FRAMES, |frames| *frames.get_ref()),
     };
@@ -273,11 +291,12 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
         ("af-packet", _) => Ok(Backend::Packet { device: device()?, frames }),
         ("tap", _) => Ok(Backend::Tap { device: device()? }),
         ("pcap", _) if line.input.is_none() && line.output.is_none() => {
-            Err(text.error(&line.name, "an interface of files needs 'input', 'output' or both"))
+            Err(text.error(&line.name, "'input' and 'output' are missing: back end pcap needs one or both"))
         }
         ("pcap", _) => Ok(Backend::Pcap { input: line.input.clone(), output: line.output.clone() }),
         (other, Some(place)) => {
-            Err(text.error(place, format!("no back end '{other}': there are {}", Backend::NAMES.join(", "))))
+            Err(text
+                .error(place, format!("no back end '{other}'; choose one of {}", Backend::NAMES.join(", "))))
         }
         (other, None) => Err(text.error(&line.name, format!("no back end '{other}'"))),
     }
@@ -285,16 +304,18 @@ fn backend(text: &Text<'_>, line: &file::Interface) -> Result<Backend, ConfigErr
 
 fn dpdk(text: &Text<'_>, line: &file::Interface, frames: usize) -> Result<Backend, ConfigError> {
     let Some(device) = &line.device else {
-        return Err(text.error(&line.name, "an interface of this back end needs a 'device'"));
+        return Err(text.error(&line.name, "'device' is missing, which this back end needs"));
     };
     if !(1..=63).contains(&device.get_ref().len()) || device.get_ref().contains('\0') {
-        return Err(text.error(device, "a port has a name of 1 to 63 bytes, as in 0000:03:00.0 or net_null0"));
+        return Err(
+            text.error(device, "a port name must have 1 to 63 bytes, as in 0000:03:00.0 or net_null0")
+        );
     }
     let host = line.host.as_ref();
     if let Some(place) =
         host.filter(|host| !(1..=15).contains(&host.get_ref().len()) || host.get_ref().contains('/'))
     {
-        return Err(text.error(place, "the name of a tap has 1 to 15 bytes, none of them '/'"));
+        return Err(text.error(place, "a tap name must have 1 to 15 bytes, without '/'"));
     }
     let host = host.map(|host| host.get_ref().clone());
     Ok(Backend::Dpdk { device: device.get_ref().clone(), host, frames })
@@ -302,13 +323,13 @@ fn dpdk(text: &Text<'_>, line: &file::Interface, frames: usize) -> Result<Backen
 
 fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result<Interface, ConfigError> {
     let name = line.name.get_ref();
-    if name.is_empty() || config.interface(name).is_some() {
-        return Err(text.error(&line.name, format!("interface '{name}' has no name of its own")));
+    if name.is_empty() {
+        return Err(text.error(&line.name, "empty interface name"));
     }
     let backend = backend(text, line)?;
     let vlan = line.vlan.as_ref().map_or(0, |vlan| *vlan.get_ref());
     if let Some(place) = line.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.get_ref())) {
-        return Err(text.error(place, "vlan: from 1 to 4094"));
+        return Err(text.error(place, "vlan: must be from 1 to 4094"));
     }
     let same = |other: &&Interface| other.backend.device() == backend.device();
     if let Some(other) = config.interfaces.iter().filter(same).find(|other| other.vlan == vlan) {
@@ -322,7 +343,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     let mac = match &line.mac {
         Some(place) => match place.get_ref().parse::<crate::packet::ethernet::Mac>() {
             Ok(mac) if mac.is_station() => Some(mac),
-            _ => return Err(text.error(place, "mac: the address of a station, as in 02:00:00:00:00:01")),
+            _ => return Err(text.error(place, "mac: must be a unicast address, as in 02:00:00:00:00:01")),
         },
         None => None,
     };
@@ -334,7 +355,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     let mtu = line.mtu.as_ref().map(|mtu| *mtu.get_ref());
     let least = if addresses.iter().any(|address| address.0.is_ipv6()) { ipv6::MIN_MTU } else { 68 };
     if let Some(place) = line.mtu.as_ref().filter(|mtu| !(least..=9216).contains(mtu.get_ref())) {
-        return Err(text.error(place, format!("mtu: from {least} to 9216")));
+        return Err(text.error(place, format!("mtu: must be from {least} to 9216")));
     }
     let kernel = backend.is_device() && vlan == 0;
     if let Some(place) = line.addresses.first().filter(|_| kernel) {
@@ -393,7 +414,7 @@ fn route(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Route, 
     let one = line.via.is_some() || line.interface.is_some();
     let ways = usize::from(one) + usize::from(line.kind.is_some()) + usize::from(!line.group.is_empty());
     if ways != 1 {
-        let reason = "a route has either 'via' and 'interface', or a 'group', or a 'kind'";
+        let reason = "a route needs exactly one of: 'via' with or without 'interface', a 'group', a 'kind'";
         return Err(text.error(&line.prefix, reason));
     }
     let target = match line.kind.as_ref().map(|kind| (kind, kind.get_ref().as_str())) {
@@ -401,7 +422,7 @@ fn route(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Route, 
         Some((_, "unreachable")) => Target::Unreachable,
         Some((_, "prohibit")) => Target::Prohibit,
         Some((place, _)) => {
-            return Err(text.error(place, "kind: 'blackhole', 'unreachable' or 'prohibit'"));
+            return Err(text.error(place, "kind: must be 'blackhole', 'unreachable' or 'prohibit'"));
         }
         None if one => {
             let only = member(text, config, line.via.as_ref(), line.interface.as_ref(), 1)?;
@@ -423,7 +444,7 @@ fn group(text: &Text<'_>, config: &Config, line: &file::Route) -> Result<Vec<Mem
     for way in &line.group {
         let weight = way.weight.as_ref().map_or(1, |weight| *weight.get_ref());
         if let Some(place) = way.weight.as_ref().filter(|_| !(1..=256).contains(&weight)) {
-            return Err(text.error(place, "weight: from 1 to 256"));
+            return Err(text.error(place, "weight: must be from 1 to 256"));
         }
         if way.via.is_none() && way.interface.is_none() {
             return Err(text.error(&line.prefix, "a member of a group needs 'via', 'interface' or both"));
@@ -511,7 +532,7 @@ kind = \"blackhole\"
             ("weight = 2", "weight = 0", Some(19), "from 1 to 256"),
             ("interface = \"guests\"", "", Some(24), "needs its 'interface'"),
             ("kind = \"blackhole\"", "kind = \"black\"", Some(29), "'blackhole', 'unreachable'"),
-            ("kind = \"blackhole\"", "", Some(28), "either"),
+            ("kind = \"blackhole\"", "", Some(28), "exactly one of"),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Config::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
@@ -524,13 +545,25 @@ kind = \"blackhole\"
             ("shape = \"one\"\n", 1, "run-to-completion, two-stages"),
             ("receive_threads = 2\n", 1, "only with shape"),
             ("shape = \"two-stages\"\nsend_threads = 2\n", 2, "only with shape three-stages"),
-            ("mode = \"bridge\"\n", 9, "neither VLANs"),
-            ("run_time = \"openmp\"\n", 1, "run_time: one of 'threads', 'rayon'"),
+            ("mode = \"bridge\"\n", 9, "cannot have VLANs"),
+            ("run_time = \"openmp\"\n", 1, "run_time: must be one of 'threads', 'rayon'"),
             ("metrics = \"0.0.0.0:9180\"\n", 1, "a loopback address"),
+            (
+                "[[interface]]\nname = \"lan\"\ndevice = \"eth9\"\n",
+                8,
+                "duplicate interface name 'lan' (first on line 2)",
+            ),
+            ("[[interface]]\nname = \"\"\n", 2, "empty interface name"),
+            ("[[vrf]]\nname = \"blue\"\n", 4, "duplicate VRF 'blue' (first on line 2)"),
+            (
+                "[[route]]\nprefix = \"0.0.0.0/0\"\nkind = \"blackhole\"\n",
+                21,
+                "duplicate route '0.0.0.0/0' (first on line 2)",
+            ),
         ] {
             let error = Config::parse(&format!("{text}{GOOD}")).unwrap_err();
             assert!(error.reason.contains(part), "{text}: {error:?}");
-            assert!(error.line == Some(line) || part == "neither VLANs", "{text}: {error:?}");
+            assert!(error.line == Some(line) || part == "cannot have VLANs", "{text}: {error:?}");
         }
         let stages = format!("shape = \"three-stages\"\nthreads = 3\nsend_threads = 2\n{GOOD}");
         let config = Config::parse(&stages).unwrap();

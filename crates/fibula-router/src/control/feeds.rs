@@ -156,7 +156,7 @@ impl super::Router<'_> {
             return taken.more;
         };
         if !std::mem::replace(&mut feeds.is_refused, true) {
-            let text = format!("a table refuses routes of feeds, which are tried again: {error}");
+            let text = format!("cannot install routes of feeds (will retry): {error}");
             (self.log)(Level::Warning, &text);
         }
         false

@@ -132,14 +132,14 @@ impl Install {
     /// Enters what was taken into the tables, new routes first, and counts the routes of each. What a table refuses is given back.
     ///
     /// # Errors
-    /// When a table refuses changes; all others are made.
+    /// When a table refuses changes, with the name of its VRF; all others are made.
     pub fn enter(
         &self,
         rib: &Mutex<Rib>,
         taken: &Taken,
         vrfs: &[Vrf],
         counts: &mut [Dual<usize>],
-    ) -> Result<(), TableError> {
+    ) -> Result<(), String> {
         let mut outcome = Ok(());
         for (number, (vrf, counts)) in vrfs.iter().zip(counts).enumerate() {
             let mine = |news: &&News| usize::from(news.0.0) == number;
@@ -159,7 +159,7 @@ impl Install {
             if let Some(error) = error {
                 let places = prefixes.into_iter().map(|prefix| (number as u16, prefix));
                 lock(rib).put_back(places, everything);
-                outcome = Err(error);
+                outcome = Err(format!("VRF '{}': {error}", vrf.name));
             }
         }
         self.answer(rib, taken, vrfs);

@@ -256,7 +256,7 @@ impl<'l> Router<'l> {
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let taken = feeds.install.take(&feeds.rib, near, &mut hops, Some(own), usize::MAX);
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
-        entered.map_err(|error| RunError::Config(error.to_string()))?;
+        entered.map_err(RunError::Config)?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
@@ -450,8 +450,7 @@ impl<'l> Router<'l> {
         self.publish(plan.fabric);
         self.counts.resize(self.vrfs.len(), Dual::default());
         let feeds = &mut self.feeds;
-        let entered = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts);
-        entered.map_err(|error| error.to_string())?;
+        feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts)?;
         for (number, (interface, &up)) in before.interfaces.iter().zip(&after).enumerate() {
             if interface.up != up {
                 let word = if up { "up" } else { "down" };
