@@ -64,7 +64,7 @@ impl fmt::Display for GpuError {
                 write!(f, "no coprocessor looks up in '{name}'; there are: {}", known.join(", "))
             }
             Self::TooLarge { words } => {
-                write!(f, "a table of {words} words, of which a device addresses 2^32")
+                write!(f, "table too large for the device: {words} words, at most 2^32")
             }
             Self::Room { keys, room } => write!(f, "{keys} keys for a buffer with room for {room}"),
             Self::Busy => f.write_str("lookups are under way in the table that is to be changed"),

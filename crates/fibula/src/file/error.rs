@@ -153,8 +153,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, error } => write!(f, "cannot be {doing}: {error}"),
-            Self::Foreign => f.write_str("not a compiled table: it begins otherwise"),
-            Self::Swapped => write!(f, "the bytes of its words were swapped; {AGAIN}"),
+            Self::Foreign => f.write_str("not a Fibula table file (wrong magic number)"),
+            Self::Swapped => write!(f, "the table file has the wrong byte order; {AGAIN}"),
             Self::Newer { version } => write!(
                 f,
                 "a compiled table of version {version}, and this program reads up to version {VERSION}; update the program, \
@@ -188,7 +188,7 @@ impl fmt::Display for Kind {
                 write!(f, "damaged: the checksum of '{what}' does not match; copy it again, or {AGAIN}")
             }
             Self::Broken { engine, error } => write!(f, "damaged: {engine}: {error}; {AGAIN}"),
-            Self::Disorder { what, at } => write!(f, "damaged: '{what}' is not in order at {at}; {AGAIN}"),
+            Self::Disorder { what, at } => write!(f, "damaged: '{what}' is out of order at {at}; {AGAIN}"),
             Self::Memory(error) => error.fmt(f),
             Self::NotSaved => {
                 f.write_str("files cannot hold this engine; fibula::file lists those that they can")

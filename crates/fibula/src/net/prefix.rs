@@ -241,8 +241,8 @@ impl fmt::Display for PrefixErrorKind {
             Self::Address(error) => write!(f, "not an IP address: {}", error.reason()),
             Self::NoLength => f.write_str("no prefix length after '/'"),
             Self::NotADigit(byte) => write!(f, "unexpected '{}' in the prefix length", byte.escape_ascii()),
-            Self::TooLong { len: u32::MAX, limit, family } => {
-                write!(f, "the prefix length is far above the {limit} bits of {family}")
+            Self::TooLong { len: u32::MAX, limit, .. } => {
+                write!(f, "prefix length out of range (maximum {limit})")
             }
             Self::TooLong { len, limit, family } => {
                 write!(f, "prefix length {len} is above the {limit} bits of {family}")
@@ -290,10 +290,7 @@ mod tests {
             "host bits set after /24; did you mean 0.0.0.0/24?"
         );
         assert_eq!(error("10.0.0/8"), "not an IP address: too short (at byte 6)");
-        assert_eq!(
-            error("10.0.0.0/4294967297"),
-            "the prefix length is far above the 32 bits of IPv4 (at byte 9)"
-        );
+        assert_eq!(error("10.0.0.0/4294967297"), "prefix length out of range (maximum 32) (at byte 9)");
     }
 
     #[test]
