@@ -168,7 +168,7 @@ fn structure<K: Key>(args: &CompileArgs, rib: &Rib<K>, limits: Limits) -> Result
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    Err(refused.map_or(Failure::BadInput("no engine".to_owned()), failed))
+    Err(refused.map_or(Failure::BadInput("no engine can hold this table".to_owned()), failed))
 }
 
 /// Returns the next hops as the table writes them.

@@ -205,7 +205,7 @@ fn source(paths: &[PathBuf], merge: Merge) -> Result<Source<'static>, Failure> {
 fn no_route(report: &Report) -> Failure {
     let name = &report.name;
     Failure::BadInput(match report.content {
-        Content::Mrt => format!("{name}: none of its MRT records is a route"),
+        Content::Mrt => format!("{name}: no route in its MRT records"),
         Content::Text | Content::Document => format!(
             "{name}: not a routing table: no line is a route; fibula reads MRT, the output of 'bgpdump -m', lines of 'PREFIX NEXT-HOP', CSV and JSON with prefixes"
         ),
@@ -267,7 +267,9 @@ fn threads() -> usize {
 
 fn failure(error: &LoadError) -> Failure {
     if error.unknown_peers().is_some() {
-        return Failure::WrongUse(format!("{error}; 'fibula peers {}' lists them", error.name()));
+        let text = error.to_string();
+        let text = text.strip_suffix(')').unwrap_or(&text);
+        return Failure::WrongUse(format!("{text}; list them with 'fibula peers {}')", error.name()));
     }
     Failure::BadInput(error.to_string())
 }

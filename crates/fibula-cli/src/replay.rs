@@ -237,7 +237,12 @@ fn steps(args: &ReplayArgs, next_hops: &mut NextHops, messages: Messages) -> Res
                     ));
                     vec![PeerName::Address(busiest.peer.address)]
                 }
-                None => return Err(Failure::BadInput(format!("{}: it names no peers", path.display()))),
+                None => {
+                    return Err(Failure::BadInput(format!(
+                        "{}: not an update file: its routes name no peers; give updates, such as MRT or lines of bgpdump",
+                        path.display()
+                    )));
+                }
             }
         } else {
             args.updates_peer.clone()

@@ -84,7 +84,7 @@ impl Grid {
         for (at, cell) in cells.enumerate() {
             let longest = cell.split_whitespace().map(|word| word.chars().count()).max();
             self.words.resize(self.words.len().max(at + 1), 0);
-            // Cells are short.
+            // No cell has a word of 65,536 characters, so the cast keeps the length.
             self.words[at] = self.words[at].max(longest.unwrap_or(0) as u16);
         }
     }

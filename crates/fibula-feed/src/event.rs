@@ -48,8 +48,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// Makes in a live table the change that one peer's event says, with the numbers that `next_hops` gives to labels. The
-    /// error fits [`Loader::events`](crate::Loader::events).
+    /// Applies one peer's event to a live table. `next_hops` numbers the labels of its next hops.
+    ///
+    /// The error fits [`Loader::events`](crate::Loader::events).
     ///
     /// The end of a session changes nothing here, as the table does not know who announced what:
     /// [`AdjRibsIn`](crate::select::AdjRibsIn) does, and it keeps the routes of several peers.

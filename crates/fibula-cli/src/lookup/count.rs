@@ -232,11 +232,11 @@ impl Counter<'_, '_> {
         match (text.map(|text| self.keys.push(text)), size) {
             (Some(Ok(kind)), Some(size)) => self.sizes.push((kind, size)),
             (Some(Ok(kind)), None) => {
-                self.bad(" has no number of bytes in its column");
+                self.bad(" has a missing or invalid number of bytes");
                 self.sizes.push((kind, 0));
             }
             (Some(Err(error)), _) => self.bad(&format!(" has no IP address ({})", error.reason())),
-            (None, _) => self.bad(" has no such column"),
+            (None, _) => self.bad(" has too few columns"),
         }
         if self.sizes.len() == BLOCK { self.respond() } else { Ok(()) }
     }

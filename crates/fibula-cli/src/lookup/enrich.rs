@@ -175,7 +175,7 @@ impl Plan {
     }
 }
 
-/// Returns the number from 0 of a column that was named, or numbered from 1.
+/// Returns the index of a column, which is given by its name or by its number from 1.
 fn column(wanted: &str, names: &[String]) -> Result<usize, Failure> {
     if let Some(at) = names.iter().position(|name| name == wanted) {
         return Ok(at);
@@ -183,6 +183,10 @@ fn column(wanted: &str, names: &[String]) -> Result<usize, Failure> {
     match wanted.parse::<usize>() {
         Ok(number @ 1..) if number <= names.len() => Ok(number - 1),
         Ok(_) => Err(Failure::BadInput(format!("no column {wanted}; the first line has {}", names.len()))),
+        // An empty line has one column without a name, which the message could not list.
+        Err(_) if names.iter().all(String::is_empty) => Err(Failure::BadInput(format!(
+            "no column '{wanted}': the input is empty, or its first line names no columns"
+        ))),
         Err(_) => Err(Failure::BadInput(format!("no column '{wanted}'; there are: {}", names.join(", ")))),
     }
 }
@@ -312,7 +316,7 @@ impl<'a, 't> Enricher<'a, 't> {
         }
         if line.trim_ascii().is_empty() || shape == Shape::Kept {
             if !line.trim_ascii().is_empty() {
-                self.bad(" is not an object of JSON");
+                self.bad(" is not a JSON object");
             }
             self.lines.push((start as u32, (start + line.len()) as u32, Shape::Kept));
         } else {
@@ -326,7 +330,7 @@ impl<'a, 't> Enricher<'a, 't> {
                         Kind::Bad
                     }
                     None => {
-                        self.bad(" has no such column");
+                        self.bad(" has too few columns");
                         Kind::Bad
                     }
                 };

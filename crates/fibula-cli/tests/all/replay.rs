@@ -105,4 +105,11 @@ fn wrong_use_is_said() {
         let run = replay(options);
         assert!(run.code == code && run.err.contains("error"), "{options:?} {run:?}");
     }
+    // A table in place of updates.
+    let folder = Folder::new();
+    let [table, _] = files(&folder);
+    let table = table.to_str().unwrap();
+    let run = run(&["replay", "--table", table, "--updates", table]);
+    let message = "table.txt: not an update file: its routes name no peers; give updates";
+    assert!(run.code == 3 && run.err.contains(message), "{run:?}");
 }

@@ -166,7 +166,7 @@ impl<R: Read> ZstdDecoder<R> {
     fn verify(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if Some(sum) != self.decoder.get_calculated_checksum() => {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "the frame's checksum is another"))
+                Err(io::Error::new(io::ErrorKind::InvalidData, "the frame's checksum does not match"))
             }
             _ => Ok(()),
         }

@@ -90,7 +90,7 @@ fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, LineError> {
         at_start = false;
     }
     if quoted {
-        return Err(LineError::new(LineErrorKind::NotQuoted, line.len()));
+        return Err(LineError::new(LineErrorKind::UnterminatedQuote, line.len()));
     }
     fields.push(Cow::Owned(field));
     Ok(fields)

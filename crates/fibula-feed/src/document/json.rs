@@ -21,7 +21,11 @@ struct Json {
 }
 
 fn recognise(line: &str) -> Option<Box<dyn Document>> {
-    line.trim_start().starts_with(['{', '[']).then(|| Box::<Json>::default() as Box<dyn Document>)
+    let line = line.trim_start();
+    // A configuration file, for example, begins with a section such as `[workspace]`: its list would not be one of objects.
+    let inner = line.trim_start_matches(|c: char| c == '[' || c.is_ascii_whitespace());
+    let is_json = line.starts_with(['{', '[']) && (inner.is_empty() || inner.starts_with(['{', ']']));
+    is_json.then(|| Box::<Json>::default() as Box<dyn Document>)
 }
 
 impl Document for Json {

@@ -149,7 +149,10 @@ impl<'a> Record<'a> {
             (IpAddr::V6(first), IpAddr::V6(last)) if first <= last => {
                 prefixes_of::<u128, _>(first..=last).try_for_each(|prefix| each(prefix.into()))
             }
-            _ => Err(LineError::new(LineErrorKind::NotARange, 0).into()),
+            (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
+                Err(LineError::new(LineErrorKind::RangeOrder, 0).into())
+            }
+            _ => Err(LineError::new(LineErrorKind::RangeFamilies, 0).into()),
         }
     }
 }
@@ -195,14 +198,15 @@ mod tests {
             ["1.0.0.0/24 2077456", "1.0.1.0/24 -", "4: not an IP address: unexpected 'x'"]
         );
         assert_eq!(read(geo, "country")[0], "1.0.0.0/24 Korea, Republic of");
-        let ranges = "start,end,value\n10.0.0.0,10.0.0.2,7\n10.0.0.9,10.0.0.1,8\n::,x,9\n";
+        let ranges = "start,end,value\n10.0.0.0,10.0.0.2,7\n10.0.0.9,10.0.0.1,8\n::,x,9\n::,10.0.0.1,10\n";
         assert_eq!(
             read(ranges, ""),
             [
                 "10.0.0.0/31 7",
                 "10.0.0.2/32 7",
-                "3: the range does not end after its beginning, in the same family",
-                "4: an end of the range is not an IP address: unexpected 'x'"
+                "3: the range ends before it begins",
+                "4: an end of the range is not an IP address: unexpected 'x'",
+                "5: the range begins and ends in different families"
             ]
         );
         // Files without a header, such as lists of addresses by country. A host followed by its next hop is not a range.

@@ -267,7 +267,10 @@ impl fmt::Display for LoadError {
                     write!(f, "; line {}, column {}: ", first.line(), first.error().column())?;
                     write!(f, "{}: '{}'", first.error().reason(), first.excerpt())?;
                 }
-                f.write_str("; the forms that are read are MRT, ")?;
+                f.write_str(
+                    "; expected MRT, a compiled table, a MaxMind database, CSV with a header, JSON, the output of \
+                     'ip route', 'vtysh' or 'birdc', or lines such as ",
+                )?;
                 let examples: Vec<_> = text::FORMS.iter().map(|form| format!("'{}'", form.syntax)).collect();
                 f.write_str(&examples.join(", "))
             }
@@ -290,7 +293,7 @@ impl fmt::Display for LoadError {
             ),
             LoadErrorKind::NoPeer { names, peers } => {
                 let names: Vec<String> = names.iter().map(PeerName::to_string).collect();
-                write!(f, "{name}: none of its {peers} peers is {}", names.join(" or "))
+                write!(f, "{name}: no peer matches {} (the file has {peers} peers)", names.join(" or "))
             }
             LoadErrorKind::TooLongToReadTwice { limit_bytes } => write!(
                 f,

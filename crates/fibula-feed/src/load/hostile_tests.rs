@@ -316,13 +316,20 @@ fn a_text_most_of_whose_lines_are_no_routes_is_refused() {
     assert_eq!(
         error.to_string(),
         "x: not a routing table: 4 of its first 5 lines are not routes; line 1, column 1: not an IP address: \
-         unexpected '<': '<!DOCTYPE html>'; the forms that are read are MRT, \
+         unexpected '<': '<!DOCTYPE html>'; expected MRT, a compiled table, \
+         a MaxMind database, CSV with a header, JSON, the output of 'ip route', 'vtysh' or 'birdc', or lines such as \
          'TYPE|TIME|B|PEER|AS|PREFIX|AS-PATH|ORIGIN|NEXT-HOP|...', \
          'TIME a|w PREFIX NEXT-HOP PEER PEER-AS NEXT-AS', 'FIRST-LAST [via] NEXT-HOP', \
          'ADDRESS LENGTH ORIGIN', 'PREFIX [via] NEXT-HOP'"
     );
     assert!(error.is_bad_input());
     assert_eq!(error.bad_line().unwrap().line(), 1);
+    // A bracket alone does not make a text JSON.
+    let settings = refused(b"[workspace]\nmembers = []\n");
+    assert!(
+        settings.contains("line 1, column 1: not an IP address: unexpected '[': '[workspace]'"),
+        "{settings}"
+    );
     // Few of a few, and up to half of all, are warnings.
     let good = |count: u32| -> String {
         (0..count).map(|i| format!("10.{}.{}.0/24 1\n", i >> 8, i & 255)).collect()

@@ -88,7 +88,7 @@ fn peers_can_be_named_and_the_best_path_asked_for() {
     assert_eq!(with(named(&[ONE, TWO])).unwrap(), best);
     assert_eq!(with(Selection::Best).unwrap(), format!("{best}2001:db8::/32 2001:db8::6\n"));
     let error = with(named(&["192.0.2.77", "AS5"])).unwrap_err();
-    assert_eq!(error.to_string(), "x: none of its 3 peers is 192.0.2.77 or AS5");
+    assert_eq!(error.to_string(), "x: no peer matches 192.0.2.77 or AS5 (the file has 3 peers)");
     assert_eq!(error.unknown_peers().unwrap().len(), 2);
     let four = LoadOptions { family: Some(Family::Ipv4), ..options(Selection::Best) };
     assert_eq!(print(&load_bytes(&bytes, &four).unwrap()), best);

@@ -106,8 +106,7 @@ pub(super) fn plan(paths: &[PathBuf], until: Option<u32>) -> io::Result<Vec<Path
 
 fn head(path: &Path) -> io::Result<Head> {
     let mut bytes = [0; 12];
-    let not_mrt =
-        || io::Error::new(io::ErrorKind::InvalidData, "not a file of MRT, of which a replay is made");
+    let not_mrt = || io::Error::new(io::ErrorKind::InvalidData, "not an MRT file; a replay needs MRT files");
     File::open(path).and_then(Decompressor::new)?.read_exact(&mut bytes).map_err(|error| {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => not_mrt(),
@@ -158,7 +157,7 @@ mod tests {
         assert_eq!(bytes, [record(100, 13), record(90, 16), record(110, 16)].concat());
         write("text", b"10.0.0.0/8 1 and more\n".to_vec());
         let error = plan(std::slice::from_ref(&folder), None).unwrap_err().to_string();
-        assert!(error.ends_with("text: not a file of MRT, of which a replay is made"), "{error}");
+        assert!(error.ends_with("text: not an MRT file; a replay needs MRT files"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

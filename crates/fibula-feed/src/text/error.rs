@@ -22,9 +22,10 @@ pub(crate) enum LineErrorKind {
     NoNextHop,
     NextHopAddress(AddressError),
     NotANextHop,
-    NotQuoted,
+    UnterminatedQuote,
+    AfterQuote,
+    NotText,
     NotJson,
-    NotARange,
     RangeAddress(AddressError),
     NumberTooLarge,
     NotAnOrigin,
@@ -94,14 +95,13 @@ impl fmt::Display for Reason {
             LineErrorKind::NotANextHop => {
                 f.write_str("the next hop is not a number, an address, a list of AS numbers or a name")
             }
-            LineErrorKind::NotJson => f.write_str("not an object of JSON"),
-            LineErrorKind::NotARange => {
-                f.write_str("the range does not end after its beginning, in the same family")
-            }
+            LineErrorKind::NotJson => f.write_str("not a JSON object"),
             LineErrorKind::RangeAddress(error) => {
                 write!(f, "an end of the range is not an IP address: {}", error.reason())
             }
-            LineErrorKind::NotQuoted => f.write_str("the quotes of the label do not end where the line does"),
+            LineErrorKind::UnterminatedQuote => f.write_str("unterminated quote"),
+            LineErrorKind::AfterQuote => f.write_str("unexpected text after the closing quote"),
+            LineErrorKind::NotText => f.write_str("the quoted text has control characters or is not UTF-8"),
             LineErrorKind::NumberTooLarge => write!(f, "the next hop is a number above {}", u32::MAX),
             LineErrorKind::NotAnOrigin => f.write_str("an AS number is missing or not a number"),
             LineErrorKind::OriginTooLarge => write!(f, "an AS number is above {}", u32::MAX),

@@ -50,20 +50,23 @@ fn free(field: Field<'_>) -> Result<Label, LineError> {
 
 /// Reads a text in quotes, which is the rest of a line.
 pub(super) fn parse_quoted(field: Field<'_>) -> Result<Label, LineError> {
-    let wrong = LineError::new(LineErrorKind::NotQuoted, field.offset);
-    let text = core::str::from_utf8(field.bytes.trim_ascii_end()).map_err(|_| wrong)?;
-    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(wrong)?;
+    let error = |kind| LineError::new(kind, field.offset);
+    let open = error(LineErrorKind::UnterminatedQuote);
+    let text =
+        core::str::from_utf8(field.bytes.trim_ascii_end()).map_err(|_| error(LineErrorKind::NotText))?;
+    let inner = text.strip_prefix('"').ok_or(open)?;
     let mut label = String::with_capacity(inner.len());
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
-            '"' => return Err(wrong),
-            '\\' => label.push(chars.next().ok_or(wrong)?),
-            c if c.is_control() => return Err(wrong),
+            '"' if chars.as_str().is_empty() => return Ok(Label::of_text(&label)),
+            '"' => return Err(error(LineErrorKind::AfterQuote)),
+            '\\' => label.push(chars.next().ok_or(open)?),
+            c if c.is_control() => return Err(error(LineErrorKind::NotText)),
             c => label.push(c),
         }
     }
-    Ok(Label::of_text(&label))
+    Err(open)
 }
 
 /// Reads one AS number or several.

@@ -196,9 +196,18 @@ fn errors_of_prefix_and_next_hop() {
         error("1.0.0.0/24 192.0.2.300"),
         "column 20: the next hop is not an IP address: a number is above 255"
     );
-    let open = "the quotes of the label do not end where the line does";
-    for line in ["\"", "\"a", "\"a\" b", "\"a\"b\"", "\"a\\\"", "\"a\\"] {
-        assert_eq!(error(&format!("1.0.0.0/24 {line}")), format!("column 12: {open}"), "{line}");
+    let (open, after) = ("unterminated quote", "unexpected text after the closing quote");
+    let not_text = "the quoted text has control characters or is not UTF-8";
+    for (line, fault) in [
+        ("\"", open),
+        ("\"a", open),
+        ("\"a\\\"", open),
+        ("\"a\\", open),
+        ("\"a\" b", after),
+        ("\"a\"b\"", after),
+        ("\"\u{7}\"", not_text),
+    ] {
+        assert_eq!(error(&format!("1.0.0.0/24 {line}")), format!("column 12: {fault}"), "{line}");
     }
     let more = "unexpected text after the next hop";
     assert_eq!(error("1.0.0.0/24 78 79"), format!("column 15: {more}"));
