@@ -26,8 +26,8 @@ pub(super) struct TableArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub(super) hosts: Option<u32>,
 
-    /// Keep one in so many of the routes, chosen at random, and remove the others
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    /// Keep 1 in N routes, chosen at random, and remove the others
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub(super) one_in: Option<u32>,
 }
 

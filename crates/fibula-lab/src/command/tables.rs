@@ -39,7 +39,7 @@ impl Tables {
         u32::from(!self.ribs.v4.is_empty()) + u32::from(!self.ribs.v6.is_empty())
     }
 
-    /// Keeps one in so many routes of each table, and says so in the name.
+    /// Keeps 1 in `one_in` routes of each table, and adds that to the name.
     pub(super) fn keep_one_in(&mut self, one_in: usize) -> Result<(), Failure> {
         self.ribs.v4 = keep_one_in(&self.ribs.v4, one_in)?;
         self.ribs.v6 = keep_one_in(&self.ribs.v6, one_in)?;

@@ -4,7 +4,7 @@ use fibula::net::Route;
 
 use crate::random::Random;
 
-/// Returns one in so many of the routes, rounded up, in their order. Every choice of that many is equally likely.
+/// Returns a random 1 in N of the routes, rounded up, in their order. Every choice of this number is equally likely.
 ///
 /// # Panics
 /// When `one_in` is 0.

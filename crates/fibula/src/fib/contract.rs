@@ -96,8 +96,9 @@ pub trait Fib<K: Key>: Send + Sync {
         None
     }
 
-    /// Returns the arrays that lookups read, and the numbers by which they read them, for lookups elsewhere: in a coprocessor.
-    /// A chapter says what they mean. `None` where nothing else looks up in such an engine.
+    /// Returns the arrays and parameters that a lookup needs, so that a coprocessor can run it.
+    ///
+    /// The chapter of the engine describes them. `None` if no coprocessor supports the engine.
     fn exported(&self) -> Option<Sections<'_>> {
         None
     }

@@ -86,7 +86,7 @@ fn fill(owners: &mut [u32], shares: &mut [Share]) {
         if lacking(&shares[at]) {
             before = at;
         } else if at == before {
-            // The last one: nothing is vacant any more, as the members lacked as many as were.
+            // No bucket is left without an owner: the shortfall of all members equals the number of vacant buckets.
             return;
         } else {
             shares[before].next = shares[at].next;

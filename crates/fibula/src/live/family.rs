@@ -39,7 +39,7 @@ pub(crate) struct FamilyWriter<K: Key> {
     built: [usize; 2],
 }
 
-/// A structure is built anew to become smaller when it takes this part more than when it was built, and so many bytes.
+/// An engine is rebuilt once its memory has grown by 1/BLOAT since the last build, and by at least BLOAT_LEAST bytes.
 const BLOAT: u128 = 6;
 const BLOAT_LEAST: u128 = 1 << 14;
 

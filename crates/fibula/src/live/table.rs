@@ -146,12 +146,12 @@ pub(super) mod sealed {
     }
 }
 
-/// Returns the routes of one family, of those of both.
+/// Returns the routes of the family of `K`.
 pub(crate) fn rib_of<'r, K: TableKey>(v4: &'r Rib<u32>, v6: &'r Rib<u128>) -> &'r Rib<K> {
     K::rib_of(v4, v6)
 }
 
-/// Returns the changes of each family, of which one has all of them.
+/// Splits the changes by family; one of the two slices is empty.
 pub(crate) fn split<K: TableKey>(changes: &[Change<K>]) -> (&[Change<u32>], &[Change<u128>]) {
     K::split(changes)
 }
@@ -402,8 +402,8 @@ impl Table {
 
     /// Does what changes leave for later, for tables that change rarely and tables whose changes wait. It publishes waiting
     /// changes, unless their engine is still being built; frees memory that no reader can see any more; fills gaps in
-    /// engines, as each change does for a few; and builds engines anew that take a sixth more for a route than when
-    /// they were built. Such a build takes 20 to 60 ms for a full table, in a thread of its own if
+    /// engines, as each change does for a few; and rebuilds engines whose memory per route has grown by a sixth since
+    /// their last build. Such a build takes 20 to 60 ms for a full table, in a thread of its own if
     /// [`Options::background`] says so.
     ///
     /// # Errors

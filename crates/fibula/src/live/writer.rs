@@ -111,7 +111,7 @@ impl Writer {
         if self.options.background { When::Soon } else { When::Now }
     }
 
-    /// Returns when so many more changes are published.
+    /// Decides when to publish a call with `changes` changes.
     fn when(&mut self, changes: usize) -> When {
         let waiting = self.waiting();
         if self.options.coalesce.is_zero() || waiting + changes >= MOST_WAITING {
@@ -181,7 +181,7 @@ impl Writer {
         Ok(self.end(domain, root, ready, true, Outcome { changed, ..Outcome::default() }))
     }
 
-    /// Publishes what is ready, for which there is room, and completes the outcome.
+    /// Publishes prepared changes, and completes the outcome. Space must be reserved.
     fn end(
         &mut self,
         domain: &Domain,
@@ -204,7 +204,7 @@ impl Writer {
         outcome
     }
 
-    /// Publishes what is ready, for which there is room. Without a root, nothing may be ready that changes it.
+    /// Publishes prepared changes; space must be reserved. Pass `None` for `root` only if no engine was replaced.
     fn publish(
         &mut self,
         domain: &Domain,
@@ -289,13 +289,13 @@ impl Writer {
         version
     }
 
-    /// Frees what no reader can see any more.
+    /// Frees retired units that no reader can see any more.
     pub(super) fn collect(&mut self, domain: &Domain) {
         let Self { retired, families, .. } = self;
         let _ = retired.collect(domain, |item| free(item, families));
     }
 
-    /// Collects, and gives back the room that a long list has left, and that of routes which could be fewer.
+    /// Reclaims retired units, and shrinks the list of them and the aggregated routes.
     pub(super) fn shrink(&mut self, domain: &Domain) {
         self.families.v4.tighten();
         self.families.v6.tighten();
@@ -308,12 +308,12 @@ impl Writer {
         self.families.v4.waiting() + self.families.v6.waiting()
     }
 
-    /// Returns the reader that holds up the oldest of what is retired, and the changes since its pin.
+    /// Returns the reader that keeps the oldest retired unit from being freed, and the number of changes since its pin.
     pub(super) fn stalled(&self, domain: &Domain) -> Option<(usize, u64)> {
         self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
     }
 
-    /// Returns the memory of the list of what is retired, and of the counts of next hops.
+    /// Returns the memory of the list of retired units, and of the counts of next hops.
     pub(super) fn memory(&self) -> Memory {
         self.retired.memory() + self.uses.as_ref().map_or_else(Memory::default, Uses::memory)
     }
@@ -342,13 +342,13 @@ impl Writer {
 #[derive(Debug, Clone, Copy)]
 struct Way {
     when: When,
-    /// Whether structures that changes have made large may be built anew.
+    /// Whether engines that have grown by changes may be rebuilt.
     compact: bool,
     /// Whether new pins see all of the changes or none.
     atomic: bool,
 }
 
-/// What publishing takes.
+/// The arguments of publishing.
 struct Publishing<'a> {
     domain: &'a Domain,
     aside: bool,
@@ -357,17 +357,17 @@ struct Publishing<'a> {
     listener: Option<&'a mut Box<dyn Listener>>,
 }
 
-/// What was published.
+/// The result of publishing.
 struct Published {
-    /// Whether anything was.
+    /// Whether anything was published.
     any: bool,
     /// Structures that took the place of others.
     replaced: usize,
 }
 
 impl Publishing<'_> {
-    /// Publishes what is ready for a family, and retires what that replaces, but for a whole structure: its bytes are
-    /// returned.
+    /// Publishes the prepared changes of a family, and retires the units that they replace. A whole engine that was replaced
+    /// is not retired here: its bytes are returned.
     fn family<K: Key>(
         &mut self,
         family: &mut FamilyWriter<K>,
@@ -390,7 +390,7 @@ impl Publishing<'_> {
     }
 }
 
-/// Returns what passes on to a listener what a family stores.
+/// Returns the receiver that passes the stores of a family on to a listener.
 fn told<'a, K: Key>(
     family: &FamilyWriter<K>,
     generation: u32,
@@ -405,7 +405,7 @@ fn free(item: Item, families: &mut Dual<FamilyWriter<u32>, FamilyWriter<u128>>) 
     match item {
         Item::V4(generation, unit) if generation == v4.generation => v4.free(unit),
         Item::V6(generation, unit) if generation == v6.generation => v6.free(unit),
-        // Units of structures that are gone go with them.
+        // The engine of these units has been dropped, and its units with it.
         Item::V4(..) | Item::V6(..) => {}
         Item::Roots(old) => drop(old),
     }

@@ -128,7 +128,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns a budget of which nothing is used.
+    /// Returns an unused budget.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, used_bytes: 0 }

@@ -112,7 +112,7 @@ impl<T: Word> Shared<T> {
         self.memory_of(self.len)
     }
 
-    /// Returns the memory, if only so many elements were ever written.
+    /// Returns the memory in use if only the first `used` elements have been written.
     #[must_use]
     pub fn memory_of(&self, used: usize) -> Memory {
         let all = match &self.owner {

@@ -115,7 +115,7 @@ fn rows<K: Key, V: Copy + Into<Vrf>, const COUNT: usize>(
     with_structures::<K, COUNT>(isa, roots, halves, keys, results);
 }
 
-/// Looks up rows of which some have structures, given what their VRFs are looked up in.
+/// Looks up rows, some of whose VRFs have engines of their own. `halves` has the root of each row.
 #[inline(never)]
 fn with_structures<K: Key, const COUNT: usize>(
     isa: Present,

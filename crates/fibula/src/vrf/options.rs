@@ -110,7 +110,7 @@ pub(super) fn no_memory(wanted_bytes: usize) -> OutOfMemory {
     OutOfMemory { wanted_bytes, used_bytes: 0, limit_bytes: None }
 }
 
-/// What VRFs take, and what was done.
+/// Memory and counts of VRFs, and totals of their changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -120,13 +120,13 @@ pub struct Statistics {
     pub route_count: Dual<usize>,
     /// Memory of these routes.
     pub routes: Memory,
-    /// Memory of the directory, of which a lookup reads a word.
+    /// Memory of the directory. A lookup reads one word of it.
     pub directory: Memory,
-    /// Memory of the blocks, what is retired included.
+    /// Memory of the blocks, including retired ones.
     pub blocks: Dual<Memory>,
-    /// Number of blocks that differ.
+    /// Number of distinct blocks.
     pub block_count: Dual<usize>,
-    /// Tables that have a block, which may be that of others.
+    /// Number of tables stored as (possibly shared) blocks.
     pub in_blocks: Dual<usize>,
     /// Memory of engines.
     pub structures: Dual<Memory>,
@@ -134,7 +134,7 @@ pub struct Statistics {
     pub structure_count: Dual<usize>,
     /// Memory of the lists of the writer and the slots of readers.
     pub bookkeeping: Memory,
-    /// The number of the reader that holds up the oldest of what is retired, and the changes since it was pinned.
+    /// The number of the reader that keeps the oldest retired unit from being freed, and the changes since its pin.
     pub stalled: Option<(usize, u64)>,
     /// Number of readers.
     pub readers: usize,

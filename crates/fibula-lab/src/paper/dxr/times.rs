@@ -135,7 +135,7 @@ pub(super) fn updates(context: &mut Context<'_>, OfTable { table }: &OfTable) ->
             let note = || format!("{} of {changes} updates built the engine anew", rebuilt[length]);
             points.push(if rebuilt[length] > 0 { point.noted(note()) } else { point });
         }
-        // As the table has the lengths.
+        // The mean over all lengths is weighted by the routes that the table has of each length.
         let all: usize = counts.iter().sum();
         let mean = |run: usize| {
             let sum: f64 = lengths.iter().map(|&length| times[length][run] * counts[length] as f64).sum();

@@ -296,7 +296,7 @@ pub(super) fn tree<S: Storage>(
             *key = end(interval);
         }
         let (mut values, base) = storage.encode(&intervals.values[begin..=until], blocks)?;
-        // The last value fills up.
+        // Slots after the last interval repeat its value, so that a lookup past the last key still finds it.
         let (used, rest) = values.split_at_mut(until - begin + 1);
         rest.fill(used[until - begin]);
         put_values(&mut line, &values, base);

@@ -214,7 +214,7 @@ mod tests {
         }
         let many = side_by_side(PREFIXES as u128 + 1);
         assert!(record(&many).is_none());
-        // Three addresses are not a prefix.
+        // An interval of three addresses is not a prefix, so a record cannot hold it.
         assert!(record(&[(0, 1), (4, 2), (7, 1)]).is_none());
         assert!(record(&[(0, 1), (4, 2), (5, 3), (6, 2), (9, 1)]).is_none());
 

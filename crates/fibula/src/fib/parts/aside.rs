@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(change(&mut entries, &mut aside, 5, 50), 1);
         assert_eq!(change(&mut entries, &mut aside, 5, 51), 2);
         assert_eq!(words(&reader)[5], 5);
-        // More than is noted.
+        // More entries than `aside` notes, so the next change copies all of them.
         entries[0].store(7, Ordering::Relaxed);
         aside.note(0..NOTED);
         aside.note(0..NOTED);

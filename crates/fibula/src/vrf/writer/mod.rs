@@ -344,7 +344,7 @@ impl Writer {
         Ok(Reserved { lists: Some(lists), directory, aside })
     }
 
-    /// Publishes what is ready, for which there is room. Returns the routes of tables that others have replaced.
+    /// Publishes prepared changes; space must be reserved. Returns the routes of tables that were replaced.
     fn publish(
         &mut self,
         domain: &Domain,
