@@ -67,6 +67,14 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// A router that has no answer.
+#[cfg(target_os = "linux")]
+impl From<fibula_router::control::client::AskError> for Failure {
+    fn from(error: fibula_router::control::client::AskError) -> Self {
+        Self::BadInput(error.to_string())
+    }
+}
+
 /// A failed write of Parquet.
 #[cfg(feature = "parquet")]
 impl From<parquet::errors::ParquetError> for Failure {

@@ -6,6 +6,7 @@
 //! - [`io`]: where packets come from and go to, one back end a file or folder.
 //! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: which processor each runs on.
 //! - [`config`]: the configuration file.
+//! - [`api`]: what the control socket answers, as structs that the router and the command share.
 //! - `control`, `kernel` (Linux): a router that runs, and what it hears from the kernel.
 //! - [`measure`]: the pipeline on ports in memory, to be timed.
 //! - [`drops`]: **the list** of reasons for which a packet is dropped; [`count`]: counters.
@@ -45,6 +46,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod api;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;

@@ -1,11 +1,14 @@
 //! `fibula route ... --router`: the routes of a router that runs.
 
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fibula_router::control::{self, RoutesOf};
-use serde_json::{Value, json};
+use fibula::net::IpPrefix;
+use fibula_router::api::{Change, FoundRoute, ListedRoute, Member, NextHop, Way};
+use fibula_router::control::client::{self, RoutesOf};
+use serde::Serialize;
 
 use super::args::{GetArgs, RouterArgs, ShowArgs};
 use super::query::{self, exit_code, nothing};
@@ -29,17 +32,14 @@ pub(super) fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     }
     check_format(&args.router, args.lookup.output.format())?;
     let mut out = Answer::new(args.lookup.how.output.as_deref(), [])?;
-    let changes = if args.router.changes { " changes" } else { "" };
     let mut rows = Rows::new(&mut out, args.lookup.output.format(), "address,prefix,next_hop,interface")?;
     let mut found = 0;
     for address in addresses {
-        let answer = control::ask(socket, &format!("get {vrf} {address}{changes}"));
-        let answer = answer.map_err(|error| control_failure(socket, &error))?;
-        if let Some(error) = answer["error"].as_str() {
-            return Err(Failure::BadInput(error.to_owned()));
-        }
-        found += u64::from(!answer["prefix"].is_null());
-        rows.add(Some(address), &answer)?;
+        let not_an_address = |_| Failure::BadInput(format!("'{address}' is not an IP address"));
+        let parsed: IpAddr = address.parse().map_err(not_an_address)?;
+        let route = client::route_of(socket, vrf, parsed, args.router.changes)?.answer;
+        found += u64::from(route.prefix.is_some());
+        rows.add_found(address, &route)?;
     }
     rows.end()?;
     out.finish()?;
@@ -73,18 +73,10 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
             feed: args.feed.as_deref(),
             changes: args.router.changes,
         };
-        let (before, mut unwritten) = (rows.count, None);
-        let listed = control::list_routes(socket, &question, |route| {
-            rows.add(None, route).map_err(|error| {
-                unwritten = Some(error);
-                io::ErrorKind::BrokenPipe.into()
-            })
-        });
-        match (unwritten, listed) {
-            (Some(error), _) => return Err(error.into()),
-            (None, Err(error)) => return Err(control_failure(socket, &error)),
-            (None, Ok(())) => {}
-        }
+        let before = rows.count;
+        client::list_routes(socket, &question, |route| {
+            rows.add_listed(&route.answer, &route.line).map_err(Failure::from)
+        })?;
         if let Some(prefix) = prefix.filter(|_| rows.count == before) {
             messages.note(nothing(&prefix, longest(socket, vrf, &prefix)?.as_deref()));
         }
@@ -95,23 +87,22 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Returns the longest route that contains a prefix.
-fn longest(socket: &Path, vrf: &str, prefix: &fibula::net::IpPrefix) -> Result<Option<String>, Failure> {
+fn longest(socket: &Path, vrf: &str, prefix: &IpPrefix) -> Result<Option<String>, Failure> {
     let question = RoutesOf { vrf, prefix: Some(*prefix), covers: true, ..RoutesOf::default() };
     let mut longest = None;
-    control::list_routes(socket, &question, |route| {
-        longest = route["prefix"].as_str().map(str::to_owned);
-        Ok(())
-    })
-    .map_err(|error| control_failure(socket, &error))?;
+    client::list_routes(socket, &question, |route| {
+        longest = Some(route.answer.prefix.to_string());
+        Ok::<_, Failure>(())
+    })?;
     Ok(longest)
 }
 
-fn control_failure(socket: &Path, error: &io::Error) -> Failure {
-    match error.kind() {
-        // The router's own words.
-        io::ErrorKind::Other => Failure::BadInput(error.to_string()),
-        _ => crate::router::no_answer(socket, error),
-    }
+/// A route, or an address without one.
+struct Row<'r> {
+    address: Option<&'r str>,
+    prefix: Option<IpPrefix>,
+    next_hop: Option<&'r NextHop>,
+    changes: &'r [Change],
 }
 
 /// Rows of routes, as the router answers them.
@@ -131,61 +122,73 @@ impl<'o> Rows<'o> {
         Ok(Self { out, format, count: 0 })
     }
 
-    fn add(&mut self, address: Option<&str>, route: &Value) -> io::Result<()> {
+    /// Writes the route of an address.
+    fn add_found(&mut self, address: &str, route: &FoundRoute) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct WithAddress<'r> {
+            address: &'r str,
+            #[serde(flatten)]
+            route: &'r FoundRoute,
+        }
+
+        let json = serde_json::to_string(&WithAddress { address, route })?;
+        let changes = route.changes.as_deref().unwrap_or_default();
+        let (prefix, next_hop) = (route.prefix, route.next_hop.as_ref());
+        self.add(&Row { address: Some(address), prefix, next_hop, changes }, &json)
+    }
+
+    /// Writes a route of a listing. Its JSON is the router's line.
+    fn add_listed(&mut self, route: &ListedRoute, line: &str) -> io::Result<()> {
+        let changes = route.changes.as_deref().unwrap_or_default();
+        let (prefix, next_hop) = (Some(route.prefix), route.next_hop.as_ref());
+        self.add(&Row { address: None, prefix, next_hop, changes }, line)
+    }
+
+    /// Writes a row, or its JSON.
+    fn add(&mut self, row: &Row<'_>, json: &str) -> io::Result<()> {
         self.count += 1;
-        let prefix = route["prefix"].as_str();
-        let next_hop = &route["next_hop"];
-        match (self.format, address) {
-            (Format::Text, address) => {
-                match (address, prefix, next_hop) {
-                    (Some(address), Some(prefix), _) => {
-                        writeln!(self.out, "{address} {prefix} {}", text(next_hop))?;
-                    }
-                    (Some(address), None, _) => writeln!(self.out, "{address} no route")?,
-                    (None, prefix, Value::Null) => writeln!(self.out, "{} no route", prefix.unwrap_or(""))?,
-                    (None, prefix, _) => {
-                        writeln!(self.out, "{} {}", prefix.unwrap_or(""), text(next_hop))?;
-                    }
+        let Row { address, prefix, next_hop, changes } = *row;
+        let prefix = prefix.map(|prefix| prefix.to_string());
+        match self.format {
+            Format::Text => {
+                let words = [address, prefix.as_deref()];
+                for word in words.into_iter().flatten() {
+                    write!(self.out, "{word} ")?;
                 }
-                route["changes"].as_array().into_iter().flatten().try_for_each(|change| self.change(change))
+                let to = match (next_hop, words) {
+                    (Some(next_hop), _) => text(next_hop),
+                    // The route exists, although its next hop does not any more.
+                    (None, [Some(_), Some(_)]) => String::new(),
+                    (None, _) => "no route".to_owned(),
+                };
+                writeln!(self.out, "{to}")?;
+                changes.iter().try_for_each(|change| self.change(change))
             }
-            (Format::Csv, address) => {
+            Format::Csv => {
                 if let Some(address) = address {
                     write!(self.out, "{address},")?;
                 }
-                let (via, interface) = cells(next_hop);
-                writeln!(self.out, "{},{via},{interface}", prefix.unwrap_or(""))
+                let (via, interface) = next_hop.map(cells).unwrap_or_default();
+                writeln!(self.out, "{},{via},{interface}", prefix.unwrap_or_default())
             }
-            (Format::Json | Format::JsonLine, address) => {
-                let mut line = match address {
-                    Some(address) => json!({ "address": address, "prefix": prefix, "next_hop": next_hop }),
-                    None => route.clone(),
-                };
-                if let Some(changes) = route.get("changes") {
-                    line["changes"] = changes.clone();
-                }
-                match self.format {
-                    Format::Json if self.count == 1 => write!(self.out, "\n  {line}"),
-                    Format::Json => write!(self.out, ",\n  {line}"),
-                    _ => writeln!(self.out, "{line}"),
-                }
-            }
+            Format::Json if self.count == 1 => write!(self.out, "\n  {json}"),
+            Format::Json => write!(self.out, ",\n  {json}"),
+            Format::JsonLine => writeln!(self.out, "{json}"),
         }
     }
 
-    fn change(&mut self, change: &Value) -> io::Result<()> {
-        let word = |name: &str| change[name].as_str();
-        let prefix = word("prefix").map(|prefix| format!(" {prefix}")).unwrap_or_default();
-        let by = word("feed")
-            .map_or("the configuration or an interface".to_owned(), |feed| format!("feed {feed}"));
-        let to = match &change["next_hop"] {
-            Value::Null => String::new(),
-            to => format!(": {}", text(to)),
+    fn change(&mut self, change: &Change) -> io::Result<()> {
+        let prefix = change.prefix.map(|prefix| format!(" {prefix}")).unwrap_or_default();
+        let by = change.feed.as_ref();
+        let by =
+            by.map_or_else(|| "the configuration or an interface".to_owned(), |feed| format!("feed {feed}"));
+        let to = change.next_hop.as_ref().map(|to| format!(": {}", text(to))).unwrap_or_default();
+        let metric = match change.metric {
+            0 => String::new(),
+            metric => format!(" metric {metric}"),
         };
-        let metric = change["metric"].as_u64().filter(|&metric| metric > 0);
-        let metric = metric.map(|metric| format!(" metric {metric}")).unwrap_or_default();
-        let ago = change["seconds_ago"].as_f64().unwrap_or(0.0);
-        writeln!(self.out, "  {ago:.3} s ago{prefix} {} by {by}{to}{metric}", word("change").unwrap_or(""))
+        let (ago, what) = (change.seconds_ago, change.change.name());
+        writeln!(self.out, "  {ago:.3} s ago{prefix} {what} by {by}{to}{metric}")
     }
 
     fn end(self) -> io::Result<u64> {
@@ -196,54 +199,53 @@ impl<'o> Rows<'o> {
     }
 }
 
-fn field<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
-    value[name].as_str()
-}
-
 /// Returns a next hop in the words of iproute2.
-pub(crate) fn text(next_hop: &Value) -> String {
-    let way = |way: &Value| {
-        let via = field(way, "via").map(|via| format!("via {via}"));
-        let device = field(way, "interface").map(|name| format!("dev {name}"));
+pub(crate) fn text(next_hop: &NextHop) -> String {
+    let way = |way: &Way| {
+        let via = way.via.map(|via| format!("via {via}"));
+        let device = way.interface.as_ref().map(|name| format!("dev {name}"));
         via.into_iter().chain(device).collect::<Vec<_>>().join(" ")
     };
     match next_hop {
-        Value::String(word) => word.clone(),
-        Value::Array(members) => {
-            let member = |member: &Value| format!("nexthop {} weight {}", way(member), member["weight"]);
+        NextHop::Word(word) => word.name().to_owned(),
+        NextHop::Object { next_hop_object } => format!("nhid {next_hop_object}"),
+        NextHop::Way(only) => way(only),
+        NextHop::Group(members) => {
+            let member = |member: &Member| format!("nexthop {} weight {}", way(&member.way), member.weight);
             members.iter().map(member).collect::<Vec<_>>().join(" ")
         }
-        Value::Object(object) => match object.get("next_hop_object") {
-            Some(id) => format!("nhid {id}"),
-            None => way(next_hop),
-        },
-        _ => String::new(),
     }
 }
 
 /// Returns a next hop as two cells of CSV: gateways, and interfaces. Those of a group are separated by spaces.
-fn cells(next_hop: &Value) -> (String, String) {
-    let way = |way: &Value| {
-        (
-            field(way, "via").unwrap_or("connected").to_owned(),
-            field(way, "interface").unwrap_or("").to_owned(),
-        )
+fn cells(next_hop: &NextHop) -> (String, String) {
+    let way = |way: &Way| {
+        let via = way.via.map_or_else(|| "connected".to_owned(), |via| via.to_string());
+        (via, way.interface.clone().unwrap_or_default())
     };
     let (via, interface) = match next_hop {
-        Value::String(word) => (word.clone(), String::new()),
-        Value::Array(members) => {
-            let (vias, interfaces): (Vec<_>, Vec<_>) = members.iter().map(way).unzip();
+        NextHop::Word(word) => (word.name().to_owned(), String::new()),
+        NextHop::Object { .. } => (text(next_hop), String::new()),
+        NextHop::Way(only) => way(only),
+        NextHop::Group(members) => {
+            let (vias, interfaces): (Vec<_>, Vec<_>) = members.iter().map(|member| way(&member.way)).unzip();
             (vias.join(" "), interfaces.join(" "))
         }
-        Value::Object(_) => way(next_hop),
-        _ => Default::default(),
     };
     (via, csv_field(&interface).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use fibula_router::api;
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn listed(rows: &mut Rows<'_>, line: &str) {
+        let route: ListedRoute = api::read(line).unwrap();
+        rows.add_listed(&route, line).unwrap();
+    }
 
     fn rows(format: Format, address: Option<&str>) -> String {
         let mut out = Vec::new();
@@ -251,12 +253,16 @@ mod tests {
             if address.is_some() { "address,prefix,next_hop,interface" } else { "prefix,next_hop,interface" };
         let mut rows = Rows::new(&mut out, format, names).unwrap();
         for next_hop in [
-            json!({ "via": "10.0.0.1", "interface": "left" }),
-            json!({ "interface": "a,b" }),
-            json!([{ "via": "10.0.0.1", "interface": "left", "weight": 2 }, { "interface": "right", "weight": 1 }]),
-            json!("blackhole"),
+            r#"{"via":"10.0.0.1","interface":"left"}"#,
+            r#"{"interface":"a,b"}"#,
+            r#"[{"via":"10.0.0.1","interface":"left","weight":2},{"interface":"right","weight":1}]"#,
+            r#""blackhole""#,
         ] {
-            rows.add(address, &json!({ "prefix": "10.1.0.0/16", "next_hop": next_hop })).unwrap();
+            let line = format!(r#"{{"prefix":"10.1.0.0/16","next_hop":{next_hop}}}"#);
+            match address {
+                Some(address) => rows.add_found(address, &api::read(&line).unwrap()).unwrap(),
+                None => listed(&mut rows, &line),
+            }
         }
         rows.end().unwrap();
         String::from_utf8(out).unwrap()
@@ -280,19 +286,24 @@ mod tests {
             whole[3],
             json!({ "address": "10.1.1.1", "prefix": "10.1.0.0/16", "next_hop": "blackhole" })
         );
-        assert_eq!(rows(Format::JsonLine, None).lines().count(), 4);
+        let lines = rows(Format::JsonLine, None);
+        assert_eq!(lines.lines().count(), 4);
+        assert_eq!(lines.lines().last(), Some(r#"{"prefix":"10.1.0.0/16","next_hop":"blackhole"}"#));
+        let lines = rows(Format::JsonLine, Some("10.1.1.1"));
+        let line = r#"{"address":"10.1.1.1","prefix":"10.1.0.0/16","next_hop":"blackhole"}"#;
+        assert_eq!(lines.lines().last(), Some(line));
     }
 
     #[test]
     fn changes_follow_their_route() {
         let mut out = Vec::new();
         let mut rows = Rows::new(&mut out, Format::Text, "").unwrap();
-        let via = json!({ "via": "10.0.0.1", "interface": "left" });
-        let changes = json!([
-            { "seconds_ago": 1.5, "change": "removed", "feed": "zebra", "metric": 20, "next_hop": via },
-            { "seconds_ago": 60.0, "change": "replaced", "feed": null, "metric": 0, "next_hop": null },
-        ]);
-        rows.add(None, &json!({ "prefix": "10.1.0.0/16", "next_hop": null, "changes": changes })).unwrap();
+        let line = concat!(
+            r#"{"prefix":"10.1.0.0/16","next_hop":null,"changes":["#,
+            r#"{"seconds_ago":1.5,"change":"removed","feed":"zebra","metric":20,"next_hop":{"via":"10.0.0.1","interface":"left"}},"#,
+            r#"{"seconds_ago":60.0,"change":"replaced","feed":null,"metric":0,"next_hop":null}]}"#
+        );
+        listed(&mut rows, line);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "10.1.0.0/16 no route\n  1.500 s ago removed by feed zebra: via 10.0.0.1 dev left metric 20\n  \
@@ -304,7 +315,7 @@ mod tests {
     fn an_address_without_a_route_is_a_row_too() {
         let mut out = Vec::new();
         let mut rows = Rows::new(&mut out, Format::Text, "").unwrap();
-        rows.add(Some("192.0.2.1"), &json!({ "prefix": null, "next_hop": null })).unwrap();
+        rows.add_found("192.0.2.1", &api::read(r#"{"prefix":null,"next_hop":null}"#).unwrap()).unwrap();
         assert_eq!(out, b"192.0.2.1 no route\n");
     }
 }

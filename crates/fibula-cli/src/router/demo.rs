@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fibula_router::control;
+use fibula_router::control::client;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::ShowArgs;
@@ -127,7 +127,7 @@ impl Network {
             .spawn();
         self.router = Some(router.map_err(|error| Failure::NotAvailable(format!("the router: {error}")))?);
         for _ in 0..300 {
-            if control::ask(socket, "stats").is_ok() {
+            if client::stats(socket).is_ok() {
                 return Ok(());
             }
             let ended = self.router.as_mut().is_some_and(|router| !matches!(router.try_wait(), Ok(None)));

@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
-use serde_json::Value;
+use fibula_router::api::Feed;
 
-use super::show::{count, list};
 use crate::text::thousands;
 
 /// Prints the feeds of a router: a line each, then what is out of the ordinary.
-pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
-    if list(answer).is_empty() {
+pub(super) fn print(out: &mut impl Write, feeds: &[Feed]) -> io::Result<()> {
+    if feeds.is_empty() {
         return writeln!(out, "no feeds: add a [[feed]] to the configuration");
     }
     writeln!(
@@ -17,69 +16,94 @@ pub(super) fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
         "{:<16}{:<8}{:>9}  {:<15}{:>12}{:>12}{:>12}",
         "feed", "kind", "distance", "state", "routes", "objects", "changes/s"
     )?;
-    for feed in list(answer) {
-        let text = |name: &str| feed[name].as_str().unwrap_or("-").to_owned();
-        let number = |name: &str| thousands(count(feed, name));
+    for feed in feeds {
         writeln!(
             out,
             "{:<16}{:<8}{:>9}  {:<15}{:>12}{:>12}{:>12}",
-            text("name"),
-            text("kind"),
-            number("distance"),
-            text("state"),
-            number("routes"),
-            number("next_hop_objects"),
-            number("changes_per_second")
+            feed.name,
+            feed.kind.name(),
+            feed.distance,
+            feed.state.name(),
+            thousands(feed.routes),
+            thousands(feed.next_hop_objects),
+            thousands(feed.changes_per_second)
         )?;
-        if let Some(listen) = feed["listen"].as_str() {
+        if let Some(listen) = feed.listen {
             writeln!(out, "  listens at {listen}")?;
         }
-        if feed["peer_routes"].is_u64() {
-            let peers =
-                if feed["peers"].is_u64() { format!("{} peers, ", number("peers")) } else { String::new() };
-            writeln!(out, "  {peers}{} routes of peers", number("peer_routes"))?;
+        if let Some(routes) = feed.peer_routes {
+            let peers = feed.peers.map_or_else(String::new, |peers| format!("{} peers, ", thousands(peers)));
+            writeln!(out, "  {peers}{} routes of peers", thousands(routes))?;
         }
-        let answers = &feed["acknowledgements"];
-        if answers.is_object() {
-            let (waiting, ready) = (count(answers, "waiting"), count(answers, "ready"));
-            let (waiting, ready) = (thousands(waiting), thousands(ready));
+        if let Some(answers) = feed.acknowledgements {
+            let (waiting, ready) = (thousands(answers.waiting), thousands(answers.ready));
             writeln!(out, "  acknowledgements: {waiting} routes not used yet, {ready} answers to be sent")?;
         }
-        let unresolved = count(feed, "unresolved");
-        if unresolved > 0 {
-            let unresolved = thousands(unresolved);
+        if feed.unresolved > 0 {
+            let unresolved = thousands(feed.unresolved);
             writeln!(out, "  {unresolved} routes lead to no interface of the router, and are not used")?;
         }
-        for rule in feed["rules_not_heeded"].as_array().into_iter().flatten().filter_map(|rule| rule.as_str())
-        {
+        for rule in &feed.rules_not_heeded {
             writeln!(out, "  the kernel has a rule that the router does not heed: {rule}")?;
         }
-        let full_vrfs = list(&feed["full_vrfs"]);
-        for vrf in full_vrfs {
-            let (name, limit) = (vrf["name"].as_str().unwrap_or("-"), thousands(count(vrf, "limit")));
+        for vrf in &feed.full_vrfs {
+            let (name, limit) = (vrf.name.as_deref().unwrap_or("-"), thousands(vrf.limit.unwrap_or(0)));
             writeln!(
                 out,
                 "  at the limit of VRF {name}, {limit} routes of all feeds: raise 'routes' of its [[vrf]]"
             )?;
         }
-        if feed["overrun"].as_bool() == Some(true) && full_vrfs.is_empty() {
-            writeln!(out, "  at its limit of {} routes: raise 'routes'", number("limit"))?;
+        if feed.overrun && feed.full_vrfs.is_empty() {
+            writeln!(out, "  at its limit of {} routes: raise 'routes'", thousands(feed.limit))?;
         }
-        let counts = feed["counts"].as_object();
-        let counts: Vec<String> = counts
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, value)| {
-                let value = value.as_u64().filter(|&value| value > 0)?;
-                Some(format!("{} {name}", thousands(value)))
-            })
-            .collect();
+        let counts = feed.counts.iter().filter(|count| count.1 > 0);
+        let counts: Vec<String> =
+            counts.map(|(name, count)| format!("{} {name}", thousands(count))).collect();
         if !counts.is_empty() {
             writeln!(out, "  {}", counts.join(", "))?;
         }
-        if let Some(error) = feed["last_error"].as_str() {
-            writeln!(out, "  {} s ago: {error}", number("last_error_seconds_ago"))?;
+        if let Some(error) = &feed.last_error {
+            let ago = thousands(feed.last_error_seconds_ago.unwrap_or(0));
+            writeln!(out, "  {ago} s ago: {error}")?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use fibula_router::api;
+
+    use super::*;
+
+    #[test]
+    fn a_feed_is_a_line_and_whatever_is_out_of_the_ordinary() {
+        let feeds = concat!(
+            r#"[{"name":"zebra","kind":"fpm","distance":20,"state":"established","state_seconds":7,"overrun":true,"#,
+            r#""routes":1000,"unresolved":1,"next_hop_objects":2,"limit":100,"changes_per_second":3,"#,
+            r#""counts":{"messages":4000,"swept":0,"lost":1},"last_error":"reset","last_error_seconds_ago":9,"#,
+            r#""full_vrfs":[{"name":"red","limit":5}],"rules_not_heeded":["from all fwmark 1"],"#,
+            r#""listen":"127.0.0.1:2620","acknowledgements":{"waiting":1,"ready":2},"peers":1,"peer_routes":2},"#,
+            r#"{"name":"k","kind":"kernel","distance":9,"state":"kept","state_seconds":7,"overrun":true,"routes":1,"#,
+            r#""unresolved":0,"next_hop_objects":0,"limit":100,"changes_per_second":0,"counts":{},"last_error":null,"#,
+            r#""last_error_seconds_ago":null}]"#
+        );
+        let (feeds, mut out): (Vec<Feed>, _) = (api::read(feeds).unwrap(), Vec::new());
+        print(&mut out, &feeds).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "feed            kind     distance  state                routes     objects   changes/s\n\
+             zebra           fpm            20  established           1,000           2           3\n\
+             \x20 listens at 127.0.0.1:2620\n\
+             \x20 1 peers, 2 routes of peers\n\
+             \x20 acknowledgements: 1 routes not used yet, 2 answers to be sent\n\
+             \x20 1 routes lead to no interface of the router, and are not used\n\
+             \x20 the kernel has a rule that the router does not heed: from all fwmark 1\n\
+             \x20 at the limit of VRF red, 5 routes of all feeds: raise 'routes' of its [[vrf]]\n\
+             \x20 4,000 messages, 1 lost\n\
+             \x20 9 s ago: reset\n\
+             k               kernel          9  kept                      1           0           0\n\
+             \x20 at its limit of 100 routes: raise 'routes'\n"
+        );
+    }
 }

@@ -22,8 +22,6 @@ use fibula::fib::registry::Engines;
 pub use args::RouterArgs;
 use args::RouterCommand;
 use check::check;
-#[cfg(target_os = "linux")]
-pub(crate) use show::no_answer;
 
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]

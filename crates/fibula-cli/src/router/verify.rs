@@ -4,37 +4,25 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fibula_router::control;
-use serde_json::Value;
+use fibula_router::api::{Comparison, Difference, MetricRoute, NextHop};
+use fibula_router::control::client;
 
 use super::args::VerifyArgs;
-use super::show::{count, list, no_answer};
 use crate::failure::{Failure, code};
 use crate::route::next_hop_text;
 use crate::text::thousands;
 
-/// How long a comparison may take: the kernel's table may have to be read several times.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// What a side of a difference is called, for each of the router's names.
-const SIDES: [(&str, &str); 4] =
-    [("kernel", "the kernel"), ("rib", "the RIB"), ("fib", "the table"), ("lookup", "a lookup")];
-
 pub(super) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     loop {
-        let answer = control::ask_within(&args.socket, "verify", PATIENCE);
-        let answer = answer.map_err(|error| no_answer(&args.socket, &error))?;
-        if let Some(error) = answer["error"].as_str() {
-            return Err(Failure::BadInput(error.to_owned()));
-        }
+        let answered = client::verify(&args.socket)?;
         let mut out = io::stdout().lock();
         if args.json {
-            writeln!(out, "{answer}")?;
+            writeln!(out, "{}", answered.line)?;
         } else {
-            print(&mut out, &answer)?;
+            print(&mut out, &answered.answer)?;
         }
         out.flush()?;
-        if !is_good(&answer) {
+        if !answered.answer.is_good() {
             return Ok(code::NOTHING_FOUND.into());
         }
         if !args.watch {
@@ -45,68 +33,64 @@ pub(super) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-fn is_good(answer: &Value) -> bool {
-    list(&answer["differences"]).is_empty()
-        && count(answer, "more_differences") == 0
-        && list(&answer["not_compared"]).is_empty()
-}
-
 /// Prints a line for each difference, then one for all.
-fn print(out: &mut impl Write, answer: &Value) -> io::Result<()> {
-    for difference in list(&answer["differences"]) {
-        let text = |name: &str| difference[name].as_str().unwrap_or("");
-        let address = difference["address"].as_str().map(|address| format!(" at {address}"));
-        write!(out, "VRF {} {}{}:", text("vrf"), text("prefix"), address.unwrap_or_default())?;
-        let sides = SIDES.iter().filter_map(|&(name, side)| Some((side, difference.get(name)?)));
-        for (at, (side, value)) in sides.enumerate() {
-            write!(out, "{} {side} has {}", if at > 0 { "," } else { "" }, routes(value))?;
-        }
-        writeln!(out)?;
+fn print(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+    for difference in &comparison.differences {
+        let at = match difference {
+            Difference::FibLookup { address, .. } => format!(" at {address}"),
+            _ => String::new(),
+        };
+        let sides = match difference {
+            Difference::RibFib { rib, fib, .. } => {
+                [("the RIB", one(rib.as_ref())), ("the table", one(fib.as_ref()))]
+            }
+            Difference::FibLookup { fib, lookup, .. } => {
+                [("the table", one(fib.as_ref())), ("a lookup", one(lookup.as_ref()))]
+            }
+            Difference::KernelRib { kernel, rib, .. } => {
+                [("the kernel", several(kernel.as_deref())), ("the RIB", several(rib.as_deref()))]
+            }
+        };
+        let [left, right] = sides.map(|(side, routes)| format!("{side} has {routes}"));
+        writeln!(out, "VRF {} {}{at}: {left}, {right}", difference.vrf(), difference.prefix())?;
     }
-    for reason in list(&answer["not_compared"]) {
-        writeln!(out, "not compared: {}", reason.as_str().unwrap_or(""))?;
+    for reason in &comparison.not_compared {
+        writeln!(out, "not compared: {reason}")?;
     }
-    let kernel = match count(answer, "compared_kernel") {
+    let kernel = match comparison.compared_kernel {
         0 => String::new(),
         compared => format!(", {} with the kernel", thousands(compared)),
     };
-    let differences = list(&answer["differences"]).len() as u64 + count(answer, "more_differences");
     writeln!(
         out,
         "{} prefixes compared{kernel}, {:.2} s: {} differences",
-        thousands(count(answer, "compared")),
-        answer["seconds"].as_f64().unwrap_or(0.0),
-        thousands(differences)
+        thousands(comparison.compared),
+        comparison.seconds,
+        thousands(comparison.count())
     )
 }
 
-/// Returns a next hop, or a list of routes with metrics, in words.
-fn routes(value: &Value) -> String {
-    let with_metric = |route: &Value| {
-        let to = match &route["next_hop"] {
-            Value::Null => "nowhere".to_owned(),
-            to => next_hop_text(to),
-        };
-        match count(route, "metric") {
-            0 => to,
-            metric => format!("{to} metric {metric}"),
-        }
+/// Returns the next hop of a side in words.
+fn one(next_hop: Option<&NextHop>) -> String {
+    next_hop.map_or_else(|| "nothing".to_owned(), next_hop_text)
+}
+
+/// Returns the routes of a side with their metrics in words.
+fn several(routes: Option<&[MetricRoute]>) -> String {
+    let with_metric = |route: &MetricRoute| {
+        let to = route.next_hop.as_ref().map_or_else(|| "nowhere".to_owned(), next_hop_text);
+        if route.metric == 0 { to } else { format!("{to} metric {}", route.metric) }
     };
-    match value {
-        Value::Null => "nothing".to_owned(),
-        Value::Array(routes) if routes.iter().all(|route| route.get("metric").is_some()) => {
-            routes.iter().map(with_metric).collect::<Vec<_>>().join(" and ")
-        }
-        value => next_hop_text(value),
-    }
+    let Some(routes) = routes else { return "nothing".to_owned() };
+    routes.iter().map(with_metric).collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use fibula_router::api;
 
-    fn printed(answer: &Value) -> String {
+    fn printed(answer: &Comparison) -> String {
         let mut out = Vec::new();
         print(&mut out, answer).unwrap();
         String::from_utf8(out).unwrap()
@@ -114,16 +98,16 @@ mod tests {
 
     #[test]
     fn every_difference_is_a_line() {
-        let via = json!({ "via": "10.0.0.1", "interface": "left" });
-        let answer = json!({
-            "compared": 1200, "compared_kernel": 3, "seconds": 0.5, "more_differences": 0, "not_compared": ["feed a: refused"],
-            "differences": [
-                { "between": "rib-fib", "vrf": "default", "prefix": "10.0.0.0/8", "rib": via, "fib": null },
-                { "between": "fib-lookup", "vrf": "red", "prefix": "::/0", "address": "::", "fib": "blackhole", "lookup": via },
-                { "between": "kernel-rib", "vrf": "default", "prefix": "10.1.0.0/16", "feed": "k",
-                  "kernel": [{ "metric": 0, "next_hop": via }, { "metric": 5, "next_hop": null }], "rib": null },
-            ],
-        });
+        let answer: Comparison = api::read(concat!(
+            r#"{"compared":1200,"compared_kernel":3,"seconds":0.5,"differences":["#,
+            r#"{"between":"rib-fib","vrf":"default","prefix":"10.0.0.0/8","rib":{"via":"10.0.0.1","interface":"left"},"fib":null},"#,
+            r#"{"between":"fib-lookup","vrf":"red","prefix":"::/0","address":"::","fib":"blackhole","#,
+            r#""lookup":{"via":"10.0.0.1","interface":"left"}},"#,
+            r#"{"between":"kernel-rib","vrf":"default","prefix":"10.1.0.0/16","feed":"k","#,
+            r#""kernel":[{"metric":0,"next_hop":{"via":"10.0.0.1","interface":"left"}},{"metric":5,"next_hop":null}],"rib":null}"#,
+            r#"],"more_differences":0,"not_compared":["feed a: refused"]}"#
+        ))
+        .unwrap();
         assert_eq!(
             printed(&answer),
             "VRF default 10.0.0.0/8: the RIB has via 10.0.0.1 dev left, the table has nothing\n\
@@ -131,11 +115,11 @@ mod tests {
              VRF default 10.1.0.0/16: the kernel has via 10.0.0.1 dev left and nowhere metric 5, the RIB has nothing\n\
              not compared: feed a: refused\n1,200 prefixes compared, 3 with the kernel, 0.50 s: 3 differences\n"
         );
-        assert!(!is_good(&answer));
-        let good = json!({ "compared": 5, "compared_kernel": 0, "seconds": 0.001, "differences": [] });
-        assert_eq!(
-            (printed(&good).as_str(), is_good(&good)),
-            ("5 prefixes compared, 0.00 s: 0 differences\n", true)
+        assert!(!answer.is_good());
+        let good = concat!(
+            r#"{"compared":5,"compared_kernel":0,"seconds":0.001,"differences":[],"more_differences":0,"#,
+            r#""not_compared":[]}"#
         );
+        assert_eq!(printed(&api::read(good).unwrap()), "5 prefixes compared, 0.00 s: 0 differences\n");
     }
 }

@@ -2,64 +2,78 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
-
 use super::Router;
 use super::metrics::{head, quoted};
-use crate::feed::state::Count;
+use crate::api;
+use crate::config::FeedKind;
+use crate::feed::state::{Count, Phase};
 use crate::kernel::sys;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Answers with the state of all feeds.
-pub(super) fn feeds(router: &Router<'_>) -> Value {
+pub(super) fn feeds(router: &Router<'_>) -> Vec<api::Feed> {
     let now_ns = sys::now_ns();
     let ago = |then_ns: u64| now_ns.saturating_sub(then_ns) / SECOND_NS;
     let rib = router.feeds.rib();
     let feeds = router.config.feeds.iter().zip(rib.feeds()).enumerate().map(|(number, (config, feed))| {
         let state = &feed.state;
-        let counts: Map<String, Value> =
-            Count::ALL.iter().map(|&count| (count.name().into(), state.counted(count).into())).collect();
-        let mut value = json!({
-            "name": feed.name,
-            "kind": config.kind.name(),
-            "distance": feed.distance,
-            "state": state.phase.name(),
-            "state_seconds": ago(state.since_ns),
-            "overrun": state.is_overrun,
-            "routes": feed.len(),
-            "unresolved": rib.unresolved(number),
-            "next_hop_objects": feed.objects(),
-            "limit": feed.limit,
-            "changes_per_second": state.rate(),
-            "counts": counts,
-            "last_error": state.last_error.as_ref().map(|error| &error.1),
-            "last_error_seconds_ago": state.last_error.as_ref().map(|error| ago(error.0)),
-        });
-        if !state.full_vrfs.is_empty() {
-            let vrf = |vrf: &u16| {
-                let vrf = usize::from(*vrf);
-                json!({ "name": router.config.vrfs.get(vrf), "limit": rib.vrf_limit(vrf) })
-            };
-            value["full_vrfs"] = state.full_vrfs.iter().map(vrf).collect();
+        let full = |&vrf: &u16| {
+            let vrf = usize::from(vrf);
+            let limit = rib.vrf_limit(vrf).map(|limit| limit as u64);
+            api::FullVrf { name: router.config.vrfs.get(vrf).cloned(), limit }
+        };
+        let answers = feed.answers.as_ref();
+        api::Feed {
+            name: feed.name.clone(),
+            kind: (&config.kind).into(),
+            distance: feed.distance,
+            state: state.phase.into(),
+            state_seconds: ago(state.since_ns),
+            overrun: state.is_overrun,
+            routes: feed.len() as u64,
+            unresolved: rib.unresolved(number) as u64,
+            next_hop_objects: feed.objects() as u64,
+            limit: feed.limit as u64,
+            changes_per_second: state.rate(),
+            counts: Count::ALL.iter().map(|&count| (count.name(), state.counted(count))).collect(),
+            last_error: state.last_error.as_ref().map(|error| error.1.clone()),
+            last_error_seconds_ago: state.last_error.as_ref().map(|error| ago(error.0)),
+            full_vrfs: state.full_vrfs.iter().map(full).collect(),
+            rules_not_heeded: state.rules.clone(),
+            listen: config.kind.server().map(|server| server.listen),
+            acknowledgements: answers.map(|answers| api::Acknowledgements {
+                waiting: answers.waiting() as u64,
+                ready: answers.ready() as u64,
+            }),
+            peers: state.peers.map(|peers| peers as u64),
+            peer_routes: state.peer_routes.map(|routes| routes as u64),
         }
-        if !state.rules.is_empty() {
-            value["rules_not_heeded"] = state.rules.clone().into();
-        }
-        if let Some(server) = config.kind.server() {
-            value["listen"] = server.listen.to_string().into();
-        }
-        if let Some(answers) = &feed.answers {
-            value["acknowledgements"] = json!({ "waiting": answers.waiting(), "ready": answers.ready() });
-        }
-        for (name, number) in [("peers", state.peers), ("peer_routes", state.peer_routes)] {
-            if let Some(number) = number {
-                value[name] = number.into();
-            }
-        }
-        value
     });
     feeds.collect()
+}
+
+impl From<&FeedKind> for api::FeedKind {
+    fn from(kind: &FeedKind) -> Self {
+        match kind {
+            FeedKind::Fpm { .. } => Self::Fpm,
+            FeedKind::Kernel { .. } => Self::Kernel,
+            FeedKind::Bmp { .. } => Self::Bmp,
+            FeedKind::Mrt { .. } => Self::Mrt,
+        }
+    }
+}
+
+impl From<Phase> for api::FeedPhase {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Waiting => Self::Waiting,
+            Phase::Synchronising => Self::Synchronising,
+            Phase::Established => Self::Established,
+            Phase::Kept => Self::Kept,
+            Phase::Down => Self::Down,
+        }
+    }
 }
 
 /// Appends the metrics of all feeds.
@@ -74,7 +88,7 @@ pub(super) fn metrics(out: &mut String, router: &Router<'_>) {
     }
     head(out, ("feed_state", "gauge", "State of a feed: 1 at the one that it is in."));
     for feed in rib.feeds() {
-        let (name, state) = (quoted(&feed.name), feed.state.phase.name());
+        let (name, state) = (quoted(&feed.name), api::FeedPhase::from(feed.state.phase).name());
         let _ = writeln!(out, "fibula_router_feed_state{{feed=\"{name}\",state=\"{state}\"}} 1");
     }
     head(out, ("feed_events_total", "counter", "What feeds count, by kind."));
@@ -84,5 +98,15 @@ pub(super) fn metrics(out: &mut String, router: &Router<'_>) {
             let _ =
                 writeln!(out, "fibula_router_feed_events_total{{feed=\"{name}\",kind=\"{kind}\"}} {counted}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_those_of_the_configuration() {
+        assert_eq!(api::FeedKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(), FeedKind::NAMES);
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::install::Install;
 use super::{Level, RunError, machine_error};
+use crate::api::FeedPhase;
 use crate::config::{Config, FeedKind, FeedServer};
 use crate::feed::answers::Answers;
 use crate::feed::bmp::{Bmp, Views};
@@ -173,7 +174,8 @@ impl super::Router<'_> {
         drop(rib);
         for ((name, state, count), told) in states.into_iter().zip(&mut self.feeds.told) {
             if state.0 != told.0 {
-                (self.log)(Level::Note, &format!("feed {name}: {}, {count} routes", state.0.name()));
+                let phase = FeedPhase::from(state.0).name();
+                (self.log)(Level::Note, &format!("feed {name}: {phase}, {count} routes"));
             }
             if state.1 && !told.1 {
                 let text = format!(

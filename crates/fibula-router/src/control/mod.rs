@@ -7,6 +7,7 @@
 //!
 //! Workers learn of changes by a version number that they read once a burst; nothing that the main thread does stops them.
 
+pub mod client;
 mod feed_state;
 mod feeds;
 pub mod hops;
@@ -48,7 +49,6 @@ use machine::Machine;
 use metrics::Metrics;
 use open::{Beside, Queues};
 use plan::{Loaded, Plan};
-pub use socket::{RoutesOf, ask, ask_within, list_routes};
 use threads::{Common, Rings, Threads};
 use verify::Verify;
 

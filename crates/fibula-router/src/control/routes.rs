@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use fibula::live::{TableError, TableKey};
 use fibula::net::{HostBits, IpPrefix, NextHop, Prefix, Route};
-use serde_json::{Value, json};
 
 use super::Router;
-use crate::feed::history::Event;
+use super::socket::send;
+use crate::api;
+use crate::feed::history::{Event, What};
 use crate::feed::path::{Out, Path, Way};
 use crate::feed::{Rib, lock};
 use crate::forward::Shared;
@@ -37,7 +38,7 @@ pub(super) struct Listing {
     /// Where routes come from, if there are feeds.
     sources: Option<Sources>,
     /// The last changes of each prefix, if they are wanted.
-    changes: BTreeMap<IpPrefix, Vec<Value>>,
+    changes: BTreeMap<IpPrefix, Vec<api::Change>>,
     /// Routes that are not written yet.
     page: Vec<(IpPrefix, NextHop)>,
     count: u64,
@@ -63,43 +64,57 @@ fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), String>
 }
 
 /// Answers with the route of an address; with the word `changes`, also with the last changes of all prefixes that contain it.
-pub(super) fn get(router: &Router<'_>, name: &str, address: &str, words: &[&str]) -> Result<Value, String> {
+pub(super) fn get(
+    router: &Router<'_>,
+    name: &str,
+    address: &str,
+    words: &[&str],
+) -> Result<api::FoundRoute, String> {
     let (number, vrf) = vrf(router, name)?;
     let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
     let fabric = router.shared.fabric();
-    let found = vrf.table.lookup_prefix(address);
-    let mut answer = match found.map_err(|error| error.to_string())? {
-        Some((prefix, hop)) => {
-            json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&fabric, hop) })
-        }
-        None => json!({ "prefix": null, "next_hop": null }),
-    };
-    if words.contains(&"changes") {
-        let mut changes = changes(router, number, |prefix| prefix.contains(address));
-        changes.iter_mut().for_each(|(prefix, change)| change["prefix"] = prefix.to_string().into());
-        answer["changes"] = changes.into_iter().map(|change| change.1).collect();
-    }
-    Ok(answer)
+    let found = vrf.table.lookup_prefix(address).map_err(|error| error.to_string())?;
+    let changes = words.contains(&"changes").then(|| {
+        let changes = changes(router, number, |prefix| prefix.contains(address)).into_iter();
+        changes.map(|(prefix, change)| api::Change { prefix: Some(prefix), ..change }).collect()
+    });
+    Ok(api::FoundRoute {
+        prefix: found.map(|found| found.0),
+        next_hop: found.and_then(|found| next_hop(&fabric, found.1)),
+        changes,
+    })
 }
 
 /// Returns the last changes of some prefixes of a VRF, the last one first.
-fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> Vec<(IpPrefix, Value)> {
+fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> Vec<(IpPrefix, api::Change)> {
     let (fabric, now_ns) = (router.shared.fabric(), sys::now_ns());
     let rib = router.feeds.rib();
     let events = rib.history().events().filter(|event| event.place.0 == vrf && wanted(event.place.1));
     let change = |event: &Event| {
-        let feed = event.feed.map(|feed| rib.feeds()[feed].name.as_str());
-        let to = event.path.as_ref().map(|to| path(&fabric, &router.devices, to));
-        let value = json!({
-            "seconds_ago": now_ns.saturating_sub(event.at_ns) as f64 / 1e9,
-            "change": event.what.name(),
-            "feed": feed,
-            "metric": event.metric,
-            "next_hop": to,
-        });
-        (event.place.1, value)
+        let change = api::Change {
+            seconds_ago: now_ns.saturating_sub(event.at_ns) as f64 / 1e9,
+            change: event.what.into(),
+            feed: event.feed.map(|feed| rib.feeds()[feed].name.clone()),
+            metric: event.metric,
+            next_hop: event.path.as_ref().and_then(|to| path(&fabric, &router.devices, to)),
+            prefix: None,
+        };
+        (event.place.1, change)
     };
     events.map(change).collect()
+}
+
+impl From<What> for api::ChangeKind {
+    fn from(what: What) -> Self {
+        match what {
+            What::Inserted => Self::Inserted,
+            What::Replaced => Self::Replaced,
+            What::Removed => Self::Removed,
+            What::Swept => Self::Swept,
+            What::Expired => Self::Expired,
+            What::Refused => Self::Refused,
+        }
+    }
 }
 
 /// Prepares a listing, of the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
@@ -128,7 +143,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
     };
     let rib = Arc::clone(&router.feeds.rib);
     let sources = (!names.is_empty()).then_some(Sources { rib, vrf: number, names, only });
-    let mut by_prefix: BTreeMap<IpPrefix, Vec<Value>> = BTreeMap::new();
+    let mut by_prefix: BTreeMap<IpPrefix, Vec<api::Change>> = BTreeMap::new();
     if has("changes") {
         let is_wanted = |prefix| wanted.is_none_or(|wanted: Wanted| wanted.takes(prefix));
         for (prefix, change) in changes(router, number, is_wanted) {
@@ -173,10 +188,10 @@ impl Listing {
         self.flush(out)?;
         // Prefixes that have changed and have no route now.
         for (prefix, changes) in std::mem::take(&mut self.changes) {
-            let gone = json!({ "prefix": prefix.to_string(), "next_hop": null, "changes": changes });
-            writeln!(out, "{gone}")?;
+            let gone = api::ListedRoute { prefix, next_hop: None, feed: None, changes: Some(changes) };
+            send(out, &gone)?;
         }
-        writeln!(out, "{}", json!({ "routes": self.count }))
+        send(out, &api::ListingEnd { routes: self.count })
     }
 
     fn some<K: TableKey>(
@@ -245,74 +260,66 @@ impl Listing {
                 self.fabric = self.shared.fabric();
             }
             self.count += 1;
-            let mut route =
-                json!({ "prefix": prefix.to_string(), "next_hop": next_hop(&self.fabric, number) });
-            if let Some(sources) = &self.sources {
-                route["feed"] = feed.map_or(Value::Null, |feed| sources.names[feed].as_str().into());
-            }
-            if let Some(changes) = self.changes.remove(&prefix) {
-                route["changes"] = changes.into();
-            }
-            writeln!(out, "{route}")?;
+            let name = |sources: &Sources| feed.map(|feed| sources.names[feed].clone());
+            let route = api::ListedRoute {
+                prefix,
+                next_hop: next_hop(&self.fabric, number),
+                feed: self.sources.as_ref().map(name),
+                changes: self.changes.remove(&prefix),
+            };
+            send(out, &route)?;
         }
         Ok(())
     }
 }
 
-/// Returns a next hop: a word, or an object with its gateway and interface, or a list of those with their weights.
-pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Value {
-    let Some(hop) = hop(fabric, number.id()) else { return Value::Null };
+/// Returns a next hop; `None` if it is not known any more.
+pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Option<api::NextHop> {
+    let hop = hop(fabric, number.id())?;
+    let word = |word| Some(api::NextHop::Word(word));
     match hop {
-        Hop::Via { .. } | Hop::Connected { .. } => way(fabric, hop),
-        Hop::Local => "local".into(),
-        Hop::Blackhole => "blackhole".into(),
-        Hop::Unreachable => "unreachable".into(),
-        Hop::Prohibit => "prohibit".into(),
+        Hop::Via { .. } | Hop::Connected { .. } => way(fabric, hop).map(api::NextHop::Way),
+        Hop::Local => word(api::NextHopWord::Local),
+        Hop::Blackhole => word(api::NextHopWord::Blackhole),
+        Hop::Unreachable => word(api::NextHopWord::Unreachable),
+        Hop::Prohibit => word(api::NextHopWord::Prohibit),
         Hop::Group(members) => {
             // Each member is there as often as its weight says, all of one in a row.
             let group = members.chunk_by(|a, b| a == b).filter_map(|same| {
-                let mut way = way(fabric, hop_of(fabric, same)?);
-                way["weight"] = same.len().into();
-                Some(way)
+                Some(api::Member { way: way(fabric, hop_of(fabric, same)?)?, weight: same.len() as u64 })
             });
-            group.collect()
+            Some(api::NextHop::Group(group.collect()))
         }
     }
 }
 
 /// Returns where a feed says that a route leads, in the same form. A device that the router does not use as an interface is shown
 /// by its number.
-pub(super) fn path(fabric: &Fabric, devices: &BTreeMap<u32, u16>, path: &Path) -> Value {
-    let ways = match path {
-        Path::Blackhole => return "blackhole".into(),
-        Path::Unreachable => return "unreachable".into(),
-        Path::Prohibit => return "prohibit".into(),
-        Path::Object { id, .. } => return json!({ "next_hop_object": id }),
-        Path::Ways(ways) => ways,
+pub(super) fn path(fabric: &Fabric, devices: &BTreeMap<u32, u16>, path: &Path) -> Option<api::NextHop> {
+    let word = |word| Some(api::NextHop::Word(word));
+    let ways = match *path {
+        Path::Blackhole => return word(api::NextHopWord::Blackhole),
+        Path::Unreachable => return word(api::NextHopWord::Unreachable),
+        Path::Prohibit => return word(api::NextHopWord::Prohibit),
+        Path::Object { id, .. } => return Some(api::NextHop::Object { next_hop_object: id }),
+        Path::Ways(ref ways) => ways,
     };
-    let several = ways.len() > 1;
+    let interface = |device: u32| {
+        let interface = devices.get(&device).and_then(|&number| fabric.interfaces.get(usize::from(number)));
+        interface.map_or_else(|| format!("device {device}"), |interface| interface.name.clone())
+    };
     let way = |way: &Way| {
-        let mut value = json!({});
-        if let Some(gateway) = way.gateway {
-            value["via"] = gateway.to_string().into();
-        }
-        if let Out::Device(device) = way.out {
-            let interface =
-                devices.get(&device).and_then(|&number| fabric.interfaces.get(usize::from(number)));
-            value["interface"] = match interface {
-                Some(interface) => interface.name.as_str().into(),
-                None => format!("device {device}").into(),
-            };
-        }
-        if several {
-            value["weight"] = way.weight.into();
-        }
-        value
+        let interface = match way.out {
+            Out::Device(device) => Some(interface(device)),
+            Out::Near(_) => None,
+        };
+        api::Way::new(way.gateway, interface)
     };
-    match &ways[..] {
-        [only] => way(only),
-        ways => ways.iter().map(way).collect(),
+    if let [only] = &ways[..] {
+        return way(only).map(api::NextHop::Way);
     }
+    let member = |member: &Way| Some(api::Member { way: way(member)?, weight: member.weight.into() });
+    Some(api::NextHop::Group(ways.iter().filter_map(member).collect()))
 }
 
 fn hop(fabric: &Fabric, number: u32) -> Option<&Hop> {
@@ -323,19 +330,14 @@ fn hop_of<'f>(fabric: &'f Fabric, members: &[u32]) -> Option<&'f Hop> {
     hop(fabric, *members.first()?)
 }
 
-fn way(fabric: &Fabric, hop: &Hop) -> Value {
-    let mut way = json!({});
-    if let Hop::Via { gateway, .. } = hop {
-        let gateway: IpAddr = match *gateway {
-            Gateway::V4(ip) => Ipv4Addr::from(ip).into(),
-            Gateway::V6(ip) => Ipv6Addr::from(ip).into(),
-        };
-        way["via"] = gateway.to_string().into();
-    }
-    if let Some(interface) = hop.interface().and_then(|number| fabric.interfaces.get(usize::from(number))) {
-        way["interface"] = interface.name.as_str().into();
-    }
-    way
+fn way(fabric: &Fabric, hop: &Hop) -> Option<api::Way> {
+    let gateway = match *hop {
+        Hop::Via { gateway: Gateway::V4(ip), .. } => Some(Ipv4Addr::from(ip).into()),
+        Hop::Via { gateway: Gateway::V6(ip), .. } => Some(Ipv6Addr::from(ip).into()),
+        _ => None,
+    };
+    let interface = hop.interface().and_then(|number| fabric.interfaces.get(usize::from(number)));
+    api::Way::new(gateway, interface.map(|interface| interface.name.clone()))
 }
 
 #[cfg(test)]

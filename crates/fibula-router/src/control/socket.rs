@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fibula::net::IpPrefix;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::routes::{self, Listing};
 use super::{Router, feed_state};
-use crate::count::{Made, Totals};
+use crate::api;
+use crate::count::{Made, PortCounters, Totals};
 use crate::drops::Drop as Reason;
 use crate::kernel::sys;
-use crate::neighbour::OwnState;
+use crate::neighbour::{OwnState, State};
 
 /// How long one who asks may take.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -90,27 +90,40 @@ fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -
         Some((words, feed)) => (words, Some(feed)),
         None => (question.trim_end(), None),
     };
-    let answer = match words.split_whitespace().collect::<Vec<_>>()[..] {
-        ["stats"] => stats(router),
-        ["neigh"] => neighbours(router),
-        ["feeds"] => feed_state::feeds(router),
-        ["verify"] => return router.verify.begin(stream),
-        ["get", vrf, address, ref words @ ..] => {
-            routes::get(router, vrf, address, words).unwrap_or_else(|error| json!({ "error": error }))
-        }
-        ["show", ref words @ ..] => match routes::show(router, words, feed) {
-            Ok(listing) => return list(listing, stream, listings),
-            Err(error) => json!({ "error": error }),
+    match words.split_whitespace().collect::<Vec<_>>()[..] {
+        ["stats"] => send(&mut stream, &stats(router)),
+        ["neigh"] => send(&mut stream, &neighbours(router)),
+        ["feeds"] => send(&mut stream, &feed_state::feeds(router)),
+        ["verify"] => router.verify.begin(stream),
+        ["get", vrf, address, ref words @ ..] => match routes::get(router, vrf, address, words) {
+            Ok(found) => send(&mut stream, &found),
+            Err(error) => refuse(&mut stream, error),
         },
-        _ => json!({ "error": format!("no question '{}'", question.trim()) }),
-    };
-    writeln!(stream, "{answer}")
+        ["show", ref words @ ..] => match routes::show(router, words, feed) {
+            Ok(listing) => list(listing, stream, listings),
+            Err(error) => refuse(&mut stream, error),
+        },
+        _ => refuse(&mut stream, format!("no question '{}'", question.trim())),
+    }
+}
+
+/// Sends an answer: a line of JSON.
+pub(super) fn send(out: &mut (impl Write + ?Sized), answer: &impl Serialize) -> io::Result<()> {
+    // In one call, because a call of the system for each part of a long answer would hold the main thread up.
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    out.write_all(&line)
+}
+
+/// Refuses a question.
+pub(super) fn refuse(out: &mut impl Write, error: impl Into<String>) -> io::Result<()> {
+    send(out, &api::Refusal { error: error.into() })
 }
 
 /// Writes a listing on a thread of its own, as it may be long and its reader slow.
 fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Result<()> {
     if Arc::strong_count(listings) > LISTINGS {
-        return writeln!(stream, "{}", json!({ "error": "too many listings at once: try again later" }));
+        return refuse(&mut stream, "too many listings at once: try again later");
     }
     stream.set_write_timeout(Some(STALLED))?;
     let held = Arc::clone(listings);
@@ -125,162 +138,93 @@ fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Res
     std::thread::Builder::new().name("listing".into()).spawn(write).map(drop)
 }
 
-/// Queries a router that runs, for the routes of a VRF: all, or those of a prefix, and with `covers` and `inside` also those around
-/// and inside it. Calls `each` with every route, in order.
-///
-/// # Errors
-/// When no router answers at `path`, it refuses, or it ends before its answer does; and the errors of `each`.
-pub fn list_routes(
-    path: &Path,
-    question: &RoutesOf<'_>,
-    mut each: impl FnMut(&Value) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(STALLED))?;
-    write!(stream, "show {}", question.vrf)?;
-    if let Some(prefix) = question.prefix {
-        write!(stream, " {prefix}")?;
+fn counters(totals: &Totals) -> api::Counters {
+    api::Counters {
+        received: totals.received,
+        received_bytes: totals.received_bytes,
+        forwarded: totals.forwarded,
+        delivered: totals.delivered,
+        consumed: totals.consumed,
+        dropped: totals.all_dropped(),
+        sent: totals.sent,
+        sent_bytes: totals.sent_bytes,
+        waiting: totals.waiting(),
+        drops: Reason::ALL.iter().map(|reason| (reason.name(), totals.dropped[reason.index()])).collect(),
+        made: Made::ALL.iter().map(|&made| (made.name(), totals.made[made as usize])).collect(),
     }
-    let words = [("covers", question.covers), ("inside", question.inside), ("changes", question.changes)];
-    for (word, _) in words.iter().filter(|word| word.1) {
-        write!(stream, " {word}")?;
-    }
-    if let Some(feed) = question.feed {
-        write!(stream, " feed={feed}")?;
-    }
-    writeln!(stream)?;
-    for line in BufReader::new(stream).lines() {
-        let value: Value = serde_json::from_str(&line?).map_err(io::Error::other)?;
-        if let Some(error) = value["error"].as_str() {
-            return Err(io::Error::other(error.to_owned()));
-        }
-        if value.get("routes").is_some() {
-            return Ok(());
-        }
-        each(&value)?;
-    }
-    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Which routes of a router to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RoutesOf<'q> {
-    /// Name of the VRF.
-    pub vrf: &'q str,
-    /// The prefix; `None`: all.
-    pub prefix: Option<IpPrefix>,
-    /// Also the routes that contain the prefix.
-    pub covers: bool,
-    /// Also the routes inside it.
-    pub inside: bool,
-    /// Only routes of the feed of this name.
-    pub feed: Option<&'q str>,
-    /// The last changes too, also of prefixes that have no route any more.
-    pub changes: bool,
-}
-
-/// Asks a router that runs, and returns what it answers.
-///
-/// # Errors
-/// When no router answers at `path`, or its answer is not JSON.
-pub fn ask(path: &Path, question: &str) -> io::Result<Value> {
-    ask_within(path, question, Duration::from_secs(5))
-}
-
-/// Like [`ask`], for questions that take long to answer, as `verify` does for large tables.
-///
-/// # Errors
-/// When no router answers at `path` within the time, or its answer is not JSON.
-pub fn ask_within(path: &Path, question: &str, patience: Duration) -> io::Result<Value> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(patience))?;
-    writeln!(stream, "{question}")?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    serde_json::from_str(&text).map_err(io::Error::other)
-}
-
-fn counters(totals: &Totals) -> Map<String, Value> {
-    let mut map = Map::new();
-    for (name, count) in [
-        ("received", totals.received),
-        ("received_bytes", totals.received_bytes),
-        ("forwarded", totals.forwarded),
-        ("delivered", totals.delivered),
-        ("consumed", totals.consumed),
-        ("dropped", totals.all_dropped()),
-        ("sent", totals.sent),
-        ("sent_bytes", totals.sent_bytes),
-    ] {
-        map.insert(name.into(), count.into());
-    }
-    map.insert("waiting".into(), totals.waiting().into());
-    let drops =
-        Reason::ALL.iter().map(|reason| (reason.name().into(), totals.dropped[reason.index()].into()));
-    map.insert("drops".into(), Value::Object(drops.collect()));
-    let made = Made::ALL.iter().map(|&made| (made.name().into(), totals.made[made as usize].into()));
-    map.insert("made".into(), Value::Object(made.collect()));
-    map
-}
-
-fn stats(router: &Router<'_>) -> Value {
-    let ports = router.totals().into_iter().enumerate().map(|(number, (name, totals))| {
-        let mut map = Map::new();
-        map.insert("name".into(), name.into());
-        map.append(&mut counters(&totals));
-        map.insert("ring_lost".into(), router.lost[number].load(Ordering::Relaxed).into());
-        let queues = router.counters.iter().map(|worker| {
+fn stats(router: &Router<'_>) -> api::Stats {
+    let port = |(number, (name, totals)): (usize, (String, Totals))| {
+        let queue = |worker: &Arc<[PortCounters]>| {
             let mut totals = Totals::default();
             worker[number].add_to(&mut totals);
-            Value::Object(counters(&totals))
-        });
-        map.insert("queues".into(), queues.collect());
-        Value::Object(map)
-    });
-    let ports: Vec<Value> = ports.collect();
+            counters(&totals)
+        };
+        api::PortStats {
+            name,
+            counters: counters(&totals),
+            ring_lost: router.lost[number].load(Ordering::Relaxed),
+            queues: router.counters.iter().map(queue).collect(),
+        }
+    };
     let rib = router.feeds.rib();
     let vrfs = router.vrfs.iter().zip(&router.counts).enumerate().map(|(number, (vrf, counts))| {
-        json!({
-            "name": vrf.name,
-            "ipv4_routes": counts.v4,
-            "ipv6_routes": counts.v6,
-            "feed_routes": rib.len_of(number),
-            "limit": rib.vrf_limit(number),
-        })
+        let limit = rib.vrf_limit(number).map(|limit| limit as u64);
+        api::VrfStats {
+            name: vrf.name.clone(),
+            ipv4_routes: counts.v4 as u64,
+            ipv6_routes: counts.v6 as u64,
+            feed_routes: rib.len_of(number) as u64,
+            limit,
+        }
     });
-    json!({
-        "threads": router.counters.len(),
-        "ports": ports,
-        "vrfs": vrfs.collect::<Vec<_>>(),
-        "verify": router.verify.counts.json(router.config.verify_rate),
-    })
+    api::Stats {
+        threads: router.counters.len() as u64,
+        ports: router.totals().into_iter().enumerate().map(port).collect(),
+        vrfs: vrfs.collect(),
+        verify: router.verify.counts.stats(router.config.verify_rate),
+    }
 }
 
-fn neighbours(router: &Router<'_>) -> Value {
+fn neighbours(router: &Router<'_>) -> Vec<api::Neighbour> {
     let fabric = router.shared.fabric();
     let mut list = Vec::new();
     router.shared.neighbours.for_each(|key, mac, state| {
         let interface = fabric.interfaces.get(usize::from(key.interface));
-        list.push((
-            interface.map_or_else(String::new, |interface| interface.name.clone()),
-            key.ip(),
+        list.push(api::Neighbour {
+            interface: interface.map_or_else(String::new, |interface| interface.name.clone()),
+            address: key.ip(),
             mac,
-            state.name(),
-        ));
+            state: state.into(),
+        });
     });
     router.shared.own.for_each(|key, state| {
         let Some(interface) = fabric.interfaces.get(usize::from(key.interface)) else { return };
         let (mac, state) = match state {
-            OwnState::Probing => (interface.mac, "own, probing"),
-            OwnState::InUse => (interface.mac, "own"),
-            OwnState::Taken(other) => (other, "own, taken"),
+            OwnState::Probing => (interface.mac, api::NeighbourState::OwnProbing),
+            OwnState::InUse => (interface.mac, api::NeighbourState::Own),
+            OwnState::Taken(other) => (other, api::NeighbourState::OwnTaken),
         };
-        list.push((interface.name.clone(), key.ip(), Some(mac), state));
+        list.push(api::Neighbour {
+            interface: interface.name.clone(),
+            address: key.ip(),
+            mac: Some(mac),
+            state,
+        });
     });
-    list.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-    let entry = |(interface, ip, mac, state): (String, std::net::IpAddr, Option<_>, &str)| {
-        let mac = mac.map(|mac: crate::packet::ethernet::Mac| mac.to_string());
-        json!({ "interface": interface, "address": ip.to_string(), "mac": mac, "state": state })
-    };
-    list.into_iter().map(entry).collect()
+    list.sort_by(|a, b| (&a.interface, a.address).cmp(&(&b.interface, b.address)));
+    list
+}
+
+impl From<State> for api::NeighbourState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Waiting => Self::Waiting,
+            State::Reachable => Self::Reachable,
+            State::Stale => Self::Stale,
+            State::Verifying => Self::Verifying,
+            State::Failed => Self::Failed,
+        }
+    }
 }

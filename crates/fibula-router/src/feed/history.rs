@@ -26,21 +26,6 @@ pub enum What {
     Refused,
 }
 
-impl What {
-    /// Returns the name that operators see.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inserted => "inserted",
-            Self::Replaced => "replaced",
-            Self::Removed => "removed",
-            Self::Swept => "swept",
-            Self::Expired => "expired",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 /// A change of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -126,6 +111,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ChangeKind;
     use crate::feed::path::{Out, Way};
     use crate::feed::routes::Routes;
     use crate::feed::state::Count;
@@ -140,8 +126,10 @@ mod tests {
     }
 
     fn told(rib: &Rib) -> Vec<(u64, &'static str, String, Option<Path>)> {
-        let event =
-            |event: &Event| (event.at_ns, event.what.name(), event.place.1.to_string(), event.path.clone());
+        let event = |event: &Event| {
+            let word = ChangeKind::from(event.what).name();
+            (event.at_ns, word, event.place.1.to_string(), event.path.clone())
+        };
         rib.history().events().map(event).collect()
     }
 

@@ -18,20 +18,6 @@ pub enum Phase {
     Down,
 }
 
-impl Phase {
-    /// Returns the name that operators see.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Synchronising => "synchronising",
-            Self::Established => "established",
-            Self::Kept => "kept",
-            Self::Down => "down",
-        }
-    }
-}
-
 /// Something that feeds count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {

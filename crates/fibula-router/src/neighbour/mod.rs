@@ -129,20 +129,6 @@ pub enum State {
     Failed,
 }
 
-impl State {
-    /// Returns the name that operators see.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Reachable => "reachable",
-            Self::Stale => "stale",
-            Self::Verifying => "verifying",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Entry {
     state: State,

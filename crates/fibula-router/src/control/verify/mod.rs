@@ -11,15 +11,15 @@ mod walk;
 
 pub use walk::{Difference, Found, Scene, Walk};
 
-use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibula::live::TableError;
-use serde_json::{Value, json};
 
+use super::socket::{refuse, send};
 use super::{Level, Router};
+use crate::api;
 use crate::config::{Feed, FeedKind};
 use crate::feed::enter::Entrance;
 use crate::feed::lock;
@@ -83,11 +83,7 @@ impl Verify {
     /// Takes a client that wants everything compared.
     pub(super) fn begin(&mut self, mut stream: UnixStream) -> std::io::Result<()> {
         if self.clients.len() + Arc::strong_count(&self.readers) > CLIENTS {
-            return writeln!(
-                stream,
-                "{}",
-                json!({ "error": "too many comparisons at once: try again later" })
-            );
+            return refuse(&mut stream, "too many comparisons at once: try again later");
         }
         self.clients.push(Client { stream, walk: Walk::default(), begin: Instant::now() });
         Ok(())
@@ -234,7 +230,7 @@ impl Router<'_> {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
         let Client { mut stream, walk, begin } = client;
-        let mut differences: Vec<Value> = Vec::new();
+        let mut differences: Vec<api::Difference> = Vec::new();
         let mut not_compared: Vec<String> = Vec::new();
         match found {
             Ok(found) => differences.extend(found.iter().map(|difference| names.difference(difference))),
@@ -257,16 +253,16 @@ impl Router<'_> {
                     Err(reason) => not_compared.push(format!("feed {}: {reason}", feed.name)),
                 }
             }
-            let answer = json!({
-                "compared": walk.compared(),
-                "compared_kernel": compared_kernel,
-                "seconds": begin.elapsed().as_secs_f64(),
-                "differences": differences,
-                "more_differences": walk.more(),
-                "not_compared": not_compared,
-            });
+            let answer = api::Comparison {
+                compared: walk.compared(),
+                compared_kernel,
+                seconds: begin.elapsed().as_secs_f64(),
+                differences,
+                more_differences: walk.more(),
+                not_compared,
+            };
             // A client that has gone has no answer.
-            let _ = stream.set_write_timeout(Some(STALLED)).and_then(|()| writeln!(stream, "{answer}"));
+            let _ = stream.set_write_timeout(Some(STALLED)).and_then(|()| send(&mut stream, &answer));
         };
         // Without a thread the client sees the end of its connection.
         let _ = std::thread::Builder::new().name("verify".into()).spawn(run);

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use fibula::net::NextHop;
-use serde_json::{Map, Value, json};
+use fibula::net::{IpPrefix, NextHop};
+use serde::Serialize;
 
 use super::kernel::{self, Routes};
 use super::{Counts, Difference, Found};
+use crate::api;
 use crate::config::Config;
 use crate::control::metrics::head;
 use crate::control::routes::{next_hop, path};
@@ -48,88 +49,76 @@ impl<'n> Names<'n> {
     }
 
     /// Returns a difference of RIB, table and lookups.
-    pub(super) fn difference(&self, difference: &Difference) -> Value {
-        let hop =
-            |number: Option<NextHop>| number.map_or(Value::Null, |number| next_hop(self.fabric, number));
+    pub(super) fn difference(&self, difference: &Difference) -> api::Difference {
+        let hop = |number: Option<NextHop>| number.and_then(|number| next_hop(self.fabric, number));
+        let (vrf, prefix) = self.place(difference.place);
         match difference.found {
             Found::Table { rib, fib } => {
-                let mut value = self.head(BETWEEN[0], difference.place);
-                value["rib"] = hop(rib);
-                value["fib"] = hop(fib);
-                value
+                api::Difference::RibFib { vrf, prefix, rib: hop(rib), fib: hop(fib) }
             }
             Found::Lookup { address, fib, lookup } => {
-                let mut value = self.head(BETWEEN[1], difference.place);
-                value["address"] = address.to_string().into();
-                value["fib"] = hop(fib);
-                value["lookup"] = hop(lookup);
-                value
+                api::Difference::FibLookup { vrf, prefix, address, fib: hop(fib), lookup: hop(lookup) }
             }
         }
     }
 
     /// Returns a difference of kernel and RIB.
-    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> Value {
-        let mut value = self.head(BETWEEN[2], difference.place);
-        value["feed"] = feed.into();
-        value["kernel"] = self.routes(&difference.kernel);
-        value["rib"] = self.routes(&difference.rib);
-        value
+    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> api::Difference {
+        let (vrf, prefix) = self.place(difference.place);
+        let (kernel, rib) = (self.routes(&difference.kernel), self.routes(&difference.rib));
+        api::Difference::KernelRib { vrf, prefix, feed: feed.to_owned(), kernel, rib }
     }
 
-    fn head(&self, between: &str, (vrf, prefix): Place) -> Value {
-        let name = self.vrfs.get(usize::from(vrf)).map_or("", String::as_str);
-        json!({ "between": between, "vrf": name, "prefix": prefix.to_string() })
+    fn place(&self, (vrf, prefix): Place) -> (String, IpPrefix) {
+        (self.vrfs.get(usize::from(vrf)).cloned().unwrap_or_default(), prefix)
     }
 
-    fn routes(&self, routes: &Routes) -> Value {
-        let route = |(metric, to): &(u32, Option<_>)| {
-            let to = to.as_ref().map_or(Value::Null, |to| path(self.fabric, self.devices, to));
-            json!({ "metric": metric, "next_hop": to })
+    fn routes(&self, routes: &Routes) -> Option<Vec<api::MetricRoute>> {
+        let route = |(metric, to): &(u32, Option<_>)| api::MetricRoute {
+            metric: *metric,
+            next_hop: to.as_ref().and_then(|to| path(self.fabric, self.devices, to)),
         };
-        if routes.is_empty() { Value::Null } else { routes.iter().map(route).collect() }
+        (!routes.is_empty()).then(|| routes.iter().map(route).collect())
     }
 }
 
 impl OwnedNames {
     /// Returns a difference of kernel and RIB.
-    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> Value {
+    pub(super) fn kernel_difference(&self, feed: &str, difference: &kernel::Difference) -> api::Difference {
         let Self { fabric, vrfs, devices } = self;
         Names { fabric, vrfs, devices }.kernel_difference(feed, difference)
     }
 }
 
 /// Returns a difference in a line for the log.
-pub(super) fn line(difference: &Value) -> String {
-    let text = |name: &str| difference[name].as_str().unwrap_or_default();
-    let mut line = format!("VRF {}, {}", text("vrf"), text("prefix"));
-    let sides = [("kernel", "the kernel"), ("rib", "the RIB"), ("fib", "the table"), ("lookup", "a lookup")];
-    for (name, side) in sides {
-        match difference.get(name) {
-            Some(Value::Null) => _ = write!(line, ", {side}: nothing"),
-            Some(value) => _ = write!(line, ", {side}: {value}"),
-            None => {}
-        }
-    }
-    line
+pub(super) fn line(difference: &api::Difference) -> String {
+    use api::Difference::{FibLookup, KernelRib, RibFib};
+    let sides = match difference {
+        RibFib { rib, fib, .. } => [side("the RIB", rib), side("the table", fib)],
+        FibLookup { fib, lookup, .. } => [side("the table", fib), side("a lookup", lookup)],
+        KernelRib { kernel, rib, .. } => [side("the kernel", kernel), side("the RIB", rib)],
+    };
+    format!("VRF {}, {}, {}", difference.vrf(), difference.prefix(), sides.join(", "))
+}
+
+/// Returns a side of a difference: its routes as the control socket has them.
+fn side(name: &str, routes: &Option<impl Serialize>) -> String {
+    let routes = routes.as_ref().and_then(|routes| serde_json::to_string(routes).ok());
+    format!("{name}: {}", routes.as_deref().unwrap_or("nothing"))
 }
 
 impl Counts {
     /// Returns the counts for the control socket.
-    pub(in crate::control) fn json(&self, rate: u32) -> Value {
-        let differences: Map<String, Value> = BETWEEN
-            .iter()
-            .zip(self.differences)
-            .map(|(name, count)| ((*name).into(), count.into()))
-            .collect();
-        json!({
-            "rate": rate,
-            "passes": self.passes,
-            "compared": self.compared,
-            "compared_kernel": self.compared_kernel,
-            "differences": differences,
-            "busy_seconds": self.busy_ns as f64 / 1e9,
-        })
+    pub(in crate::control) fn stats(&self, rate: u32) -> api::VerifyStats {
+        let [rib_fib, fib_lookup, kernel_rib] = self.differences;
+        api::VerifyStats {
+            rate: rate.into(),
+            passes: self.passes,
+            compared: self.compared,
+            compared_kernel: self.compared_kernel,
+            differences: api::DifferenceCounts { rib_fib, fib_lookup, kernel_rib },
+            busy_seconds: self.busy_ns as f64 / 1e9,
+        }
     }
 
     /// Appends the counts as metrics.
