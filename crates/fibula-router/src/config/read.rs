@@ -347,11 +347,7 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
         },
         None => None,
     };
-    let addresses = line
-        .addresses
-        .iter()
-        .map(|place| address(place.get_ref()).map_err(|reason| text.error(place, reason)))
-        .collect::<Result<Vec<_>, _>>()?;
+    let addresses = line.addresses.iter().map(|place| address(text, place)).collect::<Result<Vec<_>, _>>()?;
     let mtu = line.mtu.as_ref().map(|mtu| *mtu.get_ref());
     let least = if addresses.iter().any(|address| address.0.is_ipv6()) { ipv6::MIN_MTU } else { 68 };
     if let Some(place) = line.mtu.as_ref().filter(|mtu| !(least..=9216).contains(mtu.get_ref())) {
@@ -370,13 +366,17 @@ fn interface(text: &Text<'_>, config: &Config, line: &file::Interface) -> Result
     Ok(Interface { name: name.clone(), backend, vlan, mac, mtu, addresses, vrf, urpf })
 }
 
-fn address(text: &str) -> Result<(IpAddr, u8), String> {
-    let wrong = || format!("'{text}' is not an address with the length of its network, as in 192.0.2.1/24");
-    let (ip, len) = text.split_once('/').ok_or_else(wrong)?;
+fn address(text: &Text<'_>, place: &Spanned<String>) -> Result<(IpAddr, u8), ConfigError> {
+    let address = place.get_ref();
+    let wrong = || {
+        let reason = "is not an address with the length of its network, as in 192.0.2.1/24";
+        text.error(place, format!("'{address}' {reason}"))
+    };
+    let (ip, len) = address.split_once('/').ok_or_else(wrong)?;
     let (ip, len): (IpAddr, u8) = (ip.parse().map_err(|_| wrong())?, len.parse().map_err(|_| wrong())?);
     let most = if ip.is_ipv4() { 32 } else { 128 };
     if len == 0 || len > most || ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
-        return Err(format!("'{text}' cannot be the address of an interface"));
+        return Err(text.error(place, format!("'{address}' cannot be the address of an interface")));
     }
     Ok((ip, len))
 }

@@ -158,7 +158,7 @@ impl<P: Protocol> Server<P> {
         };
         match self.sessions.bytes(rib, *number, &self.chunk[..read], now_ns) {
             Ok(()) => Outcome::Open,
-            Err(why) => Outcome::Closed(Some(why)),
+            Err(why) => Outcome::Closed(Some(why.to_string())),
         }
     }
 

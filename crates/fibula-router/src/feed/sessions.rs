@@ -1,5 +1,6 @@
 //! The sessions of a server: whose bytes count, and what becomes of what they say. Has no clock and does no I/O.
 
+use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 
@@ -18,7 +19,7 @@ const MOST_DOUBLED: u32 = 6;
 /// What is peculiar to a protocol.
 pub trait Protocol {
     /// What belongs to a connection.
-    type Connection: core::fmt::Debug;
+    type Connection: fmt::Debug;
     /// Whether a connection from another address takes the place of the session, as one from the same address does.
     const MOVES: bool;
 
@@ -51,6 +52,42 @@ pub enum End {
     /// It has told more than it may.
     Overrun(String),
 }
+
+/// Why a connection of a feed is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// A newer session has taken the place of the one with this peer.
+    Replaced(SocketAddr),
+    /// The session is that of another peer.
+    Taken {
+        /// The other end of the connection that is closed.
+        peer: SocketAddr,
+        /// The other end of the session.
+        session: SocketAddr,
+    },
+    /// Its bytes end it.
+    Ended {
+        /// The other end of the connection.
+        peer: SocketAddr,
+        /// Why.
+        end: End,
+    },
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced(peer) => write!(f, "a newer session has taken the place of {peer}"),
+            Self::Taken { peer, session } => {
+                write!(f, "connection of {peer} closed: the session is that of {session}")
+            }
+            Self::Ended { peer, end: End::Broken(why) | End::Overrun(why) } => write!(f, "{peer}: {why}"),
+        }
+    }
+}
+
+impl core::error::Error for SessionError {}
 
 /// Which connections are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,12 +171,18 @@ impl<P: Protocol> Sessions<P> {
     ///
     /// # Errors
     /// Why the connection is to be closed.
-    pub fn bytes(&mut self, rib: &Mutex<Rib>, number: u64, bytes: &[u8], now_ns: u64) -> Result<(), String> {
+    pub fn bytes(
+        &mut self,
+        rib: &Mutex<Rib>,
+        number: u64,
+        bytes: &[u8],
+        now_ns: u64,
+    ) -> Result<(), SessionError> {
         let Some(at) = self.position(number) else { return Ok(()) };
         let connection = &mut self.connections[at];
         let peer = connection.peer;
         if connection.role == Role::Replaced {
-            return Err(format!("a newer session has taken the place of {peer}"));
+            return Err(SessionError::Replaced(peer));
         }
         if bytes.is_empty() {
             return Ok(());
@@ -155,16 +198,19 @@ impl<P: Protocol> Sessions<P> {
         }
         let inner = &mut self.connections[at].inner;
         let entered = self.protocol.enter(inner, &mut rib, &mut self.keeper, now_ns);
-        entered.map_err(|end| format!("{peer}: {}", self.end(end, &mut rib, now_ns)))
+        entered.map_err(|end| {
+            self.end(&end, &mut rib, now_ns);
+            SessionError::Ended { peer, end }
+        })
     }
 
     /// Makes a connection the session, or returns why it is closed instead.
-    fn begin(&mut self, at: usize, rib: &mut Rib, now_ns: u64) -> Result<(), String> {
+    fn begin(&mut self, at: usize, rib: &mut Rib, now_ns: u64) -> Result<(), SessionError> {
         let peer = self.connections[at].peer;
         for other in self.connections.iter_mut().filter(|other| other.role == Role::Session) {
             if !P::MOVES && other.peer.ip() != peer.ip() {
                 rib.feed(self.protocol.feed()).state.count(Count::Closed, 1);
-                return Err(format!("connection of {peer} closed: the session is that of {}", other.peer));
+                return Err(SessionError::Taken { peer, session: other.peer });
             }
             other.role = Role::Replaced;
         }
@@ -180,21 +226,17 @@ impl<P: Protocol> Sessions<P> {
     }
 
     /// Counts the end of a connection, and returns its reason.
-    fn end(&mut self, end: End, rib: &mut Rib, now_ns: u64) -> String {
+    fn end(&mut self, end: &End, rib: &mut Rib, now_ns: u64) {
         let state = self.state(rib);
         state.count(Count::Closed, 1);
         match end {
-            End::Broken(why) => {
-                state.count(Count::Malformed, 1);
-                why
-            }
-            End::Overrun(why) => {
+            End::Broken(_) => state.count(Count::Malformed, 1),
+            End::Overrun(_) => {
                 state.is_overrun = true;
                 state.count(Count::Refused, 1);
                 state.count(Count::Resynchronised, 1);
                 self.refuse_until_ns = now_ns + (PAUSE_NS << self.overruns.min(MOST_DOUBLED));
                 self.overruns += 1;
-                why
             }
         }
     }
@@ -251,5 +293,28 @@ impl<P: Protocol> Sessions<P> {
 
     fn state<'r>(&self, rib: &'r mut Rib) -> &'r mut State {
         &mut rib.feed(self.protocol.feed()).state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_connection() {
+        let [peer, session] = ["10.0.0.1:1", "[2001:db8::1]:2"].map(|text| text.parse().unwrap());
+        let ended = |end| SessionError::Ended { peer, end };
+        let cases = [
+            (SessionError::Replaced(peer), "a newer session has taken the place of 10.0.0.1:1"),
+            (
+                SessionError::Taken { peer, session },
+                "connection of 10.0.0.1:1 closed: the session is that of [2001:db8::1]:2",
+            ),
+            (ended(End::Broken("no frame".into())), "10.0.0.1:1: no frame"),
+            (ended(End::Overrun("too many".into())), "10.0.0.1:1: too many"),
+        ];
+        for (error, text) in cases {
+            assert_eq!(error.to_string(), text);
+        }
     }
 }

@@ -257,7 +257,7 @@ impl World {
             bytes.truncate(3);
         }
         let why = self.sessions.bytes(&self.rib, number, &bytes, self.now_ns).err();
-        self.sessions.ended(&self.rib, number, why, self.now_ns);
+        self.sessions.ended(&self.rib, number, why.map(|why| why.to_string()), self.now_ns);
     }
 
     /// The server reads what has come: any number of bytes.
@@ -271,7 +271,7 @@ impl World {
             match self.sessions.bytes(&self.rib, wire.number, &bytes, self.now_ns) {
                 Ok(()) => Some(wire),
                 Err(why) => {
-                    self.sessions.ended(&self.rib, wire.number, Some(why), self.now_ns);
+                    self.sessions.ended(&self.rib, wire.number, Some(why.to_string()), self.now_ns);
                     None
                 }
             }

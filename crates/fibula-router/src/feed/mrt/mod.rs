@@ -3,6 +3,7 @@
 
 mod pace;
 
+use core::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fibula_feed::event::{Action, Event};
-use fibula_feed::{LoadOptions, Loader, Report, Selection, Source};
+use fibula_feed::{LoadError, LoadOptions, Loader, Report, Selection, Source};
 
 pub use pace::Pace;
 
@@ -54,6 +55,27 @@ pub struct Options {
     pub routes: usize,
 }
 
+/// Why files were not played to their end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// A file cannot be read.
+    Load(LoadError),
+    /// Their routes cannot be entered.
+    Enter(io::Error),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Enter(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReplayError {}
+
 /// Plays files into the RIB until the router is to stop.
 #[derive(Debug)]
 pub struct Replay<'r> {
@@ -83,7 +105,7 @@ impl<'r> Replay<'r> {
                     self.options.repeat.then_some(BETWEEN_NS)
                 }
                 Err(why) => {
-                    self.failed(why);
+                    self.failed(&why);
                     failures += 1;
                     Some(PAUSE_NS << (failures - 1).min(MOST_DOUBLED))
                 }
@@ -104,7 +126,7 @@ impl<'r> Replay<'r> {
     ///
     /// # Errors
     /// Why they could not be played to their end.
-    pub fn play(&mut self) -> Result<(), String> {
+    pub fn play(&mut self) -> Result<(), ReplayError> {
         let Options { files, selection, .. } = &self.options;
         let (source, mut options) = (Source::replay(files), LoadOptions::default());
         options.selection = selection.clone();
@@ -118,10 +140,8 @@ impl<'r> Replay<'r> {
                 self.told(&reports);
                 Ok(())
             }
-            (Err(error), _) => {
-                Err(error.stopped().map_or_else(|error| error.to_string(), |error| error.to_string()))
-            }
-            (_, Err(error)) => Err(error.to_string()),
+            (Err(error), _) => Err(error.stopped().map_or_else(ReplayError::Load, ReplayError::Enter)),
+            (_, Err(error)) => Err(ReplayError::Enter(error)),
         }
     }
 
@@ -144,10 +164,10 @@ impl<'r> Replay<'r> {
         }
     }
 
-    fn failed(&mut self, why: String) {
+    fn failed(&mut self, why: &ReplayError) {
         let now_ns = sys::now_ns();
         let mut rib = lock(self.rib);
-        rib.feed(self.options.feed).state.error(why, now_ns);
+        rib.feed(self.options.feed).state.error(why.to_string(), now_ns);
         self.keeper.ended(&mut rib, now_ns);
     }
 }

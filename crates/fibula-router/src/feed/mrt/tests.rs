@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    fn play(&self, options: Options) -> Result<(), String> {
+    fn play(&self, options: Options) -> Result<(), ReplayError> {
         Replay::new(options, &self.rib, &self.stop).play()
     }
 
@@ -179,19 +179,19 @@ fn updates_come_at_their_rate() {
 fn what_cannot_be_read_is_told_and_its_routes_go() {
     let bench = Bench::new("errors", 4);
     let missing = Options { files: vec![bench.folder.join("none")], ..bench.options() };
-    let why = bench.play(missing).unwrap_err();
+    let why = bench.play(missing).unwrap_err().to_string();
     assert!(why.contains("none") && why.contains("No such file"), "{why}");
     bench.write("text", &[b"10.0.0.0/8 192.0.2.1\n".to_vec()]);
-    let why = bench.play(bench.options()).unwrap_err();
+    let why = bench.play(bench.options()).unwrap_err().to_string();
     assert!(why.contains("not a file of MRT"), "{why}");
     bench.write(
         "text",
         &[peers(100), listed(100, 1), listed(100, 2), listed(100, 3), listed(100, 4), listed(100, 5)],
     );
-    let why = bench.play(bench.options()).unwrap_err();
+    let why = bench.play(bench.options()).unwrap_err().to_string();
     assert!(why.contains("more routes of peers than 8"), "{why}");
     assert!(bench.state(|feed| feed.state.is_overrun));
-    let why = bench.play(Options { routes: 100, ..bench.options() }).unwrap_err();
+    let why = bench.play(Options { routes: 100, ..bench.options() }).unwrap_err().to_string();
     assert!(why.contains("more routes than its limit"), "{why}");
     // By its thread: the error is seen, the routes stay for a while, and then they go.
     bench.run_until(bench.options(), |feed| feed.state.phase == Phase::Down);
