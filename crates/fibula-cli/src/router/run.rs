@@ -21,7 +21,8 @@ pub(super) fn run(path: &Path, engines: Engines, messages: Messages) -> Result<E
         flag::register(signal, Arc::clone(flag))
             .map_err(|error| Failure::BadInput(format!("signal {signal}: {error}")))?;
     }
-    let mut again = || check::read(path, engines).map_err(|failure| failure.report().0.unwrap_or_default());
+    let mut again =
+        || check::read(path, engines).map_err(|failure| failure.report().0.unwrap_or_default().into());
     let mut log = |level, text: &str| match level {
         Level::Warning => messages.warning(text),
         Level::Note => messages.note(text),

@@ -8,6 +8,7 @@
 //! Workers learn of changes by a version number that they read once a burst; nothing that the main thread does stops them.
 
 pub mod client;
+mod error;
 mod feed_state;
 mod feeds;
 pub mod hops;
@@ -30,6 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use std::time::Duration;
 
+use fibula::live::TableError;
 use fibula::net::Dual;
 
 use crate::config::{Backend, Config};
@@ -43,6 +45,7 @@ use crate::kernel::sys;
 use crate::neighbour::{Duplicate, Key, Probe};
 use crate::stage;
 
+pub use error::ControlError;
 use feeds::Feeds;
 use hops::Hops;
 use machine::Machine;
@@ -85,6 +88,8 @@ pub enum RunError {
     Machine(String, io::Error),
     /// The configuration cannot be applied.
     Config(String),
+    /// The routes of the configuration cannot be applied.
+    Control(ControlError),
     /// A file of frames cannot be read.
     Pcap(String, pcap::PcapError),
 }
@@ -100,12 +105,25 @@ impl fmt::Display for RunError {
                 Ok(())
             }
             Self::Config(reason) => f.write_str(reason),
+            Self::Control(error) => error.fmt(f),
             Self::Pcap(file, error) => write!(f, "{file}: {error}"),
         }
     }
 }
 
 impl core::error::Error for RunError {}
+
+impl From<ControlError> for RunError {
+    fn from(error: ControlError) -> Self {
+        Self::Control(error)
+    }
+}
+
+impl From<TableError> for RunError {
+    fn from(error: TableError) -> Self {
+        Self::Control(error.into())
+    }
+}
 
 /// Sets up the taps beside ports.
 fn set_up(netlink: &mut Netlink, beside: &[Beside]) -> Result<(), RunError> {
@@ -181,7 +199,7 @@ pub fn run(
     config: Config,
     folder: &Path,
     flags: &Flags,
-    read: &mut dyn FnMut() -> Result<Config, String>,
+    read: &mut dyn FnMut() -> Result<Config, Box<dyn core::error::Error + Send + Sync>>,
     log: &mut dyn FnMut(Level, &str),
 ) -> Result<Vec<(String, Totals)>, RunError> {
     let mut router = Router::start(config, folder, flags, log)?;
@@ -210,7 +228,7 @@ pub fn run(
             metrics.turn(&router);
         }
         if flags.reload.swap(false, Ordering::Relaxed) {
-            router.reload(read());
+            router.reload(read().map_err(ControlError::Unread));
         }
     }
     flags.stop.store(true, Ordering::Relaxed);
@@ -225,7 +243,7 @@ impl<'l> Router<'l> {
         flags: &Flags,
         log: &'l mut dyn FnMut(Level, &str),
     ) -> Result<Self, RunError> {
-        let loaded = plan::load(&config, folder).map_err(RunError::Config)?;
+        let loaded = plan::load(&config, folder)?;
         let ports = plan::ports(&config);
         // Taps first: they are devices that the kernel then tells of.
         let mut queues = open::files_and_taps(&ports, &config, folder)?;
@@ -247,16 +265,16 @@ impl<'l> Router<'l> {
             })
             .map_err(machine_error("asking the kernel for links and addresses"))?;
         check_taps(&machine, &beside)?;
-        let vrfs = plan::tables(&config, &[]).map_err(|error| RunError::Config(error.to_string()))?;
+        let vrfs = plan::tables(&config, &[])?;
         let mut hops = Hops::default();
-        let mut plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops).map_err(RunError::Config)?;
+        let mut plan = plan::plan(&config, &machine, &vrfs, &loaded, &mut hops)?;
         plan.warnings.iter().for_each(|warning| log(Level::Warning, warning));
         let (mut feeds, mut counts) = (Feeds::new(&config), vec![Dual::default(); vrfs.len()]);
         let own = std::mem::take(&mut plan.routes);
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let taken = feeds.install.take(&feeds.rib, near, &mut hops, Some(own), usize::MAX);
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
-        entered.map_err(RunError::Config)?;
+        entered?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
         let plan_locals = plan.locals;
@@ -427,17 +445,17 @@ impl<'l> Router<'l> {
     }
 
     /// Makes the fabric and the routes again, from what is known now.
-    fn replan(&mut self) -> Result<(), String> {
+    fn replan(&mut self) -> Result<(), ControlError> {
         let plan = plan::plan(&self.config, &self.machine, &self.vrfs, &self.loaded, &mut self.hops)?;
         self.take_up(plan)
     }
 
-    fn take_up(&mut self, mut plan: Plan) -> Result<(), String> {
+    fn take_up(&mut self, mut plan: Plan) -> Result<(), ControlError> {
         plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
         let before = self.shared.fabric();
         let after: Vec<_> = plan.fabric.interfaces.iter().map(|interface| interface.up).collect();
         if let Some(filter) = &mut self.filter {
-            filter.set_addresses(plan.locals.iter().copied()).map_err(|error| format!("filter: {error}"))?;
+            filter.set_addresses(plan.locals.iter().copied()).map_err(ControlError::Filter)?;
         }
         self.devices.clone_from(&plan.devices);
         let own = std::mem::take(&mut plan.routes);
@@ -475,7 +493,7 @@ impl<'l> Router<'l> {
     }
 
     /// Applies a configuration that was read again, or says why not: then the old one runs on.
-    fn reload(&mut self, config: Result<Config, String>) {
+    fn reload(&mut self, config: Result<Config, ControlError>) {
         let applied = config.and_then(|config| self.apply(config));
         match applied {
             Ok(()) => (self.log)(Level::Note, "configuration reloaded"),
@@ -483,7 +501,7 @@ impl<'l> Router<'l> {
         }
     }
 
-    fn apply(&mut self, config: Config) -> Result<(), String> {
+    fn apply(&mut self, config: Config) -> Result<(), ControlError> {
         let same_ports = plan::ports(&config) == plan::ports(&self.config);
         let names = |config: &Config| -> Vec<_> {
             config.interfaces.iter().map(|interface| (interface.name.clone(), interface.vlan)).collect()
@@ -497,24 +515,23 @@ impl<'l> Router<'l> {
             || config.dpdk != self.config.dpdk
             || config.limits != self.config.limits
         {
-            return Err(
-                "interfaces, back ends, threads, mode, limits of neighbours, the socket or metrics differ: restart needed"
-                    .into(),
-            );
+            return Err(ControlError::Restart(
+                "interfaces, back ends, threads, mode, limits of neighbours, the socket or metrics",
+            ));
         }
         let has_feeds = !config.feeds.is_empty();
         if config.feeds != self.config.feeds || (has_feeds && config.vrfs != self.config.vrfs) {
-            return Err("feeds, or VRFs that feeds may have routes of, differ: restart needed".into());
+            return Err(ControlError::Restart("feeds, or VRFs that feeds may have routes of,"));
         }
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
-            return Err("engines differ: restart needed".into());
+            return Err(ControlError::Restart("engines"));
         }
         let loaded = plan::load(&config, &self.folder)?;
         if config.history != self.config.history {
             self.feeds.rib().keep_history(config.history);
         }
         self.feeds.rib().limit_vrfs(config.vrf_limits.clone());
-        let vrfs = plan::tables(&config, &self.vrfs).map_err(|error| error.to_string())?;
+        let vrfs = plan::tables(&config, &self.vrfs)?;
         let plan = plan::plan(&config, &self.machine, &vrfs, &loaded, &mut self.hops)?;
         self.config = config;
         self.loaded = loaded;

@@ -10,6 +10,7 @@ use fibula::rib::DualRib;
 use fibula::{Table, live};
 use fibula_feed::{Label, LoadOptions, Loader, Source};
 
+use super::ControlError;
 use super::hops::Hops;
 use super::machine::Machine;
 use crate::config::{Backend, Config, Member, Target, network};
@@ -32,13 +33,15 @@ pub(super) struct Loaded {
 }
 
 /// Loads the files of routes that a configuration names; paths are from `folder`.
-pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, String> {
+pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, ControlError> {
     let load = |file: &crate::config::TableFile| {
         let path = folder.join(&file.path);
         let table = Loader::new(LoadOptions::default()).load(Source::files([path.clone()]));
         let name = path.display().to_string();
-        let table = table.map_err(|error| format!("line {}: {name}: {error}", file.line))?;
-        Ok(Loaded { table, vrf: file.vrf, target: file.target.clone(), name })
+        match table {
+            Ok(table) => Ok(Loaded { table, vrf: file.vrf, target: file.target.clone(), name }),
+            Err(error) => Err(ControlError::File { line: file.line, name, error }),
+        }
     };
     config.tables.iter().map(load).collect()
 }
@@ -85,7 +88,7 @@ pub(super) fn plan(
     vrfs: &[Vrf],
     loaded: &[Loaded],
     hops: &mut Hops,
-) -> Result<Plan, String> {
+) -> Result<Plan, ControlError> {
     let backends = ports(config);
     let port = |backend: &Backend| Port::new(backend.device(), backend.has_host());
     let mut plan = Plan {
@@ -185,13 +188,13 @@ fn host(ip: IpAddr) -> IpPrefix {
 }
 
 impl Plan {
-    fn insert(&mut self, vrf: usize, prefix: IpPrefix, number: NextHop) -> Result<(), String> {
-        let rib = &mut self.routes[vrf];
-        rib.insert(prefix, number).map(drop).map_err(|error| error.to_string())
+    fn insert(&mut self, vrf: usize, prefix: IpPrefix, number: NextHop) -> Result<(), ControlError> {
+        self.routes[vrf].insert(prefix, number)?;
+        Ok(())
     }
 
     /// Adds the networks of the interfaces, and the machine's own addresses.
-    fn connected(&mut self, machine: &Machine, hops: &mut Hops) -> Result<(), String> {
+    fn connected(&mut self, machine: &Machine, hops: &mut Hops) -> Result<(), ControlError> {
         let local = hops.number(Hop::Local);
         for number in 0..self.fabric.interfaces.len() {
             let interface = &self.fabric.interfaces[number];
@@ -226,7 +229,7 @@ impl Plan {
     }
 
     /// Returns the number of a target's next hop.
-    fn target(&self, target: &Target, vrf: usize, hops: &mut Hops) -> Result<NextHop, String> {
+    fn target(&self, target: &Target, vrf: usize, hops: &mut Hops) -> Result<NextHop, ControlError> {
         let members = match target {
             Target::Blackhole => return Ok(hops.number(Hop::Blackhole)),
             Target::Unreachable => return Ok(hops.number(Hop::Unreachable)),
@@ -244,17 +247,17 @@ impl Plan {
         }
     }
 
-    fn member(&self, member: &Member, vrf: usize, hops: &mut Hops) -> Result<NextHop, String> {
+    fn member(&self, member: &Member, vrf: usize, hops: &mut Hops) -> Result<NextHop, ControlError> {
         let named = member.interface.as_ref().map(|name| {
             let found = self.fabric.interfaces.iter().position(|interface| interface.name == *name);
-            found.ok_or_else(|| format!("no interface '{name}'"))
+            found.ok_or_else(|| ControlError::NoInterface(name.clone()))
         });
         let number = match (named.transpose()?, member.gateway) {
             (Some(number), _) => number,
             (None, Some(gateway)) => near(&self.fabric.interfaces, gateway, vrf).ok_or_else(|| {
-                format!("no interface of VRF '{}' has the network of {gateway}", self.fabric.vrfs[vrf].name)
+                ControlError::NoNetwork { vrf: self.fabric.vrfs[vrf].name.clone(), gateway }
             })?,
-            (None, None) => return Err("neither a gateway nor an interface".into()),
+            (None, None) => return Err(ControlError::NoTarget),
         };
         let interface = number as u16;
         Ok(hops.number(match member.gateway {
@@ -265,7 +268,7 @@ impl Plan {
     }
 
     /// Adds the routes of a file.
-    fn file(&mut self, file: &Loaded, hops: &mut Hops) -> Result<(), String> {
+    fn file(&mut self, file: &Loaded, hops: &mut Hops) -> Result<(), ControlError> {
         let mut numbers: HashMap<NextHop, Option<NextHop>> = HashMap::new();
         let mut left_out = 0;
         for (prefix, label) in file.table.ribs.iter() {
@@ -290,7 +293,7 @@ impl Plan {
         Ok(())
     }
 
-    fn labelled(&self, file: &Loaded, label: NextHop, hops: &mut Hops) -> Result<NextHop, String> {
+    fn labelled(&self, file: &Loaded, label: NextHop, hops: &mut Hops) -> Result<NextHop, ControlError> {
         if let Some(target) = &file.target {
             return self.target(target, file.vrf, hops);
         }
@@ -298,10 +301,8 @@ impl Plan {
             Some(Label::Address(ip)) => {
                 self.member(&Member { gateway: Some(*ip), interface: None, weight: 1 }, file.vrf, hops)
             }
-            Some(label) => Err(format!(
-                "next hop '{label}' is not an address: say where its routes go with 'via' or 'interface'"
-            )),
-            None => Err("a next hop without a label".into()),
+            Some(label) => Err(ControlError::Label(label.to_string())),
+            None => Err(ControlError::NoLabel),
         }
     }
 }

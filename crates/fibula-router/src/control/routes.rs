@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use fibula::live::{TableError, TableKey};
 use fibula::net::{HostBits, IpPrefix, NextHop, Prefix, Route};
 
-use super::Router;
 use super::socket::send;
+use super::{ControlError, Router};
 use crate::api;
 use crate::feed::history::{Event, What};
 use crate::feed::path::{Out, Path, Way};
@@ -57,10 +57,10 @@ struct Sources {
 /// Routes whose sources are looked up at once.
 const PAGE: usize = 256;
 
-fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), String> {
+fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), ControlError> {
     let mut vrfs = router.vrfs.iter().enumerate();
     let found = vrfs.find(|(_, known)| known.name == name).map(|(number, vrf)| (number as u16, vrf));
-    found.ok_or_else(|| format!("no VRF '{name}'"))
+    found.ok_or_else(|| ControlError::NoVrf(name.to_owned()))
 }
 
 /// Answers with the route of an address; with the word `changes`, also with the last changes of all prefixes that contain it.
@@ -69,11 +69,11 @@ pub(super) fn get(
     name: &str,
     address: &str,
     words: &[&str],
-) -> Result<api::FoundRoute, String> {
+) -> Result<api::FoundRoute, ControlError> {
     let (number, vrf) = vrf(router, name)?;
-    let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
+    let address: IpAddr = address.parse().map_err(|_| ControlError::Address(address.to_owned()))?;
     let fabric = router.shared.fabric();
-    let found = vrf.table.lookup_prefix(address).map_err(|error| error.to_string())?;
+    let found = vrf.table.lookup_prefix(address)?;
     let changes = words.contains(&"changes").then(|| {
         let changes = changes(router, number, |prefix| prefix.contains(address)).into_iter();
         changes.map(|(prefix, change)| api::Change { prefix: Some(prefix), ..change }).collect()
@@ -118,9 +118,9 @@ impl From<What> for api::ChangeKind {
 }
 
 /// Prepares a listing, of the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
-pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> Result<Listing, String> {
+pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> Result<Listing, ControlError> {
     let [name, words @ ..] = words else {
-        return Err("show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]".into());
+        return Err(ControlError::Form("show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]"));
     };
     let has = |word: &str| words.contains(&word);
     let prefix = words.first().filter(|word| !["covers", "inside", "changes"].contains(word));
@@ -128,7 +128,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
         None => None,
         Some(prefix) => {
             let parsed = IpPrefix::parse(prefix.as_bytes(), HostBits::Refuse);
-            let prefix = parsed.map_err(|error| format!("'{prefix}': {}", error.reason()))?;
+            let prefix = parsed.map_err(|error| ControlError::Prefix((*prefix).to_owned(), error))?;
             Some(Wanted { prefix, covers: has("covers"), inside: has("inside") })
         }
     };
@@ -138,7 +138,7 @@ pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> R
         None => None,
         Some(feed) => {
             let found = names.iter().position(|name| name == feed);
-            Some(found.ok_or_else(|| format!("no feed '{feed}': 'fibula router feeds' lists them"))?)
+            Some(found.ok_or_else(|| ControlError::NoFeed(feed.to_owned()))?)
         }
     };
     let rib = Arc::clone(&router.feeds.rib);

@@ -97,11 +97,11 @@ fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -
         ["verify"] => router.verify.begin(stream),
         ["get", vrf, address, ref words @ ..] => match routes::get(router, vrf, address, words) {
             Ok(found) => send(&mut stream, &found),
-            Err(error) => refuse(&mut stream, error),
+            Err(error) => refuse(&mut stream, error.to_string()),
         },
         ["show", ref words @ ..] => match routes::show(router, words, feed) {
             Ok(listing) => list(listing, stream, listings),
-            Err(error) => refuse(&mut stream, error),
+            Err(error) => refuse(&mut stream, error.to_string()),
         },
         _ => refuse(&mut stream, format!("no question '{}'", question.trim())),
     }

@@ -11,6 +11,7 @@ mod walk;
 
 pub use walk::{Difference, Found, Scene, Walk};
 
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ pub(super) struct Counts {
 }
 
 /// What the last reading of the kernels has found, for each feed of that kind.
-type Readings = Vec<(kernel::Feed, Result<kernel::Compared, String>)>;
+type Readings = Vec<(kernel::Feed, io::Result<kernel::Compared>)>;
 
 /// Comparisons of a router that runs.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ struct Client {
 
 impl Verify {
     /// Takes a client that wants everything compared.
-    pub(super) fn begin(&mut self, mut stream: UnixStream) -> std::io::Result<()> {
+    pub(super) fn begin(&mut self, mut stream: UnixStream) -> io::Result<()> {
         if self.clients.len() + Arc::strong_count(&self.readers) > CLIENTS {
             return refuse(&mut stream, "too many comparisons at once: try again later");
         }
@@ -288,8 +289,8 @@ fn readings(rib: &Mutex<crate::feed::Rib>, feeds: Vec<kernel::Feed>) -> Readings
     let kept = sys::keep_capabilities(0);
     let compare = |feed: kernel::Feed| {
         let compared = match &kept {
-            Ok(()) => kernel::compare(rib, &feed).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+            Ok(()) => kernel::compare(rib, &feed),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         };
         (feed, compared)
     };
