@@ -106,6 +106,38 @@ fn a_router_is_another_source_of_routes() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_answer_of_a_router_that_lacks_a_field_is_an_error() {
+    use std::io::{BufRead, BufReader, Write};
+
+    let folder = Folder::new();
+    let socket = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let answered = |args: &[&str], answer: &str| -> support::Run {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+                writeln!(stream, "{answer}").unwrap();
+            });
+            run(args)
+        })
+    };
+    let name = socket.to_str().unwrap();
+    let neigh = ["router", "neigh", "--json", "--socket", name];
+    let line = r#"[{"interface":"a","address":"::1","mac":null,"state":"own","later":[1.10]}]"#;
+    let good = answered(&neigh, line);
+    assert_eq!((good.code, good.out.trim_end(), good.err.as_str()), (0, line, ""));
+    let bad = answered(&neigh, r#"[{"interface":"a","address":"::1","state":"own"}]"#);
+    assert_eq!((bad.code, bad.out.as_str()), (3, ""), "{}", bad.err);
+    let text = "the router answered something else: missing field `mac`; is it of another version?";
+    assert!(bad.err.contains(text), "{}", bad.err);
+    let bad =
+        answered(&["route", "show", &format!("--router={name}")], r#"{"prefix":"10.0.0.0/8","hop":null}"#);
+    assert!(bad.code == 3 && bad.err.contains("missing field `next_hop`"), "{}", bad.err);
+}
+
+#[test]
 fn help_and_manual_pages_name_paths() {
     assert_eq!(run(&["help", "lookup"]).out, run(&["lookup", "--help"]).out);
     assert_eq!(run(&["help", "route", "get"]).out, run(&["route", "get", "--help"]).out);
