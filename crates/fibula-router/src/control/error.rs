@@ -30,6 +30,13 @@ pub enum ControlError {
     Rib(RibError),
     /// A table refused a change or a lookup.
     Table(TableError),
+    /// The table of a VRF refused routes.
+    Install {
+        /// Name of the VRF.
+        vrf: String,
+        /// Why.
+        error: TableError,
+    },
     /// The filter in the kernel refused the machine's addresses.
     Filter(io::Error),
     /// No interface has this name.
@@ -67,6 +74,7 @@ impl fmt::Display for ControlError {
             Self::File { line, name, error } => write!(f, "line {line}: {name}: {error}"),
             Self::Rib(error) => error.fmt(f),
             Self::Table(error) => error.fmt(f),
+            Self::Install { vrf, error } => write!(f, "VRF '{vrf}': {error}"),
             Self::Filter(error) => write!(f, "filter: {error}"),
             Self::NoInterface(name) => write!(f, "no interface '{name}'"),
             Self::NoNetwork { vrf, gateway } => {

@@ -12,6 +12,7 @@ use fibula::live::{TableError, TableKey};
 use fibula::net::{Change, Dual, IpPrefix, Key, NextHop, Prefix, Route};
 use fibula::rib::{DualRib, Rib as RibOf};
 
+use super::error::ControlError;
 use super::hops::Hops;
 use super::plan::near;
 use crate::feed::answers::Verdict;
@@ -139,7 +140,7 @@ impl Install {
         taken: &Taken,
         vrfs: &[Vrf],
         counts: &mut [Dual<usize>],
-    ) -> Result<(), String> {
+    ) -> Result<(), ControlError> {
         let mut outcome = Ok(());
         for (number, (vrf, counts)) in vrfs.iter().zip(counts).enumerate() {
             let mine = |news: &&News| usize::from(news.0.0) == number;
@@ -159,7 +160,7 @@ impl Install {
             if let Some(error) = error {
                 let places = prefixes.into_iter().map(|prefix| (number as u16, prefix));
                 lock(rib).put_back(places, everything);
-                outcome = Err(format!("VRF '{}': {error}", vrf.name));
+                outcome = Err(ControlError::Install { vrf: vrf.name.clone(), error });
             }
         }
         self.answer(rib, taken, vrfs);
