@@ -31,7 +31,7 @@ use crate::text::{bytes, thousands};
 /// that takes a table takes such a file. Programs open it with fibula::file: a verified copy in a few milliseconds, or the
 /// file where it lies, shared by all processes that use it.
 ///
-/// An existing file is replaced by renaming, when all of the new one has been written: whoever uses the old one keeps it,
+/// An existing file is replaced by renaming, when all of the new one has been written: programs that use the old one keep it,
 /// and followers of the file notice the new one.
 #[derive(Debug, Args)]
 #[command(after_help = "\

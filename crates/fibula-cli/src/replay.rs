@@ -83,7 +83,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PEER", conflicts_with = "best")]
     updates_peer: Vec<PeerName>,
 
-    /// Changes a second, 1x or 10x for so many times as fast as they were recorded, or max
+    /// Changes a second, 1x or 10x for 1 or 10 times as fast as they were recorded, or max
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = parse_rate)]
     rate: Rate,
 
@@ -99,19 +99,19 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME", value_parser = suggested::engine(), hide_possible_values = true)]
     engine: Option<String>,
 
-    /// Replay so many times, and put the table back after each
+    /// Number of times to replay; the table is restored after each
     #[arg(long = "loop", value_name = "NUMBER", default_value_t = 1, value_parser = parse_count)]
     loops: usize,
 
-    /// Let changes wait for others so many milliseconds, to be published together
+    /// Let changes wait this many milliseconds, to be published together
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_milliseconds)]
     coalesce: f64,
 
-    /// Build engines in a thread of their own, while the one before serves
+    /// Build engines in a thread of their own, while the old one serves
     #[arg(long)]
     background: bool,
 
-    /// Compare answers with the routes every so many batches; 0 for never
+    /// Compare answers with the routes after every NUMBER batches; 0 for never
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     verify: usize,
 
@@ -320,7 +320,7 @@ fn since(first: Time, now: Time) -> u64 {
     micros(now).saturating_sub(micros(first))
 }
 
-/// Returns the share of calls that built no engine anew.
+/// Returns the share of calls that rebuilt no engine.
 fn in_place(report: &Report) -> f64 {
     100.0 * (1.0 - report.totals.rebuilt as f64 / report.calls.max(1) as f64)
 }

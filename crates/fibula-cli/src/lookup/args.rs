@@ -17,8 +17,7 @@ use crate::suggested;
 /// pipe and by hand.
 ///
 /// With --column the lines of the input have other columns too: CSV, values separated by tabs, or JSON lines. They are
-/// printed as they are, and the answer's columns come after them ('fibula enrich' is short for this, and says what becomes of
-/// Parquet).
+/// printed as they are, and the answer's columns come after them (see also 'fibula enrich', which handles Parquet).
 ///
 /// The table is a file, plain or compressed (gzip, bzip2, xz, zstd): MRT as written by route collectors and routing
 /// daemons, the output of 'bgpdump -m', or text with a prefix and a next hop on each line: '192.0.2.0/24 198.51.100.1'.

@@ -88,7 +88,7 @@ impl Drop for Aside {
 fn beside(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
-        format!("no file can be made beside it ({error}); write to standard output instead"),
+        format!("cannot create a file in its folder ({error}); write to standard output instead"),
     )
 }
 

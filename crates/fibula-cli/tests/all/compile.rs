@@ -139,7 +139,7 @@ fn damaged_files_are_refused_by_their_reasons() {
             assert!(run.err.contains(&path) && run.err.contains(message), "{}", run.err);
         }
     };
-    refused(&bytes[..last], "cut off: ");
+    refused(&bytes[..last], "truncated: ");
     bytes[last] ^= 1;
     refused(&bytes, "damaged: the checksum of 'values/bytes' does not match");
     bytes[last] ^= 1;

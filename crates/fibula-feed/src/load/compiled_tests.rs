@@ -63,7 +63,7 @@ fn compiled_tables_without_routes_or_damaged_are_refused_by_name() {
     assert!(error.starts_with("x.fibula: compiled without its routes, which are needed here"), "{error}");
     let bytes = compiled(true);
     let error = refused(&bytes[..bytes.len() - 1]);
-    assert!(error.starts_with("x.fibula: cut off: "), "{error}");
+    assert!(error.starts_with("x.fibula: truncated: "), "{error}");
     // A file that is cut off within its first bytes is no compiled table yet.
     assert!(refused(&bytes[..5]).contains("not a routing table"));
 }

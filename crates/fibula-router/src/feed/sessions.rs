@@ -284,7 +284,7 @@ impl<P: Protocol> Sessions<P> {
             return None;
         }
         self.state(&mut rib).count(Count::Resynchronised, 1);
-        Some((self.connections[at].number, "there is room again: the session is to begin anew".into()))
+        Some((self.connections[at].number, "there is room again: restarting the session".into()))
     }
 
     fn position(&self, number: u64) -> Option<usize> {

@@ -179,10 +179,10 @@ impl fmt::Display for Kind {
                  routes failed: {error}"
             ),
             Self::Truncated { bytes, needed } => {
-                write!(f, "cut off: {bytes} bytes of {needed}; copy it again, or {AGAIN}")
+                write!(f, "truncated: {bytes} bytes of {needed}; copy it again, or {AGAIN}")
             }
             Self::Longer { bytes, needed } => {
-                write!(f, "{bytes} bytes, of which {needed} are the table; copy it again, or {AGAIN}")
+                write!(f, "too long: {bytes} bytes instead of {needed}; copy it again, or {AGAIN}")
             }
             Self::Damaged(what) => {
                 write!(f, "damaged: the checksum of '{what}' does not match; copy it again, or {AGAIN}")
@@ -195,7 +195,7 @@ impl fmt::Display for Kind {
             }
             Self::NotMapped(engine) => write!(
                 f,
-                "{engine} cannot be looked up in where it lies; open a copy, or make the file with another engine"
+                "{engine} cannot be used from a mapped file; open a copy, or make the file with another engine"
             ),
             Self::NoMapping => f.write_str("this system cannot map table files; open a copy"),
         }

@@ -58,13 +58,14 @@ fn every_length_but_its_own_is_refused() {
         let error = open(&good[..end]).unwrap_err();
         assert!(if end == 0 { error.is_foreign() } else { error.is_damage() }, "{end}: {error}");
         let says = error.to_string();
-        assert!(end == 0 || says.starts_with(&format!("cut off: {end} bytes of ")), "{says}");
+        assert!(end == 0 || says.starts_with(&format!("truncated: {end} bytes of ")), "{says}");
     }
     let mut longer = good.clone();
     longer.push(0);
     let error = open(&longer).unwrap_err();
     assert!(
-        error.is_damage() && error.to_string().contains(&format!("of which {} are the table", good.len()))
+        error.is_damage()
+            && error.to_string().contains(&format!("bytes instead of {}; copy it again", good.len()))
     );
 }
 
