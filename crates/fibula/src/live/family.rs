@@ -17,14 +17,14 @@ use super::uses::Uses;
 /// The routes of a family, and the structure.
 pub(crate) struct FamilyWriter<K: Key> {
     pub(crate) rib: Rib<K>,
-    /// Fewer routes with the same answers, of which the structure is made.
+    /// Fewer routes with the same answers. The engine is built from them.
     aggregated: Option<Aggregated<K>>,
     engine: Engine<K>,
     serving: Serving<K>,
     /// Structures that the one at hand has followed. Units of those that are gone went with them.
     pub(crate) generation: u32,
     limits: Limits,
-    /// What the routes were before the changes at hand, in order.
+    /// The previous state of each route that the present changes touch, in order. It undoes them if a later step fails.
     log: Vec<Before<K>>,
     /// Prefixes that readers do not see as they are in the routes, in the order of their changes.
     waiting: Vec<Prefix<K>>,
@@ -47,11 +47,11 @@ const BLOAT_LEAST: u128 = 1 << 14;
 pub(crate) enum Serving<K: Key> {
     /// It is changed in place.
     InPlace(Box<dyn InPlace<K>>),
-    /// It is built anew at every change.
+    /// It is rebuilt at every change.
     Rebuilt(Arc<dyn Fib<K>>),
 }
 
-/// What changes need before readers can see them.
+/// The step that makes prepared changes visible to readers.
 pub(crate) enum Ready<K: Key> {
     /// Nothing has changed, or changes wait.
     Nothing,
@@ -66,7 +66,7 @@ pub(crate) struct Replacement<K: Key> {
     pub(crate) serving: Serving<K>,
     /// The routes that come with it, if it is not built from those of the family.
     pub(crate) routes: Option<Box<Whole<K>>>,
-    /// What it does not have yet.
+    /// Prefixes whose changes it does not have yet.
     pub(crate) missed: Vec<Prefix<K>>,
 }
 
@@ -147,7 +147,7 @@ impl<K: Key> FamilyWriter<K> {
         self.aggregated.as_ref().map_or(&self.rib, Aggregated::rib)
     }
 
-    /// Returns what readers look up in.
+    /// Returns the engine that readers look up in.
     pub(crate) fn reading(&self) -> Arc<dyn Fib<K>> {
         match &self.serving {
             Serving::InPlace(editor) => editor.reading(),
@@ -160,8 +160,8 @@ impl<K: Key> FamilyWriter<K> {
         self.waiting.len()
     }
 
-    /// Changes the routes and prepares the structure, or leaves both as they were. With `compact`, a structure that changes
-    /// have made large is built anew. With `atomic`, new pins are to see all of the changes or none.
+    /// Changes the routes and prepares the engine, or leaves both as they were. With `compact`, an engine that has grown by
+    /// changes is rebuilt. With `atomic`, new pins see all of the changes or none.
     pub(crate) fn prepare(
         &mut self,
         changes: &[Change<K>],
@@ -226,7 +226,7 @@ impl<K: Key> FamilyWriter<K> {
         Ok(Ready::Replace(Replacement { serving, routes, missed: Vec::new() }))
     }
 
-    /// Counts by next hop what the changes at hand have done to the routes.
+    /// Updates the counts of routes by next hop for the present changes.
     pub(crate) fn count(&self, changes: &[Change<K>], uses: &mut Uses) {
         uses.change(changes, &self.log);
     }
@@ -252,7 +252,7 @@ impl<K: Key> FamilyWriter<K> {
         if self.waiting.is_empty() {
             return Ok(Ready::Nothing);
         }
-        // While another structure is built, what waited before waits for that one.
+        // Earlier changes wait for the engine that is being built, because it is built from a copy that has them.
         self.from = if self.growth.is_some() && when == When::Soon { self.waited } else { 0 };
         if let Serving::InPlace(editor) = &mut self.serving {
             self.prefixes.clear();
@@ -303,9 +303,9 @@ impl<K: Key> FamilyWriter<K> {
         editor.memory().lookup_bytes as u128 > expected + expected / BLOAT + BLOAT_LEAST
     }
 
-    /// Prepares moves that make the structure smaller, looking at so many entries. What fails is not ready.
+    /// Prepares moves that make the engine smaller, and looks at a limited number of entries. Moves that fail are left out.
     pub(crate) fn tidy(&mut self, entries: usize) -> Ready<K> {
-        // What waits still does after the moves are published.
+        // Moves publish no waiting changes, so all of these still wait afterwards.
         self.from = self.waiting.len();
         if let Serving::InPlace(editor) = &mut self.serving
             && editor.tidy(entries).is_ok()
@@ -325,7 +325,7 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Makes room for a copy of the entries, so that what is prepared can be published aside.
+    /// Allocates a copy of the entries, so that prepared changes can be published in it.
     pub(crate) fn set_aside(&mut self) -> Result<(), TableError> {
         match &mut self.serving {
             Serving::InPlace(editor) => Ok(editor.set_aside()?),
@@ -347,7 +347,7 @@ impl<K: Key> FamilyWriter<K> {
         self.waiting.truncate(self.waited);
     }
 
-    /// Forgets what the structure has prepared.
+    /// Discards the prepared changes.
     pub(crate) fn abandon(&mut self) {
         if let Serving::InPlace(editor) = &mut self.serving {
             editor.abandon();
@@ -362,8 +362,8 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Publishes what is prepared in place, all at once for new pins if `aside`, else entry by entry; or makes a replacement
-    /// the structure. Returns the bytes of the old one, which readers may still be in.
+    /// Publishes changes that are prepared in place, all at once for new pins if `aside`, else entry by entry; or installs a
+    /// replacement of the engine. Returns the bytes of the old engine, because readers may still be in it.
     pub(crate) fn publish(
         &mut self,
         ready: Ready<K>,
@@ -450,7 +450,7 @@ impl<K: Key> FamilyWriter<K> {
         }
     }
 
-    /// Verifies all invariants of routes and structure, given what is retired.
+    /// Verifies all invariants of routes and engine, given the retired units.
     pub(crate) fn check(&self, retired: &[in_place::Retired]) -> Result<(), crate::check::CheckError> {
         self.rib.check()?;
         if let Some(aggregated) = &self.aggregated {

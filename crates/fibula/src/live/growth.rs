@@ -13,7 +13,7 @@ use crate::rib::Rib;
 use super::family::{Replacement, Serving};
 use super::options::TableError;
 
-/// A thread that builds, and what has changed since it began.
+/// A thread that builds an engine, and the prefixes that have changed since it began.
 pub(super) struct Growth<K: Key> {
     thread: JoinHandle<Result<Serving<K>, TableError>>,
     /// Prefixes that have changed since the copy of the routes was made, or that were changed back in it.

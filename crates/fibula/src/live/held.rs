@@ -1,4 +1,4 @@
-//! A table that is held while something beside it changes: its next hops, or the values of its routes. VRFs are held alike.
+//! A table whose lock is held while its next hops or the values of its routes change. The same goes for VRFs.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -11,7 +11,7 @@ use super::table::{Shared, Table, TableKey};
 use super::uses::Uses;
 use super::writer::{Others, Writer};
 
-/// The lock of what has routes, with which one thread at a time retires and collects in its domain.
+/// The lock of a table or of VRFs. One thread at a time holds it, to retire and collect in their domain.
 pub(crate) trait Hold {
     /// Returns the counts of routes by next hop, if next hops are numbered.
     fn uses(&mut self) -> &mut Option<Uses>;
@@ -35,7 +35,7 @@ impl Table {
         Ok(Held { shared: self.shared(), writer: self.lock()? })
     }
 
-    /// Returns what readers of this table are pinned in.
+    /// Returns the domain that readers of this table are pinned in.
     pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.shared().domain
     }
@@ -63,7 +63,7 @@ impl Held<'_> {
         self.writer.replace(&self.shared.domain, &self.shared.root, routes, changed)
     }
 
-    /// Publishes what waits, as [`Table::flush`].
+    /// Publishes waiting changes, like [`Table::flush`].
     pub(crate) fn flush(&mut self) -> Result<Outcome, TableError> {
         self.writer.publish_waiting(&self.shared.domain, &self.shared.root, true)
     }

@@ -52,7 +52,7 @@ pub trait Listener: Send {
     /// Words have been stored.
     fn stored(&mut self, stored: &Stored<'_>);
 
-    /// All that was told of since the last time is what new pins see, and is complete: from this version on.
+    /// A change is complete: from this version on, new pins see all stores that were reported since the last call.
     fn published(&mut self, _version: u64) {}
 }
 
@@ -93,7 +93,7 @@ pub struct Stored<'a> {
     pub is_whole: bool,
 }
 
-/// Passes on what one family stores, and takes the units that it retires.
+/// Passes on the stores of one family, and takes the units that it retires.
 pub(super) struct Told<'a> {
     pub(super) units: &'a mut Vec<in_place::Retired>,
     pub(super) listener: &'a mut dyn Listener,

@@ -4,20 +4,20 @@
 //! threads look up, each with a [`Reader`], and never wait.
 //!
 //! ```text
-//! Table ── mutex ── writer: RIB, editor of each structure, what is retired
+//! Table ── mutex ── writer: RIB, editor of each engine, retired units
 //!   │
-//!   └── root ──> IPv4: entries ──> units      a change writes new units beside the old ones and publishes them by
+//!   └── root ──> IPv4: entries ──> units      a change writes new units next to the old ones and publishes them by
 //!           └──> IPv6: entries ──> units      storing the entries that lead to them, a word each
 //! Reader ── slot: the epoch of its pin; a unit is free again when no pin is as old as its replacement
 //! ```
 //!
 //! - `epoch/`: which units readers may still be in. `root.rs`: the pointer that readers start from.
-//! - `family.rs`: routes and structure of a family. `writer.rs`: the order in which a change is made: the routes with a log,
-//!   the units, room for what is retired, all of which can be taken back; then the stores, which cannot fail.
-//! - Structures that change in place do so through `fib::in_place`. The others are built anew from the routes and swapped;
-//!   `growth.rs` does that in the background, when asked for.
-//! - `listener.rs`: what is told of the words that are stored, for copies elsewhere.
-//! - `slots.rs`, `segments.rs`, `uses.rs`, `held.rs`: for what is kept beside a table under the same pins: values and next hops.
+//! - `family.rs`: routes and engine of a family. `writer.rs`: the order in which a change is made: the routes with a log,
+//!   the units, and space in the list of retired units. All of these can be undone. Then come the stores, which cannot fail.
+//! - Engines that change in place do so through `fib::in_place`. The others are rebuilt from the routes and swapped;
+//!   `growth.rs` does that in the background if the options say so.
+//! - `listener.rs`: reports of the words that are stored, for copies elsewhere.
+//! - `slots.rs`, `segments.rs`, `uses.rs`, `held.rs`: values and next hops, which belong to a table and are read under its pins.
 
 pub(crate) mod epoch;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::rib::RibError;
 
 use super::epoch::Stalled;
 
-/// How a [`Table`](super::Table) is built. Name only what differs: `Options { limits, ..Options::default() }`.
+/// How a [`Table`](super::Table) is built. Name only the fields that differ: `Options { limits, ..Options::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The engine for IPv4: one of [`engines`](crate::engines), or [found by name](crate::fib::registry::find). Default:
@@ -32,16 +32,16 @@ pub struct Options {
     /// [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) after that time, at 65,536 waiting prefixes, or
     /// by [`flush`](super::Table::flush). Default: zero, which publishes each call's changes before it returns.
     pub coalesce: Duration,
-    /// Whether an engine that has to be built anew is built in a thread of its own, from a copy of the routes, which counts
-    /// towards no limit. The engine before serves meanwhile: it takes the changes that can be made in place; the others
-    /// wait until a call of [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the engine
-    /// finished. If it cannot be built, that call says so, and the next one tries again. An engine that takes a sixth more
-    /// for a route than when it was built is built anew in the same way. Default: `false`: the call whose changes need a
-    /// engine builds it, and [`maintain`](super::Table::maintain) alone makes large ones smaller.
+    /// Whether engines are rebuilt in a thread of their own, from a copy of the routes, which counts towards no limit.
+    /// Meanwhile the old engine serves, and takes the changes that can be made in place. The others wait until a call of
+    /// [`apply`](super::Table::apply) or [`maintain`](super::Table::maintain) finds the new engine finished. If the build
+    /// fails, that call returns the error, and the next one tries again. An engine whose memory per route has grown by a
+    /// sixth since its last build is rebuilt in the same way. Default: `false`: a call whose changes need a new engine
+    /// builds it, and only [`maintain`](super::Table::maintain) rebuilds large engines.
     pub background: bool,
-    /// Whether engines are made of fewer routes with the same answers ([`aggregate`](crate::aggregate)), which are held
-    /// beside the routes and follow their changes. It is worth its time and memory where an engine grows with the number of
-    /// routes; those made of ranges do not (`docs/aggregation.md`). [`maintain`](super::Table::maintain)
+    /// Whether engines are built from fewer routes with the same answers ([`aggregate`](crate::aggregate)). The table keeps
+    /// these in addition to its routes, and updates both. This is worth its time and memory if an engine grows with the number
+    /// of routes. Engines made of ranges do not (`docs/aggregation.md`). [`maintain`](super::Table::maintain)
     /// makes the fewer routes minimal again when changes have made them an eighth more. Default: `false`.
     pub aggregate: bool,
 }
@@ -94,7 +94,7 @@ impl Default for Options {
     }
 }
 
-/// What changes have done.
+/// The result of a call that makes changes, or the totals of all calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Changes that changed a route: added it, removed it or replaced its next hop.
@@ -103,7 +103,7 @@ pub struct Outcome {
     pub unchanged: usize,
     /// Removals of prefixes that were not there.
     pub absent: usize,
-    /// Engines that were built anew, instead of changed in place or because changes had made them large.
+    /// Engines that were rebuilt, because they cannot change in place or had grown by changes.
     pub rebuilt: usize,
     /// Changed prefixes that lookups do not see yet: see [`Options::coalesce`] and [`Options::background`].
     pub waiting: usize,
@@ -122,9 +122,9 @@ pub enum TableError {
     Routes(RibError),
     /// The engine refuses the routes, or memory for it ran out.
     Structure(BuildError),
-    /// Memory for the bookkeeping of readers and of what was replaced ran out.
+    /// Memory for the bookkeeping of readers and of retired units ran out.
     Memory(OutOfMemory),
-    /// A reader has been pinned for so long that what was replaced since has reached the limit.
+    /// A reader has been pinned for so long that the memory replaced since then has reached the limit.
     Stalled {
         /// The number of the reader: [`Reader::number`](super::Reader::number).
         reader: usize,
@@ -133,8 +133,8 @@ pub enum TableError {
         /// Bytes that were replaced and are not free.
         retired_bytes: usize,
     },
-    /// A thread panicked while it changed the table. Lookups still have what was published last; the table cannot be changed
-    /// any more.
+    /// A thread panicked while it changed the table. Lookups still see the last published state, but the table cannot be
+    /// changed any more.
     Poisoned,
 }
 

@@ -11,7 +11,7 @@ use super::options::TableError;
 use super::root;
 use super::table::{Shared, TableKey};
 
-/// What one thread looks addresses up with, in a [`Table`](super::Table) that changes.
+/// Looks up addresses in a [`Table`](super::Table) that changes, for one thread.
 ///
 /// It may move to another thread, but two threads do not share it: each has its own, from [`Table::reader`](super::Table::reader)
 /// or a clone.
@@ -56,9 +56,10 @@ impl Reader {
         self.slot.number()
     }
 
-    /// Pins the table: what the pin finds stays where it is until it is dropped. Takes no lock, waits for nothing and writes
-    /// only a word of this reader's; costs a few nanoseconds, so once a batch is often enough. What changes meanwhile is
-    /// seen or not, see [`Table`](super::Table); memory that was replaced is held as long as the pin.
+    /// Pins the table: memory that the pin can reach is not freed until the pin is dropped.
+    ///
+    /// A pin takes no lock, waits for nothing and writes only a word of this reader's. It costs a few nanoseconds, so once a
+    /// batch is often enough. Lookups may or may not see changes that are made meanwhile, see [`Table`](super::Table).
     #[inline]
     #[allow(unsafe_code)]
     pub fn pin(&mut self) -> Pinned<'_> {
@@ -143,8 +144,8 @@ impl Pinned<'_> {
         K::of(&self.roots).lookup_keys(keys, results);
     }
 
-    /// Pins anew, for loops that never end: cheaper than to end the pin and begin another. Changes until now are seen from
-    /// here on, and what they replaced is not held any more.
+    /// Moves the pin to the present state, which is cheaper than ending the pin and beginning another. Call it once a round in
+    /// loops that never end: otherwise the writer cannot free memory. Later lookups see all changes up to now.
     #[inline]
     pub fn refresh(&mut self) {
         self.roots.refresh();
@@ -158,7 +159,7 @@ impl Pinned<'_> {
     }
 }
 
-/// What keeps a reader's epoch from ending: values that were retired since in its domain stay for as long.
+/// A pin, which keeps a reader's epoch from ending. Values retired after it in its domain are not freed as long as it lives.
 pub(crate) trait Pin {
     /// Returns the domain in which this is pinned.
     fn domain(&self) -> &Domain;

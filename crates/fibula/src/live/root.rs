@@ -1,4 +1,4 @@
-//! The one pointer from which readers start: to what both families are looked up in. VRFs have roots of their own kind.
+//! The one pointer from which readers start. It leads to the engines of both families. VRFs have roots of another type.
 
 #![allow(unsafe_code, reason = "readers follow a pointer that the writer swaps, kept alive by their pins")]
 
@@ -11,7 +11,7 @@ use crate::fib::Fib;
 
 use super::epoch::{Domain, Slot};
 
-/// What readers look up in.
+/// The engines that readers look up in.
 pub(crate) struct Roots {
     pub(super) v4: Arc<dyn Fib<u32>>,
     pub(super) v6: Arc<dyn Fib<u128>>,
@@ -79,7 +79,7 @@ pub(crate) struct Pinned<'r, T = Roots> {
 }
 
 impl<T> Pinned<'_, T> {
-    /// Pins anew: changes since the last time are seen from here on.
+    /// Moves the pin to the present state: later lookups see the changes up to now.
     #[inline]
     pub(crate) fn refresh(&mut self) {
         self.epoch = self.slot.refresh();

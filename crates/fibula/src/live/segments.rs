@@ -17,7 +17,7 @@ pub(crate) struct Segments<A> {
     segments: [OnceLock<Vec<A>>; SEGMENTS],
 }
 
-/// What is added to the number of an element to align blocks.
+/// The offset that is added to the number of an element to align blocks.
 pub(crate) const SHIFT: u64 = 1 << FIRST;
 
 impl<A> Segments<A> {
@@ -33,7 +33,7 @@ impl<A> Segments<A> {
         self.segments[(segment - FIRST) as usize].get()?.get((shifted - (1 << segment)) as usize)
     }
 
-    /// Makes room for the elements before `len`, each of which is at first what `make` returns.
+    /// Allocates the elements before `len`. Each is initialised by a call of `make`.
     ///
     /// # Errors
     /// When memory runs out. What was made before stays.
@@ -64,7 +64,7 @@ impl<A> Segments<A> {
         self.segments.iter_mut().filter_map(OnceLock::get_mut).flatten()
     }
 
-    /// Returns the memory of the elements, all of which lookups can read.
+    /// Returns the memory of the elements. Lookups can read all of it.
     pub(crate) fn memory(&self) -> Memory {
         let made = self.segments.iter().filter_map(OnceLock::get);
         made.fold(Memory::default(), |sum, segment| sum + memory::of(segment))

@@ -1,6 +1,6 @@
-//! Values of any type, which readers get by number without a lock, and which the writer puts beside, replaces and drops.
+//! Values of any type. Readers get them by number without a lock; the writer adds, replaces and drops them.
 //!
-//! A slot is empty, open or closed. The writer fills an empty slot and opens it; readers get what is in open ones. A value
+//! A slot is empty, open or closed. The writer fills an empty slot and opens it; readers get the values of open ones. A value
 //! goes in two steps, each of which takes until no reader is pinned that was pinned at its beginning ([`epoch`](super::epoch)):
 //!
 //! ```text
@@ -84,7 +84,7 @@ impl<V> Slots<V> {
         }
         // SAFETY: the slot is not empty, so nothing is written to it while this writer is borrowed.
         let value = unsafe { &*slot.value.get() };
-        // SAFETY: what is not empty was filled before.
+        // SAFETY: a slot that is not empty was filled before.
         Some(unsafe { value.assume_init_ref() })
     }
 }
@@ -156,7 +156,7 @@ impl<V: Send + Sync> Keeper<V> {
         &self.slots
     }
 
-    /// Makes room for so many values, and for all that their end needs.
+    /// Reserves space for this number of values, and for the lists that dropping them needs.
     ///
     /// # Errors
     /// When memory runs out.
@@ -207,22 +207,22 @@ impl<V: Send + Sync> Keeper<V> {
         self.leaving.advance(&self.slots.domain)
     }
 
-    /// Returns the values that nobody has any more. They are dropped where no lock is held, since what drops them may call
-    /// the table.
+    /// Returns the values that no reader has any more. The caller drops them without holding a lock, because their
+    /// destructors may call the table.
     #[must_use]
     pub(crate) fn take_gone(&mut self) -> Vec<V> {
         core::mem::take(&mut self.gone)
     }
 
-    /// Puts a value that no slot takes to those that nobody has. Without memory it is dropped at once.
+    /// Adds a value that no slot takes to those that no reader has. Without memory it is dropped at once.
     pub(crate) fn discard(&mut self, value: V) {
         if self.gone.try_reserve(1).is_ok() {
             self.gone.push(value);
         }
     }
 
-    /// Closes what no lookup finds, and empties slots that no reader has. Without memory for their values these are dropped at
-    /// once.
+    /// Closes slots that no lookup finds, and empties slots that no reader has. Without memory for the list of values, these
+    /// are dropped at once.
     pub(crate) fn collect(&mut self) {
         let Self { slots, leaving, free, closing, gone, .. } = self;
         let Slots { domain, slots } = &**slots;

@@ -37,7 +37,7 @@ use super::writer::Writer;
 /// let mut reader = table.reader()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(move || {
-///         // Once a batch: what is looked up through the pin is one state of the table or a later one.
+///         // Once a batch: lookups through the pin see one state of the table or a later one.
 ///         let pin = reader.pin();
 ///         assert!(pin.lookup(Ipv4Addr::new(192, 0, 2, 1)).is_some());
 ///     });
@@ -56,7 +56,7 @@ pub struct Table {
     shared: Arc<Shared>,
 }
 
-/// What handles and readers of a table share.
+/// The state that handles and readers of a table share.
 pub(super) struct Shared {
     pub(super) root: Root,
     pub(super) domain: Arc<Domain>,
@@ -99,7 +99,7 @@ pub(super) mod sealed {
         where
             Self: crate::net::Key;
 
-        /// The changes of the two families, of which the others have none.
+        /// Splits the changes by family; the other family has none.
         fn split(changes: &[Change<Self>]) -> (&[Change<u32>], &[Change<u128>]);
     }
 
@@ -216,7 +216,7 @@ impl Table {
     /// half the time a change that single ones do.
     ///
     /// # Errors
-    /// When memory runs out, when the engine refuses the table, when a reader has held up what was replaced for longer
+    /// When memory runs out, when the engine refuses the table, when a reader has kept replaced memory from being freed for longer
     /// than the table's patience, or when a thread panicked in a change before. The table is then as it was.
     pub fn apply<K: TableKey>(&self, changes: &[Change<K>]) -> Result<Outcome, TableError> {
         let (v4, v6) = split(changes);
@@ -368,7 +368,7 @@ impl Table {
         Ok(self.len()? == 0)
     }
 
-    /// Returns the memory of everything: routes, engines, what is retired, and the lists of writer and readers.
+    /// Returns the memory of everything: routes, engines, retired units, and the lists of writer and readers.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -377,7 +377,7 @@ impl Table {
         Ok(routes + structures.v4 + structures.v6 + bookkeeping)
     }
 
-    /// Returns what the table takes and has done.
+    /// Returns the memory, the counts and the totals of the table.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -400,7 +400,7 @@ impl Table {
         })
     }
 
-    /// Does what changes leave for later, for tables that change rarely and tables whose changes wait. It publishes waiting
+    /// Does deferred work, for tables that change rarely and tables whose changes wait. It publishes waiting
     /// changes, unless their engine is still being built; frees memory that no reader can see any more; fills gaps in
     /// engines, as each change does for a few; and rebuilds engines whose memory per route has grown by a sixth since
     /// their last build. Such a build takes 20 to 60 ms for a full table, in a thread of its own if
@@ -424,9 +424,9 @@ impl Table {
         self.lock()?.publish_waiting(&self.shared.domain, &self.shared.root, true)
     }
 
-    /// Tells a listener of all words that lookups read, and from then on of every word that is stored, by whichever call or
-    /// thread: what entries lead to, then the entries. Without a listener nothing is told and nothing is spent on it. A
-    /// table has one; the one before is dropped. What waits ([`Options::coalesce`]) is told of when it is published.
+    /// Reports to a listener all words that lookups read, and from then on every word that any call or thread stores: first
+    /// the units that entries lead to, then the entries. Without a listener this costs nothing. A table has one listener;
+    /// the previous one is dropped. Waiting changes ([`Options::coalesce`]) are reported when they are published.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -435,7 +435,7 @@ impl Table {
         Ok(())
     }
 
-    /// Ends what [`listen`](Self::listen) began, and returns the listener.
+    /// Removes the listener that [`listen`](Self::listen) set, and returns it.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -481,7 +481,7 @@ fn maintain(shared: &Weak<Shared>, stopped: &Weak<()>, interval: Duration) {
     loop {
         thread::park_timeout(interval);
         let (Some(_), Some(shared)) = (stopped.upgrade(), shared.upgrade()) else { return };
-        // What could not be done is tried again, unless nothing can be done any more.
+        // Any other error is temporary, so the next round tries again; a poisoned table cannot change any more.
         if (Table { shared }).maintain() == Err(TableError::Poisoned) {
             return;
         }
@@ -553,19 +553,19 @@ impl Drop for Maintenance {
     }
 }
 
-/// What a table takes, and what it has done.
+/// Memory, counts and totals of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Memory of the routes of both families.
     pub routes: Memory,
-    /// Memory of the engines, what is retired included.
+    /// Memory of the engines, including retired units.
     pub structures: Dual<Memory>,
-    /// Memory of the slots of readers, and of the list of what is retired.
+    /// Memory of the slots of readers, and of the list of retired units.
     pub bookkeeping: Memory,
     /// Bytes that were replaced, and that readers may still see.
     pub retired_bytes: usize,
-    /// The number of the reader that holds up the oldest of these, and the changes since it was pinned.
+    /// The number of the reader that keeps the oldest of these from being freed, and the changes since it was pinned.
     pub stalled: Option<(usize, u64)>,
     /// Number of readers.
     pub readers: usize,

@@ -14,7 +14,7 @@ pub(crate) struct Uses {
     /// Of others, which routes have all the same.
     others: HashMap<u32, u32>,
     budget: Budget,
-    /// Who gives out the numbers, as long as it is there.
+    /// The owner of the numbers, if it still exists.
     owner: Weak<()>,
 }
 
@@ -48,7 +48,7 @@ impl Uses {
         }
     }
 
-    /// Makes room to count what these changes use.
+    /// Reserves space to count the next hops of these changes.
     ///
     /// # Errors
     /// When memory runs out.
@@ -94,7 +94,7 @@ impl Uses {
         }
     }
 
-    /// Counts changes of routes, for which there is room. `before` has what each replaced.
+    /// Counts changes of routes. Space must be reserved. `before` has the next hop that each change replaced.
     pub(crate) fn change<K: Key>(&mut self, changes: &[Change<K>], before: &[Before<K>]) {
         for (change, before) in changes.iter().zip(before) {
             let after = match change {

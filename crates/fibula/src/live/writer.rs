@@ -26,13 +26,13 @@ pub(super) struct Writer {
     since: Instant,
     /// Counts since the table was made.
     pub(super) totals: Outcome,
-    /// What is told of the words that are stored.
+    /// Receives reports of the words that are stored.
     listener: Option<Box<dyn Listener>>,
     /// How many routes have each next hop, if next hops are numbered.
     pub(super) uses: Option<Uses>,
 }
 
-/// What was retired.
+/// A retired item.
 enum Item {
     /// A unit of the structure of this generation.
     V4(u32, in_place::Retired),
@@ -58,7 +58,7 @@ impl Writer {
         Self { families, retired, budget, units, options, since, totals, listener: None, uses: None }
     }
 
-    /// Tells a listener of all that readers see, and from here on of what changes. Returns the one before.
+    /// Reports to a listener all words that readers see, and every change from here on. Returns the previous listener.
     pub(super) fn listen(
         &mut self,
         domain: &Domain,
@@ -93,8 +93,8 @@ impl Writer {
         self.change(domain, root, Dual { v4, v6 }, Way { when, compact, atomic })
     }
 
-    /// Publishes what waits: all of it if `now`; else what need not wait for a structure, and structures that changes have
-    /// made large are built anew.
+    /// Publishes all waiting changes if `now`. Otherwise it publishes those that need not wait for an engine, and rebuilds engines
+    /// that have grown by changes.
     pub(super) fn publish_waiting(
         &mut self,
         domain: &Domain,
@@ -239,7 +239,7 @@ impl Writer {
         waited.map_err(|stalled| TableError::stalled(stalled, self.retired.bytes()))
     }
 
-    /// Makes room for what publishing retires, and for copies of the entries of families that are published aside.
+    /// Reserves space for the units that publishing retires, and for copies of the entries of families that are published aside.
     fn reserve(&mut self, ready: &Dual<Ready<u32>, Ready<u128>>, aside: bool) -> Result<(), TableError> {
         let units = self.families.v4.retires() + self.families.v6.retires();
         if self.units.capacity() < units {
@@ -264,7 +264,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Moves units towards the beginning of their arrays, looking at so many entries. What fails is left for later.
+    /// Moves units towards the beginning of their arrays, and looks at `entries` entries. Moves that fail are left for later.
     pub(super) fn tidy(&mut self, domain: &Domain, entries: usize) {
         let Dual { v4, v6 } = &mut self.families;
         let ready = Dual { v4: v4.tidy(entries), v6: v6.tidy(entries) };

@@ -21,7 +21,7 @@ pub(super) type Number = u32;
 /// No entry.
 const NONE: Number = u32::MAX;
 
-/// What is known of a block.
+/// A block, its count and its place in the hash table.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     unit: Unit,
@@ -33,14 +33,14 @@ struct Entry {
     next: Number,
 }
 
-/// The blocks of a family, and what finds the one that is equal to another.
+/// The blocks of a family, and a hash table that finds equal blocks.
 #[derive(Debug)]
 pub(super) struct Arena<K> {
     words: Shared<u32>,
     units: Units,
     entries: Vec<Entry>,
     free: Number,
-    /// The first entry of each place of hashes, of which there are none or a power of two.
+    /// The first entry of each hash bucket. The number of buckets is 0 or a power of two.
     heads: Vec<Number>,
     /// Number of entries that are in use.
     used: u32,
@@ -116,9 +116,9 @@ impl<K: Key> Arena<K> {
         Ok(self.add(entry))
     }
 
-    /// Returns a place for so many lines.
+    /// Returns a place for `lines` lines.
     fn allot(&mut self, lines: u32, budget: &mut Budget) -> Option<u32> {
-        // Without memory for lists, what was given back waits.
+        // If memory for the lists runs out, units that were given back stay unused until a later call.
         let _ = self.units.absorb(budget);
         self.units.take(lines).or_else(|| {
             let fits = self.units.end().checked_add(lines).is_some_and(|end| end <= LINES);
@@ -245,7 +245,7 @@ impl<K: Key> Arena<K> {
         Memory { lookup_bytes: memory.lookup_bytes - free, ..memory }
     }
 
-    /// Returns the memory of what finds blocks.
+    /// Returns the memory of the hash table of blocks.
     pub(super) fn bookkeeping(&self) -> Memory {
         let lists = memory::of(&self.entries) + memory::of(&self.heads) + self.units.memory();
         Memory { lookup_bytes: 0, ..lists }

@@ -17,10 +17,10 @@ const ROWS: usize = 1024;
 /// Places by which rows are sorted: structures whose numbers have the same lowest bits share one.
 const PLACES: usize = 64;
 
-/// Returns what a VRF is looked up in.
+/// Returns the root of a VRF for one family.
 #[inline(always)]
 pub(super) fn root_of(directory: &[AtomicU64], vrf: Vrf, half: impl Fn(u64) -> Root) -> Root {
-    // What the word leads to was written before it.
+    // Acquire, because the block or engine was written before the word that leads to it.
     directory.get(vrf.index()).map_or(Root::ABSENT, |word| half(word.load(Ordering::Acquire)))
 }
 

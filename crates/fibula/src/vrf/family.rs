@@ -58,7 +58,7 @@ impl<K: Key> Side<K> {
     }
 }
 
-/// What a change needs before readers can see it.
+/// The step that makes a prepared change visible to readers.
 pub(super) enum Step<K: Key> {
     /// Nothing has changed.
     Same,
@@ -68,7 +68,7 @@ pub(super) enum Step<K: Key> {
     Ready(Ready<K>),
 }
 
-/// What tables are made with.
+/// The budget, the options and the counters that making a table uses.
 pub(super) struct Making<'a> {
     pub(super) budget: &'a mut Budget,
     pub(super) options: &'a Options,
@@ -76,21 +76,21 @@ pub(super) struct Making<'a> {
     pub(super) serial: &'a mut u64,
 }
 
-/// What is retired of a family.
+/// A retired item of a family.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gone {
     /// The lines of a block.
     Lines(Unit),
-    /// A unit of a structure: of which VRF and which structure, and of which of those that it has followed.
+    /// A unit of an engine: the VRF, the engine, and the generation of the engine.
     Unit { vrf: u32, serial: u64, generation: u32, unit: in_place::Retired },
 }
 
 /// The blocks and structures of a family.
 pub(super) struct Family<K: Key> {
     pub(super) arena: Arena<K>,
-    /// What readers look up in, by the number of the structure.
+    /// The engines that readers look up in, by their number.
     large: Structures<K>,
-    /// What the routes were before the change at hand.
+    /// The previous state of each route that the present change touches.
     log: Vec<Before<K>>,
     engine: fn(&Options) -> Engine<K>,
 }
@@ -138,7 +138,7 @@ impl<K: Key> Family<K> {
 
     /// Returns the block of these routes, unless they need a structure.
     fn block(&mut self, rib: &Rib<K>, making: &mut Making<'_>) -> Result<Option<Number>, TableError> {
-        // What the build needs beside the block is free after it.
+        // The budget counts only the block, because the other memory of the build is freed after it.
         let mut scratch = Budget::new(making.options.limits);
         let block = block::build(rib, &mut scratch).and_then(|block| self.arena.take(&block, making.budget));
         match block {
@@ -161,7 +161,7 @@ impl<K: Key> Family<K> {
         }
     }
 
-    /// Takes back what [`shrunk`](Self::shrunk) has prepared.
+    /// Undoes the preparation of [`shrunk`](Self::shrunk).
     pub(super) fn unshrink(&mut self, side: &mut Side<K>, step: Step<K>) {
         if let Step::Side(small) = step {
             *side.rib_mut() = self.unmake(small);
@@ -201,7 +201,7 @@ impl<K: Key> Family<K> {
         }
     }
 
-    /// Changes the routes, and makes what readers will look up in; or leaves everything as it was.
+    /// Changes the routes, and prepares the block or engine that readers will look up in; or leaves everything as it was.
     pub(super) fn prepare(
         &mut self,
         side: &mut Side<K>,
@@ -243,7 +243,7 @@ impl<K: Key> Family<K> {
         self.side(rib, making).map(Step::Side)
     }
 
-    /// Counts by next hop what changes that are prepared do to the routes.
+    /// Updates the counts of routes by next hop for the prepared changes.
     pub(super) fn count(&self, side: &Side<K>, changes: &[Change<K>], uses: &mut Uses) {
         match side {
             Side::Small { .. } => uses.change(changes, &self.log),
@@ -293,7 +293,7 @@ impl<K: Key> Family<K> {
         }
     }
 
-    /// Publishes what a structure has prepared, or a structure in its place. Returns the bytes of the old one.
+    /// Publishes the prepared changes of an engine, or an engine in its place. Returns the bytes of the old engine.
     pub(super) fn publish(
         &mut self,
         side: &mut Side<K>,
@@ -324,7 +324,7 @@ impl<K: Key> Family<K> {
         Ok(list)
     }
 
-    /// Returns what readers look up in, with the list that has room for it.
+    /// Returns the roots that readers look up in, with the list that has space for them.
     pub(super) fn roots(&mut self, mut list: Structures<K>) -> FamilyRoots<K> {
         list.extend_from_slice(&self.large);
         FamilyRoots { words: self.arena.reading(), large: list }

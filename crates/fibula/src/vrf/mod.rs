@@ -4,7 +4,7 @@
 //! (VRF, address) in any mix.
 //!
 //! ```text
-//! Vrfs ── mutex ── writer: for each VRF its RIBs; blocks with their counts; editors of structures; what is retired
+//! Vrfs ── mutex ── writer: for each VRF its RIBs; blocks with their counts; editors of engines; retired units
 //!   │
 //!   └── root ──> directory: a word for each VRF, for both families
 //!           │       ├── few routes: a block, shared by all VRFs that have the same ones
@@ -15,8 +15,8 @@
 //!
 //! - `block/`: the routes of a small VRF in one family, which never change: a change makes another block. `arena.rs`: all
 //!   blocks of a family; equal ones are one.
-//! - `family.rs`: a table in a block or a structure, and what moves it from one to the other. `writer.rs`: the order in which
-//!   a change is made: first all that can fail, then the stores. `roots.rs`: what readers start from.
+//! - `family.rs`: a table in a block or an engine, and the moves from one to the other. `writer.rs`: the order in which
+//!   a change is made: first all that can fail, then the stores. `roots.rs`: the pointers that readers start from.
 //! - `column.rs`: columns: rows in blocks side by side, those in structures sorted by structure.
 //! - Readers and the writer share one domain of epochs, that of [`live`](crate::live), whatever the number of VRFs.
 //!

@@ -10,14 +10,14 @@ use crate::net::Dual;
 
 use super::Vrf;
 
-/// How [`Vrfs`](super::Vrfs) are kept. Name only what differs: `Options { limits, ..Options::default() }`.
+/// How [`Vrfs`](super::Vrfs) are kept. Name only the fields that differ: `Options { limits, ..Options::default() }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Most VRFs at a time. The directory has addresses for so many, 8 bytes each, and takes memory for those that were
-    /// ever there. Default: 65,536.
+    /// Maximum number of VRFs at a time. The directory reserves 8 bytes of addresses for each of them, and takes memory only for
+    /// numbers that were ever used. Default: 65,536.
     pub vrfs: u32,
-    /// Most routes of a VRF in one family that are kept in a block, which VRFs with equal routes share and which is made anew
-    /// at each change. With more, the VRF has an engine of its own, which changes in place. Default: 16,384.
+    /// Maximum number of routes that a VRF keeps in a block, for each family. VRFs with equal routes share a block, and each
+    /// change rebuilds it. With more routes, the VRF has an engine of its own, which changes in place. Default: 16,384.
     pub small_routes: usize,
     /// The engine of VRFs with many IPv4 routes. Default: `dir-17-bitmap`.
     pub ipv4: Engine<u32>,

@@ -15,7 +15,7 @@ use super::roots::Roots;
 use super::table::Shared;
 use super::{Vrf, VrfError};
 
-/// What one thread looks addresses up with, in the VRFs of a [`Vrfs`](super::Vrfs).
+/// Looks up addresses in the VRFs of a [`Vrfs`](super::Vrfs), for one thread.
 ///
 /// It may move to another thread, but two threads do not share it: each has its own, from [`Vrfs::reader`](super::Vrfs::reader)
 /// or a clone. One reader serves all VRFs. A reader that threads share does not compile, as that of [a table](crate::Reader):
@@ -42,9 +42,10 @@ impl Reader {
         self.slot.number()
     }
 
-    /// Pins all VRFs: what the pin finds stays where it is until it is dropped. Takes no lock, waits for nothing and writes
-    /// only a word of this reader's; costs a few nanoseconds, so once a batch is often enough. Memory that is replaced
-    /// meanwhile is held as long as the pin.
+    /// Pins all VRFs: memory that the pin can reach is not freed until the pin is dropped.
+    ///
+    /// A pin takes no lock, waits for nothing and writes only a word of this reader's. It costs a few nanoseconds, so once a
+    /// batch is often enough.
     #[inline]
     #[allow(unsafe_code)]
     pub fn pin(&mut self) -> Pinned<'_> {
@@ -219,8 +220,8 @@ impl Pinned<'_> {
         }
     }
 
-    /// Pins anew, for loops that never end: cheaper than to end the pin and begin another. Changes until now are seen from
-    /// here on, and what they replaced is not held any more.
+    /// Moves the pin to the present state, which is cheaper than ending the pin and beginning another. Call it once a round in
+    /// loops that never end: otherwise the writer cannot free memory. Later lookups see all changes up to now.
     #[inline]
     pub fn refresh(&mut self) {
         self.roots.refresh();

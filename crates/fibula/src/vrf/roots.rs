@@ -16,7 +16,7 @@ pub(super) struct Roots {
     pub(super) v6: FamilyRoots<u128>,
 }
 
-/// What the words of one family lead to.
+/// The blocks and engines that the words of one family lead to.
 pub(super) struct FamilyRoots<K: Key> {
     pub(super) words: Shared<u32>,
     /// Structures by their number.

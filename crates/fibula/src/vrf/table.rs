@@ -59,7 +59,7 @@ pub struct Vrfs {
     shared: Arc<Shared>,
 }
 
-/// What handles and readers share.
+/// The state that handles and readers share.
 pub(super) struct Shared {
     pub(super) root: Root<Roots>,
     pub(super) domain: Arc<Domain>,
@@ -105,7 +105,7 @@ impl Vrfs {
     /// Drops a VRF, and returns its routes. Its number is given to another one when no reader can have seen it.
     ///
     /// # Errors
-    /// When there is no such VRF, memory runs out, or readers hold up too much: the VRF is then as it was.
+    /// When there is no such VRF, memory runs out, or readers keep too much memory from being freed: the VRF is then as it was.
     pub fn delete(&self, vrf: Vrf) -> Result<DualRib, VrfError> {
         let Shared { root, domain, .. } = &*self.shared;
         self.lock()?.delete(domain, root, vrf)
@@ -149,14 +149,14 @@ impl Vrfs {
         }
     }
 
-    /// Applies changes to a VRF in order. Each address goes straight from its answer before all of them to that after all of
-    /// them. Up to [`Options::small_routes`] routes, a call makes the VRF's block anew, so that many changes are best made by
-    /// one call; with more routes, a change costs what it costs in a [`Table`](crate::Table).
+    /// Applies changes to a VRF in order. Each address switches directly from its old answer to its new one.
+    /// Up to [`Options::small_routes`] routes, a call rebuilds the VRF's block, so it is best to make many changes in one call.
+    /// With more routes, a change costs as much as in a [`Table`](crate::Table).
     ///
     /// # Errors
-    /// When there is no such VRF, when memory runs out, when a structure refuses the table, when a reader has held up what was
-    /// replaced for longer than the options' patience, or when a thread panicked in a change before. All VRFs are then as they
-    /// were.
+    /// When there is no such VRF, when memory runs out, when an engine refuses the table, when a reader has kept replaced memory
+    /// from being freed for longer than the options' patience, or when a thread panicked in a change before. All VRFs are then as
+    /// they were.
     pub fn apply<K: TableKey>(&self, vrf: Vrf, changes: &[Change<K>]) -> Result<Outcome, VrfError> {
         let (v4, v6) = crate::live::split(changes);
         self.change(vrf, Dual { v4, v6 }, false, false)
@@ -187,9 +187,9 @@ impl Vrfs {
         self.lock()?.change(domain, root, vrf, changes, Way { atomic, compact })
     }
 
-    /// Does what changes leave for later: frees memory that no reader can see any more, fills gaps in structures, builds those
-    /// anew that changes have made large, and puts tables that have few routes now into blocks. Takes the VRFs one by one;
-    /// changes may be made in between.
+    /// Does deferred work: frees memory that no reader can see any more, fills gaps in engines, rebuilds engines that have
+    /// grown by changes, and puts tables that have few routes now into blocks. Takes the VRFs one by one; changes may be made
+    /// in between.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
@@ -311,7 +311,7 @@ impl Vrfs {
         Ok(DualRib::new(v4.rib().clone(), v6.rib().clone()))
     }
 
-    /// Returns what the VRFs take, and what was done. Adds up all of them.
+    /// Returns memory, counts and totals, summed over all VRFs.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -338,7 +338,7 @@ impl Vrfs {
         })
     }
 
-    /// Verifies all invariants: routes, blocks, which it builds anew to compare, structures, counts and the directory. Changes
+    /// Verifies all invariants: routes, blocks (which it rebuilds to compare), engines, counts and the directory. Changes
     /// wait meanwhile.
     ///
     /// # Errors
@@ -360,7 +360,7 @@ impl Vrfs {
         Ok(Held(self.shared.writer.lock().map_err(|_| TableError::Poisoned)?))
     }
 
-    /// Returns what readers of these VRFs are pinned in.
+    /// Returns the domain that readers of these VRFs are pinned in.
     pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.shared.domain
     }

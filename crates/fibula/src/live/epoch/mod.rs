@@ -1,4 +1,4 @@
-//! Epochs: when the writer may reuse what it has replaced.
+//! Epochs: when the writer may reuse memory that it has replaced.
 //!
 //! # The problem
 //!
@@ -76,9 +76,9 @@
 //!
 //! A slot on a line that its reader has just written costs the writer a transfer between cores on top of that.
 //!
-//! # What readers may hold up
+//! # Which memory readers keep
 //!
-//! A pinned reader holds up everything that was retired since its pin, and nothing else: memory, never the writer's
+//! A pinned reader keeps everything that was retired since its pin, and nothing else: memory, never the writer's
 //! changes or other readers. A reader that stays pinned for ever would let the list grow for ever, so its owner limits
 //! [`Retired::bytes`] and calls [`Retired::wait`] at the limit. It ends after a timeout at the latest, and then names the
 //! reader. The timeout is needed: if the thread that writes has a pin of its own, waiting cannot end it. A [`Slot`] that
@@ -167,7 +167,7 @@ struct Pin {
     epoch: u64,
 }
 
-/// A reader that holds up what was retired since its pin.
+/// A reader that keeps items retired since its pin from being freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stalled {
     /// The reader's number ([`Slot::number`]).

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Domain, Pin, Stalled};
 use crate::memory::{Budget, Memory, OutOfMemory};
 
-/// The writer's list of what it has retired, in the order of the epochs. All calls take the same domain.
+/// The writer's list of retired items, in the order of the epochs. All calls take the same domain.
 ///
 /// A list that is dropped drops its items at once, even while readers are pinned. If that would harm a reader, keep the
 /// list where readers keep it alive.
@@ -97,8 +97,8 @@ impl<T> Retired<T> {
         domain.advance()
     }
 
-    /// Reclaims what no reader can still see: passes it to `free`, the oldest first. Returns the reader that holds up the
-    /// oldest of what is left.
+    /// Reclaims items that no reader can still see: passes them to `free`, the oldest first. Returns the reader that keeps the
+    /// oldest remaining item.
     pub(crate) fn collect(&mut self, domain: &Domain, mut free: impl FnMut(T)) -> Option<Stalled> {
         let epoch = domain.epoch();
         // Without a look at the slots: the fence of this epoch is still to come.
@@ -116,7 +116,7 @@ impl<T> Retired<T> {
         self.stalled_by(pin, epoch)
     }
 
-    /// Returns the reader that holds up the oldest item, if one does.
+    /// Returns the reader that keeps the oldest item from being freed, if one does.
     pub(crate) fn stalled(&self, domain: &Domain) -> Option<Stalled> {
         self.stalled_by(domain.oldest_pin(), domain.epoch())
     }

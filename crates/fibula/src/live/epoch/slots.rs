@@ -127,7 +127,7 @@ impl Slot {
     }
 
     /// Pins the reader and returns the epoch: all changes that ended before it are visible. A reader that is pinned
-    /// already is pinned anew.
+    /// already is pinned again, at the present epoch.
     #[inline]
     pub(crate) fn pin(&self) -> u64 {
         // Relaxed: the fence acquires what this load has seen.

@@ -15,14 +15,14 @@ const SHORTEST: Duration = Duration::from_micros(50);
 const LONGEST: Duration = Duration::from_millis(1);
 
 impl<T> Retired<T> {
-    /// Reclaims until at most `limit_bytes` are left or no reader holds up anything. Call it between changes: what was
-    /// retired since the last [`advance`](Self::advance) is not waited for.
+    /// Reclaims until at most `limit_bytes` are left or no reader keeps any. Call it between changes: items that were
+    /// retired since the last [`advance`](Self::advance) are not waited for.
     ///
     /// Readers cannot wake the writer, because that would cost them a read-modify-write: this spins, then yields, then
     /// sleeps for up to a millisecond at a time.
     ///
     /// # Errors
-    /// When `timeout` is over: the reader that holds up the oldest item.
+    /// When `timeout` is over: the reader that keeps the oldest item from being freed.
     pub(crate) fn wait(
         &mut self,
         domain: &Domain,

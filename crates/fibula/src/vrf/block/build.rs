@@ -240,14 +240,14 @@ impl<K: Key> Builder<'_, K> {
     }
 }
 
-/// Appends the tree of these pieces, of which there is one at least. Returns its inner levels.
+/// Appends the tree of these pieces (at least one). Returns the number of its inner levels.
 fn tree(pieces: &[Piece], lines: &mut Vec<Line>, budget: &mut Budget) -> Result<u32, Refusal> {
     let levels = (0..LEVELS).find(|&levels| pieces.len() <= capacity(levels)).ok_or(Refusal::TooLarge)?;
     node(pieces, levels, lines, budget)?;
     Ok(levels as u32)
 }
 
-/// Most pieces of a tree of so many inner levels.
+/// Returns the maximum number of pieces of a tree with `levels` inner levels.
 fn capacity(levels: usize) -> usize {
     LEAF_VALUES * CHILDREN.pow(levels as u32)
 }

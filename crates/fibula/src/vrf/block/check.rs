@@ -12,7 +12,7 @@ use super::layout::{
     BELOW, LEAF_VALUES, LINES, NEVER, OBJECT_WORDS, Object, SIGN, is_tree, last_window, windows,
 };
 
-/// What is verified, and what of it was met.
+/// The state of a verification: the block, and the counts of its parts that were visited.
 struct Walk<'a> {
     words: &'a [AtomicU32],
     /// The line of the root.

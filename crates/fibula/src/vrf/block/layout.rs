@@ -80,7 +80,7 @@ pub(super) fn last_window<K: Key>(depth: u8) -> u32 {
     window(K::MAX, depth)
 }
 
-/// Half of a VRF's word: what its addresses of one family are looked up in.
+/// Half of a VRF's word: the block or the engine for one family.
 ///
 /// ```text
 /// lll x pppppppppppppppppppppppppppp      l inner levels, of the tree at line p; 7: structure number p
@@ -91,9 +91,9 @@ pub(super) fn last_window<K: Key>(depth: u8) -> u32 {
 pub(in crate::vrf) struct Root(pub(in crate::vrf) u32);
 
 impl Root {
-    /// What is looked up where there is no VRF.
+    /// The root of a VRF that does not exist.
     pub(in crate::vrf) const ABSENT: Self = Self(0);
-    /// What an empty VRF is looked up in.
+    /// The root of a VRF without routes.
     pub(in crate::vrf) const EMPTY: Self = Self(Self::EXISTS);
     const EXISTS: u32 = 1 << 28;
     pub(super) const LEVELS_AT: u32 = 29;

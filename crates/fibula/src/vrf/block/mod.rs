@@ -42,7 +42,7 @@
 //!
 //! 32,768 objects, which more than 16,384 routes can need: such VRFs get a structure of the live table. Up to 11 ranges take a
 //! line, 187 ranges 18; about 6.2 bytes a range. A next hop from 2^15 on costs 16 bytes. Of IPv6, a /32 with one longer route
-//! inside costs 16 bytes, with several a line and more. A change builds the block anew: microseconds for hundreds of routes.
+//! inside costs 16 bytes, with several a line and more. A change rebuilds the block: microseconds for hundreds of routes.
 
 mod build;
 mod check;

@@ -59,7 +59,7 @@ impl<K: Key> Fib<K> for Single<K> {
     }
 }
 
-/// Returns what builds blocks.
+/// Returns the builder of blocks.
 #[must_use]
 pub fn engines<K: Key>() -> Vec<Engine<K>> {
     vec![Engine {

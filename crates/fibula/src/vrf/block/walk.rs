@@ -29,7 +29,7 @@ struct Searches<R, L, Rs, Ls, H> {
     any_has: H,
 }
 
-/// What [`Searches`] can do.
+/// The searches within a line, implemented by [`Searches`].
 trait Search {
     fn rank(&self, line: &SharedLine, key: u32) -> u32;
     fn leaf(&self, line: &SharedLine, key: u32) -> u32;
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
         Self { words, lines: SharedLines::new(words) }
     }
 
-    /// Prefetches the line after so many units.
+    /// Prefetches the line at a distance of this number of units.
     #[inline(always)]
     fn fetch(&self, place: u32) {
         fetch_past(self.words, place as usize * (LINE_WORDS / LINE_UNITS as usize));
@@ -180,7 +180,7 @@ impl<'a> View<'a> {
         search: &impl Search,
     ) -> [[u32; GROUP]; COUNT] {
         let (mut windows, mut places) = ([[0; GROUP]; COUNT], [[0; GROUP]; COUNT]);
-        // Loops: what is passed to `map` or `for_each` of an array would be compiled without the instruction set.
+        // Loops, because closures passed to `map` or `for_each` of an array would be compiled without the instruction set.
         for ((windows, places), (keys, roots)) in
             windows.iter_mut().zip(&mut places).zip(keys.iter().zip(roots))
         {

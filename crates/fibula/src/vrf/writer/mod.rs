@@ -42,7 +42,7 @@ pub(super) struct Writer {
     pub(super) uses: Option<Uses>,
 }
 
-/// What was retired.
+/// A retired item.
 enum Item {
     V4(Gone),
     V6(Gone),
@@ -51,7 +51,7 @@ enum Item {
     Number(u32),
 }
 
-/// What publishing needs that could not be had.
+/// The memory that publishing needs, reserved beforehand because publishing cannot fail.
 struct Reserved {
     /// New roots, if readers need them.
     lists: Option<Dual<Structures<u32>, Structures<u128>>>,
@@ -139,8 +139,8 @@ impl Writer {
         block::word(self.families.v4.root(&sides.v4), self.families.v6.root(&sides.v6))
     }
 
-    /// Applies changes of both families to a VRF; all at once for new pins if `atomic`. With `compact`, structures that
-    /// changes have made large are built anew.
+    /// Applies changes of both families to a VRF; all at once for new pins if `atomic`. With `compact`, engines that
+    /// have grown by changes are rebuilt.
     pub(super) fn change(
         &mut self,
         domain: &Domain,
@@ -193,7 +193,7 @@ impl Writer {
         }
     }
 
-    /// Makes room for what publishing takes, or takes back what is prepared.
+    /// Reserves the space that publishing needs, or undoes the preparation.
     fn reserved(
         &mut self,
         sides: &mut Sides,
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Counts by next hop what changes that are prepared do to the routes.
+    /// Updates the counts of routes by next hop for the prepared changes.
     fn count(&mut self, sides: &Sides, changes: Dual<&[Change<u32>], &[Change<u128>]>) {
         if let Some(uses) = &mut self.uses {
             self.families.v4.count(&sides.v4, changes.v4, uses);
@@ -323,7 +323,7 @@ impl Writer {
     fn reserve(&mut self, sides: &mut Sides, steps: &Steps, atomic: bool) -> Result<Reserved, VrfError> {
         let needs_roots = Family::needs_roots(&sides.v4, &steps.v4, atomic)
             || Family::needs_roots(&sides.v6, &steps.v6, atomic);
-        // What readers see with new roots they see at once.
+        // New roots show all changes at once, so entries must be changed in a copy: stores in place would be seen before.
         let aside = needs_roots;
         let units = self.families.v4.reserve(&mut sides.v4, &steps.v4, aside)?
             + self.families.v6.reserve(&mut sides.v6, &steps.v6, aside)?;
@@ -401,7 +401,7 @@ impl Writer {
         routes
     }
 
-    /// Ends the epoch of a publication, and does what is due after it.
+    /// Ends the epoch of a publication, and does the work that is due after it.
     fn end(&mut self, domain: &Domain, vrf: Vrf, root: &Root<Roots>, outcome: &mut Outcome) {
         outcome.version = self.retired.advance(domain);
         self.tidy(domain, root, vrf, TIDY);
@@ -466,7 +466,7 @@ impl Writer {
         self.tables[vrf.index()] = Some(sides);
     }
 
-    /// Frees what no reader can see any more.
+    /// Frees retired memory that no reader can see any more.
     pub(super) fn collect(&mut self, domain: &Domain) {
         let Self { retired, families, tables, vacant, .. } = self;
         let _ = retired.collect(domain, |item| free(item, families, tables, vacant));
@@ -482,7 +482,7 @@ impl Writer {
         self.retired.bytes()
     }
 
-    /// Returns the reader that holds up the oldest of what is retired, and the changes since its pin.
+    /// Returns the reader that keeps the oldest retired unit from being freed, and the number of changes since its pin.
     pub(super) fn stalled(&self, domain: &Domain) -> Option<(usize, u64)> {
         self.retired.stalled(domain).map(|stalled| (stalled.reader, stalled.epochs))
     }
@@ -521,7 +521,7 @@ fn next_hops_of(routes: &DualRib) -> impl Iterator<Item = NextHop> {
 pub(super) struct Way {
     /// Whether new pins see all of the changes or none.
     pub(super) atomic: bool,
-    /// Whether structures that changes have made large are built anew.
+    /// Whether engines that have grown by changes are rebuilt.
     pub(super) compact: bool,
 }
 
@@ -576,7 +576,7 @@ fn free(
     }
 }
 
-/// Gives back what is retired of a family. Units of structures that are gone went with them.
+/// Frees a retired unit of a family. The units of an engine that was dropped were freed with it.
 fn back<K: Key>(
     gone: Gone,
     family: &mut Family<K>,
