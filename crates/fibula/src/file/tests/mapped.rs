@@ -61,7 +61,7 @@ fn structures_that_cannot_be_mapped_are_refused() {
             Ok(_) => assert!(engine.is_mapped(), "{}", engine.name),
             Err(error) => {
                 assert!(error.is_not_mapped() && !engine.is_mapped(), "{}: {error}", engine.name);
-                let told = format!("{}: {} cannot be looked up in", path.display(), engine.name);
+                let told = format!("{}: {} cannot be used from a mapped file", path.display(), engine.name);
                 assert!(error.to_string().starts_with(&told), "{error}");
             }
         }
