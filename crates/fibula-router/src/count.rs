@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 /// A counter with one writer.
 ///
@@ -92,7 +92,7 @@ pub struct PortCounters {
     pub sent: Counter,
     /// Bytes sent by this port.
     pub sent_bytes: Counter,
-    dropped: [Counter; Drop::COUNT],
+    dropped: [Counter; DropReason::COUNT],
     made: [Counter; Made::COUNT],
 }
 
@@ -115,18 +115,18 @@ impl Default for PortCounters {
 impl PortCounters {
     /// Counts a dropped packet. For the owner alone.
     #[inline]
-    pub fn drop(&self, reason: Drop) {
+    pub fn drop(&self, reason: DropReason) {
         self.dropped[reason.index()].add(1);
     }
 
     /// Counts `count` dropped packets. For the owner alone.
-    pub fn drop_many(&self, reason: Drop, count: u64) {
+    pub fn drop_many(&self, reason: DropReason, count: u64) {
         self.dropped[reason.index()].add(count);
     }
 
     /// Returns the packets dropped for a reason.
     #[must_use]
-    pub fn dropped(&self, reason: Drop) -> u64 {
+    pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason.index()].get()
     }
 
@@ -177,8 +177,8 @@ pub struct Totals {
     pub sent: u64,
     /// See [`PortCounters::sent_bytes`].
     pub sent_bytes: u64,
-    /// Packets dropped, in the order of [`Drop::ALL`].
-    pub dropped: [u64; Drop::COUNT],
+    /// Packets dropped, in the order of [`DropReason::ALL`].
+    pub dropped: [u64; DropReason::COUNT],
     /// What the router made, in the order of [`Made::ALL`].
     pub made: [u64; Made::COUNT],
 }
@@ -193,7 +193,7 @@ impl Default for Totals {
             consumed: 0,
             sent: 0,
             sent_bytes: 0,
-            dropped: [0; Drop::COUNT],
+            dropped: [0; DropReason::COUNT],
             made: [0; Made::COUNT],
         }
     }

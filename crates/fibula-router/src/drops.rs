@@ -8,11 +8,11 @@ macro_rules! reasons {
         /// Why a packet was dropped.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
-        pub enum Drop {
+        pub enum DropReason {
             $(#[doc = $what] $variant,)*
         }
 
-        impl Drop {
+        impl DropReason {
             /// All reasons, in the order of their counters.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
@@ -83,7 +83,7 @@ reasons! {
     HostFull "host-full" "The way to the kernel had no room or its rate limit was reached." "Somebody sends much to the router itself; protect it with a filter."
 }
 
-impl Drop {
+impl DropReason {
     /// Number of reasons.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -110,9 +110,9 @@ mod tests {
         let guide =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/router.md"));
         let guide = guide.expect("docs/guide/router.md");
-        for (index, &reason) in Drop::ALL.iter().enumerate() {
+        for (index, &reason) in DropReason::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
-            assert_eq!(Drop::of_name(reason.name()), Some(reason), "a name twice");
+            assert_eq!(DropReason::of_name(reason.name()), Some(reason), "a name twice");
             let row = format!("| `{}` | {} | {} |", reason.name(), reason.meaning(), reason.advice());
             assert!(guide.contains(&row), "docs/guide/router.md lacks this row:\n{row}");
         }

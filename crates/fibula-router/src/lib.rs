@@ -20,7 +20,7 @@
 //! use fibula_router::forward::{Shared, Worker};
 //! use fibula_router::io::memory::Memory;
 //! use fibula_router::count::PortCounters;
-//! use fibula_router::drops::Drop;
+//! use fibula_router::drops::DropReason;
 //!
 //! let table = Table::new()?;
 //! table.insert("192.0.2.0/24".parse::<IpPrefix>()?, NextHop::try_from(1)?)?;
@@ -42,7 +42,7 @@
 //! let mut io = Memory::new(1);
 //! io.ports[0].input.push_back(vec![0; 10].into());
 //! worker.burst(&mut io, 0, 0);
-//! assert_eq!(counters[0].dropped(Drop::FrameTruncated), 1);
+//! assert_eq!(counters[0].dropped(DropReason::FrameTruncated), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -8,7 +8,7 @@ mod support;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use fibula_router::drops::Drop;
+use fibula_router::drops::DropReason;
 use fibula_router::io::dpdk::{self, Dpdk, Wanted};
 use fibula_router::io::memory::Frame;
 use fibula_router::io::ports::{Common, Ports, Sink, Source};
@@ -145,7 +145,7 @@ fn packets_leave_as_they_do_in_memory() {
     }
     let totals = network.totals(0);
     assert_eq!((totals.received, totals.waiting()), (10_000, 0));
-    assert!(totals.dropped[Drop::TransmitFull.index()] > 0 && totals.forwarded > 1000, "{totals:?}");
+    assert!(totals.dropped[DropReason::TransmitFull.index()] > 0 && totals.forwarded > 1000, "{totals:?}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn ports_without_contents_are_counted_whole() {
     network.check();
     let totals = network.totals(0);
     assert!(frames > 1000 && totals.received == frames as u64, "{frames}: {totals:?}");
-    assert_eq!(totals.dropped[Drop::OtherMac.index()], totals.received);
+    assert_eq!(totals.dropped[DropReason::OtherMac.index()], totals.received);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fibula_router::api::{Counters, Neighbour, Stats};
 use fibula_router::control::client::{self, Answered};
 use fibula_router::count::Totals;
-use fibula_router::drops::Drop;
+use fibula_router::drops::DropReason;
 
 use super::args::ShowArgs;
 use super::feeds;
@@ -117,7 +117,7 @@ fn drops(out: &mut impl Write, answer: &Stats) -> io::Result<()> {
         let port_name = &port.name;
         for (name, count) in port.counters.drops.iter().filter(|drop| drop.1 > 0) {
             none = false;
-            let (meaning, advice) = match Drop::of_name(name) {
+            let (meaning, advice) = match DropReason::of_name(name) {
                 Some(reason) => (reason.meaning(), reason.advice()),
                 None => {
                     ("A reason that this command does not know.", "Use the command of the router's version.")

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Router;
 use crate::count::{Made, Totals};
-use crate::drops::Drop as Reason;
+use crate::drops::DropReason as Reason;
 
 /// How long a client may take for its request and the answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ use super::routes::{self, Listing};
 use super::{Router, feed_state};
 use crate::api;
 use crate::count::{Made, PortCounters, Totals};
-use crate::drops::Drop as Reason;
+use crate::drops::DropReason as Reason;
 use crate::kernel::sys;
 use crate::neighbour::{OwnState, State};
 

@@ -1,6 +1,6 @@
 //! What the first pass over a burst finds out about a packet.
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 use crate::io::Received;
 use crate::packet::ethernet::{self, ARP, IPV4, IPV6};
 use crate::packet::flow::{self, Flow};
@@ -82,7 +82,7 @@ pub(super) enum Class {
     /// It is neighbour discovery or a query of MLD, and the router resolves neighbours of the interface itself.
     Nd,
     /// It is given to the kernel, if the interface has one; else dropped for this reason.
-    Host(Drop),
+    Host(DropReason),
     /// It is for the router, though no route says so: link-local.
     Local,
 }
@@ -96,17 +96,17 @@ pub(super) fn classify(
     index: usize,
     frame: &Received<'_>,
     item: &mut Item,
-) -> Result<Class, Drop> {
+) -> Result<Class, DropReason> {
     let header = ethernet::parse(frame.bytes, frame.tag)?;
     if frame.cut {
-        return Err(Drop::FrameTruncated);
+        return Err(DropReason::FrameTruncated);
     }
     let port = &fabric.ports[port];
-    let number = port.interface(header.vlan).ok_or(Drop::VlanUnknown)?;
+    let number = port.interface(header.vlan).ok_or(DropReason::VlanUnknown)?;
     let interface = &fabric.interfaces[usize::from(number)];
     let group = header.destination.is_group();
     if header.destination != interface.mac && !group {
-        return Err(Drop::OtherMac);
+        return Err(DropReason::OtherMac);
     }
     item.index = index;
     item.interface = number;
@@ -123,14 +123,14 @@ pub(super) fn classify(
             read_v6(item, packet)?;
             scope_v6(item, packet, interface.kernel)
         }
-        ARP if interface.kernel => Ok(Class::Host(Drop::NoHost)),
+        ARP if interface.kernel => Ok(Class::Host(DropReason::NoHost)),
         ARP => Ok(Class::Arp(number, header.payload)),
-        _ => Ok(Class::Host(Drop::EtherType)),
+        _ => Ok(Class::Host(DropReason::EtherType)),
     }
 }
 
 #[inline]
-fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
+fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     let parsed = ipv4::parse(packet)?;
     item.v6 = false;
     item.len = parsed.len;
@@ -149,7 +149,7 @@ fn read_v4(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
 }
 
 #[inline]
-fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
+fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     let parsed = ipv6::parse(packet)?;
     let upper = ipv6::upper(&packet[..parsed.len], parsed.next_header);
     item.v6 = true;
@@ -171,19 +171,19 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), Drop> {
 #[inline]
 fn scope_v4(destination: u32) -> Class {
     if ipv4::is_multicast(destination) {
-        return Class::Host(Drop::Multicast);
+        return Class::Host(DropReason::Multicast);
     }
     if destination == u32::MAX {
-        return Class::Host(Drop::NoHost);
+        return Class::Host(DropReason::NoHost);
     }
     if ipv4::is_martian_destination(destination) {
-        return Class::Host(Drop::MartianDestination);
+        return Class::Host(DropReason::MartianDestination);
     }
     Class::Route
 }
 
 #[inline]
-fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
+fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReason> {
     if !kernel && item.protocol == ipv6::ICMPV6 {
         let kind = item.upper.and_then(|at| packet[..item.len].get(at));
         if kind == Some(&mld::QUERY) && ipv6::is_multicast(item.destination) {
@@ -197,16 +197,16 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, Drop> {
         }
     }
     if ipv6::is_multicast(item.destination) {
-        return Ok(Class::Host(Drop::Multicast));
+        return Ok(Class::Host(DropReason::Multicast));
     }
     if ipv6::is_martian_destination(item.destination) {
-        return Ok(Class::Host(Drop::MartianDestination));
+        return Ok(Class::Host(DropReason::MartianDestination));
     }
     if ipv6::is_link_local(item.destination) {
         return Ok(Class::Local);
     }
     if item.routing_0 {
-        return Err(Drop::Ipv6RoutingHeader);
+        return Err(DropReason::Ipv6RoutingHeader);
     }
     Ok(Class::Route)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::count::Made;
-use crate::drops::Drop;
+use crate::drops::DropReason;
 use crate::io::Io;
 use crate::neighbour::{Answer, Duty, Key, Probe};
 use crate::packet::ethernet::{ARP, IPV6, Mac};
@@ -22,7 +22,7 @@ impl Worker {
         interface: u16,
         start: usize,
         now_ns: u64,
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let arp = arp::parse(&io.frame(index).bytes[start..])?;
         let own = &self.fabric.interfaces[usize::from(interface)];
         let (mac, for_us) = (own.mac, own.has_v4(arp.target));
@@ -30,21 +30,21 @@ impl Worker {
         let probe = arp.request && arp.sender == 0;
         // A switch may give back our own probe or announcement.
         if arp.sender_mac == mac {
-            return Err(Drop::ArpForeign);
+            return Err(DropReason::ArpForeign);
         }
         if own.has_v4(arp.sender) {
             self.shared.own.claim(Key::v4(interface, arp.sender), arp.sender_mac, now_ns);
-            return Err(Drop::ArpConflict);
+            return Err(DropReason::ArpConflict);
         }
         if !probe && !own.is_near_v4(arp.sender) {
-            return Err(Drop::ArpForeign);
+            return Err(DropReason::ArpForeign);
         }
         let target = Key::v4(interface, arp.target);
         let answers = for_us && self.shared.own.is_in_use(target);
         if probe && for_us && !answers {
             // Another station wants the address too.
             self.shared.own.claim(target, arp.sender_mac, now_ns);
-            return Err(Drop::ArpConflict);
+            return Err(DropReason::ArpConflict);
         }
         if !probe {
             let key = Key::v4(interface, arp.sender);
@@ -60,13 +60,13 @@ impl Worker {
     }
 
     /// Handles neighbour discovery of an interface whose neighbours the router resolves.
-    pub(super) fn nd(&mut self, io: &mut impl Io, item: &Item, now_ns: u64) -> Result<(), Drop> {
+    pub(super) fn nd(&mut self, io: &mut impl Io, item: &Item, now_ns: u64) -> Result<(), DropReason> {
         let packet = &io.frame(item.index).bytes[item.range()];
         let parsed = ipv6::parse(packet)?;
-        let Some(offset) = item.upper else { return Err(Drop::NdMalformed) };
+        let Some(offset) = item.upper else { return Err(DropReason::NdMalformed) };
         if packet.get(offset) == Some(&mld::QUERY) {
             if !mld::is_query(packet, &parsed, offset) {
-                return Err(Drop::NdMalformed);
+                return Err(DropReason::NdMalformed);
             }
             self.shared.own.query(item.interface);
             return Ok(());
@@ -75,7 +75,7 @@ impl Worker {
         let own = &self.fabric.interfaces[usize::from(item.interface)];
         let mac = own.mac;
         match message {
-            Nd::Other => return Err(Drop::NdIgnored),
+            Nd::Other => return Err(DropReason::NdIgnored),
             Nd::Solicitation { target, link } => {
                 if !own.has_v6(target) {
                     return Ok(());
@@ -107,7 +107,7 @@ impl Worker {
                     if other != mac {
                         self.shared.own.claim(Key::v6(item.interface, target), other, now_ns);
                     }
-                    return Err(Drop::NdIgnored);
+                    return Err(DropReason::NdIgnored);
                 }
                 let key = Key::v6(item.interface, target);
                 let known = match self.shared.neighbours.get(&key) {
@@ -129,7 +129,7 @@ impl Worker {
     /// Handles a packet that is addressed to the router: the kernel gets it; where there is none, pings are answered.
     pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
         if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
-            return self.deliver(io, port, item.index, Drop::NoHost);
+            return self.deliver(io, port, item.index, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
         let reply = if item.group || (item.is_martian_source() && !item.v6) {
@@ -144,7 +144,7 @@ impl Worker {
             parsed.and_then(|parsed| icmp::echo_reply_v4(&mut self.message, packet, &parsed))
         };
         let Some(len) = reply else {
-            self.counters[port].drop(Drop::NoHost);
+            self.counters[port].drop(DropReason::NoHost);
             return;
         };
         self.counters[port].consumed.add(1);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::count::Made;
-use crate::drops::Drop;
+use crate::drops::DropReason;
 use crate::io::{Io, Offload, complete_checksum};
 use crate::neighbour::{Answer, Key};
 use crate::packet::ethernet::{Header, IPV4, IPV6, Mac};
@@ -33,26 +33,26 @@ impl Worker {
         if item.header > 20 && !item.v6 {
             let header = &frame.bytes[item.start..item.start + item.header];
             ipv4::check_options(header).map_err(|fault| {
-                let malformed = fault.reason == Drop::Ipv4Options;
+                let malformed = fault.reason == DropReason::Ipv4Options;
                 let problem = malformed.then_some(Problem::Parameter(fault.pointer));
                 Refused { reason: fault.reason, problem }
             })?;
         }
         if item.ttl <= 1 {
-            return Err(Refused::telling(Drop::TtlExpired, Problem::Expired));
+            return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
         }
         if !way.up {
-            return Err(Refused::telling(Drop::InterfaceDown, Problem::HostUnreachable));
+            return Err(Refused::telling(DropReason::InterfaceDown, Problem::HostUnreachable));
         }
         if offload.segment != 0 && !io.segments(way.port) {
-            return Err(Drop::OffloadUnsupported.into());
+            return Err(DropReason::OffloadUnsupported.into());
         }
         let split = does_not_fit(item, way.mtu, &offload)?;
         let key = neighbour(out, gateway, item.v6, item.destination);
         let Some(mac) = self.resolve(io, key, now_ns)? else {
             let packet = &mut io.frame(item.index).bytes[item.range()];
             if !self.pending.push(key, Some(port), item.interface, packet, offload, now_ns) {
-                return Err(Drop::NeighbourQueue.into());
+                return Err(DropReason::NeighbourQueue.into());
             }
             return Ok(());
         };
@@ -67,7 +67,7 @@ impl Worker {
         let header = Header::new(mac, way.mac, way.vlan, if item.v6 { IPV6 } else { IPV4 });
         let header = header.as_bytes();
         if !io.forward(item.index, way.port, header, item.range(), &offload) {
-            return Err(Drop::TransmitFull.into());
+            return Err(DropReason::TransmitFull.into());
         }
         self.counters[port].forwarded.add(1);
         self.sent(way.port, header.len() + item.len);
@@ -85,7 +85,7 @@ impl Worker {
         match self.shared.neighbours.get(&key) {
             Answer::Known(mac) => Ok(Some(mac)),
             Answer::Waiting => Ok(None),
-            Answer::Failed => Err(Refused::telling(Drop::NeighbourFailed, Problem::HostUnreachable)),
+            Answer::Failed => Err(Refused::telling(DropReason::NeighbourFailed, Problem::HostUnreachable)),
             Answer::Unknown => match self.shared.neighbours.request(key, now_ns) {
                 Ok(probe) => {
                     if let Some(probe) = probe {
@@ -93,7 +93,7 @@ impl Worker {
                     }
                     Ok(None)
                 }
-                Err(_) => Err(Drop::NeighbourLimit.into()),
+                Err(_) => Err(DropReason::NeighbourLimit.into()),
             },
         }
     }
@@ -106,15 +106,15 @@ impl Worker {
         mac: Mac,
         len: usize,
         from: usize,
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let packet = &self.scratch[..len];
         let parsed = ipv4::parse(packet)?;
-        let parts = fragment::split(packet, &parsed, way.mtu).ok_or(Drop::TooBig)?;
+        let parts = fragment::split(packet, &parsed, way.mtu).ok_or(DropReason::TooBig)?;
         let header = Header::new(mac, way.mac, way.vlan, IPV4);
         for part in parts {
             let bytes = [header.as_bytes(), part.header(), part.payload];
             if !io.emit(way.port, bytes, &Offload::default()) {
-                return Err(Drop::TransmitFull);
+                return Err(DropReason::TransmitFull);
             }
             self.counters[from].make(Made::Fragment);
             self.sent(way.port, bytes.iter().map(|part| part.len()).sum());
@@ -288,9 +288,9 @@ impl Worker {
             let Some(waiting) = self.pending.get(index) else { continue };
             match self.shared.neighbours.get(&waiting.key) {
                 Answer::Known(mac) => self.resume_one(io, index, mac),
-                Answer::Failed => self.give_up(io, index, Drop::NeighbourFailed, now_ns),
+                Answer::Failed => self.give_up(io, index, DropReason::NeighbourFailed, now_ns),
                 _ if waiting.until_ns <= now_ns => {
-                    self.give_up(io, index, Drop::NeighbourTimeout, now_ns);
+                    self.give_up(io, index, DropReason::NeighbourTimeout, now_ns);
                 }
                 _ => {}
             }
@@ -309,7 +309,7 @@ impl Worker {
         let fabric = Arc::clone(&self.fabric);
         let Some(way) = fabric.interfaces.get(usize::from(key.interface)) else {
             if let Some(from) = from {
-                self.counters[from].drop(Drop::InterfaceDown);
+                self.counters[from].drop(DropReason::InterfaceDown);
             }
             return;
         };
@@ -330,13 +330,13 @@ impl Worker {
         }
         match from {
             Some(from) if sent => self.counters[from].forwarded.add(1),
-            Some(from) => self.counters[from].drop(Drop::TransmitFull),
+            Some(from) => self.counters[from].drop(DropReason::TransmitFull),
             None => {}
         }
     }
 
     /// Drops a packet that waits; its sender is told.
-    fn give_up(&mut self, io: &mut impl Io, index: usize, reason: Drop, now_ns: u64) {
+    fn give_up(&mut self, io: &mut impl Io, index: usize, reason: DropReason, now_ns: u64) {
         let Some(waiting) = self.pending.get(index) else { return };
         let (from, interface) = (waiting.from, waiting.interface);
         let packet = waiting.packet();
@@ -381,10 +381,10 @@ fn does_not_fit(item: &Item, mtu: usize, offload: &Offload) -> Result<bool, Refu
         return Ok(false);
     }
     if item.dont_fragment {
-        return Err(Refused::telling(Drop::TooBig, Problem::TooBig(mtu)));
+        return Err(Refused::telling(DropReason::TooBig, Problem::TooBig(mtu)));
     }
     if offload.segment != 0 {
-        return Err(Drop::OffloadTooBig.into());
+        return Err(DropReason::OffloadTooBig.into());
     }
     Ok(true)
 }

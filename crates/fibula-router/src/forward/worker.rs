@@ -8,7 +8,7 @@ use fibula::live::{Pinned, TableError, TableKey};
 use fibula::net::NextHop;
 
 use crate::count::PortCounters;
-use crate::drops::Drop;
+use crate::drops::DropReason;
 use crate::io::{BURST, Io};
 use crate::neighbour::{Limits, Neighbours, Own, Probe};
 use crate::packet::ethernet;
@@ -63,18 +63,18 @@ impl Shared {
 /// A packet that goes no further: the counter, and what its sender is told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
-    pub(super) reason: Drop,
+    pub(super) reason: DropReason,
     pub(super) problem: Option<Problem>,
 }
 
-impl From<Drop> for Refused {
-    fn from(reason: Drop) -> Self {
+impl From<DropReason> for Refused {
+    fn from(reason: DropReason) -> Self {
         Self { reason, problem: None }
     }
 }
 
 impl Refused {
-    pub(super) const fn telling(reason: Drop, problem: Problem) -> Self {
+    pub(super) const fn telling(reason: DropReason, problem: Problem) -> Self {
         Self { reason, problem: Some(problem) }
     }
 }
@@ -213,18 +213,18 @@ impl Worker {
             counters.received_bytes.add(len as u64);
             let header = ethernet::whole_header(frame.bytes, frame.tag).filter(|_| !frame.cut);
             let Some((header, payload)) = header else {
-                counters.drop(Drop::FrameTruncated);
+                counters.drop(DropReason::FrameTruncated);
                 continue;
             };
             let to = port ^ 1;
             if offload.segment != 0 && !io.segments(to) {
-                counters.drop(Drop::OffloadUnsupported);
+                counters.drop(DropReason::OffloadUnsupported);
             } else if io.forward(index, to, header.as_bytes(), payload..len, &offload) {
                 counters.forwarded.add(1);
                 self.counters[to].sent.add(1);
                 self.counters[to].sent_bytes.add((header.as_bytes().len() + len - payload) as u64);
             } else {
-                counters.drop(Drop::TransmitFull);
+                counters.drop(DropReason::TransmitFull);
             }
         }
         counters.received.add(received as u64);
@@ -314,10 +314,10 @@ impl Worker {
     ) -> Result<(), Refused> {
         let Some(route) = route else {
             may_leave(fabric, item, source)?;
-            return Err(Refused::telling(Drop::NoRoute, Problem::NoRoute));
+            return Err(Refused::telling(DropReason::NoRoute, Problem::NoRoute));
         };
         let hash = || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()]));
-        let hop = fabric.hop(route.id(), hash).ok_or(Drop::NextHopUnknown)?;
+        let hop = fabric.hop(route.id(), hash).ok_or(DropReason::NextHopUnknown)?;
         if *hop == Hop::Local {
             let port = fabric.interfaces[usize::from(item.interface)].port;
             self.local(io, port, item, now_ns);
@@ -329,22 +329,22 @@ impl Worker {
                 self.forward(io, fabric, item, *interface, Some(*gateway), now_ns)
             }
             Hop::Connected { interface } => self.forward(io, fabric, item, *interface, None, now_ns),
-            Hop::Blackhole => Err(Drop::Blackhole.into()),
-            Hop::Unreachable => Err(Refused::telling(Drop::Unreachable, Problem::HostUnreachable)),
-            Hop::Prohibit => Err(Refused::telling(Drop::Prohibit, Problem::Prohibited)),
-            Hop::Local | Hop::Group(_) => Err(Drop::NextHopUnknown.into()),
+            Hop::Blackhole => Err(DropReason::Blackhole.into()),
+            Hop::Unreachable => Err(Refused::telling(DropReason::Unreachable, Problem::HostUnreachable)),
+            Hop::Prohibit => Err(Refused::telling(DropReason::Prohibit, Problem::Prohibited)),
+            Hop::Local | Hop::Group(_) => Err(DropReason::NextHopUnknown.into()),
         }
     }
 
     /// Gives a frame to the kernel of the machine, or drops it if the port has none.
-    pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: Drop) {
+    pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: DropReason) {
         let counters = &self.counters[port];
         if !self.fabric.ports[port].host {
             counters.drop(otherwise);
         } else if io.deliver(index, port) {
             counters.delivered.add(1);
         } else {
-            counters.drop(Drop::HostFull);
+            counters.drop(DropReason::HostFull);
         }
     }
 }
@@ -353,19 +353,19 @@ impl Worker {
 #[inline]
 fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
     if item.group {
-        return Err(Drop::LinkBroadcast.into());
+        return Err(DropReason::LinkBroadcast.into());
     }
     if item.is_martian_source() {
-        return Err(Drop::MartianSource.into());
+        return Err(DropReason::MartianSource.into());
     }
     let urpf = fabric.interfaces[usize::from(item.interface)].urpf;
     if urpf == Urpf::Off {
         return Ok(());
     }
-    let reason = if urpf == Urpf::Strict { Drop::UrpfStrict } else { Drop::UrpfLoose };
+    let reason = if urpf == Urpf::Strict { DropReason::UrpfStrict } else { DropReason::UrpfLoose };
     let number = source.ok_or(reason)?.id();
     match fabric.hops.get(number as usize).and_then(Option::as_ref) {
-        Some(Hop::Local) => Err(Drop::MartianSource.into()),
+        Some(Hop::Local) => Err(DropReason::MartianSource.into()),
         Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
             if urpf == Urpf::Loose || fabric.leads_through(number, item.interface) =>
         {

@@ -1,6 +1,6 @@
 //! ARP for Ethernet and IPv4 (RFC 826).
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 use super::ethernet::Mac;
 use super::{u16_at, u32_at};
@@ -26,12 +26,12 @@ pub struct Arp {
 /// # Errors
 /// When it is short, of other kinds of networks or addresses, neither request nor reply, or its sender's MAC address is a
 /// group's.
-pub fn parse(packet: &[u8]) -> Result<Arp, Drop> {
-    let packet = packet.get(..LEN).ok_or(Drop::ArpMalformed)?;
+pub fn parse(packet: &[u8]) -> Result<Arp, DropReason> {
+    let packet = packet.get(..LEN).ok_or(DropReason::ArpMalformed)?;
     let operation = u16_at(packet, 6);
     let sender_mac = Mac([packet[8], packet[9], packet[10], packet[11], packet[12], packet[13]]);
     if packet[..6] != [0, 1, 8, 0, 6, 4] || !matches!(operation, 1 | 2) || !sender_mac.is_station() {
-        return Err(Drop::ArpMalformed);
+        return Err(DropReason::ArpMalformed);
     }
     Ok(Arp { request: operation == 1, sender_mac, sender: u32_at(packet, 14), target: u32_at(packet, 24) })
 }
@@ -59,14 +59,14 @@ mod tests {
             let packet = write(request, (a, 10), (b, 20));
             assert_eq!(parse(&packet), Ok(Arp { request, sender_mac: a, sender: 10, target: 20 }));
             for short in 0..LEN {
-                assert_eq!(parse(&packet[..short]), Err(Drop::ArpMalformed));
+                assert_eq!(parse(&packet[..short]), Err(DropReason::ArpMalformed));
             }
             for at in 0..8 {
                 let mut wrong = packet;
                 wrong[at] ^= 0x40;
-                assert_eq!(parse(&wrong), Err(Drop::ArpMalformed), "{at}");
+                assert_eq!(parse(&wrong), Err(DropReason::ArpMalformed), "{at}");
             }
         }
-        assert_eq!(parse(&write(true, (Mac::BROADCAST, 1), (b, 2))), Err(Drop::ArpMalformed));
+        assert_eq!(parse(&write(true, (Mac::BROADCAST, 1), (b, 2))), Err(DropReason::ArpMalformed));
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 use super::u16_at;
 
@@ -131,21 +131,21 @@ pub struct Ethernet {
 /// # Errors
 /// When the frame ends within its header, or has several tags.
 #[inline]
-pub fn parse(frame: &[u8], tag: Option<u16>) -> Result<Ethernet, Drop> {
-    let Some((header, _)) = frame.split_first_chunk::<14>() else { return Err(Drop::FrameTruncated) };
+pub fn parse(frame: &[u8], tag: Option<u16>) -> Result<Ethernet, DropReason> {
+    let Some((header, _)) = frame.split_first_chunk::<14>() else { return Err(DropReason::FrameTruncated) };
     let destination = Mac([header[0], header[1], header[2], header[3], header[4], header[5]]);
     let ether_type = u16_at(header, 12);
     if ether_type != VLAN && ether_type != VLAN_OUTER {
         return Ok(Ethernet { destination, vlan: tag.map_or(0, |tag| tag & 0xfff), ether_type, payload: 14 });
     }
     if tag.is_some() || ether_type == VLAN_OUTER {
-        return Err(Drop::VlanNested);
+        return Err(DropReason::VlanNested);
     }
     if frame.len() < MAX_HEADER {
-        return Err(Drop::FrameTruncated);
+        return Err(DropReason::FrameTruncated);
     }
     match u16_at(frame, 16) {
-        VLAN | VLAN_OUTER => Err(Drop::VlanNested),
+        VLAN | VLAN_OUTER => Err(DropReason::VlanNested),
         ether_type => {
             Ok(Ethernet { destination, vlan: u16_at(frame, 14) & 0xfff, ether_type, payload: MAX_HEADER })
         }
@@ -230,13 +230,17 @@ mod tests {
             let payload = header.as_bytes().len();
             assert_eq!(parsed, Ethernet { destination: to, vlan, ether_type: IPV6, payload });
             for short in 0..payload {
-                assert_eq!(parse(&header.as_bytes()[..short], None), Err(Drop::FrameTruncated), "{short}");
+                assert_eq!(
+                    parse(&header.as_bytes()[..short], None),
+                    Err(DropReason::FrameTruncated),
+                    "{short}"
+                );
             }
         }
         let plain = Header::new(to, from, 0, IPV4);
         assert_eq!(parse(plain.as_bytes(), Some(0x6007)).unwrap().vlan, 7);
-        assert_eq!(parse(Header::new(to, from, 5, VLAN).as_bytes(), None), Err(Drop::VlanNested));
-        assert_eq!(parse(Header::new(to, from, 5, IPV4).as_bytes(), Some(9)), Err(Drop::VlanNested));
+        assert_eq!(parse(Header::new(to, from, 5, VLAN).as_bytes(), None), Err(DropReason::VlanNested));
+        assert_eq!(parse(Header::new(to, from, 5, IPV4).as_bytes(), Some(9)), Err(DropReason::VlanNested));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! IPv4 headers (RFC 791, RFC 1812).
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 use super::checksum;
 use super::{u16_at, u32_at};
@@ -64,22 +64,22 @@ impl Ipv4 {
 /// # Errors
 /// When version, header length, total length or checksum are wrong.
 #[inline]
-pub fn parse(packet: &[u8]) -> Result<Ipv4, Drop> {
-    let Some((fixed, _)) = packet.split_first_chunk::<20>() else { return Err(Drop::Ipv4Header) };
+pub fn parse(packet: &[u8]) -> Result<Ipv4, DropReason> {
+    let Some((fixed, _)) = packet.split_first_chunk::<20>() else { return Err(DropReason::Ipv4Header) };
     if fixed[0] >> 4 != 4 {
-        return Err(Drop::Ipv4Version);
+        return Err(DropReason::Ipv4Version);
     }
     let header = usize::from(fixed[0] & 15) * 4;
     if header < 20 || header > packet.len() {
-        return Err(Drop::Ipv4Header);
+        return Err(DropReason::Ipv4Header);
     }
     let len = usize::from(u16_at(fixed, 2));
     if len < header || len > packet.len() {
-        return Err(Drop::Ipv4Length);
+        return Err(DropReason::Ipv4Length);
     }
     let sum = if header == 20 { checksum::sum(fixed, 0) } else { checksum::sum(&packet[..header], 0) };
     if sum != 0xffff {
-        return Err(Drop::Ipv4Checksum);
+        return Err(DropReason::Ipv4Checksum);
     }
     Ok(Ipv4 {
         header,
@@ -96,7 +96,7 @@ pub fn parse(packet: &[u8]) -> Result<Ipv4, Drop> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionFault {
     /// The rule.
-    pub reason: Drop,
+    pub reason: DropReason,
     /// Offset in the header.
     pub pointer: u8,
 }
@@ -115,10 +115,10 @@ pub fn check_options(header: &[u8]) -> Result<(), OptionFault> {
             kind => {
                 let len = header.get(at + 1).copied().map_or(0, usize::from);
                 if len < 2 || at + len > header.len() {
-                    return fault(Drop::Ipv4Options, at + 1);
+                    return fault(DropReason::Ipv4Options, at + 1);
                 }
                 if matches!(kind, 131 | 137) {
-                    return fault(Drop::Ipv4SourceRoute, at);
+                    return fault(DropReason::Ipv4SourceRoute, at);
                 }
                 len
             }
@@ -200,17 +200,17 @@ mod tests {
             packet[at] = byte;
             parse(&fixed(packet)).map(|header| header.len)
         };
-        assert_eq!(with(0, 0x65), Err(Drop::Ipv4Version));
-        assert_eq!(with(0, 0x44), Err(Drop::Ipv4Header));
-        assert_eq!(with(0, 0x48), Err(Drop::Ipv4Header));
-        assert_eq!(with(3, 19), Err(Drop::Ipv4Length));
-        assert_eq!(with(3, 29), Err(Drop::Ipv4Length));
+        assert_eq!(with(0, 0x65), Err(DropReason::Ipv4Version));
+        assert_eq!(with(0, 0x44), Err(DropReason::Ipv4Header));
+        assert_eq!(with(0, 0x48), Err(DropReason::Ipv4Header));
+        assert_eq!(with(3, 19), Err(DropReason::Ipv4Length));
+        assert_eq!(with(3, 29), Err(DropReason::Ipv4Length));
         assert_eq!(with(3, 20), Ok(20));
-        assert_eq!(parse(&good[..19]), Err(Drop::Ipv4Header));
-        assert_eq!(parse(&good[..27]), Err(Drop::Ipv4Length));
+        assert_eq!(parse(&good[..19]), Err(DropReason::Ipv4Header));
+        assert_eq!(parse(&good[..27]), Err(DropReason::Ipv4Length));
         let mut wrong = good.clone();
         wrong[15] ^= 1;
-        assert_eq!(parse(&wrong), Err(Drop::Ipv4Checksum));
+        assert_eq!(parse(&wrong), Err(DropReason::Ipv4Checksum));
     }
 
     #[test]
@@ -224,11 +224,11 @@ mod tests {
         assert_eq!(check(&[0, 131, 3, 4]), Ok(()), "after the end of options there are none");
         assert_eq!(check(&[148, 4, 0, 0]), Ok(()), "router alert");
         assert_eq!(check(&[7, 7, 4, 0, 0, 0, 0, 0]), Ok(()), "record route");
-        assert_eq!(check(&[131, 3, 4, 0]), Err((Drop::Ipv4SourceRoute, 20)));
-        assert_eq!(check(&[1, 137, 3, 4]), Err((Drop::Ipv4SourceRoute, 21)));
-        assert_eq!(check(&[7, 1, 0, 0]), Err((Drop::Ipv4Options, 21)));
-        assert_eq!(check(&[1, 1, 1, 7]), Err((Drop::Ipv4Options, 24)));
-        assert_eq!(check(&[7, 5, 0, 0]), Err((Drop::Ipv4Options, 21)));
+        assert_eq!(check(&[131, 3, 4, 0]), Err((DropReason::Ipv4SourceRoute, 20)));
+        assert_eq!(check(&[1, 137, 3, 4]), Err((DropReason::Ipv4SourceRoute, 21)));
+        assert_eq!(check(&[7, 1, 0, 0]), Err((DropReason::Ipv4Options, 21)));
+        assert_eq!(check(&[1, 1, 1, 7]), Err((DropReason::Ipv4Options, 24)));
+        assert_eq!(check(&[7, 5, 0, 0]), Err((DropReason::Ipv4Options, 21)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! IPv6 headers and extension headers (RFC 8200).
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 use super::{u16_at, u32_at, u128_at};
 
@@ -36,14 +36,14 @@ pub struct Ipv6 {
 /// # Errors
 /// When the version is wrong, or header or payload exceed `packet`.
 #[inline]
-pub fn parse(packet: &[u8]) -> Result<Ipv6, Drop> {
-    let Some((header, _)) = packet.split_first_chunk::<HEADER>() else { return Err(Drop::Ipv6Length) };
+pub fn parse(packet: &[u8]) -> Result<Ipv6, DropReason> {
+    let Some((header, _)) = packet.split_first_chunk::<HEADER>() else { return Err(DropReason::Ipv6Length) };
     if header[0] >> 4 != 6 {
-        return Err(Drop::Ipv6Version);
+        return Err(DropReason::Ipv6Version);
     }
     let len = HEADER + usize::from(u16_at(header, 4));
     if len > packet.len() {
-        return Err(Drop::Ipv6Length);
+        return Err(DropReason::Ipv6Length);
     }
     Ok(Ipv6 {
         len,
@@ -228,9 +228,9 @@ mod tests {
         let mut packet = vec![0; 48];
         write(&mut packet, 8, 64, 17, 1 << 100, 2 << 100);
         assert_eq!(parse(&packet).unwrap().len, 48);
-        assert_eq!(parse(&packet[..47]), Err(Drop::Ipv6Length));
-        assert_eq!(parse(&packet[..39]), Err(Drop::Ipv6Length));
+        assert_eq!(parse(&packet[..47]), Err(DropReason::Ipv6Length));
+        assert_eq!(parse(&packet[..39]), Err(DropReason::Ipv6Length));
         packet[0] = 0x40;
-        assert_eq!(parse(&packet), Err(Drop::Ipv6Version));
+        assert_eq!(parse(&packet), Err(DropReason::Ipv6Version));
     }
 }

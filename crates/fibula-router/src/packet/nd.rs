@@ -1,6 +1,6 @@
 //! Neighbour discovery of IPv6 (RFC 4861).
 
-use crate::drops::Drop;
+use crate::drops::DropReason;
 
 use super::ethernet::Mac;
 use super::icmp::{finish_v6, is_intact_v6};
@@ -54,8 +54,8 @@ pub const fn is_nd(kind: u8) -> bool {
 ///
 /// # Errors
 /// When hop limit, code, checksum, length, an option or an address is not as RFC 4861, section 7.1, demands.
-pub fn parse(packet: &[u8], parsed: &Ipv6, offset: usize) -> Result<Nd, Drop> {
-    let refused = Err(Drop::NdMalformed);
+pub fn parse(packet: &[u8], parsed: &Ipv6, offset: usize) -> Result<Nd, DropReason> {
+    let refused = Err(DropReason::NdMalformed);
     let Some(message) = packet.get(offset..parsed.len) else { return refused };
     if parsed.hop_limit != 255
         || message.len() < 8
@@ -90,17 +90,17 @@ pub fn parse(packet: &[u8], parsed: &Ipv6, offset: usize) -> Result<Nd, Drop> {
 }
 
 /// Returns the link-layer address among options; an option of length zero, or one that is cut, is an error.
-fn link_option(mut options: &[u8], wanted: u8) -> Result<Option<Mac>, Drop> {
+fn link_option(mut options: &[u8], wanted: u8) -> Result<Option<Mac>, DropReason> {
     let mut found = None;
     while !options.is_empty() {
         let len = options.get(1).map_or(0, |&units| usize::from(units) * 8);
         if len == 0 || len > options.len() {
-            return Err(Drop::NdMalformed);
+            return Err(DropReason::NdMalformed);
         }
         if options[0] == wanted {
             let mac = Mac([options[2], options[3], options[4], options[5], options[6], options[7]]);
             if len != 8 || !mac.is_station() {
-                return Err(Drop::NdMalformed);
+                return Err(DropReason::NdMalformed);
             }
             found = Some(mac);
         }
@@ -156,7 +156,7 @@ mod tests {
     const B: u128 = 0x2001_0db8 << 96 | 2;
     const MAC: Mac = Mac([2, 0, 0, 0, 0, 7]);
 
-    fn read(packet: &[u8]) -> Result<Nd, Drop> {
+    fn read(packet: &[u8]) -> Result<Nd, DropReason> {
         parse(packet, &ipv6::parse(packet).unwrap(), 40)
     }
 
@@ -184,7 +184,7 @@ mod tests {
             read(&packet)
         };
         assert!(changed(&|_| {}).is_ok());
-        let refused = Err(Drop::NdMalformed);
+        let refused = Err(DropReason::NdMalformed);
         assert_eq!(changed(&|packet| packet[7] = 254), refused, "came through a router");
         assert_eq!(changed(&|packet| packet[41] = 1), refused, "code");
         assert_eq!(changed(&|packet| packet[48] = 0xff), refused, "a group as target");

@@ -23,7 +23,7 @@ mod parcel;
 mod way;
 
 use crate::count::PortCounters;
-use crate::drops::Drop;
+use crate::drops::DropReason;
 use crate::io::{BURST, Io, Offload, Received};
 use crate::packet::toeplitz::{KEY, Redirection, SYMMETRIC_KEY};
 
@@ -181,7 +181,7 @@ impl Receive {
         if lost > 0 {
             // Received here, as no worker will count them.
             self.counters[port].received.add(lost);
-            self.counters[port].drop_many(Drop::StageFull, lost);
+            self.counters[port].drop_many(DropReason::StageFull, lost);
         }
         received
     }

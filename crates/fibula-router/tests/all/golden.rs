@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fibula_router::count::Made;
-use fibula_router::drops::Drop;
+use fibula_router::drops::DropReason;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::Key;
 
@@ -97,7 +97,7 @@ fn play(case: &Case) -> Result<(), String> {
         let delivered = std::mem::take(&mut network.io.ports[number].delivered);
         compare("delivered from", number, &delivered, host.get(&number).map_or(&[], Vec::as_slice))?;
         let totals = network.totals(number);
-        let drops = Drop::ALL.iter().map(|reason| (reason.name(), totals.dropped[reason.index()]));
+        let drops = DropReason::ALL.iter().map(|reason| (reason.name(), totals.dropped[reason.index()]));
         let made = Made::ALL.iter().map(|&made| (made.name(), totals.made[made as usize]));
         for (counter, count) in drops.chain(made) {
             let expected = counts.remove(&(number, counter.to_owned())).unwrap_or(0);
@@ -165,7 +165,7 @@ fn every_reason_has_a_case() {
     for (_, case) in cases() {
         case.lines.iter().for_each(|(_, line)| text.push_str(&format!("{line} ")));
     }
-    for reason in Drop::ALL {
+    for reason in DropReason::ALL {
         let here = text.contains(&format!(" {} ", reason.name()));
         assert_eq!(here, !ELSEWHERE.contains(&reason.name()), "{}", reason.name());
     }

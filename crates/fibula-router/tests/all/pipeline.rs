@@ -6,7 +6,7 @@ use fibula::Table;
 use fibula::fib::registry::Engine;
 use fibula::live::Options;
 use fibula_router::count::Made;
-use fibula_router::drops::Drop;
+use fibula_router::drops::DropReason;
 use fibula_router::io::Offload;
 use fibula_router::io::memory::Frame;
 use fibula_router::neighbour::{Key, Limits, State};
@@ -30,7 +30,7 @@ fn a_burst_to_an_unknown_neighbour_waits_and_the_rest_is_dropped() {
     let packet = frame("eth R0 a / ip4 10.0.0.1 10.0.1.50 / udp 1 2");
     receive(&mut network, 0, vec![packet; 40]);
     network.check();
-    assert_eq!(network.totals(0).dropped[Drop::NeighbourQueue.index()], 24);
+    assert_eq!(network.totals(0).dropped[DropReason::NeighbourQueue.index()], 24);
     assert_eq!(network.worker.waiting(), 16);
     let reply = frame("eth R1 5 / arp reply 5 10.0.1.50 R1 10.0.1.254");
     receive(&mut network, 1, [reply]);
@@ -51,7 +51,7 @@ fn a_flood_to_unused_addresses_has_limits_and_stops_nobody() {
     receive(&mut network, 0, flood.collect::<Vec<_>>());
     network.check();
     let totals = network.totals(0);
-    assert!(totals.dropped[Drop::NeighbourLimit.index()] > 1000, "{totals:?}");
+    assert!(totals.dropped[DropReason::NeighbourLimit.index()] > 1000, "{totals:?}");
     assert_eq!(network.totals(1).made[Made::ArpRequest as usize], 40);
     network.io.take_output(1);
     receive(&mut network, 0, [frame("eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2")]);
@@ -69,7 +69,7 @@ fn packets_that_wait_too_long_are_dropped() {
     network.now_ns += 4_000_000_000;
     network.run();
     network.check();
-    assert_eq!(network.totals(0).dropped[Drop::NeighbourTimeout.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::NeighbourTimeout.index()], 1);
     assert_eq!(network.totals(0).made[Made::IcmpError as usize], 1);
 }
 
@@ -79,12 +79,18 @@ fn full_rings_are_counted() {
     network.io.ports[1].room = 5;
     receive(&mut network, 0, vec![frame("eth R0 a / ip4 10.0.0.1 10.0.1.1 / udp 1 2"); 9]);
     network.check();
-    assert_eq!((network.totals(0).forwarded, network.totals(0).dropped[Drop::TransmitFull.index()]), (5, 4));
+    assert_eq!(
+        (network.totals(0).forwarded, network.totals(0).dropped[DropReason::TransmitFull.index()]),
+        (5, 4)
+    );
     // The way to the kernel, too.
     network.io.ports[3].host_room = 2;
     receive(&mut network, 3, vec![frame("eth R3 e / ip4 10.0.4.1 10.0.4.254 / tcp 1 22"); 9]);
     network.check();
-    assert_eq!((network.totals(3).delivered, network.totals(3).dropped[Drop::HostFull.index()]), (2, 7));
+    assert_eq!(
+        (network.totals(3).delivered, network.totals(3).dropped[DropReason::HostFull.index()]),
+        (2, 7)
+    );
 }
 
 #[test]
@@ -128,15 +134,15 @@ fn packets_of_several_segments_pass_whole_or_are_counted() {
     };
     let mut network = Network::new();
     receive(&mut network, 0, [segments("df", 1200)]);
-    assert_eq!(network.totals(0).dropped[Drop::OffloadUnsupported.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::OffloadUnsupported.index()], 1);
     network.io.ports[1].segments = true;
     receive(&mut network, 0, [segments("df", 1200)]);
     let sent = network.io.take_output(1);
     assert_eq!((sent.len(), sent[0].offload.segment, sent[0].offload.checksum), (1, 1200, (20, 16)));
     receive(&mut network, 0, [segments("df", 1400)]);
-    assert_eq!(network.totals(0).dropped[Drop::TooBig.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::TooBig.index()], 1);
     receive(&mut network, 0, [segments("", 1400)]);
-    assert_eq!(network.totals(0).dropped[Drop::OffloadTooBig.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::OffloadTooBig.index()], 1);
     network.check();
 }
 
@@ -205,12 +211,12 @@ fn a_new_fabric_is_taken_up_between_bursts() {
     let mut network = Network::new();
     let packet = frame("eth R0 a / ip4 10.0.0.1 198.51.8.1 / udp 1 2");
     receive(&mut network, 0, [packet.clone()]);
-    assert_eq!(network.totals(0).dropped[Drop::InterfaceDown.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::InterfaceDown.index()], 1);
     let mut fabric = (*network.shared.fabric()).clone();
     fabric.interfaces[6].up = true;
     network.shared.replace(fabric);
     receive(&mut network, 0, [packet]);
-    assert_eq!(network.totals(0).dropped[Drop::InterfaceDown.index()], 1);
+    assert_eq!(network.totals(0).dropped[DropReason::InterfaceDown.index()], 1);
     assert_eq!(network.io.ports[5].output.len(), 1);
 }
 
@@ -270,7 +276,9 @@ fn a_burst_of_several_vrfs_and_families_goes_as_each_packet_alone() {
         assert_eq!(together.io.ports[port].output, alone.io.ports[port].output, "port {port}");
         assert_eq!(together.totals(port), alone.totals(port));
     }
-    assert!(together.totals(2).forwarded > 40 && together.totals(2).dropped[Drop::NoRoute.index()] > 10);
+    assert!(
+        together.totals(2).forwarded > 40 && together.totals(2).dropped[DropReason::NoRoute.index()] > 10
+    );
 }
 
 /// A solicitation for the router's address on the left, from an address or, as `::`, from a station that wants the address.

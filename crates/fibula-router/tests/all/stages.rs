@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fibula_router::count::{PortCounters, Totals};
-use fibula_router::drops::Drop;
+use fibula_router::drops::DropReason;
 use fibula_router::forward::Worker;
 use fibula_router::io::Io;
 use fibula_router::io::memory::{Frame, Memory};
@@ -171,7 +171,7 @@ fn a_full_ring_between_stages_is_counted() {
     let more = 100;
     io.ports[0].input.extend((0..stage::CAPACITY as u16 + more).map(|number| packet(number % 8, number)));
     while stages.receive[0].turn(&mut io, 0) > 0 {}
-    assert_eq!(totals(&all).dropped[Drop::StageFull.index()], u64::from(more));
+    assert_eq!(totals(&all).dropped[DropReason::StageFull.index()], u64::from(more));
     let mut staged = stages.workers.remove(0).direct(Memory::new(PORTS.len()));
     while worker.burst(&mut staged, 0, 0) > 0 {}
     assert_eq!(staged.out().0.take_output(1).len(), stage::CAPACITY);
@@ -196,7 +196,7 @@ fn what_leaves_by_a_port_that_does_not_send_is_dropped_and_holds_nothing_up() {
         assert_eq!(worker.burst(&mut stages.workers[0], 0, 0), 1);
         stages.transmit[0].turn(&mut io);
     }
-    assert_eq!(counters[0].dropped(Drop::TransmitFull), 2 * stage::CAPACITY as u64);
+    assert_eq!(counters[0].dropped(DropReason::TransmitFull), 2 * stage::CAPACITY as u64);
     assert_eq!(totals(&[counters]).waiting(), 0);
 }
 
@@ -214,7 +214,7 @@ fn a_last_stage_that_has_ended_holds_nothing_up() {
         assert!(stages.workers[0].out().has_room());
         assert_eq!(worker.burst(&mut stages.workers[0], 0, 0), 1);
     }
-    assert_eq!(counters[0].dropped(Drop::TransmitFull), 100);
+    assert_eq!(counters[0].dropped(DropReason::TransmitFull), 100);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_bridge_passes_frames_on_as_they_are() {
     network.run();
     network.check();
     assert_eq!((network.io.take_output(1), network.io.take_output(2)), (frames.clone(), frames));
-    assert_eq!(network.totals(3).dropped[Drop::FrameTruncated.index()], 1);
+    assert_eq!(network.totals(3).dropped[DropReason::FrameTruncated.index()], 1);
 }
 
 #[test]
