@@ -1,4 +1,4 @@
-//! Which member has which bucket.
+//! Assigns the buckets of a group to its members.
 
 use core::cmp::Reverse;
 
@@ -10,7 +10,7 @@ pub(super) struct Share {
     /// Buckets that it should have, and those that it has.
     pub(super) target: u32,
     pub(super) has: u32,
-    /// What its fair share is beyond the target, to choose which members get one more.
+    /// The remainder of its fair share above the target, to choose which members get one more bucket.
     rest: u64,
     /// Its place, and the place of the next one that lacks buckets.
     at: u32,
@@ -26,17 +26,17 @@ impl Share {
 /// A bucket that no member has.
 pub(super) const VACANT: u32 = u32::MAX;
 
-/// Which members give buckets up.
+/// Which members give up buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Giving {
-    /// Members that can have none.
+    /// Members with weight 0.
     Gone,
-    /// Those, and members that have more than their share.
+    /// Members with weight 0, and members that have more than their share.
     Surplus,
 }
 
-/// Assigns each bucket to a member by its place in `shares`, with as few changes as the shares and `giving` allow. Some member
-/// has a weight. Allocates nothing; takes time in proportion to buckets, members and their sorting.
+/// Assigns each bucket to a member by its place in `shares`, with as few changes as the shares and `giving` allow. At least one
+/// member must have a weight. Allocates nothing; the time is proportional to buckets and members, plus sorting the members.
 pub(super) fn assign(owners: &mut [u32], shares: &mut [Share], giving: Giving) {
     targets(owners.len() as u32, shares);
     for share in shares.iter_mut() {
@@ -51,7 +51,7 @@ pub(super) fn assign(owners: &mut [u32], shares: &mut [Share], giving: Giving) {
     fill(owners, shares);
 }
 
-/// Divides so many buckets by weight: the whole part of each fair share, then one more for the largest rests.
+/// Divides `buckets` by weight: the whole part of each fair share, then one more for the largest remainders.
 fn targets(buckets: u32, shares: &mut [Share]) {
     let sum: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();
     let mut left = buckets;
@@ -61,7 +61,7 @@ fn targets(buckets: u32, shares: &mut [Share]) {
         share.at = at as u32;
         left -= share.target;
     }
-    // Fewer are left than there are members with a rest.
+    // The slice is in bounds because fewer buckets are left than there are members with a remainder.
     shares.sort_unstable_by_key(|share| (Reverse(share.rest), share.at));
     shares[..left as usize].iter_mut().for_each(|share| share.target += 1);
     shares.sort_unstable_by_key(|share| share.at);
@@ -69,7 +69,7 @@ fn targets(buckets: u32, shares: &mut [Share]) {
 
 /// Gives vacant buckets to members that have less than their share, in turn, so that neighbours differ.
 fn fill(owners: &mut [u32], shares: &mut [Share]) {
-    // A ring of those that lack any, beginning after the last of them.
+    // A ring of the members that lack buckets. It starts after the last of them, so that the first member is next.
     let lacking = |share: &Share| share.has < share.target;
     let Some(last) = shares.iter().rposition(lacking) else { return };
     let mut before = last;
@@ -148,7 +148,7 @@ mod tests {
             for (&new, &old) in owners.iter().zip(&before) {
                 assert!(new != gone as u32 && (new == old || old == gone as u32));
             }
-            // And back: only what it lacks moves, and only to it or within one bucket of rounding.
+            // And back: only the buckets that it lacks move, to it alone or within one bucket of rounding.
             let (before, had) = (owners.clone(), counts(&owners, members));
             weights[gone] = weight;
             assign(&mut owners, &mut shares(&weights), Giving::Surplus);

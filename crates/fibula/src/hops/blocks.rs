@@ -1,4 +1,4 @@
-//! Which buckets are whose: blocks of a power of two of them, in an array that grows and never moves.
+//! Allocates buckets to groups: blocks with a power of two of them, in an array that grows and never moves.
 
 use core::sync::atomic::AtomicU32;
 
@@ -10,9 +10,9 @@ use super::MOST_BUCKETS;
 /// The buckets of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Block {
-    /// The first of them.
+    /// The place of the first bucket.
     pub(super) place: u32,
-    /// Their number, as a power of two.
+    /// The number of buckets, as a power of two.
     pub(super) log2: u8,
 }
 
@@ -25,7 +25,8 @@ impl Block {
 /// Sizes of blocks.
 const SIZES: usize = MOST_BUCKETS.ilog2() as usize + 1;
 
-/// The writer's lists of free blocks, by size. A block keeps its size for ever: the groups of a router have one size or two.
+/// The writer's lists of free blocks, by size. A block never changes its size, because the groups of a router have one size
+/// or two.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// With room for all blocks of the size.
@@ -52,7 +53,7 @@ impl Blocks {
         }
         let full =
             OutOfMemory { wanted_bytes: 4 << log2, used_bytes: budget.used_bytes(), limit_bytes: None };
-        // At a multiple of its length, so that it lies within a segment. What is left before it is blocks of smaller sizes.
+        // At a multiple of its length, so that it lies within a segment. The gap before it becomes smaller blocks.
         let from = u64::from(self.end) + SHIFT;
         let shifted = from.next_multiple_of(1 << log2);
         let end = u32::try_from(shifted - SHIFT + (1 << log2)).map_err(|_| full)?;
@@ -69,7 +70,7 @@ impl Blocks {
         Ok(Block { place: (shifted - SHIFT) as u32, log2 })
     }
 
-    /// Takes a block back.
+    /// Returns a block to the free list of its size.
     pub(super) fn give(&mut self, block: Block) {
         self.free[usize::from(block.log2)].push(block);
     }

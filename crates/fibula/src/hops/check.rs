@@ -49,7 +49,7 @@ fn number<T: Send + Sync>(state: &State<T>, id: NextHop, entry: &Entry) -> Resul
     Ok(())
 }
 
-/// Verifies a group, and returns what its word should say.
+/// Verifies a group, and returns the meaning that its word should have.
 fn group_of<T: Send + Sync>(state: &State<T>, id: NextHop, group: &Group) -> Result<Meaning, CheckError> {
     let at = id.id() as usize;
     let is_sorted = group.members.windows(2).all(|pair| pair[0].0 < pair[1].0);

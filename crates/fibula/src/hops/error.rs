@@ -8,11 +8,11 @@ use crate::net::NextHop;
 
 use super::MOST_BUCKETS;
 
-/// Why next hops could not be made or changed. They are as they were before.
+/// Why next hops could not be made or changed. A call that fails changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HopsError {
-    /// The table refuses, since a thread panicked in a change, or a reader could not be registered.
+    /// The table refuses, because a thread panicked in a change, or because a reader could not be registered.
     Table(TableError),
     /// Memory ran out.
     Memory(OutOfMemory),
@@ -28,7 +28,7 @@ pub enum HopsError {
     Empty,
     /// The member has a weight of 0.
     Weight(NextHop),
-    /// The member is there twice.
+    /// The member is listed twice.
     Twice(NextHop),
     /// The number of buckets is not a power of two, or more than [`MOST_BUCKETS`], or less than the number of members.
     Buckets {
@@ -41,7 +41,7 @@ pub enum HopsError {
     Shared {
         /// The group.
         group: NextHop,
-        /// How often it was added and not released.
+        /// The number of its holds: how often it was added and not released.
         holds: u32,
     },
 }

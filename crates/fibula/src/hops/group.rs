@@ -1,4 +1,4 @@
-//! The members of a group, in the one form that equal groups have.
+//! The members of a group, in a normal form that is the same for equal groups.
 
 use crate::memory::{Budget, OutOfMemory};
 use crate::net::NextHop;
@@ -12,19 +12,19 @@ pub(super) type Member = (NextHop, u32);
 /// A group.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// In the order of their numbers; weights without a common factor.
+    /// Sorted by number; the weights have no common factor.
     pub(super) members: Vec<Member>,
     pub(super) block: Block,
 }
 
-/// What equal groups have in common: the members and the number of buckets.
+/// The members and the number of buckets, which are the same in equal groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) members: Vec<Member>,
     pub(super) log2: u8,
 }
 
-/// The fewest buckets that a group has by default, and how many a member has on average.
+/// The fewest buckets that a group has by default, and the average number of buckets for a member.
 const FEWEST: u64 = 64;
 const A_MEMBER: u64 = 16;
 
@@ -32,7 +32,7 @@ const A_MEMBER: u64 = 16;
 const EXACT: u64 = 1024;
 
 impl Key {
-    /// Returns the one form of these members.
+    /// Returns the normal form of these members.
     pub(super) fn new(
         members: &[Member],
         buckets: Option<usize>,

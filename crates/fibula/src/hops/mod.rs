@@ -1,9 +1,9 @@
-//! Next hops as a table of their own: values of any type that routes lead to by number, and weighted groups of them.
+//! A table of next hops: values of any type that routes lead to by number, and weighted groups of them.
 //!
 //! # The idea
 //!
-//! A route has the number of its next hop ([`NextHop`](crate::net::NextHop)), and [`NextHops`] has what the number means. To
-//! change or withdraw a next hop is to store one word there, and all routes through it follow at once, whether there are
+//! A route has the number of its next hop ([`NextHop`](crate::net::NextHop)), and [`NextHops`] has the value of each number.
+//! To change or withdraw a next hop, one word is stored there. All routes through it follow at once, whether there are
 //! two or a million. A *group* spreads the flows of its routes over several next hops, its *members*, by weight.
 //!
 //! ```text
@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A reader of next hops takes the flow hash with each lookup and returns members, never groups: no caller can forget to
-//! resolve one. It pins the table and its next hops with one word, so that what it finds stays in place ([`live`](crate::live)).
-//! What is said of a table here is true of all [`Vrfs`](crate::vrf::Vrfs) of a handle together: they have their next hops in
-//! common, and lookups take a VRF too.
+//! resolve one. It pins the table and its next hops with one word, so that the values that it finds stay in place
+//! ([`live`](crate::live)). These documents speak of a table, but all [`Vrfs`](crate::vrf::Vrfs) of a handle work the same
+//! way: they have their next hops in common, and lookups take a VRF too.
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -35,7 +35,7 @@
 //! let flow_hash = 0x1234_5678; // of the packet's addresses, ports and protocol
 //! assert!(matches!(reader.pin().lookup(address, flow_hash), Resolved::Found { .. }));
 //!
-//! // The link of the one fails: its flows go to the other, and the other's stay.
+//! // One link fails: its flows move to the other link, and no other flow moves.
 //! hops.withdraw(right)?;
 //! assert!(matches!(reader.pin().lookup(address, flow_hash), Resolved::Found { value: &"left", .. }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,35 +43,37 @@
 //!
 //! # Numbers
 //!
-//! Numbers are given out from 1 up, so that structures stay in their narrow forms. A number has as many *holds* as calls of
-//! [`add`](NextHops::add) or [`add_group`](NextHops::add_group) that returned it; [`release`](NextHops::release) ends one. A
-//! number without a hold is *leaving*: it still resolves for the routes and groups that have it. The table counts its
-//! routes by next hop. Once no route and no group has a leaving number, it is retired; and when no reader is pinned that was
-//! pinned then, it is free, and given out before any new one. So no lookup resolves a number by what it means later.
+//! Numbers are given out from 1 up, because small numbers keep structures in their narrow forms. A number has one *hold* for
+//! each call of [`add`](NextHops::add) or [`add_group`](NextHops::add_group) that returned it;
+//! [`release`](NextHops::release) ends one hold. A number without a hold is *leaving*: it still resolves for the routes and
+//! groups that have it. The table counts its routes by next hop. Once no route and no group has a leaving number, the number
+//! is retired. It becomes free when all readers that were pinned at that time have unpinned, and a free number is given out
+//! before any new one. So no lookup resolves a number by a meaning that the number got later.
 //!
 //! # Withdrawn
 //!
 //! A withdrawn next hop keeps its number, its holds and its routes, but leads nowhere. Its routes still match: addresses do
-//! *not* fall back to a shorter prefix, as that would need a change of the table for each route. They resolve to
-//! [`Resolved::Withdrawn`], which readers count ([`Statistics::withdrawn_lookups`]), and which a router treats as
-//! unreachable. [`change`](NextHops::change) brings the next hop back, again by one store. Numbers that were never given out,
-//! or are free, resolve to [`Resolved::Unknown`], counted apart.
+//! *not* fall back to a shorter prefix, because that would need a change of the table for each route. They resolve to
+//! [`Resolved::Withdrawn`]. Readers count such lookups ([`Statistics::withdrawn_lookups`]), and a router treats them as
+//! unreachable. [`change`](NextHops::change) brings the next hop back, again by one store. However, numbers that were never
+//! given out, or are free, resolve to [`Resolved::Unknown`], which is counted separately.
 //!
 //! # Groups
 //!
-//! A group has a table of *buckets*, a power of two of them, each with the number of a member. A flow belongs to the bucket that its hash
-//! selects, multiplied first so that a hash of few bits spreads too. A new group gives each member its share of the buckets
-//! by weight, to within one bucket (largest remainder). The groups are *resilient* (so the Linux kernel calls those with
-//! buckets; RFC 2992 has the analysis of what other schemes move):
+//! A group has a table of *buckets*, a power of two of them, each with the number of a member. The hash of a flow selects its
+//! bucket. The hash is multiplied first, so that a hash of few bits spreads too. A new group gives each member its share of
+//! the buckets by weight, to within one bucket (largest remainder). The groups are *resilient* (the Linux kernel's name for
+//! groups with buckets; RFC 2992 analyses how many flows other schemes move):
 //!
-//! - A member that is withdrawn, or leaves the group, vacates its buckets, which the others divide. No other bucket changes.
-//! - A member that comes back or joins, or a weight that grows, takes as many buckets as its share lacks, from members that
-//!   have more than theirs. No other bucket changes.
+//! - A member that is withdrawn, or leaves the group, vacates its buckets, and the other members divide them. No other bucket
+//!   changes.
+//! - A member that comes back or joins, or whose weight grows, takes as many buckets as its share lacks. They come from
+//!   members that have more than their share. No other bucket changes.
 //! - [`Statistics::moved_buckets`] counts every bucket that changes its member.
 //!
-//! From the store that withdraws a member to those of its buckets, a few microseconds, its flows go to the member of the next
-//! bucket that is not withdrawn: there is no moment in which a group with a live member resolves to nothing. A group all of whose members are
-//! withdrawn is withdrawn.
+//! A few microseconds pass between the store that withdraws a member and the stores to its buckets. During that time, its
+//! flows go to the member of the next bucket that is not withdrawn: there is no moment in which a group with a live member
+//! resolves to nothing. A group is withdrawn if all its members are.
 //!
 //! Groups with the same members, weights (up to a common factor) and buckets are one group with one number: `add_group`
 //! returns it again. [`change_group`](NextHops::change_group) replaces the members of a group with a single hold, for all
@@ -80,13 +82,13 @@
 //! # Layout
 //!
 //! ```text
-//! words     64 bits a number   kind (2), and of a hop its slot, of a group the place and size of its buckets
-//! buckets   32 bits each       the number of a member; a group's are side by side
+//! words     64 bits a number   kind (2); for a hop its slot, for a group the place and size of its buckets
+//! buckets   32 bits each       the number of a member; the buckets of a group are adjacent
 //! values    a slot a hop       a state and the T, in place
 //! ```
 //!
-//! All three are in segments that never move ([`live`](crate::live) has them, and `slots.rs` the values' two steps to their
-//! end). A hop is one load after the table's lookup, a group three, of which the second is of a bucket.
+//! All three are in segments that never move ([`live`](crate::live) has them, and `slots.rs` has the two steps in which a
+//! value ends). A hop is one load after the table's lookup. A group is three loads, and the second one is of a bucket.
 //!
 //! # Invariants
 //!

@@ -18,10 +18,10 @@ use super::state::{Kind, State};
 /// The next hops of a [`Table`], or of [`Vrfs`](crate::vrf::Vrfs): values of any type by number, and weighted groups of them.
 /// See the [module](super).
 ///
-/// A clone is another handle. Any thread may change them; each call waits for changes of the table in progress. What it
-/// changes is seen by lookups that begin after it returns.
+/// A clone is another handle. Any thread may change them; each call waits for changes of the table in progress. Lookups that
+/// begin after the call returns see the change.
 ///
-/// Calls that return a number count as holds on it: end each with [`release`](Self::release).
+/// Each call that returns a number adds a hold on it: end each hold with [`release`](Self::release).
 pub struct NextHops<T, R = Table> {
     shared: Arc<Owned<T, R>>,
 }
@@ -32,27 +32,27 @@ impl<T, R> Clone for NextHops<T, R> {
     }
 }
 
-/// What handles share beyond what readers do: with the last of them, numbers are not given out any more.
+/// The state that handles share and readers do not: when the last handle is dropped, no more numbers are given out.
 struct Owned<T, R> {
     shared: Arc<Shared<T, R>>,
-    /// What the table's counts know the owner by.
+    /// Identifies the owner to the table's counts of routes.
     _mark: Arc<()>,
 }
 
 impl<T: Send + Sync, R: Routed> NextHops<T, R> {
-    /// Returns next hops for a table or for VRFs, none at first. Routes that are there already keep their numbers, which resolve to
-    /// [`Unknown`](super::Resolved::Unknown) and are not given out before the routes are gone.
+    /// Returns an empty set of next hops for a table or for VRFs. Routes that are there already keep their numbers. Those
+    /// numbers resolve to [`Unknown`](super::Resolved::Unknown) and are not given out before the routes are gone.
     ///
     /// # Errors
-    /// When memory runs out, or it has next hops that are still in use.
+    /// When memory runs out, or the table already has next hops that are still in use.
     pub fn new(routed: &R) -> Result<Self, HopsError> {
         Self::within(routed, Limits::default())
     }
 
-    /// Like [`new`](Self::new), with limits on the memory of values and on that of all else, each by itself.
+    /// Like [`new`](Self::new), with limits. The memory of values and all other memory are limited separately.
     ///
     /// # Errors
-    /// When memory runs out, or it has next hops that are still in use.
+    /// When memory runs out, or the table already has next hops that are still in use.
     pub fn within(routed: &R, limits: Limits) -> Result<Self, HopsError> {
         let mark = Arc::new(());
         let mut held = routed.hold()?;
@@ -79,7 +79,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         Ok(Self { shared: Arc::new(Owned { shared, _mark: mark }) })
     }
 
-    /// Returns what has the routes.
+    /// Returns the table or the VRFs that have the routes.
     #[must_use]
     pub fn routed(&self) -> &R {
         &self.shared.shared.routed
@@ -93,7 +93,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         HopReader::new(Arc::clone(&self.shared.shared))
     }
 
-    /// Adds a next hop. Its number is the one that was freed last, else the next.
+    /// Adds a next hop. It gets the number that was freed last, or the next new number if none is free.
     ///
     /// # Errors
     /// When memory runs out.
@@ -102,7 +102,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     }
 
     /// Replaces the value of a next hop: all routes and groups through it follow at once, by one store. A withdrawn next hop
-    /// comes back, and takes buckets in its groups as a new member does. The value before is dropped once no reader has it.
+    /// comes back, and takes buckets in its groups as a new member does. The old value is dropped once no reader has it.
     ///
     /// # Errors
     /// When memory runs out, or the number is not of a next hop that was added.
@@ -110,9 +110,9 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         self.change_state(|state, _| state.change(id, value))
     }
 
-    /// Withdraws a next hop: all routes through it lead nowhere at once, by one store, and the other members of its groups take
-    /// its flows, and only those. See [the module](super#withdrawn) for what that means. Returns whether it was not withdrawn before.
-    /// Needs no memory.
+    /// Withdraws a next hop: all routes through it lead nowhere at once, by one store. In its groups, the other members take
+    /// its flows, and no other flow moves. See [the module](super#withdrawn) for the consequences. Returns `false` if the next
+    /// hop was withdrawn already. Needs no memory.
     ///
     /// # Errors
     /// When the number is not of a next hop that was added.
@@ -120,8 +120,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         self.change_state(|state, _| state.withdraw(id))
     }
 
-    /// Ends a hold on a next hop or a group. Without any, its number is reused when no route and no group has it and no reader can have
-    /// found it. Until then it resolves as before. Needs no memory.
+    /// Ends a hold on a next hop or a group. The number of a next hop without any hold is reused when no route and no group has
+    /// it and no reader can have found it. Until then it resolves as before. Needs no memory.
     ///
     /// # Errors
     /// When the number has no hold.
@@ -140,9 +140,9 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         })
     }
 
-    /// Adds a group of next hops with weights, or returns the number of the one that has the same. Members that are withdrawn
-    /// get no flows. The number of buckets is a power of two: at least 64, at least 16 a member, and exact for weights
-    /// with a sum of up to 1,024.
+    /// Adds a group of next hops with weights, or returns the number of the existing group with the same members and weights.
+    /// Members that are withdrawn get no flows. The number of buckets is a power of two: at least 64, at least 16 a member,
+    /// and exact for weights with a sum of up to 1,024.
     ///
     /// # Errors
     /// When memory runs out, a member is not a next hop that was added or is listed twice, a weight is 0, or there are none or
@@ -151,8 +151,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         self.change_state(|state, held| state.add_group(members, None, held))
     }
 
-    /// Like [`add_group`](Self::add_group), with a number of buckets, a power of two: more divide flows more finely, and
-    /// take 4 bytes each.
+    /// Like [`add_group`](Self::add_group), with a number of buckets, which must be a power of two. More buckets divide flows
+    /// more finely; each takes 4 bytes.
     ///
     /// # Errors
     /// As for [`add_group`](Self::add_group); when the number of buckets is not a power of two, or too large or small.
@@ -160,8 +160,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         self.change_state(|state, held| state.add_group(members, Some(buckets), held))
     }
 
-    /// Replaces the members of a group: all routes through it follow at once, by one store. The buckets stay as many, if they
-    /// are enough, and those of members that stay move only as far as weights demand.
+    /// Replaces the members of a group: all routes through it follow at once, by one store. The number of buckets stays the
+    /// same if it is enough. Buckets of members that stay move only as far as the weights demand.
     ///
     /// # Errors
     /// As for [`add_group`](Self::add_group); when the group was added more than once and not released.
@@ -169,7 +169,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         self.change_state(|state, _| state.change_group(id, members))
     }
 
-    /// Retires all numbers that nothing has any more, and frees what no reader has. Each change does so for a few.
+    /// Retires all numbers that no route and no group has any more, and frees those that no reader has. Each change does the
+    /// same for a few numbers.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -192,8 +193,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         Ok(state.hop(id)?.and_then(|slot| state.values.get(slot).cloned()))
     }
 
-    /// Returns the members of a group, in the order of their numbers, each with its weight and its buckets. Weights are
-    /// without a common factor. A withdrawn member has no buckets, unless all members are withdrawn.
+    /// Returns the members of a group, in the order of their numbers, each with its weight and its number of buckets. The
+    /// weights have no common factor. A withdrawn member has no buckets, unless all members are withdrawn.
     ///
     /// # Errors
     /// When the number is not of a group that was added.
@@ -209,7 +210,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         Ok(members)
     }
 
-    /// Returns how many routes have a number.
+    /// Returns the number of routes that have a number as their next hop.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -218,7 +219,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         Ok(held.uses().as_ref().map_or(0, |uses| uses.of(id) as usize))
     }
 
-    /// Returns what there is and what was done.
+    /// Returns counts of next hops, groups and numbers, and of changes and lookups so far.
     ///
     /// # Errors
     /// When a thread panicked in a change.
@@ -255,7 +256,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     /// Verifies all [invariants](super#invariants), while changes wait.
     ///
     /// # Errors
-    /// The first that does not hold.
+    /// The first invariant that does not hold.
     pub fn check(&self) -> Result<(), CheckError> {
         match self.lock() {
             Ok((mut held, state)) => check::check(&state, &mut *held),
@@ -287,7 +288,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         changed
     }
 
-    /// Ends a change. Unused values are dropped after the locks are released: their `Drop` may call this table.
+    /// Ends a change. Unused values are dropped only after the locks are released, because their `Drop` may call this table.
     fn unlock(held: Box<dyn Hold + '_>, mut state: MutexGuard<'_, State<T>>) {
         let gone = state.values.take_gone();
         drop(state);
@@ -296,7 +297,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     }
 }
 
-/// The two locks that a change takes: that of the routes, then that of the next hops.
+/// The two locks of a change, in the order in which they are taken: the lock of the routes, then that of the next hops.
 type Locked<'a, T> = (Box<dyn Hold + 'a>, MutexGuard<'a, State<T>>);
 
 impl<T, R: fmt::Debug> fmt::Debug for NextHops<T, R> {
@@ -305,7 +306,7 @@ impl<T, R: fmt::Debug> fmt::Debug for NextHops<T, R> {
     }
 }
 
-/// What next hops there are, and what was done to them.
+/// The counts of a table of next hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -317,20 +318,20 @@ pub struct Statistics {
     pub groups: usize,
     /// Buckets of all groups.
     pub buckets: usize,
-    /// Numbers that were ever given out or kept back: the highest number.
+    /// Numbers that were ever given out or kept back, which is the highest number.
     pub numbers: usize,
     /// Numbers that are free.
     pub free: usize,
     /// Numbers without a hold that routes or groups still have.
     pub leaving: usize,
-    /// Buckets that changed their member, each with its part of the group's flows.
+    /// Buckets that were given to another member, each with its part of the group's flows.
     pub moved_buckets: u64,
-    /// Calls that returned a group which was there.
+    /// Calls that returned a group that already existed.
     pub shared_groups: u64,
-    /// Lookups, of all readers, that led to a withdrawn next hop or group.
+    /// Lookups that led to a withdrawn next hop or group, by all readers.
     pub withdrawn_lookups: u64,
-    /// Lookups, of all readers, that led to a number which was not given out or is free.
+    /// Lookups that led to a number that was not given out or is free, by all readers.
     pub unknown_lookups: u64,
-    /// Memory of everything but what values allocate themselves.
+    /// Memory of everything except the memory that values allocate themselves.
     pub memory: Memory,
 }

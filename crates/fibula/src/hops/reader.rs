@@ -13,11 +13,11 @@ use super::routed::Routed;
 use super::shared::{Shared, Tally, Target};
 use super::word::Meaning;
 
-/// What one thread looks addresses up with, down to the values of next hops.
+/// A thread's reader, which looks addresses up down to the values of next hops.
 ///
-/// It may move to another thread, but two threads do not share it: each has its own, from
-/// [`NextHops::reader`](super::NextHops::reader) or [`try_clone`](Self::try_clone). A reader that threads share does not
-/// compile, as that of [a table](crate::Reader):
+/// It may move to another thread, but two threads cannot share it: each has its own, from
+/// [`NextHops::reader`](super::NextHops::reader) or [`try_clone`](Self::try_clone). Sharing a reader does not compile, as with
+/// the reader of [a table](crate::Reader):
 ///
 /// ```compile_fail,E0277
 /// let hops = fibula::hops::NextHops::<String>::new(&fibula::Table::new()?)?;
@@ -40,8 +40,8 @@ impl<T, R: Routed> HopReader<T, R> {
         Ok(Self { reader, tally: tally.ok_or(TableError::Memory(full))?, shared })
     }
 
-    /// Pins the routes and their next hops, as [`Reader::pin`](crate::Reader::pin): what is found stays in place until the pin
-    /// ends.
+    /// Pins the routes and their next hops, as [`Reader::pin`](crate::Reader::pin) does: everything that lookups find stays
+    /// in place until the pin ends.
     #[inline]
     pub fn pin(&mut self) -> PinnedHops<'_, T, R> {
         let Self { reader, shared, tally } = self;
@@ -69,12 +69,12 @@ impl<T, R: Routed> fmt::Debug for HopReader<T, R> {
     }
 }
 
-/// Where a flow goes.
+/// The next hop of a flow, or why it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolved<'p, T> {
     /// To this next hop.
     Found {
-        /// The next hop: never a group, but the member that the flow goes to.
+        /// The next hop: the member that the flow goes to, never a group.
         member: NextHop,
         /// Its value.
         value: &'p T,
@@ -107,7 +107,7 @@ impl<'p, T> Resolved<'p, T> {
     }
 }
 
-/// How many flows of a batch went where.
+/// The number of flows of a batch with each result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Flows with a next hop.
@@ -129,7 +129,7 @@ impl Counts {
     }
 }
 
-/// A reader that is pinned. It does not leave its thread.
+/// A pinned reader. It does not leave its thread.
 pub struct PinnedHops<'r, T, R: Routed = Table> {
     pub(super) pin: R::Pin<'r>,
     pub(super) shared: &'r Shared<T, R>,
@@ -137,7 +137,7 @@ pub struct PinnedHops<'r, T, R: Routed = Table> {
 }
 
 impl<T> PinnedHops<'_, T> {
-    /// Returns where a flow goes that is addressed to `address`. Flows with equal hashes take the same way.
+    /// Returns the next hop of a flow to `address`. Flows with equal hashes take the same path.
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
@@ -152,10 +152,10 @@ impl<T> PinnedHops<'_, T> {
     }
 
     /// Looks up `keys` and writes to `members[i]` the next hop of a flow addressed to `keys[i]` with `flow_hashes[i]`; `None`
-    /// if it goes nowhere. [`get`](Self::get) has the value of each. Returns how many went where.
+    /// if it goes nowhere. [`get`](Self::get) has the value of each. Returns the number of flows with each result.
     ///
     /// # Panics
-    /// When the three differ in length.
+    /// When the three slices differ in length.
     pub fn lookup_batch<K: TableKey>(
         &self,
         keys: &[K],
@@ -178,7 +178,7 @@ impl<T> PinnedHops<'_, T> {
     /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
     ///
     /// # Panics
-    /// When the three differ in length.
+    /// When the three slices differ in length.
     pub fn lookup_keys<K: TableKey>(
         &self,
         keys: Keys<'_, K>,
@@ -190,7 +190,7 @@ impl<T> PinnedHops<'_, T> {
         self.resolve_in_place(members, flow_hashes)
     }
 
-    /// Returns the pin of the table alone, whose lookups return numbers that are not resolved: of groups too.
+    /// Returns the pin of the table alone. Its lookups return numbers that are not resolved, those of groups included.
     #[must_use]
     pub fn unresolved(&self) -> &Pinned<'_> {
         &self.pin
@@ -198,12 +198,12 @@ impl<T> PinnedHops<'_, T> {
 }
 
 impl<T, R: Routed> PinnedHops<'_, T, R> {
-    /// Returns where a flow goes whose route has this number, if it has a route.
+    /// Returns the next hop of a flow, given the number of its route if it has one.
     #[inline]
     #[must_use]
     pub fn resolve(&self, next_hop: Option<NextHop>, flow_hash: u32) -> Resolved<'_, T> {
         let Some(id) = next_hop else { return Resolved::NoRoute };
-        // What was stored before the route was, for which the lookup may have no fence.
+        // The word and the value were stored before the route. The lookup of the route may have had no fence, so one is here.
         fence(Ordering::Acquire);
         match self.shared.words.resolve(id, flow_hash) {
             Target::Hop(member, slot) => match self.shared.values.read(&self.pin).get(slot) {
@@ -224,11 +224,11 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
         Resolved::Withdrawn(id)
     }
 
-    /// Resolves what a batch of lookups in the table has found, under this pin: writes to `members[i]` the next hop of a flow with
-    /// `flow_hashes[i]` whose route has `next_hops[i]`. Returns how many went where.
+    /// Resolves the results of a batch of lookups in the table under this pin: writes to `members[i]` the next hop of a flow
+    /// with `flow_hashes[i]` whose route has `next_hops[i]`. Returns the number of flows with each result.
     ///
     /// # Panics
-    /// When the three differ in length.
+    /// When the three slices differ in length.
     pub fn resolve_batch(
         &self,
         next_hops: &[Option<NextHop>],
@@ -242,7 +242,7 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
     /// Like [`resolve_batch`](Self::resolve_batch), in place.
     ///
     /// # Panics
-    /// When the two differ in length.
+    /// When the two slices differ in length.
     pub fn resolve_in_place(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
         assert_eq!(next_hops.len(), flow_hashes.len(), "a batch needs one flow hash a next hop");
         let counts = self.resolve_block(next_hops, flow_hashes);
@@ -276,7 +276,7 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
         counts
     }
 
-    /// Returns the value of a next hop that was found under this pin; `None` if it was withdrawn meanwhile, or is a group.
+    /// Returns the value of a next hop that was found under this pin; `None` if it was withdrawn since, or is a group.
     #[inline]
     #[must_use]
     pub fn get(&self, member: NextHop) -> Option<&T> {
@@ -286,20 +286,20 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
         }
     }
 
-    /// Pins anew, as [`Pinned::refresh`].
+    /// Renews the pin, as [`Pinned::refresh`] does.
     #[inline]
     pub fn refresh(&mut self) {
         R::refresh(&mut self.pin);
     }
 
-    /// Returns the version of the routes that lookups see at least, as [`Pinned::version`].
+    /// Returns the version of the routes that lookups see at least, as [`Pinned::version`] does.
     #[must_use]
     pub fn version(&self) -> u64 {
         R::version(&self.pin)
     }
 }
 
-/// Addresses that are looked up before they are resolved, while the numbers are in the nearest cache.
+/// Addresses that are looked up before they are resolved. So few numbers stay in the nearest cache meanwhile.
 pub(super) const BLOCK: usize = 256;
 
 impl<T, R: Routed> fmt::Debug for PinnedHops<'_, T, R> {
@@ -310,7 +310,7 @@ impl<T, R: Routed> fmt::Debug for PinnedHops<'_, T, R> {
 
 #[cfg(test)]
 impl<T, R: Routed> PinnedHops<'_, T, R> {
-    /// Returns what readers resolve with.
+    /// Returns the words and buckets by which readers resolve numbers.
     pub(super) fn shared_words(&self) -> &super::shared::Words {
         &self.shared.words
     }

@@ -1,4 +1,4 @@
-//! What has routes whose next hops can be numbered: a table, or many in VRFs.
+//! The containers of routes whose next hops can be numbered: a table, or many in VRFs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::vrf::{self, Vrfs};
 
 use super::HopsError;
 
-/// What has routes that lead to [`NextHops`](super::NextHops): a [`Table`] or [`Vrfs`].
+/// A container of routes that lead to [`NextHops`](super::NextHops): a [`Table`] or [`Vrfs`].
 pub trait Routed: Clone + sealed::Routed {}
 
 impl Routed for Table {}
@@ -18,21 +18,21 @@ pub(super) mod sealed {
 
     #[allow(private_interfaces, private_bounds)]
     pub trait Routed {
-        /// What a thread looks up with.
+        /// The reader of a thread.
         type Reader: Send + core::fmt::Debug;
-        /// What it looks up under.
+        /// The pin of a reader, under which it looks addresses up.
         type Pin<'r>: Pin + core::fmt::Debug;
 
         fn domain(&self) -> &Arc<Domain>;
 
-        /// Waits for changes in progress, and holds others up.
+        /// Waits for changes in progress, and delays others.
         fn hold(&self) -> Result<Box<dyn Hold + '_>, HopsError>;
 
         fn new_reader(&self) -> Result<Self::Reader, HopsError>;
 
         fn pin(reader: &mut Self::Reader) -> Self::Pin<'_>;
 
-        /// Pins anew.
+        /// Renews the pin.
         fn refresh(pin: &mut Self::Pin<'_>);
 
         fn version(pin: &Self::Pin<'_>) -> u64;

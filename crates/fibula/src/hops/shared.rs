@@ -1,4 +1,4 @@
-//! What readers and the writer share, and how a number and a flow hash become a member.
+//! The state that readers and the writer share, and how a number and a flow hash become a member.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,25 +10,25 @@ use super::blocks::Block;
 use super::state::State;
 use super::word::{Meaning, Word};
 
-/// Next hops of what has routes.
+/// The next hops of a table or of VRFs.
 pub(super) struct Shared<T, R> {
     pub(super) routed: R,
-    /// By number less one.
+    /// The word of each number, at the number less one.
     pub(super) words: Arc<Words>,
     pub(super) values: Arc<Slots<T>>,
-    /// Taken after the lock of what has the routes.
+    /// Always taken after the lock of the routes.
     pub(super) state: Mutex<State<T>>,
     pub(super) tallies: Mutex<Tallies>,
 }
 
-/// Words and buckets, to which the writer stores while readers look.
+/// Words and buckets. The writer stores to them while readers load from them.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) words: Segments<AtomicU64>,
     pub(super) buckets: Segments<AtomicU32>,
 }
 
-/// What a number and a flow hash lead to.
+/// The target of a number and a flow hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// A next hop and the slot of its value.
@@ -49,7 +49,7 @@ impl Words {
         Word(word.map_or(0, |word| word.load(Ordering::Acquire))).meaning()
     }
 
-    /// Stores the meaning of a number that there is room for.
+    /// Stores the meaning of a number, for which there must be room.
     pub(super) fn store(&self, id: NextHop, word: Word) {
         if let Some(to) = self.words.get(id.id() - 1) {
             to.store(word.0, Ordering::Release);
@@ -68,7 +68,7 @@ impl Words {
         }
     }
 
-    /// Returns where a flow of a number goes.
+    /// Returns the target of a flow whose route has this number.
     #[inline]
     pub(super) fn resolve(&self, id: NextHop, flow_hash: u32) -> Target {
         match self.meaning(id) {
@@ -90,8 +90,8 @@ impl Words {
         self.another(block, at)
     }
 
-    /// Returns the member of the next bucket whose member is not withdrawn: for the moment between the store that withdraws
-    /// a member and those of its buckets.
+    /// Returns the member of the next bucket whose member is not withdrawn. It is needed only between the store that
+    /// withdraws a member and the stores to its buckets.
     #[cold]
     fn another(&self, block: Block, at: u32) -> Target {
         for step in 1..block.len() {
@@ -106,15 +106,15 @@ impl Words {
     }
 }
 
-/// Returns the bucket of a flow. Hashes of few bits spread too: the multiplier is 2^32 over the golden ratio (Knuth, The Art
-/// of Computer Programming, volume 3, section 6.4), whose highest bits depend on all bits of the hash.
+/// Returns the bucket of a flow. Hashes of few bits spread too, because the multiplier is 2^32 over the golden ratio (Knuth,
+/// The Art of Computer Programming, volume 3, section 6.4), whose highest bits depend on all bits of the hash.
 #[inline]
 pub(super) fn bucket_of(flow_hash: u32, log2: u8) -> u32 {
     let spread = flow_hash.wrapping_mul(0x9e37_79b1);
     ((u64::from(spread) << log2) >> 32) as u32
 }
 
-/// Lookups of one reader that led nowhere. Written by that reader only.
+/// A reader's count of its lookups that led nowhere. Only that reader writes it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Tally {
@@ -141,12 +141,12 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
     readers: Vec<Arc<Tally>>,
-    /// Of readers that are gone.
+    /// The counts of readers that were dropped.
     past: [u64; 2],
 }
 
 impl Tallies {
-    /// Adds a reader; `None` without memory.
+    /// Adds a reader; `None` if memory runs out.
     pub(super) fn add(&mut self) -> Option<Arc<Tally>> {
         self.readers.try_reserve(1).ok()?;
         let tally = Arc::new(Tally::default());
@@ -154,14 +154,14 @@ impl Tallies {
         Some(tally)
     }
 
-    /// Keeps the counts of a reader that goes.
+    /// Removes a reader that is dropped, and keeps its counts.
     pub(super) fn remove(&mut self, tally: &Arc<Tally>) {
         let [withdrawn, unknown] = tally.read();
         self.past = [self.past[0] + withdrawn, self.past[1] + unknown];
         self.readers.retain(|reader| !Arc::ptr_eq(reader, tally));
     }
 
-    /// Returns lookups of withdrawn and of unknown numbers.
+    /// Returns the number of lookups of withdrawn numbers, and of unknown ones.
     pub(super) fn sum(&self) -> [u64; 2] {
         self.readers.iter().map(|reader| reader.read()).fold(self.past, |[a, b], [c, d]| [a + c, b + d])
     }

@@ -1,4 +1,4 @@
-//! The writer's side: what each number is, who has it, and the order in which a change is made.
+//! The writer's side: the kind of each number, its holds and groups, and the order of stores in a change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::group::{Group, Key, Member};
 use super::shared::Words;
 use super::word::Word;
 
-/// What a number is.
+/// The kind of a number.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Nothing: it is free, or routes have it that was never given out.
+    /// No meaning: the number is free, or it was never given out but routes have it.
     Nothing,
     /// A next hop, with the slot of its value unless it is withdrawn.
     Hop(Option<u32>),
@@ -29,15 +29,15 @@ pub(super) enum Kind {
 pub(super) struct Entry {
     pub(super) kind: Kind,
     pub(super) holds: u32,
-    /// The groups that have it as a member.
+    /// The groups that have this number as a member.
     pub(super) groups: Vec<NextHop>,
-    /// Whether it is in the list of those that are leaving, which a shared group may have stopped to do.
+    /// Whether it is in the list of leaving numbers. A group that is added again has a hold, but stays in the list for a while.
     pub(super) is_leaving: bool,
-    /// Whether it is free, or will be when no reader can have found it.
+    /// Whether it is free, or retired and free as soon as no reader can have found it.
     pub(super) is_gone: bool,
 }
 
-/// What is retired.
+/// A retired number or block.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gone {
     Id(NextHop),
@@ -54,28 +54,28 @@ pub(super) struct Totals {
 pub(super) struct State<T> {
     pub(super) domain: Arc<Domain>,
     pub(super) words: Arc<Words>,
-    /// By number less one.
+    /// The entry of each number, at the number less one.
     pub(super) entries: Vec<Entry>,
-    /// Free numbers, with room for all.
+    /// Free numbers. Has room for all numbers.
     pub(super) free: Vec<NextHop>,
-    /// Numbers without a hold that are not retired, with room for all; and the next one to be looked at.
+    /// Numbers without a hold that are not retired, with room for all numbers, and the place of the next one to examine.
     pub(super) leaving: Vec<NextHop>,
     turn: usize,
     pub(super) values: Keeper<T>,
     pub(super) blocks: Blocks,
     pub(super) retired: Retired<Gone>,
-    /// What was retired and is free now, with room for all numbers and blocks.
+    /// Retired numbers and blocks that became free. Has room for all numbers and blocks.
     freed: Vec<Gone>,
-    /// Groups by what equal groups have in common.
+    /// Groups by their members and number of buckets.
     pub(super) index: HashMap<Key, NextHop>,
-    /// With room for the buckets and the members of the largest group.
+    /// Scratch memory, with room for the buckets and the members of the largest group.
     owners: Vec<u32>,
     shares: Vec<Share>,
     pub(super) budget: Budget,
     pub(super) totals: Totals,
 }
 
-/// Numbers that each call looks at, for those that no route has any more.
+/// Leaving numbers that each call examines, to retire those that no route has any more.
 const SWEEP: usize = 16;
 
 impl<T: Send + Sync> State<T> {
@@ -103,13 +103,13 @@ impl<T: Send + Sync> State<T> {
         &mut self.entries[id.id() as usize - 1]
     }
 
-    /// Returns a number that is held.
+    /// Returns the entry of a number that has a hold.
     pub(super) fn held(&self, id: NextHop) -> Result<&Entry, HopsError> {
         let entry = self.entries.get(id.id() as usize - 1).filter(|entry| entry.holds > 0);
         entry.ok_or(HopsError::Unknown(id))
     }
 
-    /// Returns the slot of a next hop that is held.
+    /// Returns the slot of a next hop that has a hold.
     pub(super) fn hop(&self, id: NextHop) -> Result<Option<u32>, HopsError> {
         match self.held(id)?.kind {
             Kind::Hop(slot) => Ok(slot),
@@ -117,7 +117,7 @@ impl<T: Send + Sync> State<T> {
         }
     }
 
-    /// Returns a group that is held.
+    /// Returns a group that has a hold.
     pub(super) fn group(&self, id: NextHop) -> Result<&Group, HopsError> {
         match &self.held(id)?.kind {
             Kind::Group(group) => Ok(group),
@@ -140,7 +140,7 @@ impl<T: Send + Sync> State<T> {
         Ok(id)
     }
 
-    /// Replaces the value of a next hop, or brings one back that was withdrawn.
+    /// Replaces the value of a next hop, or brings back a withdrawn one.
     pub(super) fn change(&mut self, id: NextHop, value: T) -> Result<(), HopsError> {
         let old = self.hop(id).and_then(|old| Ok(self.values.reserve(1).map(|()| old)?));
         let old = match old {
@@ -152,6 +152,7 @@ impl<T: Send + Sync> State<T> {
         };
         let slot = self.values.put(value);
         self.entry(id).kind = Kind::Hop(Some(slot));
+        // This store changes the next hop for every route and group at once, so the value is in its slot before it.
         self.words.store(id, Word::hop(slot));
         match old {
             Some(old) => self.values.retire(old),
@@ -160,9 +161,10 @@ impl<T: Send + Sync> State<T> {
         Ok(())
     }
 
-    /// Makes a next hop lead nowhere. Returns whether it led anywhere.
+    /// Makes a next hop lead nowhere. Returns whether it led anywhere before.
     pub(super) fn withdraw(&mut self, id: NextHop) -> Result<bool, HopsError> {
         let Some(slot) = self.hop(id)? else { return Ok(false) };
+        // The word comes first: from here on, flows of its buckets go to other members while the buckets are reassigned.
         self.words.store(id, Word::WITHDRAWN);
         self.entry(id).kind = Kind::Hop(None);
         self.each_group(id, Giving::Gone);
@@ -206,6 +208,7 @@ impl<T: Send + Sync> State<T> {
             return Ok((id, false));
         }
         self.expect_group(key)?;
+        // A step that fails below returns what was taken before it. Readers see nothing of the group until its word is stored.
         let block = self.blocks.take(key.log2, &self.words.buckets, &mut self.budget)?;
         let made = self.take(held).and_then(|id| match key.copy(&mut self.budget) {
             Ok(copy) => Ok((id, copy.members)),
@@ -231,7 +234,7 @@ impl<T: Send + Sync> State<T> {
         Ok((id, true))
     }
 
-    /// Replaces the members of a group, which keeps its number of buckets if they are enough.
+    /// Replaces the members of a group. It keeps its number of buckets if they are enough.
     pub(super) fn change_group(&mut self, id: NextHop, members: &[Member]) -> Result<(), HopsError> {
         let block = self.group(id)?.block;
         let holds = self.held(id)?.holds;
@@ -249,7 +252,7 @@ impl<T: Send + Sync> State<T> {
         changed.map(drop)
     }
 
-    /// Gives a group the members of a key. Returns whether they differ from those before.
+    /// Gives a group the members of a key. Returns whether they differ from the old ones.
     fn replace_members(&mut self, id: NextHop, key: &Key) -> Result<bool, HopsError> {
         self.members_are_held(&key.members)?;
         let old = self.group(id)?;
@@ -285,7 +288,7 @@ impl<T: Send + Sync> State<T> {
         Ok(true)
     }
 
-    /// Notes the owners that buckets of a changed group keep: if there are as many as before, those that are still members.
+    /// Notes the owners that the buckets of a changed group keep: owners that are still members, if the size is the same.
     fn keep_owners(&mut self, group: &Group, before: Block) {
         self.owners.clear();
         for at in 0..group.block.len() {
@@ -295,7 +298,7 @@ impl<T: Send + Sync> State<T> {
         }
     }
 
-    /// Takes a group from the list of groups, and frees the list of its members.
+    /// Removes a group from the list of groups, and frees the list of its members.
     fn forget(&mut self, id: NextHop, group: Group) {
         let key = Key { members: group.members, log2: group.block.log2 };
         if self.index.get(&key) == Some(&id)
@@ -310,7 +313,7 @@ impl<T: Send + Sync> State<T> {
         members.iter().try_for_each(|&(member, _)| self.hop(member).map(drop))
     }
 
-    /// Makes room for what a group needs besides its number and its buckets.
+    /// Makes room for all that a group needs besides its number and its buckets.
     fn expect_group(&mut self, key: &Key) -> Result<(), OutOfMemory> {
         let Self { budget, owners, shares, entries, index, .. } = self;
         owners.clear();
@@ -318,7 +321,7 @@ impl<T: Send + Sync> State<T> {
         budget.reserve(owners, 1 << key.log2)?;
         budget.reserve(shares, key.members.len())?;
         for &(member, _) in &key.members {
-            // One more than there are: a change of the group adds itself before it removes itself.
+            // One more than now, because a changed group is added to the list before its old entry is removed.
             budget.reserve_an_eighth(&mut entries[member.id() as usize - 1].groups, 1)?;
         }
         let wanted_bytes = size_of::<(Key, NextHop)>();
@@ -326,7 +329,7 @@ impl<T: Send + Sync> State<T> {
         index.try_reserve(1).map_err(refused)
     }
 
-    /// Makes room to retire every number, and the buckets of every group and of one that changes.
+    /// Makes room to retire every number, the buckets of every group, and those of one group that changes.
     fn expect_retired(&mut self) -> Result<(), OutOfMemory> {
         let more = 2 * self.entries.len() + 2;
         let all = self.retired.items().count() + more;
@@ -335,7 +338,7 @@ impl<T: Send + Sync> State<T> {
         retired.reserve(more, budget)
     }
 
-    /// Takes a number that no route has: a free one, else the next. Makes room for all that its end needs.
+    /// Takes a number that no route has: a free one, or else the next new one. Makes room for everything that its end needs.
     fn take(&mut self, held: &mut dyn Hold) -> Result<NextHop, HopsError> {
         loop {
             while self.free.is_empty() {
@@ -346,14 +349,14 @@ impl<T: Send + Sync> State<T> {
             if held.uses().as_ref().is_none_or(|uses| uses.of(id) == 0) {
                 return Ok(id);
             }
-            // A route was given a number that is free: it is kept back until the route is gone.
+            // A route was given a free number: the number is kept back until the route is gone.
             let entry = self.entry(id);
             (entry.is_leaving, entry.is_gone) = (true, false);
             self.leaving.push(id);
         }
     }
 
-    /// Makes the next number, which is free unless routes have it.
+    /// Makes the next new number, which is free unless routes have it.
     fn make(&mut self, held: &mut dyn Hold) -> Result<(), HopsError> {
         let full = OutOfMemory { wanted_bytes: usize::MAX, used_bytes: 0, limit_bytes: None };
         let number = u32::try_from(self.entries.len() + 1).map_err(|_| full)?;
@@ -382,8 +385,8 @@ impl<T: Send + Sync> State<T> {
         (entry.kind, entry.holds, entry.is_gone) = (kind, 1, false);
     }
 
-    /// Assigns the buckets of a new block, from the owners at hand, and returns the word for it. A member that is withdrawn
-    /// gets none, unless all are.
+    /// Assigns the buckets of a new block, given the owners that they keep, and returns the word for it. A withdrawn member
+    /// gets none, unless all members are withdrawn.
     fn write_new(&mut self, group: &Group) -> Word {
         let is_live = self.weigh(group);
         if !is_live {
@@ -399,7 +402,7 @@ impl<T: Send + Sync> State<T> {
         if is_live { Word::group(group.block) } else { Word::WITHDRAWN }
     }
 
-    /// Notes the weights of members, 0 for those that are withdrawn. Returns whether any is not.
+    /// Notes the weights of members, 0 for withdrawn ones. Returns whether any member is not withdrawn.
     fn weigh(&mut self, group: &Group) -> bool {
         let Self { shares, entries, .. } = self;
         shares.clear();
@@ -410,7 +413,7 @@ impl<T: Send + Sync> State<T> {
         shares.iter().any(|share| share.weight > 0)
     }
 
-    /// Assigns the buckets of all groups of a member anew, after it has come or gone.
+    /// Reassigns the buckets of all groups of a member that came or went.
     fn each_group(&mut self, member: NextHop, giving: Giving) {
         let groups = core::mem::take(&mut self.entry(member).groups);
         for &id in &groups {
@@ -436,6 +439,7 @@ impl<T: Send + Sync> State<T> {
                     self.totals.moved_buckets += 1;
                 }
             }
+            // Last, because a group that was withdrawn must not be found before its buckets have live members.
             self.words.store(id, Word::group(group.block));
         } else {
             self.words.store(id, Word::WITHDRAWN);
@@ -443,14 +447,14 @@ impl<T: Send + Sync> State<T> {
         self.entry(id).kind = Kind::Group(group);
     }
 
-    /// Puts a group into the lists of its members, which have room.
+    /// Adds a group to the lists of its members, which must have room.
     fn link(&mut self, id: NextHop, members: &[Member]) {
         for &(member, _) in members {
             self.entry(member).groups.push(id);
         }
     }
 
-    /// Takes a group from the lists of its members, once from each.
+    /// Removes a group from the lists of its members, once from each.
     fn unlink(&mut self, id: NextHop, members: &[Member]) {
         for &(member, _) in members {
             let groups = &mut self.entry(member).groups;
@@ -460,10 +464,10 @@ impl<T: Send + Sync> State<T> {
         }
     }
 
-    /// Ends a call: retires numbers without a hold that nothing has, looking at a few or at all of them, ends the epoch and
-    /// frees what no reader can have.
+    /// Ends a call: retires leaving numbers that no route and no group has, looking at a few or at all of them. Then ends the
+    /// epoch and frees the numbers and blocks that no reader can have.
     pub(super) fn finish(&mut self, held: &mut dyn Hold, all: bool) {
-        // While changes wait, readers may find numbers that no route has any more.
+        // While changes wait, readers may still find numbers that the routes do not have any more.
         if !held.waits()
             && let Some(uses) = held.uses()
         {
@@ -479,6 +483,7 @@ impl<T: Send + Sync> State<T> {
             if self.leaving.is_empty() {
                 return;
             }
+            // The list may have shrunk since the place was noted.
             self.turn %= self.leaving.len();
             let id = self.leaving[self.turn];
             let entry = &mut self.entries[id.id() as usize - 1];
@@ -495,7 +500,7 @@ impl<T: Send + Sync> State<T> {
         }
     }
 
-    /// Retires a number that nothing has. From here on no call returns it until it is free.
+    /// Retires a number that no route and no group has. No call returns it until it is free.
     fn retire(&mut self, id: NextHop) {
         let entry = self.entry(id);
         entry.is_gone = true;
@@ -526,7 +531,7 @@ impl<T: Send + Sync> State<T> {
         }
         self.freed = freed;
         if has_freed {
-            // What the numbers led to.
+            // The blocks of the freed groups were retired in the loop above, so their epoch has to end too.
             self.retired.advance(&self.domain);
         }
         self.values.collect();

@@ -1,4 +1,4 @@
-//! What the test machine cannot know: pins, drops, refusals, and threads.
+//! Cases that the test machine cannot cover: pins, drops, refusals, and threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak, mpsc};
@@ -20,7 +20,7 @@ fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
 }
 
-/// Counts how many there are.
+/// Counts its instances.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>, u32);
 
@@ -37,7 +37,7 @@ impl Drop for Counted {
     }
 }
 
-/// Calls the next hops when it is dropped, and counts how often they answered.
+/// Calls the next hops when it is dropped, and counts how often the call was answered.
 struct Calling(Weak<NextHops<Calling>>, Arc<AtomicUsize>);
 
 impl Drop for Calling {
@@ -59,7 +59,7 @@ fn values_may_call_the_next_hops_when_they_are_dropped() {
     let one = hops.add(value()).unwrap();
     hops.change(one, value()).unwrap();
     hops.remove(one).unwrap();
-    // Also one that is refused.
+    // Also a value that is refused.
     assert_eq!(hops.change(hop(7), value()), Err(HopsError::Unknown(hop(7))));
     for _ in 0..4 {
         hops.maintain().unwrap();
@@ -158,7 +158,7 @@ fn numbers_are_reused_when_no_route_and_no_reader_has_them() {
     let three = hops.add(Counted::new(&count, 3)).unwrap();
     assert_eq!(three, hop(3));
     table.insert(prefix("10.0.0.0/8"), two).unwrap();
-    // The reader may have found it before.
+    // The reader may have found the number before.
     for _ in 0..4 {
         hops.maintain().unwrap();
     }
@@ -218,7 +218,7 @@ fn numbers_that_routes_had_before_are_not_given_out() {
         hops.maintain().unwrap();
     }
     assert_eq!(hops.add(2), Ok(hop(2)));
-    // A free number that a route is given all the same is kept back.
+    // A free number is kept back if a route gets it nevertheless.
     hops.release(hop(3)).unwrap();
     for _ in 0..4 {
         hops.maintain().unwrap();
@@ -247,7 +247,7 @@ fn equal_groups_are_one() {
     let other = hops.add_group(&[(a, 1), (b, 2)]).unwrap();
     assert_ne!(other, group);
     assert_eq!(hops.statistics().unwrap().shared_groups, 2);
-    // One that has no hold, but a route, comes back.
+    // A next hop without a hold, but with a route, comes back.
     table.insert(prefix("10.0.0.0/8"), other).unwrap();
     hops.release(other).unwrap();
     hops.maintain().unwrap();
@@ -311,7 +311,7 @@ fn no_flow_goes_nowhere_between_the_stores_of_a_withdrawal() {
     let mut reader = hops.reader().unwrap();
     let pin = reader.pin();
     let before: Vec<_> = (0..500).map(|hash| pin.resolve(Some(group), hash).member()).collect();
-    // What readers see after the first store.
+    // The state that readers see after the first store.
     pin.shared_words().store(ids[0], Word::WITHDRAWN);
     for (hash, before) in before.into_iter().enumerate() {
         let now = pin.resolve(Some(group), hash as u32).member();
@@ -372,7 +372,7 @@ fn readers_meanwhile_see_whole_values_of_versions_that_were_current() {
     let group = hops.add_group(&ids.iter().map(|&id| (id, 1 + id.id() % 3)).collect::<Vec<_>>()).unwrap();
     table.insert(prefix("10.0.0.0/8"), group).unwrap();
     table.insert(prefix("11.0.0.0/8"), ids[0]).unwrap();
-    // The newest version of each value that is published for sure, and the newest that may be.
+    // The newest version of each value that is surely published, and the newest that may be.
     let published: Vec<_> = (0..HOPS).map(|_| AtomicU32::new(0)).collect();
     let begun: Vec<_> = (0..HOPS).map(|_| AtomicU32::new(0)).collect();
     let is_over = AtomicBool::new(false);
@@ -390,7 +390,7 @@ fn readers_meanwhile_see_whole_values_of_versions_that_were_current() {
                         let key = [0x0a00_0001_u32, 0x0b00_0001][random.below(2) as usize];
                         let resolved = pin.lookup_key(key, random.below(1 << 31) as u32);
                         let Resolved::Found { member, value } = resolved else {
-                            // The first one is withdrawn at times, but never all of them.
+                            // The first next hop is withdrawn at times, but never all of them.
                             assert!(key == 0x0b00_0001 && resolved == Resolved::Withdrawn(ids[0]));
                             continue;
                         };
@@ -410,7 +410,7 @@ fn readers_meanwhile_see_whole_values_of_versions_that_were_current() {
             if random.below(4) == 0 {
                 hops.withdraw(ids[number]).unwrap();
             }
-            // Not more than one is withdrawn at a time.
+            // At most one next hop is withdrawn at a time.
             let version = begun[number].fetch_add(1, Ordering::AcqRel) + 1;
             hops.change(ids[number], Versioned::new(number as u32, version)).unwrap();
             published[number].store(version, Ordering::Release);

@@ -7,8 +7,8 @@ use crate::vrf::{Pinned, Vrf, Vrfs};
 use super::reader::{BLOCK, Counts, PinnedHops, Resolved};
 
 impl<T> PinnedHops<'_, T, Vrfs> {
-    /// Returns where a flow goes that is addressed to `address` in a VRF; [`NoRoute`](Resolved::NoRoute) if there is no such
-    /// VRF. Flows with equal hashes take the same way.
+    /// Returns the next hop of a flow to `address` in a VRF; [`NoRoute`](Resolved::NoRoute) if there is no such VRF. Flows
+    /// with equal hashes take the same path.
     #[inline]
     #[must_use]
     pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
@@ -23,10 +23,10 @@ impl<T> PinnedHops<'_, T, Vrfs> {
     }
 
     /// Looks up `keys[i]` in `vrfs[i]` and writes to `members[i]` the next hop of a flow with `flow_hashes[i]`; `None` if it
-    /// goes nowhere. [`get`](Self::get) has the value of each. Returns how many went where.
+    /// goes nowhere. [`get`](Self::get) has the value of each. Returns the number of flows with each result.
     ///
     /// # Panics
-    /// When the four differ in length.
+    /// When the four slices differ in length.
     pub fn lookup_batch<K: TableKey, V: Copy + Into<Vrf>>(
         &self,
         vrfs: &[V],
@@ -51,7 +51,7 @@ impl<T> PinnedHops<'_, T, Vrfs> {
     /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
     ///
     /// # Panics
-    /// When the four differ in length.
+    /// When the four slices differ in length.
     pub fn lookup_keys<K: TableKey, V: Copy + Into<Vrf>>(
         &self,
         vrfs: &[V],
@@ -64,7 +64,7 @@ impl<T> PinnedHops<'_, T, Vrfs> {
         self.resolve_in_place(members, flow_hashes)
     }
 
-    /// Returns the pin of the VRFs alone, whose lookups return numbers that are not resolved: of groups too.
+    /// Returns the pin of the VRFs alone. Its lookups return numbers that are not resolved, those of groups included.
     #[must_use]
     pub fn unresolved(&self) -> &Pinned<'_> {
         &self.pin

@@ -1,12 +1,12 @@
-//! What a number means, in a word.
+//! The meaning of a number, packed into a word.
 
 use super::blocks::Block;
 
-/// The word of a number, as readers load it. A kind in the two highest bits; 0 for numbers that mean nothing.
+/// The word of a number, as readers load it: a kind in the two highest bits, and 0 for numbers without a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(pub(super) u64);
 
-/// What a word says.
+/// The meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Unknown,
