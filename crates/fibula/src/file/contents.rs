@@ -1,4 +1,4 @@
-//! What a file is to hold, and its bytes.
+//! The contents of a file to write, and their bytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,18 +11,18 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::error::{FileError, Kind};
 use super::format::{HEADER_BYTES, HUGE, Header, LINE, PAGE, SECTION_BYTES, Section};
 
-/// What a file is to hold: for each family an engine, routes, both or neither, and values of next hops.
+/// The contents of a file to write: for each family an engine, routes, both or neither, and values of next hops.
 #[derive(Debug, Default)]
 pub struct Contents<'a> {
-    /// What it holds of IPv4.
+    /// The IPv4 half.
     pub v4: Half<'a, u32>,
-    /// What it holds of IPv6.
+    /// The IPv6 half.
     pub v6: Half<'a, u128>,
-    /// What next hops stand for: bytes, in whatever form the caller reads them again.
+    /// The values of next hops: bytes, in any form that the caller can read again.
     pub values: BTreeMap<NextHop, Vec<u8>>,
 }
 
-/// What a file is to hold of a family. An engine and routes must be of the same table: nobody compares them.
+/// The contents for one family. An engine and routes must be of the same table, because nothing compares them.
 pub struct Half<'a, K: Key> {
     /// The engine, for lookups.
     pub fib: Option<&'a dyn Fib<K>>,
@@ -63,7 +63,7 @@ enum Data<'a> {
     Bytes(Vec<u8>),
 }
 
-/// Bytes that are summed and written at a time.
+/// Bytes that are summed and written in one step.
 const CHUNK: usize = 64 << 10;
 
 impl Data<'_> {
@@ -77,7 +77,7 @@ impl Data<'_> {
         }
     }
 
-    /// Returns the bytes of a word, and all bytes.
+    /// Returns the bytes of a word, and the bytes of all words.
     fn sizes(&self) -> (u32, u64) {
         match (self, self.words()) {
             (Data::Bytes(bytes), _) => (1, bytes.len() as u64),
@@ -105,10 +105,10 @@ impl Data<'_> {
 }
 
 impl Contents<'_> {
-    /// Writes the bytes of the file. [`save`](super::save) also puts them in place.
+    /// Writes the bytes of the file. Use [`save`](super::save) to replace a file by name.
     ///
     /// # Errors
-    /// When files cannot hold an engine, or `out` fails.
+    /// When files cannot hold an engine of these contents, or `out` fails.
     pub fn write(&self, mut out: impl Write) -> Result<(), FileError> {
         let (head, sections) = self.plan().map_err(Kind::nowhere)?;
         write(&head, &sections, &mut out).map_err(|error| Kind::io("written")(error).nowhere())

@@ -38,11 +38,11 @@ pub(super) enum Kind {
         needed: u64,
     },
     Damaged(String),
-    /// An engine that this version does not know.
+    /// This version does not know the engine.
     Unknown(String),
-    /// An engine for comparison, without routes to build another from.
+    /// An engine for comparison, which this crate lacks, without routes to build another from.
     Published(String),
-    /// Another engine could not be built for the routes.
+    /// No other engine could be built from the routes.
     Rebuild {
         engine: String,
         error: BuildError,
@@ -51,13 +51,13 @@ pub(super) enum Kind {
         engine: String,
         error: PartsError,
     },
-    /// Routes or values that are not in order.
+    /// Routes or values that are out of order.
     Disorder {
         what: String,
         at: usize,
     },
     Memory(OutOfMemory),
-    /// An engine that files cannot hold.
+    /// Files cannot hold this engine.
     NotSaved,
     NotMapped(String),
     NoMapping,
@@ -90,13 +90,13 @@ impl FileError {
         self.path.as_deref()
     }
 
-    /// Returns whether it is no table file at all, of whatever version.
+    /// Returns whether the file is not a table file of any version.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         matches!(self.kind, Kind::Foreign)
     }
 
-    /// Returns whether the file is cut off or was altered after it was written.
+    /// Returns whether the file is truncated, or was altered after it was written.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(
@@ -116,13 +116,13 @@ impl FileError {
         matches!(self.kind, Kind::Newer { .. } | Kind::NewerSection(_) | Kind::Unknown(_))
     }
 
-    /// Returns whether the file is good, but cannot be mapped: open a copy.
+    /// Returns whether the file is good, but cannot be mapped. Open a copy instead.
     #[must_use]
     pub fn is_not_mapped(&self) -> bool {
         matches!(self.kind, Kind::NotMapped(_) | Kind::NoMapping)
     }
 
-    /// Returns the error of the system, if that is the reason.
+    /// Returns the error of the system, if that is the cause.
     #[must_use]
     pub fn io(&self) -> Option<&io::Error> {
         match &self.kind {
@@ -131,12 +131,12 @@ impl FileError {
         }
     }
 
-    /// Returns the error, of the file of this name.
+    /// Returns the error for the file of this name.
     pub(super) fn of(self, path: &Path) -> Self {
         self.kind.at(path)
     }
 
-    /// Returns whether the file itself is the reason, so that another attempt fails as well.
+    /// Returns whether the file itself is the cause, so that another attempt would fail too.
     pub(super) fn is_of_the_file(&self) -> bool {
         self.is_foreign()
             || self.is_damage()
@@ -146,7 +146,7 @@ impl FileError {
     }
 }
 
-/// What a person can do about a file that is not as it was written.
+/// The remedy for a file that differs from what was written.
 const AGAIN: &str = "make it again from its table";
 
 impl fmt::Display for Kind {

@@ -1,4 +1,4 @@
-//! Follows a file that is replaced.
+//! Follows a file that is replaced by newer versions.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -10,10 +10,10 @@ use crate::memory::Limits;
 use super::error::{FileError, Kind};
 use super::table::TableFile;
 
-/// Follows a file that is replaced by renaming: a process that answers from it has the new table without a restart.
+/// Follows a file that is replaced by renaming: a process that answers from it gets each new table without a restart.
 ///
-/// One thread calls [`poll`](Self::poll) now and then. Whoever looks up takes [`table`](Self::table) for each batch or longer;
-/// the table before is freed, or unmapped, with the last `Arc` of it.
+/// One thread calls [`poll`](Self::poll) now and then. Each thread that looks addresses up takes [`table`](Self::table) for a
+/// batch or longer. The table before is freed, or unmapped, with the last `Arc` of it.
 ///
 /// ```
 /// use fibula::file::{self, Contents, Follower};
@@ -58,7 +58,7 @@ enum Way {
 }
 
 impl Follower {
-    /// Opens a copy of the file, and later of those that replace it.
+    /// Opens a copy of the file, and later copies of the files that replace it.
     ///
     /// # Errors
     /// As for [`TableFile::open`].
@@ -74,7 +74,7 @@ impl Follower {
         Self::new(path.as_ref(), Way::Copy(limits))
     }
 
-    /// Maps the file, and later those that replace it.
+    /// Maps the file, and later the files that replace it.
     ///
     /// # Errors
     /// As for [`TableFile::map`].
@@ -88,18 +88,18 @@ impl Follower {
         Ok(Self { path: path.to_owned(), way, seen, table: Arc::new(table) })
     }
 
-    /// Looks whether the file was replaced, which is one call of the system, and opens the new one. Returns whether
-    /// [`table`](Self::table) is another one now.
+    /// Checks whether the file was replaced, which takes one system call, and opens the new one. Returns whether
+    /// [`table`](Self::table) has changed.
     ///
     /// # Errors
-    /// When the new file cannot be opened or is refused. The table before is kept. A file that was refused for what it holds
-    /// is not tried again until it is replaced; errors of the system are returned at every call while they last.
+    /// When the new file cannot be opened or is refused. The table before is kept. A file that was refused for its contents
+    /// is not tried again until it is replaced. However, errors of the system are returned at every call while they last.
     pub fn poll(&mut self) -> Result<bool, FileError> {
         let failed = |error| Kind::io("opened")(error).at(&self.path);
         if Stamp::of(&fs::metadata(&self.path).map_err(failed)?) == self.seen {
             return Ok(false);
         }
-        // What is opened may be newer than what was looked at.
+        // The file may have been replaced again since the check, so the stamp is taken from the file that is opened.
         let (seen, table) = load(&self.path, self.way);
         let seen = seen.map_err(failed)?;
         match table {
@@ -108,6 +108,7 @@ impl Follower {
                 Ok(true)
             }
             Err(error) => {
+                // For errors of the system the stamp stays as it was, so that the next call tries again.
                 if error.is_of_the_file() {
                     self.seen = seen;
                 }
@@ -139,12 +140,12 @@ fn load(path: &Path, way: Way) -> (io::Result<Stamp>, Result<TableFile, FileErro
     (seen, table)
 }
 
-/// What tells a file from one that replaced it.
+/// Distinguishes a file from one that replaced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
     modified: Option<std::time::SystemTime>,
-    /// The device, the file on it, and when that was changed.
+    /// The device, the file's number on it, and when that file was changed.
     #[cfg(unix)]
     inode: [i64; 4],
 }

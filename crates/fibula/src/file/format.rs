@@ -2,13 +2,13 @@
 
 use super::error::Kind;
 
-/// The first bytes. The first one is no text, and the last one is a line end, which transfers as text change.
+/// The first bytes. The first one is not text. The last one is a line end, which transfers in text mode would change.
 pub(super) const MAGIC: [u8; 8] = *b"\x89FIBULA\n";
 
 /// The version that this code writes, and the newest that it reads.
 pub(super) const VERSION: u32 = 1;
 
-/// Tells a file whose bytes were swapped in words.
+/// Detects a file with swapped bytes in its words.
 const MARK: u32 = 0x0102_0304;
 
 pub(super) const HEADER_BYTES: usize = 64;
@@ -17,21 +17,21 @@ pub(super) const SECTION_BYTES: usize = 64;
 /// Longest name of a section.
 const NAME_BYTES: usize = 32;
 
-/// Most sections: more are damage.
+/// The most sections. A larger number is damage.
 const SECTIONS: u32 = 1 << 10;
 
-/// What sections are aligned to: small ones to a cache line, others to a page, large arrays of engines to a huge page.
+/// The alignments of sections: small ones to a cache line, others to a page, large arrays of engines to a huge page.
 pub(super) const LINE: u64 = 64;
 pub(super) const PAGE: u64 = 4096;
 pub(super) const HUGE: u64 = 2 << 20;
 
-/// The header of a file, without what is the same in all.
+/// The header of a file, without the fields that are the same in all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) sections: u32,
     /// Bit 0 for IPv4, bit 1 for IPv6.
     pub(super) families: u32,
-    /// Of the whole file.
+    /// The bytes of the whole file.
     pub(super) bytes: u64,
     /// The checksum of the section table.
     pub(super) table_crc: u32,
@@ -75,8 +75,8 @@ impl Header {
         bytes
     }
 
-    /// Reads the first bytes of a file, which may be fewer than a header's. What comes before the version, the version and
-    /// the checksum stay where they are in all versions.
+    /// Reads the first bytes of a file, which may be fewer than a header's. The fields before the version, the version and
+    /// the checksum have the same places in all versions.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Kind> {
         let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
         if bytes.is_empty() || !MAGIC.starts_with(magic) {
@@ -149,7 +149,7 @@ impl Section {
     }
 }
 
-/// Reads the section table: sections follow each other, in a file of these bytes, and have names of their own.
+/// Reads the section table: sections must follow each other within the bytes of the file, and have different names.
 pub(super) fn read_table(header: Header, bytes: &[u8]) -> Result<Vec<Section>, Kind> {
     let damaged = || Kind::Damaged("section table".to_owned());
     if crc32fast::hash(bytes) != header.table_crc {

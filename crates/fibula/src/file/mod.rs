@@ -1,8 +1,8 @@
 //! Table files: compiled tables that are ready as soon as they are opened.
 //!
-//! A file holds, of one family or both, an engine for lookups, the routes that it was built from, or both of these, and
-//! bytes that next hops stand for. [`save`] writes it, [`TableFile::open`] opens a verified copy, [`TableFile::map`] uses the
-//! file where it lies, so that many processes share its pages, and a [`Follower`] notices when it is replaced.
+//! For each family, a file can hold an engine for lookups, the routes that it was built from, or both. It can also hold the
+//! bytes that next hops stand for. [`save`] writes a file, [`TableFile::open`] opens a verified copy, and [`TableFile::map`]
+//! uses the file where it lies, so that many processes share its pages. A [`Follower`] notices when the file is replaced.
 //!
 //! ```
 //! use fibula::file::{self, Contents, TableFile};
@@ -41,9 +41,9 @@
 //! | others | no: save the routes, and build from them | no |
 //!
 //! [`Engine::is_saved`](crate::fib::registry::Engine::is_saved) and
-//! [`is_mapped`](crate::fib::registry::Engine::is_mapped) say the same. An engine that changes in place is saved as it is
-//! at that moment, and opened as one that does not change. A file may also have an engine that is in another crate, for
-//! comparison: the routes beside it are compiled again then ([`Part::replaced`]), and without routes it is refused.
+//! [`is_mapped`](crate::fib::registry::Engine::is_mapped) return the same. An engine that changes in place is saved as it is
+//! at that moment, and opened as one that does not change. A file may also have an engine for comparison, which is in
+//! another crate. The routes next to it are then compiled again ([`Part::replaced`]); without routes the file is refused.
 //!
 //! # The format
 //!
@@ -66,22 +66,22 @@
 //! | `ipv6/...` | the same; an address is two words of 64 bits, the upper one first |
 //! | `values/next-hops`, `/ends`, `/bytes` | next hops that stand for bytes, ascending; where the bytes of each end; the bytes |
 //!
-//! Checksums are CRC-32 (IEEE 802.3). A program refuses a file of a version that it does not know, and a needed section that
-//! it does not know; it skips others. The places of magic, version and the header's checksum are the same in all versions.
+//! Checksums are CRC-32 (IEEE 802.3). A program refuses a file if it does not know the version or a needed section. It skips
+//! other sections that it does not know. Magic, version and the header's checksum have the same places in all versions.
 //!
 //! # What a file promises
 //!
-//! - **Whole or not at all.** The name is at every moment that of the old file or of the new one ([`save`]).
-//! - **A copy is verified.** Every checksum and every invariant that [`Fib::check`](crate::fib::Fib::check) knows. A file that is cut off,
-//!   altered, foreign or newer is refused with the reason. Checksums find damage; they do not stop someone who makes a false
-//!   file on purpose: such a file can answer as it likes, but lookups stay within its arrays.
+//! - **Whole or not at all.** At every moment, the name belongs to the old file or to the new one ([`save`]).
+//! - **A copy is verified.** Every checksum is verified, and every invariant that [`Fib::check`](crate::fib::Fib::check) knows.
+//!   A file that is truncated, altered, foreign or newer is refused with the reason. Checksums find damage, but they do not
+//!   stop an attacker who makes a false file: such a file can give any answer, but lookups stay within its arrays.
 //! - **A mapped file is trusted**, see [`TableFile::map`].
-//! - **Nobody compares** the engine with the routes: whoever saves both says that they belong together.
+//! - **Nothing compares** the engine with the routes: a program that saves both asserts that they belong together.
 //!
 //! # Cost
 //!
-//! A full IPv4 table (901,899 routes) is opened by copy in 2 ms, with its routes in 14 ms, and mapped in 12 us; saving it takes 20
-//! and 80 ms. `docs/adr/0011-table-files.md` has the figures and how to repeat them.
+//! A full IPv4 table (901,899 routes) is opened by copy in 2 ms, with its routes in 14 ms, and mapped in 12 us; saving it
+//! takes 20 and 80 ms. `docs/adr/0011-table-files.md` has the figures and how to repeat them.
 
 mod contents;
 mod error;

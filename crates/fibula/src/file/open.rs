@@ -1,4 +1,4 @@
-//! Reads a file: by copy, verified, or where it lies.
+//! Reads a file: as a verified copy, or where it lies.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::routes::{Addresses, StoredRoutes};
 use super::table::Part;
 use super::values::Values;
 
-/// What a file turned out to hold.
+/// The contents of a file that was read.
 pub(super) struct Opened {
     pub(super) parts: Dual<Part<u32>, Part<u128>>,
     pub(super) values: Values,
@@ -29,7 +29,7 @@ struct Head {
     families: u32,
 }
 
-/// Opens a copy: every checksum is verified, and every invariant.
+/// Opens a copy: verifies every checksum and every invariant.
 pub(super) fn copy(mut input: impl Read + Seek, limits: Limits, engines: Engines) -> Result<Opened, Kind> {
     // Not generic, so that it is compiled once, here.
     copy_of(&mut input, limits, engines)
@@ -47,7 +47,7 @@ fn copy_of(input: &mut dyn ReadSeek, limits: Limits, engines: Engines) -> Result
     Ok(opened)
 }
 
-/// Opens a file where it lies: header, section table and what is small are verified.
+/// Opens a file where it lies: verifies the header, the section table and the small sections.
 pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
     let mut input = file;
     let mut copying = Copying { input: &mut input, limits };
@@ -62,12 +62,12 @@ pub(super) fn map(file: &File, limits: Limits) -> Result<Opened, Kind> {
     open(&mut source, head, limits, Engines::OWN).map(|(opened, _)| opened)
 }
 
-/// Where sections come from.
+/// A source of sections.
 trait Source {
-    /// Returns whether words may change after they were opened.
+    /// Returns whether words may change after they are opened.
     fn maps(&self) -> bool;
 
-    /// Returns the words of a section, of the width that it says.
+    /// Returns the words of a section, in the width that it gives.
     fn array(&mut self, section: &Section) -> Result<Array, Kind>;
 
     /// Returns the bytes of a section, verified.
@@ -83,7 +83,7 @@ trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Bytes that are read and summed at a time, so that the sum finds them in the cache.
+/// Bytes that are read and summed in one step. So few bytes are still in the cache when they are summed.
 const CHUNK: usize = 256 << 10;
 
 impl Copying<'_> {
@@ -117,13 +117,13 @@ impl Copying<'_> {
         if crc.finalize() == section.crc { Ok(()) } else { Err(Kind::Damaged(section.name.clone())) }
     }
 
-    /// Verifies a section that nobody needs.
+    /// Verifies a section that is not used.
     fn skim(&mut self, section: &Section) -> Result<(), Kind> {
         self.bytes(section).map(drop)
     }
 }
 
-/// Returns how many words a section has, of this width.
+/// Returns the number of words of this width in a section.
 fn words<T>(section: &Section) -> Result<usize, Kind> {
     let is_width = section.width as usize == size_of::<T>();
     let count = usize::try_from(section.words()).ok().filter(|_| is_width);
@@ -195,7 +195,7 @@ impl Source for InPlace<'_> {
     }
 }
 
-/// Sections by name, which are taken one by one.
+/// Sections by name. They are taken one by one.
 #[derive(Default)]
 struct Sections(BTreeMap<String, Section>);
 
@@ -204,7 +204,7 @@ impl Sections {
         self.0.remove(name)
     }
 
-    /// Takes all whose names begin so.
+    /// Takes all sections whose names begin with `prefix`.
     fn take_all(&mut self, prefix: &str) -> Vec<Section> {
         let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
         names.iter().filter_map(|name| self.take(name)).collect()
@@ -250,7 +250,7 @@ fn open(
     }
 }
 
-/// Opens what there is of a family.
+/// Opens the sections of a family.
 fn part<K: Key>(
     source: &mut dyn Source,
     sections: &mut Sections,
@@ -289,7 +289,7 @@ fn part<K: Key>(
     Ok(part)
 }
 
-/// Builds another engine from the routes of a file, where it has an engine for comparison that this crate lacks.
+/// Builds another engine from the routes, for a file that has an engine for comparison, which this crate lacks.
 fn rebuilt<K: Key>(
     source: &mut dyn Source,
     sections: &mut Sections,
@@ -343,7 +343,7 @@ fn values(source: &mut dyn Source, sections: &mut Sections) -> Result<Values, Ki
     let [Some(ids), Some(ends), Some(bytes)] = names.map(|name| sections.take(name)) else {
         return Ok(Values::default());
     };
-    // Copied from any file: a caller gets slices of them.
+    // Always copied, even from a mapped file, because a caller gets slices of them.
     let (ids, ends, bytes) = (source.bytes(&ids)?, source.bytes(&ends)?, source.bytes(&bytes)?);
     let ids = ids.as_chunks().0.iter().map(|&id| NextHop::new(u32::from_le_bytes(id)));
     let ends = ends.as_chunks().0.iter().map(|&end| usize::try_from(u64::from_le_bytes(end)).ok());
@@ -354,7 +354,7 @@ fn values(source: &mut dyn Source, sections: &mut Sections) -> Result<Values, Ki
     Values::new(ids, ends, bytes).map_err(damaged)
 }
 
-/// Reads the text of an engine: a line each for its name and its numbers.
+/// Reads the text of an engine: one line for its name, and one for each of its numbers.
 fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
     let mut lines = core::str::from_utf8(text).ok()?.lines();
     let engine = lines.next()?.strip_prefix("algorithm ")?.to_owned();
@@ -365,7 +365,7 @@ fn parse(text: &[u8]) -> Option<(String, Vec<(String, u64)>)> {
     Some((engine, shape.collect::<Option<_>>()?))
 }
 
-/// Verifies every invariant of what was copied.
+/// Verifies every invariant of a copied part.
 pub(super) fn verify<K: Key>(part: &Part<K>) -> Result<(), Kind> {
     if let (Some(fib), Some(engine)) = (&part.fib, part.engine) {
         fib.check().map_err(|error| Kind::Broken { engine: engine.to_owned(), error: error.into() })?;

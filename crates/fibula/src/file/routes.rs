@@ -1,4 +1,4 @@
-//! The routes of a file, column by column, as they lie there.
+//! The routes of a file, in the columns that the file has.
 
 use core::ops::ControlFlow;
 
@@ -54,12 +54,12 @@ impl<K: Key> StoredRoutes<K> {
         })
     }
 
-    /// Returns a prefix. Of a mapped file, whatever the words are, it is a prefix.
+    /// Returns a prefix. It is a valid prefix even if the words of a mapped file are not.
     fn prefix(&self, at: usize) -> Prefix<K> {
         Prefix::of(self.address(at), self.lengths[at].read().min(K::BITS.into()) as u8)
     }
 
-    /// Returns a route by its number in their order; `None` if there are not so many.
+    /// Returns a route by its number in order; `None` if the number is too large.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<Route<K>> {
         if at < self.len() { self.route(at) } else { None }
@@ -69,7 +69,7 @@ impl<K: Key> StoredRoutes<K> {
         Some(Route::new(self.prefix(at), NextHop::new(self.next_hops[at].read())?))
     }
 
-    /// Returns the first route that is not a route, or not greater than the one before it.
+    /// Returns the number of the first element that is not a valid route, or not greater than the one before it.
     pub(super) fn disorder(&self) -> Option<usize> {
         let mut before = None;
         (0..self.len()).find(|&at| {
@@ -104,7 +104,7 @@ impl<K: Key> StoredRoutes<K> {
             if last.covers(prefix) {
                 return self.route(at);
             }
-            // A shorter one that covers the prefix comes before this one, and covers it too.
+            // A shorter route that covers the prefix comes before this one, and covers the common prefix too.
             let common = last.addr().common_len(prefix.addr()).min(prefix.len());
             end = self.up_to(Prefix::of(prefix.addr(), common)).min(at);
         }

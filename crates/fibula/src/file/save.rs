@@ -1,4 +1,4 @@
-//! Writes a file beside the old one and puts it in its place.
+//! Writes a file next to the old one and renames it over the old one.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Contents;
 use super::error::{FileError, Kind};
 
-/// Writes a file, in place of the one of this name if there is one.
+/// Writes a file. If there is one of this name, it is replaced.
 ///
-/// It is written under another name in the same folder (`.NAME.NUMBER.part`), synced, and renamed, and then the folder is
-/// synced. So whatever ends the process or the machine meanwhile, the name is that of the old file or of the new one, whole;
-/// and who has the old file open or mapped keeps it. Only what ends the process leaves the other name behind.
+/// The file is written under another name in the same folder (`.NAME.NUMBER.part`), synced and renamed. Then the folder is
+/// synced. So if the process or the machine ends meanwhile, the name belongs to the old file or to the new one, and that file
+/// is whole. A process that has the old file open or mapped keeps it. The other name is left over only if the process or
+/// the machine ends before the renaming.
 ///
 /// # Errors
-/// When files cannot hold an engine, or the system refuses; the old file is then as it was.
+/// When files cannot hold an engine of these contents, or the system refuses. The old file is then unchanged.
 pub fn save(path: impl AsRef<Path>, contents: &Contents<'_>) -> Result<(), FileError> {
     save_with(&mut System, path.as_ref(), contents)
 }
 
-/// What saving asks of the system, so that tests can end it anywhere.
+/// The system calls of saving, as a trait so that tests can end it at any of them.
 pub(super) trait Disk {
     type File: Write;
 
@@ -37,7 +38,7 @@ pub(super) fn save_with<D: Disk>(
     path: &Path,
     contents: &Contents<'_>,
 ) -> Result<(), FileError> {
-    // A link leads to the file that is replaced.
+    // If the path is a link, the file that it leads to is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let failed = |error| Kind::io("written")(error).at(path);
     let aside = beside(&target).map_err(failed)?;
@@ -54,10 +55,10 @@ pub(super) fn save_with<D: Disk>(
     disk.sync_folder(folder(&target)).map_err(failed)
 }
 
-/// Files that this process has made aside.
+/// The number of temporary files that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Returns the name of a file beside another one, which no other process or thread uses.
+/// Returns the name of a file next to another one, which no other process or thread uses.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut aside = OsString::from(".");
@@ -77,7 +78,7 @@ impl Disk for System {
     type File = File;
 
     fn create(&mut self, path: &Path) -> io::Result<File> {
-        // A file of this name is left from an earlier process of the same number.
+        // A file of this name is left over from an earlier process with the same process number.
         File::create_new(path).or_else(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => fs::remove_file(path).and_then(|()| File::create_new(path)),
             _ => Err(error),
@@ -92,8 +93,8 @@ impl Disk for System {
         fs::rename(from, to)
     }
 
-    /// Makes the new name last. Some file systems cannot sync a folder, and say so; other systems than Unix have no call for
-    /// it.
+    /// Makes the new name durable. Some file systems cannot sync a folder, and report that. Systems other than Unix have no call
+    /// for it.
     fn sync_folder(&mut self, folder: &Path) -> io::Result<()> {
         if !cfg!(unix) {
             return Ok(());
@@ -109,7 +110,7 @@ impl Disk for System {
     }
 
     fn remove(&mut self, path: &Path) {
-        // There is nothing to do where this fails too.
+        // If this fails too, there is nothing else to do.
         let _ = fs::remove_file(path);
     }
 }

@@ -1,4 +1,4 @@
-//! A file that was opened.
+//! An open table file.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -17,29 +17,29 @@ use super::open::{self, Opened};
 use super::routes::StoredRoutes;
 use super::values::Values;
 
-/// A table file that was opened: a copy of it, or the file where it lies.
+/// An open table file: a copy of it, or the file where it lies.
 ///
-/// Engines are `Send + Sync` and are shared by reference, as those are that were built.
+/// Its engines are `Send + Sync` and are shared by reference, as built engines are.
 #[derive(Debug)]
 pub struct TableFile {
-    /// What it holds of IPv4.
+    /// The IPv4 part.
     pub v4: Part<u32>,
-    /// What it holds of IPv6.
+    /// The IPv6 part.
     pub v6: Part<u128>,
     values: Values,
-    /// The file, if it is mapped, for one thread at a time to read.
+    /// The file if it is mapped. One thread at a time reads it.
     mapped: Option<Mutex<File>>,
 }
 
-/// What a table file holds of a family.
+/// The contents of a table file for one family.
 #[non_exhaustive]
 pub struct Part<K: Key> {
     /// The name of the engine in the registry.
     pub engine: Option<&'static str>,
-    /// The engine. It does not change in place: build one from the routes for that.
+    /// The engine. It does not change in place; to have one that does, build it from the routes.
     pub fib: Option<Box<dyn Fib<K>>>,
-    /// The engine that the file has, where that is one for comparison, which this crate lacks: `fib` was built from the routes
-    /// then.
+    /// The name of the file's engine if that is one for comparison, which this crate lacks. `fib` was then built from the
+    /// routes.
     pub replaced: Option<String>,
     /// The routes.
     pub routes: Option<StoredRoutes<K>>,
@@ -52,13 +52,13 @@ impl<K: Key> Default for Part<K> {
 }
 
 impl<K: Key> Part<K> {
-    /// Returns whether the file has nothing of the family.
+    /// Returns whether the file has nothing for this family.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fib.is_none() && self.routes.is_none()
     }
 
-    /// Returns the next hop of the longest prefix that contains `key`, by the engine if there is one, else by the routes.
+    /// Returns the next hop of the longest prefix that contains `key`, from the engine if there is one, or else from the routes.
     #[must_use]
     pub fn lookup_key(&self, key: K) -> Option<NextHop> {
         match (&self.fib, &self.routes) {
@@ -82,11 +82,11 @@ impl<K: Key> fmt::Debug for Part<K> {
 }
 
 impl TableFile {
-    /// Opens a copy of a file, with default [`Limits`]: into huge pages where there are. Every checksum is verified, and every
-    /// invariant of engines and routes, so that no damage is left that lookups could meet.
+    /// Opens a copy of a file, with default [`Limits`] and in huge pages where there are any. Every checksum is verified, and
+    /// every invariant of engines and routes, so that lookups cannot meet damage.
     ///
     /// # Errors
-    /// When the file is no table, newer than this code, cut off or altered, or memory runs out.
+    /// When the file is not a table file, newer than this code, truncated or altered, or memory runs out.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         Self::open_within(path, Limits::default())
     }
@@ -118,19 +118,19 @@ impl TableFile {
         Ok(Self::new(open::copy(input, limits, engines).map_err(Kind::nowhere)?, None))
     }
 
-    /// Opens a file where it lies, without copying it: all processes that do share its pages.
+    /// Opens a file where it lies, without copying it: all processes that map it share its pages.
     ///
-    /// Header, section table and values are verified; [`verify`](Self::verify) verifies the rest. The file must stay as it is:
-    /// replace it by renaming another one over it, as [`save`](super::save) does, and never write into it. If someone does
-    /// that all the same, or the file was damaged before, a lookup may return a wrong answer or panic. It never reads outside the file and
-    /// never runs on. If someone makes the file shorter, the system ends the processes that use it (`SIGBUS`).
+    /// Header, section table and values are verified; [`verify`](Self::verify) verifies the rest. The file must not change:
+    /// replace it by renaming another one over it, as [`save`](super::save) does, and never write into it. If a process writes
+    /// into it nevertheless, or the file was damaged before, a lookup may return a wrong answer or panic. However, it never reads
+    /// outside the file and it always ends. If the file gets shorter, the system ends the processes that use it (`SIGBUS`).
     ///
-    /// For engines of atomic words alone ([`Engine::is_mapped`](crate::fib::registry::Engine::is_mapped)), on 64-bit
-    /// Linux with little-endian words; others are refused.
+    /// Only engines whose words are all atomic can be mapped ([`Engine::is_mapped`](crate::fib::registry::Engine::is_mapped)),
+    /// and only on 64-bit Linux with little-endian words. Other files are refused.
     ///
     /// # Errors
-    /// When the file is no table, newer than this code, cut off, altered in what is verified, or cannot be mapped
-    /// ([`FileError::is_not_mapped`]).
+    /// When the file is not a table file, newer than this code, truncated, altered in a part that is verified, or cannot be
+    /// mapped ([`FileError::is_not_mapped`]).
     pub fn map(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Kind::io("opened")(error).at(path))?;
@@ -152,11 +152,11 @@ impl TableFile {
         self.mapped.is_some()
     }
 
-    /// Verifies every checksum and every invariant once more; of a mapped file for the first time, by a copy of it. As long
-    /// as nobody writes into the file, it is as good as an opened copy then.
+    /// Verifies every checksum and every invariant again. For a mapped file this is the first time, and it verifies a copy. As
+    /// long as no process writes into the file, it is then as good as an opened copy.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault that is found.
     pub fn verify(&self) -> Result<(), FileError> {
         if let Some(file) = &self.mapped {
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +185,7 @@ impl TableFile {
         self.values.iter()
     }
 
-    /// Returns the memory of engines and routes, that of a mapped file included.
+    /// Returns the memory of engines and routes, mapped memory included.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.v4.memory() + self.v6.memory()

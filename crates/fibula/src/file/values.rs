@@ -1,4 +1,4 @@
-//! What next hops stand for, as a file has it.
+//! The values of next hops, as a file has them.
 
 use crate::net::NextHop;
 
@@ -6,7 +6,7 @@ use crate::net::NextHop;
 #[derive(Debug, Default)]
 pub(super) struct Values {
     next_hops: Vec<NextHop>,
-    /// Where the bytes of each end.
+    /// Where the bytes of each next hop end.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }

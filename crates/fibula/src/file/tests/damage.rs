@@ -1,9 +1,9 @@
-//! Files that are not as they were written.
+//! Files that differ from what was written.
 
 use super::super::format::{HEADER_BYTES, Header, MAGIC, SECTION_BYTES, Section, VERSION, read_table};
 use super::*;
 
-/// The answers of every key, by whoever opened the file.
+/// Asserts the answers of every key, whatever opened the file.
 fn assert_answers_as_before(file: &TableFile, v4: &Rib<u32>, v6: &Rib<u128>) {
     for key in keys(v4).into_iter().step_by(5) {
         assert_eq!(file.v4.lookup_key(key), v4.lookup(key));
@@ -74,13 +74,13 @@ fn sections(bytes: &[u8]) -> Vec<Section> {
     read_table(header, &bytes[HEADER_BYTES..HEADER_BYTES + header.table_bytes()]).unwrap()
 }
 
-/// Puts the header's checksum right.
+/// Corrects the header's checksum.
 fn sum_header(bytes: &mut [u8]) {
     let crc = crc32fast::hash(&bytes[..HEADER_BYTES - 4]);
     bytes[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Replaces the section table and puts the checksums right.
+/// Replaces the section table and corrects the checksums.
 fn with_table(good: &[u8], change: impl FnOnce(&mut Vec<Section>)) -> Vec<u8> {
     let mut all = sections(good);
     change(&mut all);
@@ -110,7 +110,7 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     });
     let error = open(&needed).unwrap_err();
     assert!(error.is_newer() && error.to_string().contains("'labels/"), "{error}");
-    // Sections that are not needed are skipped, and verified all the same.
+    // Sections that are not needed are skipped, but still verified.
     let skipped = |all: &mut Vec<Section>| {
         for one in all.iter_mut().filter(|one| one.name.starts_with("values")) {
             (one.name, one.is_needed) = (one.name.replace("values", "labels"), false);
@@ -135,14 +135,14 @@ fn newer_foreign_and_swapped_files_are_refused_by_their_reasons() {
     for foreign in [&b"\x89PNG\r\n\x1a\n"[..], b"", b"10.0.0.0/8 1\n", &[0; 200]] {
         assert!(open(foreign).unwrap_err().is_foreign());
     }
-    // Words in the other order of bytes, as a machine writes them that does not turn them.
+    // Words in the other byte order, as a machine would write them that does not convert.
     let mut swapped = good;
     swapped[8..HEADER_BYTES].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
     let error = open(&swapped).unwrap_err();
     assert!(error.is_damage() && error.to_string().contains("wrong byte order"), "{error}");
 }
 
-/// Section tables whose checksums are right, and that are wrong all the same.
+/// Section tables that are wrong although their checksums are right.
 #[test]
 fn sections_outside_the_file_or_of_another_kind_are_refused() {
     let (good, ..) = small(4);
@@ -166,7 +166,7 @@ fn sections_outside_the_file_or_of_another_kind_are_refused() {
     }
 }
 
-/// Words whose checksums are right, and that are wrong all the same: whoever makes such files gets no lookups outside them.
+/// Words that are wrong although their checksums are right: lookups in such files stay within them.
 #[test]
 fn structures_out_of_order_are_refused_or_stay_within_their_words() {
     let mut random = Random(7);

@@ -1,4 +1,4 @@
-//! Files that are replaced while someone follows them.
+//! Files that are replaced while a follower has them.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ fn follow(mut follower: Follower, path: &Path, tables: [&Rib<u32>; 2]) {
     is(&follower, tables[0]);
     assert!(follower.poll().unwrap() && !follower.poll().unwrap());
     is(&follower, tables[1]);
-    // Who still has the table before keeps it.
+    // A thread that still has the table before keeps it.
     assert_answers(&**before.v4.fib.as_ref().unwrap(), tables[0]);
 
-    // A bad file is reported once, and the table before is kept; so it is while there is none.
+    // A bad file is reported once, and the table before is kept. The same is true while there is no file.
     fs::write(path.with_extension("bad"), b"no table").unwrap();
     fs::rename(path.with_extension("bad"), path).unwrap();
     let error = follower.poll().unwrap_err();

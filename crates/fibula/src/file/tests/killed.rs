@@ -1,4 +1,4 @@
-//! Saves that end at every step, and what is there then.
+//! Saves that end at every step, and the files that are left then.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::super::save::{Disk, save_with};
 use super::*;
 
-/// A file system that ends with the process: after so many steps nothing works any more, not even tidying up.
+/// A file system that ends with the process: after a number of steps nothing works any more, not even tidying up.
 struct Ending {
     left: std::rc::Rc<std::cell::Cell<usize>>,
 }
@@ -103,7 +103,7 @@ fn a_save_that_ends_anywhere_leaves_the_old_file_or_the_new_one() {
         }
         steps += 1;
     }
-    // The steps: to make the file, to write it in several, to sync it, to rename it, to sync the folder.
+    // The steps: make the file, write it in several steps, sync it, rename it, sync the folder.
     assert!(steps > 6 && renamed == 2, "{steps} steps, {renamed} renamed");
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::fib;
 use crate::simd::Present;
 
-/// A file of the two structures that can be mapped.
+/// A file of the two engines that can be mapped.
 fn mappable(folder: &Folder, routes: usize) -> (PathBuf, Rib<u32>, Rib<u128>) {
     let (v4, v6) = (table::<u32>(1, routes, 1 << 31), table::<u128>(2, routes, 1 << 31));
     let (fib4, fib6) = (build("dir-17-bitmap", &v4), build("dir-btree", &v6));
@@ -34,7 +34,7 @@ fn mapped_files_answer_as_copies_do() {
     let memory = file.memory();
     assert!(memory.allocated_bytes == 0 && memory.mapped_bytes == memory.lookup_bytes, "{memory:?}");
     file.verify().unwrap();
-    // Whoever has the file keeps it, under whatever name.
+    // A process that has the file keeps it, under whatever name.
     super::super::save(&path, &Contents::default()).unwrap();
     assert_answers(&**file.v4.fib.as_ref().unwrap(), &v4);
     file.verify().unwrap();
@@ -68,7 +68,7 @@ fn structures_that_cannot_be_mapped_are_refused() {
     }
 }
 
-/// What the header and the section table say is verified when a file is mapped. Other words can be anything.
+/// The header and the section table are verified when a file is mapped. Other words can have any value.
 #[test]
 fn whatever_the_words_of_a_mapped_file_are_lookups_stay_within_it_and_end() {
     let folder = Folder::new("altered");
@@ -129,7 +129,7 @@ fn damage_of_what_is_verified_and_missing_bytes_are_refused() {
         fs::write(&altered, &bytes).unwrap();
         match TableFile::map(&altered) {
             Err(error) => assert!(error.is_damage() || error.is_foreign(), "byte {at}: {error}"),
-            // Bytes of no section, or of one that is not verified.
+            // The byte is in no section, or in one that is not verified.
             Ok(file) => assert!(at >= 64 + 64 * 14, "byte {at}: {file:?}"),
         }
     }

@@ -58,7 +58,7 @@ fn keys<K: Key>(rib: &Rib<K>) -> Vec<K> {
     edges.chain([K::ZERO, K::ZERO.not()]).collect()
 }
 
-/// Asserts that a structure answers as the routes do, one by one and in a batch.
+/// Asserts that an engine answers as the routes do, one by one and in a batch.
 fn assert_answers<K: Key>(fib: &dyn Fib<K>, rib: &Rib<K>) {
     let keys = keys(rib);
     let mut found = vec![None; keys.len()];

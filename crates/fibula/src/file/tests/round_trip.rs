@@ -1,4 +1,4 @@
-//! What is written is read again.
+//! Contents that are written are read again.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::fib;
 use crate::net::{Change, Routes};
 
-/// Opens what a file holds of a structure, and compares.
+/// Opens the contents of a file with one engine, and compares.
 fn assert_same<K: Key>(fib: &dyn Fib<K>, rib: &Rib<K>, write: impl Fn(&dyn Fib<K>) -> Vec<u8>, name: &str) {
     let file = open(&write(fib)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let check = |engine: Option<&str>, fib: &dyn core::fmt::Debug| {
@@ -37,7 +37,7 @@ fn write_v6(fib: &dyn Fib<u128>) -> Vec<u8> {
     bytes(&contents)
 }
 
-/// Every structure that files can hold, as it is built and as it is after changes in place.
+/// Every engine that files can hold, as it is built and as it is after changes in place.
 fn every_structure<K: Key>(write: impl Fn(&dyn Fib<K>) -> Vec<u8> + Copy) -> Vec<&'static str> {
     let mut saved = Vec::new();
     for engine in fib::engines::<K>() {
