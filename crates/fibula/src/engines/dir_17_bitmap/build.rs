@@ -1,4 +1,4 @@
-//! Ranges to tables: units one after the other, and the entries that lead to them.
+//! Builds tables from ranges: the units in order of their addresses, and the entries that lead to them.
 
 use core::marker::PhantomData;
 use core::sync::atomic::AtomicUsize;
@@ -71,13 +71,13 @@ fn fill<K: Ipv4Key>(
 /// The tables under construction.
 struct Tables {
     step: u32,
-    /// Entries; those of uniform units have their number in `uniform` as place.
+    /// Entries. In an entry of a uniform unit, the place is its number in `uniform`.
     direct: Buffer<u32>,
     units: Buffer<u64>,
     allotted: Units,
     /// Next hops of the uniform units, in order; a run of equal ones is one element.
     uniform: Buffer<u32>,
-    /// Number of words needed, which may exceed what places can address.
+    /// The number of words needed. It may be more than places can address.
     needed: u64,
 }
 
@@ -88,7 +88,8 @@ impl Tables {
         Ok(Self { step, direct, units, allotted: Units::default(), uniform, needed: 0 })
     }
 
-    /// Makes room for more words, and counts them. Returns false past what places can address: words are then only counted.
+    /// Makes room for more words, and counts them. If there are more than places can address, only counts them and returns
+    /// false.
     fn reserve(&mut self, words: usize, budget: &mut Budget) -> Result<bool, OutOfMemory> {
         self.needed += words as u64;
         let fits = self.needed <= Entry::PLACES << self.step;
@@ -98,7 +99,8 @@ impl Tables {
         Ok(fits)
     }
 
-    /// Appends the words of a unit, whole places, and returns its first place; `None` past what places can address.
+    /// Appends the words of a unit, which are whole places, and returns its first place; `None` past the last place that
+    /// entries can address.
     fn append(&mut self, words: &[u64], budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
         if !self.reserve(words.len(), budget)? {
             return Ok(None);
@@ -109,7 +111,7 @@ impl Tables {
 
     /// Writes the uniform units, one for each next hop, and the padding.
     fn finish(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
-        // Sorted by next hop, so that equal ones are neighbours and get one unit; the low half remembers the number.
+        // Sorted by next hop, so that equal ones are neighbours and get one unit. The low half keeps the number.
         let mut order: Buffer<u64> = budget.buffer(self.uniform.len())?;
         for (number, &word) in self.uniform.iter().enumerate() {
             order.push(u64::from(word) << 32 | number as u64);
@@ -139,15 +141,15 @@ impl Tables {
     }
 }
 
-/// Returns the words of a unit that has one value, of which [`uniform_len`] are taken: one that changes no answer in place
-/// of a bitmap, and the value.
+/// Returns the words of a unit that has one value. Only the first [`uniform_len`] of them are used: one in place of a bitmap,
+/// which does not change any answer, and the value.
 pub(super) fn uniform_words(word: u32) -> [u64; 1 << STEP_MAX] {
     let mut words = [0; 1 << STEP_MAX];
     words[1] = word.into();
     words
 }
 
-/// Returns the words of such a unit, whole places.
+/// Returns the number of words of such a unit, in whole places.
 pub(super) fn uniform_len(step: u32) -> usize {
     2usize.next_multiple_of(1 << step)
 }

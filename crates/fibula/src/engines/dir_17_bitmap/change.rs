@@ -1,4 +1,4 @@
-//! What a change of one route would rewrite.
+//! The words that a change of one route would rewrite.
 
 use crate::memory::Cell;
 use crate::net::{Key, Prefix};
@@ -9,8 +9,8 @@ use super::layout::{Dir17Bitmap, Entry};
 const LINE: usize = 8;
 
 impl<K: Key> Dir17Bitmap<K> {
-    /// Returns the number of cache lines that a change of this prefix writes before it stores one word, the entry: those of
-    /// its unit, written anew. Returns `None` for a prefix that meets several units.
+    /// Returns the number of cache lines of the unit that a change of this prefix rewrites before it stores the entry, which is
+    /// one word. Returns `None` for a prefix that meets several units.
     #[must_use]
     pub fn lines_of_change(&self, prefix: Prefix<K>) -> Option<usize> {
         if u32::from(prefix.len()) < Self::WINDOWS.direct_bits {

@@ -46,7 +46,7 @@ impl<K: Key> Dir17Bitmap<K> {
     pub(super) fn used(&self) -> Result<Vec<units::Unit>, CheckError> {
         let mut used = Vec::with_capacity(self.direct.len());
         self.each_unit(|unit, is_shared| used.push((unit, is_shared)))?;
-        // Units of one value are shared; of others, each has one entry.
+        // Units of one value may have many entries. Every other unit must have one, so only shared duplicates are dropped.
         used.sort_unstable();
         used.dedup_by(|next, last| next == last && next.1);
         Ok(used.into_iter().map(|(unit, _)| unit).collect())
@@ -74,7 +74,7 @@ impl<K: Key> Dir17Bitmap<K> {
         Ok(word.read())
     }
 
-    /// Returns the value of 2^`width` bytes with a number, counted from a word.
+    /// Returns the value with this number among values of 2^`width` bytes that begin at the word `from`.
     fn value(&self, from: usize, number: usize, width: u32) -> Result<u32, CheckError> {
         let byte = number << width;
         Ok((self.word(from + byte / 8)? >> (8 * (byte % 8))) as u32 & deeper(width))
@@ -89,7 +89,7 @@ impl<K: Key> Dir17Bitmap<K> {
         let uniform = [0, 1].map(|half| entry.is_uniform(half));
         let joined = uniform != [false; 2];
         holds(!joined || entry.offset() == 0, "halves with one bitmap begin at one place", place)?;
-        // The slots that are deeper, a bit each.
+        // One bit for each deeper slot.
         let mut deep = [0; 2];
         let (mut count, mut end) = (0, place);
         for (number, uniform) in uniform.into_iter().enumerate() {
@@ -102,7 +102,7 @@ impl<K: Key> Dir17Bitmap<K> {
                 "a change at the first slot leads past a value for all",
                 from,
             )?;
-            // Value by value: few slots differ from the one before.
+            // Value by value, because few slots differ from the one before.
             let mut changes = if uniform { 0 } else { map };
             let (mut rank, mut slot) = (0, 0);
             loop {

@@ -1,13 +1,13 @@
-//! Units from ranges of addresses: the ranges fill in a unit's slots, then the whole unit is handed on.
+//! Fills units from ranges of addresses: the ranges fill the slots of a unit, and then the whole unit is passed on.
 
 use crate::memory::{Budget, OutOfMemory};
 
 use super::layout::{RESTS_MAX, Windows};
 use super::unit::{Unit, WIDEST, Writer};
 
-/// What units become.
+/// A receiver of units.
 pub(super) trait Sink {
-    /// Takes the unit of an entry, of which the lists are written.
+    /// Takes the unit of an entry. Its lists are written already.
     fn unit(
         &mut self,
         at: usize,
@@ -16,7 +16,7 @@ pub(super) trait Sink {
         budget: &mut Budget,
     ) -> Result<(), OutOfMemory>;
 
-    /// Takes neighbouring entries that have this next hop alone.
+    /// Takes adjacent entries whose addresses all have this next hop.
     fn uniform(&mut self, at: usize, count: usize, word: u32, budget: &mut Budget)
     -> Result<(), OutOfMemory>;
 }
@@ -26,11 +26,11 @@ pub(super) struct Filling {
     windows: Windows,
     /// The first address that has no next hop yet.
     pub(super) done: u64,
-    /// The unit that it lies in, if some of its slots are filled.
+    /// The unit of that address, if some of its slots are filled.
     pub(super) unit: Unit,
     pub(super) is_open: bool,
     pub(super) writer: Writer,
-    /// The open slot, if its addresses are not all of one range.
+    /// The next hops in the open slot, if its addresses are in several ranges.
     rests: [u32; RESTS_MAX],
 }
 
@@ -40,8 +40,8 @@ impl Filling {
         Self { windows, done: 0, unit, is_open: false, writer, rests: [0; RESTS_MAX] }
     }
 
-    /// Gives the addresses before `end` a next hop. They begin and end with whole slots, in as many calls as there are
-    /// ranges.
+    /// Gives the addresses before `end` a next hop. The addresses of all calls together begin and end with whole slots; each
+    /// range takes one call.
     pub(super) fn fill(
         &mut self,
         end: u64,
@@ -77,7 +77,7 @@ impl Filling {
             let stop = (slot + whole).min(slots);
             let filled = slot as usize..stop as usize;
             if word == WIDEST {
-                // Rare: one list for all of the slots.
+                // Rare: one list serves all of the slots.
                 self.rests.fill(WIDEST);
                 let told = self.writer.tell(&self.rests[..rests as usize], budget)?;
                 self.unit.deepen(filled, told);
@@ -105,7 +105,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Passes the open unit on, as that of an entry.
+    /// Passes on the open unit, for this entry.
     pub(super) fn close(
         &mut self,
         at: usize,

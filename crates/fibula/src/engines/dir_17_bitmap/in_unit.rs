@@ -1,8 +1,9 @@
-//! Changes of values alone: they are stored in units as these are.
+//! Changes that only replace values: they are stored in units in place.
 //!
-//! What changes has to begin and end at slots where a bitmap has a change already, or a half begins or ends. Where a route
-//! goes, its changes stay in the bitmap, with the value of what is around them, until the unit is written anew.
-//! This is for values of a byte: vectors read 32 bits at once from any byte, of which bytes alone are never of two stores.
+//! The changed addresses have to begin and end at slots where the bitmap has a change already, or at the edge of a half.
+//! When a route is removed, its changes stay in the bitmap, with the value of the addresses around them, until the unit is
+//! rebuilt. Only values of one byte are stored in place, because vectors read 32 bits at once from any byte: those bits may
+//! come from two stores, and then only a single byte is sure to come from one.
 
 use crate::fib::parts::ranges::{self, Merge};
 use crate::memory::{Budget, Cell, OutOfMemory};
@@ -12,8 +13,8 @@ use super::layout::{Entry, Windows, deeper};
 use super::prepared::{Edit, Prepared};
 
 impl Prepared {
-    /// Prepares that the prefixes, which lie in the unit of an entry, have their values stored there, if no more has to
-    /// change. Returns whether that is so; if not, nothing is prepared.
+    /// Prepares to store the values of the prefixes, which lie in the unit of an entry, if nothing else has to change. Returns
+    /// whether that is so; if not, nothing is prepared.
     ///
     /// # Errors
     /// When memory runs out.
@@ -56,7 +57,7 @@ impl Prepared {
         Ok(true)
     }
 
-    /// The same for addresses of one next hop.
+    /// Does the same for addresses of one next hop.
     fn store_range(
         &mut self,
         entry: Entry,
@@ -84,7 +85,7 @@ impl Prepared {
             let rank = |slot: usize| (changes << (63 - slot)).count_ones() as usize;
             let [first, last] = [rank(inside[0]), rank(inside[1] - 1)];
             for rank in first..=last {
-                // What has a value beyond what changes keeps it.
+                // A range that reaches beyond the changed addresses keeps its value.
                 let is_whole = (rank > first || is_edge(inside[0])) && (rank < last || is_edge(inside[1]));
                 if !self.store_value(8 * (word + 1) + rank, value, is_whole, mark, budget)? {
                     return Ok(false);
@@ -94,7 +95,7 @@ impl Prepared {
         Ok(true)
     }
 
-    /// Prepares a value at a byte, unless the one there says that the slot is deeper, or is another one and has to stay.
+    /// Prepares a value at a byte, unless the slot there is deeper, or the range keeps another value.
     fn store_value(
         &mut self,
         byte: usize,
@@ -104,7 +105,7 @@ impl Prepared {
         budget: &mut Budget,
     ) -> Result<bool, OutOfMemory> {
         let (at, shift) = (byte / 8, 8 * (byte % 8));
-        // Few words of one unit.
+        // The search is short, because few words of one unit change.
         let edit = self.edits[mark..].iter_mut().find(|edit| edit.at == at);
         let old = edit.as_ref().map_or_else(|| self.units[at].read(), |edit| edit.word);
         let before = (old >> shift) as u32 & deeper(0);

@@ -12,7 +12,7 @@ use super::scalar::{View, batch as scalar};
 /// Most vectors abreast.
 const ABREAST: usize = 4;
 
-/// Deeper lanes of a vector from which on all of its lanes are answered at once.
+/// From this number of deeper lanes on, all lanes of a vector are answered at once.
 const MANY: u32 = 4;
 
 kernel! {
@@ -39,7 +39,7 @@ fn portable<K: Key>(_: Present, view: &View<'_>, keys: &[u32], found: &mut [u32]
 }
 
 kernel! {
-    /// Answers those of the lanes of some vectors whose slots are deeper, given their entries.
+    /// Answers the lanes of some vectors whose slots are deeper, given their entries.
     fn deepen<K: Key>(
         view: &View<'_>,
         lanes: &[u32],
@@ -55,7 +55,7 @@ kernel! {
         let slots = wide::splat(windows.half() as u32 - 1);
         let one = wide::splat(1);
         let byte = wide::splat(0xff);
-        // What is left for lists, whose words are on their way while other vectors are answered.
+        // Lanes that need a list wait, so that its words arrive while other vectors are answered.
         let mut listed = [0; ABREAST];
         for ((((&lanes, keys), entries), found), listed) in
             lanes.iter().zip(keys).zip(entries).zip(&mut *found).zip(&mut listed)
@@ -66,7 +66,7 @@ kernel! {
                 let place = wide::shr_by(wide::and(wide::load(entries), wide::splat(Entry::PLACE)), place_at);
                 let second = wide::test(key, wide::splat(windows.half_bit()));
                 let slot = wide::and(wide::shr_by(key, wide::count(windows.below_slot())), slots);
-                // The rank of the slot among those that are deeper gives its record.
+                // A record is found by the rank of its slot among the deeper slots.
                 let first_map = wide::sub(place, one);
                 let map = wide::sub(first_map, wide::keep(second, one));
                 let before = wide::keep(second, wide::ranks(units, first_map, wide::splat(0)));
@@ -106,7 +106,7 @@ fn for_each_lane(mut lanes: u32, mut each: impl FnMut(usize)) {
 }
 
 kernel! {
-    /// Looks up at least sixteen keys, as many as there are words for what is found. `set` is the set again.
+    /// Looks up at least sixteen keys; `found` has one word for each. `set` is the set again.
     pub(super) fn batch<K: Key>(set: Present, view: &View<'_>, keys: &[u32], found: &mut [u32])
     scalar portable::<K>;
     vector op {
@@ -120,11 +120,11 @@ kernel! {
         let slots = wide::splat(windows.half() as u32 - 1);
         let beyond = wide::splat(64 - windows.half() as u32);
         let (uniform_halves, none) = (Entry::UNIFORM_HALF.map(|bit| wide::splat(bit)), wide::splat(0));
-        // By the lowest bits of an entry, of which the width has two; there is no width of 3.
+        // Indexed by the two lowest bits of an entry, which are the width. There is no width of 3, so its element is not used.
         let all_ones = wide::eight(&core::array::from_fn(|bits| deeper((bits as u32 % 4).min(2))));
 
-        // What the keys of the vectors from `$at` on find, `$count` vectors in step: every stage is a loop over them, so
-        // that their loads overlap, and everything between the stages stays in registers.
+        // Looks up the keys of the `$count` vectors from `$at` on, in step: every stage is a loop over them, so that their
+        // loads overlap, and everything between the stages stays in registers.
         macro_rules! group {
             ($count:literal, $keys:expr, $found:expr) => {{
                 let (keys, found): (&[[u32; WIDE]], &mut [[u32; WIDE]]) = ($keys, $found);
@@ -134,7 +134,7 @@ kernel! {
                     key[at] = wide::load(&keys[at]);
                     entry[at] = wide::gather_leading(direct, key[at]);
                 }
-                // A writer publishes a unit by its entry.
+                // A writer publishes a unit by its entry, so the entries are loaded before anything of their units.
                 fence(Ordering::Acquire);
                 let places = core::array::from_fn::<_, $count, _>(|at| {
                     let (key, entry) = (key[at], entry[at]);
@@ -182,7 +182,7 @@ kernel! {
             group!(1, &vectors[at..at + 1], &mut found_vectors[at..at + 1]);
         }
         if !keys.len().is_multiple_of(WIDE) {
-            // The last sixteen keys, some of them for the second time, so that every lane has a key.
+            // The last sixteen keys. Some of them are looked up a second time, so that every lane has a key.
             let last = keys.len() - WIDE;
             group!(1, keys[last..].as_chunks().0, found[last..].as_chunks_mut().0);
         }

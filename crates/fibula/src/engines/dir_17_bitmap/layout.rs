@@ -15,7 +15,7 @@ pub struct Dir17Bitmap<K> {
     pub(super) direct: Shared<u32>,
     /// The units, then at least [`PADDING`].
     pub(super) units: Shared<u64>,
-    /// Which places are in use; `None` where a writer knows it.
+    /// The places in use; `None` in a table that has a writer, because the writer keeps them.
     pub(super) allotted: Option<Units>,
     /// Number of words up to the last unit.
     pub(super) end: AtomicUsize,
@@ -30,8 +30,8 @@ pub(super) const PADDING: usize = Longs::MARGIN;
 /// Greatest binary logarithm of the words of a place.
 pub(super) const STEP_MAX: u32 = 4;
 
-/// How a key is cut into four windows, from its first bit on: the direct table's, one bit for the half of a unit, the slot
-/// of the half, and the rest.
+/// How a key is cut into four windows, from its first bit on: the window of the direct table, one bit for the half of a unit,
+/// the slot of the half, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Windows {
     pub(super) direct_bits: u32,
@@ -42,7 +42,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Returns how keys of so many bits are cut: 17, 1, 6 and 8 bits for IPv4, in proportion for the narrow keys of tests.
+    /// Returns how keys of this many bits are cut: 17, 1, 6 and 8 bits for IPv4, in proportion for the narrow keys of tests.
     pub(super) const fn new(key_bits: u8) -> Self {
         let key_bits = key_bits as u32;
         let rest_bits = if key_bits < 4 { 1 } else { key_bits / 4 };
@@ -127,21 +127,21 @@ impl<K: Key> Dir17Bitmap<K> {
     pub(super) const WINDOWS: Windows = Windows::new(K::BITS);
 }
 
-/// A direct entry: where a unit is, and how to read it.
+/// A direct entry: the place of a unit, and its form.
 ///
 /// ```text
 /// oooooo pppppppppppppppppppppp u U ww
 /// ```
 ///
-/// The bitmap of the first half is at place p, that of the second o words after it. Values are of 8, 16 or 32 bits (w = 0,
-/// 1, 2). U says that the first half has one value, u that the second has.
+/// The bitmap of the first half is at place p, and the bitmap of the second half o words after it. Values are of 8, 16 or 32
+/// bits (w = 0, 1, 2). U means that the first half has one value, u that the second has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(pub(super) u32);
 
 impl Entry {
     /// The bits of the width, the lowest ones.
     const WIDTH: u32 = 3;
-    /// The bit that says that a half has one value.
+    /// The bit of each half that is set if the half has one value.
     pub(super) const UNIFORM_HALF: [u32; 2] = [1 << 2, 1 << 3];
     /// Lowest bit of the place.
     pub(super) const PLACE_AT: u32 = 4;
@@ -190,7 +190,7 @@ impl Entry {
         self.0 & Self::WIDTH
     }
 
-    /// Returns whether the unit is that of one value, which any number of entries lead to.
+    /// Returns whether the unit has one value. Any number of entries lead to such a unit.
     #[inline(always)]
     pub(super) fn is_shared(self) -> bool {
         self.0 & Self::UNIFORM == Self::UNIFORM
@@ -203,13 +203,13 @@ impl Entry {
     }
 }
 
-/// Returns the greatest value of a width, which says that a slot is deeper. A width is at most 2.
+/// Returns the greatest value of a width, which means that a slot is deeper. A width is at most 2.
 #[inline(always)]
 pub(super) const fn deeper(width: u32) -> u32 {
     (u64::MAX >> (64 - (8u32 << width))) as u32
 }
 
-/// Returns the narrowest width that holds values up to this one beside [`deeper`].
+/// Returns the narrowest width that holds values up to this one as well as [`deeper`].
 pub(super) const fn width_of(greatest: u32) -> u32 {
     match greatest {
         0..0xff => 0,
@@ -218,7 +218,7 @@ pub(super) const fn width_of(greatest: u32) -> u32 {
     }
 }
 
-/// Returns the words of so many values.
+/// Returns the number of words that `count` values take.
 pub(super) const fn value_words(count: usize, width: u32) -> usize {
     (count << width).div_ceil(8)
 }

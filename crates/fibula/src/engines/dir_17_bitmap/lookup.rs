@@ -1,4 +1,4 @@
-//! Lookups: the kernel of the instruction set for sixteen keys and more, one key after the other for fewer.
+//! Lookups: sixteen keys or more by the kernel of the instruction set, fewer keys one by one.
 
 use core::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::simd::{self, Present, WIDE};
 use super::kernel;
 use super::layout::{Dir17Bitmap, PADDING, Windows};
 
-/// Most keys that are made left-aligned at once.
+/// The most keys that are left-aligned at once.
 const ALIGNED: usize = 256;
 
 impl<K: Key> Dir17Bitmap<K> {

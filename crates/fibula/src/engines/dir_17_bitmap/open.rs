@@ -1,4 +1,4 @@
-//! What files hold: the two arrays, units with their padding, and the step.
+//! The sections of files: the two arrays, units with their padding, and the step.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ impl<K: Key> Dir17Bitmap<K> {
     }
 }
 
-/// Makes the tables of what a file holds. Which units are free is not known.
+/// Opens the tables of a file. The free units are not known.
 pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
     let (direct, units) = (parts.shared::<u32>("direct")?, parts.shared::<u64>("units")?);
     let step = parts.number_to("step", STEP_MAX.into())?;

@@ -1,4 +1,4 @@
-//! What a change has prepared: new units beside those that lookups reach, and the entries that will lead to them.
+//! The prepared state of a change: new units next to those that lookups reach, and the entries that will lead to them.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::unit::{Unit, Writer};
 pub(super) const DIRECT: u8 = 0;
 pub(super) const UNITS: u8 = 1;
 
-/// What is prepared, and which places are free.
+/// The prepared stores of a change, and the free places.
 pub(super) struct Prepared {
     pub(super) windows: Windows,
     pub(super) step: u32,
@@ -31,12 +31,12 @@ pub(super) struct Prepared {
     pub(super) stores: Vec<Store>,
     /// Words of units to store.
     pub(super) edits: Vec<Edit>,
-    /// The place of the unit that has a next hop alone.
+    /// The place of the uniform unit of each next hop.
     pub(super) uniform: HashMap<u32, u32>,
-    /// The number of entries that lead to such a unit, by its place. Those of a next hop that are not in `uniform` are on
-    /// the way out.
+    /// The number of entries that lead to a uniform unit, by its place. A unit here whose next hop is not in `uniform` is
+    /// being replaced.
     pub(super) uses: HashMap<u32, u32>,
-    /// Units of one next hop that are new, for which `uses` has room.
+    /// Uniform units that are new. `uses` has room for them.
     pub(super) fresh: usize,
     /// Whether more words are needed than places can address.
     pub(super) is_full: bool,
@@ -80,7 +80,7 @@ impl Prepared {
         }
     }
 
-    /// Takes places for a unit and writes it; `None` past what places can address.
+    /// Takes places for a unit and writes it; `None` past the last place that entries can address.
     fn place(&mut self, words: &[u64], budget: &mut Budget) -> Result<Option<units::Unit>, OutOfMemory> {
         let size = (words.len() >> self.step) as u32;
         let place = match self.allotted.take(size) {
@@ -102,13 +102,13 @@ impl Prepared {
         Ok(Some(units::Unit { place, size }))
     }
 
-    /// Makes room for an entry to store. The unit that it replaces comes back one day, or its own if it is not published.
+    /// Makes room for an entry to store. A unit is freed later: the replaced one, or the new one if it is never published.
     pub(super) fn room(&mut self, budget: &mut Budget) -> Result<(), OutOfMemory> {
         budget.reserve(&mut self.stores, 1)?;
         self.allotted.expect(1, budget)
     }
 
-    /// Notes an entry to store, for which there is room, with its unit if that is not shared.
+    /// Notes an entry to store, for which there must be room. `unit` is its unit unless that is shared.
     pub(super) fn store(&mut self, at: usize, new: Entry, unit: Option<units::Unit>) {
         let old = Entry(self.direct[at].read());
         let unit = unit.unwrap_or(units::Unit { place: new.place(), size: 0 });
@@ -122,13 +122,13 @@ impl Prepared {
         units::Unit::of(places.start as u32..places.end as u32)
     }
 
-    /// Returns the unit of a next hop that addresses have alone, which is made if there is none.
+    /// Returns the place of the uniform unit of a next hop, which is made if there is none.
     fn uniform_place(&mut self, word: u32, budget: &mut Budget) -> Result<Option<u32>, OutOfMemory> {
         if let Some(&place) = self.uniform.get(&word) {
             return Ok(Some(place));
         }
         reserve(&mut self.uniform, 1)?;
-        // Which are counted when nothing may fail any more.
+        // The uses are counted when the change is published. Nothing may fail then, so the room is reserved here.
         reserve(&mut self.uses, self.fresh + 1)?;
         let words = uniform_words(word);
         let Some(unit) = self.place(&words[..uniform_len(self.step)], budget)? else { return Ok(None) };
@@ -137,7 +137,7 @@ impl Prepared {
         Ok(Some(unit.place))
     }
 
-    /// Copies the unit of an entry to a free place before `used`, if it lies after that and there is such a place.
+    /// Copies the unit of an entry to a free place before `used`, if the unit lies after that and there is such a place.
     pub(super) fn move_unit(&mut self, entry: Entry, used: u32) -> Option<(Entry, Option<units::Unit>)> {
         let unit = self.extent(entry);
         if unit.place < used {
@@ -152,7 +152,7 @@ impl Prepared {
         Some((moved, Some(units::Unit { place, ..unit })))
     }
 
-    /// Returns the entry of another unit with the same next hop alone, to which one entry after the other will lead.
+    /// Returns the entry of another uniform unit of the same next hop. The entries will be moved to it one by one.
     pub(super) fn move_uniform(&mut self, entry: Entry, used: u32) -> Option<Entry> {
         let word = self.units[entry.word(self.step) + 1].read() as u32;
         if self.uniform.get(&word) == Some(&entry.place()) {
@@ -171,7 +171,7 @@ impl Prepared {
         units::Unit { place, size: (uniform_len(self.step) >> self.step) as u32 }
     }
 
-    /// Forgets a unit of one next hop that no entry leads to. Returns it.
+    /// Forgets a uniform unit that no entry leads to, and returns it.
     fn forget(&mut self, place: u32) -> units::Unit {
         let word = self.units[((place as usize) << self.step) + 1].read() as u32;
         if self.uniform.get(&word) == Some(&place) {
@@ -181,13 +181,13 @@ impl Prepared {
         self.uniform_unit(place)
     }
 
-    /// Forgets what is prepared.
+    /// Forgets the prepared change.
     pub(super) fn abandon(&mut self) {
         self.is_full = false;
         for at in 0..self.stores.len() {
             let store = self.stores[at];
             if store.new.is_shared() {
-                // The first of those that lead to a new unit gives it back.
+                // Several entries may lead to a new unit. The first of them frees it.
                 let is_new = !self.uses.contains_key(&store.unit.place)
                     && self.uniform.values().any(|&place| place == store.unit.place);
                 if is_new {
@@ -205,7 +205,7 @@ impl Prepared {
         self.fresh = 0;
     }
 
-    /// Tells of the words of new units.
+    /// Notifies the publication of the words of new units.
     pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
         for store in &self.stores {
             let size = if store.new.is_shared() { self.uniform_unit(0).size } else { store.unit.size };
@@ -214,7 +214,7 @@ impl Prepared {
         }
     }
 
-    /// Stores values in units as they are.
+    /// Stores values in units in place.
     pub(super) fn store_edits(&self, publication: &mut dyn Publication) {
         for &Edit { at, word } in &self.edits {
             self.units[at].store(word, Ordering::Release);
@@ -229,9 +229,10 @@ impl Prepared {
         (unit.place as usize) << self.step..((unit.place + unit.size) as usize) << self.step
     }
 
-    /// Retires what entries led to that were replaced.
+    /// Retires the units that replaced entries led to.
     pub(super) fn replace(&mut self, publication: &mut dyn Publication) {
         for store in &self.stores {
+            // New entries are counted first, because a unit that gains and loses entries must not reach 0 in between.
             if store.new.is_shared() {
                 *self.uses.entry(store.unit.place).or_default() += 1;
             }

@@ -1,8 +1,8 @@
-//! Records: what the addresses of one deeper slot are told.
+//! Records: the next hops of the addresses in one deeper slot.
 
 use super::layout::{Windows, deeper, value_words, width_of};
 
-/// A record, before the bitmaps of its unit.
+/// A record, which lies before the bitmaps of its unit.
 ///
 /// ```text
 /// lower half                                  upper half
@@ -15,12 +15,12 @@ use super::layout::{Windows, deeper, value_words, width_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record(pub(super) u64);
 
-/// What a record of several changes leads to.
+/// The list that a record with several changes leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct List {
-    /// Words from its first one to the first bitmap of the unit.
+    /// The number of words from the first word of the list to the first bitmap of the unit.
     pub(super) distance: usize,
-    /// Whether changes are listed, not mapped.
+    /// Whether the changes are listed rather than mapped.
     pub(super) sparse: bool,
     /// Binary logarithm of the bytes of a value.
     pub(super) width: u32,
@@ -29,7 +29,7 @@ pub(super) struct List {
 impl Record {
     /// Lowest bit of a next hop in its half.
     pub(super) const NEXT_HOP_AT: u32 = 8;
-    /// The first next hop that is too large.
+    /// The first next hop that is too large for a record.
     const NEXT_HOPS: u32 = 1 << 23;
     /// The bit of the lower half that is set for a list.
     pub(super) const LIST: u32 = 1 << 31;
@@ -43,7 +43,7 @@ impl Record {
         let other = rests[first];
         let end = first + rests[first..].iter().take_while(|&&word| word == other).count() - 1;
         let alone = first == 0 || rests[end + 1..].iter().all(|&word| word == most);
-        // One next hop for all addresses is one stretch.
+        // If all addresses have one next hop, they are one stretch.
         let end = if first == 0 { last } else { end };
         let fits = most < Self::NEXT_HOPS && other < Self::NEXT_HOPS && alone;
         let half = |word: u32, at: usize| u64::from(word << Self::NEXT_HOP_AT | at as u32);
@@ -56,7 +56,7 @@ impl Record {
         Self(upper << 32 | u64::from(Self::LIST | list.distance as u32))
     }
 
-    /// Returns where the list is, if there is one.
+    /// Returns the list, if there is one.
     #[inline]
     pub(super) fn as_list(self) -> Option<List> {
         let (lower, upper) = (self.0 as u32, (self.0 >> 32) as u32);
@@ -89,13 +89,13 @@ pub(super) fn push_list(rests: &[u32], mut push: impl FnMut(u64)) -> List {
             push(inside.fold(0, |word, at| word | 1 << (at - first)));
         }
     }
-    // No value means anything else here.
+    // One less than the greatest value is enough, because all ones do not mean a deeper slot in lists.
     let width = width_of(rests.iter().max().copied().unwrap_or(0).saturating_sub(1));
     push_values(width, core::iter::once(0).chain(changes()).map(|at| rests[at]), push);
     List { distance: 0, sparse, width }
 }
 
-/// Returns the words of a list, which `word` returns by number.
+/// Returns the number of words of a list. `word` returns each word by its number.
 pub(super) fn list_words(windows: Windows, list: List, word: impl Fn(usize) -> u64) -> usize {
     let last = windows.rests() - 1;
     let (head, changes) = if list.sparse {
@@ -108,7 +108,7 @@ pub(super) fn list_words(windows: Windows, list: List, word: impl Fn(usize) -> u
     head + value_words(changes + 1, list.width)
 }
 
-/// Passes words of values of 2^`width` bytes to `push`, cut to their width.
+/// Passes values of 2^`width` bytes to `push`, packed into words.
 pub(super) fn push_values(width: u32, values: impl Iterator<Item = u32>, mut push: impl FnMut(u64)) {
     let (bits, mut word, mut filled) = (8 << width, 0, 0);
     for value in values {

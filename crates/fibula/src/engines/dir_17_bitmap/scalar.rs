@@ -8,8 +8,8 @@ use crate::net::Key;
 use super::layout::{Dir17Bitmap, Entry, Windows, deeper};
 use super::record::{List, Record};
 
-/// A table as kernels read it. They take it by reference: a copy would be written in parts and read as a whole before the
-/// first load.
+/// A table as kernels read it. They take it by reference, because a copy would be written in parts and then read as a whole,
+/// which delays the first load.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     pub(super) direct: &'a [AtomicU32],
@@ -24,7 +24,7 @@ impl View<'_> {
     /// Returns the next hop of a left-aligned key, 0 for no route. `ones` counts bits.
     #[inline(always)]
     pub(super) fn find(&self, windows: Windows, key: u32, ones: impl Fn(u64) -> u32) -> u32 {
-        // Everything else is read through this one entry, which publishes its unit.
+        // The entry publishes its unit, so everything else is read through this one entry.
         let entry = Entry(self.direct[windows.direct(key)].load(Ordering::Acquire));
         let word = self.word(windows, entry, key);
         let rank = ones(self.changes(windows, entry, key, word)) as usize;
@@ -41,7 +41,7 @@ impl View<'_> {
     /// Returns the word of the bitmap for a key.
     #[inline(always)]
     fn word(&self, windows: Windows, entry: Entry, key: u32) -> usize {
-        // All ones in the second half.
+        // All ones in the second half, else 0, so that the sum below needs no branch.
         let second = 0usize.wrapping_sub(usize::from(key & windows.half_bit() != 0));
         entry.word(self.step) + (entry.offset() & second)
     }
@@ -54,7 +54,7 @@ impl View<'_> {
         changes & u64::from(uniform).wrapping_sub(1)
     }
 
-    /// Returns the value of 2^`width` bytes at a byte, which it divides.
+    /// Returns the value of 2^`width` bytes at a byte, which is a multiple of them.
     #[inline(always)]
     pub(super) fn value(&self, width: u32, byte: usize) -> u32 {
         (self.units[byte / 8].read() >> (8 * (byte % 8))) as u32 & deeper(width)
@@ -96,8 +96,8 @@ impl View<'_> {
     }
 }
 
-/// Looks up a batch in stages: all entries of a block, then the bitmaps, their counts, and the values. No branch depends on
-/// a key but the one to deeper slots.
+/// Looks up a batch in stages: all entries of a block, then the bitmaps, their counts, and the values. Only the branch to
+/// deeper slots depends on a key.
 #[inline(never)]
 pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
     let windows = const { Windows::new(K::BITS) };
@@ -116,7 +116,7 @@ pub(super) fn batch<K: Key>(view: &View<'_>, keys: &[u32], found: &mut [u32]) {
             *changes = view.changes(windows, Entry(entry), key, word);
             *place = 8 * (word + 1);
         }
-        // A loop of its own, which the compiler turns into vectors where there is no instruction for it.
+        // A separate loop, because the compiler turns it into vectors where there is no instruction that counts bits.
         for changes in &mut *changes {
             *changes = u64::from(changes.count_ones());
         }

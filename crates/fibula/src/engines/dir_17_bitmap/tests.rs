@@ -1,4 +1,4 @@
-//! What the conformance suite cannot know: which forms a table takes, and what they cost.
+//! Properties that the conformance suite cannot test: the forms that a table takes, and what they cost.
 
 use super::layout::{Entry, STEP_MAX};
 use super::update::Editor;
@@ -26,7 +26,7 @@ fn entry(fib: &Dir17Bitmap<u32>, key: u32) -> Entry {
 
 #[test]
 fn every_length_of_a_batch_is_answered() {
-    // So many deeper slots that they are answered in vectors, with keys around the host routes in them.
+    // Enough deeper slots to be answered in vectors, with keys around their host routes.
     let host = |at: u32| Prefix::masked(at << 9 | 5, if at.is_multiple_of(3) { 24 } else { 32 }).unwrap();
     let fib = of((0..6400).map(|at| Route::new(host(at), NextHop::new(1 + at % 300).unwrap())).collect());
     let slot = |at: u32| at.wrapping_mul(0x9e37_79b9) >> 18 << 8;
@@ -52,7 +52,7 @@ fn a_unit_of_one_value_is_shared_and_a_half_of_one_value_has_no_bitmap() {
     assert_eq!(entry(&fib, 0x0a00_0000).0 & Entry::UNIFORM, Entry::UNIFORM);
     let mixed = entry(&fib, 0x0b00_0000);
     assert!(mixed.is_uniform(0) && !mixed.is_uniform(1) && mixed.offset() == 0);
-    // One bitmap and a word of values, twice; and two words each for no route and the /8.
+    // A bitmap and a word of values, twice; and two words each for no route and for the /8.
     let words = 2 * 2 + 2 * 2 + super::layout::PADDING;
     assert_eq!(fib.memory().lookup_bytes, 4 * (1 << 17) + 8 * words);
     answers(
@@ -136,7 +136,7 @@ fn next_hops_at_the_edge_of_every_width_are_answered() {
 
 #[test]
 fn places_count_more_words_where_units_need_them() {
-    // Every second address of so many /24s is a host route: 4 words of changes and 32 of values each.
+    // Every second address of these /24s is a host route: 4 words of changes and 32 of values each.
     let hosts = (0..128_000).flat_map(|slot: u32| (0..128).map(move |at| slot << 8 | at << 1));
     let route = |addr: u32| Route::new(Prefix::host(addr), NextHop::new(1 + addr % 7).unwrap());
     let fib = of(hosts.map(route).collect());

@@ -1,4 +1,4 @@
-//! One unit, taken apart and put together: the next hops of its slots, and the words that lookups read.
+//! Takes a unit apart and puts it together: the next hops of its slots, and the words that lookups read.
 
 use core::ops::Range;
 
@@ -8,17 +8,17 @@ use super::layout::{Entry, SLOTS_MAX, Windows, deeper, value_words, width_of};
 use super::record::{List, Record, list_words, push_list, push_values};
 use super::scalar::View;
 
-/// A next hop that no slot holds: all ones of the widest value. The word of a slot that is deeper.
+/// A next hop that no slot holds: all ones of the widest value. It is the word of a deeper slot.
 pub(super) const WIDEST: u32 = u32::MAX;
 
 /// The next hop or the record of each slot.
 pub(super) struct Unit {
     pub(super) words: [u32; SLOTS_MAX],
-    /// Of the slots whose word is [`WIDEST`].
+    /// The records of the slots whose word is [`WIDEST`].
     records: [Told; SLOTS_MAX],
 }
 
-/// What a deeper slot is told.
+/// The content of a deeper slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     Record(Record),
@@ -37,7 +37,7 @@ impl Unit {
         self.records[slots].fill(told);
     }
 
-    /// Returns the next hop of all addresses, if it is one that slots hold.
+    /// Returns the next hop of all addresses, if it is the same and slots can hold it.
     pub(super) fn uniform(&self, windows: Windows) -> Option<u32> {
         let words = &self.words[..windows.slots()];
         let first = words[0];
@@ -45,10 +45,10 @@ impl Unit {
     }
 }
 
-/// How a unit that was written is to be read.
+/// How lookups read a unit that was written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Words before the first bitmap, whole places.
+    /// Words before the first bitmap, in whole places.
     before: usize,
     offset: u32,
     width: u32,
@@ -63,7 +63,7 @@ impl Form {
 }
 
 impl View<'_> {
-    /// Returns the words of the unit of an entry that does not lead to one value alone.
+    /// Returns the words of the unit of an entry. The unit must not be a uniform one.
     pub(super) fn extent(&self, entry: Entry) -> Range<usize> {
         let (place, width) = (entry.word(self.step), entry.width());
         let second = place + entry.offset();
@@ -83,7 +83,7 @@ impl View<'_> {
     }
 }
 
-/// Writes the words of one unit after the other.
+/// Writes the words of units, one unit at a time.
 #[derive(Debug)]
 pub(super) struct Writer {
     windows: Windows,
@@ -102,7 +102,7 @@ impl Writer {
         self.words.clear();
     }
 
-    /// Returns the words of the unit that was finished, whole places.
+    /// Returns the words of the finished unit, in whole places.
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -112,7 +112,7 @@ impl Writer {
         budget.free(self.words);
     }
 
-    /// Returns what a slot with these next hops is told. A list is written at once, before the rest of its unit.
+    /// Returns the content of a slot with these next hops. A list is written at once, before the rest of its unit.
     pub(super) fn tell(&mut self, rests: &[u32], budget: &mut Budget) -> Result<Told, OutOfMemory> {
         if let Some(record) = Record::narrow(rests) {
             return Ok(Told::Record(record));
@@ -123,7 +123,7 @@ impl Writer {
         Ok(Told::List(begin, list))
     }
 
-    /// Takes the unit of an entry apart. What slots that `keeps` are told is taken over.
+    /// Takes the unit of an entry apart. The contents of slots for which `keeps` returns true are taken over.
     pub(super) fn read(
         &mut self,
         view: &View<'_>,
@@ -143,7 +143,7 @@ impl Writer {
         for number in 0..2 {
             let at = place + if number == 1 { entry.offset() } else { 0 };
             let mut changes = if entry.is_uniform(number) { 0 } else { view.word_at(at) };
-            // A change at the first slot leads past the value of the other half.
+            // A change at the first slot is there to skip the value of the other half.
             let mut rank = (changes & 1) as usize;
             changes &= !1;
             let mut from = 0;
@@ -173,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes over what a slot of the unit at a place is told.
+    /// Takes over the content of a slot of the unit at a place.
     fn keep(
         &mut self,
         view: &View<'_>,
@@ -198,13 +198,13 @@ impl Writer {
             pairs.fold(0u64, |bits, (at, pair)| bits | u64::from(pair[0] != pair[1]) << (at + 1))
         };
         let (first, second) = (bitmap(&all[..half]), bitmap(&all[half..]));
-        // One more than the greatest next hop, 0 for slots that are deeper.
+        // One more than the greatest next hop. Deeper slots wrap around to 0, so that they do not count.
         let beyond = all.iter().fold(0, |most, &word| most.max(word.wrapping_add(1)));
         let width = width_of(beyond.saturating_sub(1));
         let records = all.iter().filter(|&&word| word == WIDEST).count();
         let head = if records > 0 { records + 2 } else { 0 };
         let values = |bits: u64| bits.count_ones() as usize + 1;
-        // As many words as there can be.
+        // The most words that there can be.
         let most = head + each + 2 + value_words(values(first) + values(second), width) + 1 + each;
         budget.reserve(&mut self.words, most)?;
 
@@ -241,7 +241,7 @@ impl Writer {
             offset = (self.words.len() - before) as u32;
             in_half(half, second, None, &mut self.words);
         } else {
-            // The value of the uniform half comes first, and a change at the first slot of the other leads past it.
+            // The value of the uniform half comes first. A change at the first slot of the other half skips it.
             let (from, bits) = if uniform[0] { (half, second) } else { (0, first) };
             uniform[1] &= !uniform[0];
             in_half(from, bits | 1, Some(all[half - from]), &mut self.words);

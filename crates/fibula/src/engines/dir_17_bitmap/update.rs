@@ -1,4 +1,4 @@
-//! Changes while readers look: units are written anew beside those that readers see, and published by their entries.
+//! Changes while readers look: new units are written next to those that readers see, and published by their entries.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -25,9 +25,9 @@ pub(super) struct Editor<K> {
     filling: Filling,
     tables: Prepared,
     budget: Budget,
-    /// Copies of the entries, to be published in their place.
+    /// Copies of the entries, to be published in place of the entries.
     aside: Aside,
-    /// The next entry to look at for units that could move.
+    /// The next entry to examine for a unit that could move.
     cursor: usize,
 }
 
@@ -45,7 +45,7 @@ impl<K: Ipv4Key> Editor<K> {
     pub(super) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         let mut budget = Budget::new(limits);
         let mut built = Dir17Bitmap::<K>::build_from(routes, 0, &mut budget)?;
-        // At most half of what places can address, so that it takes a while until they have to count more.
+        // At most half of the words that places can address, so that the table can grow for a while before the step has to.
         while built.step < STEP_MAX
             && 2 * built.end.load(Ordering::Relaxed) as u64 > Entry::PLACES << built.step
         {
@@ -58,7 +58,7 @@ impl<K: Ipv4Key> Editor<K> {
     fn of(built: Dir17Bitmap<K>, budget: Budget, limits: Limits) -> Result<Self, OutOfMemory> {
         let Dir17Bitmap { mut direct, units: words, allotted, end, step, keys } = built;
         let allotted = allotted.unwrap_or_default();
-        // Twice what the longest units take, for narrow keys.
+        // Twice the size of the longest units, for narrow keys.
         let most = (2 * Self::WINDOWS.unit_words() + (1 << step)) << Self::WINDOWS.direct_bits;
         let places = Entry::PLACES.min(most as u64 >> step);
         let mut units: Shared<u64> = Shared::zeros(((places as usize) << step) + PADDING, limits.huge_pages)?;
@@ -114,7 +114,7 @@ impl<K: Ipv4Key> Editor<K> {
         let windows = Self::WINDOWS;
         let slot_len = (windows.direct_bits + 1 + windows.slot_bits) as u8;
         let unit_addresses = (windows.slots() * windows.rests()) as u64;
-        // Entries and units of the prefixes that lie in one unit, all on their way before the first is needed.
+        // Fetches entries and units of prefixes that lie in one unit, so that all are on their way before the first is needed.
         let direct = |prefix: &Prefix<K>| (prefix.addr().to_bits() as u64 / unit_addresses) as usize;
         for some in prefixes.chunks(AHEAD) {
             for prefix in some {
@@ -143,7 +143,7 @@ impl<K: Ipv4Key> Editor<K> {
             }
             if u32::from(within.len()) > windows.direct_bits && !filling.is_open {
                 let count = prefixes[number..].partition_point(|prefix| direct(prefix) == at);
-                // Readers of old entries would see what is stored in units.
+                // Not for changes aside, because readers of old entries would see the values that are stored in units.
                 if !aside && tables.store_values(at, &prefixes[number..number + count], after, budget)? {
                     skip = number + count;
                     continue;
@@ -151,7 +151,7 @@ impl<K: Ipv4Key> Editor<K> {
                 open = at;
                 let (entry, view) = (Entry(tables.direct[at].read()), tables.view());
                 let slot = |address: u64| (address % unit_addresses / windows.rests() as u64) as u32;
-                // The slots of all prefixes in the unit, which are filled anew.
+                // The slots of all prefixes in the unit are refilled; the others are kept.
                 let inside = prefixes[number..].iter().map(addresses);
                 let changed = inside
                     .take_while(|inside| (inside.start / unit_addresses) as usize == at)
