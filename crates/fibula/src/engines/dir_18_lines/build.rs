@@ -1,4 +1,4 @@
-//! Slots to lines.
+//! Builds lines from slots.
 
 use core::marker::PhantomData;
 
@@ -16,7 +16,7 @@ impl<K: Ipv4Key> Dir18Lines<K> {
     /// Builds the tables of the routes.
     ///
     /// # Errors
-    /// When memory runs out, and when what lies below the lines needs more than 2^26 words.
+    /// When memory runs out, and when the overflow below the lines needs more than 2^26 words.
     pub(crate) fn build(routes: &dyn Routes<K>, limits: Limits) -> Result<Self, BuildError> {
         const { assert!(K::BITS <= 32, "keys fill lanes of 32 bits") };
         let memory = |error| BuildError::memory(NAME, error);
@@ -63,7 +63,7 @@ struct Tables {
     shared: Buffer<u32>,
 }
 
-/// Marks a direct entry with a single next hop. The bit is free: at most 2^20 entries have lines of their own, of 64
+/// Marks a direct entry with a single next hop. The bit is free, because at most 2^20 entries have lines of their own, of 64
 /// bytes each.
 const SHARED: u32 = 1 << 31;
 
@@ -74,7 +74,7 @@ impl Tables {
         Ok(Self { windows, width, direct, lines, maps, shared })
     }
 
-    /// Appends a line and returns the byte at which it begins. Slots that do not fit a value become all ones.
+    /// Appends a line and returns the byte at which it begins. Slots whose next hop does not fit a value become all ones.
     fn line(
         &mut self,
         slots: impl Iterator<Item = u64>,
@@ -92,7 +92,7 @@ impl Tables {
             self.windows.slots(),
         );
         if let Some(map) = map {
-            // Dir18Lines without deeper slots have no map, but their places must be filled once a later line has one.
+            // Lines without deeper slots have no map, but their places must be filled once a later line has one.
             let missing = number + 1 - self.maps.len();
             budget.reserve(&mut self.maps, missing)?;
             self.maps.resize(number, 0);
@@ -101,10 +101,10 @@ impl Tables {
         Ok(4 * begin as u32)
     }
 
-    /// Appends a line for each next hop to which whole direct entries lead, and returns where these lines begin.
+    /// Appends a line for each next hop that is the only one of some direct entry. Returns the byte at which these lines begin.
     fn share(&mut self, below: &mut Area, budget: &mut Budget) -> Result<u32, OutOfMemory> {
         let begin = 4 * self.lines.len() as u32;
-        // Sorted by next hop, so that equal ones are neighbours and get one line; the low half remembers the place.
+        // Sorted by next hop, so that equal ones are neighbours and get one line. The low half keeps the place.
         let mut order: Buffer<u64> = budget.buffer(self.shared.len())?;
         for (number, &word) in self.shared.iter().enumerate() {
             order.push(u64::from(word) << 32 | number as u64);

@@ -44,7 +44,7 @@ impl<K: Key> Dir18Lines<K> {
         holds(done == shared_from, "shared lines follow the others", done)?;
         holds(!shared.contains(&false), "a shared line has an entry", shared_from)?;
 
-        // A line is shared if, and only if, it has a single next hop.
+        // A line must be shared if it has a single next hop, and only then.
         let arrays = self.arrays();
         let below = Walk::new(self.windows(), &self.below);
         let mut last = None;
@@ -67,10 +67,10 @@ impl<K: Key> Dir18Lines<K> {
     }
 }
 
-/// A line that entries lead to, in a table that changes.
+/// A line that entries lead to, in a table with a writer.
 pub(super) struct Reached {
     pub(super) number: u32,
-    /// Entries that lead to it.
+    /// The number of entries that lead to it.
     pub(super) entries: u32,
     pub(super) alone: bool,
     /// Its words of the overflow.
@@ -104,9 +104,9 @@ impl<K: Key> Live<K> {
 
 /// A line that was checked.
 pub(super) struct Line {
-    /// Whether all of its slots lead to the same.
+    /// Whether all of its slots have the same content.
     pub(super) alone: bool,
-    /// What the first one leads to.
+    /// The content of the first slot.
     pub(super) first: Slot,
     /// Its words of the overflow.
     pub(super) below: Option<Range<usize>>,
@@ -123,7 +123,7 @@ impl<C: Cell32> Arrays<'_, C> {
         let line_words = line_words(windows, self.width);
         let begin = number * line_words;
         let map = self.maps.get(number).map_or(0, Cell::read);
-        // Most lines have several next hops and nothing deeper, which their words tell at once.
+        // Most lines have several next hops and no deeper slot, so a look at their words is enough.
         let mut words = [0; LINE_WORDS];
         let words = &mut words[..line_words];
         words.iter_mut().zip(&self.lines[begin..]).for_each(|(to, word)| *to = word.read());
@@ -159,20 +159,20 @@ const NO_MAP: &str = "a line without deeper slots has no map";
 /// Returns whether a word of a line has a value of all ones.
 fn has_deeper(word: u32, width: u32) -> bool {
     match width {
-        // A byte of zeros is the lowest one that subtracting borrows for.
+        // The lowest byte of zeros is the one that borrows when 1 is subtracted from each byte.
         0 => (!word).wrapping_sub(0x0101_0101) & word & 0x8080_8080 != 0,
         1 => word & 0xffff == 0xffff || word >> 16 == 0xffff,
         _ => word == u32::MAX,
     }
 }
 
-/// What a slot leads to, ordered by next hop.
+/// The content of a slot, ordered by next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
     Value(u32),
     /// The overflow has one next hop for the whole slot.
     Below(u32),
-    /// The overflow has several next hops; its place, which differs for any two slots.
+    /// The overflow has several next hops. This is their place, which differs for any two slots.
     Several(usize),
 }
 

@@ -9,7 +9,7 @@ use crate::simd::{Bytes, LANES, Leading, Places, Words, kernel, put};
 use super::scalar::{View, block as scalar, live_block as live_scalar};
 
 kernel! {
-    /// What the lines have for a block of keys, in values of 2^`WIDTH` bytes; lanes whose slots are deeper are noted.
+    /// Looks up a block of keys in lines with values of 2^`WIDTH` bytes. Lanes with deeper slots are noted.
     pub(super) fn block[const WIDTH: u32](
         view: &View<'_, u32>,
         keys: &[[u32; LANES]],
@@ -22,7 +22,7 @@ kernel! {
         let windows = view.windows;
         let direct = Words::new(view.direct);
 
-        // The direct entries are gathered, and with them the places of the values.
+        // The direct entries are gathered. The places of the values are computed with them.
         let direct_at = op::count(32 - windows.direct_bits);
         let slot_at = op::count(32 - windows.direct_bits - windows.slot_bits - WIDTH);
         let slots = op::splat((windows.slots() as u32 - 1) << WIDTH);
@@ -32,7 +32,7 @@ kernel! {
             let entry = op::gather(direct, op::shr_by(key, direct_at));
             op::place(places.lanes(), op::add(entry, op::and(op::shr_by(key, slot_at), slots)));
         }
-        // The values are loaded one by one: while gathers are under way, nothing else begins.
+        // The values are loaded one by one, because nothing else begins while gathers are under way.
         places.read::<WIDTH>();
 
         let mask = op::splat(width_mask(WIDTH));
@@ -46,7 +46,7 @@ kernel! {
 }
 
 kernel! {
-    /// The same for lines that a writer may change: words are read whole. The bytes of the values stay in `places`.
+    /// Does the same for lines that a writer may change: words are read whole. The bytes of the values stay in `places`.
     pub(super) fn live_block[const WIDTH: u32](
         view: &View<'_, AtomicU32>,
         keys: &[[u32; LANES]],
@@ -66,7 +66,7 @@ kernel! {
             let entry = op::gather_leading(direct, key);
             op::store(place, op::add(op::and(op::shr_by(key, slot_at), slots), entry));
         }
-        // A writer publishes a line by its entry.
+        // A writer publishes a line by its entry, so the entries are loaded before anything of the lines.
         fence(Ordering::Acquire);
         for (&place, found) in places.as_flattened().iter().zip(found.as_flattened_mut()) {
             put(found, value(view.lines, place as usize, WIDTH));

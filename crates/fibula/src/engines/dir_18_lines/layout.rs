@@ -24,17 +24,17 @@ pub(crate) struct Dir18Lines<K> {
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// The same in words that one writer changes while readers look. All arrays have room for more.
+/// The same arrays in words that one writer changes while readers look. All arrays have room for more.
 #[derive(Debug)]
 pub(super) struct Live<K> {
     pub(super) width: u32,
     pub(super) direct: Shared<u32>,
-    /// Lines in any order.
+    /// The lines, in any order.
     pub(super) lines: Shared<u32>,
     /// The place of the map of each line in `below`, 0 for a line without deeper slots.
     pub(super) maps: Shared<u32>,
     pub(super) below: Shared<u32>,
-    /// Lines up to the last one, and words up to the last one in `below`.
+    /// The number of lines up to the last one, and of words in `below` up to the last one.
     pub(super) used: [AtomicU32; 2],
     pub(super) keys: PhantomData<fn(K)>,
 }

@@ -1,4 +1,4 @@
-//! Lookups, by the width of values: the kernel of the instruction set for full vectors of keys, portable code for
+//! Lookups, by the width of values: the kernel of the instruction set for full vectors of keys, and portable code for
 //! everything else.
 
 use core::sync::atomic::Ordering;
@@ -37,14 +37,14 @@ impl<K: Key> Live<K> {
         lanes::for_each_block(keys, results, |keys, found| {
             let mut noted = Deferred::new();
             kernel::live_block::<WIDTH>(isa, &view, keys, &mut places[..keys.len()], found, &mut noted);
-            // A line may have been replaced meanwhile: its map is that of the line that was read.
+            // A line may have been replaced meanwhile, so the map is taken from the line whose value was read.
             let places = places.as_flattened();
             below.answer(isa, &mut noted, keys, found, |lane, _| arrays.map_at::<K, WIDTH>(places[lane]));
         });
     }
 }
 
-/// Looks up keys too few for a vector. Returns whether it did.
+/// Looks up keys that are too few for a vector. Returns false if there are more keys.
 fn few<K: Key, C: Cell32>(arrays: &Arrays<'_, C>, keys: &[K], results: &mut [Option<NextHop>]) -> bool {
     assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
     let are_few = keys.len() < LANES;

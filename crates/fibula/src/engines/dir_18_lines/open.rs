@@ -1,4 +1,4 @@
-//! What files hold: the arrays, the width of values, and where shared lines begin.
+//! The sections of files: the arrays, the width of values, and the byte at which shared lines begin.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
@@ -25,12 +25,12 @@ impl<K: Key> Dir18Lines<K> {
 }
 
 impl<K: Key> Live<K> {
-    /// Returns what a file holds: the arrays as they would be built. `None` if the tables are not in order.
+    /// Returns the sections of a file: the arrays as they would be built. `None` if the tables are not in order.
     pub(super) fn parts(&self) -> Option<Sections<'_>> {
         let windows = self.windows();
         let (arrays, line_words) = (self.arrays(), line_words(windows, self.width));
         let walk = Walk::new(windows, &self.below[..]);
-        // By the number of a line, what it is, and its number among those that are written.
+        // For each line by number, the checked line; later its number among the lines that are written.
         let mut checked: Vec<Option<Line>> = Vec::new();
         checked.resize_with(self.used[0].load(Ordering::Relaxed) as usize, || None);
         let mut own = Vec::new();
@@ -84,7 +84,7 @@ impl<K: Key> Live<K> {
     }
 }
 
-/// Makes the tables of what a file holds.
+/// Opens the tables of a file.
 pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
     let width = parts.number_to("width", WIDTHS as u64 - 1)?;
     let shared_from = parts.number_to("shared-from", u32::MAX.into())?;

@@ -1,5 +1,5 @@
-//! What a change has prepared: new lines beside those that lookups reach, the entries that will lead to them, and values to
-//! be stored in lines as they are.
+//! The prepared state of a change: new lines next to those that lookups reach, the entries that will lead to them, and values
+//! to store in lines in place.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
@@ -23,15 +23,15 @@ pub(super) const LINES: u8 = 1;
 pub(super) const MAPS: u8 = 2;
 pub(super) const BELOW: u8 = 3;
 
-/// One entry of this many may get deeper slots by one change. With more, a build chooses wider values.
+/// One entry of this many may get deeper slots by one change. With more such entries, a build chooses wider values.
 const RARE: usize = 64;
 
-/// Uses of a line that one entry leads to.
+/// The use count of a line that belongs to one entry.
 const OWN: u32 = u32::MAX;
-/// Uses of a shared line that the prepared entries leave without any.
+/// The use count of a shared line that no entry leads to after the prepared change.
 const DYING: u32 = u32::MAX - 1;
 
-/// What is prepared, and what only the writer knows of the lines.
+/// The prepared stores of a change, and the state of the lines that only the writer needs.
 pub(super) struct Prepared {
     pub(super) windows: Windows,
     pub(super) width: u32,
@@ -40,7 +40,7 @@ pub(super) struct Prepared {
     pub(super) maps: Shared<u32>,
     pub(super) below: Arena<u32>,
     pub(super) budget: Budget,
-    /// Entries to store. No entry is there twice.
+    /// Entries to store. Each entry is listed once at most.
     stores: Vec<Store>,
     /// Words of lines to store.
     edits: Vec<Edit>,
@@ -48,23 +48,23 @@ pub(super) struct Prepared {
     pub(super) stores_values: bool,
     /// Places of maps to store, by line.
     maps_to_store: Vec<Edit>,
-    /// The line of each next hop that whole entries go to.
+    /// The shared line of each next hop that has one.
     shared: HashMap<u32, u32>,
-    /// For each line, [`OWN`] or the number of entries that lead to it as it is prepared.
+    /// For each line, [`OWN`] or the number of entries that lead to it after the prepared change.
     uses: Vec<u32>,
-    /// Shared lines that are new: next hop, and the line that it had before.
+    /// Shared lines that are new: the next hop, and the line that it had before.
     fresh: Vec<(u32, Option<u32>)>,
-    /// Shared lines that no entry leads to any more.
+    /// Shared lines that no entry leads to after the change.
     dying: Vec<u32>,
     /// Lines whose maps the budget has counted.
     charged_maps: u32,
     /// The entry of the next chunk.
     pub(super) at: usize,
-    /// Lines with deeper slots that were made for the change.
+    /// The number of lines with deeper slots that were made for the change.
     pub(super) made_deeper: usize,
-    /// A shared line's overflow under construction.
+    /// The overflow of a shared line under construction.
     scratch: Area,
-    /// Why the table has to be built anew, if it has to be.
+    /// Why the table has to be rebuilt, if it has to be.
     pub(super) refused: Option<&'static str>,
 }
 
@@ -83,11 +83,11 @@ struct Edit {
     word: u32,
 }
 
-/// The words of a line, of which there may be fewer for narrow keys.
+/// The words of a line. Lines of narrow keys may have fewer.
 pub(super) type Words = [u32; LINE_WORDS];
 
 impl Prepared {
-    /// Takes over tables that were built, of which lines from `shared_from` on are shared.
+    /// Takes over tables that were built. Lines from `shared_from` on are shared.
     pub(super) fn new(
         (windows, width): (Windows, u32),
         direct: Shared<u32>,
@@ -153,12 +153,12 @@ impl Prepared {
         4 * line_words(self.windows, self.width) as u32
     }
 
-    /// Returns whether one entry leads to a line, of which the words may then be stored to.
+    /// Returns whether a line belongs to one entry, so that its words may be stored to.
     pub(super) fn is_own(&self, line: u32) -> bool {
         self.uses[line as usize] == OWN
     }
 
-    /// Returns the number of entries that lead to a shared line as it is prepared.
+    /// Returns the number of entries that lead to a shared line after the prepared change.
     pub(super) fn uses(&self, line: u32) -> u32 {
         self.uses[line as usize]
     }
@@ -170,7 +170,7 @@ impl Prepared {
         self.lines.memory() + self.below.memory() + lists + shared
     }
 
-    /// Fetches what a change of an entry reads, when its entry has arrived.
+    /// Fetches the memory that a change of an entry reads, once the entry itself has arrived.
     pub(super) fn fetch(&self, at: usize) {
         let line = self.line_of(at) as usize;
         crate::simd::fetch_at(&self.lines.words, line * line_words(self.windows, self.width));
@@ -199,7 +199,7 @@ impl Prepared {
         self.below.words[self.map(line) as usize - 2].read() >> Record::NEXT_HOP_AT
     }
 
-    /// Takes a line, whose map is at this place.
+    /// Takes a line, and notes the place of its map.
     fn take(&mut self, map: u32) -> Result<Option<u32>, OutOfMemory> {
         let line = self.lines.take(1, &mut self.budget)?;
         self.took(line, map)
@@ -224,7 +224,7 @@ impl Prepared {
         Ok(Some(line))
     }
 
-    /// Prepares that an entry leads to a line, in place of the one that it leads to.
+    /// Prepares to lead an entry to a line, instead of the line that it leads to now.
     fn lead(&mut self, at: usize, new: u32) -> Result<(), OutOfMemory> {
         let old = self.line_of(at);
         self.budget.reserve(&mut self.stores, 1)?;
@@ -240,7 +240,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Notes that a line is to be retired, and what is below it.
+    /// Notes that a line and the words below it are to be retired.
     fn give_up(&mut self, line: u32) -> Result<(), OutOfMemory> {
         let map = self.map(line);
         if map != 0 {
@@ -250,7 +250,7 @@ impl Prepared {
         self.lines.give_up(line, 1, &mut self.budget)
     }
 
-    /// Prepares the values of all slots of an entry. Of these none is deeper, or with `as_deep` the same as before.
+    /// Prepares the values of all slots of an entry. No slot may be deeper, or with `as_deep` the same slots as before must be.
     pub(super) fn set_values(&mut self, at: usize, words: &Words, as_deep: bool) -> Result<(), OutOfMemory> {
         let count = line_words(self.windows, self.width);
         let (line, words) = (self.line_of(at), &words[..count]);
@@ -258,13 +258,13 @@ impl Prepared {
         let splat = splat(first, self.width);
         let is_uniform = match self.windows.slots() << self.width {
             bytes if bytes == 4 * count => words.iter().all(|&word| word == splat),
-            // Narrow keys fill a part of a word.
+            // Lines of narrow keys fill only a part of a word.
             bytes => (words[0] ^ splat) << (32 - 8 * bytes) == 0,
         };
         if is_uniform && first != width_mask(self.width) {
             return self.uniform_entry(at, first);
         }
-        // A reader that saw a deeper slot needs its record: a line is not stored to where that has gone.
+        // A reader that saw a deeper slot still needs its record, so values are stored in place only if the record stays.
         let (is_own, map) = (self.is_own(line), self.map(line));
         if is_own && self.stores_values && (as_deep || map == 0) {
             return self.edit(line, words);
@@ -282,7 +282,7 @@ impl Prepared {
         self.lead(at, new)
     }
 
-    /// Prepares the words of a line that readers see.
+    /// Prepares stores to words of a line that readers see.
     fn edit(&mut self, line: u32, words: &[u32]) -> Result<(), OutOfMemory> {
         let begin = line as usize * words.len();
         self.budget.reserve(&mut self.edits, words.len())?;
@@ -294,7 +294,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Prepares that an entry leads to a line that has the same below it as the one before.
+    /// Prepares to lead an entry to a line that takes over the words below its present line.
     fn replace(&mut self, at: usize, line: u32, new: u32) -> Result<(), OutOfMemory> {
         self.budget.reserve(&mut self.stores, 1)?;
         self.lines.give_up(line, 1, &mut self.budget)?;
@@ -302,7 +302,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Prepares an entry with one next hop.
+    /// Prepares an entry whose addresses all have one next hop.
     fn uniform_entry(&mut self, at: usize, word: u32) -> Result<(), OutOfMemory> {
         let current = self.shared.get(&word).copied();
         if current == Some(self.line_of(at)) {
@@ -315,7 +315,7 @@ impl Prepared {
         line.map_or(Ok(()), |line| self.lead(at, line))
     }
 
-    /// Makes the line of a next hop that whole entries go to.
+    /// Makes the shared line of a next hop.
     fn make_shared(&mut self, word: u32) -> Result<Option<u32>, OutOfMemory> {
         let slots = self.windows.slots();
         let Some(line) = (if holds(self.width, word) {
@@ -348,7 +348,7 @@ impl Prepared {
         Ok(Some(line))
     }
 
-    /// Writes the values of a line that no entry leads to.
+    /// Writes the values of a line that no entry leads to yet.
     fn write_values(&self, line: u32, values: impl Iterator<Item = u32>) {
         let mut words = [0; LINE_WORDS];
         for (slot, value) in values.enumerate() {
@@ -358,7 +358,7 @@ impl Prepared {
         self.lines.write(line, words.into_iter().take(line_words(self.windows, self.width)));
     }
 
-    /// Makes a line of slots some of which are deeper, given the words below it and the place of its map in them.
+    /// Makes a line of slots, some of them deeper, given the words below it and the place of its map in them.
     fn deeper_line(&mut self, slots: &[u64], map: u32, below: &Area) -> Result<Option<u32>, OutOfMemory> {
         self.made_deeper += 1;
         if self.made_deeper > (self.direct.len() / RARE).max(RARE) {
@@ -377,7 +377,7 @@ impl Prepared {
         Ok(Some(line))
     }
 
-    /// Ends the preparation: shared lines that no entry will lead to are given up.
+    /// Ends the preparation: gives up shared lines that no entry will lead to.
     ///
     /// # Errors
     /// When memory runs out.
@@ -394,7 +394,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Forgets what is prepared.
+    /// Forgets the prepared change.
     pub(super) fn abandon(&mut self) {
         for line in self.dying.drain(..) {
             self.uses[line as usize] = 0;
@@ -420,12 +420,12 @@ impl Prepared {
         self.refused = None;
     }
 
-    /// Returns the most units that publishing retires. Where nothing is, there may still be entries to store.
+    /// Returns the most units that publishing retires. It is more than 0 if there are entries to store, even if none is retired.
     pub(super) fn retires(&self) -> usize {
         self.lines.retires() + self.below.retires() + self.stores.len()
     }
 
-    /// Tells of new lines and what is below them.
+    /// Notifies the publication of new lines and of the words below them.
     pub(super) fn tell_contents(&self, publication: &mut dyn Publication) {
         self.below.tell(publication);
         for line in self.lines.made() {
@@ -434,7 +434,7 @@ impl Prepared {
         self.lines.tell(publication);
     }
 
-    /// Stores values in lines as they are, and places of maps.
+    /// Stores values in lines in place, and places of maps.
     fn store_edits(&self, publication: &mut dyn Publication) {
         let listens = publication.listens();
         let mut store = |array: u8, words: &[AtomicU32], edits: &[Edit]| {
@@ -450,10 +450,11 @@ impl Prepared {
         store(MAPS, &self.maps, &self.maps_to_store);
     }
 
-    /// Stores words of lines, and entries, each at once.
+    /// Stores words of lines, and then entries, each by one store.
     pub(super) fn publish(&mut self, aside: &mut Aside, publication: &mut dyn Publication) {
         let listens = publication.listens();
         if listens {
+            // A listener gets new lines before the entries that lead to them, as readers do.
             self.tell_contents(publication);
         }
         self.store_edits(publication);
@@ -469,7 +470,7 @@ impl Prepared {
         self.retire(publication);
     }
 
-    /// Puts the entries into a copy, which takes the place of those that are published.
+    /// Stores the entries in a copy, which takes the place of the published entries.
     pub(super) fn publish_in(
         &mut self,
         copy: Shared<u32>,
@@ -489,7 +490,7 @@ impl Prepared {
         self.retire(publication);
     }
 
-    /// Tells of all arrays.
+    /// Notifies the publication of all arrays.
     pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
         self.below.tell_all(publication);
         let lines = self.lines.units.end() as usize;
@@ -498,7 +499,7 @@ impl Prepared {
         publication.stored(Stored::whole(DIRECT, &self.direct[..], self.direct.len()));
     }
 
-    /// Retires what was replaced. What is prepared is published.
+    /// Retires the lines and words that were replaced. The prepared change is published by now.
     fn retire(&mut self, publication: &mut dyn Publication) {
         for at in 0..self.dying.len() {
             let line = self.dying[at];
@@ -517,7 +518,7 @@ impl Prepared {
     }
 }
 
-/// Returns a word that has the value everywhere.
+/// Returns a word with the value in all of its places.
 pub(super) fn splat(value: u32, width: u32) -> u32 {
     match width {
         0 => value * 0x0101_0101,
@@ -576,7 +577,7 @@ impl Level for Prepared {
     }
 }
 
-/// Returns the next hop of all slots, if they are deeper, and have one that records hold.
+/// Returns the next hop of all slots, if all are deeper and have the same one and records hold it.
 fn alone(slots: &[u64], map: usize, below: &[u32]) -> Option<u32> {
     if slots.iter().any(|&slot| slot != DEEP) {
         return None;

@@ -38,7 +38,7 @@ pub(super) fn block<const WIDTH: u32>(
     note::<WIDTH>(found, noted);
 }
 
-/// The same in a table that a writer may change. The bytes of the values stay in `places`.
+/// Does the same in a table that a writer may change. The bytes of the values stay in `places`.
 pub(super) fn live_block<const WIDTH: u32>(
     view: &View<'_, AtomicU32>,
     keys: &[[u32; LANES]],
@@ -75,7 +75,7 @@ fn places<const WIDTH: u32, C: Cell32>(
         *word = direct[windows.direct(key)].read();
     }
     if C::CHANGES {
-        // A writer publishes a line by its entry.
+        // A writer publishes a line by its entry, so the entries are loaded before anything of the lines.
         fence(Ordering::Acquire);
     }
     for (&key, word) in keys.iter().zip(places) {
@@ -83,7 +83,7 @@ fn places<const WIDTH: u32, C: Cell32>(
     }
 }
 
-/// Defers the lanes whose values say that the slot is deeper.
+/// Defers the lanes whose value means a deeper slot.
 #[inline(always)]
 fn note<const WIDTH: u32>(found: &[u32], noted: &mut Deferred) {
     // Counting first, because most blocks have no deeper slot.
@@ -141,7 +141,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
     #[inline]
     pub(super) fn find<K: Key>(&self, key: K) -> u32 {
         let key = lanes::aligned(key);
-        // Each width has its own code, in which the windows are constants.
+        // Each width has its own code, so that the windows are constants in it.
         match self.width {
             0 => self.find_at::<K, 0>(key),
             1 => self.find_at::<K, 1>(key),
@@ -166,7 +166,7 @@ impl<'a, C: Cell32> Arrays<'a, C> {
     }
 }
 
-/// Goes on below a line. It takes slices, not the arrays as a whole: these would have to be in memory for every lookup.
+/// Continues below a line. It takes slices, because the arrays as a whole would have to be in memory for every lookup.
 #[cold]
 fn find_below<K: Key, C: Cell32, const WIDTH: u32>(maps: &[C], below: &[C], place: u32, key: u32) -> u32 {
     let windows = const { Dir18Lines::<K>::WINDOWS[WIDTH as usize] };

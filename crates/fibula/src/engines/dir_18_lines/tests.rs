@@ -28,13 +28,13 @@ fn values_are_as_wide_as_most_next_hops_need() {
     assert_eq!(build(6400, |at| if at % 100 == 0 { 255 } else { 1 }, &[]).value_bits(), 8);
     assert_eq!(build(6400, |at| if at % 50 == 0 { 255 } else { 1 }, &[]).value_bits(), 16);
     assert_eq!(build(6400, |at| if at % 50 == 0 { 65_535 } else { 1 }, &[]).value_bits(), 32);
-    // The default route counts for the space that it covers.
+    // The default route counts by the space that it covers.
     assert_eq!(build(6400, |_| 1, &[("0.0.0.0/0", 255)]).value_bits(), 16);
 }
 
 #[test]
 fn direct_entries_of_one_next_hop_share_a_line() {
-    // One line of its own for every 32 of the /24s, then the shared lines of no route, 1, 2 and 300.
+    // One line of its own for each 32 of the /24s, then the shared lines of no route, 1, 2 and 300.
     let table = [("10.0.0.0/8", 2), ("11.0.0.0/9", 1), ("12.0.0.0/16", 300)];
     let lines = build(6400, |at| 1 + at % 200, &table);
     assert_eq!(lines.value_bits(), 8);

@@ -1,4 +1,4 @@
-//! Changes while readers look: values are stored in lines where that is all that changes; other lines are written anew beside
+//! Changes while readers look: if only values change, they are stored in the lines in place. Other lines are rebuilt next to
 //! those that readers see, and published by their entries.
 
 use core::marker::PhantomData;
@@ -31,12 +31,12 @@ use super::{Dir18Lines, NAME};
 pub(super) struct Editor<K> {
     table: Arc<Live<K>>,
     filling: Filling,
-    /// What the filling takes.
+    /// The budget of the filling.
     scratch: Budget,
     prepared: Prepared,
-    /// Copies of the entries, to be published in their place.
+    /// Copies of the entries, to be published in place of the entries.
     aside: Aside,
-    /// The next entry to look at for lines that could move.
+    /// The next entry to examine for lines that could move.
     cursor: usize,
 }
 
@@ -63,7 +63,7 @@ impl<K: Ipv4Key> Editor<K> {
             to.iter().zip(from).for_each(|(to, &word)| to.store(word, Ordering::Relaxed));
             Ok::<_, OutOfMemory>(to)
         };
-        // For each entry a line, and another one that readers are still in.
+        // For each entry one line, and a second one that readers may still be in.
         let most = 2 * entries as u32 + SPARE;
         let form = Form { number: LINES, width: line_words, most, padding: PADDING, huge_pages };
         let words = &built.lines[..built.lines.len() - PADDING];
@@ -98,12 +98,12 @@ impl<K: Ipv4Key> Editor<K> {
     }
 }
 
-/// Lines that there is room for beside those of entries.
+/// Lines that there is room for in addition to those of entries.
 const SPARE: u32 = 256;
 
 /// Returns the most words below a line.
 const fn below_most(windows: Windows) -> usize {
-    // Records, and wide chunks of a map and a value for each address; and the map of the line.
+    // Each slot has a record, wide chunks of a map, and a value for each address. The line has a map.
     windows.slots() * (2 + windows.rests().div_ceil(16) + windows.rests()) + windows.slots().div_ceil(16)
 }
 
@@ -157,8 +157,8 @@ impl<K: Key> Editor<K> {
         filling.fill(within.last().to_bits() as u64 + 1, word, prepared, scratch)
     }
 
-    /// Returns the values of an entry after changes of prefixes inside it, if no slot that changes is deeper, before or
-    /// after.
+    /// Returns the values of an entry after changes of prefixes inside it. Returns `None` if a slot that changes is deeper,
+    /// before or after.
     fn values(&self, at: usize, inside: &[Prefix<K>], after: &dyn Routes<K>) -> Option<Words> {
         let Prepared { windows, width, .. } = self.prepared;
         let slot_len = (windows.direct_bits + windows.slot_bits) as u8;
@@ -223,7 +223,7 @@ impl<K: Key> Editor<K> {
                 last = Some(within);
             }
         }
-        // The chunk was ended with its last address.
+        // If the last address ended the chunk, it is closed already and `at` has moved on.
         if self.prepared.at == at {
             self.filling.close(&mut self.prepared, &mut self.scratch)
         } else {
@@ -231,7 +231,7 @@ impl<K: Key> Editor<K> {
         }
     }
 
-    /// Keeps the table's numbers of elements up to date.
+    /// Returns the table's numbers of elements.
     fn used(&self) -> [u32; 2] {
         [self.prepared.lines.units.end(), self.prepared.below.units.end()]
     }
@@ -253,7 +253,7 @@ impl Values {
         (first..end).any(|slot| self.get(slot) == width_mask(self.width))
     }
 
-    /// Gives slots a value.
+    /// Sets slots to a value.
     fn fill(&mut self, first: usize, end: usize, value: u32) {
         let (mut byte, end) = (first << self.width, end << self.width);
         let all = splat(value, self.width);

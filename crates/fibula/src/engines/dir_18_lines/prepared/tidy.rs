@@ -1,4 +1,4 @@
-//! Moves of lines, and of what is below them, towards the beginning of their arrays.
+//! Moves lines, and the words below them, towards the beginning of their arrays.
 
 use core::ops::Range;
 
@@ -9,7 +9,7 @@ use super::super::layout::line_words;
 use super::{Edit, Prepared};
 
 impl Prepared {
-    /// Prepares the moves of the line of an entry and of what is below it, where there is room before them.
+    /// Prepares to move the line of an entry and the words below it, if there is room before them.
     ///
     /// # Errors
     /// When memory runs out.
@@ -46,12 +46,12 @@ impl Prepared {
         Ok(())
     }
 
-    /// Prepares that an entry leads to another line of its next hop, if that is not where all would fit.
+    /// Prepares to lead an entry to another line of its next hop, if the present line is beyond where all lines would fit.
     fn move_shared(&mut self, at: usize, line: u32) -> Result<(), OutOfMemory> {
         let word = self.word_of(line);
         if self.shared.get(&word) == Some(&line) {
             let is_far = self.lines.is_loose() && line >= self.lines.used();
-            // A new line would be taken from the same free ones.
+            // A new line would be taken from the same free lines.
             if !is_far || self.lines.units.free_elements() == 0 || self.map(line) != 0 {
                 return Ok(());
             }
