@@ -1,4 +1,4 @@
-//! Routes to layout: intervals of the upper part, tables cut where they are crowded, and trees over what slots share.
+//! Builds the layout from routes: intervals of the upper parts, tables cut where they are crowded, and trees that slots share.
 
 use core::marker::PhantomData;
 
@@ -65,7 +65,7 @@ impl<K: Ipv6Key> DirBtree<K> {
     }
 }
 
-/// Returns the value of an interval, which is not encoded.
+/// Returns the value of an interval before it is encoded.
 pub(super) fn value(leads: Leads) -> u64 {
     match leads {
         Leads::To(next_hop) => NextHop::word(next_hop).into(),
@@ -76,9 +76,9 @@ pub(super) fn value(leads: Leads) -> u64 {
 /// Upper parts with the same leading bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Region {
-    /// The first of them.
+    /// The first of these upper parts.
     pub(super) upper: u64,
-    /// Number of those bits.
+    /// The number of leading bits.
     pub(super) depth: u32,
     /// The intervals that it meets, the last one included.
     pub(super) first: usize,
@@ -87,7 +87,7 @@ pub(super) struct Region {
     pub(super) crowded: u32,
 }
 
-/// What the words of a table lead to.
+/// The target of the words of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum To {
     /// Tables that are indexed by heads.
@@ -102,7 +102,7 @@ pub(super) enum To {
 #[derive(Default)]
 pub(super) struct Open {
     pub(super) words: Vec<u32>,
-    /// The bits before the window and its highest one, which all their upper parts have.
+    /// The bits before the window and its highest bit, which are the same in all upper parts of the slots.
     before: u64,
     first: usize,
     last: usize,
@@ -128,7 +128,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         Self { intervals, blocks, plan, storage, open: Open::default(), keys: PhantomData }
     }
 
-    /// Makes the first table, and with it everything else.
+    /// Makes the first table, and with it all other tables and the trees.
     pub(super) fn first(&mut self, bits: u32, crowded: u32) -> Result<(), Refused> {
         let last = self.intervals.starts.len() - 1;
         let all = Region { upper: 0, depth: 0, first: 0, last, crowded };
@@ -149,8 +149,8 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         ]
     }
 
-    /// Writes the 2^`bits` entries of a region, whose words begin at `place`. Neighbours that lead to the same have one
-    /// entry, with a shift that does not tell them apart.
+    /// Writes the 2^`bits` entries of a region, whose words begin at `place`. Neighbours with the same target have one entry,
+    /// whose shift removes the bits in which they differ.
     fn spread(&mut self, place: u32, region: Region, bits: u32, to: To) -> Result<(), Refused> {
         let alone = region.first == region.last && to != To::Slots;
         let one_tree = region.crowded == NONE && region.depth >= cut::<K>().before;
@@ -199,7 +199,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         Ok(entry)
     }
 
-    /// Makes a table of a region that windows index. Returns its place, its entry and its bits.
+    /// Makes a table of a region, indexed by windows. Returns its place, its entry and its bits.
     fn by_window(&mut self, region: Region, bits: u32) -> Result<(u32, u32, u32), Refused> {
         let bits = bits.max((cut::<K>().upper - region.depth).saturating_sub(SHIFT_MOST));
         let shift = cut::<K>().upper - region.depth - bits;
@@ -209,7 +209,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
 
     /// Writes the 2^`bits` slots of a region.
     fn spread_slots(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
-        // As signed numbers, windows ascend within each half of them.
+        // Trees compare windows as signed numbers, in which windows ascend only within each half.
         let halves = cut::<K>().upper - region.depth > 31;
         if region.crowded == NONE && !halves {
             return self.slot(place, region, bits);
@@ -219,7 +219,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         self.spread_slots(place + (1 << (bits - 1)), right, bits - 1)
     }
 
-    /// Adds 2^`bits` slots of a region, to the open tree where that has room for the intervals.
+    /// Adds 2^`bits` slots of a region. They join the open tree if it has room for their intervals.
     fn slot(&mut self, place: u32, region: Region, bits: u32) -> Result<(), Refused> {
         let Region { upper, first, last, .. } = region;
         let open = &self.open;
@@ -248,7 +248,7 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         Ok(())
     }
 
-    /// Returns the entry that leads to one interval whatever the window, by tables of two equal words.
+    /// Returns the entry that leads to one interval for every window, by tables of two equal words.
     fn alone(&mut self, interval: usize, to: To) -> Result<u32, Refused> {
         let (value, from_first) = (self.intervals.values[interval], to == To::Mid);
         if let Some(entry) = self.storage.known_alone(value, from_first)? {
@@ -258,22 +258,22 @@ impl<'a, K: Key, S: Storage> Planting<'a, K, S> {
         self.storage.alone(value, tree, from_first)
     }
 
-    /// Makes a table of 2^`bits` words for heads or windows from `first` on. Returns its place, and the entry that leads to
-    /// it: what must be added to a shifted window, which is the table's place less that of the first window. As the lowest
-    /// bits of an entry are the shift, they say where a table may be.
+    /// Makes a table of 2^`bits` words for heads or windows from `first` on. Returns its place, and the entry that leads to it:
+    /// the number to add to a shifted window, which is the table's place less the first window's. The lowest bits of an entry
+    /// are the shift, so they restrict the places that a table may have.
     fn table(&mut self, first: u32, shift: u32, bits: u32) -> Result<(u32, u32), Refused> {
         let first = first >> shift;
         let place = self.storage.table(1 << bits, shift.wrapping_add(first) & SHIFT)?;
         Ok((place, place.wrapping_sub(first)))
     }
 
-    /// Plants a tree over these intervals, and returns what a slot has to lead to it.
+    /// Plants a tree over these intervals, and returns the word of a slot that leads to it.
     fn tree(&mut self, first: usize, last: usize) -> Result<u32, Refused> {
         tree(self.storage, self.intervals, self.blocks, first, last)
     }
 }
 
-/// Plants a tree over intervals from `first` to `last`, and returns what a slot has to lead to it.
+/// Plants a tree over intervals from `first` to `last`, and returns the word of a slot that leads to it.
 pub(super) fn tree<S: Storage>(
     storage: &mut S,
     intervals: &Intervals,
@@ -315,5 +315,5 @@ pub(super) fn put_values(line: &mut [u32; LINE_WORDS], values: &[u32; LEAF_INTER
     }
 }
 
-/// Fills the keys of a line: no window is above it.
+/// Fills up the keys of a line, because no window is above it.
 pub(super) const PADDING: u32 = i32::MAX as u32;

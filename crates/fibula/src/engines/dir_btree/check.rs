@@ -22,18 +22,18 @@ struct Region {
     depth: u32,
 }
 
-/// How often words are read on average, at most: those that several entries lead to are short chains.
+/// How often words are read on average, at most. Words that several entries lead to are short chains.
 const MOST_SHARED: usize = 64;
 
 /// Levels of tables below the first one.
 const LEVELS: u32 = 3;
 
-/// What has been reached.
+/// The state of the walk: everything that has been reached.
 struct Walk<'a, K> {
     fib: &'a DirBtree<K>,
     /// Whether a lookup can read a word of the tables.
     words: Vec<bool>,
-    /// Words read, each as often as entries lead to it.
+    /// The number of words read. A word counts once for each entry that leads to it.
     read: usize,
     /// Lines of trees, by the first one.
     trees: BTreeMap<u32, u32>,
@@ -43,7 +43,8 @@ struct Walk<'a, K> {
     uses: HashMap<u32, u32>,
 }
 
-/// What lookups can reach: units of the three arrays, and the words that lead to each tree and each table of two equal words.
+/// Everything that lookups can reach: units of the three arrays, and the words that lead to each tree and each table of two
+/// equal words.
 pub(super) struct Reached {
     pub(super) units: [Vec<Unit>; 3],
     pub(super) uses: HashMap<u32, u32>,
@@ -101,9 +102,9 @@ impl<K: Key> DirBtree<K> {
 }
 
 impl<K: Key> Walk<'_, K> {
-    /// Notes a word that lookups read. Counts it once, if it leads to something that counts.
+    /// Notes a word that lookups read. Counts it once if its target counts its words.
     fn read(&mut self, at: usize, word: u32, counts: bool) -> Result<(), CheckError> {
-        // So that the walk ends soon whatever the words are.
+        // Ends the walk soon, whatever the words are.
         self.read += 1;
         let most = MOST_SHARED * self.words.len().max(1 << 12);
         CheckError::unless(self.read <= most, "(3) few entries lead to the same words", at)?;
@@ -114,7 +115,7 @@ impl<K: Key> Walk<'_, K> {
         Ok(())
     }
 
-    /// Checks what an entry leads to, from which so many levels of tables are left.
+    /// Checks the target of an entry, with `levels` levels of tables left.
     fn entry(&mut self, entry: u32, region: Region, levels: u32, at: usize) -> Result<(), CheckError> {
         let holds = CheckError::unless;
         let Region { upper, depth } = region;

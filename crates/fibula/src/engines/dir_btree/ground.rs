@@ -1,9 +1,9 @@
-//! Arrays that grow and whose units are freed, in which a structure changes: what is taken, counted and given up.
+//! Arrays that grow and whose units are freed, for tables that change: takes units, counts words and gives units up.
 //!
-//! Words of tables that lookups reach are not written before a change is published; what it writes until then is in units
-//! that nothing leads to. A tree counts the slots that lead to it, as other slots may stay with it. A chain, the tables of
-//! two equal words for one value whatever the window, counts the entries that lead to it from outside. All other tables have
-//! one region of addresses, and go with it.
+//! Before a change is published, it does not write to words of tables that lookups reach, but only to units that nothing
+//! leads to. A tree counts the slots that lead to it, because other slots may keep it. A chain is the tables of two equal
+//! words that lead to one value for every window. It counts the entries that lead to it from outside. Each other table
+//! belongs to one region of addresses, and is given up with it.
 
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -20,7 +20,7 @@ use crate::simd::{LINE_UNITS, LINE_WORDS};
 use super::layout::{ALONE, DirBtree, OBJECT_WORDS, SHIFT, cut};
 use super::storage::Refused;
 
-/// In a value that is not encoded yet: set for an object of the array, of which the lower bits are the first unit.
+/// In a value that is not encoded yet: set for an object of the array. The lower bits are its first unit.
 pub(super) const OLD: u64 = 1 << 33;
 
 /// The arrays, by their number among retired units.
@@ -48,15 +48,15 @@ pub(super) struct Edit {
     pub(super) word: u32,
 }
 
-/// The tables that lead to one value whatever the window, and its tree.
+/// The tables that lead to one value for every window, and its tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chain {
     pub(super) value: u64,
     pub(super) mid: u32,
     pub(super) slots: u32,
-    /// What the slots have.
+    /// The word of its slots.
     pub(super) tree: u32,
-    /// Words that lead to it from outside.
+    /// The number of words that lead to it from outside.
     pub(super) uses: u32,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Ground<K> {
     pub(super) first_shift: u32,
     pub(super) arrays: [Shared<u32>; 3],
     pub(super) units: [Units; 3],
-    /// Elements that there is room for.
+    /// The most elements that there is room for.
     most: [u32; 3],
     /// Elements that the budget has counted.
     charged: [u32; 3],
     pub(super) budget: Budget,
     /// The number of slots that lead to a tree, by its first line; those of chains are not counted.
     pub(super) tree_uses: Vec<u32>,
-    /// By the entry of the second level.
+    /// The chains, by the entry of the second level.
     pub(super) chains: HashMap<u32, Chain>,
     /// The entry of the second level, by that of the first one and by value.
     pub(super) mids: HashMap<u32, u32>,
@@ -79,13 +79,14 @@ pub(super) struct Ground<K> {
     pub(super) stores: Vec<Store>,
     /// Values to store in leaves.
     pub(super) edits: Vec<Edit>,
-    /// Units that were taken for what is prepared, and those that it replaces.
+    /// Units that were taken for the prepared change, and units that it replaces.
     pub(super) made: Vec<Retired>,
     pub(super) gone: Vec<Retired>,
-    /// Words that lead to trees and chains: more of them at once, fewer when the change is complete.
+    /// Changes of the numbers of words that lead to trees and chains. Gains are counted at once, losses when the change is
+    /// complete.
     pub(super) log: Vec<(u32, i32)>,
     pub(super) new_chains: Vec<u32>,
-    /// Trees whose objects stay, as they were copied to another place.
+    /// Trees that were copied to another place, and whose objects therefore stay.
     pub(super) moved: Vec<u32>,
     pub(super) dead_chains: Vec<u32>,
     /// Entries of the log whose losses are counted.
@@ -101,7 +102,7 @@ pub(super) fn room<A: Eq + core::hash::Hash, B>(map: &mut HashMap<A, B>) -> Resu
 }
 
 impl<K: Key> Ground<K> {
-    /// Returns arrays without elements. Only addresses are reserved for those to come.
+    /// Returns arrays without elements. For later elements only addresses are reserved.
     pub(super) fn new(budget: Budget, routes: usize, huge_pages: bool) -> Result<Self, OutOfMemory> {
         let most = match K::KIND {
             KeyKind::Toy => {
@@ -143,12 +144,12 @@ impl<K: Key> Ground<K> {
         })
     }
 
-    /// Returns the number of slots that lead to a tree, 0 for that of a chain.
+    /// Returns the number of slots that lead to a tree, 0 for the tree of a chain.
     pub(super) fn uses(&self, tree: u32) -> u32 {
         self.tree_uses.get((tree / LINE_UNITS) as usize).copied().unwrap_or(0)
     }
 
-    /// Returns what lookups read.
+    /// Returns the form that lookups read.
     pub(super) fn reading(&mut self) -> DirBtree<K> {
         let [tables, lines, objects] = &mut self.arrays;
         DirBtree {
@@ -181,13 +182,13 @@ impl<K: Key> Ground<K> {
         self.note(array, size, place)
     }
 
-    /// Makes room to note a unit, which comes back one day.
+    /// Makes room to note a unit, and for its return later.
     pub(super) fn room(&mut self, array: usize) -> Result<(), OutOfMemory> {
         self.budget.reserve(&mut self.made, 1)?;
         self.units[array].expect(1, &mut self.budget)
     }
 
-    /// Notes a unit for which there is room, unless it was refused.
+    /// Notes a unit unless it was refused. There must be room for it.
     pub(super) fn note(
         &mut self,
         array: usize,
@@ -254,7 +255,7 @@ impl<K: Key> Ground<K> {
         self.budget.push(&mut self.log, (word, -(count as i32)))
     }
 
-    /// Adds to the words that lead to a tree or a chain. Returns how many there are.
+    /// Adds to the number of words that lead to a tree or a chain. Returns the new number.
     pub(super) fn count(&mut self, word: u32, more: i32) -> u32 {
         let uses = if word & SHIFT == ALONE {
             let sub = self.mids.get(&word).copied().unwrap_or(word);
@@ -274,7 +275,7 @@ impl<K: Key> Ground<K> {
         unit.place as usize * words..(unit.place + unit.size) as usize * words
     }
 
-    /// Tells of the words of an array up to the last unit.
+    /// Notifies the publication of the words of an array up to the last unit.
     pub(super) fn tell(&self, array: usize, publication: &mut dyn Publication) {
         let used = self.units[array].end() as usize * WORDS[array];
         publication.stored(Stored::whole(array as u8, &self.arrays[array][..], used));
@@ -285,7 +286,7 @@ impl<K: Key> Ground<K> {
         Self::words(retired).len() * size_of::<u32>()
     }
 
-    /// Returns the memory of what lookups do not read, other than lists of units.
+    /// Returns the memory that lookups do not read, without lists of units.
     pub(super) fn memory(&self) -> Memory {
         let lists = [memory::of(&self.tree_uses), memory::of(&self.stores), memory::of(&self.made)];
         let more = [memory::of(&self.gone), memory::of(&self.log), memory::of(&self.heads)];
@@ -296,7 +297,8 @@ impl<K: Key> Ground<K> {
         Memory { lookup_bytes: 0, allocated_bytes: all.allocated_bytes + chains, ..all }
     }
 
-    /// Verifies the counts, given how many words lead to each tree and chain. Adds the units of chains that no lookup reaches.
+    /// Verifies the counts, given the number of words that lead to each tree and chain. Adds the units of chains that no lookup
+    /// reaches.
     pub(super) fn check_uses(
         &self,
         mut uses: HashMap<u32, u32>,

@@ -1,8 +1,8 @@
-//! Changes of values alone: they are stored in leaves as these are, or in a copy of the tree where readers of old entries must
-//! not see them.
+//! Changes that only replace values: they are stored in leaves in place, or in a copy of the tree if readers of old entries
+//! must not see them.
 //!
-//! The intervals of what changes have to begin and end where those of the tree do. Where a route goes, its intervals stay,
-//! with the values of what is around them, until their tree is planted anew.
+//! The changed intervals have to begin and end where the intervals of the tree do. When a route is removed, its intervals
+//! stay, with the values around them, until their tree is replanted.
 
 use core::sync::atomic::Ordering;
 
@@ -19,7 +19,7 @@ use super::scalar::place;
 use super::storage::{BLOCK, Refused, Storage};
 use super::update::{Editor, sweep};
 
-/// Upper parts whose ways are walked in step.
+/// Upper parts whose paths are walked in step.
 const AHEAD: usize = 64;
 
 /// The slots of a table, one of which leads to a tree.
@@ -28,7 +28,7 @@ struct Slots {
     slot: u32,
     /// The first and the last one of the table.
     places: [u32; 2],
-    /// The first upper part of the table, and how many bits tell those of a slot apart.
+    /// The first upper part of the table, and the number of bits that differ within a slot.
     first: u64,
     bits: u32,
 }
@@ -39,7 +39,7 @@ fn below(keys: &[u32], window: u32) -> usize {
 }
 
 impl<K: Key> Ground<K> {
-    /// Fetches what leads to upper parts, and their leaves.
+    /// Fetches the words that lead to upper parts, and their leaves.
     pub(super) fn fetch(&self, uppers: impl Iterator<Item = u64>) {
         let (mut all, mut count) = ([(0, 0); AHEAD], 0);
         for (walk, upper) in all.iter_mut().zip(uppers) {
@@ -50,7 +50,7 @@ impl<K: Key> Ground<K> {
         for level in 1..LEVELS {
             for (upper, at) in &mut all[..count] {
                 let entry = self.word(*at);
-                // An entry that leads to a chain is not followed: the same word again.
+                // The entry of a chain is not followed, because it leads to the same word again.
                 if entry & SHIFT != ALONE {
                     *at = place(entry, Self::bits(level, *upper));
                     fetch_at(&self.arrays[TABLES], *at as usize);
@@ -63,14 +63,14 @@ impl<K: Key> Ground<K> {
         }
         for &(upper, at) in &all[..count] {
             let root = line(at);
-            // What is no tree may be anything.
+            // A word that is not a tree may have any value.
             let Some(node) = self.arrays[LINES].get(root..root + LINE_WORDS) else { continue };
             let leaf = node.iter().filter(|key| (key.read() as i32) < window(upper) as i32).count();
             fetch_at(&self.arrays[LINES], root + (1 + leaf) * LINE_WORDS);
         }
     }
 
-    /// Returns the first and the last upper part that lead to a tree, if those between all do.
+    /// Returns the first and the last upper part that lead to a tree, if all between them do too.
     fn reach(&self, tree: u32, Slots { slot, places, first, bits }: Slots) -> Option<[u64; 2]> {
         let run = self.run(slot, places);
         let start = |slot: u32| first + (u64::from(slot - places[0]) << bits);
@@ -80,7 +80,7 @@ impl<K: Key> Ground<K> {
     /// Prepares a value of a leaf.
     fn set_value(&mut self, line: u32, number: usize, value: u32) -> Result<(), OutOfMemory> {
         let at = line as usize * LINE_WORDS + LEAF_KEYS + number / 2;
-        // Values of a leaf are prepared one after the other.
+        // Values of a leaf are prepared in order.
         let last = self.edits.last().filter(|edit| edit.at == at).copied();
         let old = last.map_or_else(|| self.arrays[LINES][at].read(), |edit| edit.word);
         let shift = number % 2 * 16;
@@ -95,7 +95,7 @@ impl<K: Key> Ground<K> {
         Ok(())
     }
 
-    /// Prepares the values of upper parts in a tree, if the tree has intervals of all that are new and no objects among them.
+    /// Prepares the values of upper parts in a tree, if the tree has all of the new intervals and no objects among them.
     fn set_values(
         &mut self,
         tree: u32,
@@ -110,7 +110,7 @@ impl<K: Key> Ground<K> {
         let mut line = self.line(root + 1 + leaf as u32);
         let mut at = below(&line[..LEAF_KEYS], window(first));
         let before = at.checked_sub(1).map(|at| line[at]).or_else(|| leaf.checked_sub(1).map(|at| node[at]));
-        // Whether the first interval begins there; looked up where its value changes.
+        // Whether the first interval begins there. Looked up only where its value changes.
         let begins = |ground: &Self| match before {
             Some(key) => upper(key) + 1 == first,
             None => ground.reach(tree, slots).is_some_and(|reach| reach[0] == first),
@@ -134,7 +134,7 @@ impl<K: Key> Ground<K> {
                     return Ok(false);
                 }
             }
-            // The last value of a leaf is repeated.
+            // The last value of a leaf is repeated in the places after it, so these change too.
             let until = if in_leaf.is_some() { at + 1 } else { LEAF_INTERVALS };
             for at in at..until {
                 self.set_value(root + 1 + leaf as u32, at, new.values[number] as u32)?;
@@ -153,15 +153,15 @@ impl<K: Key> Ground<K> {
 }
 
 impl<K: Key> Editor<K> {
-    /// Fetches what the spans from this one on read, if it is time for it.
+    /// Fetches the memory that the spans from this one on read, if it is time for it.
     pub(super) fn fetch(&self, span: usize) {
         if span.is_multiple_of(AHEAD) {
             self.ground.fetch(self.spans[span..].iter().map(|span| span[0]));
         }
     }
 
-    /// Prepares the values of a span to be stored in the leaves of the tree that its first upper part leads to, if no more
-    /// has to change.
+    /// Prepares the values of a span in place: in the leaves of the tree that its first upper part leads to. Does so only if
+    /// nothing else has to change.
     pub(super) fn in_leaf(
         &mut self,
         [upper, last]: [u64; 2],
@@ -183,7 +183,7 @@ impl<K: Key> Editor<K> {
         self.set_span([upper, last], tree, Slots { slot, places, first: region[0], bits }, after)
     }
 
-    /// Prepares the values of a span in a tree, if no more has to change.
+    /// Prepares the values of a span in a tree, if nothing else has to change.
     fn set_span(
         &mut self,
         span: [u64; 2],
@@ -206,8 +206,8 @@ impl<K: Key> Editor<K> {
         stored
     }
 
-    /// Prepares a copy of the tree that the first upper part of a span leads to, with the values of all spans in the slots
-    /// around it that share the tree, if no more has to change. Returns the last upper part of these slots.
+    /// Prepares a copy of the tree that the first upper part of a span leads to. The copy gets the values of all spans in the
+    /// slots around it that share the tree, if nothing else has to change. Returns the last upper part of these slots.
     pub(super) fn in_copy(
         &mut self,
         span: usize,
@@ -223,7 +223,7 @@ impl<K: Key> Editor<K> {
         let start = |slot: u32| region[0] + (u64::from(slot - places[0]) << bits);
         let last = start(run[1] + 1) - 1;
         let (line, leaves) = (tree / LINE_UNITS, self.ground.leaves(tree));
-        // Objects are of one tree.
+        // Objects belong to one tree, so a tree with objects is not copied.
         if (1..=leaves).any(|leaf| self.ground.objects(&self.ground.line(line + leaf)).is_some()) {
             return Ok(None);
         }

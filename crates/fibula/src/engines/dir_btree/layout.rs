@@ -8,16 +8,16 @@ use crate::memory::Shared;
 use crate::net::{Key, KeyKind};
 use crate::simd::{LEAF_KEYS, LINE_WORDS, SharedLine};
 
-/// Bits of an entry that are its shift. A table is placed so that they are its place's too.
+/// The number of bits of an entry that are its shift. A table is placed so that its place has the same bits.
 pub(super) const SHIFT_BITS: u32 = 5;
 
 /// Mask of these bits.
 pub(super) const SHIFT: u32 = (1 << SHIFT_BITS) - 1;
 
-/// The shift of entries to two equal words, which lead on alike whatever the window.
+/// The shift of entries to two equal words, which have the same target for every window.
 pub(super) const ALONE: u32 = SHIFT;
 
-/// Most bits that an entry to different words removes from a window.
+/// The most bits that an entry to different words removes from a window.
 pub(super) const SHIFT_MOST: u32 = ALONE - 1;
 
 /// Leaves of an inner node, with a key between any two.
@@ -32,10 +32,10 @@ pub(super) const TREE_INTERVALS: usize = LEAVES * LEAF_INTERVALS;
 /// In a value: set unless it is a next hop.
 pub(super) const BELOW: u32 = 1 << 15;
 
-/// The value of a leaf that lies after the last interval's: the base of the leaf's objects.
+/// The place after the last interval's value in a leaf. It has the base of the leaf's objects.
 pub(super) const BASE: usize = 2 * LINE_WORDS - 1;
 
-/// Bits of a base's step: the objects of a leaf begin within twice as many units from its base on.
+/// The bits of a base's step. The objects of a leaf begin within twice that many units from its base on.
 pub(super) const BASE_BITS: u32 = 14;
 
 /// Words of a unit of objects.
@@ -49,11 +49,11 @@ pub(super) const OBJECT_UNITS: u64 = 1 << (16 + BASE_BITS);
 pub(super) struct Cut {
     /// Leading bits that tables and trees search: all but those of objects.
     pub(super) upper: u32,
-    /// Fewest leading bits after which the window tells upper parts apart.
+    /// The fewest leading bits after which the window distinguishes upper parts.
     pub(super) before: u32,
 }
 
-/// Returns how a key is cut. IPv6: the /48, of which the last 32 bits are the window. Toys have objects too.
+/// Returns how a key is cut. For IPv6, the upper part is the /48, and its last 32 bits are the window. Toys have objects too.
 pub(super) const fn cut<K: Key>() -> Cut {
     let upper = match K::KIND {
         KeyKind::Toy => (K::BITS - K::BITS / 4) as u32,
@@ -80,11 +80,11 @@ pub(super) fn window(upper: u64) -> u32 {
     upper as u32
 }
 
-/// What an object is: the lowest bits of its first word. The bits above them are a count.
+/// The kinds of objects, in the lowest bits of the first word. The bits above them are a count.
 pub(super) mod kind {
-    /// A next hop, and so many prefixes with next hops of their own.
+    /// A next hop, and `count` prefixes with next hops of their own.
     pub(crate) const RECORD: u32 = 0;
-    /// So many sorted ranges, elsewhere.
+    /// `count` sorted ranges, elsewhere.
     pub(crate) const BLOCK: u32 = 1;
     /// Bits of the kind.
     pub(crate) const BITS: u32 = 2;
@@ -99,13 +99,13 @@ pub struct DirBtree<K> {
     pub(super) tables: Shared<u32>,
     /// The trees: an inner node, and its leaves in the lines after it.
     pub(super) lines: Shared<u32>,
-    /// What values lead to that are not next hops.
+    /// The objects that values lead to if they are not next hops.
     pub(super) objects: Shared<u32>,
     /// Units of words of tables, of lines, and of units of objects.
     pub(super) table_units: Units,
     pub(super) line_units: Units,
     pub(super) object_units: Units,
-    /// The elements that are used of the three arrays, if they may grow.
+    /// The number of elements in use of each array, if the arrays may grow.
     pub(super) ends: Option<[AtomicU32; 3]>,
     pub(super) keys: PhantomData<fn(K)>,
 }

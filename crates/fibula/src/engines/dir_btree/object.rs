@@ -1,4 +1,4 @@
-//! Objects: what values lead to that do not fit their 16 bits.
+//! Objects, for values that do not fit 16 bits.
 //!
 //! ```text
 //! record:  | count, RECORD | next hop outside the prefixes |          then for each prefix
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A next hop from 2^15 on is a record without prefixes. The shifts of a prefix remove the bits after it from the
-//! difference between it and a key: two of 6 bits for the last 64 bits, which together are up to 64, and one of 4 bits for
-//! the 16 bits before.
+//! difference between it and a key. There are two of 6 bits for the last 64 bits, because together they can be 64, and one of
+//! 4 bits for the 16 bits before.
 
 use core::sync::atomic::AtomicU32;
 
@@ -65,14 +65,14 @@ pub(super) fn end_of(piece: &[AtomicU32; 4]) -> u128 {
     [2, 1, 0].iter().fold(0, |end, &word| end << 32 | u128::from(piece[word].read()))
 }
 
-/// Returns the shifts of a prefix with so many bits after it, in their places above the 16 bits before.
+/// Returns the shifts of a prefix with `open_bits` bits after it, in their places above the 16 bits before.
 fn shifts(open_bits: u32) -> u32 {
     let last = open_bits.min(64);
     let (first_half, second_half) = (last / 2, last - last / 2);
     (first_half | second_half << 6 | (open_bits - last) << 12) << 16
 }
 
-/// A record that is being made: a head and its prefixes.
+/// A record under construction: a head and its prefixes.
 pub(super) struct Record {
     words: [u32; OBJECT_WORDS * (1 + PART_UNITS * PREFIXES)],
     count: usize,
@@ -86,11 +86,11 @@ impl Record {
         Self { words, count: 0 }
     }
 
-    /// Returns a record of the same answers as a block, if there is one.
+    /// Returns a record with the same answers as a block, if there is one.
     pub(super) fn of(blocks: &Blocks<u128>, block: usize) -> Option<Self> {
         let pieces = blocks.pieces(block);
         let (ends, next_hops) = (&blocks.ends[pieces.clone()], &blocks.next_hops[pieces]);
-        // A record has one next hop outside its prefixes: that before the first prefix, or that after the last.
+        // A record has one next hop outside its prefixes: the one before the first prefix, or the one after the last.
         [next_hops[0], next_hops[next_hops.len() - 1]].into_iter().find_map(|around| {
             let mut record = Self::whole(around);
             let mut first = 0u128;
@@ -125,7 +125,7 @@ impl Record {
     }
 }
 
-/// Returns the words of a block of so many pieces from a unit on.
+/// Returns the words of a block with `count` pieces from a unit on.
 pub(super) fn block_head(count: u32, pieces: u32) -> [u32; OBJECT_WORDS] {
     [kind::BLOCK | count << kind::BITS, pieces]
 }

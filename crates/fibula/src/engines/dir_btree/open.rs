@@ -1,4 +1,4 @@
-//! What files hold: the elements in use of the three arrays, and the bits that index the first table.
+//! The sections of files: the elements in use of the three arrays, and the bits that index the first table.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ impl<K: Key> DirBtree<K> {
     }
 }
 
-/// Makes the tables of what a file holds. Which elements are free is not known.
+/// Opens the tables of a file. The free elements are not known.
 pub(super) fn open<K: Ipv6Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
     let first_bits = parts.number_to("first-bits", cut::<K>().upper.min(32).into())?;
     let tables = parts.shared::<u32>("tables")?;

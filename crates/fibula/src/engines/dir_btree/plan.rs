@@ -1,4 +1,4 @@
-//! Where tables are cut: the crowded regions of the address space, and the least tables over them.
+//! Plans where tables are cut: finds the crowded regions of the address space, and the smallest tables over them.
 
 use crate::memory::{Budget, Buffer, OutOfMemory};
 
@@ -12,16 +12,16 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// Forgets them.
+    /// Removes all intervals.
     pub(super) fn clear(&mut self) {
         self.starts.truncate(0);
         self.values.truncate(0);
     }
 
-    /// Returns the last interval with upper parts before `middle`, and the one of `middle`. Neither is before interval
-    /// `from`, in which or after which `middle` is, but not as its first upper part.
+    /// Returns the last interval with upper parts before `middle`, and the one of `middle`. Neither is before the interval
+    /// `from`. `middle` must be in that interval or after it, but not its first upper part.
     pub(super) fn split(&self, from: usize, middle: u64) -> [usize; 2] {
-        // It is mostly near: doubling steps, then halving ones.
+        // The interval is mostly near, so the search doubles its steps and then halves them.
         let starts = &self.starts[from..];
         let mut step = 1;
         while step < starts.len() && starts[step] <= middle {
@@ -43,7 +43,7 @@ const FIRST_BITS_MAX: u32 = 14;
 /// Most bits that index any other table.
 const TABLE_BITS_MAX: u32 = 16;
 
-/// The words of a table that may not be as large, which must be cut before. There are never so many that sums overflow.
+/// The words of a table that would be too large, so that another cut is chosen. Sums of such numbers cannot overflow.
 const TOO_MANY: u64 = 1 << 36;
 
 /// A choice of a table's bits, and the words of the table and of those below it.
@@ -56,11 +56,11 @@ pub(super) struct Choice {
 /// A region of the upper parts that has more intervals than a tree holds.
 #[derive(Debug, Clone, Copy)]
 struct Crowded {
-    /// Those halves that are crowded too, or [`NONE`].
+    /// The halves that are crowded too, or [`NONE`].
     halves: [u32; 2],
-    /// Levels of crowded regions below and with this one.
+    /// Levels of crowded regions, from this one downwards.
     height: u32,
-    /// The table of slots, cut until no slot is crowded; and the table before it.
+    /// The table of slots, cut until no slot is crowded, and the table before it.
     slots: Choice,
     sub: Choice,
 }
@@ -120,7 +120,7 @@ impl Plan {
         let (slots, sub) = (Choice::default(), Choice::default());
         let region = Crowded { halves: [left, right], height, slots, sub };
         budget.push(&mut self.regions, region)?;
-        // Above that depth no table is indexed by windows.
+        // Above this depth, no table is indexed by windows.
         if depth >= self.cut.before {
             let words = if height > TABLE_BITS_MAX { TOO_MANY } else { 1 << height };
             self.regions[at as usize].slots = Choice { bits: height, words };
@@ -158,7 +158,7 @@ impl Plan {
         self.level.iter().map(|&region| words(&self.regions[region as usize])).sum()
     }
 
-    /// Cuts the table before the slots of a crowded region. What is not crowded takes one slot.
+    /// Cuts the table before the slots of a crowded region. A half that is not crowded takes one slot.
     fn cut_sub(&mut self, region: u32, budget: &mut Budget) -> Result<Choice, OutOfMemory> {
         let mut best = Choice { bits: 0, words: 1 + self.regions[region as usize].slots.words };
         let mut others = 0;
@@ -176,7 +176,7 @@ impl Plan {
         Ok(best)
     }
 
-    /// Cuts the first but one table of a crowded region of that depth.
+    /// Cuts the second table of a crowded region of that depth.
     pub(super) fn cut_mid(
         &mut self,
         region: u32,
@@ -204,7 +204,7 @@ impl Plan {
         Ok(best)
     }
 
-    /// Returns how many leading bits index the first table, for the fewest words.
+    /// Returns the number of leading bits of the first table for which all tables have the fewest words.
     pub(super) fn first_bits(
         &mut self,
         intervals: &Intervals,
@@ -226,7 +226,7 @@ impl Plan {
             for &region in &self.level {
                 budget.push(&mut regions, region)?;
             }
-            // Regions of several intervals that are not crowded.
+            // Regions that have several intervals but are not crowded.
             let inside = self.cut.upper - bits;
             let mixed = |start: &u64| *start & ((1 << inside) - 1) != 0;
             let mut last = None;
@@ -255,13 +255,13 @@ impl Plan {
         self.regions[region as usize].slots.bits
     }
 
-    /// Returns the words of the slots of a crowded region, and those of the slots and the table before them, if it is cut.
+    /// Returns the words of the slots of a crowded region, and the words of the slots and the table before them, if it is cut.
     pub(super) fn words(&self, region: u32) -> [u64; 2] {
         let region = &self.regions[region as usize];
         [region.slots.words, region.sub.words]
     }
 
-    /// Returns how the table before them is cut.
+    /// Returns how the table before the slots is cut.
     pub(super) fn sub(&self, region: u32) -> u32 {
         self.regions[region as usize].sub.bits
     }

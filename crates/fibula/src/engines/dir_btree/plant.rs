@@ -1,4 +1,4 @@
-//! How tables, lines and objects are written to units that nothing leads to yet.
+//! Writes tables, lines and objects to units that nothing leads to yet.
 
 use crate::fib::parts::intervals::Blocks;
 use crate::memory::{Budget, Cell, OutOfMemory};
@@ -109,7 +109,7 @@ impl<K: Key> Storage for Ground<K> {
         let heads = (self.heads.len() / OBJECT_WORDS) as u32;
         let size = heads + (self.pieces.len() / OBJECT_WORDS) as u32;
         let place = self.take(OBJECTS, size)?;
-        // Blocks lead to their pieces, which are after all heads.
+        // Blocks lead to their pieces, which are after all heads, so their words are known only now.
         let mut at = 0;
         while at < self.heads.len() {
             let head = self.heads[at];
@@ -145,7 +145,7 @@ impl<K: Key> Storage for Ground<K> {
         }
         self.chains.insert(sub, Chain { value, mid, slots, tree, uses: 0 });
         self.mids.insert(mid, sub);
-        // What blocks are numbered by is not known later.
+        // The number of a block is not valid later, so only next hops are remembered.
         if value < BLOCK {
             self.by_value.insert(value, sub);
         }

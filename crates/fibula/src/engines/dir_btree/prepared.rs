@@ -1,4 +1,4 @@
-//! What a change has prepared: the words to store, the units that they replace, and the way back.
+//! The prepared state of a change: the words to store, the units that they replace, and how to undo it.
 
 use core::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::simd::LINE_UNITS;
 use super::ground::{Edit, Ground, LEVELS, LINES, OBJECTS, Store, TABLES};
 use super::layout::{ALONE, SHIFT};
 
-/// How far what is prepared had come.
+/// A position in the prepared state, to go back to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     stores: usize,
@@ -22,7 +22,7 @@ pub(super) struct Mark {
 }
 
 impl<K: Key> Ground<K> {
-    /// Prepares the word of published tables at a place, which is an entry or, in slots, a tree.
+    /// Prepares a word of published tables at a place. It is an entry or, in slots, a tree.
     pub(super) fn store(&mut self, at: u32, word: u32, is_slot: bool) -> Result<(), OutOfMemory> {
         self.budget.push(&mut self.stores, Store { at, word })?;
         let old = self.word(at);
@@ -34,7 +34,7 @@ impl<K: Key> Ground<K> {
         Ok(())
     }
 
-    /// Gives up the words of a level, and of those below, to which an entry leads for a region of its own.
+    /// Gives up the words of a level and of the levels below, to which an entry leads for a region of its own.
     pub(super) fn give_up(&mut self, level: usize, entry: u32, uppers: [u64; 2]) -> Result<(), OutOfMemory> {
         if entry & SHIFT == ALONE {
             return Ok(());
@@ -54,8 +54,8 @@ impl<K: Key> Ground<K> {
         }
         let mut upper = uppers[0];
         while upper <= uppers[1] {
-            // Words of a level may lead to one table whose words tell more apart, a part of which leads to one slot for more
-            // addresses than a word of this level has: the region is that of all words on the way.
+            // Some words of a level may lead to one table with finer words, and a part of that table to one slot with more
+            // addresses than a word of this level has. So the region is the one that all words of the path share.
             let path = self.path(upper);
             let (word, within) = (path.words[level], Self::region(upper, path.depth(level)));
             if word & SHIFT == ALONE {
@@ -78,7 +78,7 @@ impl<K: Key> Ground<K> {
         }
     }
 
-    /// Forgets what was prepared after a mark.
+    /// Forgets everything that was prepared after a mark.
     pub(super) fn back_to(&mut self, mark: Mark) {
         for at in (mark.log..self.log.len()).rev() {
             let (word, more) = self.log[at];
@@ -110,7 +110,7 @@ impl<K: Key> Ground<K> {
         let tree = self.word(slots[0]);
         let line = tree / LINE_UNITS;
         let count = slots[1] - slots[0] + 1;
-        // Slots of other tables may lead to it as well.
+        // Slots of other tables may lead to it too. They would still lead to the old place, so such a tree stays.
         if line < used || self.moved.contains(&tree) || self.tree_uses.get(line as usize) != Some(&count) {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl<K: Key> Ground<K> {
         (slots[0]..=slots[1]).try_for_each(|slot| self.store(slot, to * LINE_UNITS, true))
     }
 
-    /// Completes what is prepared: finds the trees and chains that nothing leads to any more.
+    /// Completes the prepared change: finds the trees and chains that nothing leads to any more.
     pub(super) fn seal(&mut self) -> Result<(), OutOfMemory> {
         while let Some(&(word, more)) = self.log.get(self.sealed) {
             self.sealed += 1;
@@ -175,7 +175,7 @@ impl<K: Key> Ground<K> {
         self.gone.len()
     }
 
-    /// Tells of the units that a change has written.
+    /// Notifies the publication of the units that a change has written.
     pub(super) fn tell_units(&self, publication: &mut dyn Publication) {
         for &made in &self.made {
             let all = &self.arrays[usize::from(made.array)][..];
@@ -183,7 +183,7 @@ impl<K: Key> Ground<K> {
         }
     }
 
-    /// Stores values in leaves as they are.
+    /// Stores values in leaves in place.
     pub(super) fn store_edits(&self, publication: &mut dyn Publication) {
         let lines = &self.arrays[LINES];
         for &Edit { at, word } in &self.edits {
@@ -194,7 +194,7 @@ impl<K: Key> Ground<K> {
         }
     }
 
-    /// Ends a change that was published, and passes on what it retires.
+    /// Ends a change that was published, and passes on the units that it retires.
     pub(super) fn done(&mut self, publication: &mut dyn Publication) {
         self.gone.drain(..).for_each(|unit| publication.retire(unit));
         for made in self.made.drain(..) {

@@ -1,4 +1,4 @@
-//! What lookups reach in arrays that change: the words on the way of an address, and trees taken apart.
+//! Follows the words that lookups follow, in arrays that change: the path of an address, and the intervals of a tree.
 
 use crate::fib::parts::units::Unit;
 use crate::memory::{Cell, OutOfMemory};
@@ -14,19 +14,19 @@ use super::object::PART_UNITS;
 use super::plan::Intervals;
 use super::scalar::place;
 
-/// The words on the way of an upper part.
+/// The words on the path of an upper part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Path {
     pub(super) places: [u32; LEVELS],
     pub(super) words: [u32; LEVELS],
-    /// Leading bits that the addresses of each word have in common.
+    /// The number of leading bits that the addresses of each word have in common.
     depths: [u32; LEVELS],
-    /// The level whose entry leads to a chain, beyond which the path does not go.
+    /// The level whose entry leads to a chain. The path ends there.
     pub(super) alone: Option<usize>,
 }
 
 impl Path {
-    /// Returns the depth of the addresses that only the entry of a level leads to.
+    /// Returns the depth of the addresses to which only the entry of a level leads.
     pub(super) fn depth(&self, level: usize) -> u32 {
         let last = self.alone.unwrap_or(LEVELS - 1);
         self.depths[level..=last].iter().copied().min().unwrap_or(0)
@@ -42,7 +42,7 @@ impl<K: Key> Ground<K> {
         self.arrays[TABLES][at as usize].read()
     }
 
-    /// Returns the slots around one, from `first` to `last` at most, that lead to the same tree.
+    /// Returns the slots around a slot that lead to the same tree, within `first` to `last`.
     pub(super) fn run(&self, slot: u32, [first, last]: [u32; 2]) -> [u32; 2] {
         let tree = self.word(slot);
         let before = (first..slot).rev().take_while(|&at| self.word(at) == tree).count();
@@ -100,7 +100,7 @@ impl<K: Key> Ground<K> {
         1 + self.line(tree / LINE_UNITS).iter().filter(|&&key| key != PADDING).count() as u32
     }
 
-    /// Adds the intervals of a tree that meet these upper parts, the first of which begins there.
+    /// Adds the intervals of a tree that meet these upper parts. The first interval is cut to begin with them.
     pub(super) fn intervals(
         &mut self,
         tree: u32,
@@ -155,10 +155,10 @@ impl<K: Key> Ground<K> {
         [0, 1].map(|word| self.arrays[OBJECTS][unit as usize * OBJECT_WORDS + word].read())
     }
 
-    /// Returns the unit that the objects of a leaf are, if it has any.
+    /// Returns the unit of the objects of a leaf, if it has any.
     pub(super) fn objects(&self, leaf: &[u32; LINE_WORDS]) -> Option<Unit> {
         let half = |at: usize| leaf[at / 2] >> (at % 2 * 16) & 0xffff;
-        // Most leaves have none, and no word with such a bit.
+        // Most leaves have no objects, and then no word has such a bit.
         let any = leaf[LEAF_KEYS..].iter().fold(0, |any, word| any | word);
         if (any | any >> 16) & BELOW == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Trees planted anew: for the slots that share one, with the small trees beside them that can join it.
+//! Replants trees: for the slots that share one, together with small trees next to it that can join it.
 
 use crate::memory::{Budget, OutOfMemory};
 use crate::net::{Key, Routes};
@@ -11,12 +11,12 @@ use super::reach::Path;
 use super::storage::{BLOCK, Refused};
 use super::update::{Editor, Planted, push, sweep};
 
-/// Trees of so many leaves together become one.
+/// Trees become one if they have this many leaves together, or fewer.
 const JOINED_LEAVES: u32 = 12;
 
 impl<K: Key> Editor<K> {
-    /// Prepares the tree of the slots that share the one of an upper part, changed as all spans have it.
-    /// Returns the last upper part of the slots; `None` if one of them needs more than a tree.
+    /// Prepares the tree of the slots that share the one of an upper part, with the changes of all spans. Returns the last upper
+    /// part of the slots; `None` if one of them needs more than a tree.
     pub(super) fn replant(
         &mut self,
         upper: u64,
@@ -58,7 +58,7 @@ impl<K: Key> Editor<K> {
             leaves += ground.leaves(tree);
             ground.intervals(tree, [start(begin), start(run[1] + 1) - 1], old)?;
             begin = run[1] + 1;
-            // Windows of a tree are of one half.
+            // A tree has windows of one half only, because they are compared as signed numbers.
             if begin > last || start(begin) >> 31 != start(run[0]) >> 31 {
                 return Ok(run);
             }
@@ -70,7 +70,7 @@ impl<K: Key> Editor<K> {
         }
     }
 
-    /// Divides slots among as many trees as their intervals need. Returns whether there is none that needs more than a tree.
+    /// Divides slots among as many trees as their intervals need. Returns false if a slot needs more than a tree.
     fn share(
         &mut self,
         run: [u32; 2],
@@ -84,7 +84,7 @@ impl<K: Key> Editor<K> {
             ground.budget.push(planted, Planted { slots: run, first: 0, last: count - 1 })?;
             return Ok(true);
         }
-        // Of much the same size.
+        // The trees are of about the same size.
         let most = (count / trees + LEAF_INTERVALS).min(TREE_INTERVALS);
         let met = |upper: u64| new.starts.partition_point(|&start| start <= upper) - 1;
         for slot in run[0]..=run[1] {
@@ -115,7 +115,7 @@ impl<K: Key> Editor<K> {
         Ok(self.ground.budget.push(&mut self.marks, (upper, mark))?)
     }
 
-    /// Makes the intervals of these upper parts: the old ones, and what the routes have for the spans.
+    /// Makes the intervals of these upper parts: the old ones, and those of the routes for the spans.
     fn splice(&mut self, whole: [u64; 2], slot_bits: u32, after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
         let Self { ground, spans, old, new, blocks, .. } = self;
         let budget = &mut ground.budget;
@@ -143,13 +143,13 @@ impl<K: Key> Editor<K> {
             Ok::<(), OutOfMemory>(())
         };
         let mut from = whole[0];
-        // Some may be stored in leaves of the old tree, too.
+        // Spans that were stored in leaves of the old tree are included, because the new tree replaces them.
         let spans = &spans[spans.partition_point(|span| span[1] < whole[0])..];
         for &[first, last] in spans.iter().take_while(|span| span[0] <= whole[1]) {
             if from < first {
                 keep(new, from, first - 1, budget)?;
             }
-            // A prefix that has several slots is looked at slot by slot.
+            // A prefix that has several slots is examined slot by slot.
             let last = last.min(whole[1]);
             from = from.max(first);
             while from <= last {

@@ -15,11 +15,11 @@ use super::object;
 /// Keys of a group.
 const GROUP: usize = 16;
 
-/// Bytes between a key and the one that is prefetched when it is looked up.
+/// The distance in bytes between a key and the one that is prefetched when it is looked up.
 const AHEAD: usize = 4096;
 
-/// A table as kernels read it. They take it by reference: a copy would be written in parts and read as a whole before the
-/// first load.
+/// A table as kernels read it. They take it by reference, because a copy would be written in parts and then read as a whole,
+/// which delays the first load.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     /// Removes the bits of a head that do not index the first table.
@@ -38,12 +38,12 @@ fn upper_of<K: Key>(key: K) -> u64 {
 /// Returns the place of the word to which an entry leads.
 #[inline(always)]
 pub(super) fn place(entry: u32, bits: u32) -> u32 {
-    // Of the entry, only the lowest bits are the shift.
+    // The shift uses only the lowest bits of the entry.
     entry.wrapping_add(bits.wrapping_shr(entry))
 }
 
 impl View<'_> {
-    /// Returns the entry or slot to which an entry leads. What an entry leads to was written before it.
+    /// Returns the entry or slot to which an entry leads. Its target was written before it.
     #[inline(always)]
     fn follow(&self, entry: u32, bits: u32) -> u32 {
         self.load(place(entry, bits))
@@ -84,8 +84,8 @@ impl View<'_> {
         if value & BELOW == 0 { value } else { self.below(leaf, value, key) }
     }
 
-    /// Finds the leaves and values of a group of keys. In each stage no key waits for another. Keys and lines are hidden from
-    /// the compiler between the stages: both are then read from memory, as registers for so many are not there.
+    /// Finds the leaves and values of a group of keys. In each stage, no key waits for another. Keys and lines are hidden from
+    /// the compiler between the stages. Both are then read from memory, because there are not enough registers for them.
     #[inline(always)]
     fn group<K: Key, const COUNT: usize>(
         &self,
@@ -148,14 +148,14 @@ impl View<'_> {
         ((base << BASE_BITS) + (value & (BELOW - 1))) as usize
     }
 
-    /// Returns the next hop of a key for whose leaf's value there is an object.
+    /// Returns the next hop of a key whose value in the leaf is an object.
     #[inline(never)]
     fn below<K: Key>(&self, leaf: u32, value: u32, key: K) -> u32 {
         let lower = intervals::lower(key, const { cut::<K>().upper as u8 });
         object::find(self.objects, self.unit(leaf, value), lower)
     }
 
-    /// Looks up a batch: groups, then fewer, then the last ones once more with those before them, or one by one.
+    /// Looks up a batch: in groups, then in a smaller group. The last keys are looked up again with those before, or one by one.
     #[inline(always)]
     pub(super) fn batch<K: Key>(
         &self,
@@ -169,7 +169,7 @@ impl View<'_> {
         let [mut lines, mut lines_before] = [&mut [0; GROUP], &mut [0; GROUP]];
         let (groups, rest) = keys.as_chunks::<GROUP>();
         let (of_groups, of_rest) = found.as_chunks_mut::<GROUP>();
-        // A group is finished after the next one: its values, stored one by one, can then be loaded as one vector.
+        // A group is finished after the next one. Its values were stored one by one, and can by then be loaded as one vector.
         let mut before: Option<(&[K; GROUP], &mut [u32; GROUP])> = None;
         for group in groups.iter().zip(of_groups) {
             self.group(group.0, group.1, lines, &rank, &value);

@@ -1,4 +1,4 @@
-//! Where tables, lines and objects are written: arrays that end with what is appended, for a structure that never changes.
+//! Storage for tables, lines and objects: arrays to which everything is appended, for a structure that never changes.
 
 use crate::fib::parts::intervals::Blocks;
 use crate::fib::parts::units::{Unit, Units};
@@ -8,16 +8,16 @@ use crate::simd::LINE_WORDS;
 use super::layout::{ALONE, BASE_BITS, BELOW, LEAF_INTERVALS, OBJECT_UNITS, OBJECT_WORDS, SHIFT};
 use super::object::{PART_UNITS, Record, block_head, push_pieces};
 
-/// Most words of tables: what gathers can index.
+/// The most words of tables that gathers can index.
 pub(super) const TABLE_WORDS: u64 = 1 << 29;
 
 /// Most lines of trees.
 pub(super) const LINES: u64 = 1 << 29;
 
-/// A next hop's object is shared while it is among so many units, which are then within reach of a base.
+/// The object of a next hop is shared while it is among this many last units, which are then within reach of a base.
 const SHARED_UNITS: u32 = 1 << 13;
 
-/// In a value that is not encoded yet: set for a block, of which the lower bits are the number.
+/// In a value that is not encoded yet: set for a block. The lower bits are its number.
 pub(super) const BLOCK: u64 = 1 << 32;
 
 /// Why there is no table.
@@ -35,7 +35,7 @@ impl From<OutOfMemory> for Refused {
 /// A leaf's values as it stores them, and the base of its objects.
 pub(super) type Encoded = ([u32; LEAF_INTERVALS], u32);
 
-/// Where tables and trees are planted.
+/// The storage in which tables and trees are planted.
 pub(super) trait Storage {
     /// The budget of everything.
     fn budget(&mut self) -> &mut Budget;
@@ -49,7 +49,7 @@ pub(super) trait Storage {
     /// Writes a tree into a slot.
     fn fill_slot(&mut self, slot: u32, tree: u32) -> Result<(), Refused>;
 
-    /// Takes lines for a tree, all of which are then written.
+    /// Takes lines for a tree. All of them are then written.
     fn lines(&mut self, count: u32) -> Result<u32, Refused>;
 
     fn write_line(&mut self, line: u32, words: &[u32; LINE_WORDS]);
@@ -57,10 +57,10 @@ pub(super) trait Storage {
     /// Encodes the values of a leaf, and makes the objects that they need.
     fn encode(&mut self, values: &[u64], blocks: &Blocks<u128>) -> Result<Encoded, Refused>;
 
-    /// Returns the entry that leads to one value whatever the window, if there is one for this level.
+    /// Returns the entry that leads to one value for every window, if this level has one.
     fn known_alone(&mut self, value: u64, from_first: bool) -> Result<Option<u32>, Refused>;
 
-    /// Makes the entry that leads to the tree of one value whatever the window.
+    /// Makes the entry that leads to the tree of one value for every window.
     fn alone(&mut self, value: u64, tree: u32, from_first: bool) -> Result<u32, Refused>;
 }
 
@@ -71,7 +71,7 @@ fn equal_words(storage: &mut Arrays<'_>, word: u32) -> Result<u32, Refused> {
     Ok(place)
 }
 
-/// Entries that lead to one value whatever the window.
+/// Entries that lead to one value for every window.
 #[derive(Debug, Clone, Copy)]
 struct Alone {
     value: u64,
@@ -88,7 +88,7 @@ pub(super) struct Arrays<'a> {
     pub(super) table_units: Units,
     pub(super) line_units: Units,
     pub(super) object_units: Units,
-    /// By hash of the value.
+    /// Entries, by hash of their value.
     alone: [Option<Alone>; CACHED],
     /// Objects of next hops, by hash of the next hop.
     wide: [Option<(u32, u32)>; CACHED],
@@ -127,7 +127,7 @@ impl<'a> Arrays<'a> {
         append(&mut self.object_units, &mut self.objects, size, limit, self.budget)
     }
 
-    /// Returns an object for a next hop: one that is near, or a new one.
+    /// Returns an object for a next hop: a near one if there is one, or a new one.
     fn next_hop(&mut self, next_hop: u32, base: Option<u32>) -> Result<u32, Refused> {
         let near = self
             .object_units
@@ -243,7 +243,7 @@ impl Storage for Arrays<'_> {
     }
 }
 
-/// Appends a unit of so many elements of so many words, and returns its first element.
+/// Appends a unit of elements of `words` words each, and returns its first element.
 fn append(
     units: &mut Units,
     words: &mut Buffer<u32>,

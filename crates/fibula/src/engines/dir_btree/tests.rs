@@ -1,4 +1,4 @@
-//! What the conformance suite cannot know: which forms a table takes, and when.
+//! Properties that the conformance suite cannot test: the forms that a table takes, and when.
 
 use super::layout::{BELOW, DirBtree, TREE_INTERVALS};
 use super::storage::hash;
@@ -32,7 +32,7 @@ fn build(table: impl IntoIterator<Item = (u128, u8, u32)>) -> DirBtree<u128> {
         assert_eq!(fib.lookup_key(key), oracle.lookup_key(key), "{key:x}");
     }
     lanes::agree(&fib, &keys);
-    // Neighbours in a batch from places far apart.
+    // Adjacent keys of a batch come from places far apart.
     let scattered: Vec<_> = (0..keys.len()).map(|at| keys[at * 7919 % keys.len()]).collect();
     lanes::agree(&fib, &scattered);
     fib
@@ -56,14 +56,14 @@ fn next_hops_that_do_not_fit_a_value_are_objects_and_shared() {
         let objects = build(table(id)).objects.len();
         assert!((1..20).contains(&objects), "{objects}");
     }
-    // Each its own: leaves far apart in their objects.
+    // Each route has another next hop, so leaves are far apart in their objects.
     let fib = build((0..40_000u128).map(|at| (0x2001 << 112 | at << 81, 48, BELOW + at as u32)));
     assert_eq!(fib.objects.len(), 80_000);
 }
 
 #[test]
 fn a_next_hop_seen_long_ago_has_an_object_within_reach_of_the_leaf() {
-    // Nothing replaces the first object of `far` among those that are remembered.
+    // None of these replaces the first object of `far` in the cache.
     let far = BELOW + 7;
     let others = (BELOW + 1000..).filter(|&id| hash(id.into()) != hash(far.into()));
     let mut ids: Vec<u32> = others.take(40_000).collect();

@@ -1,4 +1,4 @@
-//! Changes while readers look: trees are planted anew for the slots that share them, tables where that does not do.
+//! Changes while readers look: trees are replanted for the slots that share them, and tables are rebuilt if that is not enough.
 
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use super::prepared::Mark;
 use super::reach::Path;
 use super::storage::{BLOCK, Refused};
 
-/// Words that tables of more levels may save before these are made.
+/// Tables of more levels are made only if they save this many words.
 const SPARED_WORDS: u64 = 64;
 
 /// The writer of a table.
 pub(super) struct Editor<K> {
     table: Arc<DirBtree<K>>,
     pub(super) ground: Ground<K>,
-    /// The first and the last upper part of what changes, ascending.
+    /// The first and the last upper part of each change, ascending.
     pub(super) spans: Vec<[u64; 2]>,
-    /// What was prepared for which upper parts on, ascending.
+    /// The upper parts from which on something was prepared, ascending, each with the position before it.
     pub(super) marks: Vec<(u64, Mark)>,
-    /// Intervals of trees, and as they will be.
+    /// Intervals of trees: the old ones, and the new ones.
     pub(super) old: Intervals,
     pub(super) new: Intervals,
     pub(super) blocks: Blocks<u128>,
     pub(super) planted: Vec<Planted>,
-    /// The upper part from which on trees are looked at that could move.
+    /// The upper part from which on trees are examined for moves.
     cursor: u64,
-    /// Copies of the tables as they are when a change is prepared.
+    /// Copies of the tables, made when a change is prepared.
     aside: Aside,
     huge_pages: bool,
 }
@@ -147,7 +147,7 @@ impl<K: Key> Editor<K> {
             while done <= last {
                 let path = self.ground.path(done);
                 let is_tree = path.alone.is_none();
-                // Readers of old entries would see what is stored in leaves.
+                // Not for changes aside, because readers of old entries would see the values that are stored in leaves.
                 if !aside && is_tree && done == first && self.in_leaf([first, last], &path, after)? {
                     done = last + 1;
                     break;
@@ -167,7 +167,7 @@ impl<K: Key> Editor<K> {
         Ok(self.ground.seal()?)
     }
 
-    /// Prepares new tables for the smallest region around an upper part whose tables are worth it. Returns its last upper part.
+    /// Prepares new tables for the smallest region around an upper part that is worth new tables. Returns its last upper part.
     fn rebuild(&mut self, upper: u64, path: &Path, after: &dyn Routes<K>) -> Result<u64, Refused> {
         let mut plan = Plan::of(cut::<K>());
         let result = self.rebuild_by(&mut plan, upper, path, after);
@@ -245,7 +245,7 @@ impl<K: Key> Editor<K> {
         Ok(())
     }
 
-    /// Makes the intervals of a region as the routes have them.
+    /// Makes the intervals of a region from the routes.
     fn intervals(&mut self, region: [u64; 2], after: &dyn Routes<K>) -> Result<(), OutOfMemory> {
         let Self { ground, new, blocks, .. } = self;
         new.clear();
@@ -444,7 +444,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
 }
 
 impl<K: Key> Editor<K> {
-    /// Notes the words of new tables, which an earlier array does not have.
+    /// Notes the words of new tables, which an earlier array lacks.
     fn note_made(&mut self) {
         for &made in self.ground.made.iter().filter(|made| usize::from(made.array) == TABLES) {
             self.aside.note(Ground::<K>::words(made));
