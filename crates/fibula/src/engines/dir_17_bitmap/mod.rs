@@ -26,7 +26,7 @@ pub(crate) use layout::Dir17Bitmap;
 
 const NAME: &str = "dir-17-bitmap";
 
-/// The registry entry.
+/// Returns the registry entry.
 #[must_use]
 pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
     [Engine {

@@ -21,7 +21,7 @@ pub(crate) use layout::Dir18Lines;
 
 const NAME: &str = "dir-18-lines";
 
-/// The registry entry.
+/// Returns the registry entry.
 #[must_use]
 pub(crate) fn engines<K: Ipv4Key>() -> [Engine<K>; 1] {
     [Engine {

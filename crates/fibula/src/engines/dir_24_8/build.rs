@@ -1,4 +1,4 @@
-//! Routes to layout, in one sweep.
+//! Builds the layout from routes, in one sweep.
 
 use core::marker::PhantomData;
 
@@ -33,12 +33,12 @@ impl<K: Ipv4Key> Dir248<K> {
     }
 }
 
-/// Tables under construction, which are filled from the first address on.
+/// Tables under construction. They are filled from the first address on.
 pub(super) trait Tables {
-    /// Gives so many entries a code.
+    /// Gives `count` entries from `first` on a code.
     fn whole(&mut self, first: usize, count: usize, code: u16);
 
-    /// Makes a segment, of which there are so many already, and gives it to an entry.
+    /// Makes a segment and gives it to an entry. Its number is the number of segments before it.
     fn divided(
         &mut self,
         at: usize,
@@ -48,7 +48,7 @@ pub(super) trait Tables {
     ) -> Result<(), OutOfMemory>;
 }
 
-/// Fills tables from the routes. Returns the dictionary; `None` where codes are ids.
+/// Fills tables from the routes. Returns the dictionary; `None` if codes are ids.
 ///
 /// # Errors
 /// As for [`Dir248::build`].
@@ -75,7 +75,7 @@ pub(super) fn fill<K: Key>(
     Ok(building.dictionary)
 }
 
-/// A build, which goes on beyond the limits to count what the table needs, but stores no more then.
+/// A build. Beyond the limits it stores nothing more, but continues to count what the table needs.
 struct Building<'a, T> {
     tables: &'a mut T,
     dictionary: Option<NextHopDictionary>,

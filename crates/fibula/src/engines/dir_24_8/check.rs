@@ -23,7 +23,7 @@ impl<K: Key> Dir248<K> {
         let first = &self.first[..self.first.len() - PAD];
         let entries = &self.segments[..self.segments.len() - PAD];
         holds(first.len() == Self::ENTRIES, "(1) an entry for all leading bits", first.len())?;
-        // The first table numbers the segments; the second one must have exactly those.
+        // The first table numbers the segments, and the second one must have exactly those segments.
         let mut segments = 0;
         for (at, &entry) in first.iter().enumerate() {
             if entry & SEGMENT == 0 {
@@ -51,7 +51,7 @@ impl<K: Key> Dir248<K> {
 }
 
 impl<K: Key> Live<K> {
-    /// Checks all that entries lead to, and returns the segments.
+    /// Checks the targets of all entries, and returns the segments.
     pub(super) fn reached(&self) -> Result<Vec<Unit>, CheckError> {
         let holds = CheckError::unless;
         let words = Dir248::<K>::ENTRIES.div_ceil(HALVES);

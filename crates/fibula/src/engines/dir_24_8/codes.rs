@@ -1,4 +1,4 @@
-//! The codes of next hops in a table that changes: ids, or numbers that a dictionary gives out and never takes back.
+//! The codes of next hops in a table with a writer: ids, or numbers of a dictionary, which never takes a number back.
 
 use core::sync::atomic::Ordering;
 
@@ -10,14 +10,14 @@ use crate::net::NextHop;
 
 use super::layout::NEXT_HOPS_MAX;
 
-/// Codes that 15 bits can tell apart, "no route" included.
+/// The number of codes of 15 bits, "no route" included.
 const CODES: usize = NEXT_HOPS_MAX as usize + 1;
 
-/// How next hops are told apart.
+/// How next hops get codes.
 pub(super) struct Codes {
     /// The largest id that is a code.
     id_max: u32,
-    /// `None` where codes are ids.
+    /// `None` if codes are ids.
     dictionary: Option<Dictionary>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Codes {
 struct Dictionary {
     codes: NextHopDictionary,
     next_hops: Shared<u32>,
-    /// Codes that are published.
+    /// The number of codes that are published.
     published: usize,
 }
 
@@ -49,7 +49,7 @@ impl Codes {
         Ok(Self { id_max, dictionary: Some(Dictionary { codes, next_hops, published }) })
     }
 
-    /// Returns the code of a next hop, which is given one if it has none; or why there is none.
+    /// Returns the code of a next hop, and makes one if it has none. Returns the reason if that is not possible.
     ///
     /// # Errors
     /// When memory runs out.
@@ -80,14 +80,14 @@ impl Codes {
         Ok(Ok(code as u16))
     }
 
-    /// Takes back the codes that were given since the last publication.
+    /// Takes back the codes that were made since the last publication.
     pub(super) fn abandon(&mut self) {
         if let Some(Dictionary { codes, published, .. }) = &mut self.dictionary {
             codes.truncate(*published);
         }
     }
 
-    /// Notes a publication, and tells of the codes that are new.
+    /// Notes a publication, and notifies it of the new codes.
     pub(super) fn publish(&mut self, array: u8, publication: &mut dyn Publication) {
         let Some(Dictionary { codes, next_hops, published }) = &mut self.dictionary else { return };
         if codes.len() > *published && publication.listens() {
@@ -96,19 +96,19 @@ impl Codes {
         *published = codes.len();
     }
 
-    /// Tells of all codes.
+    /// Notifies the publication of all codes.
     pub(super) fn tell(&self, array: u8, publication: &mut dyn Publication) {
         if let Some(Dictionary { next_hops, published, .. }) = &self.dictionary {
             publication.stored(Stored::whole(array, &next_hops[..], *published));
         }
     }
 
-    /// Returns a handle to the next hops; `None` where codes are ids.
+    /// Returns a handle to the next hops; `None` if codes are ids.
     pub(super) fn next_hops(&mut self) -> Option<Shared<u32>> {
         self.dictionary.as_mut().map(|dictionary| dictionary.next_hops.another())
     }
 
-    /// Returns whether codes are those of a dictionary.
+    /// Returns whether the codes are numbers of a dictionary.
     pub(super) fn are_numbered(&self) -> bool {
         self.dictionary.is_some()
     }

@@ -1,4 +1,4 @@
-//! Ranges of addresses to entries and segments, in one sweep.
+//! Fills entries and segments from ranges of addresses, in one sweep.
 
 use core::marker::PhantomData;
 
@@ -9,12 +9,12 @@ use crate::net::{Key, NextHop, Prefix, Routes};
 use super::Dir248;
 use super::layout::SPAN_MAX;
 
-/// Where entries and segments are stored.
+/// A receiver of entries and segments.
 pub(super) trait Sink {
     /// Returns the code of a next hop.
     fn code(&mut self, next_hop: Option<NextHop>) -> Result<u16, OutOfMemory>;
 
-    /// Takes the code of all addresses of so many entries.
+    /// Takes the code of all addresses of `count` entries.
     fn whole(&mut self, first: usize, count: usize, code: u16) -> Result<(), OutOfMemory>;
 
     /// Takes the codes of the addresses of one entry.
@@ -28,7 +28,7 @@ pub(super) struct Filling<K> {
     pub(super) open: [u16; SPAN_MAX],
     /// Addresses below this one are filled.
     done: u64,
-    /// Code of the addresses from `done` on.
+    /// The code of the addresses from `done` on.
     code: u16,
     keys: PhantomData<fn(K)>,
 }
@@ -46,7 +46,7 @@ impl<K: Key> Filling<K> {
         sink: &mut impl Sink,
     ) -> Result<(), OutOfMemory> {
         self.done = within.addr().to_bits() as u64;
-        // A range ends where the next one begins, and is filled in then.
+        // A range is filled in when the next one begins, because its end is known only then.
         ranges::try_for_each(routes, within, Merge::EqualNeighbours, |range| {
             self.fill(range.start.to_bits() as u64, sink)?;
             self.code = sink.code(range.next_hop)?;

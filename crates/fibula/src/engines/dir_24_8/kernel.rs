@@ -43,7 +43,7 @@ kernel! {
 }
 
 kernel! {
-    /// Looks up a block of keys in tables that a writer may change: an entry is half of a word, and words are read whole.
+    /// Looks up a block of keys in tables that a writer may change. An entry is half of a word, and words are read whole.
     pub(super) fn live_block[const DICTIONARY: bool](
         view: &LiveView<'_>,
         keys: &[[u32; LANES]],
@@ -58,7 +58,7 @@ kernel! {
             let word = op::gather_cells(view.first, op::shr::<1>(at));
             op::store(entries, op::and(op::shrv(word, op::shl::<4>(op::and(at, one))), half));
         }
-        // A writer publishes segments and codes by the entries that lead to them.
+        // A writer publishes segments and codes by entries, so the entries are loaded before both.
         fence(Ordering::Acquire);
         let key_shift = op::count(view.key_shift);
         let span = 1 << view.segment_bits;
@@ -70,7 +70,7 @@ kernel! {
             if op::bits(divided) != 0 {
                 let segment = op::shlv(op::and(code, number), segment_bits);
                 let at = op::or(segment, op::and(op::shr_by(op::load(keys), key_shift), within));
-                // The first word for lanes that are not divided, so that they miss no cache.
+                // Lanes that are not divided load the first word, so that they do not miss the cache.
                 let word = op::gather_cells(view.segments, op::keep(divided, op::shr::<1>(at)));
                 let found = op::and(op::shrv(word, op::shl::<4>(op::and(at, one))), half);
                 code = op::select(divided, found, code);

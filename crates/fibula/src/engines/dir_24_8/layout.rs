@@ -13,20 +13,20 @@ pub(crate) struct Dir248<K> {
     pub(super) first: Buffer<u16>,
     /// The codes of one segment after the other; then [`PAD`] entries.
     pub(super) segments: Buffer<u16>,
-    /// Next hop of each code, 0 for no route; `None` where codes are the ids of the next hops.
+    /// The next hop of each code, 0 for no route; `None` if codes are the ids of the next hops.
     pub(super) next_hops: Option<Vec<u32>>,
     pub(super) keys: PhantomData<fn(K)>,
 }
 
-/// The same in words that one writer changes: two entries a word, the first one lower.
+/// The same arrays in words that one writer changes: two entries a word, the first one in the lower half.
 #[derive(Debug)]
 pub(super) struct Live<K> {
     pub(super) first: Shared<u32>,
     /// Segments in any order, with room for [`SEGMENTS_MAX`].
     pub(super) segments: Shared<u32>,
-    /// Next hop of each code, with room for all codes; `None` where codes are the ids of the next hops.
+    /// The next hop of each code, with room for all codes; `None` if codes are the ids of the next hops.
     pub(super) next_hops: Option<Shared<u32>>,
-    /// Segments up to the last one, and codes.
+    /// The number of segments up to the last one, and the number of codes.
     pub(super) used: [AtomicU32; 2],
     pub(super) keys: PhantomData<fn(K)>,
 }
@@ -61,7 +61,7 @@ impl<K: Key> Dir248<K> {
     /// How a key is cut, as the chapter names it.
     pub(super) const NUMBERS: [(&'static str, u32); 2] =
         [("direct-bits", Self::LEADING as u32), ("rest-bits", Self::REST as u32)];
-    /// Largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
+    /// The largest id that entries hold directly: any of 15 bits. In the tests' small spaces it is so small that tables of
     /// both forms occur.
     pub(super) const ID_MAX: u32 = if K::BITS == 32 { NEXT_HOPS_MAX as u32 } else { 2 };
 }

@@ -1,4 +1,4 @@
-//! What a change has prepared: new segments beside those that lookups reach, and the entries that will lead to them.
+//! The prepared state of a change: new segments next to those that lookups reach, and the entries that will lead to them.
 
 use core::ops::Range;
 
@@ -11,28 +11,28 @@ use super::fill::Sink;
 use super::layout::{HALVES, SEGMENT, SPAN_MAX, word_of};
 use super::written::{Run, Written};
 
-/// Numbers of the other arrays.
+/// Numbers of the arrays other than the segments.
 pub(super) const FIRST: u8 = 0;
 pub(super) const NEXT_HOPS: u8 = 2;
 
-/// The tables, and what is prepared.
+/// The tables, and the prepared stores.
 pub(super) struct Prepared {
     pub(super) written: Written,
     pub(super) codes: Codes,
     pub(super) budget: Budget,
-    /// Entries to store. No entry is in two of them.
+    /// Runs of entries to store. No entry is in two runs.
     pub(super) runs: Vec<Run>,
-    /// Why the tables have to be built anew, if they have to be.
+    /// Why the tables have to be rebuilt, if they have to be.
     pub(super) refused: Option<&'static str>,
 }
 
 impl Prepared {
-    /// Prepares moves of segments, looking at so many from this one on. Returns where to go on.
+    /// Prepares moves of segments, examining `count` of them from `cursor` on. Returns the next segment to examine.
     pub(super) fn tidy(&mut self, cursor: u32, count: usize) -> Result<u32, OutOfMemory> {
         let Self { written, budget, runs, .. } = self;
         let mut at = if cursor < written.segments.units.end() { cursor } else { 0 };
         at = at.max(written.segments.used());
-        // No further than to the end, so that no segment is moved twice.
+        // At most to the end, so that no segment is moved twice.
         for _ in 0..count.min((written.segments.units.end() - at) as usize) {
             budget.reserve(runs, 1)?;
             if let Some(run) = written.move_back(at, budget)? {
@@ -43,7 +43,7 @@ impl Prepared {
         Ok(at)
     }
 
-    /// Forgets what is prepared.
+    /// Forgets the prepared change.
     pub(super) fn abandon(&mut self) {
         self.written.segments.back_to(Default::default());
         self.codes.abandon();
@@ -51,7 +51,7 @@ impl Prepared {
         self.refused = None;
     }
 
-    /// Tells of new segments and codes.
+    /// Notifies the publication of new segments and codes.
     pub(super) fn tell_contents(&mut self, publication: &mut dyn Publication) {
         self.codes.publish(NEXT_HOPS, publication);
         if publication.listens() {
@@ -59,7 +59,7 @@ impl Prepared {
         }
     }
 
-    /// Publishes the entries, word by word, and tells of so many words at once if wanted.
+    /// Publishes the entries, word by word. If the publication listens, notifies it of `told` words at a time.
     pub(super) fn publish(&self, publication: &mut dyn Publication, told: usize) {
         let (first, listens) = (&self.written.first[..], publication.listens());
         for run in &self.runs {
@@ -75,7 +75,7 @@ impl Prepared {
         }
     }
 
-    /// Puts the entries into a copy of the first table, which takes the place of the one that is published.
+    /// Stores the entries in a copy of the first table, which takes the place of the published one.
     pub(super) fn publish_in(&mut self, copy: Shared<u32>) {
         for run in &self.runs {
             run.store(&copy, run.words());
@@ -83,26 +83,26 @@ impl Prepared {
         self.written.first = copy;
     }
 
-    /// Tells of all arrays.
+    /// Notifies the publication of all arrays.
     pub(super) fn tell_all(&self, publication: &mut dyn Publication) {
         self.codes.tell(NEXT_HOPS, publication);
         self.written.segments.tell_all(publication);
         self.tell_first(publication);
     }
 
-    /// Tells of the first table.
+    /// Notifies the publication of the first table.
     pub(super) fn tell_first(&self, publication: &mut dyn Publication) {
         let first = &self.written.first;
         publication.stored(Stored::whole(FIRST, &first[..], first.len()));
     }
 
-    /// Retires what was replaced.
+    /// Retires the segments that were replaced.
     pub(super) fn retire(&mut self, publication: &mut dyn Publication) {
         self.runs.clear();
         self.written.segments.retire(publication);
     }
 
-    /// Prepares the store of an entry of codes of its own, or of one code.
+    /// Prepares the store of one entry, which leads to a segment or has one code.
     fn store(&mut self, at: usize, entry: u16) -> Result<(), OutOfMemory> {
         self.written.give_up(self.written.entry(at), &mut self.budget)?;
         self.budget.push(&mut self.runs, Run { first: at as u32, count: 1, entry })
@@ -125,7 +125,7 @@ impl Sink for Prepared {
         let Self { written, budget, runs, .. } = self;
         let run = Run { first: first as u32, count: count as u32, entry: code };
         let all = word_of(code, code);
-        // From the first entry that changes to the last one.
+        // From the first entry that changes to the last one. Entries in between that have the code already are stored again.
         let mut changed: Option<Range<usize>> = None;
         for word in run.words() {
             if written.first[word].read() == all {

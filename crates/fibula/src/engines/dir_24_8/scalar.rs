@@ -8,22 +8,22 @@ use crate::simd::{Halves, Words};
 
 use super::layout::{Dir248, HALVES, Live, PAD, SEGMENT, half, half_of};
 
-/// The tables as kernels read them, and how the parts of a key lie in a lane of 32 bits.
+/// The tables as kernels read them, and how a lane of 32 bits is cut into the parts of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) first: Halves<'a>,
     pub(super) segments: Halves<'a>,
-    /// Next hop of each code; unused where codes are ids.
+    /// The next hop of each code; unused if codes are ids.
     pub(super) next_hops: Words<'a>,
-    /// Right shift of a lane that leaves the index into the first table.
+    /// The right shift of a lane that leaves the index into the first table.
     pub(super) index_shift: u32,
-    /// Right shift of a lane that leaves the key.
+    /// The right shift of a lane that leaves the key.
     pub(super) key_shift: u32,
     /// Bits of the key that select an entry of a segment.
     pub(super) segment_bits: u32,
 }
 
-/// The same of tables that a writer may change, two entries a word.
+/// The same for tables that a writer may change, with two entries a word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LiveView<'a> {
     pub(super) first: Words<'a, AtomicU32>,
@@ -39,7 +39,7 @@ impl<K: Key> Dir248<K> {
     pub(super) fn view(&self) -> View<'_> {
         View {
             first: Halves::new(&self.first),
-            // A gather needs a table even where no entry leads to a segment.
+            // A gather needs a table even if no entry leads to a segment.
             segments: Halves::new(if self.segments.len() > PAD { &self.segments } else { &self.first }),
             next_hops: Words::new(self.next_hops.as_deref().unwrap_or(&[0])),
             index_shift: u32::from(32 - Self::LEADING),
@@ -68,13 +68,13 @@ pub(super) trait Lookup<K: Key> {
     /// A next hop of the dictionary.
     type Id: Cell<Value = u32>;
 
-    /// Returns an entry of the first table, before all that it leads to.
+    /// Returns an entry of the first table. It is loaded before everything that it leads to.
     fn entry(&self, at: usize) -> u16;
 
     /// Returns an entry of the segments.
     fn code(&self, at: usize) -> u16;
 
-    /// Returns the dictionary; `None` where codes are ids.
+    /// Returns the dictionary; `None` if codes are ids.
     fn next_hops(&self) -> Option<&[Self::Id]>;
 
     /// Returns the code of a key.
@@ -135,7 +135,7 @@ impl<K: Key> Lookup<K> for Live<K> {
 
     #[inline]
     fn entry(&self, at: usize) -> u16 {
-        // A writer publishes segments and codes by the entries that lead to them.
+        // A writer publishes segments and codes by entries, so the entry is loaded before both.
         half_of(self.first[at / HALVES].load(Ordering::Acquire), at)
     }
 

@@ -1,4 +1,4 @@
-//! What the conformance suite cannot know: the entries of an example, and where the limits are.
+//! Properties that the conformance suite cannot test: the entries of an example, and where the limits are.
 
 use crate::fib::Fib;
 use crate::fib::parts::lanes;
@@ -19,7 +19,7 @@ fn build(routes: &[Route<u32>]) -> Result<Dir248<u32>, String> {
     })
 }
 
-/// The worked example of the DXR paper, section 3.1, with its host route led elsewhere so that it stays.
+/// The worked example of the DXR paper, section 3.1, with another next hop for its host route so that it stays.
 #[test]
 fn only_a_divided_24_takes_a_segment() {
     let table = [
@@ -88,7 +88,7 @@ fn every_set_answers_as_single_lookups_do() {
         let spread = (0..500u32).map(|at| at.wrapping_mul(0x9e37_79b9));
         let mut keys: Vec<u32> = spread.chain(beside).collect();
         lanes::agree(&fib, &keys);
-        // Keys of divided /24s only.
+        // Only keys of divided /24s.
         keys.retain(|key| key >> 8 == 0 || key >> 8 == 0x00ff_ffff);
         lanes::agree(&fib, &keys);
     }

@@ -1,4 +1,4 @@
-//! Changes while readers look: segments are written anew beside those that readers see, and entries stored word by word.
+//! Changes while readers look: segments are rebuilt next to those that readers see, and entries are stored word by word.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -29,16 +29,16 @@ pub(super) struct Editor<K> {
     table: Arc<Live<K>>,
     filling: Filling<K>,
     prepared: Prepared,
-    /// A copy of the first table, to be published in its place.
+    /// A copy of the first table, to be published in place of the first table.
     aside: Option<Buffer<u32>>,
-    /// The segment to look at next for moves.
+    /// The next segment to examine for a move.
     cursor: u32,
 }
 
 /// Prefixes whose entries are fetched ahead.
 const AHEAD: usize = 128;
 
-/// Words of the first table that a listener is told of at once: for the narrow keys of tests each word alone.
+/// The number of words of the first table in one notification of a listener. For the narrow keys of tests it is one word.
 const fn told<K: Key>() -> usize {
     if K::BITS == 32 { 1 << 12 } else { 1 }
 }
@@ -53,7 +53,7 @@ impl<K: Ipv4Key> Editor<K> {
         let mut budget = Budget::new(limits);
         let mut written = Written::new::<K>(limits.huge_pages, &mut budget).map_err(memory)?;
         let dictionary = fill(routes, &mut written, &mut budget)?;
-        // No reader has seen the tables, so that nothing is retired.
+        // No reader has seen the tables, so nothing has to be retired.
         written.segments.retire(&mut Vec::new());
         let codes = Codes::new(Dir248::<K>::ID_MAX, dictionary, &mut budget).map_err(memory)?;
         let mut prepared = Prepared { written, codes, budget, runs: Vec::new(), refused: None };
@@ -95,7 +95,7 @@ impl<K: Key> Editor<K> {
         Ok(())
     }
 
-    /// Keeps the table's numbers of elements up to date.
+    /// Updates the table's numbers of elements.
     fn note_used(&self) {
         for (to, used) in self.table.used.iter().zip(self.prepared.used()) {
             to.store(used, Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl Prepared {
         [self.written.segments.units.end(), self.codes.len() as u32]
     }
 
-    /// Returns what lookups read.
+    /// Returns the tables in the form that lookups read.
     fn reading<K>(&mut self) -> Live<K> {
         Live {
             used: self.used().map(AtomicU32::new),
@@ -192,7 +192,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
 
     fn publish_aside(&mut self, publication: &mut dyn Publication) {
         let Some(copy) = self.aside.take() else { return self.publish(publication) };
-        // The old entries, for which these were counted once, are freed with their last reader.
+        // The old entries and the copy are both counted. The old ones go with their last reader, so one count is released.
         self.prepared.budget.release(size_of_val(&copy[..]));
         self.prepared.tell_contents(publication);
         self.prepared.publish_in(Shared::from(copy));

@@ -1,4 +1,4 @@
-//! Changes in place: what is stored, where the limits are, and how long the tables become.
+//! Changes in place: the words that are stored, the limits, and the lengths that tables reach.
 
 use core::sync::atomic::AtomicU32;
 
@@ -23,14 +23,14 @@ fn hop(id: u32) -> NextHop {
     NextHop::new(id).unwrap()
 }
 
-/// Routes, their tables, and what is told of changes.
+/// Routes, their tables, and the notifications of changes.
 struct Changing {
     rib: Rib<u32>,
     editor: Editor<u32>,
     told: Told,
 }
 
-/// Arrays and words that were stored, and what was retired.
+/// Arrays and words that were stored, and units that were retired.
 #[derive(Default)]
 struct Told {
     stored: Vec<(u8, usize)>,
@@ -62,7 +62,7 @@ impl Changing {
         Self { rib, editor, told: Told::default() }
     }
 
-    /// Prepares a route, or its removal where the id is 0.
+    /// Prepares a route, or its removal if the id is 0.
     fn prepare(&mut self, addr: u32, len: u8, id: u32) -> Applied {
         let prefix = Prefix::masked(addr, len).unwrap();
         let _ = match NextHop::new(id) {
@@ -72,7 +72,7 @@ impl Changing {
         self.editor.prepare(&[prefix], &self.rib, false).unwrap()
     }
 
-    /// Changes a route in place. Returns what was stored, and how many segments were retired.
+    /// Changes a route in place. Returns the stored words, and the number of retired segments.
     fn change(&mut self, addr: u32, len: u8, id: u32) -> (Vec<(u8, usize)>, usize) {
         assert_eq!(self.prepare(addr, len, id), Applied::InPlace);
         self.editor.publish(&mut self.told);
@@ -114,11 +114,11 @@ fn a_change_stores_the_entries_that_it_meets() {
     // A segment, and the word with its entry.
     assert_eq!(table.change(0x0a01_0203, 32, 2), (vec![(1, 128), (0, 1)], 0));
     table.assert_answers(&keys);
-    // Another one, from what the first one had; and none where all addresses answer as they did.
+    // Another segment, made from the first one; and none if all addresses have the same answers as before.
     assert_eq!(table.change(0x0a01_0204, 30, 3), (vec![(1, 128), (0, 1)], 1));
     assert_eq!(table.change(0x0a01_0205, 32, 3), (vec![], 0));
     table.assert_answers(&keys);
-    // The segment stays at another next hop of the /8, but not as it is. Told in pieces.
+    // With another next hop for the /8, the entry still has a segment, but a new one. The listener gets the words in pieces.
     let (stored, retired) = table.change(10 << 24, 8, 4);
     assert_eq!((stored.iter().filter(|stored| stored.0 == 1).count(), retired), (1, 1));
     assert_eq!(stored.iter().filter(|stored| stored.0 == 0).map(|stored| stored.1).sum::<usize>(), 1 << 15);
@@ -128,7 +128,7 @@ fn a_change_stores_the_entries_that_it_meets() {
     assert_eq!(table.change(0x0a01_0203, 32, 0), (vec![(0, 1)], 1));
     table.assert_answers(&keys);
     assert_eq!(table.editor.reading().memory().lookup_bytes, (32 << 20) + 512 * 2);
-    // A route that replaces what is below it, segments included.
+    // A route that replaces everything below it, segments included.
     assert_eq!(table.change(0x0a01_02ff, 32, 5).1, 0);
     let whole = Prefix::masked(10 << 24, 8).unwrap();
     let below: Vec<_> = table.rib.subnets(whole).map(|route| route.prefix).collect();
@@ -152,7 +152,7 @@ fn changes_that_need_more_than_entries_can_say_are_refused() {
     assert_eq!(table.change(12 << 24, 8, (1 << 15) - 1), (vec![(0, 1 << 12); 8], 0));
     table.assert_answers(&[10 << 24, 11 << 24, 12 << 24, 13 << 24]);
 
-    // As many other ones as there are codes. New ones are told of before the entries that have them.
+    // As many other next hops as there are codes. Listeners get new codes before the entries that have them.
     let mut table = Changing::new((0..32_766).map(|at| (at << 8, 24, u32::MAX - at)));
     assert_eq!(table.change(5 << 8, 24, 1), (vec![(2, 1), (0, 1)], 0));
     let reason = "more next hops than entries can name";
@@ -163,7 +163,7 @@ fn changes_that_need_more_than_entries_can_say_are_refused() {
     }
     assert_eq!(table.change(7 << 8, 24, 1), (vec![(0, 1)], 0));
 
-    // As many segments as there are numbers. A change of one needs another beside it.
+    // As many segments as there are numbers. A change of one needs another segment for the new answers.
     let mut table = Changing::new((0..32_768).map(|at| (at << 8, 32, 1)));
     let reason = "more segments than entries can number";
     assert_eq!(table.prepare(9 << 8 | 1, 32, 2), Applied::NeedsRebuild(reason));
@@ -207,7 +207,7 @@ fn changes_leave_the_segments_about_as_many_as_a_fresh_build_makes() {
     let mut table = Changing::new([]);
     let mut added = Vec::new();
     for round in 0..40_000 {
-        // They become many, stay so for a while, and become fewer again, after which segments need a while to move.
+        // The segments become many, stay so for a while, and become fewer again. Then they need a while to move.
         let most = if round < 24_000 { 8_000 } else { 2_000 };
         if added.len() < most || random.below(2) == 0 && round < 24_000 {
             let addr = (random.below(1 << 14) << 8 | random.below(256)) as u32;
@@ -258,7 +258,7 @@ fn every_set_answers_as_single_lookups_do() {
         table.assert_answers(&keys);
         let fib = table.editor.reading();
         lanes::agree(&*fib, &keys);
-        // Keys of divided /24s only.
+        // Only keys of divided /24s.
         keys.retain(|key| key >> 8 == 0 || key >> 8 == 0x00ff_ffff);
         lanes::agree(&*fib, &keys);
     }

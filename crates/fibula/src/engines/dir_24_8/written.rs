@@ -1,4 +1,4 @@
-//! The tables as their writer has them: words of two entries, and which segments are in use.
+//! The tables as their writer has them: words of two entries, and the segments that are in use.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -14,15 +14,15 @@ use super::layout::{HALVES, SEGMENT, SEGMENTS_MAX, half, word_of};
 /// Number of the array of segments among those of the structure.
 pub(super) const SEGMENTS: u8 = 1;
 
-/// The tables, and what only their writer knows of them.
+/// The tables, and the state that only their writer needs.
 pub(super) struct Written {
     pub(super) first: Shared<u32>,
     pub(super) segments: Arena<u32>,
-    /// For each segment, the entry that was to lead to it when it was made. It does where that entry has its number.
+    /// For each segment, the entry that it was made for. That entry leads to it if it has the segment's number.
     owners: Vec<u32>,
 }
 
-/// Entries to store: all of them are the same.
+/// A run of equal entries to store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: u32,
@@ -37,7 +37,7 @@ impl Run {
         first / HALVES..(first + self.count as usize).div_ceil(HALVES)
     }
 
-    /// Stores the entries that some of the words have, each word at once: readers find an entry as it was or as it will be.
+    /// Stores the entries of some of the words. Each word is one store, so readers see an entry as it was or as it will be.
     pub(super) fn store(self, to: &[AtomicU32], words: Range<usize>) {
         let all = word_of(self.entry, self.entry);
         for at in words {
@@ -86,7 +86,7 @@ impl Written {
         codes.iter_mut().enumerate().for_each(|(at, code)| *code = half(words, at));
     }
 
-    /// Makes a segment that no entry leads to yet, and returns its number; `None` where all are in use.
+    /// Makes a segment that no entry leads to yet, and returns its number; `None` if all are in use.
     ///
     /// # Errors
     /// When memory runs out.
@@ -107,7 +107,7 @@ impl Written {
         Ok(Some(number))
     }
 
-    /// Copies a segment to a free place before where all would fit, if an entry leads to it. Returns what is to be stored.
+    /// Copies a segment to a free place before the end that all would fit in, if an entry leads to it. Returns the run to store.
     ///
     /// # Errors
     /// When memory runs out.
@@ -124,7 +124,7 @@ impl Written {
         Ok(Some(Run { first: owner, count: 1, entry: SEGMENT | to as u16 }))
     }
 
-    /// Notes that the segment of an entry is to be retired, if it has one.
+    /// Notes that the segment of an entry is to be retired, if the entry has one.
     ///
     /// # Errors
     /// When memory runs out.

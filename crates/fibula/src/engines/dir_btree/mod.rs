@@ -30,7 +30,7 @@ use layout::DirBtree;
 
 const NAME: &str = "dir-btree";
 
-/// The registry entry.
+/// Returns the registry entry.
 #[must_use]
 pub(crate) fn engines<K: Ipv6Key>() -> [Engine<K>; 1] {
     [Engine {

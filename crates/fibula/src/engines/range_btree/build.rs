@@ -1,4 +1,4 @@
-//! Ranges to nodes: the ranges are swept into two arrays, then every node is written in one pass.
+//! Builds nodes from ranges: the ranges are swept into two arrays, and then every node is written in one pass.
 
 use core::marker::PhantomData;
 
@@ -33,7 +33,7 @@ struct Ranges {
     lasts: Buffer<u32>,
     /// The next hop of every range, 0 for none.
     words: Buffer<u32>,
-    /// The bits that any next hop has.
+    /// The bits that are set in any next hop.
     union: u32,
 }
 
@@ -43,7 +43,7 @@ impl Ranges {
         ranges::try_for_each(routes, Prefix::ALL, Merge::EqualNeighbours, |range| {
             let word = NextHop::word(range.next_hop);
             if !all.words.is_empty() {
-                // One before the start: the key itself has no predecessor in lanes that are wider than it.
+                // One before the start in its lane, because a lane may be wider than the key.
                 budget.push(&mut all.lasts, lanes::aligned(range.start) - 1)?;
             }
             all.union |= word;
@@ -52,12 +52,12 @@ impl Ranges {
         Ok(all)
     }
 
-    /// Returns the last address of a range, or padding.
+    /// Returns the last address of a range, or padding after the last range.
     fn last(&self, range: usize) -> u32 {
         self.lasts.get(range).copied().unwrap_or(NEVER)
     }
 
-    /// Returns the next hop of a range; that of the last range after it.
+    /// Returns the next hop of a range. After the last range, its next hop is repeated.
     fn word(&self, range: usize) -> u32 {
         self.words[range.min(self.words.len() - 1)]
     }
@@ -96,12 +96,12 @@ impl Ranges {
         }
         let first = tree.leaves();
         all.extend((first..nodes).map(|node| self.leaf((node - first) * leaf_ranges, width)));
-        // Single lookups compare two nodes at once.
+        // Single lookups compare two nodes at once, so a node of padding must follow the last one.
         all.push([NEVER; LANES]);
         Ok((Form::Tree(tree), all))
     }
 
-    /// Returns the leaf whose first range is this one.
+    /// Returns the leaf that begins with this range.
     fn leaf(&self, range: usize, width: u32) -> Node {
         let lasts = LASTS[width as usize];
         let bits = 8 << width;

@@ -33,7 +33,7 @@ impl<K> RangeBtree<K> {
         holds(shape == *tree && nodes + 1 == self.nodes.len(), "(2) levels follow one another", nodes)?;
         holds(self.nodes[nodes] == [NEVER; LANES], "(2) the padding is empty", nodes)?;
 
-        // What separates each leaf from the next, in the highest node that has both below it.
+        // The address that separates each leaf from the next, in the highest node that has both below it.
         let words = self.nodes.as_flattened();
         let between: Vec<u32> = (1..=leaves)
             .map(|leaf| {
@@ -65,7 +65,7 @@ impl<K> RangeBtree<K> {
     }
 }
 
-/// Returns the number of ranges that these addresses end, padding after them.
+/// Returns the number of ranges that these addresses end. Only padding may follow them.
 fn ascending(lasts: impl Iterator<Item = u32>) -> Result<usize, CheckError> {
     let (mut before, mut ranges, mut padded) = (None, 1, false);
     for (at, last) in lasts.enumerate() {
@@ -80,7 +80,7 @@ fn ascending(lasts: impl Iterator<Item = u32>) -> Result<usize, CheckError> {
     Ok(ranges)
 }
 
-/// Neighbouring ranges lead to different places, and the last value is repeated.
+/// Checks that neighbouring ranges have different values, and that the last value is repeated.
 fn differ(values: &[u32], ranges: usize) -> Result<(), CheckError> {
     for at in 1..values.len() {
         let same = values[at - 1] == values[at];

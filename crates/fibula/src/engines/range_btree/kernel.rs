@@ -1,4 +1,4 @@
-//! The vector kernels: eight keys are compared with registers, then with the columns of eight nodes.
+//! The vector kernels: eight keys are compared with registers, and then with the columns of eight nodes.
 
 use crate::fib::parts::lanes;
 use crate::net::{Ipv4Key, NextHop};
@@ -31,8 +31,8 @@ kernel! {
 }
 
 kernel! {
-    /// Looks up a block of keys among at most 32 ranges, or among the children of a root: without values, the result is
-    /// `first` and the number of the range.
+    /// Looks up a block of keys among at most 32 ranges, or among the children of a root. Without `VALUES`, the result is
+    /// `first` plus the number of the range.
     pub(super) fn thirty_two[const VALUES: bool](
         lasts: &[Node; ROOT],
         values: &[Node; ROOT],
@@ -75,7 +75,7 @@ kernel! {
 }
 
 kernel! {
-    /// Looks up a block of keys: the root in registers, then the levels one after the other for all keys.
+    /// Looks up a block of keys: the root in registers, and then each level for all keys.
     pub(super) fn tree[const WIDTH: u32](
         nodes: &[Node],
         shape: &Tree,
@@ -85,7 +85,7 @@ kernel! {
     vector op {
         let eight_of = |numbers: &[u32; LANES]| numbers.map(|number| &nodes[number as usize]);
         for level in 0..shape.levels {
-            // Each key that is not above a last address takes one from the seven.
+            // Starts at seven, because each last address that is not below a key takes one away.
             let children = op::splat(shape.children(level).wrapping_add(7));
             for (keys, found) in keys.iter().zip(&mut *found) {
                 let key = op::load(keys);

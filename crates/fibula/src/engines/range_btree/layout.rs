@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use crate::memory::Buffer;
 use crate::simd::LANES;
 
-/// Ranges below a tree of their last addresses, or side by side where they fit registers.
+/// Ranges below a tree of their last addresses, or side by side if they fit registers.
 #[derive(Debug, Clone)]
 pub(crate) struct RangeBtree<K> {
     pub(super) form: Form,
@@ -21,7 +21,7 @@ pub(super) type Node = [u32; LANES];
 /// How the ranges are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// At most [`FEW`] ranges: one register or more of last addresses, and as many of next hops.
+    /// At most [`FEW`] ranges: registers of last addresses, and the same number of registers of next hops.
     Few {
         /// Number of nodes with last addresses, 2 or 4.
         nodes: usize,
@@ -37,7 +37,7 @@ pub(super) struct Tree {
     pub(super) width: u32,
     /// Number of levels of inner nodes below the root.
     pub(super) levels: usize,
-    /// Node at which each level begins; that of the leaves follows the inner ones.
+    /// The node at which each level begins. The leaves are the last level.
     pub(super) starts: [u32; LEVELS + 1],
 }
 
@@ -50,14 +50,14 @@ pub(super) const ROOT: usize = 4;
 /// Children of the root.
 pub(super) const ROOT_CHILDREN: usize = ROOT * LANES;
 
-/// Children of an inner node, which has seven last addresses; the eighth word is unused.
+/// Children of an inner node. It has seven last addresses, and its eighth word is unused.
 pub(super) const CHILDREN: usize = LANES;
 
-/// Most levels of inner nodes: 32 * 8^9 leaves hold all addresses, one a range.
+/// The most levels of inner nodes: 32 * 8^9 leaves hold all addresses, one a range.
 pub(super) const LEVELS: usize = 9;
 
-/// Number of last addresses of a leaf, by the width of its values. One value more than last addresses follows them: seven
-/// of 8 bits, six of 16 or four of 32.
+/// The number of last addresses of a leaf, by the width of its values. The values follow them, one more than last addresses:
+/// seven of 8 bits, six of 16 or four of 32.
 pub(super) const LASTS: [usize; 3] = [6, 5, 3];
 
 const _: () = assert!(LASTS[0] * 4 + LASTS[0] < 32 && LASTS[1] * 4 + 12 == 32 && LASTS[2] * 4 + 16 < 32);
@@ -74,7 +74,7 @@ pub(super) fn value(leaf: &Node, width: u32, number: usize) -> u32 {
 }
 
 impl Tree {
-    /// Returns the shape of a tree of so many ranges, and the number of its nodes without the padding.
+    /// Returns the shape of a tree of this many ranges, and the number of its nodes without the padding.
     pub(super) fn of(ranges: usize, width: u32) -> (Self, usize) {
         let leaves = ranges.div_ceil(LASTS[width as usize] + 1);
         let mut levels = 0;
@@ -100,7 +100,7 @@ impl Tree {
         self.starts[self.levels] as usize
     }
 
-    /// Returns what to add to eight times a node of a level for its first child, modulo 2^32.
+    /// Returns the number to add to eight times a node of a level to get its first child, modulo 2^32.
     #[inline(always)]
     pub(super) fn children(&self, level: usize) -> u32 {
         self.starts[level + 1].wrapping_sub(self.starts[level].wrapping_mul(CHILDREN as u32))

@@ -69,7 +69,7 @@ impl<K: Ipv4Key> Fib<K> for RangeBtree<K> {
     }
 }
 
-/// Returns the first nodes, of which there are enough.
+/// Returns the first nodes. There must be enough of them.
 fn first<T>(nodes: &[T]) -> &[T; ROOT] {
     nodes.first_chunk().expect("four registers")
 }

@@ -1,4 +1,4 @@
-//! What files hold: the nodes, the width of values and the number of leaves, which is 0 for few ranges.
+//! The sections of files: the nodes, the width of values and the number of leaves, which is 0 for few ranges.
 
 use core::marker::PhantomData;
 
@@ -22,7 +22,7 @@ impl<K> RangeBtree<K> {
 }
 
 impl<K> RangeBtree<K> {
-    /// Returns what lookups read: the nodes, where the levels below the root begin, and numbers.
+    /// Returns the arrays and numbers that lookups read: the nodes, and where the levels below the root begin.
     pub(super) fn searched(&self) -> Sections<'_> {
         let (width, levels, few, starts) = match self.form {
             Form::Few { nodes } => (2, 0, nodes, vec![0]),
@@ -34,7 +34,7 @@ impl<K> RangeBtree<K> {
     }
 }
 
-/// Makes the tree of what a file holds.
+/// Opens the tree of a file.
 pub(super) fn open<K: Ipv4Key>(mut parts: Parts) -> Result<Box<dyn Fib<K>>, PartsError> {
     let width = parts.number_to("width", LASTS.len() as u64 - 1)?;
     let nodes = parts.nodes("nodes", |node: &Node| *node)?;

@@ -55,7 +55,7 @@ fn each<K: Ipv4Key, const COUNT: usize>(
     }
 }
 
-/// Returns the next hop of each key, of at most `RANGES` ranges.
+/// Returns the next hop of each key among at most `RANGES` ranges.
 #[inline(always)]
 fn few<const COUNT: usize, const RANGES: usize>(nodes: &[Node], keys: &[u32; COUNT]) -> [u32; COUNT] {
     let (lasts, values) = nodes.as_flattened().split_at(RANGES);
@@ -64,7 +64,7 @@ fn few<const COUNT: usize, const RANGES: usize>(nodes: &[Node], keys: &[u32; COU
     at.map(|at| values[at])
 }
 
-/// Returns the next hop of each key, of a tree.
+/// Returns the next hop of each key in a tree.
 #[inline(always)]
 fn walk<const COUNT: usize, const WIDTH: u32>(
     nodes: &[Node],
@@ -87,8 +87,8 @@ fn walk<const COUNT: usize, const WIDTH: u32>(
     })
 }
 
-/// Advances each search past the last addresses below its key, of twice `half` less one that begin at `first` and its
-/// place.
+/// Advances each search past the last addresses below its key. There are twice `half` less one of them, from `first` plus the
+/// place of the search on.
 #[inline(always)]
 fn halve<const COUNT: usize>(
     lasts: &[u32],
@@ -99,14 +99,14 @@ fn halve<const COUNT: usize>(
 ) {
     while half > 0 {
         for (at, key) in at.iter_mut().zip(keys) {
-            // A branch here would be mispredicted every other time.
+            // Not a branch, because it would be mispredicted every other time.
             *at = select_unpredictable(lasts[first + *at + half - 1] < *key, *at + half, *at);
         }
         half /= 2;
     }
 }
 
-/// Returns how many last addresses of a leaf are below the key. The third one selects those that are left to compare.
+/// Returns the number of last addresses of a leaf below the key. The third address selects the ones that are left to compare.
 #[inline(always)]
 fn rank<const WIDTH: u32>(leaf: &Node, key: u32) -> usize {
     let is_below = |at: usize| usize::from(leaf[at] < key);
@@ -114,6 +114,6 @@ fn rank<const WIDTH: u32>(leaf: &Node, key: u32) -> usize {
         return is_below(0) + is_below(1) + is_below(2);
     }
     let third = 3 * is_below(2);
-    // The sixth, if there is one, is not below the key where the third is not.
+    // If the third address is not below the key, the sixth is not either, so it can be counted in both cases.
     third + is_below(third) + is_below(third + 1) + if WIDTH == 0 { is_below(5) } else { 0 }
 }

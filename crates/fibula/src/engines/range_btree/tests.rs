@@ -8,7 +8,7 @@ use crate::memory::Limits;
 use crate::net::{NextHop, Prefix, Route, RouteSlice};
 use crate::simd::LANES;
 
-/// Builds a table of exactly so many ranges: /24s side by side, the next hops in turn, then `id`. Checks it at both ends
+/// Builds a table of exactly `ranges` ranges: /24s side by side, the next hops in turn, then `id`. Checks it at both ends
 /// of every range.
 fn build(ranges: u32, id: u32) -> RangeBtree<u32> {
     let next_hop = |at: u32| if at + 2 == ranges { id } else { 1 + at % 2 };
@@ -57,7 +57,7 @@ fn ranges_decide_the_form() {
 fn the_widest_next_hop_decides_the_width() {
     for (id, width) in [(255, 0), (256, 1), (65_535, 1), (65_536, 2), (u32::MAX, 2)] {
         assert!(matches!(build(100, id).form, Form::Tree(tree) if tree.width == width), "{id}");
-        // Beside no other next hop, whose bits would make it wider.
+        // The only next hop, because the bits of others would make it wider.
         let alone: Vec<_> = (0..50)
             .map(|at| Route::new(Prefix::masked(at << 9, 24).unwrap(), NextHop::new(id).unwrap()))
             .collect();
@@ -79,14 +79,14 @@ fn an_empty_table_is_one_range() {
 fn the_check_finds_what_is_broken() {
     for ranges in [10, 20, 200, 2000] {
         let fib = build(ranges, 7);
-        // The words of last addresses: any next hop is as good as another.
+        // The words of last addresses. In other words, any next hop is as valid as another.
         let is_last = |at: &usize| match fib.form {
             Form::Few { nodes } => *at < nodes * LANES,
             Form::Tree(tree) => *at < tree.leaves() * LANES || at % LANES < LASTS[0],
         };
         for at in (0..fib.nodes.len() * LANES).filter(is_last) {
             let mut broken = fib.clone();
-            // The address before, or an address in place of padding.
+            // The address before it, or an address instead of padding.
             let word = &mut broken.nodes[at / LANES][at % LANES];
             *word = word.wrapping_sub(1 << 8);
             assert!(broken.check().is_err(), "word {at} of {ranges} ranges");
