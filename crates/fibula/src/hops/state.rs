@@ -155,6 +155,7 @@ impl<T: Send + Sync> State<T> {
         // This store changes the next hop for every route and group at once, so the value is in its slot before it.
         self.words.store(id, Word::hop(slot));
         match old {
+            // Retired only after the store, because until then readers could still find the old slot.
             Some(old) => self.values.retire(old),
             None => self.each_group(id, Giving::Surplus),
         }
@@ -283,6 +284,7 @@ impl<T: Send + Sync> State<T> {
         self.words.store(id, word);
         self.entry(id).kind = Kind::Group(group);
         self.unlink(id, &old.members);
+        // Retired rather than freed, because readers may still be in the old block.
         self.retired.retire(&self.domain, Gone::Block(old.block), 4 << old.block.log2);
         self.forget(id, old);
         Ok(true)

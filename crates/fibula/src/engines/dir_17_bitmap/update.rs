@@ -262,6 +262,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         tables.store_edits(publication);
         for store in &tables.stores {
             let at = store.at as usize;
+            // Release, because readers follow the entry to the words of its unit.
             tables.direct[at].store(store.new.0, Ordering::Release);
             self.aside.note(at..at + 1);
             if listens {
@@ -283,6 +284,7 @@ impl<K: Ipv4Key> InPlace<K> for Editor<K> {
         self.aside.replaced(core::mem::take(&mut self.tables.direct));
         for store in &self.tables.stores {
             let at = store.at as usize;
+            // Relaxed is enough, because no reader has the copy yet.
             direct[at].store(store.new.0, Ordering::Relaxed);
             self.aside.note(at..at + 1);
         }

@@ -461,6 +461,7 @@ impl Prepared {
         let line_bytes = self.line_bytes();
         for &Store { at, new, .. } in &self.stores {
             let at = at as usize;
+            // Release, because readers follow the entry to the words of its line.
             self.direct[at].store(new * line_bytes, Ordering::Release);
             if listens {
                 publication.stored(Stored::part(DIRECT, &self.direct[..], at..at + 1));

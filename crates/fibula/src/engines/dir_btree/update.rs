@@ -366,6 +366,7 @@ impl<K: Ipv6Key> InPlace<K> for Editor<K> {
         self.aside.replaced(core::mem::replace(&mut self.ground.arrays[TABLES], copy));
         for store in &self.ground.stores {
             let at = store.at as usize;
+            // Relaxed is enough, because no reader has the copy yet.
             self.ground.arrays[TABLES][at].store(store.word, Ordering::Relaxed);
             self.aside.note(at..at + 1);
         }
