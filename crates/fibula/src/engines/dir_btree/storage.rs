@@ -243,7 +243,7 @@ impl Storage for Arrays<'_> {
     }
 }
 
-/// Appends a unit of elements of `words` words each, and returns its first element.
+/// Appends a unit of `elements` elements of `words_each` words, and returns its first element.
 fn append(
     units: &mut Units,
     words: &mut Buffer<u32>,
