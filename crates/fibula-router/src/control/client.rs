@@ -1,4 +1,4 @@
-//! Questions to a router that runs.
+//! Queries a running router over its control socket.
 
 use core::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,12 +14,12 @@ use crate::api::{
     self, AnswerError, Comparison, Feed, FoundRoute, ListedRoute, ListingEnd, Neighbour, Stats,
 };
 
-/// How long an answer, or the next line of a listing, may take.
+/// How long the client waits for an answer, or for the next line of a listing.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a comparison may take, because the kernel's table may have to be read several times.
 const PATIENCE_VERIFY: Duration = Duration::from_secs(600);
 
-/// Why a question has no answer.
+/// Why a query has no answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AskError {
@@ -82,10 +82,11 @@ pub fn feeds(socket: &Path) -> Result<Answered<Vec<Feed>>, AskError> {
     ask(socket, "feeds", PATIENCE)
 }
 
-/// Has the router compare everything, which takes minutes for large tables of the kernel.
+/// Makes the router compare everything. This takes minutes if the kernel's tables are large.
 ///
 /// # Errors
-/// When no router answers at `socket`, it refuses because it has too many comparisons to do, or it answers something else.
+/// When no router answers at `socket`, when it refuses because it has too many comparisons to do, or when it answers something
+/// else.
 pub fn verify(socket: &Path) -> Result<Answered<Comparison>, AskError> {
     ask(socket, "verify", PATIENCE_VERIFY)
 }
@@ -117,7 +118,7 @@ pub struct RoutesOf<'q> {
     pub inside: bool,
     /// Only routes of the feed of this name.
     pub feed: Option<&'q str>,
-    /// The last changes too, also of prefixes that have no route any more.
+    /// Also list the last changes, including the changes of prefixes that no longer have a route.
     pub changes: bool,
 }
 
@@ -136,11 +137,12 @@ impl fmt::Display for RoutesOf<'_> {
     }
 }
 
-/// Queries the routes of a VRF: all, or those of a prefix, and with `covers` and `inside` also those around and inside it. Calls `each`
-/// with every route, in order.
+/// Queries the routes of a VRF: all routes, or the routes of a prefix. With `covers` the listing also has the routes around the
+/// prefix, and with `inside` the routes inside it. Calls `each` with every route, in order.
 ///
 /// # Errors
-/// When no router answers at `socket`, it refuses, its answer ends early or is something else; and the errors of `each`.
+/// When no router answers at `socket`, when it refuses, or when its answer ends early or is something else. Also returns the
+/// errors of `each`.
 pub fn list_routes<E: From<AskError>>(
     socket: &Path,
     question: &RoutesOf<'_>,
@@ -161,6 +163,7 @@ pub fn list_routes<E: From<AskError>>(
 fn read_line(line: String) -> Result<Option<Answered<ListedRoute>>, AnswerError> {
     match api::read(&line) {
         Ok(answer) => Ok(Some(Answered { answer, line })),
+        // The end is a line of another form, so a listing without it was cut off.
         Err(_) if api::read::<ListingEnd>(&line).is_ok() => Ok(None),
         Err(error) => Err(error),
     }
@@ -174,7 +177,8 @@ fn ask<A: DeserializeOwned>(
     let answer = || {
         let mut line = String::new();
         send(socket, question, patience)?.read_to_string(&mut line)?;
-        // A router that ends closes its connections without an answer.
+        // A router that ends closes its connections without an answer. Report that here: an empty line would read as invalid
+        // JSON.
         if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
     };
     let mut line = answer().map_err(|error| AskError::NoAnswer(socket.to_owned(), error))?;

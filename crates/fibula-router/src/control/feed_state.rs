@@ -1,4 +1,4 @@
-//! Feeds as the control socket and the metrics show them.
+//! Shows feeds on the control socket and in the metrics.
 
 use std::fmt::Write as _;
 

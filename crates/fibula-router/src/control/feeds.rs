@@ -1,4 +1,4 @@
-//! Feeds of a router that runs: their threads, and when their routes go into the tables.
+//! Runs the feeds of a router: starts their threads, and installs their routes in the tables.
 
 use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +25,13 @@ use crate::feed::{Rib, lock};
 use crate::forward::fabric::Fabric;
 use crate::kernel::sys;
 
-/// Most prefixes that are dealt with in a turn of the main thread.
+/// Most prefixes handled in one turn of the main thread.
 const BATCH: usize = 1 << 13;
-/// How often unused paths are freed and news of feeds are told.
+/// How often unused paths are freed and changes of feeds are logged.
 const TICK_NS: u64 = 1_000_000_000;
-/// How long a follower of the kernel waits before it opens its connection anew.
+/// How long a follower of the kernel waits before it reopens its connection.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a quiet session says nothing.
+/// How long a session must be silent to count as quiet.
 const QUIET_NS: u64 = 2_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -41,10 +41,10 @@ pub(super) struct Feeds {
     pub(super) rib: Arc<Mutex<Rib>>,
     pub(super) install: Install,
     threads: Vec<JoinHandle<()>>,
-    /// What was last told of each feed.
+    /// The state of each feed that was logged last: its phase, and whether it is overrun.
     told: Vec<(Phase, bool)>,
     next_tick_ns: u64,
-    /// A table has refused routes since the last tick, which is said once.
+    /// A table has refused routes since the last tick. This is logged once a tick.
     is_refused: bool,
 }
 
@@ -65,7 +65,7 @@ impl Feeds {
         lock(&self.rib)
     }
 
-    /// Opens what the feeds need, and starts their threads. Paths of files are from `folder`.
+    /// Opens the sockets and files of the feeds, and starts their threads. Paths of files are relative to `folder`.
     pub(super) fn start(
         &mut self,
         config: &Config,
@@ -112,7 +112,8 @@ impl Feeds {
         }
         for (run, feed) in runs.into_iter().zip(&config.feeds) {
             let run = move || {
-                // What needed a right is open.
+                // Everything that needs a capability is open by now. Without dropping the rest, a faulty peer would talk to a
+                // privileged thread.
                 if sys::keep_capabilities(0).is_ok() {
                     run();
                 }
@@ -123,7 +124,7 @@ impl Feeds {
         Ok(())
     }
 
-    /// Waits for the threads, which end when the router is told to stop.
+    /// Waits for the threads. They end when the stop flag is set.
     pub(super) fn join(&mut self) {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -132,7 +133,7 @@ impl Feeds {
 }
 
 impl super::Router<'_> {
-    /// Takes in what feeds have told. Returns whether there is more to do at once.
+    /// Installs the routes that feeds have changed. Returns whether there is more to do at once.
     pub(super) fn take_feeds(&mut self) -> bool {
         let now_ns = sys::now_ns();
         self.feeds.rib().set_time(now_ns);
@@ -149,6 +150,7 @@ impl super::Router<'_> {
         if taken.is_empty() {
             return feeds.install.answer(&feeds.rib, &taken, &self.vrfs);
         }
+        // Publish the next hops first: a worker must know a number before it can find the number in a table.
         if taken.hops {
             self.publish(Fabric { hops: self.hops.all().to_vec(), ..(*fabric).clone() });
         }
@@ -156,6 +158,7 @@ impl super::Router<'_> {
         let Err(error) = feeds.install.enter(&feeds.rib, &taken, &self.vrfs, &mut self.counts) else {
             return taken.more;
         };
+        // The routes are retried every turn, so a log line each time would flood the log.
         if !std::mem::replace(&mut feeds.is_refused, true) {
             let text = format!("cannot install routes of feeds (will retry): {error}");
             (self.log)(Level::Warning, &text);
@@ -163,7 +166,7 @@ impl super::Router<'_> {
         false
     }
 
-    /// Says what has become of feeds.
+    /// Logs the feeds whose state has changed.
     fn tell_feeds(&mut self) {
         let rib = self.feeds.rib();
         let states: Vec<_> = rib
@@ -171,6 +174,7 @@ impl super::Router<'_> {
             .iter()
             .map(|feed| (feed.name.clone(), (feed.state.phase, feed.state.is_overrun), feed.len()))
             .collect();
+        // Unlock before logging, because the log may be slow and would hold up the threads of the feeds.
         drop(rib);
         for ((name, state, count), told) in states.into_iter().zip(&mut self.feeds.told) {
             if state.0 != told.0 {
@@ -196,17 +200,18 @@ impl super::Router<'_> {
             self.hops.set(number, None);
         }
         let fabric = Fabric { hops: self.hops.all().to_vec(), ..(*self.shared.fabric()).clone() };
-        // A worker that does not take the fabric up may still have found one in a table: then they are not used again.
+        // A worker that has not taken up the fabric may still use one of these numbers from a table. In that case they are never
+        // reused.
         if self.publish(fabric) {
             self.hops.give_back(&numbers);
         }
     }
 }
 
-/// What a thread of a feed does.
+/// The main function of a feed's thread.
 type Run = Box<dyn FnOnce() + Send>;
 
-/// Listens, and returns what serves until the router is to stop.
+/// Listens, and returns a function that serves until the router stops.
 fn serve<P: Protocol<Connection: Send> + Send + 'static>(
     server: &FeedServer,
     protocol: P,
@@ -225,7 +230,7 @@ fn serve<P: Protocol<Connection: Send> + Send + 'static>(
     }))
 }
 
-/// Follows the kernel until the router is to stop. A connection that is of no use is opened anew.
+/// Follows the kernel until the router stops. A connection that fails is reopened.
 fn follow(kernel: Kernel, entrance: &Entrance, rib: &Mutex<Rib>, stop: &AtomicBool) {
     let mut kernel = Some(kernel);
     while !stop.load(Ordering::Relaxed) {
@@ -239,6 +244,7 @@ fn follow(kernel: Kernel, entrance: &Entrance, rib: &Mutex<Rib>, stop: &AtomicBo
             let mut rib = lock(rib);
             let state = &mut rib.feed(entrance.feed).state;
             state.error(error.to_string(), now_ns);
+            // Keep the routes: a lost connection says nothing about the kernel's table.
             state.enter(Phase::Kept, now_ns);
             drop(rib);
             std::thread::sleep(PAUSE);

@@ -6,18 +6,19 @@ use fibula::net::NextHop;
 
 use crate::forward::fabric::Hop;
 
-/// Numbers of next hops: each kind keeps its number as long as the router runs, so that routes and workers, which change at
-/// different moments, always mean the same.
+/// Numbers of next hops. Each kind of next hop keeps its number for as long as the router runs, because routes and workers change
+/// at different moments and must always mean the same next hop.
 #[derive(Debug)]
 pub struct Hops {
     numbers: HashMap<Hop, u32>,
     hops: Vec<Option<Hop>>,
-    /// Numbers that were reserved and are not used any more.
+    /// Reserved numbers that were given back.
     free: Vec<NextHop>,
 }
 
 impl Default for Hops {
     fn default() -> Self {
+        // Number 0 means "no next hop", so the first real number is 1.
         Self { numbers: HashMap::new(), hops: vec![None], free: Vec::new() }
     }
 }
@@ -36,7 +37,7 @@ impl Hops {
         NextHop::new(number).expect("numbers begin at 1")
     }
 
-    /// Returns a number whose meaning is set, and may change.
+    /// Reserves a number whose meaning is set later and may change.
     ///
     /// # Panics
     /// After 2^32 numbers at once.
@@ -47,7 +48,7 @@ impl Hops {
         })
     }
 
-    /// Sets what a reserved number means. Returns whether that is news.
+    /// Sets the meaning of a reserved number. Returns whether the meaning has changed.
     pub fn set(&mut self, number: NextHop, hop: Option<Hop>) -> bool {
         let place = &mut self.hops[number.id() as usize];
         let news = *place != hop;
@@ -55,7 +56,7 @@ impl Hops {
         news
     }
 
-    /// Gives reserved numbers back, which nothing leads to any more.
+    /// Gives back reserved numbers that no route uses any more.
     pub fn give_back(&mut self, numbers: &[NextHop]) {
         self.free.extend(numbers);
     }

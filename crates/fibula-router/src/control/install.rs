@@ -1,7 +1,7 @@
-//! The way of routes from the RIB into the tables. Has no clock and no thread.
+//! Installs routes of the RIB in the tables. Has no clock and no thread.
 //!
-//! A path of the RIB has one number among the fabric's next hops for as long as a route has it. What the number means may change:
-//! when a link goes down or a next-hop object changes, a new fabric is enough, and no route is touched.
+//! A path of the RIB has one number among the fabric's next hops for as long as a route has the path. The meaning of the number
+//! may change. For example, when a link goes down or a next-hop object changes, a new fabric is enough, and no route is touched.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,25 +21,27 @@ use crate::feed::rib::shares;
 use crate::feed::{Choice, Place, Rib, lock};
 use crate::forward::fabric::{Gateway, Hop, Interface, Vrf};
 
-/// Prefixes that are taken at once while everything is compared anyway.
+/// Prefixes that are taken at once and discarded, because everything is compared anyway.
 const BATCH: usize = 1 << 13;
-/// Changes that are tried together when a table has refused more at once, and how many such parts may be refused in one call.
+/// Number of changes that are tried together after a table has refused all of them at once.
 const PART: usize = 64;
+// Number of such parts that may be refused in one call. Later parts go back untried, so that a full table does not hold up the
+// main thread.
 const MOST_REFUSED: usize = 16;
 
-/// A prefix and the route that is to be used for it.
+/// A prefix and the route to use for it.
 pub type News = (Place, Option<Choice>);
 
-/// What has changed.
+/// Changes taken from the RIB.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// Prefixes, with the routes that are to be used for them.
+    /// Changed prefixes, with the routes to use for them.
     pub news: Vec<News>,
-    /// All routes are to be compared instead.
+    /// Compare all routes instead.
     pub everything: bool,
-    /// Next hops mean something else, or are new.
+    /// Next hops have a new meaning, or are new.
     pub hops: bool,
-    /// There is more.
+    /// More changes wait in the RIB.
     pub more: bool,
 }
 
@@ -58,9 +60,9 @@ pub struct Install {
 }
 
 impl Install {
-    /// Takes what has changed: gives paths their numbers, finds out what these mean with the interfaces as they are, and returns at
-    /// most `most` prefixes with their routes, and whether next hops have changed. With `own`, these are the routes of the
-    /// configuration from here on, and all paths are looked at again. `devices` has the interface of each of the kernel's devices.
+    /// Takes changes from the RIB: gives new paths their numbers, and resolves them with the present interfaces. Returns at most
+    /// `most` prefixes with their routes, and whether next hops have changed. `own`, if given, replaces the routes of the
+    /// configuration, and all paths are resolved again. `devices` maps each of the kernel's devices to its interface.
     pub fn take(
         &mut self,
         rib: &Mutex<Rib>,
@@ -88,7 +90,8 @@ impl Install {
             for path in paths {
                 let content = rib.expand(path).and_then(|path| content(&path, interfaces, devices, hops));
                 active.push((path, content.is_some()));
-                // One that leads nowhere keeps its meaning until its routes have gone.
+                // A path that leads nowhere keeps its meaning until its routes have gone. Otherwise, packets would be dropped
+                // before the tables use another route.
                 if let (Some(number), Some(content)) = (self.number(path), content) {
                     taken.hops |= hops.set(number, Some(content));
                 }
@@ -100,6 +103,7 @@ impl Install {
         }
         if rib.take_everything() {
             taken.everything = true;
+            // Discard the waiting prefixes, because the comparison includes them.
             while !rib.take(BATCH).is_empty() {}
         }
         while taken.news.len() < most {
@@ -124,16 +128,17 @@ impl Install {
         }
     }
 
-    /// Returns the next hop that a table is to have for a prefix.
+    /// Returns the next hop that a table should have for a prefix.
     #[must_use]
     pub fn wanted(&self, rib: &Rib, place: Place) -> Option<NextHop> {
         rib.choose(place).and_then(|choice| self.chosen(choice))
     }
 
-    /// Enters what was taken into the tables, new routes first, and counts the routes of each. What a table refuses is given back.
+    /// Enters the taken changes into the tables, new routes first, and counts the routes of each table. Changes that a table
+    /// refuses go back to the RIB.
     ///
     /// # Errors
-    /// When a table refuses changes, with the name of its VRF; all others are made.
+    /// When a table refuses changes, with the name of its VRF. All other changes are made.
     pub fn enter(
         &self,
         rib: &Mutex<Rib>,
@@ -167,8 +172,8 @@ impl Install {
         outcome
     }
 
-    /// Finds out what has become of routes of feeds that want to know it: of those that have just been entered, and of others that were
-    /// told again. Returns whether there is more to do.
+    /// Settles the routes of feeds that wait for a verdict: the routes that have just been entered, and routes that their daemon
+    /// sent again. Returns whether there is more to do.
     pub fn answer(&self, rib: &Mutex<Rib>, taken: &Taken, vrfs: &[Vrf]) -> bool {
         let mut rib = lock(rib);
         if !rib.has_unanswered() {
@@ -176,7 +181,7 @@ impl Install {
         }
         let news = taken.news.iter().map(|news| news.0);
         let places = rib.take_unanswered(news, taken.everything, BATCH);
-        // In order, as they were taken: places of feeds are looked for among the news.
+        // A map, because each place of a feed is looked up among the news.
         let entered: BTreeMap<Place, Option<Choice>> = taken.news.iter().copied().collect();
         for (feed, place) in places {
             let verdict = match rib.used(feed, place) {
@@ -189,7 +194,7 @@ impl Install {
                     let is_refused = || entered.get(&place) == Some(&Some(Choice::Path(path)));
                     match self.number(path) {
                         number @ Some(_) if number == found => Some(Some(Verdict::Installed)),
-                        // It may have changed since it was taken, and is then entered in another turn.
+                        // If the route has changed since it was taken, it has no verdict yet, because another turn enters it.
                         _ => is_refused().then_some(Some(Verdict::Refused)),
                     }
                 }
@@ -201,7 +206,7 @@ impl Install {
         rib.has_unanswered_again()
     }
 
-    /// Returns what is to change in a table: what is new, then what is gone, so that no address is without a route in between.
+    /// Returns the changes of a table: insertions, then removals, so that no address is without a route in between.
     fn changes<'n>(&self, news: impl Iterator<Item = &'n News>, vrf: &Vrf) -> Result<Changes, TableError> {
         let (mut changes, mut gone) = (Changes::default(), Changes::default());
         for &((_, prefix), choice) in news {
@@ -225,8 +230,8 @@ impl Install {
         Ok(Changes { v4: changes(&have.v4, &wanted.v4), v6: changes(&have.v6, &wanted.v6) })
     }
 
-    /// Frees paths that no route has. Returns the numbers of their next hops, which may be used again when no worker can have
-    /// found them in a table any more.
+    /// Frees paths that no route has. Returns the numbers of their next hops. These may be used again once no worker can still
+    /// have found them in a table.
     pub fn collect(&mut self, rib: &Mutex<Rib>) -> Vec<NextHop> {
         let paths = lock(rib).collect();
         paths.into_iter().filter_map(|path| self.numbers.get_mut(path as usize)?.take()).collect()
@@ -240,7 +245,7 @@ struct Changes {
     v6: Vec<Change<u128>>,
 }
 
-/// What a table has refused, and why.
+/// Changes that a table refused, and why.
 #[derive(Debug, Default)]
 struct Refused {
     prefixes: Vec<IpPrefix>,
@@ -256,8 +261,8 @@ fn apply(vrf: &Vrf, changes: &Changes, counts: &mut Dual<usize>) -> Refused {
     refused
 }
 
-/// Makes the changes of a family. If the table has no memory for all of them at once, those that take routes out are made first, then
-/// as many of the others as it takes: a table at its limit would otherwise never get rid of a route.
+/// Makes the changes of a family. If the table has no room for all of them at once, removals are made first, then as many
+/// insertions as fit. Otherwise, a table at its limit would never get rid of a route.
 fn family<K: TableKey>(table: &Table, changes: &[Change<K>], count: &mut usize, refused: &mut Refused)
 where
     Prefix<K>: Into<IpPrefix>,
@@ -270,6 +275,7 @@ where
         let is_full =
             matches!(error, TableError::Routes(_) | TableError::Structure(_) | TableError::Memory(_));
         refused.error = Some(error);
+        // Smaller parts help only against a full table. After other errors every change goes back to the RIB.
         let mut left = if is_full { MOST_REFUSED } else { 0 };
         let (gone, new): (Vec<_>, Vec<_>) =
             changes.iter().copied().partition(|change| matches!(change, Change::Remove(_)));
@@ -277,6 +283,7 @@ where
             if left > 0 && table.apply(part).is_ok() {
                 continue;
             }
+            // Find the first change that does not fit, and give back the rest of the part.
             let takes = |change: &&Change<K>| left > 0 && table.apply(std::slice::from_ref(*change)).is_ok();
             let made = part.iter().take_while(takes).count();
             left = left.saturating_sub(1);
@@ -284,6 +291,7 @@ where
         }
     }
     if let (Ok(before), Ok(after)) = (before, table.len()) {
+        // Count by difference, because `table.len()` has both families.
         *count = (*count + after).saturating_sub(before);
     }
 }
@@ -301,8 +309,8 @@ where
     Change::Insert(Route { prefix, next_hop })
 }
 
-/// Returns what a path means with the interfaces as they are; `None` if it leads nowhere. Of several ways, those whose link is down
-/// are left out as long as there are others.
+/// Resolves a path with the present interfaces; `None` if it leads nowhere. Ways whose link is down are left out if another way
+/// is up.
 fn content(
     path: &Path,
     interfaces: &[Interface],
@@ -313,6 +321,7 @@ fn content(
         Path::Blackhole => return Some(Hop::Blackhole),
         Path::Unreachable => return Some(Hop::Unreachable),
         Path::Prohibit => return Some(Hop::Prohibit),
+        // Not reached, because `expand` has replaced objects by their ways.
         Path::Object { .. } => return None,
         Path::Ways(ways) => ways,
     };
@@ -343,6 +352,7 @@ fn content(
     let ways: Vec<Way> = found.iter().map(|way| way.2.clone()).collect();
     let mut members = Vec::new();
     for ((hop, ..), share) in found.into_iter().zip(shares(&ways)) {
+        // Members get permanent numbers, because a reserved number may change its meaning.
         members.extend(std::iter::repeat_n(hops.number(hop).id(), share));
     }
     (!members.is_empty()).then(|| Hop::Group(members.into()))

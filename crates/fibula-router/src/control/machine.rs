@@ -1,4 +1,4 @@
-//! What is known of the kernel: its links and addresses.
+//! Links and addresses of the machine, as the kernel reports them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use crate::packet::ethernet::Mac;
 pub(super) struct Machine {
     links: BTreeMap<u32, Link>,
     addresses: Vec<Address>,
-    /// Ports that the kernel knows nothing of, by their names.
+    /// Ports unknown to the kernel, by name.
     ports: BTreeMap<String, Port>,
 }
 
-/// A port that the kernel knows nothing of.
+/// A port unknown to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Port {
     pub(super) mac: Mac,
@@ -23,11 +23,12 @@ pub(super) struct Port {
 }
 
 impl Machine {
-    /// Takes an event in. Returns whether something changed.
+    /// Applies an event. Returns whether something changed.
     pub(super) fn take(&mut self, event: &Event) -> bool {
         match event {
             Event::Link(link) => self.links.insert(link.index, link.clone()).as_ref() != Some(link),
             Event::LinkGone(index) => {
+                // A link that is gone has no addresses, even if the kernel does not report each of them.
                 self.addresses.retain(|address| address.index != *index);
                 self.links.remove(index).is_some()
             }
@@ -45,17 +46,17 @@ impl Machine {
         }
     }
 
-    /// Notes the state of a port. Returns whether it changed.
+    /// Sets the state of a port. Returns whether it changed.
     pub(super) fn set_port(&mut self, name: &str, port: Port) -> bool {
         self.ports.insert(name.to_owned(), port) != Some(port)
     }
 
-    /// Returns a port that the kernel knows nothing of.
+    /// Returns the state of a port unknown to the kernel.
     pub(super) fn port(&self, name: &str) -> Option<Port> {
         self.ports.get(name).copied()
     }
 
-    /// Takes over from an earlier description what the kernel does not tell.
+    /// Copies the ports of an earlier description, because the kernel does not report them.
     pub(super) fn keep_ports(&mut self, earlier: &Self) {
         self.ports.clone_from(&earlier.ports);
     }
@@ -70,7 +71,7 @@ impl Machine {
         self.addresses.iter().filter(move |address| address.index == index)
     }
 
-    /// Returns all addresses, and broadcast addresses of networks, with the number of their link.
+    /// Returns all addresses and all broadcast addresses of networks, with the number of their link.
     pub(super) fn locals(&self) -> impl Iterator<Item = (u32, IpAddr)> {
         let broadcast = |address: &Address| Some((address.index, IpAddr::V4(address.broadcast?)));
         let own = self.addresses.iter().map(|address| (address.index, address.ip));

@@ -11,11 +11,11 @@ use super::Router;
 use crate::count::{Made, Totals};
 use crate::drops::DropReason as Reason;
 
-/// How long a client may take for its request and the answer.
+/// How long a client may take for its request and its answer together.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest request.
 const LONGEST: usize = 4096;
-/// Most clients at once; others wait until one has its answer.
+/// Most clients at once. Others wait until one of them has its answer.
 const CLIENTS: usize = 8;
 
 /// Answers requests for metrics, without waiting for any client.
@@ -42,7 +42,7 @@ impl Metrics {
         Ok(Self { listener, clients: Vec::new() })
     }
 
-    /// Goes on with all clients, as far as they are.
+    /// Serves all clients as far as possible without waiting.
     pub(super) fn turn(&mut self, router: &Router<'_>) {
         while self.clients.len() < CLIENTS
             && let Ok((stream, _)) = self.listener.accept()
@@ -64,7 +64,7 @@ impl AsRawFd for Metrics {
 }
 
 impl Client {
-    /// Returns whether there is more to do; an error is that of a client that has gone.
+    /// Returns whether there is more to do. An error means that the client has gone.
     fn turn(&mut self, text: &dyn Fn() -> String) -> io::Result<bool> {
         let done = match self.answer.is_empty() {
             true => read(&mut self.stream, &mut self.request).and_then(|status| {
@@ -75,6 +75,8 @@ impl Client {
         };
         match done {
             Ok(()) => Ok(false),
+            // The deadline bounds the time of a client that stops halfway. Without it, eight such clients would block the
+            // metrics.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Instant::now() < self.until),
             Err(error) => Err(error),
         }
@@ -103,7 +105,7 @@ fn response(status: Status, text: &dyn Fn() -> String) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What a request is answered with: metrics, or the status of a failure.
+/// The answer to a request: metrics, or the status of a failure.
 type Status = Result<(), &'static str>;
 
 /// Reads a request whose first bytes are in `bytes`.
@@ -133,12 +135,12 @@ pub(super) fn head(out: &mut String, (name, kind, help): Family) {
     let _ = writeln!(out, "# HELP fibula_router_{name} {help}\n# TYPE fibula_router_{name} {kind}");
 }
 
-/// A value of a label, as the format wants it.
+/// Escapes the value of a label.
 pub(super) fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A counter of a port: its name, what it counts, and how it is read.
+/// A counter of a port: its name, its help text, and its value in the totals.
 type Count = (&'static str, &'static str, fn(&Totals) -> u64);
 
 const COUNTS: [Count; 7] = [

@@ -1,11 +1,12 @@
-//! A router that runs: threads that forward, and one that follows the kernel, the configuration and those who ask.
+//! Runs a router. Worker threads forward packets; the main thread follows the kernel, reloads the configuration and answers
+//! queries.
 //!
 //! ```text
 //! main thread     netlink (links, addresses, neighbours) ─> fabric, routes, filter      control socket, signals
 //! worker 0..n     burst by burst: receive, look up, send                                 worker 0 also keeps time for neighbours
 //! ```
 //!
-//! Workers learn of changes by a version number that they read once a burst; nothing that the main thread does stops them.
+//! Workers notice changes by a version number that they read once a burst. Nothing that the main thread does stops them.
 
 pub mod client;
 mod error;
@@ -55,36 +56,36 @@ use plan::{Loaded, Plan};
 use threads::{Common, Rings, Threads};
 use verify::Verify;
 
-/// How long the main thread sleeps at most: a request for the kernel to find a neighbour waits that long.
+/// How long the main thread sleeps at most. A request for the kernel to find a neighbour may wait that long.
 const TURN_MS: i32 = 2;
-/// Turns between two looks at the links of ports that the kernel knows nothing of.
+/// Turns of the main thread between two checks of the links of ports that are unknown to the kernel.
 const LINKS: u32 = 50;
-/// How long workers may take to take up a new fabric.
+/// How long the main thread waits for workers to take up a new fabric.
 const TAKE_UP: Duration = Duration::from_secs(2);
 
-/// What is told to whoever runs the router: never a line a packet.
+/// Severity of a log line. Packets are never logged one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Something is wrong that the router goes on with.
+    /// Something is wrong, but the router continues.
     Warning,
     /// Something has changed.
     Note,
 }
 
-/// What others want of the router, from signal handlers.
+/// Requests to the router, set by signal handlers.
 #[derive(Debug, Default, Clone)]
 pub struct Flags {
-    /// End in order.
+    /// Shut down cleanly.
     pub stop: Arc<AtomicBool>,
     /// Read the configuration again.
     pub reload: Arc<AtomicBool>,
 }
 
-/// Why the router does not start, or ends.
+/// Why the router cannot start, or why it ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Something of the machine is missing, or refused: what, and why.
+    /// A resource of the machine is missing, or the system refused it: what, and why.
     Machine(String, io::Error),
     /// The configuration cannot be applied.
     Config(String),
@@ -125,7 +126,7 @@ impl From<TableError> for RunError {
     }
 }
 
-/// Sets up the taps beside ports.
+/// Sets up the taps of ports.
 fn set_up(netlink: &mut Netlink, beside: &[Beside]) -> Result<(), RunError> {
     if beside.is_empty() {
         return Ok(());
@@ -148,7 +149,7 @@ fn set_up(netlink: &mut Netlink, beside: &[Beside]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks that taps are what [`set_up`] has made them.
+/// Checks that the kernel has set taps up as [`set_up`] requested.
 fn check_taps(machine: &Machine, beside: &[Beside]) -> Result<(), RunError> {
     for Beside { tap, mac, .. } in beside {
         if machine.link(tap).is_none_or(|link| link.mac != Some(*mac)) {
@@ -181,7 +182,7 @@ struct Router<'l> {
     counts: Vec<Dual<usize>>,
     shared: Arc<Shared>,
     devices: std::collections::BTreeMap<u32, u16>,
-    /// Turns of the main thread, around and around.
+    /// Turns of the main thread; wraps around.
     turns: u32,
     counters: Vec<Arc<[PortCounters]>>,
     lost: Arc<[AtomicU64]>,
@@ -190,11 +191,11 @@ struct Router<'l> {
     log: &'l mut dyn FnMut(Level, &str),
 }
 
-/// Runs a router until it is told to stop, or until all of its files are read. `read` reads the configuration again, when that
-/// is wanted; `folder` is where the paths in it begin. Returns the final counters of each port.
+/// Runs a router until the stop flag is set, or until all of its files are read. `read` reads the configuration again when the
+/// reload flag is set. Paths in the configuration are relative to `folder`. Returns the final counters of each port.
 ///
 /// # Errors
-/// When the router cannot start: nothing has changed then.
+/// When the router cannot start. Nothing has changed in this case.
 pub fn run(
     config: Config,
     folder: &Path,
@@ -245,7 +246,7 @@ impl<'l> Router<'l> {
     ) -> Result<Self, RunError> {
         let loaded = plan::load(&config, folder)?;
         let ports = plan::ports(&config);
-        // Taps first: they are devices that the kernel then tells of.
+        // Open the taps first, because they are devices, which the kernel must report in the dump below.
         let mut queues = open::files_and_taps(&ports, &config, folder)?;
         let mut kept = open::Kept::default();
         let beside = open::dpdk(&ports, &config, &mut queues, &mut kept)?;
@@ -274,6 +275,7 @@ impl<'l> Router<'l> {
         let near = (&*plan.fabric.interfaces, &plan.devices);
         let taken = feeds.install.take(&feeds.rib, near, &mut hops, Some(own), usize::MAX);
         let entered = feeds.install.enter(&feeds.rib, &taken, &vrfs, &mut counts);
+        // Routes are entered before the workers start, so that the first packets find them.
         entered?;
         let lost: Arc<[AtomicU64]> = ports.iter().map(|_| AtomicU64::new(0)).collect();
         let devices = plan.devices.clone();
@@ -316,8 +318,8 @@ impl<'l> Router<'l> {
         Ok(router)
     }
 
-    /// Opens the sockets for queries, and then drops every right that is not needed any more: all but that to have the kernel
-    /// look for neighbours, where it does.
+    /// Opens the sockets for queries, and then drops every capability that is no longer needed. If the kernel resolves
+    /// neighbours, the capability to request that is kept.
     fn open_doors(&self) -> Result<(socket::Server, Option<Metrics>), RunError> {
         let path = &self.config.socket;
         let socket = socket::Server::open(path)
@@ -360,7 +362,7 @@ impl<'l> Router<'l> {
         Ok(())
     }
 
-    /// Takes in what the kernel has told.
+    /// Reads the kernel's events, and applies them.
     fn follow(&mut self) {
         let (mut events, mut lost) = (Vec::new(), false);
         let read = self.netlink.read(|event| events.push(event));
@@ -374,7 +376,7 @@ impl<'l> Router<'l> {
             }
         }
         self.turns = self.turns.wrapping_add(1);
-        // Some drivers take long to tell of their links.
+        // Not every turn, because some drivers need long to report the state of a link.
         if self.turns.is_multiple_of(LINKS) {
             for (name, port) in self.kept.ports() {
                 changed |= self.machine.set_port(name, port);
@@ -390,6 +392,7 @@ impl<'l> Router<'l> {
                 }
             });
             if asked.is_ok() {
+                // The dump lacks the ports that are unknown to the kernel. Without this, their links would seem to be gone.
                 machine.keep_ports(&self.machine);
                 changed |= machine != self.machine;
                 self.machine = machine;
@@ -425,7 +428,8 @@ impl<'l> Router<'l> {
             Some(mac) if !gone && mac.is_station() => {
                 self.shared.neighbours.learn(key, mac, !neighbour.stale, true, now_ns);
             }
-            // One that was removed, by an operator too, is looked for again when it is needed, even if it had failed.
+            // A removed neighbour is resolved again when it is needed, even if it had failed before. An operator may have removed
+            // it for that.
             _ if gone => self.shared.neighbours.lose(key, false, now_ns),
             _ if neighbour.failed => self.shared.neighbours.lose(key, true, now_ns),
             _ => {}
@@ -438,13 +442,13 @@ impl<'l> Router<'l> {
         for probe in probes.drain(..) {
             let device = self.devices.iter().find(|entry| *entry.1 == probe.key.interface);
             if let Some((&device, _)) = device {
-                // What the kernel does not take is asked for again, or fails in time.
+                // A request that the kernel does not take is repeated, or the neighbour times out.
                 let _ = self.netlink.use_neighbour(device, probe.key.ip());
             }
         }
     }
 
-    /// Makes the fabric and the routes again, from what is known now.
+    /// Rebuilds the fabric and the routes from the present links and addresses.
     fn replan(&mut self) -> Result<(), ControlError> {
         let plan = plan::plan(&self.config, &self.machine, &self.vrfs, &self.loaded, &mut self.hops)?;
         self.take_up(plan)
@@ -452,6 +456,7 @@ impl<'l> Router<'l> {
 
     fn take_up(&mut self, mut plan: Plan) -> Result<(), ControlError> {
         plan.warnings.iter().for_each(|warning| (self.log)(Level::Warning, warning));
+        // Keep the old fabric, to see below which links have changed.
         let before = self.shared.fabric();
         let after: Vec<_> = plan.fabric.interfaces.iter().map(|interface| interface.up).collect();
         if let Some(filter) = &mut self.filter {
@@ -463,7 +468,8 @@ impl<'l> Router<'l> {
         let feeds = &mut self.feeds;
         let taken = feeds.install.take(&feeds.rib, near, &mut self.hops, Some(own), usize::MAX);
         plan.fabric.hops = self.hops.all().to_vec();
-        // First the fabric, whose next hops include those of the old routes; the routes when all workers have it.
+        // Publish the fabric before the routes. Its next hops include the next hops of the old routes, but a worker with the old
+        // fabric would not know the new ones.
         self.shared.own.set(plan::own_addresses(&self.config, &plan.fabric));
         self.publish(plan.fabric);
         self.counts.resize(self.vrfs.len(), Dual::default());
@@ -474,6 +480,7 @@ impl<'l> Router<'l> {
                 let word = if up { "up" } else { "down" };
                 (self.log)(Level::Note, &format!("interface {}: link {word}", interface.name));
                 if !up {
+                    // Other stations may be at the other end when the link comes up again.
                     self.shared.neighbours.forget_interface(number as u16);
                 }
             }
@@ -481,18 +488,19 @@ impl<'l> Router<'l> {
         Ok(())
     }
 
-    /// Puts another fabric in place, and waits until all workers have it. Returns whether they do.
+    /// Replaces the fabric, and waits until all workers have taken it up. Returns whether they have.
     fn publish(&self, fabric: Fabric) -> bool {
         let version = self.shared.replace(fabric);
         let begin = std::time::Instant::now();
         let have_it = || self.taken.iter().all(|taken| taken.load(Ordering::Acquire) >= version);
+        // A worker that has ended never takes it up. Do not wait for it.
         while !have_it() && begin.elapsed() < TAKE_UP && !self.workers.any_ended() {
             std::thread::sleep(Duration::from_millis(1));
         }
         have_it()
     }
 
-    /// Applies a configuration that was read again, or says why not: then the old one runs on.
+    /// Applies a configuration that was read again. If that fails, logs the reason and keeps the old one.
     fn reload(&mut self, config: Result<Config, ControlError>) {
         let applied = config.and_then(|config| self.apply(config));
         match applied {
@@ -526,6 +534,7 @@ impl<'l> Router<'l> {
         if (config.ipv4, config.ipv6) != (self.config.ipv4, self.config.ipv6) {
             return Err(ControlError::Restart("engines"));
         }
+        // Load the files before anything changes, because a file that cannot be loaded must leave the old configuration in place.
         let loaded = plan::load(&config, &self.folder)?;
         if config.history != self.config.history {
             self.feeds.rib().keep_history(config.history);
@@ -539,7 +548,7 @@ impl<'l> Router<'l> {
         self.take_up(plan)
     }
 
-    /// Returns the counters of each port, of all workers together.
+    /// Returns the counters of each port, summed over all threads.
     fn totals(&self) -> Vec<(String, Totals)> {
         let fabric = self.shared.fabric();
         let mut ports: Vec<_> =

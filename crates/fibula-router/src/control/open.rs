@@ -1,4 +1,4 @@
-//! Opens what frames come from and go to: for each thread that receives and each that sends, its end of every port.
+//! Opens the sources and sinks of frames. Each thread that receives or sends gets its own end of every port.
 
 use std::iter::repeat_with;
 use std::net::IpAddr;
@@ -23,16 +23,17 @@ use crate::stage;
 /// The ends of all ports.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    /// By thread that receives, then by port.
+    /// Indexed by receiving thread, then by port.
     sources: Vec<Vec<Source>>,
-    /// By thread that sends, then by port.
+    /// Indexed by sending thread, then by port.
     sinks: Vec<Vec<Sink>>,
-    /// What ports have together, by thread that receives and by thread that sends; of threads that do both, among the first.
+    /// Resources that ports share, indexed by receiving thread and by sending thread. If threads do both, their resources are in
+    /// the first list.
     common: [Vec<Common>; 2],
 }
 
 impl Queues {
-    /// Takes the ends apart for threads of their own: those that receive, and those that send.
+    /// Splits the ends into two lists: for threads that only receive, and for threads that only send.
     pub(super) fn apart(self) -> (Vec<Ports>, Vec<Ports>) {
         let [receiving, sending] =
             self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
@@ -48,7 +49,7 @@ impl Queues {
         (receive.collect(), send.collect())
     }
 
-    /// Puts the ends together for threads that receive and send.
+    /// Combines the ends, for threads that both receive and send.
     pub(super) fn together(self) -> Vec<Ports> {
         let [both, _] = self.common.map(|common| common.into_iter().map(Some).chain(repeat_with(|| None)));
         let ends = self.sources.into_iter().zip(self.sinks).zip(both);
@@ -65,7 +66,7 @@ fn ports(ends: impl Iterator<Item = (Source, Sink)>, common: Option<Common>) -> 
     ports
 }
 
-/// What the kernel does for the devices as long as the router runs.
+/// State that must live as long as the router runs: attached filters, promiscuous mode, and ports of DPDK.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     attached: Vec<Attached>,
@@ -75,21 +76,21 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Returns the ports that the kernel knows nothing of, by their names.
+    /// Returns the ports unknown to the kernel, with their names.
     #[cfg(feature = "dpdk")]
     pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
         let state = |port: &dpdk::Port| machine::Port { mac: port.mac(), up: port.is_up() };
         self.ports.iter().map(|(name, port)| (name.as_str(), state(port))).collect()
     }
 
-    /// Returns the ports that the kernel knows nothing of: none in this build.
+    /// Returns the ports unknown to the kernel: none in this build.
     #[cfg(not(feature = "dpdk"))]
     pub(super) fn ports(&self) -> Vec<(&str, machine::Port)> {
         Vec::new()
     }
 }
 
-/// A tap beside a port, through which the kernel has the port.
+/// A tap that represents a port in the kernel.
 #[derive(Debug)]
 pub(super) struct Beside {
     pub(super) tap: String,
@@ -104,7 +105,7 @@ pub(super) fn dpdk(_: &[Backend], _: &Config, _: &mut Queues, _: &mut Kept) -> R
     Ok(Vec::new())
 }
 
-/// Opens the ports of DPDK and the taps beside them, which are then to be set up.
+/// Opens the ports of DPDK and their taps. The caller must then set up the taps.
 #[cfg(feature = "dpdk")]
 pub(super) fn dpdk(
     ports: &[Backend],
@@ -141,6 +142,7 @@ pub(super) fn dpdk(
         let end = Tap::open(tap).map_err(machine_error(format!("tap {tap}")))?;
         let senders: Vec<_> = receiving.iter().map(|_| end.sender()).collect();
         let mut end = Some(end);
+        // Every thread may send to the tap, but only the first one receives from it.
         for (thread, sender) in receiving.iter_mut().zip(senders) {
             thread.set_host(port, sender, end.take());
         }
@@ -151,7 +153,7 @@ pub(super) fn dpdk(
     Ok(beside)
 }
 
-/// Returns whether a thread sends for a port.
+/// Returns whether a thread sends frames of a port.
 fn sends(shape: Shape, port: usize, thread: usize) -> bool {
     match shape {
         Shape::Three { send, .. } => stage::sends(port, send) == thread,
@@ -159,7 +161,7 @@ fn sends(shape: Shape, port: usize, thread: usize) -> bool {
     }
 }
 
-/// Opens what is no ring.
+/// Opens files and taps, and leaves places for the rings.
 pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) -> Result<Queues, RunError> {
     let (receiving, sending) = (config.shape.receiving(config.threads), config.shape.sending(config.threads));
     let files = ports.iter().any(|port| matches!(port, Backend::Pcap { .. }));
@@ -189,6 +191,7 @@ pub(super) fn files_and_taps(ports: &[Backend], config: &Config, folder: &Path) 
                 _ => Source::None,
             });
         }
+        // There may be more sending than receiving threads. Then several of them share a queue of the tap.
         let mut taps = taps.iter().cycle();
         for (thread, sinks) in queues.sinks.iter_mut().enumerate() {
             let sender = taps.next();
@@ -213,8 +216,8 @@ fn create(path: &Path) -> Result<Sink, RunError> {
     Ok(Sink::File(Box::new(file)))
 }
 
-/// Opens the rings, in the places that [`files_and_taps`] has left for them, and keeps the kernel from forwarding what comes in
-/// through the devices of the router. The machine's addresses are `locals`.
+/// Opens the rings in the places that [`files_and_taps`] has left for them. Also keeps the kernel from forwarding frames that
+/// arrive at the router's devices. `locals` are the machine's addresses.
 pub(super) fn rings(
     ports: &[Backend],
     machine: &Machine,
@@ -237,6 +240,7 @@ pub(super) fn rings(
         let Backend::Packet { device, frames } = backend else { continue };
         let link = link(machine, device)?;
         kept.attached.push(filter.attach(link).map_err(machine_error(format!("filter of {device}")))?);
+        // Groups are shared by the whole network namespace, so the number must differ between ports and between routers.
         let fanout = (queues.sources.len() > 1).then_some((std::process::id() as u16) ^ (number as u16) << 8);
         let ring = |error| RunError::Machine(format!("rings of {device}"), error);
         for sources in &mut queues.sources {
@@ -252,7 +256,7 @@ pub(super) fn rings(
     Ok(Some(filter))
 }
 
-/// Opens the sockets of AF_XDP, and has the kernel give them frames.
+/// Opens the sockets of AF_XDP, and attaches the programs that give them frames.
 fn sockets(
     ports: &[Backend],
     machine: &Machine,
@@ -275,6 +279,7 @@ fn sockets(
             )));
         }
         let queue = |queue: usize| Queue { port, device: link, queue: queue as u32, frames: *frames };
+        // Every queue of the device needs a socket, because the device may receive frames in any of them.
         for number in 0..count {
             wanted[number % receiving].push(queue(number));
         }

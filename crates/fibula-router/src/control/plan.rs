@@ -1,4 +1,4 @@
-//! From a configuration and what the kernel says to a fabric and the routes of each VRF.
+//! Makes a fabric and the routes of each VRF from a configuration and the machine's links and addresses.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::neighbour::Key;
 use crate::packet::ethernet::Mac;
 use crate::packet::ipv6;
 
-/// MTU of what has no kernel to say.
+/// MTU of interfaces unknown to the kernel, unless it is configured.
 pub(super) const MTU: usize = 1500;
 
 /// A file of routes, loaded.
@@ -32,7 +32,7 @@ pub(super) struct Loaded {
     name: String,
 }
 
-/// Loads the files of routes that a configuration names; paths are from `folder`.
+/// Loads the files of routes that a configuration names. Paths are relative to `folder`.
 pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, ControlError> {
     let load = |file: &crate::config::TableFile| {
         let path = folder.join(&file.path);
@@ -46,7 +46,7 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<Vec<Loaded>, Contro
     config.tables.iter().map(load).collect()
 }
 
-/// Returns the names of the ports that a configuration needs, with their back ends.
+/// Returns the back ends of the ports that a configuration needs, each once and in the order of its interfaces.
 pub(super) fn ports(config: &Config) -> Vec<Backend> {
     let mut ports: Vec<Backend> = Vec::new();
     for interface in &config.interfaces {
@@ -63,15 +63,15 @@ pub(super) struct Plan {
     pub(super) fabric: Fabric,
     /// Routes of each VRF.
     pub(super) routes: Vec<DualRib>,
-    /// The machine's addresses, each towards a device: what the filter passes.
+    /// Pairs of a device and an address of the machine. The filter passes packets to these addresses to the kernel.
     pub(super) locals: Vec<(u32, IpAddr)>,
-    /// Numbers of interfaces by number of the device, where the kernel resolves neighbours.
+    /// Numbers of interfaces whose neighbours the kernel resolves, by number of the device.
     pub(super) devices: BTreeMap<u32, u16>,
     /// Routes that lead nowhere at the moment, and why.
     pub(super) warnings: Vec<String>,
 }
 
-/// Makes tables for the VRFs of a configuration; those that are there already stay.
+/// Makes tables for the VRFs of a configuration. Tables that exist already are kept.
 pub(super) fn tables(config: &Config, known: &[Vrf]) -> Result<Vec<Vrf>, TableError> {
     let options = live::Options { ipv4: config.ipv4, ipv6: config.ipv6, ..live::Options::default() };
     let make = |name: &String| match known.iter().find(|vrf| vrf.name == *name) {
@@ -116,6 +116,7 @@ pub(super) fn plan(
         }
         plan.fabric.interfaces.push(interface);
     }
+    // The order is a priority, because a later insertion replaces an earlier one: configured routes come last.
     plan.connected(machine, hops)?;
     for file in loaded {
         plan.file(file, hops)?;
@@ -140,7 +141,7 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
     let mac = mac.unwrap_or_else(|| made_up(&device));
     let mtu = link.map_or(MTU, |link| link.mtu);
     let mtu = if matches!(line.backend, Backend::Xdp { .. }) { mtu.min(xdp::MTU) } else { mtu };
-    // Those of a port with a tap are the kernel's, as soon as it has them.
+    // Addresses of a port with a tap come from the kernel, once the kernel has them.
     let mut addresses = if kernel { Vec::new() } else { line.addresses.clone() };
     if let (true, Some(link)) = (kernel, link) {
         addresses.extend(machine.addresses(link.index).map(|address| (address.ip, address.len)));
@@ -160,6 +161,7 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
         port,
         vlan: line.vlan,
         mac,
+        // The kernel's MTU is an upper bound, because the device sends nothing larger.
         mtu: line.mtu.map_or(mtu, |wanted| if link.is_some() { wanted.min(mtu) } else { wanted }),
         v4,
         v6,
@@ -171,12 +173,13 @@ fn interface(line: &crate::config::Interface, port: usize, machine: &Machine) ->
     }
 }
 
-/// Returns the MAC address of a port that nobody gave one: of its own, and the same at every start.
+/// Makes a MAC address for a port without one. It depends on the name of the device alone, so it is the same at every start.
 pub(super) fn made_up(device: &str) -> Mac {
     let hash = device.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let [a, b, c, d, e, ..] = hash.to_be_bytes();
+    // 0x02 marks a locally administered address of a single station.
     Mac([0x02, a, b, c, d, e])
 }
 
@@ -208,13 +211,14 @@ impl Plan {
                     self.insert(vrf, network, connected)?;
                 }
                 self.insert(vrf, host(ip), local)?;
+                // Networks of /31 and /32 have no broadcast address (RFC 3021).
                 if let (IpAddr::V4(ip), false, ..=30) = (ip, kernel, len) {
                     let broadcast = u32::from(ip) | u32::MAX.checked_shr(len.into()).unwrap_or(0);
                     self.insert(vrf, IpPrefix::V4(Prefix::host(broadcast)), local)?;
                 }
             }
         }
-        // A device that is no interface of the router's counts to the first VRF.
+        // A device that is not an interface of the router, for example `lo`, belongs to the first VRF.
         let vrf_of = |plan: &Self, device: u32| {
             plan.devices.get(&device).map_or(0, |&number| plan.fabric.interfaces[usize::from(number)].vrf)
         };
@@ -272,6 +276,7 @@ impl Plan {
         let mut numbers: HashMap<NextHop, Option<NextHop>> = HashMap::new();
         let mut left_out = 0;
         for (prefix, label) in file.table.ribs.iter() {
+            // Resolve each label once, so that a label without a target gives one warning and not one for each route.
             let number = match numbers.get(&label) {
                 Some(number) => *number,
                 None => {
@@ -307,8 +312,8 @@ impl Plan {
     }
 }
 
-/// Returns the router's own addresses on interfaces that no kernel has: those that other stations may have too. In files nothing can
-/// answer.
+/// Returns the router's own addresses on interfaces unknown to the kernel. The router must check these for duplicates. Interfaces
+/// of files are left out, because nothing can answer there.
 pub(super) fn own_addresses(config: &Config, fabric: &Fabric) -> impl Iterator<Item = Key> {
     let lines = fabric.interfaces.iter().zip(&config.interfaces).enumerate();
     let own = lines.filter(|(_, (line, wanted))| {
@@ -320,7 +325,7 @@ pub(super) fn own_addresses(config: &Config, fabric: &Fabric) -> impl Iterator<I
     })
 }
 
-/// Returns the interface of a VRF whose network an address is in: by the longest prefix.
+/// Returns the interface of a VRF whose network contains an address. The longest prefix wins.
 pub(super) fn near(interfaces: &[Interface], address: IpAddr, vrf: usize) -> Option<usize> {
     let networks = |interface: &Interface| -> Vec<(IpAddr, u8)> {
         let v4 = interface.v4.iter().map(|&(ip, len)| (IpAddr::V4(ip.into()), len));
@@ -384,7 +389,7 @@ prefix = \"203.0.113.0/24\"
 via = \"10.0.2.9\"
 ";
 
-    /// Makes a table's routes those of a plan, and returns the number of changes.
+    /// Applies a plan's routes to a table, and returns the number of changes.
     fn apply(table: &Table, wanted: &DualRib) -> usize {
         let have = table.routes().unwrap();
         let (v4, v6) = (changes(&have.v4, &wanted.v4), changes(&have.v6, &wanted.v6));
@@ -421,7 +426,7 @@ via = \"10.0.2.9\"
         towards.sort_unstable();
         assert_eq!(towards, [2], "an address is the machine's towards its own VRF alone");
 
-        // What other stations may have too: addresses that no kernel has, and those of files neither.
+        // Addresses that no kernel has are checked for duplicates. Addresses of files are left out.
         let own: Vec<_> = own_addresses(&config, &plan.fabric).map(|key| key.ip().to_string()).collect();
         assert_eq!(own[..2], ["10.0.3.1", "2001:db8::1"]);
         assert!(own.len() == 3 && own[2].starts_with("fe80::"), "{own:?}");
@@ -429,7 +434,7 @@ via = \"10.0.2.9\"
         let file = Config::parse(&file).unwrap();
         assert_eq!(own_addresses(&file, &plan.fabric).count(), 0);
 
-        // The table takes the routes; the next plan changes only what differs, and numbers stay.
+        // The table takes the routes. The next plan changes only the routes that differ, and numbers stay.
         assert!(apply(&vrfs[0].table, &plan.routes[0]) > 5);
         let again = super::plan(&config, &machine(), &vrfs, &[], &mut hops).unwrap();
         assert_eq!(apply(&vrfs[0].table, &again.routes[0]), 0);

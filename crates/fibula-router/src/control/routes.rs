@@ -1,4 +1,4 @@
-//! Routes as the control socket shows them.
+//! Shows routes on the control socket.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,39 +22,39 @@ use crate::kernel::sys;
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     prefix: IpPrefix,
-    /// Also those that contain the prefix.
+    /// Also list routes that contain the prefix.
     covers: bool,
-    /// Also those inside it.
+    /// Also list routes inside it.
     inside: bool,
 }
 
-/// Routes that are to be listed: all of a VRF, or those of a prefix. Can be written while the router goes on.
+/// A listing of all routes of a VRF, or of the routes of a prefix. Another thread can write it while the router continues.
 #[derive(Debug)]
 pub(super) struct Listing {
     vrf: Vrf,
     shared: Arc<Shared>,
     fabric: Arc<Fabric>,
     wanted: Option<Wanted>,
-    /// Where routes come from, if there are feeds.
+    /// The feeds that routes come from, if there are feeds.
     sources: Option<Sources>,
-    /// The last changes of each prefix, if they are wanted.
+    /// The last changes of each prefix, if they were requested.
     changes: BTreeMap<IpPrefix, Vec<api::Change>>,
-    /// Routes that are not written yet.
+    /// Routes that have not been written yet.
     page: Vec<(IpPrefix, NextHop)>,
     count: u64,
 }
 
-/// Where the routes of a VRF come from.
+/// Access to the RIB, to find the feed of each route of a VRF.
 #[derive(Debug)]
 struct Sources {
     rib: Arc<Mutex<Rib>>,
     vrf: u16,
     names: Vec<String>,
-    /// Number of the feed whose routes are listed; `None`: all.
+    /// Number of the feed whose routes are listed; `None`: all routes.
     only: Option<usize>,
 }
 
-/// Routes whose sources are looked up at once.
+/// Routes whose feeds are looked up together, under one lock of the RIB.
 const PAGE: usize = 256;
 
 fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), ControlError> {
@@ -63,7 +63,7 @@ fn vrf<'r>(router: &'r Router<'_>, name: &str) -> Result<(u16, &'r Vrf), Control
     found.ok_or_else(|| ControlError::NoVrf(name.to_owned()))
 }
 
-/// Answers with the route of an address; with the word `changes`, also with the last changes of all prefixes that contain it.
+/// Answers with the route of an address. With the word `changes`, also lists the last changes of all prefixes that contain it.
 pub(super) fn get(
     router: &Router<'_>,
     name: &str,
@@ -85,7 +85,7 @@ pub(super) fn get(
     })
 }
 
-/// Returns the last changes of some prefixes of a VRF, the last one first.
+/// Returns the last changes of some prefixes of a VRF, latest first.
 fn changes(router: &Router<'_>, vrf: u16, wanted: impl Fn(IpPrefix) -> bool) -> Vec<(IpPrefix, api::Change)> {
     let (fabric, now_ns) = (router.shared.fabric(), sys::now_ns());
     let rib = router.feeds.rib();
@@ -117,7 +117,7 @@ impl From<What> for api::ChangeKind {
     }
 }
 
-/// Prepares a listing, of the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
+/// Prepares a listing from the words `VRF [PREFIX] [covers] [inside] [changes]` and the name of a feed.
 pub(super) fn show(router: &Router<'_>, words: &[&str], feed: Option<&str>) -> Result<Listing, ControlError> {
     let [name, words @ ..] = words else {
         return Err(ControlError::Form("show VRF [PREFIX] [covers] [inside] [changes] [feed=NAME]"));
@@ -170,7 +170,7 @@ impl Wanted {
 }
 
 impl Listing {
-    /// Writes a line of JSON a route, in order, and one with their number at the end.
+    /// Writes a line of JSON for each route, in order, and a last line with their number.
     pub(super) fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.wanted {
             None => {
@@ -186,7 +186,7 @@ impl Listing {
             }
         }
         self.flush(out)?;
-        // Prefixes that have changed and have no route now.
+        // What remains are prefixes that have changed and have no route now.
         for (prefix, changes) in std::mem::take(&mut self.changes) {
             let gone = api::ListedRoute { prefix, next_hop: None, feed: None, changes: Some(changes) };
             send(out, &gone)?;
@@ -240,7 +240,7 @@ impl Listing {
         if self.page.len() < PAGE { Ok(()) } else { self.flush(out) }
     }
 
-    /// Writes the routes that are not written yet.
+    /// Writes the routes that have not been written yet.
     fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let page = std::mem::take(&mut self.page);
         let feeds: Vec<Option<usize>> = match &self.sources {
@@ -256,7 +256,7 @@ impl Listing {
                 continue;
             }
             if number.id() as usize >= self.fabric.hops.len() {
-                // A route that came since: numbers of next hops only grow.
+                // The route is newer than our fabric. Numbers of next hops only grow, so the present fabric has it.
                 self.fabric = self.shared.fabric();
             }
             self.count += 1;
@@ -273,7 +273,7 @@ impl Listing {
     }
 }
 
-/// Returns a next hop; `None` if it is not known any more.
+/// Returns a next hop; `None` if its number is no longer in use.
 pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Option<api::NextHop> {
     let hop = hop(fabric, number.id())?;
     let word = |word| Some(api::NextHop::Word(word));
@@ -284,7 +284,7 @@ pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Option<api::NextHop>
         Hop::Unreachable => word(api::NextHopWord::Unreachable),
         Hop::Prohibit => word(api::NextHopWord::Prohibit),
         Hop::Group(members) => {
-            // Each member is there as often as its weight says, all of one in a row.
+            // Each member is repeated as often as its weight says, in a row.
             let group = members.chunk_by(|a, b| a == b).filter_map(|same| {
                 Some(api::Member { way: way(fabric, hop_of(fabric, same)?)?, weight: same.len() as u64 })
             });
@@ -293,8 +293,7 @@ pub(super) fn next_hop(fabric: &Fabric, number: NextHop) -> Option<api::NextHop>
     }
 }
 
-/// Returns where a feed says that a route leads, in the same form. A device that the router does not use as an interface is shown
-/// by its number.
+/// Returns the path of a feed's route in the same form. A device that is not an interface of the router is shown by its number.
 pub(super) fn path(fabric: &Fabric, devices: &BTreeMap<u32, u16>, path: &Path) -> Option<api::NextHop> {
     let word = |word| Some(api::NextHop::Word(word));
     let ways = match *path {

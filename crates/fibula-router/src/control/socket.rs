@@ -1,4 +1,4 @@
-//! The control socket: a line in, a line of JSON out. Only its owner may connect.
+//! Serves the control socket: a client sends a line, and the router answers with a line of JSON. Only the owner may connect.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -19,26 +19,26 @@ use crate::drops::DropReason as Reason;
 use crate::kernel::sys;
 use crate::neighbour::{OwnState, State};
 
-/// How long one who asks may take.
+/// How long a client may take to send its question and to read its answer.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long the reader of a listing may take nothing.
+/// How long the reader of a listing may stall.
 const STALLED: Duration = Duration::from_secs(5);
 /// Most listings at once.
 const LISTINGS: usize = 4;
 /// Longest question.
 const LONGEST: u64 = 1024;
 
-/// The socket of a router that runs.
+/// The control socket of a running router.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: UnixListener,
     path: PathBuf,
-    /// Held by each listing that is being written.
+    /// Each listing that is being written holds a clone. The reference count is thus the number of listings, plus one.
     listings: Arc<()>,
 }
 
 impl Server {
-    /// Opens the socket. One that a router left behind is replaced; one that answers is not.
+    /// Opens the socket. A socket that a router left behind is replaced, but a socket that answers is not.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -49,7 +49,7 @@ impl Server {
             }
             std::fs::remove_file(path)?;
         }
-        // For everybody but the owner it never exists.
+        // Set the mode by umask, because with a later `chmod` others could connect in between.
         let before = sys::umask(0o177);
         let listener = UnixListener::bind(path);
         sys::umask(before);
@@ -58,10 +58,10 @@ impl Server {
         Ok(Self { listener, path: path.to_owned(), listings: Arc::default() })
     }
 
-    /// Answers those who ask now.
+    /// Answers all clients that are waiting.
     pub(super) fn answer(&mut self, router: &mut Router<'_>) {
         while let Ok((stream, _)) = self.listener.accept() {
-            // One who goes away early has no answer.
+            // A client that goes away early gets no answer, which is not an error.
             let _ = answer(stream, router, &self.listings);
         }
     }
@@ -80,12 +80,13 @@ impl Drop for Server {
 }
 
 fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -> io::Result<()> {
+    // The main thread waits for this client, so both directions have a short timeout.
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut question = String::new();
     BufReader::new((&stream).take(LONGEST)).read_line(&mut question)?;
-    // A name is the rest of the line, whatever is in it.
+    // The name of a feed is the rest of the line, because it may contain spaces.
     let (words, feed) = match question.trim_end().split_once(" feed=") {
         Some((words, feed)) => (words, Some(feed)),
         None => (question.trim_end(), None),
@@ -109,7 +110,7 @@ fn answer(mut stream: UnixStream, router: &mut Router<'_>, listings: &Arc<()>) -
 
 /// Sends an answer: a line of JSON.
 pub(super) fn send(out: &mut (impl Write + ?Sized), answer: &impl Serialize) -> io::Result<()> {
-    // In one call, because a call of the system for each part of a long answer would hold the main thread up.
+    // Write in one call, because a system call for each part of a long answer would hold up the main thread.
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     out.write_all(&line)
@@ -120,7 +121,7 @@ pub(super) fn refuse(out: &mut impl Write, error: impl Into<String>) -> io::Resu
     send(out, &api::Refusal { error: error.into() })
 }
 
-/// Writes a listing on a thread of its own, as it may be long and its reader slow.
+/// Writes a listing on a thread of its own, because it may be long and its reader slow.
 fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Result<()> {
     if Arc::strong_count(listings) > LISTINGS {
         return refuse(&mut stream, "too many listings at once: try again later");
@@ -129,7 +130,7 @@ fn list(listing: Listing, mut stream: UnixStream, listings: &Arc<()>) -> io::Res
     let held = Arc::clone(listings);
     let write = move || {
         let _held = held;
-        // It needs no right, and a reader that goes away early has no answer.
+        // Writing needs no capability. A reader that goes away early gets no answer, which is not an error.
         let _ = sys::keep_capabilities(0).and_then(|()| {
             let mut out = BufWriter::new(stream);
             listing.write(&mut out).and_then(|()| out.flush())

@@ -1,4 +1,4 @@
-//! The threads of a router: what each does, where it runs, and how it is made.
+//! Creates, pins and runs the threads that forward packets.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,32 +17,32 @@ use crate::kernel::sys;
 use crate::place::{Places, Topology};
 use crate::stage::{self, Receive, Staged, Transmit};
 
-/// How long a thread waits for a frame where none is there.
+/// How long a thread waits for a frame if none is there.
 const IDLE_MS: i32 = 1;
 const TICK_NS: u64 = 100_000_000;
-/// Turns without a frame before a thread that has nothing to wait on sleeps.
+/// Turns without a frame before a thread sleeps, if it has no descriptor to wait on.
 const PATIENCE: u32 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How long the last stage tries to send what is left at the end.
+/// How long the last stage tries to send the remaining frames when the router stops.
 const END_NS: u64 = 100_000_000;
 
 type Outcome = Result<(), RunError>;
 
-/// What all threads have.
+/// State shared by all threads.
 #[derive(Debug, Clone)]
 pub(super) struct Common {
     pub(super) stop: Arc<AtomicBool>,
-    /// Frames that the kernel had no slot for, by port.
+    /// Frames lost because the kernel had no free slot, by port.
     pub(super) lost: Arc<[AtomicU64]>,
 }
 
-/// What the rings between stages are made by.
+/// Parameters of the rings between stages.
 pub(super) struct Rings {
     pub(super) ports: Vec<stage::End>,
     pub(super) symmetric: bool,
 }
 
-/// What a thread does.
+/// A thread to start: its name and its main function.
 pub(super) struct Job {
     name: String,
     run: Box<dyn FnOnce() -> Outcome + Send>,
@@ -54,7 +54,7 @@ impl Job {
     }
 }
 
-/// Makes what each thread does: those that receive, then workers, then those that send.
+/// Makes a job for each thread: first the receivers, then the workers, then the senders.
 pub(super) fn jobs(
     shape: Shape,
     workers: Vec<Worker>,
@@ -92,7 +92,8 @@ pub(super) fn jobs(
             let threads = [receive, count, send];
             let stages = stage::three(&rings.ports, threads, rings.symmetric, counters);
             let (sources, sinks) = queues.apart();
-            // What comes from files waits until there is room; what comes from elsewhere does not.
+            // Frames from files wait until there is room, because a file loses nothing by waiting. Other frames are dropped
+            // instead.
             let files = sources.iter().any(Ports::has_files);
             receivers(&mut jobs, stages.receive, sources, common);
             for ((number, worker), mut io) in workers.zip(stages.workers) {
@@ -119,7 +120,7 @@ fn receivers(jobs: &mut Vec<Job>, stages: Vec<Receive>, sources: Vec<Ports>, com
     }
 }
 
-/// Returns the processor of each thread, in the order of [`jobs`]; none where they are not pinned.
+/// Returns the processor of each thread, in the order of [`jobs`]. The list is empty if threads are not pinned.
 pub(super) fn places(config: &Config) -> Vec<usize> {
     if !config.pin {
         return Vec::new();
@@ -134,7 +135,7 @@ pub(super) fn places(config: &Config) -> Vec<usize> {
     [receive, workers, transmit].concat()
 }
 
-/// Threads that run.
+/// Running threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads(Vec<JoinHandle<Outcome>>);
 
@@ -177,7 +178,7 @@ pub(super) fn start(jobs: Vec<Job>, places: &[usize], run_time: RunTime) -> std:
             let pool = pool.map_err(std::io::Error::other)?;
             let places = places.to_vec();
             let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job.run))).collect();
-            // One thread waits for all of the broadcast.
+            // `broadcast` returns when all jobs have ended, so it needs a thread of its own.
             let waits = std::thread::Builder::new().name("broadcast".into()).spawn(move || {
                 sys::keep_capabilities(0).map_err(machine_error("dropping capabilities"))?;
                 let outcomes = pool.broadcast(|context| {
@@ -192,17 +193,17 @@ pub(super) fn start(jobs: Vec<Job>, places: &[usize], run_time: RunTime) -> std:
     }
 }
 
-/// Runs a job, in its place and without any right: what needed one is open.
+/// Runs a job on its processor and without capabilities, because everything that needs one is open.
 fn prepared(job: Box<dyn FnOnce() -> Outcome + Send>, place: Option<usize>) -> Outcome {
     if let Some(processor) = place {
-        // One that has been taken away since: then the system chooses.
+        // The processor may have been taken away since. Then the system chooses one.
         let _ = sys::run_on(processor);
     }
     sys::keep_capabilities(0).map_err(machine_error("dropping capabilities"))?;
     job()
 }
 
-/// Receives, looks up and sends.
+/// Runs all stages in one thread: receives, looks up and sends.
 fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> Outcome {
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
@@ -213,6 +214,7 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
         }
         if now_ns >= next_tick {
             next_tick = now_ns + TICK_NS;
+            // One worker keeps time for all, because neighbours are shared. Two of them would send requests twice.
             if first {
                 worker.tick(&mut io, now_ns);
             }
@@ -223,6 +225,7 @@ fn complete(mut worker: Worker, mut io: Ports, common: &Common, first: bool) -> 
             break;
         }
         if io.is_polled() {
+            // Some back ends have no descriptor to wait on.
             idle.turn(received);
         } else if received == 0 {
             io.wait(IDLE_MS);
@@ -245,14 +248,14 @@ fn read_to_end(io: &mut Ports) -> Outcome {
     }
 }
 
-/// The first stage. When it ends, the rings to the next do.
+/// Runs the first stage. When it ends, it drops its rings, which ends the next stage.
 fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     let files = io.has_files();
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
         let mut received = 0;
         for port in 0..common.lost.len() {
-            // A file waits until there is room; what comes from elsewhere does not.
+            // A file waits until there is room. Other frames are dropped instead.
             if !files || stage.has_room(port) {
                 received += stage.turn(&mut io, port);
             }
@@ -273,7 +276,7 @@ fn receive(mut stage: Receive, mut io: Ports, common: &Common) -> Outcome {
     }
 }
 
-/// The stage that looks up: until the one before has ended, and no packet waits for a neighbour.
+/// Runs the stage that looks up, until the first stage has ended and no packet waits for a neighbour.
 fn look_up<I: Io>(
     mut worker: Worker,
     io: &mut I,
@@ -284,7 +287,8 @@ fn look_up<I: Io>(
 ) {
     let (mut next_tick, mut idle) = (0, Idle::default());
     loop {
-        // Before the burst: what was sent before the end is in the rings then.
+        // Check before the burst. If the first stage has ended by now, all of its frames are in the rings, so the burst below
+        // sees the last ones.
         let end = ended(io) && (worker.waiting() == 0 || common.stop.load(Ordering::Relaxed));
         let now_ns = sys::now_ns();
         let mut received = 0;
@@ -304,17 +308,17 @@ fn look_up<I: Io>(
     }
 }
 
-/// The last stage: until the one before has ended, and all is sent.
+/// Runs the last stage, until the stage before has ended and all frames are sent.
 fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
     let (mut idle, mut since_ns) = (Idle::default(), None);
     loop {
         let sent = stage.turn(&mut io);
         if sent == 0 {
-            // What cannot be written ends the thread; its rings then hold nothing up.
+            // A write error ends the thread, because otherwise its full rings would hold up the workers.
             if stage.ended() || io.is_broken() {
                 break;
             }
-            // A device that takes nothing any more does not keep the router from ending.
+            // A device that no longer takes frames must not keep the router from stopping.
             let now_ns = sys::now_ns();
             let stopped = common.stop.load(Ordering::Relaxed);
             if stopped && now_ns - *since_ns.get_or_insert(now_ns) > END_NS {
@@ -328,7 +332,7 @@ fn transmit(mut stage: Transmit, mut io: Ports, common: &Common) -> Outcome {
     io.flush().map_err(machine_error("writing frames"))
 }
 
-/// Waits, longer the longer nothing comes: a ring in memory has nothing that a thread could sleep on.
+/// Waits longer the longer nothing arrives: it spins, then yields, then sleeps. A ring in memory has no descriptor to sleep on.
 #[derive(Debug, Default)]
 struct Idle {
     turns: u32,

@@ -63,7 +63,7 @@ impl Bench {
         taken
     }
 
-    /// Returns what the table says of an address.
+    /// Returns the next hop that the table has for an address.
     fn hop(&self, address: &str) -> Option<Hop> {
         let number = self.vrfs[0].table.lookup(address.parse::<IpAddr>().unwrap()).unwrap()?;
         self.hops.all()[number.id() as usize].clone()
@@ -96,11 +96,11 @@ fn routes_go_into_the_table_and_out_of_it() {
     assert_eq!(bench.hop("192.0.2.1"), Some(Hop::Local));
     bench.turn(Some(DualRib::default()));
     assert_eq!((bench.hop("192.0.2.1"), bench.counts[0].v4), (via(0, 1), 2));
-    // One that begins to lead nowhere is taken out.
+    // A route that no longer leads anywhere is removed.
     bench.interfaces[1].v4.clear();
     bench.turn(Some(DualRib::default()));
     assert_eq!((bench.hop("198.51.100.1"), bench.counts[0].v4), (None, 1));
-    // Numbers of what no route has are used again, once they are given back.
+    // Numbers of unused paths are reused once they are given back.
     for prefix in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {
         lock(&bench.rib).remove(0, (0, prefix.parse().unwrap()), None);
     }
@@ -149,7 +149,7 @@ fn many_changes_are_dealt_with_in_turns() {
         bench.insert(&format!("10.{n}.0.0/16"), to(1, Out::Device(5)));
     }
     assert!(bench.turn(None).more);
-    // One that is done already, one that waits, and one that is new again.
+    // One is done already, one waits, and one is new again.
     for n in [0, 9, 9] {
         bench.insert(&format!("10.{n}.0.0/16"), to(2, Out::Device(6)));
     }

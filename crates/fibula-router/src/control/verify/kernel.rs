@@ -1,4 +1,4 @@
-//! What a feed of the kernel has against what the kernel's tables say now.
+//! Compares the routes of a feed of the kernel with the kernel's tables.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,18 +14,18 @@ use crate::feed::{Place, Rib, lock};
 
 /// Prefixes that are compared while the RIB is locked.
 const PAGE: usize = 512;
-/// Prefixes whose differences are looked at.
+/// Most differences that are examined.
 const MOST: usize = 10_000;
-/// How often a difference is looked at again before it is told, and how long after.
+/// How often a difference is checked again before it is reported, and after which pause.
 const ROUNDS: usize = 2;
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long the feed may have a doubt of its own, which is no difference.
+/// How long to wait for a feed that is reading again itself. Until it has done so, it may differ without a fault.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The routes of a prefix: metrics and paths.
+/// The routes of a prefix: their metrics and paths.
 pub(super) type Routes = Vec<(u32, Option<Path>)>;
 
-/// A prefix of which kernel and RIB have different routes.
+/// A prefix with different routes in the kernel and the RIB.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Difference {
     pub(super) place: Place,
@@ -33,7 +33,7 @@ pub(super) struct Difference {
     pub(super) rib: Routes,
 }
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) prefixes: u64,
@@ -48,8 +48,8 @@ pub(super) struct Feed {
     pub(super) vrfs: usize,
 }
 
-/// Reads the kernel's tables and compares them. What differs is compared again after a new reading, twice, and told only if neither
-/// side has changed meanwhile. Takes the time and the memory of a second copy of the feed.
+/// Reads the kernel's tables and compares them with a feed. Differences are compared again after a new reading, twice, and
+/// reported only if neither side has changed meanwhile. This takes the time and the memory of a second copy of the feed.
 pub(super) fn compare(rib: &Mutex<Rib>, feed: &Feed) -> io::Result<Compared> {
     let number = feed.entrance.feed;
     wait(rib, number)?;
@@ -71,6 +71,7 @@ pub(super) fn compare(rib: &Mutex<Rib>, feed: &Feed) -> io::Result<Compared> {
             }
         }
     }
+    // Free the copy before the next reading, so that there are never two of them.
     drop(kernel);
     for _ in 0..ROUNDS {
         if compared.differences.is_empty() {
@@ -88,7 +89,7 @@ pub(super) fn compare(rib: &Mutex<Rib>, feed: &Feed) -> io::Result<Compared> {
     Ok(compared)
 }
 
-/// Waits until the feed has no doubt about what the kernel has.
+/// Waits until the feed is not reading routes of the kernel again.
 fn wait(rib: &Mutex<Rib>, feed: usize) -> io::Result<()> {
     let begin = Instant::now();
     while lock(rib).feeds()[feed].state.is_in_doubt {
@@ -103,7 +104,7 @@ fn wait(rib: &Mutex<Rib>, feed: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the next prefixes that either has; `None` at the end.
+/// Returns the next prefixes that are in the kernel or in the RIB; `None` at the end.
 fn page(
     kernel: &Rib,
     rib: &Rib,
@@ -113,6 +114,7 @@ fn page(
 ) -> Option<BTreeSet<IpPrefix>> {
     let mut page: BTreeSet<_> = kernel.feed_places_after(0, vrf, after).take(PAGE).collect();
     page.extend(rib.feed_places_after(feed, vrf, after).take(PAGE));
+    // Keep only the first prefixes. Past these, one side may have prefixes in between that are not in the page yet.
     while page.len() > PAGE {
         page.pop_last();
     }

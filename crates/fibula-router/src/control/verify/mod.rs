@@ -1,9 +1,10 @@
-//! Compares what the router has in several places: the routes that are to be used (RIB), the tables, what lookups in them find, and
-//! what the kernel's tables say where a feed follows those.
+//! Compares the copies of routes within the router: the RIB, the tables, and the results of lookups. If a feed follows the
+//! kernel's tables, also compares these.
 //!
-//! A slow pass goes on for as long as the router runs, a bounded number of prefixes a second; `fibula router verify` has a pass of its
-//! own, as fast as the other work of the main thread permits. Both compare on the main thread, which alone changes tables, with the RIB
-//! locked: so a prefix of which no change waits must be the same in both. Kernels are read by a thread of their own.
+//! A slow pass compares a bounded number of prefixes a second for as long as the router runs. `fibula router verify` starts a
+//! pass of its own, as fast as the other work of the main thread permits. Both run on the main thread with the RIB locked. Only
+//! the main thread changes tables, so a prefix without a waiting change must be the same in both. The kernel's tables are read by
+//! a thread of their own.
 
 mod kernel;
 mod show;
@@ -27,48 +28,49 @@ use crate::feed::lock;
 use crate::kernel::sys;
 use show::Names;
 
-/// Prefixes that are compared at once for the slow pass, at least, and in a turn of the main thread for a client.
+/// Least number of prefixes that the slow pass compares at once.
 const STEP: usize = 64;
+// Number of prefixes that are compared for a client in a turn of the main thread.
 const STEP_OF_CLIENT: usize = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Most clients that wait for a comparison.
+/// Most clients that may wait for a comparison.
 const CLIENTS: usize = 4;
 /// How long a client may take for its answer.
 const STALLED: Duration = Duration::from_secs(5);
-/// Most differences of a pass that are logged; all are counted.
+/// Most differences of a pass that are logged. All are counted.
 const MOST_LOGGED: usize = 10;
 
-/// What comparisons have found since the router started.
+/// Counts of comparisons and differences since the router started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
-    /// Slow passes that are over.
+    /// Completed slow passes.
     pub(super) passes: u64,
     /// Prefixes compared.
     pub(super) compared: u64,
     /// Prefixes compared with the kernel.
     pub(super) compared_kernel: u64,
-    /// Differences of RIB and table, of table and lookups, of kernel and RIB.
+    /// Differences between RIB and table, between table and lookups, and between kernel and RIB.
     pub(super) differences: [u64; 3],
-    /// Time that the slow pass took of the main thread.
+    /// Time of the main thread that the slow pass has taken.
     pub(super) busy_ns: u64,
 }
 
-/// What the last reading of the kernels has found, for each feed of that kind.
+/// Result of the last comparison with the kernel's tables, for each feed that follows them.
 type Readings = Vec<(kernel::Feed, io::Result<kernel::Compared>)>;
 
-/// Comparisons of a router that runs.
+/// State of the comparisons of a running router.
 #[derive(Debug, Default)]
 pub(super) struct Verify {
     pub(super) counts: Counts,
     walk: Walk,
     due_ns: u64,
     clients: Vec<Client>,
-    /// Held by each thread that reads kernels for a client.
+    /// Each thread that reads the kernel's tables for a client holds a clone.
     readers: Arc<()>,
-    /// The kernels are being read for the slow pass; what was found is here then.
+    /// The kernel's tables are being read for the slow pass. The result will be in `read`.
     is_reading: bool,
     read: Arc<Mutex<Option<Readings>>>,
-    /// Something could not be compared, which was said.
+    /// A table could not be compared, and this was logged.
     has_failed: bool,
 }
 
@@ -81,7 +83,7 @@ struct Client {
 }
 
 impl Verify {
-    /// Takes a client that wants everything compared.
+    /// Begins a comparison for a client.
     pub(super) fn begin(&mut self, mut stream: UnixStream) -> io::Result<()> {
         if self.clients.len() + Arc::strong_count(&self.readers) > CLIENTS {
             return refuse(&mut stream, "too many comparisons at once: try again later");
@@ -92,7 +94,7 @@ impl Verify {
 }
 
 impl Router<'_> {
-    /// Goes on comparing. Returns whether there is more to do at once.
+    /// Continues the comparisons. Returns whether there is more to do at once.
     pub(super) fn verify(&mut self) -> bool {
         self.walk_on();
         self.take_readings();
@@ -105,7 +107,7 @@ impl Router<'_> {
         if rate == 0 || now_ns < self.verify.due_ns || self.verify.is_reading {
             return;
         }
-        // As many as are due in ten milliseconds, but not so few that each is dear.
+        // As many as are due in ten milliseconds. However, a very small step would cost too much for each prefix.
         let most = STEP.max((rate / 100) as usize);
         self.verify.due_ns = now_ns + most as u64 * SECOND_NS / rate;
         let before = self.verify.walk.compared();
@@ -129,13 +131,14 @@ impl Router<'_> {
 
     fn cannot_compare(&mut self, error: &TableError) {
         self.verify.walk = Walk::default();
+        // Try again in a minute, because the failure may be passing, for example a lack of memory.
         self.verify.due_ns = sys::now_ns() + 60 * SECOND_NS;
         if !std::mem::replace(&mut self.verify.has_failed, true) {
             (self.log)(Level::Warning, &format!("tables cannot be compared with the RIB: {error}"));
         }
     }
 
-    /// Tells what a slow pass has found, gives it back to be entered again, and begins to read the kernels.
+    /// Logs the differences of a slow pass, gives them back to be entered again, and begins to read the kernel's tables.
     fn pass_ended(&mut self, differences: &[Difference]) {
         let walk = std::mem::take(&mut self.verify.walk);
         self.verify.counts.passes += 1;
@@ -145,6 +148,8 @@ impl Router<'_> {
             let kind = usize::from(matches!(difference.found, Found::Lookup { .. }));
             self.verify.counts.differences[kind] += 1;
             if at < MOST_LOGGED {
+                // A wrong table entry is corrected below. A wrong lookup is a fault in the engine, which entering the route again
+                // cannot correct.
                 let what = if kind == 0 { "it is entered again" } else { "restart the router" };
                 let text = format!("found wrong: {}; {what}", show::line(&names.difference(difference)));
                 (self.log)(Level::Warning, &text);
@@ -169,7 +174,7 @@ impl Router<'_> {
         self.verify.is_reading = std::thread::Builder::new().name("verify".into()).spawn(run).is_ok();
     }
 
-    /// Tells what the reading of the kernels has found, and has the feeds read everything again that differ.
+    /// Logs the differences from the kernel's tables. A feed that differs must read everything again.
     fn take_readings(&mut self) {
         if !self.verify.is_reading {
             return;
@@ -191,7 +196,7 @@ impl Router<'_> {
             };
             self.verify.counts.compared_kernel += compared.prefixes;
             self.verify.counts.differences[2] += compared.differences.len() as u64;
-            // The reading counts as comparisons, so that it takes no more than its share.
+            // The prefixes read count against the rate too, so that reading takes no more than its share.
             let rate = u64::from(self.config.verify_rate).max(1);
             self.verify.due_ns = self.verify.due_ns.max(sys::now_ns()) + compared.prefixes * SECOND_NS / rate;
             let names = Names::new(&fabric, &self.config, &self.devices);
@@ -226,7 +231,7 @@ impl Router<'_> {
         }
     }
 
-    /// Has the kernels read for a client, and everything written, by a thread of its own: it may take long.
+    /// Starts a thread that reads the kernel's tables and writes the answer to a client, because both may take long.
     fn answer_client(&self, client: Client, found: Result<Vec<Difference>, TableError>) {
         let fabric = self.shared.fabric();
         let names = Names::new(&fabric, &self.config, &self.devices);
@@ -262,10 +267,10 @@ impl Router<'_> {
                 more_differences: walk.more(),
                 not_compared,
             };
-            // A client that has gone has no answer.
+            // A client that has gone gets no answer.
             let _ = stream.set_write_timeout(Some(STALLED)).and_then(|()| send(&mut stream, &answer));
         };
-        // Without a thread the client sees the end of its connection.
+        // If no thread can be started, the client sees the end of its connection.
         let _ = std::thread::Builder::new().name("verify".into()).spawn(run);
     }
 
@@ -283,9 +288,9 @@ impl Router<'_> {
     }
 }
 
-/// Compares feeds with the kernel.
+/// Compares feeds with the kernel's tables.
 fn readings(rib: &Mutex<crate::feed::Rib>, feeds: Vec<kernel::Feed>) -> Readings {
-    // Reading needs no right.
+    // Reading needs no capability.
     let kept = sys::keep_capabilities(0);
     let compare = |feed: kernel::Feed| {
         let compared = match &kept {

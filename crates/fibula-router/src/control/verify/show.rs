@@ -1,4 +1,4 @@
-//! Differences as the control socket, the log and the metrics show them.
+//! Shows differences on the control socket, in the log and in the metrics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use crate::control::routes::{next_hop, path};
 use crate::feed::Place;
 use crate::forward::fabric::Fabric;
 
-/// What the three kinds of differences are between.
+/// Names of the three kinds of differences, by the places compared.
 const BETWEEN: [&str; 3] = ["rib-fib", "fib-lookup", "kernel-rib"];
 
-/// What numbers are called.
+/// Names of VRFs and next hops, to show numbers to operators.
 #[derive(Debug, Clone)]
 pub(super) struct Names<'n> {
     fabric: &'n Arc<Fabric>,
@@ -27,7 +27,7 @@ pub(super) struct Names<'n> {
     devices: &'n BTreeMap<u32, u16>,
 }
 
-/// The same, for another thread.
+/// Like [`Names`], for another thread.
 #[derive(Debug)]
 pub(super) struct OwnedNames {
     fabric: Arc<Fabric>,
@@ -48,7 +48,7 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// Returns a difference of RIB, table and lookups.
+    /// Returns a difference between RIB, table and lookups.
     pub(super) fn difference(&self, difference: &Difference) -> api::Difference {
         let hop = |number: Option<NextHop>| number.and_then(|number| next_hop(self.fabric, number));
         let (vrf, prefix) = self.place(difference.place);
@@ -90,7 +90,7 @@ impl OwnedNames {
     }
 }
 
-/// Returns a difference in a line for the log.
+/// Formats a difference as a line for the log.
 pub(super) fn line(difference: &api::Difference) -> String {
     use api::Difference::{FibLookup, KernelRib, RibFib};
     let sides = match difference {
@@ -101,7 +101,7 @@ pub(super) fn line(difference: &api::Difference) -> String {
     format!("VRF {}, {}, {}", difference.vrf(), difference.prefix(), sides.join(", "))
 }
 
-/// Returns a side of a difference: its routes as the control socket has them.
+/// Formats a side of a difference, with its routes in the form of the control socket.
 fn side(name: &str, routes: &Option<impl Serialize>) -> String {
     let routes = routes.as_ref().and_then(|routes| serde_json::to_string(routes).ok());
     format!("{name}: {}", routes.as_deref().unwrap_or("nothing"))

@@ -47,7 +47,7 @@ impl Bench {
         self.install.enter(&self.rib, &taken, &self.vrfs, &mut [Dual::default(); 2]).unwrap();
     }
 
-    /// Compares everything, so many prefixes at a time.
+    /// Compares everything, `most` prefixes at a time.
     fn walk(&self, most: usize) -> (u64, Vec<Difference>) {
         let (mut walk, rib) = (Walk::default(), lock(&self.rib));
         let scene = Scene { rib: &rib, install: &self.install, vrfs: &self.vrfs };
@@ -82,7 +82,7 @@ fn what_differs_is_named_and_changes_under_way_are_not() {
         (place(1, "2001:db8::/32"), Found::Table { rib: right, fib: Some(other) })
     );
     let Found::Table { rib: Some(_), fib: None } = found[0].found else { panic!("{found:?}") };
-    // What is given back is a change under way, and then it is right.
+    // A prefix that is given back has a change under way, and is right afterwards.
     lock(&bench.rib).put_back(found.iter().map(|difference| difference.place), false);
     assert_eq!(bench.walk(3), (10, vec![]));
     bench.enter();

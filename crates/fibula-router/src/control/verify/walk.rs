@@ -1,4 +1,4 @@
-//! RIB against tables, and tables against what their readers find: a page of prefixes at a time. Has no clock.
+//! Compares the RIB with the tables, and the tables with lookups, a page of prefixes at a time. Has no clock.
 
 use std::net::IpAddr;
 
@@ -10,40 +10,40 @@ use crate::control::install::Install;
 use crate::feed::{Place, Rib};
 use crate::forward::fabric::Vrf;
 
-/// Prefixes of which a pass keeps what it has found; more are counted.
+/// Most differing prefixes that a pass keeps. Further ones are only counted.
 const MOST: usize = 10_000;
 
-/// What is wrong with a prefix.
+/// The fault of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// The table does not have the next hop that is to be used.
+    /// The table does not have the next hop that the RIB has chosen.
     Table {
-        /// What is to be used.
+        /// The next hop that the RIB has chosen.
         rib: Option<NextHop>,
-        /// What the table has.
+        /// The next hop in the table.
         fib: Option<NextHop>,
     },
-    /// The engine that packets are looked up in does not say what the table's routes say.
+    /// A lookup in the engine gives another next hop than the table's routes.
     Lookup {
-        /// The address, of those that the prefix begins and ends with.
+        /// The address: the first or the last one of the prefix.
         address: IpAddr,
         /// The next hop of its longest route.
         fib: Option<NextHop>,
-        /// What is found.
+        /// The next hop that the lookup found.
         lookup: Option<NextHop>,
     },
 }
 
-/// A prefix about which two places differ.
+/// A prefix that differs between two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
     /// The prefix, in its VRF.
     pub place: Place,
-    /// What is wrong.
+    /// The fault.
     pub found: Found,
 }
 
-/// What is compared.
+/// The RIB and the tables to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'s> {
     /// All routes.
@@ -61,7 +61,7 @@ pub struct Walk {
     after: Option<IpPrefix>,
     compared: u64,
     suspects: Vec<Place>,
-    /// Suspects beyond those that are kept.
+    /// Number of suspects that were not kept.
     more: u64,
 }
 
@@ -96,19 +96,20 @@ impl Walk {
         Ok(true)
     }
 
-    /// Returns the number of prefixes compared; without those of which a change is under way.
+    /// Returns the number of prefixes compared. Prefixes with a change under way are not counted.
     #[must_use]
     pub const fn compared(&self) -> u64 {
         self.compared
     }
 
-    /// Returns the number of prefixes that differed and are not among the [`differences`](Self::differences), as there are too many.
+    /// Returns the number of prefixes that differed but are not among the [`differences`](Self::differences), because there are
+    /// too many.
     #[must_use]
     pub const fn more(&self) -> u64 {
         self.more
     }
 
-    /// Compares again what differed in this pass, and returns what still does.
+    /// Compares the differing prefixes of this pass again, and returns those that still differ.
     ///
     /// # Errors
     /// When a table cannot be read.
@@ -124,7 +125,7 @@ impl Walk {
     }
 }
 
-/// Returns the next prefixes, in order, that the RIB or the table has.
+/// Returns the next prefixes that are in the RIB or the table, in order.
 fn page(
     rib: &Rib,
     table: &Table,
@@ -157,7 +158,7 @@ fn page(
     Ok(page)
 }
 
-/// Compares a prefix; `None` if a change of it is under way.
+/// Compares a prefix. Returns `None` if a change of it is under way.
 fn compare(
     scene: &Scene<'_>,
     place: Place,
@@ -171,6 +172,8 @@ fn compare(
     if wanted != has {
         return Ok(Some(Err(Found::Table { rib: wanted, fib: has })));
     }
+    // A longer route may cover an end. That is no fault, as the lookup is compared with the longest route and not with this
+    // prefix.
     for address in ends(place.1) {
         let (fib, lookup) = (vrf.table.lookup(address)?, reader.pin().lookup(address));
         if fib != lookup {
