@@ -1,5 +1,5 @@
-//! What forwarding is configured with: ports, interfaces, VRFs and next hops. Built whole, then never changed: a new
-//! configuration is a new fabric, which workers take up between two bursts.
+//! The configuration of forwarding: ports, interfaces, VRFs and next hops. A fabric is built whole and never changed. A new
+//! configuration makes a new fabric, which workers take up between two bursts.
 
 use fibula::Table;
 
@@ -7,10 +7,10 @@ use crate::packet::ethernet::Mac;
 use crate::packet::flow::{self, FlowHash};
 use crate::packet::ipv6;
 
-/// No interface.
+/// Marks a VLAN without an interface.
 const NONE: u16 = u16::MAX;
 
-/// A port: what frames come from and go to. Interfaces of several VLANs may share it.
+/// A port: a source and sink of frames. Interfaces of several VLANs may share it.
 #[derive(Debug, Clone)]
 pub struct Port {
     /// Name of the device or file.
@@ -28,17 +28,18 @@ impl Port {
         Self { name: name.into(), host, untagged: NONE, tagged: None }
     }
 
-    /// Gives the frames of a VLAN (0: those without a tag) to an interface.
+    /// Assigns the frames of a VLAN to an interface. VLAN 0 means frames without a tag.
     pub fn attach(&mut self, vlan: u16, interface: u16) {
         if vlan == 0 {
             self.untagged = interface;
         } else {
+            // A table of all 4096 VLANs makes the lookup of a frame one read, whatever its tag.
             let tagged = self.tagged.get_or_insert_with(|| vec![NONE; 4096].into_boxed_slice());
             tagged[usize::from(vlan & 0xfff)] = interface;
         }
     }
 
-    /// Returns the interface of a VLAN.
+    /// Returns the interface of a VLAN, if it has one.
     #[inline]
     #[must_use]
     pub fn interface(&self, vlan: u16) -> Option<u16> {
@@ -51,15 +52,15 @@ impl Port {
     }
 }
 
-/// Which sources an interface accepts (RFC 3704).
+/// The source addresses that an interface accepts (RFC 3704).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Urpf {
-    /// All.
+    /// All sources.
     #[default]
     Off,
-    /// Those with a route back that leaves through the interface.
+    /// Sources with a route back that leaves through the interface.
     Strict,
-    /// Those with a route back.
+    /// Sources with a route back.
     Loose,
 }
 
@@ -74,7 +75,7 @@ pub struct Interface {
     pub vlan: u16,
     /// Its MAC address.
     pub mac: Mac,
-    /// Largest packet that it sends, in bytes from the IP header on.
+    /// Largest packet that it sends, in bytes, counted from the IP header.
     pub mtu: usize,
     /// Its IPv4 addresses and the lengths of their networks.
     pub v4: Vec<(u32, u8)>,
@@ -82,24 +83,24 @@ pub struct Interface {
     pub v6: Vec<(u128, u8)>,
     /// Number of its VRF.
     pub vrf: usize,
-    /// Which sources it accepts.
+    /// The sources that it accepts.
     pub urpf: Urpf,
-    /// Whether the kernel resolves its neighbours; else the router does.
+    /// Whether the kernel resolves its neighbours. Otherwise the router does.
     pub kernel: bool,
     /// Whether its link is up.
     pub up: bool,
 }
 
 impl Interface {
-    /// Returns the IPv4 address to speak with `to`: one of its network, else the first.
+    /// Returns the IPv4 address to use as the source towards `to`: an address of the same network, otherwise the first.
     #[must_use]
     pub fn v4_towards(&self, to: u32) -> Option<u32> {
         let near = self.v4.iter().find(|&&(address, len)| same_v4(address, to, len));
         near.or(self.v4.first()).map(|&(address, _)| address)
     }
 
-    /// Returns the IPv6 address to speak with `to`: link-local to link-local, else one of its network, else the first
-    /// that is not link-local.
+    /// Returns the IPv6 address to use as the source towards `to`: link-local for link-local or multicast, otherwise an address
+    /// of the same network, otherwise the first that is not link-local.
     #[must_use]
     pub fn v6_towards(&self, to: u128) -> Option<u128> {
         if ipv6::is_link_local(to) || ipv6::is_multicast(to) {
@@ -136,6 +137,7 @@ impl Interface {
 }
 
 fn same_v4(a: u32, b: u32, len: u8) -> bool {
+    // In 64 bits, because a length of 0 shifts by 32, which would overflow a `u32`.
     u64::from(a ^ b) >> (32 - u32::from(len.min(32))) == 0
 }
 
@@ -143,7 +145,7 @@ fn same_v6(a: u128, b: u128, len: u8) -> bool {
     len == 0 || (a ^ b) >> (128 - u32::from(len.min(128))) == 0
 }
 
-/// A routing table of its own, for some of the interfaces.
+/// A VRF: a separate routing table for some of the interfaces.
 #[derive(Debug, Clone)]
 pub struct Vrf {
     /// Name for operators.
@@ -152,7 +154,7 @@ pub struct Vrf {
     pub table: Table,
 }
 
-/// Address of a router that packets are handed to.
+/// Address of the router that packets are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gateway {
     /// IPv4.
@@ -161,30 +163,30 @@ pub enum Gateway {
     V6(u128),
 }
 
-/// What a route does with its packets.
+/// The action of a route on its packets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Hop {
-    /// Sends them to another router.
+    /// Sends packets to another router.
     Via {
         /// Number of the interface.
         interface: u16,
         /// The other router.
         gateway: Gateway,
     },
-    /// Sends them to their destination, which is a neighbour.
+    /// Sends packets to their destination, which is a neighbour.
     Connected {
         /// Number of the interface.
         interface: u16,
     },
-    /// Gives them to the machine itself.
+    /// Gives packets to the machine itself.
     Local,
-    /// Discards them.
+    /// Discards packets silently.
     Blackhole,
-    /// Discards them and tells the sender that the destination is unreachable.
+    /// Discards packets, and reports to the sender that the destination is unreachable.
     Unreachable,
-    /// Discards them and tells the sender that the destination is prohibited.
+    /// Discards packets, and reports to the sender that the destination is prohibited.
     Prohibit,
-    /// Spreads flows over next hops: each member's number, as often as its weight says.
+    /// Spreads flows over next hops. Each member's number is repeated as often as its weight says.
     Group(Box<[u32]>),
 }
 
@@ -200,7 +202,7 @@ impl Hop {
     }
 }
 
-/// Everything together.
+/// The whole configuration of forwarding.
 #[derive(Debug, Clone, Default)]
 pub struct Fabric {
     /// Ports by number.
@@ -209,23 +211,24 @@ pub struct Fabric {
     pub interfaces: Vec<Interface>,
     /// VRFs by number.
     pub vrfs: Vec<Vrf>,
-    /// Next hops by number; 0 is none.
+    /// Next hops by number. Number 0 is unused.
     pub hops: Vec<Option<Hop>>,
     /// How flows are spread over groups.
     pub hash: FlowHash,
-    /// Whether frames are passed on as they are, from one port of a pair to the other, without looking at them.
+    /// Whether frames are passed unchanged from one port of a pair to the other, without routing.
     pub bridge: bool,
     /// ICMP errors a second and in a burst, for each port of each worker.
     pub icmp_rate: (u32, u32),
 }
 
 impl Fabric {
-    /// Returns the next hop of this number; of a group, the member that `hash` chooses.
+    /// Returns the next hop with this number. For a group, returns the member that `hash` chooses.
     #[inline]
     #[must_use]
     pub fn hop(&self, number: u32, hash: impl FnOnce() -> u32) -> Option<&Hop> {
         match self.hops.get(number as usize)?.as_ref()? {
             Hop::Group(members) => {
+                // A member may not be a group. Thus, a lookup needs at most two steps and cannot loop.
                 let member = *members.get(flow::member(hash(), members.len()))?;
                 self.hops.get(member as usize)?.as_ref().filter(|hop| !matches!(hop, Hop::Group(_)))
             }
@@ -233,7 +236,7 @@ impl Fabric {
         }
     }
 
-    /// Returns whether packets to `number` may leave through `interface`: it does, or a member of the group does.
+    /// Returns whether packets to next hop `number` may leave through `interface`. For a group, one member is enough.
     #[must_use]
     pub fn leads_through(&self, number: u32, interface: u16) -> bool {
         let through = |number: u32| {
@@ -246,7 +249,7 @@ impl Fabric {
         }
     }
 
-    /// Returns an address of any interface of a VRF: what the router is known by where an interface has none.
+    /// Returns an address of any interface of a VRF. The router uses it as the source where an interface has no address.
     #[must_use]
     pub fn any_v4(&self, vrf: usize) -> Option<u32> {
         self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v4_towards(0))
@@ -255,6 +258,7 @@ impl Fabric {
     /// Like [`any_v4`](Self::any_v4), for IPv6.
     #[must_use]
     pub fn any_v6(&self, vrf: usize) -> Option<u128> {
+        // `1 << 127` is neither link-local nor multicast, so this finds a global address.
         self.interfaces.iter().filter(|interface| interface.vrf == vrf).find_map(|i| i.v6_towards(1 << 127))
     }
 }

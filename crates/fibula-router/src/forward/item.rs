@@ -1,4 +1,4 @@
-//! What the first pass over a burst finds out about a packet.
+//! Results of the first pass over a burst.
 
 use crate::drops::DropReason;
 use crate::io::Received;
@@ -8,22 +8,22 @@ use crate::packet::{ipv4, ipv6, mld, nd};
 
 use super::fabric::Fabric;
 
-/// A packet that is to be routed.
+/// A packet to route.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Item {
-    /// Number in the burst.
+    /// Number of the frame in the burst.
     pub(super) index: usize,
-    /// Interface that it came from.
+    /// Interface on which it was received.
     pub(super) interface: u16,
     /// VRF of that interface.
     pub(super) vrf: usize,
-    /// Where the packet begins in the frame.
+    /// Offset of the packet in the frame.
     pub(super) start: usize,
-    /// Bytes of the packet.
+    /// Length of the packet in bytes.
     pub(super) len: usize,
-    /// Bytes of the header, options included, of IPv4.
+    /// Length of the header in bytes, for IPv4 with options.
     pub(super) header: usize,
-    /// Where the payload begins in the packet; `None` without: later fragments, cut chains.
+    /// Offset of the payload in the packet. `None` if there is none, for example in later fragments and cut chains of headers.
     pub(super) upper: Option<usize>,
     pub(super) v6: bool,
     /// Whether the frame went to a group of stations.
@@ -36,19 +36,20 @@ pub(super) struct Item {
     pub(super) dont_fragment: bool,
     pub(super) routing_0: bool,
     pub(super) label: u32,
-    /// An IPv4 address is in the low bits.
+    /// Source address. An IPv4 address is in the low bits.
     pub(super) source: u128,
     pub(super) destination: u128,
 }
 
 impl Item {
-    /// Returns where the packet is in its frame.
+    /// Returns the range of the packet in its frame.
     pub(super) fn range(&self) -> core::ops::Range<usize> {
         self.start..self.start + self.len
     }
 
-    /// Returns what the packet's flow is told apart by.
+    /// Returns the fields that identify the packet's flow.
     pub(super) fn flow(&self, packet: &[u8]) -> Flow {
+        // Only the first fragment has ports. All fragments must hash alike, because they must take the same way.
         let whole = !self.fragment;
         let ports = match self.upper {
             Some(offset) if whole => flow::ports(packet, self.protocol, offset),
@@ -63,7 +64,7 @@ impl Item {
         }
     }
 
-    /// Returns whether the source is one that is never forwarded.
+    /// Returns whether packets with this source are never forwarded.
     pub(super) fn is_martian_source(&self) -> bool {
         match self.v6 {
             true => ipv6::is_martian_source(self.source),
@@ -72,23 +73,23 @@ impl Item {
     }
 }
 
-/// What becomes of a frame after the first pass.
+/// The next step for a frame after the first pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Class {
-    /// It is looked up.
+    /// Look up its route.
     Route,
-    /// It is ARP, and the router resolves neighbours of the interface itself: interface, start of the packet.
+    /// Handle ARP, because the router resolves the neighbours of the interface. Fields: interface, start of the packet.
     Arp(u16, usize),
-    /// It is neighbour discovery or a query of MLD, and the router resolves neighbours of the interface itself.
+    /// Handle neighbour discovery or a query of MLD, because the router resolves the neighbours of the interface.
     Nd,
-    /// It is given to the kernel, if the interface has one; else dropped for this reason.
+    /// Give it to the kernel, if the interface has one. Otherwise drop it for this reason.
     Host(DropReason),
-    /// It is for the router, though no route says so: link-local.
+    /// Treat it as the router's own without a lookup, because it has a link-local destination.
     Local,
 }
 
-/// Sorts a frame of a port, by its headers alone. What it finds out goes into `item` at once: an item that is moved costs more
-/// than the rules that it passes.
+/// Classifies a frame of a port by its headers alone. Writes the results into `item` directly, because moving an item costs more
+/// than all the checks.
 #[inline]
 pub(super) fn classify(
     fabric: &Fabric,
@@ -105,6 +106,7 @@ pub(super) fn classify(
     let number = port.interface(header.vlan).ok_or(DropReason::VlanUnknown)?;
     let interface = &fabric.interfaces[usize::from(number)];
     let group = header.destination.is_group();
+    // Devices in promiscuous mode also deliver frames for other stations.
     if header.destination != interface.mac && !group {
         return Err(DropReason::OtherMac);
     }
@@ -160,6 +162,7 @@ fn read_v6(item: &mut Item, packet: &[u8]) -> Result<(), DropReason> {
     item.upper = upper.offset;
     item.ttl = parsed.hop_limit;
     item.protocol = upper.protocol;
+    // Routers do not fragment IPv6 packets (RFC 8200, section 4.5).
     item.dont_fragment = true;
     item.routing_0 = upper.routing_0;
     item.label = parsed.flow_label;
@@ -189,7 +192,8 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReaso
         if kind == Some(&mld::QUERY) && ipv6::is_multicast(item.destination) {
             return Ok(Class::Nd);
         }
-        // With a hop limit other than 255 it came through a router: not for this link, and forwarded as any other packet.
+        // With a hop limit other than 255, the packet came through a router. It is not for this link, and is forwarded like any
+        // other.
         if kind.is_some_and(|&kind| nd::is_nd(kind))
             && (item.ttl == 255 || ipv6::is_multicast(item.destination))
         {
@@ -202,6 +206,7 @@ fn scope_v6(item: &Item, packet: &[u8], kernel: bool) -> Result<Class, DropReaso
     if ipv6::is_martian_destination(item.destination) {
         return Ok(Class::Host(DropReason::MartianDestination));
     }
+    // A link-local address means another station on each link, so it must not be looked up in the table of a VRF.
     if ipv6::is_link_local(item.destination) {
         return Ok(Class::Local);
     }

@@ -1,4 +1,4 @@
-//! What is for the router itself: ARP, neighbour discovery, pings.
+//! Handles packets for the router itself: ARP, neighbour discovery, pings.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ impl Worker {
         let arp = arp::parse(&io.frame(index).bytes[start..])?;
         let own = &self.fabric.interfaces[usize::from(interface)];
         let (mac, for_us) = (own.mac, own.has_v4(arp.target));
-        // A probe (RFC 5227) has no sender yet.
+        // A probe (RFC 5227) has no sender address yet.
         let probe = arp.request && arp.sender == 0;
-        // A switch may give back our own probe or announcement.
+        // A switch may send back our own probe or announcement. It must not count as a conflict.
         if arp.sender_mac == mac {
             return Err(DropReason::ArpForeign);
         }
@@ -36,20 +36,22 @@ impl Worker {
             self.shared.own.claim(Key::v4(interface, arp.sender), arp.sender_mac, now_ns);
             return Err(DropReason::ArpConflict);
         }
+        // Otherwise, any station could fill the table of neighbours with addresses of other networks.
         if !probe && !own.is_near_v4(arp.sender) {
             return Err(DropReason::ArpForeign);
         }
         let target = Key::v4(interface, arp.target);
         let answers = for_us && self.shared.own.is_in_use(target);
         if probe && for_us && !answers {
-            // Another station wants the address too.
+            // We probe for this address, and another station wants it too.
             self.shared.own.claim(target, arp.sender_mac, now_ns);
             return Err(DropReason::ArpConflict);
         }
         if !probe {
             let key = Key::v4(interface, arp.sender);
             let confirmed = !arp.request && for_us;
-            // RFC 826: who asks for us is about to speak with us; others are only noted where they are known.
+            // RFC 826: a station that sends us a request will soon send us packets, so it is added. Others only update known
+            // entries.
             self.shared.neighbours.learn(key, arp.sender_mac, confirmed, arp.request && for_us, now_ns);
         }
         if arp.request && answers {
@@ -81,7 +83,7 @@ impl Worker {
                     return Ok(());
                 }
                 if !self.shared.own.is_in_use(Key::v6(item.interface, target)) {
-                    // Another station looks whether the address is taken, too; a switch may give back our own probe.
+                    // Another station probes for the same address. However, a switch may also send back our own probe.
                     let other = source_of(io.frame(item.index).bytes);
                     if parsed.source == 0 && other != mac {
                         self.shared.own.claim(Key::v6(item.interface, target), other, now_ns);
@@ -94,9 +96,10 @@ impl Worker {
                 }
                 let reply = nd::advertisement(target, mac, parsed.source);
                 let to = match (parsed.source, link) {
+                    // A station without an address yet cannot be answered directly (RFC 4861, 7.2.4).
                     (0, _) => Mac::of_ipv6_group(nd::ALL_NODES),
                     (_, Some(link)) => link,
-                    // Without the option, the sender is the one of the frame.
+                    // Without the option, use the frame's source.
                     (_, None) => source_of(io.frame(item.index).bytes),
                 };
                 self.emit_control(io, item.interface, to, IPV6, &reply, Made::NdAdvertisement);
@@ -114,9 +117,9 @@ impl Worker {
                     Answer::Known(mac) => Some(mac),
                     _ => None,
                 };
-                // An answer to a question that went to the neighbour alone may leave its MAC address out (RFC 4861, 4.4).
+                // An answer to a unicast solicitation may leave the MAC address out (RFC 4861, 4.4).
                 let Some(link) = link.or(known) else { return Ok(()) };
-                // Without the override flag, a known address is not replaced (7.2.5).
+                // Without the override flag, a known MAC address is not replaced (7.2.5).
                 let other = known.is_some_and(|mac| mac != link);
                 if replaces || !other {
                     self.shared.neighbours.learn(key, link, solicited, false, now_ns);
@@ -126,12 +129,14 @@ impl Worker {
         Ok(())
     }
 
-    /// Handles a packet that is addressed to the router: the kernel gets it; where there is none, pings are answered.
+    /// Handles a packet addressed to the router. It goes to the kernel, if the interface has one. Otherwise, the router answers
+    /// pings.
     pub(super) fn local(&mut self, io: &mut impl Io, port: usize, item: &Item, now_ns: u64) {
         if self.fabric.ports[port].host && self.fabric.interfaces[usize::from(item.interface)].kernel {
             return self.deliver(io, port, item.index, DropReason::NoHost);
         }
         let packet = &io.frame(item.index).bytes[item.range()];
+        // Never answer frames sent to a group, because one packet would cause an answer of every router on the link.
         let reply = if item.group || (item.is_martian_source() && !item.v6) {
             None
         } else if item.v6 {
@@ -148,6 +153,7 @@ impl Worker {
             return;
         };
         self.counters[port].consumed.add(1);
+        // No route leads to a link-local source. The answer leaves through the interface of the request.
         let sent = if item.v6 && ipv6::is_link_local(item.source) {
             let key = Key::v6(item.interface, item.source);
             self.originate_to(io, item.interface, key, true, len, now_ns)
@@ -159,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Sends a request for a neighbour, if the router resolves neighbours of that interface itself.
+    /// Sends a request for a neighbour, or passes it to the kernel if the kernel resolves the neighbours of the interface.
     pub(super) fn probe(&mut self, io: &mut impl Io, probe: Probe) {
         let fabric = Arc::clone(&self.fabric);
         let Some(own) = fabric.interfaces.get(usize::from(probe.key.interface)) else { return };
@@ -170,7 +176,7 @@ impl Worker {
         let target = probe.key.address;
         if probe.key.v6 {
             let Some(source) = own.link_local().or_else(|| own.v6_towards(target)) else { return };
-            // Not from an address that another station may have: tried again a second later.
+            // Do not send from an address that another station may have. The request is tried again a second later.
             if !self.shared.own.is_in_use(Key::v6(probe.key.interface, source)) {
                 return;
             }
@@ -178,7 +184,7 @@ impl Worker {
             let to = probe.mac.unwrap_or(Mac::of_ipv6_group(nd::solicited_node(target)));
             self.emit_control(io, probe.key.interface, to, IPV6, &packet[..len], Made::NdSolicitation);
         } else {
-            // Without an address there is nothing to answer to.
+            // Without an address of ours, the neighbour has nothing to answer to.
             let Some(source) = own.v4_towards(target as u32) else { return };
             if !self.shared.own.is_in_use(Key::v4(probe.key.interface, source)) {
                 return;
@@ -189,7 +195,7 @@ impl Worker {
         }
     }
 
-    /// Sends what detection of duplicates and MLD need. Returns whether it was sent.
+    /// Sends a packet for the detection of duplicates or for MLD. Returns whether it was sent.
     fn perform(&mut self, io: &mut impl Io, duty: Duty<'_>) -> bool {
         let fabric = Arc::clone(&self.fabric);
         let number = match duty {
@@ -223,8 +229,9 @@ impl Worker {
         }
     }
 
-    /// Lets time pass for the neighbours: sends the requests that are due. For one worker, a few times a second.
+    /// Runs the timers of neighbours: sends the requests that are due. One worker must call this a few times a second.
     pub fn tick(&mut self, io: &mut impl Io, now_ns: u64) {
+        // Taken out so that `probe` can borrow the worker; put back below to keep its memory.
         let mut probes = std::mem::take(&mut self.probes);
         self.shared.neighbours.tick(now_ns, &mut probes);
         for probe in probes.drain(..) {

@@ -1,4 +1,4 @@
-//! The pipeline: what a worker does with a burst of frames.
+//! The pipeline that a worker runs on each burst of frames.
 //!
 //! ```text
 //! first pass    Ethernet, VLAN, headers: each frame is dropped, given to the kernel, or noted with its addresses
@@ -6,11 +6,11 @@
 //! second pass   what the route says: local, blackhole, ...; rules for sources; TTL; MTU; MAC address; out
 //! ```
 //!
-//! Both families take the same code. A packet is neither copied nor does it cost memory, a lock, a look at the clock or a
-//! call through a pointer; what is rare (neighbours that are not known, fragments, ICMP) copies it once. Routes may change
-//! at any time: each burst pins the tables once, and sees every address with its old or its new route.
+//! Both families share the same code. Forwarding a packet takes no copy, no allocation, no lock, no reading of the clock and no
+//! call through a pointer. Only rare cases (unknown neighbours, fragments, ICMP) copy the packet once. Routes may change at any
+//! time: each burst pins the tables once, and sees every address with its old or its new route.
 //!
-//! Every frame that was received ends in exactly one counter: see [`PortCounters`](crate::count::PortCounters).
+//! Every received frame ends in exactly one counter: see [`PortCounters`](crate::count::PortCounters).
 
 pub mod fabric;
 mod item;

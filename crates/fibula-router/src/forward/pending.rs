@@ -1,23 +1,24 @@
-//! Packets that wait for the MAC address of a neighbour: few for each, none for long, all room taken from the start.
+//! Packets that wait for the MAC address of a neighbour. Each neighbour has few of them, none waits for long, and all memory is
+//! allocated at the start.
 
 use crate::io::Offload;
 use crate::neighbour::Key;
 
-/// Packets of one worker that wait.
+/// Most packets of one worker that may wait.
 const SLOTS: usize = 256;
-/// Packets that wait for one neighbour.
+/// Most packets that may wait for one neighbour.
 const PER_NEIGHBOUR: usize = 16;
-/// How long a packet waits: three requests take that long.
+/// How long a packet waits at most. Three requests take this long.
 const PATIENCE_NS: u64 = 3_500_000_000;
 
-/// A packet that waits, as it was received.
+/// A waiting packet, as it was received.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// The neighbour.
     pub(super) key: Key,
-    /// Port that it was received from; `None` if the router made it.
+    /// Port on which it was received; `None` if the router made it.
     pub(super) from: Option<usize>,
-    /// Interface that it was received from.
+    /// Interface on which it was received.
     pub(super) interface: u16,
     pub(super) offload: Offload,
     pub(super) until_ns: u64,
@@ -33,12 +34,12 @@ impl Waiting {
     }
 }
 
-/// The packets of one worker.
+/// The waiting packets of one worker.
 #[derive(Debug)]
 pub(super) struct Pending {
     slots: Vec<Waiting>,
     live: usize,
-    /// No packet is older before that time.
+    /// No packet times out before this time.
     pub(super) next_ns: u64,
 }
 
@@ -58,17 +59,17 @@ impl Pending {
         Self { slots: (0..SLOTS).map(|_| slot()).collect(), live: 0, next_ns: u64::MAX }
     }
 
-    /// Returns how many packets wait.
+    /// Returns the number of waiting packets.
     pub(super) fn len(&self) -> usize {
         self.live
     }
 
-    /// Returns a slot that is in use.
+    /// Returns the packet in a slot; `None` if the slot is free.
     pub(super) fn get(&self, index: usize) -> Option<&Waiting> {
         self.slots.get(index).filter(|slot| slot.live)
     }
 
-    /// Returns the number of slots, used or not.
+    /// Returns the number of slots to search: all, or none if no packet waits.
     pub(super) fn slots(&self) -> usize {
         if self.live == 0 { 0 } else { self.slots.len() }
     }
@@ -79,7 +80,8 @@ impl Pending {
         self.live -= 1;
     }
 
-    /// Keeps a packet. Returns `false` if there is no room, in all or for this neighbour.
+    /// Keeps a packet. Returns `false` if there is no free slot, if this neighbour has too many packets, or if the packet is too
+    /// large.
     pub(super) fn push(
         &mut self,
         key: Key,
@@ -97,6 +99,7 @@ impl Pending {
                 same += 1;
             }
         }
+        // One neighbour that does not answer must not take the slots of all others.
         let Some(index) = free.filter(|_| same < PER_NEIGHBOUR) else { return false };
         let slot = &mut self.slots[index];
         let Some(room) = slot.room.get_mut(..packet.len()) else { return false };
@@ -113,7 +116,7 @@ impl Pending {
         true
     }
 
-    /// Computes anew when the next packet has waited too long.
+    /// Updates the time at which the next packet times out.
     pub(super) fn reckon(&mut self) {
         let live = self.slots.iter().filter(|slot| slot.live);
         self.next_ns = live.map(|slot| slot.until_ns).min().unwrap_or(u64::MAX);

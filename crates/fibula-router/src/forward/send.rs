@@ -1,4 +1,4 @@
-//! The way out: TTL, MTU, fragments, MAC addresses, and what senders are told.
+//! Sends packets: TTL, MTU, fragments, MAC addresses, and ICMP errors to senders.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::item::Item;
 use super::worker::{Refused, Worker};
 
 impl Worker {
-    /// Sends a packet on, or keeps it until its neighbour is known.
+    /// Forwards a packet, or keeps it until its neighbour is known.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -38,6 +38,7 @@ impl Worker {
                 Refused { reason: fault.reason, problem }
             })?;
         }
+        // Test the TTL before it is decremented: a packet with TTL 1 ends here (RFC 1812, section 5.3.1).
         if item.ttl <= 1 {
             return Err(Refused::telling(DropReason::TtlExpired, Problem::Expired));
         }
@@ -49,6 +50,7 @@ impl Worker {
         }
         let split = does_not_fit(item, way.mtu, &offload)?;
         let key = neighbour(out, gateway, item.v6, item.destination);
+        // The packet is kept unchanged, with its old TTL, because an ICMP error about it must quote it as received.
         let Some(mac) = self.resolve(io, key, now_ns)? else {
             let packet = &mut io.frame(item.index).bytes[item.range()];
             if !self.pending.push(key, Some(port), item.interface, packet, offload, now_ns) {
@@ -61,6 +63,7 @@ impl Worker {
         if split {
             let scratch = &mut self.scratch[..item.len];
             scratch.copy_from_slice(packet);
+            // The device could no longer complete the checksum, because it spans all fragments.
             complete_checksum(scratch, &offload);
             return self.fragments(io, way, mac, item.len, port).map_err(Refused::from);
         }
@@ -79,7 +82,7 @@ impl Worker {
         self.counters[port].sent_bytes.add(bytes as u64);
     }
 
-    /// Returns the MAC address of a neighbour; `None` if it is being looked for.
+    /// Returns the MAC address of a neighbour; `None` if it is being resolved.
     #[inline]
     fn resolve(&mut self, io: &mut impl Io, key: Key, now_ns: u64) -> Result<Option<Mac>, Refused> {
         match self.shared.neighbours.get(&key) {
@@ -98,7 +101,7 @@ impl Worker {
         }
     }
 
-    /// Sends the fragments of the packet in `scratch`, of `len` bytes.
+    /// Sends the first `len` bytes of `scratch`, which are a packet, as fragments.
     fn fragments(
         &mut self,
         io: &mut impl Io,
@@ -119,11 +122,12 @@ impl Worker {
             self.counters[from].make(Made::Fragment);
             self.sent(way.port, bytes.iter().map(|part| part.len()).sum());
         }
+        // Once for the whole packet, because every received frame ends in exactly one counter.
         self.counters[from].forwarded.add(1);
         Ok(())
     }
 
-    /// Drops a packet, and tells its sender if it is to be told.
+    /// Drops a packet, and sends an ICMP error to its sender if the reason calls for one.
     pub(super) fn refuse(
         &mut self,
         io: &mut impl Io,
@@ -134,6 +138,7 @@ impl Worker {
     ) {
         self.counters[port].drop(refused.reason);
         let Some(problem) = refused.problem else { return };
+        // No error about frames sent to a group (RFC 1122, section 3.2.2), because one packet would cause many errors.
         if item.group {
             return;
         }
@@ -144,8 +149,8 @@ impl Worker {
         }
     }
 
-    /// Makes an ICMP error about a packet in `message`, with a source address that [`originate`](Self::originate) corrects;
-    /// `None` if no error may be sent about it.
+    /// Makes an ICMP error about a packet in `message`. Returns its length, or `None` if no error may be sent about the packet.
+    /// If the VRF has no address, the source is 0, and [`originate`](Self::originate) sends nothing.
     fn complain(
         &mut self,
         port: usize,
@@ -181,8 +186,8 @@ impl Worker {
         may
     }
 
-    /// Returns the address to speak to `to` from: one of the interface that the packet leaves through (RFC 1812, section
-    /// 4.3.2.4), else of the one that the cause came from, else any of the VRF.
+    /// Returns the source address towards `to`: an address of the interface that the packet leaves through (RFC 1812, section
+    /// 4.3.2.4), otherwise of the interface on which its cause was received, otherwise any of the VRF.
     fn source_v4(&mut self, vrf: usize, interface: u16, to: u32) -> Option<u32> {
         let route = self.readers[vrf].pin().lookup_key(to);
         let fabric = &self.fabric;
@@ -199,8 +204,8 @@ impl Worker {
         out.and_then(near).or_else(|| near(interface)).or_else(|| fabric.any_v6(vrf))
     }
 
-    /// Sends the first `len` bytes of `message`, a packet of the router's own, by the routes of a VRF. Returns whether it was
-    /// sent, or waits for its neighbour.
+    /// Sends the first `len` bytes of `message`, a packet of the router's own, by the routes of a VRF. Returns whether the packet
+    /// was sent or waits for its neighbour.
     pub(super) fn originate(
         &mut self,
         io: &mut impl Io,
@@ -233,7 +238,7 @@ impl Worker {
         self.originate_to(io, out, neighbour(out, gateway, v6, destination), v6, len, now_ns)
     }
 
-    /// Like [`originate`](Self::originate), to a neighbour.
+    /// Like [`originate`](Self::originate), to a known neighbour of an interface, without a lookup.
     pub(super) fn originate_to(
         &mut self,
         io: &mut impl Io,
@@ -280,9 +285,10 @@ impl Worker {
         sent
     }
 
-    /// Looks at the packets that wait for neighbours: sends those whose neighbour is known now, drops those whose neighbour
-    /// failed and those that have waited too long.
+    /// Checks the packets that wait for neighbours. Sends a packet if its neighbour is known now; drops it if its neighbour has
+    /// failed or it has waited too long.
     pub(super) fn resume(&mut self, io: &mut impl Io, now_ns: u64) {
+        // Read the generation first: a neighbour found during the loop then causes another pass.
         self.generation = self.shared.neighbours.generation();
         for index in 0..self.pending.slots() {
             let Some(waiting) = self.pending.get(index) else { continue };
@@ -314,6 +320,7 @@ impl Worker {
             return;
         };
         if let Some(from) = from {
+            // Only a received packet has a hop to count. Packets of the router's own leave with their full TTL.
             hop(&mut self.scratch[..len], v6);
             if !v6 && len > way.mtu && offload.segment == 0 {
                 complete_checksum(&mut self.scratch[..len], &offload);
@@ -335,7 +342,7 @@ impl Worker {
         }
     }
 
-    /// Drops a packet that waits; its sender is told.
+    /// Drops a waiting packet, and sends an ICMP error to its sender.
     fn give_up(&mut self, io: &mut impl Io, index: usize, reason: DropReason, now_ns: u64) {
         let Some(waiting) = self.pending.get(index) else { return };
         let (from, interface) = (waiting.from, waiting.interface);
@@ -344,9 +351,10 @@ impl Worker {
         let v6 = packet.first().is_some_and(|&byte| byte >> 4 == 6);
         self.scratch[..len].copy_from_slice(packet);
         self.pending.release(index);
-        // Nothing is said about packets of the router's own.
+        // Packets of the router's own are not counted and cause no error.
         let Some(from) = from else { return };
         self.counters[from].drop(reason);
+        // Taken out so that `complain` can borrow the worker; put back below.
         let scratch = std::mem::take(&mut self.scratch);
         let problem = Problem::HostUnreachable;
         if let Some(len) = self.complain(from, interface, v6, problem, &scratch[..len], now_ns) {
@@ -358,7 +366,7 @@ impl Worker {
     }
 }
 
-/// Returns the neighbour that a packet goes to.
+/// Returns the neighbour that a packet is sent to.
 fn neighbour(out: u16, gateway: Option<Gateway>, v6: bool, destination: u128) -> Key {
     match gateway {
         Some(Gateway::V4(address)) => Key::v4(out, address),
@@ -373,6 +381,7 @@ fn hop(packet: &mut [u8], v6: bool) {
 
 /// Returns whether a packet must be split for this MTU.
 fn does_not_fit(item: &Item, mtu: usize, offload: &Offload) -> Result<bool, Refused> {
+    // A packet with segmentation offload leaves as segments, so the MTU applies to each of them.
     let largest = match offload.segment {
         0 => item.len,
         segment => usize::from(segment) + usize::from(offload.headers),

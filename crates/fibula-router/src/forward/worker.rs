@@ -19,19 +19,19 @@ use super::fabric::{Fabric, Hop, Urpf};
 use super::item::{Class, Item, classify};
 use super::pending::Pending;
 
-/// What all workers share.
+/// State shared by all workers.
 #[derive(Debug)]
 pub struct Shared {
     fabric: Mutex<Arc<Fabric>>,
     version: AtomicU64,
     /// The neighbours of all interfaces.
     pub neighbours: Neighbours,
-    /// The router's own addresses on interfaces that no kernel has.
+    /// The router's own addresses on interfaces unknown to the kernel.
     pub own: Own,
 }
 
 impl Shared {
-    /// Begins with a fabric.
+    /// Creates the shared state with a first fabric.
     #[must_use]
     pub fn new(fabric: Fabric, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
@@ -42,16 +42,17 @@ impl Shared {
         })
     }
 
-    /// Returns the fabric of now.
+    /// Returns the present fabric.
     #[must_use]
     pub fn fabric(&self) -> Arc<Fabric> {
         Arc::clone(&self.fabric.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts another fabric in its place. Workers take it up before their next burst. Ports keep their numbers; new ones come
-    /// after them. Returns its version, see [`Worker::taken`].
+    /// Replaces the fabric. Workers take it up before their next burst. Ports must keep their numbers, and new ports come after
+    /// them. Returns the version of the new fabric, see [`Worker::taken`].
     pub fn replace(&self, fabric: Fabric) -> u64 {
         *self.fabric.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fabric);
+        // Count after the fabric is in place, because a worker that sees the new version must find the new fabric.
         self.version.fetch_add(1, Ordering::Release) + 1
     }
 
@@ -60,7 +61,7 @@ impl Shared {
     }
 }
 
-/// A packet that goes no further: the counter, and what its sender is told.
+/// A dropped packet: the reason, and the ICMP error for its sender, if any.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     pub(super) reason: DropReason,
@@ -90,27 +91,28 @@ pub struct Worker {
     pub(super) counters: Arc<[PortCounters]>,
     pub(super) icmp: Vec<Bucket>,
     pub(super) pending: Pending,
-    /// Generation of the neighbours when waiting packets were looked at last.
+    /// Generation of the neighbours when waiting packets were last checked.
     pub(super) generation: u64,
-    /// A message that is being made.
+    /// Buffer for a packet of the router's own.
     pub(super) message: Box<[u8; MAX_MESSAGE]>,
-    /// A packet that is being split.
+    /// Buffer for a packet that is being split or resumed.
     pub(super) scratch: Box<[u8]>,
     pub(super) probes: Vec<Probe>,
-    /// As many as a burst has frames.
+    /// One item for each frame of a burst.
     items: Vec<Item>,
     routes: Box<[Option<NextHop>; BURST]>,
     sources: Box<[Option<NextHop>; BURST]>,
 }
 
-/// The lookups of a burst note which frames are left in a word.
+/// `look_up` keeps the remaining frames of a burst as the bits of a `u64`.
 const _: () = assert!(BURST == 64);
 
 /// Largest packet of IPv4, and of IPv6 without jumbograms.
 const LARGEST: usize = 65_575;
 
 impl Worker {
-    /// Makes a worker, whose frames are counted in `counters`: one set for each port, and for ports that may be added.
+    /// Creates a worker that counts frames in `counters`. There must be one set for each port, and for each port that may be
+    /// added.
     ///
     /// # Errors
     /// When a table has no room for another reader.
@@ -142,20 +144,21 @@ impl Worker {
         })
     }
 
-    /// Returns where the worker notes the version of the fabric that it has taken up.
+    /// Returns the cell in which the worker notes the version of the fabric that it has taken up.
     #[must_use]
     pub fn taken(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.taken)
     }
 
-    /// Returns how many packets wait for a neighbour.
+    /// Returns the number of packets that wait for a neighbour.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes up a new fabric, if there is one. One that cannot be (no room for a reader) is tried again later.
+    /// Takes up a new fabric, if there is one. If that fails, for example without room for a reader, the next burst tries again.
     fn refresh(&mut self) {
+        // Read the version before the fabric. A fabric newer than the version only means that the next burst takes it up again.
         let version = self.shared.version();
         if version == self.version {
             return;
@@ -173,17 +176,18 @@ impl Worker {
         }
     }
 
-    /// Receives a burst from a port and handles it; returns the number of frames. `now_ns` is a time that never goes back.
+    /// Receives a burst from a port and handles it. Returns the number of frames. `now_ns` must come from a clock that never goes
+    /// back.
     ///
-    /// Also sends packets whose neighbours have been found meanwhile, so it is to be called for some port every few
-    /// milliseconds even where nothing arrives.
+    /// Also sends packets whose neighbours have been found meanwhile. Call it for some port every few milliseconds, even if
+    /// nothing arrives.
     pub fn burst(&mut self, io: &mut impl Io, port: usize, now_ns: u64) -> usize {
         self.refresh();
         let received = io.receive(port);
         if self.fabric.bridge {
             self.bridge(io, port, received);
         } else if received > 0 {
-            // Taken out for both passes, so that packets borrow them while the rest of the worker changes.
+            // Taken out for both passes, because packets borrow them while the rest of the worker changes.
             let (fabric, mut items) = (Arc::clone(&self.fabric), std::mem::take(&mut self.items));
             let count = self.sort(io, &mut items, port, received, now_ns);
             self.look_up(&items[..count]);
@@ -204,7 +208,7 @@ impl Worker {
         received
     }
 
-    /// Passes frames on to the other port of a pair: what a forwarder without rules and lookups does.
+    /// Passes frames to the other port of a pair, without rules and lookups.
     fn bridge(&mut self, io: &mut impl Io, port: usize, received: usize) {
         let counters = &self.counters[port];
         for index in 0..received {
@@ -216,6 +220,7 @@ impl Worker {
                 counters.drop(DropReason::FrameTruncated);
                 continue;
             };
+            // Ports are paired by number: 0 with 1, 2 with 3.
             let to = port ^ 1;
             if offload.segment != 0 && !io.segments(to) {
                 counters.drop(DropReason::OffloadUnsupported);
@@ -230,7 +235,7 @@ impl Worker {
         counters.received.add(received as u64);
     }
 
-    /// The first pass: returns how many items are to be looked up.
+    /// Runs the first pass. Returns the number of items to look up.
     fn sort(
         &mut self,
         io: &mut impl Io,
@@ -245,6 +250,7 @@ impl Worker {
         for index in 0..received {
             let frame = io.frame(index);
             bytes += frame.bytes.len() as u64;
+            // An item that is not routed is overwritten by the next frame.
             let item = &mut items[count];
             match classify(&self.fabric, port, index, &frame, item) {
                 Ok(Class::Route) => count += 1,
@@ -266,10 +272,11 @@ impl Worker {
         count
     }
 
-    /// Looks up the destinations of items, and sources where uRPF wants them: all of one VRF and family at once, wherever in the
-    /// burst they are.
+    /// Looks up the destinations of items, and their sources if uRPF needs them. Items of the same VRF and family are looked up
+    /// together, wherever they are in the burst, because a batch hides the latency of memory.
     fn look_up(&mut self, items: &[Item]) {
         let Self { readers, routes, sources, fabric, .. } = self;
+        // One bit for each item. An empty burst is a case of its own, because a shift by all 64 bits would overflow.
         let mut left = if items.is_empty() { 0 } else { u64::MAX >> (BURST - items.len()) };
         while left != 0 {
             let first = &items[left.trailing_zeros() as usize];
@@ -281,6 +288,7 @@ impl Worker {
                 if item.vrf == first.vrf && item.v6 == first.v6 {
                     places[number] = index as u8;
                     number += 1;
+                    // `left` loses the items of this group; `rest` goes through all of them.
                     left &= !(1 << index);
                     checked |= fabric.interfaces[usize::from(item.interface)].urpf != Urpf::Off;
                 }
@@ -301,7 +309,7 @@ impl Worker {
         }
     }
 
-    /// The second pass, for one packet.
+    /// Runs the second pass for one packet.
     #[inline]
     fn route(
         &mut self,
@@ -312,12 +320,14 @@ impl Worker {
         source: Option<NextHop>,
         now_ns: u64,
     ) -> Result<(), Refused> {
+        // Check the source first, because a forged source must not be sent an error.
         let Some(route) = route else {
             may_leave(fabric, item, source)?;
             return Err(Refused::telling(DropReason::NoRoute, Problem::NoRoute));
         };
         let hash = || fabric.hash.hash(&item.flow(&io.frame(item.index).bytes[item.range()]));
         let hop = fabric.hop(route.id(), hash).ok_or(DropReason::NextHopUnknown)?;
+        // Before `may_leave`, because its rules are for packets that are forwarded.
         if *hop == Hop::Local {
             let port = fabric.interfaces[usize::from(item.interface)].port;
             self.local(io, port, item, now_ns);
@@ -336,7 +346,7 @@ impl Worker {
         }
     }
 
-    /// Gives a frame to the kernel of the machine, or drops it if the port has none.
+    /// Gives a frame to the machine's kernel, or drops it if the port has none.
     pub(super) fn deliver(&mut self, io: &mut impl Io, port: usize, index: usize, otherwise: DropReason) {
         let counters = &self.counters[port];
         if !self.fabric.ports[port].host {
@@ -349,7 +359,7 @@ impl Worker {
     }
 }
 
-/// Checks whether a packet may be forwarded at all, by its source and by how it came here.
+/// Checks whether a packet may be forwarded, by its source address and by the interface on which it was received.
 #[inline]
 fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<(), Refused> {
     if item.group {
@@ -365,6 +375,7 @@ fn may_leave(fabric: &Fabric, item: &Item, source: Option<NextHop>) -> Result<()
     let reason = if urpf == Urpf::Strict { DropReason::UrpfStrict } else { DropReason::UrpfLoose };
     let number = source.ok_or(reason)?.id();
     match fabric.hops.get(number as usize).and_then(Option::as_ref) {
+        // The source is an address of this machine, so it is forged.
         Some(Hop::Local) => Err(DropReason::MartianSource.into()),
         Some(Hop::Via { .. } | Hop::Connected { .. } | Hop::Group(_))
             if urpf == Urpf::Loose || fabric.leads_through(number, item.interface) =>

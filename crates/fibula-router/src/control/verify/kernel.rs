@@ -89,7 +89,7 @@ pub(super) fn compare(rib: &Mutex<Rib>, feed: &Feed) -> io::Result<Compared> {
     Ok(compared)
 }
 
-/// Waits until the feed is not reading routes of the kernel again.
+/// Waits until the feed has nothing left to read again.
 fn wait(rib: &Mutex<Rib>, feed: usize) -> io::Result<()> {
     let begin = Instant::now();
     while lock(rib).feeds()[feed].state.is_in_doubt {
