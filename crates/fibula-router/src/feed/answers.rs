@@ -1,7 +1,7 @@
-//! Answers to a daemon that wants to know what has become of its routes: once a route is in a table, or a table has refused it, its own
-//! message goes back. Does no I/O.
+//! Answers to a routing daemon about its routes. Once a route is in a table, or a table has refused it, the daemon gets its own
+//! message back. Does no I/O.
 //!
-//! Everything here is bounded. A daemon that does not read leaves its answers waiting; past the bound, a route gets none, which is
+//! All memory here is bounded. If a daemon does not read, its answers wait. Past the bound, a route gets no answer, and this is
 //! counted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,15 +12,15 @@ use super::fpm::Reply;
 
 /// Most bytes of answers that wait to be sent.
 const MOST_READY: usize = 4 << 20;
-/// What a route that waits takes beside its message, about.
+/// Approximate memory of a waiting route, in addition to its message.
 const OVERHEAD: usize = 128;
 
 /// What has become of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is in the table.
+    /// The route is in the table.
     Installed,
-    /// The table, or a limit, has refused it, or it cannot be forwarded by.
+    /// The table or a limit has refused the route, or its packets cannot be forwarded.
     Refused,
 }
 
@@ -31,39 +31,39 @@ struct Waiting {
     told: Told,
 }
 
-/// What the daemon knows of a route that waits.
+/// The state of a waiting route, as far as the daemon has been informed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// The tables have not been looked at yet.
+    /// The table has not been checked yet.
     New,
-    /// It is not in its table, as another feed's route is used or it leads nowhere: nothing was said.
+    /// The route is not in its table, because another feed's route is used or because it leads nowhere. No answer was sent.
     Unused,
-    /// It was said that it was refused; it may still be installed.
+    /// The daemon was informed that the route was refused. It may still be installed later.
     Refused,
 }
 
-/// What there is to tell a daemon.
+/// Routes of a daemon that wait for a verdict, and answers that wait to be sent.
 #[derive(Debug)]
 pub struct Answers {
     waiting: BTreeMap<Place, Waiting>,
-    /// How many bytes these take, and at most.
+    /// Bytes that the waiting routes take. At most `limit`.
     held: usize,
     limit: usize,
-    /// How many are [`Told::New`].
+    /// Number of routes in state [`Told::New`].
     new: usize,
-    /// Those that are to be looked at although their tables do not change.
+    /// Routes to check although their tables do not change.
     again: BTreeSet<Place>,
-    /// How far all of them have been looked at, while that goes on.
+    /// The last route checked, while all of them are being checked.
     walk: Option<Option<Place>>,
     ready: VecDeque<Box<[u8]>>,
     ready_bytes: usize,
 }
 
 impl Answers {
-    /// Bytes of routes that wait, unless chosen otherwise: about a million routes.
+    /// Default limit of bytes for waiting routes, enough for about a million of them.
     pub const LIMIT: usize = 192 << 20;
 
-    /// Makes answers for a feed that has told nothing yet; routes that wait may take `limit` bytes.
+    /// Creates the answers of a feed without routes. Waiting routes may take `limit` bytes.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
@@ -90,20 +90,22 @@ impl Answers {
         self.ready.len()
     }
 
-    /// Returns whether there is something to send, or will be within moments.
+    /// Returns whether answers wait to be sent, or will within moments.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.new > 0 || !self.ready.is_empty()
     }
 
-    /// Forgets everything: the daemon has gone, and tells its routes anew when it is back. Returns how many answers were ready.
+    /// Forgets everything, because the daemon has gone and sends all routes again when it is back. Returns the number of answers
+    /// that were ready.
     pub fn reset(&mut self) -> usize {
         let unsent = self.ready.len();
         *self = Self::new(self.limit);
         unsent
     }
 
-    /// The daemon has told a route. With `again`, its prefix does not change in the table. Returns `false` if there is no room.
+    /// Adds a route that the daemon has sent. Set `again` if the table does not change with it. Returns `false` if there is no
+    /// room.
     pub(super) fn expect(&mut self, place: Place, reply: Reply, again: bool) -> bool {
         self.forget(place);
         let held = self.held + reply.len() + OVERHEAD;
@@ -119,7 +121,7 @@ impl Answers {
         true
     }
 
-    /// A route has gone, or its message is another one: the one before gets no answer.
+    /// Removes a waiting route without an answer, because it has gone or another message has replaced it.
     pub(super) fn forget(&mut self, place: Place) {
         if let Some(waiting) = self.waiting.remove(&place) {
             self.held -= waiting.reply.len() + OVERHEAD;
@@ -127,7 +129,7 @@ impl Answers {
         }
     }
 
-    /// A route is refused before it comes to a table. Returns `false` if there is no room for the answer.
+    /// Adds the answer to a route that is refused before it comes to a table. Returns `false` if there is no room for the answer.
     pub(super) fn refuse(&mut self, reply: &Reply) -> bool {
         self.push(reply.bytes(Verdict::Refused))
     }
@@ -145,7 +147,7 @@ impl Answers {
         true
     }
 
-    /// All routes that wait are to be looked at.
+    /// Schedules a check of all waiting routes.
     pub(super) const fn walk(&mut self) {
         self.walk = Some(None);
     }
@@ -155,7 +157,7 @@ impl Answers {
         self.waiting.contains_key(&place)
     }
 
-    /// Takes routes, at most `most`, that are to be looked at although their tables have not just changed: none while answers wait
+    /// Takes at most `most` routes to check although their tables have not just changed. Takes none while too many answers wait
     /// to be sent.
     pub(super) fn take_again(&mut self, most: usize) -> Vec<Place> {
         if !self.has_room() {
@@ -177,7 +179,7 @@ impl Answers {
         self.has_room() && (self.walk.is_some() || !self.again.is_empty())
     }
 
-    /// Says what has become of a route that waits; `None`: it is not used. Returns whether that makes an answer.
+    /// Sets the verdict of a waiting route; `None` means that it is not used. Returns whether this makes an answer.
     pub(super) fn settle(&mut self, place: Place, verdict: Option<Verdict>) -> bool {
         let Some(waiting) = self.waiting.get(&place) else { return false };
         match verdict {
@@ -186,6 +188,7 @@ impl Answers {
             Some(Verdict::Refused) if waiting.told == Told::Refused => {}
             Some(verdict) => {
                 if !self.push(waiting.reply.bytes(verdict)) {
+                    // No room for the answer now. The route is checked again once the daemon has read some.
                     self.again.insert(place);
                     return false;
                 }
@@ -206,7 +209,7 @@ impl Answers {
         }
     }
 
-    /// Moves answers to the end of `bytes` while these are fewer than `most`.
+    /// Appends answers to `bytes` until it has `most` bytes or more.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>, most: usize) {
         while bytes.len() < most
             && let Some(answer) = self.ready.pop_front()

@@ -1,4 +1,4 @@
-//! The routes of all peers of a VRF, of which the best of each prefix become the feed's.
+//! The routes of all peers of a VRF. The best route of each prefix becomes the feed's.
 
 use fibula::memory::Limits;
 use fibula::net::{IpPrefix, NextHop};
@@ -11,11 +11,11 @@ use super::routes::Full;
 use super::state::Count;
 use super::{Place, Rib};
 
-/// Memory of a route, with its share of everything: a path of its own, identified, and the only one of its prefix.
+/// Memory of a route in the worst case: it has a path of its own, with an identifier, and is the only one of its prefix.
 const ROUTE_BYTES: usize = 256;
 const LEAST_BYTES: usize = 64 << 20;
 
-/// The best route of a prefix has changed: where it leads now, or `None` if there is none.
+/// A change of the best route of a prefix: its new path, or `None` if there is no route.
 pub type Change = (Place, Option<Path>);
 
 /// The routes of all peers of a VRF.
@@ -28,7 +28,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// Makes a set without routes for a VRF, of which about `limit` routes fit into memory.
+    /// Creates an empty set for a VRF, with memory for about `limit` routes.
     #[must_use]
     pub fn new(vrf: u16, limit: usize) -> Self {
         let memory_bytes = Some(limit.saturating_mul(ROUTE_BYTES).saturating_add(LEAST_BYTES));
@@ -36,10 +36,10 @@ impl Best {
         Self { vrf, routes: AdjRibsIn::new(limits), next_hops: NextHops::new(limits), news: Vec::new() }
     }
 
-    /// Takes what a peer says, and appends what changes with it.
+    /// Applies an event of a peer, and appends the changes of best routes.
     ///
     /// # Errors
-    /// When memory runs out: the routes are then not what the peer says.
+    /// When memory runs out. The routes then differ from the peer's.
     pub fn apply(&mut self, event: Event, changes: &mut Vec<Change>) -> Result<(), AdjRibsInError> {
         let Self { vrf, routes, next_hops, news } = self;
         let done = routes.apply(event, next_hops, |prefix, next_hop| news.push((prefix, next_hop)));
@@ -63,7 +63,7 @@ impl Best {
     }
 }
 
-/// Returns the path to a next hop, out by the interface of the VRF whose network it is in.
+/// Returns the path to a next hop. It leaves by the interface of the VRF whose network contains the next hop.
 fn path(vrf: u16, label: &Label) -> Option<Path> {
     match label {
         Label::Address(address) => Some(Path::Ways([Way::new(Some(*address), Out::Near(vrf))].into())),
@@ -71,11 +71,11 @@ fn path(vrf: u16, label: &Label) -> Option<Path> {
     }
 }
 
-/// Enters changes into the RIB. Where there is no room for them, what was told before the present pass of marking goes first, once a
-/// pass: `has_swept` says whether it has.
+/// Enters changes into the RIB. If there is no room for them, the routes of earlier sessions that have not been sent again are
+/// removed first. This happens once a pass of marking, and `has_swept` notes it.
 ///
 /// # Errors
-/// When the feed or a VRF has as many routes as it may; changes from there on are not entered.
+/// When the feed or a VRF has reached its limit of routes. The remaining changes are not entered.
 pub fn enter(rib: &mut Rib, feed: usize, changes: Vec<Change>, has_swept: &mut bool) -> Result<(), Full> {
     let lacks_room = |of_vrf: &[Change]| rib.room(feed, of_vrf[0].0.0) < of_vrf.len();
     let is_tight = changes.chunk_by(|a, b| a.0.0 == b.0.0).any(lacks_room);

@@ -1,4 +1,4 @@
-//! Takes the messages of a feed into the RIB.
+//! Enters the messages of a feed into the RIB.
 
 use super::netlink::{Message, RouteMessage, Target};
 use super::path::{Out, Path};
@@ -6,26 +6,26 @@ use super::routes::{Effect, Full};
 use super::state::Count;
 use super::{Place, Rib};
 
-/// How the messages of a feed are meant.
+/// How to interpret the messages of a feed.
 #[derive(Debug, Clone)]
 pub struct Entrance {
     /// Number of the feed in the RIB.
     pub feed: usize,
     /// The VRF of each of the kernel's tables.
     pub tables: Vec<(u32, u16)>,
-    /// Whether a prefix has a route for each metric, as in the kernel; else it has one.
+    /// Whether a prefix may have a route for each metric, as in the kernel. Otherwise it has at most one.
     pub has_metrics: bool,
 }
 
 impl Entrance {
-    /// Returns where a route is, if its table is of interest.
+    /// Returns the VRF and prefix of a route, if a VRF is mapped to its table.
     #[must_use]
     pub fn place(&self, route: &RouteMessage) -> Option<Place> {
         let vrf = self.tables.iter().find(|table| table.0 == route.table)?.1;
         Some((vrf, route.prefix))
     }
 
-    /// Returns the metric that tells routes of a prefix apart.
+    /// Returns the metric that distinguishes routes of the same prefix.
     #[must_use]
     pub const fn metric(&self, route: &RouteMessage) -> u32 {
         if self.has_metrics { route.metric } else { 0 }
@@ -48,7 +48,7 @@ impl Entrance {
         }
     }
 
-    /// Takes a message in. Returns what has become of its route, if it is about one of interest.
+    /// Enters a message. Returns the effect on its route, if the message is about a route of a VRF.
     ///
     /// # Errors
     /// When there is no room for a route or an object.
@@ -63,7 +63,7 @@ impl Entrance {
                 };
                 let metric = self.metric(&route);
                 let Some(target) = route.target else {
-                    // What was there before does not hold any more; if nothing was, that is as it should be.
+                    // The new route replaces an earlier one, even though it cannot be used. It is no surprise if there was none.
                     state.count(Count::Unsupported, 1);
                     let effect = rib.remove(self.feed, place, Some(metric));
                     return Ok(Some(if effect == Effect::Unexpected { Effect::Same } else { effect }));

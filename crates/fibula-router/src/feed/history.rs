@@ -6,40 +6,41 @@ use super::Place;
 use super::path::Path;
 use crate::config::HISTORY;
 
-/// Most ways of a path that are kept.
+/// Most ways of a path that are recorded.
 const MOST_WAYS: usize = 16;
 
-/// What has become of a route.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It is new.
+    /// The route is new.
     Inserted,
-    /// It leads elsewhere.
+    /// The route leads elsewhere than before.
     Replaced,
-    /// Its feed has removed it.
+    /// Its feed has removed the route.
     Removed,
-    /// Its feed has not told it again.
+    /// Its feed has not sent the route again.
     Swept,
     /// Its feed did not come back in time.
     Expired,
-    /// Its feed has as many routes as it may.
+    /// The route was refused, because a limit was reached.
     Refused,
 }
 
 /// A change of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the change.
     pub at_ns: u64,
     /// Number of the feed; `None`: the configuration, or the machine's interfaces.
     pub feed: Option<usize>,
-    /// What.
+    /// Kind of the change.
     pub what: What,
     /// The prefix, in its VRF.
     pub place: Place,
     /// Its metric.
     pub metric: u32,
-    /// Where it leads, or has led; of more than 16 ways, the first. `None` where that is not noted.
+    /// The path of the route after the change, or before it if the route is gone. Of more than 16 ways, the first ones are kept.
+    /// `None` if the path was not recorded.
     pub path: Option<Path>,
 }
 
@@ -58,7 +59,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Makes an empty history of at most so many changes. It allocates as it fills.
+    /// Creates an empty history of at most `most` changes. It allocates memory as it fills.
     #[must_use]
     pub const fn new(most: usize) -> Self {
         Self { ring: VecDeque::new(), most, now_ns: 0 }
@@ -89,7 +90,7 @@ impl History {
         self.ring.push_back(Event { at_ns: self.now_ns, feed, what, place, metric, path });
     }
 
-    /// Records many changes, of which only the last are kept.
+    /// Records many changes. Only the last ones are kept.
     pub(super) fn record_all<'p>(
         &mut self,
         feed: Option<usize>,
@@ -102,7 +103,7 @@ impl History {
         }
     }
 
-    /// Returns the changes, the last one first.
+    /// Returns the changes, latest first.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.ring.iter().rev()
     }

@@ -1,4 +1,4 @@
-//! What becomes of the routes of a session when it ends and another begins. Has no clock: the time is told.
+//! Keeps the routes of a session when it ends and until another one has replaced them. Has no clock: the caller passes the time.
 
 use super::Rib;
 use super::state::{Count, Phase};
@@ -6,37 +6,37 @@ use super::state::{Count, Phase};
 /// How long routes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// After the end of a session: then all of its routes go.
+    /// Time after the end of a session until all of its routes are removed.
     pub keep_ns: u64,
-    /// After the beginning of a session: then the routes go that it has not told again, when it is quiet, and in twice this time
-    /// in any case.
+    /// Time after the beginning of a session until the routes are removed that it has not sent again. They are removed once the
+    /// session is quiet, and after twice this time in any case.
     pub sweep_ns: u64,
-    /// How long a session says nothing when it is quiet.
+    /// How long a session must be silent to count as quiet.
     pub quiet_ns: u64,
 }
 
-/// Keeps the routes of a feed over sessions.
+/// Keeps the routes of a feed from one session to the next.
 #[derive(Debug)]
 pub struct Keeper {
     feed: usize,
     times: Times,
-    /// When the session began, if there is one that has not been swept after.
+    /// Begin of the session. `None` if there is no session, or if old routes have already been swept.
     began_ns: Option<u64>,
     heard_ns: u64,
-    /// Since when the session has said that it has told everything.
+    /// Time since which the session has reported that it is complete.
     complete_ns: Option<u64>,
-    /// When the last session ended, if its routes are kept.
+    /// End of the last session, if its routes are being kept.
     gone_ns: Option<u64>,
 }
 
 impl Keeper {
-    /// Makes the keeper of a feed's routes.
+    /// Creates the keeper of a feed's routes.
     #[must_use]
     pub const fn new(feed: usize, times: Times) -> Self {
         Self { feed, times, began_ns: None, heard_ns: 0, complete_ns: None, gone_ns: None }
     }
 
-    /// A session begins.
+    /// Notes that a session begins.
     pub fn began(&mut self, rib: &mut Rib, now_ns: u64) {
         rib.begin(self.feed);
         rib.reset_answers(self.feed);
@@ -47,23 +47,23 @@ impl Keeper {
         self.complete_ns = None;
     }
 
-    /// A part of the routes is told again, without a new session.
+    /// Notes that a part of the routes is sent again, without a new session.
     pub fn again(&mut self, rib: &mut Rib, now_ns: u64) {
         rib.feed(self.feed).state.enter(Phase::Synchronising, now_ns);
         (self.began_ns, self.complete_ns) = (Some(now_ns), None);
     }
 
-    /// The session says whether it has told everything: then the rest goes as soon as that has been so for the time of a silence.
+    /// Notes whether the session has sent everything. If it has, the remaining routes are removed after the time of a silence.
     pub fn complete(&mut self, is_complete: bool, now_ns: u64) {
         self.complete_ns = is_complete.then(|| self.complete_ns.unwrap_or(now_ns));
     }
 
-    /// The session has said something.
+    /// Notes that the session has sent something.
     pub const fn heard(&mut self, now_ns: u64) {
         self.heard_ns = now_ns;
     }
 
-    /// The session has ended.
+    /// Notes that the session has ended.
     pub fn ended(&mut self, rib: &mut Rib, now_ns: u64) {
         rib.reset_answers(self.feed);
         let state = &mut rib.feed(self.feed).state;
@@ -72,7 +72,7 @@ impl Keeper {
         (self.began_ns, self.gone_ns) = (None, Some(now_ns));
     }
 
-    /// Lets time pass. Returns the number of routes that went.
+    /// Runs the timers. Returns the number of routes removed.
     pub fn tick(&mut self, rib: &mut Rib, now_ns: u64) -> usize {
         rib.feed(self.feed).state.tick(now_ns);
         if let Some(gone_ns) = self.gone_ns
@@ -97,7 +97,8 @@ impl Keeper {
         0
     }
 
-    /// Returns whether the session is to be closed so that it tells everything again: routes were refused, and there is room now.
+    /// Returns whether to close the session so that it sends everything again. This is so if routes were refused and there is
+    /// room now.
     #[must_use]
     pub fn wants_again(&self, rib: &Rib) -> bool {
         rib.feeds()[self.feed].state.is_overrun && self.began_ns.is_none() && rib.has_room_again(self.feed)

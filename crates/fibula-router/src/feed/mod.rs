@@ -1,4 +1,5 @@
-//! Routes from elsewhere: a routing daemon, the kernel. Each origin is a feed; the [`Rib`] holds the routes of all of them.
+//! Routes from other programs, for example a routing daemon or the kernel. Each origin is a feed, and the [`Rib`] holds the
+//! routes of all feeds.
 //!
 //! ```text
 //! threads of feeds                     Rib, locked for a frame or a datagram             main thread
@@ -16,8 +17,8 @@
 //! - [`best`]: the routes of all peers of a VRF, of which the best become the feed's.
 //! - [`state`]: what operators see of a feed. [`history`]: the last changes of routes.
 //!
-//! A thread of a feed holds the lock only while it enters what it has read, and never waits for a table: so a slow table cannot
-//! stall a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
+//! A thread of a feed holds the lock only while it enters messages, and never waits for a table. Thus, a slow table cannot stall
+//! a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.
 
 pub mod answers;
 pub mod best;
@@ -46,7 +47,7 @@ use fibula::net::IpPrefix;
 /// A prefix of a VRF, by the number of the VRF.
 pub type Place = (u16, IpPrefix);
 
-/// Locks the RIB. Every change leaves it whole, so a panic of another thread is no reason to stop.
+/// Locks the RIB. A panic of another thread is ignored, because every change leaves the RIB consistent.
 pub fn lock(rib: &Mutex<Rib>) -> MutexGuard<'_, Rib> {
     rib.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,6 @@
 //! Messages of route netlink about routes and next-hop objects, as the kernel and FPM send them.
 //!
-//! Decoding does no I/O and never reads past a message. Attributes that do not matter are left out, whatever they are, so that
-//! newer senders do no harm.
+//! Decoding does no I/O and never reads past a message. Unknown attributes are ignored, so that newer senders do no harm.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -35,7 +34,7 @@ pub(super) mod number {
     pub(crate) const NHA_ENCAP_TYPE: u16 = 7;
 }
 
-/// A route, as a message has it.
+/// A route in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteMessage {
     /// Destinations.
@@ -44,11 +43,11 @@ pub struct RouteMessage {
     pub table: u32,
     /// Metric: the lowest counts.
     pub metric: u32,
-    /// `None`: a type or an encapsulation that cannot be forwarded by.
+    /// Where the route leads. `None` if its type or encapsulation is not supported.
     pub target: Option<Target>,
 }
 
-/// Where a route leads, as a message has it.
+/// Where a route in a message leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A path of its own.
@@ -60,15 +59,15 @@ pub enum Target {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// A route is there.
+    /// A route was added.
     Route(RouteMessage),
-    /// A route is gone.
+    /// A route was removed.
     RouteGone(RouteMessage),
-    /// A next-hop object is there; `None`: one that cannot be forwarded by.
+    /// A next-hop object was added. `None` if it is not supported.
     Object(u32, Option<Object>),
-    /// A next-hop object is gone.
+    /// A next-hop object was removed.
     ObjectGone(u32),
-    /// A message of another type, or about something else than unicast routes of IPv4 and IPv6.
+    /// A message of another type, or not about unicast routes of IPv4 and IPv6.
     Other,
     /// The message is damaged.
     Malformed,
@@ -81,11 +80,11 @@ pub struct Head {
     pub kind: u16,
     /// Flags.
     pub flags: u16,
-    /// Number of the question that it answers.
+    /// Sequence number of the request that it answers.
     pub sequence: u32,
 }
 
-/// Splits the first message off: its head, what follows the head, and the rest. `None` if there is no whole message.
+/// Splits off the first message. Returns its head, its body and the remaining bytes; `None` if there is no complete message.
 #[must_use]
 pub fn split(bytes: &[u8]) -> Option<(Head, &[u8], &[u8])> {
     let header = NetlinkBuffer::new_checked(bytes).ok()?;
@@ -96,7 +95,7 @@ pub fn split(bytes: &[u8]) -> Option<(Head, &[u8], &[u8])> {
     Some((head, bytes.get(HEADER..len)?, rest))
 }
 
-/// Decodes what follows the head of a message.
+/// Decodes the body of a message.
 #[must_use]
 pub fn decode(kind: u16, body: &[u8]) -> Message {
     let decoded = match kind {
@@ -115,7 +114,7 @@ pub fn decode(kind: u16, body: &[u8]) -> Message {
     decoded.unwrap_or(Message::Malformed)
 }
 
-/// Calls `each` with the attributes of `bytes`; `None` if they are damaged or `each` finds one that is.
+/// Calls `each` with the attributes of `bytes`. Returns `None` if they are damaged, or if `each` returns `None`.
 pub(super) fn attributes<'b>(
     bytes: &'b [u8],
     mut each: impl FnMut(u16, &'b [u8]) -> Option<()>,
@@ -140,7 +139,7 @@ pub(super) fn ip_of(value: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// What gateways and devices a route or one of its ways has.
+/// The gateway and device of a route or of one of its ways.
 #[derive(Default)]
 struct Leads {
     gateway: Option<IpAddr>,
@@ -149,7 +148,7 @@ struct Leads {
 }
 
 impl Leads {
-    /// Takes an attribute in, if it is one of these. An all-zero gateway is none.
+    /// Reads an attribute, if it is one of these. An all-zero gateway means none.
     fn take(&mut self, kind: u16, value: &[u8]) -> Option<()> {
         match kind {
             libc::RTA_GATEWAY => self.gateway = Some(ip_of(value)?),
@@ -173,7 +172,7 @@ impl Leads {
     }
 }
 
-/// `Some(None)`: a message about something else.
+/// Decodes a route. Returns `Some(None)` if the message is about something else.
 fn route(body: &[u8]) -> Option<Option<RouteMessage>> {
     let header: &[u8; ROUTE] = body.get(..ROUTE)?.try_into().ok()?;
     let [family, len, _, tos, table, _, _, kind, ..] = *header;
@@ -188,7 +187,7 @@ fn route(body: &[u8]) -> Option<Option<RouteMessage>> {
     attributes(body.get(ROUTE..)?, |kind, value| {
         match kind {
             libc::RTA_DST => destination = Some(value),
-            // A route for some sources alone.
+            // The route applies to some sources only.
             libc::RTA_SRC => is_source = true,
             libc::RTA_TABLE => table = u32_of(value)?,
             libc::RTA_PRIORITY => metric = u32_of(value)?,
@@ -224,7 +223,7 @@ fn route(body: &[u8]) -> Option<Option<RouteMessage>> {
 }
 
 fn prefix(family: i32, destination: &[u8], len: u8) -> Option<IpPrefix> {
-    // Senders may leave out trailing zeros, and the whole of a default route.
+    // Senders may leave out trailing zero bytes, for example all bytes of a default route.
     let mut octets = [0; 16];
     let most = if family == libc::AF_INET { 4 } else { 16 };
     if destination.len() > most || usize::from(len).div_ceil(8) > destination.len() {
@@ -238,7 +237,8 @@ fn prefix(family: i32, destination: &[u8], len: u8) -> Option<IpPrefix> {
     }
 }
 
-/// The ways of a route that has several: `struct rtnexthop`, each followed by its attributes. `Some(None)` if none can be used.
+/// Decodes the ways of a multipath route: each is a `struct rtnexthop`, followed by its attributes. Returns `Some(None)` if none
+/// can be used.
 fn multipath(mut bytes: &[u8]) -> Option<Option<Vec<Way>>> {
     let mut ways = Vec::new();
     while !bytes.is_empty() {
@@ -281,7 +281,8 @@ fn object(body: &[u8]) -> Option<Message> {
     Some(Message::Object(id, object))
 }
 
-/// Members of a group: `struct nexthop_grp`, whose weight is one less than it means and has its high byte after the low one.
+/// Decodes the members of a group: `struct nexthop_grp`. The stored weight is one less than the real weight, and its high byte
+/// follows the low one.
 fn members(bytes: &[u8]) -> Option<Vec<(u32, u32)>> {
     let (members, []) = bytes.as_chunks::<8>() else { return None };
     let member = |member: &[u8; 8]| {

@@ -1,20 +1,20 @@
-//! Where routes of feeds lead, and the numbers by which they share that.
+//! Paths of routes of feeds, and the numbers by which routes share them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Where a route leads, as its feed says it.
+/// Where a route leads, as reported by its feed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// Nowhere, silently.
+    /// Discards packets silently.
     Blackhole,
-    /// Nowhere; senders are told that it is unreachable.
+    /// Discards packets, and reports to senders that the destination is unreachable.
     Unreachable,
-    /// Nowhere; senders are told that it is prohibited.
+    /// Discards packets, and reports to senders that the destination is prohibited.
     Prohibit,
-    /// Out by one of several ways.
+    /// Leaves by one of several ways.
     Ways(Box<[Way]>),
-    /// Wherever a next-hop object of the feed leads.
+    /// Leads wherever a next-hop object of the feed leads.
     Object {
         /// Number of the feed.
         feed: u16,
@@ -34,10 +34,10 @@ pub struct Way {
     pub weight: u32,
 }
 
-/// Which device a way leaves by.
+/// The device that a way leaves by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Out {
-    /// The one of this VRF whose network the gateway is in.
+    /// The interface of this VRF whose network contains the gateway.
     Near(u16),
     /// The device that has this number in the kernel.
     Device(u32),
@@ -47,13 +47,13 @@ pub enum Out {
 #[derive(Debug)]
 struct Shared {
     path: Path,
-    /// Routes that have it.
+    /// Number of routes that have the path.
     routes: usize,
-    /// Whether it leads somewhere at the moment, as the owner of the interfaces says.
+    /// Whether the path leads somewhere at the moment, as reported by the owner of the interfaces.
     is_active: bool,
 }
 
-/// Paths by number. A number stays a path's as long as a route has it, and until [`collect`](Self::collect).
+/// Paths by number. A path keeps its number as long as a route has the path, and then until [`collect`](Self::collect).
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     shared: Vec<Option<Shared>>,
@@ -80,7 +80,7 @@ impl Paths {
         number
     }
 
-    /// Counts one more route that has a path, or one less.
+    /// Counts one more or one less route that has a path.
     pub(super) fn count(&mut self, number: u32, more: bool) {
         if let Some(Some(shared)) = self.shared.get_mut(number as usize) {
             shared.routes = if more { shared.routes + 1 } else { shared.routes.saturating_sub(1) };
@@ -102,7 +102,7 @@ impl Paths {
         self.shared.iter().flatten().all(|shared| shared.is_active || shared.routes == 0)
     }
 
-    /// Notes whether a path leads somewhere. Returns whether that is news.
+    /// Sets whether a path leads somewhere. Returns whether this has changed.
     pub(super) fn set_active(&mut self, number: u32, active: bool) -> bool {
         match self.shared.get_mut(number as usize) {
             Some(Some(shared)) => std::mem::replace(&mut shared.is_active, active) != active,
@@ -123,7 +123,7 @@ impl Paths {
     /// Frees the paths that no route has, and returns their numbers.
     pub(super) fn collect(&mut self) -> Vec<u32> {
         let unused = |shared: &Option<Shared>| shared.as_ref().is_some_and(|shared| shared.routes == 0);
-        // In order, so that the same changes always give the same numbers.
+        // Free in order, so that the same changes always give the same numbers.
         let numbers: Vec<u32> =
             (0..self.shared.len() as u32).filter(|&number| unused(&self.shared[number as usize])).collect();
         for &number in &numbers {

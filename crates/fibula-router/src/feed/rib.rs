@@ -1,5 +1,5 @@
-//! The routes of the configuration and of all feeds, and which of them are used: for each prefix that of the lowest
-//! administrative distance, where that leads somewhere.
+//! The routes of the configuration and of all feeds. For each prefix, the route with the lowest administrative distance that
+//! leads somewhere is used.
 
 mod answers;
 mod walk;
@@ -16,19 +16,19 @@ use super::routes::{Effect, Full, Gone, Object, Routes};
 use super::state::{Count, Phase};
 use super::{Out, Place};
 
-/// Prefixes that wait to be taken: past this many, everything is compared instead.
+/// Most prefixes that may wait to be taken. With more, everything is compared instead.
 const MOST_DIRTY: usize = 1 << 21;
 /// Most ways of a group, each counted as often as its weight says.
 const MOST_WAYS: usize = 1024;
-/// How deep groups of groups may be.
+/// Deepest nesting of groups. The bound also ends groups that contain each other.
 const DEEPEST: usize = 4;
 
 /// The route that is used for a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// One of the configuration or the machine, with its next hop.
+    /// A route of the configuration or of the machine, with its next hop.
     Own(NextHop),
-    /// One of a feed, with the number of its path.
+    /// A route of a feed, with the number of its path.
     Path(u32),
 }
 
@@ -44,16 +44,16 @@ pub struct Rib {
     vrf_limits: Vec<Option<usize>>,
     paths: Paths,
     dirty: BTreeSet<Place>,
-    /// Those that are taken first, so that prefixes that change on and on do not keep others waiting.
+    /// Prefixes that are taken first. Without this set, prefixes that change all the time would keep others waiting.
     taking: BTreeSet<Place>,
-    /// More prefixes have changed than are kept: all are to be compared.
+    /// More prefixes have changed than are kept, so all must be compared.
     everything: bool,
     objects_changed: bool,
     history: History,
 }
 
 impl Rib {
-    /// Makes a RIB of these feeds. Of two with the same distance, the first is nearer.
+    /// Creates a RIB of these feeds. Of two feeds with the same distance, the first is nearer.
     #[must_use]
     pub fn new(feeds: Vec<Routes>) -> Self {
         let mut order: Vec<usize> = (0..feeds.len()).collect();
@@ -67,7 +67,7 @@ impl Rib {
         &self.feeds
     }
 
-    /// Says what time it is: changes are noted with it.
+    /// Sets the time with which changes are recorded.
     pub fn set_time(&mut self, now_ns: u64) {
         self.history.set_time(now_ns);
     }
@@ -78,7 +78,7 @@ impl Rib {
         &self.history
     }
 
-    /// Keeps at most so many changes from here on.
+    /// Limits the history to `most` changes from here on.
     pub fn keep_history(&mut self, most: usize) {
         self.history = History::new(most);
     }
@@ -88,12 +88,12 @@ impl Rib {
         &mut self.feeds[feed]
     }
 
-    /// Sets how many routes all feeds together may have in each VRF. Routes that are there already stay.
+    /// Sets the limit of routes of all feeds together, for each VRF. Existing routes stay.
     pub fn limit_vrfs(&mut self, limits: Vec<Option<usize>>) {
         self.vrf_limits = limits;
     }
 
-    /// Returns how many routes all feeds together may have in a VRF, if that is limited.
+    /// Returns the limit of routes of all feeds together in a VRF, if there is one.
     #[must_use]
     pub fn vrf_limit(&self, vrf: usize) -> Option<usize> {
         self.vrf_limits.get(vrf).copied().flatten()
@@ -113,10 +113,11 @@ impl Rib {
         room.min(routes.limit.saturating_sub(routes.len()))
     }
 
-    /// Returns whether a feed is well below a limit at which it was, so that it is worth telling everything again. One VRF that
-    /// stays full is no reason for others to go without.
+    /// Returns whether a feed is well below a limit that it had reached. If so, it pays that the feed sends everything again. It
+    /// is enough that one full VRF has room again, because a VRF that stays full must not hold up the others.
     #[must_use]
     pub fn has_room_again(&self, feed: usize) -> bool {
+        // An eighth of room at least. Otherwise, a feed at its limit would be read again on every change.
         let below = |count: usize, limit: usize| count < limit - limit / 8;
         let (routes, state) = (&self.feeds[feed], &self.feeds[feed].state);
         let vrf_has_room = |&vrf: &u16| {
@@ -154,10 +155,10 @@ impl Rib {
         places.into_iter().for_each(|place| self.touch(place));
     }
 
-    /// Adds a route of a feed, or replaces that of the same prefix and metric.
+    /// Adds a route of a feed. It replaces the route of the same prefix and metric.
     ///
     /// # Errors
-    /// When the feed or the VRF has as many routes as it may: the feed is then marked overrun.
+    /// When the feed or the VRF has reached its limit of routes. The feed is then marked overrun.
     pub fn insert(&mut self, feed: usize, place: Place, metric: u32, path: Path) -> Result<Effect, Full> {
         let vrf = usize::from(place.0);
         let has_room = self.vrf_limit(vrf).is_none_or(|limit| self.len_of(vrf) < limit);
@@ -182,7 +183,7 @@ impl Rib {
         }
     }
 
-    /// Removes a route of a feed: that of a metric, or all of the prefix.
+    /// Removes the route of a feed with this metric, or all its routes of the prefix.
     pub fn remove(&mut self, feed: usize, place: Place, metric: Option<u32>) -> Effect {
         let routes = &mut self.feeds[feed];
         let before = routes.len();
@@ -204,10 +205,10 @@ impl Rib {
         self.paths.get(routes.find(|route| route.0 == metric)?.1)
     }
 
-    /// Adds a next-hop object of a feed, or replaces it: routes that lead to it follow.
+    /// Adds or replaces a next-hop object of a feed. Routes that lead to the object follow.
     ///
     /// # Errors
-    /// When the feed has as many as it may.
+    /// When the feed has reached its limit of objects.
     pub fn set_object(&mut self, feed: usize, id: u32, object: Object) -> Result<(), Full> {
         let routes = &mut self.feeds[feed];
         match routes.set_object(id, object) {
@@ -222,20 +223,20 @@ impl Rib {
         }
     }
 
-    /// Removes a next-hop object of a feed: routes that lead to it lead nowhere then.
+    /// Removes a next-hop object of a feed. Routes that lead to the object then lead nowhere.
     pub fn remove_object(&mut self, feed: usize, id: u32) -> bool {
         let was_there = self.feeds[feed].remove_object(id);
         self.objects_changed |= was_there;
         was_there
     }
 
-    /// Begins a pass of marking of a feed: what it tells from here on is marked.
+    /// Begins a pass of marking of a feed. Routes that it sends from here on are marked.
     pub fn begin(&mut self, feed: usize) {
         self.feeds[feed].begin();
     }
 
-    /// Removes the routes of a feed, of a family or of both, that it has not told since the pass began. Returns how many, and counts
-    /// them as `what`.
+    /// Removes the routes of a feed that it has not sent since the pass began, of one family or of both. Returns their number,
+    /// and counts them as `what`.
     pub fn sweep(&mut self, feed: usize, family: Option<Family>, what: Count) -> usize {
         let routes = &mut self.feeds[feed];
         let gone = routes.sweep(family, &mut self.paths);
@@ -252,13 +253,14 @@ impl Rib {
         gone.len()
     }
 
-    /// Removes the next-hop objects of a feed that it has not told since the pass began.
+    /// Removes the next-hop objects of a feed that it has not sent since the pass began.
     pub fn sweep_objects(&mut self, feed: usize) {
         self.objects_changed |= self.feeds[feed].sweep_objects() > 0;
     }
 
     /// Removes all routes and objects of a feed that did not come back in time. Returns the number of routes.
     pub fn expire(&mut self, feed: usize, now_ns: u64) -> usize {
+        // A new pass unmarks everything, so the sweep removes all.
         self.begin(feed);
         let count = self.sweep(feed, None, Count::Expired);
         self.sweep_objects(feed);
@@ -284,7 +286,7 @@ impl Rib {
         })
     }
 
-    /// Returns whether more prefixes have changed than are kept; the owner of the tables then compares them with
+    /// Returns whether more prefixes have changed than are kept. The owner of the tables must then compare them with
     /// [`all`](Self::all).
     pub fn take_everything(&mut self) -> bool {
         if std::mem::take(&mut self.everything) {
@@ -294,14 +296,14 @@ impl Rib {
         false
     }
 
-    /// Takes at most `most` prefixes that have changed, with the routes that are used now.
+    /// Takes at most `most` changed prefixes, with the routes that are used now.
     pub fn take(&mut self, most: usize) -> Vec<(Place, Option<Choice>)> {
         if self.taking.is_empty() {
             std::mem::swap(&mut self.taking, &mut self.dirty);
         }
         let places: Vec<Place> = std::iter::from_fn(|| self.taking.pop_first()).take(most).collect();
         if !self.dirty.is_empty() {
-            // One that has changed again since is dealt with now.
+            // A prefix that has changed again since is up to date with this turn.
             for place in &places {
                 self.dirty.remove(place);
             }
@@ -309,13 +311,13 @@ impl Rib {
         places.into_iter().map(|place| (place, self.choose(place))).collect()
     }
 
-    /// Gives prefixes back that could not be dealt with, or all.
+    /// Gives back prefixes that could not be entered, or all prefixes.
     pub fn put_back(&mut self, places: impl IntoIterator<Item = Place>, everything: bool) {
         self.everything |= everything;
         places.into_iter().for_each(|place| self.touch(place));
     }
 
-    /// Returns whether prefixes wait to be taken, or may when changed next-hop objects have been looked at.
+    /// Returns whether prefixes wait to be taken, or may do so once changed next-hop objects have been resolved.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         self.everything || self.objects_changed || !self.taking.is_empty() || !self.dirty.is_empty()
@@ -327,6 +329,7 @@ impl Rib {
     /// When memory runs out.
     pub fn all(&self, vrf: usize, number: impl Fn(u32) -> Option<NextHop>) -> Result<DualRib, RibError> {
         let mut all = DualRib::default();
+        // The farthest feed first, because routes of nearer feeds replace those of farther ones. The configuration comes last.
         for &feed in self.order.iter().rev() {
             let Some(map) = self.feeds[feed].vrfs.get(vrf) else { continue };
             for (prefix, entry) in map.iter().filter(|route| self.paths.is_active(route.1.path)) {
@@ -360,7 +363,7 @@ impl Rib {
         self.paths.numbers().filter(wanted).collect()
     }
 
-    /// Returns a path without next-hop objects; `None` if it leads to one that is not there.
+    /// Returns a path with next-hop objects replaced by their ways. `None` if an object does not exist or has no ways.
     #[must_use]
     pub fn expand(&self, number: u32) -> Option<Path> {
         match self.paths.get(number)? {
@@ -379,7 +382,7 @@ impl Rib {
         if ways.is_empty() { None } else { Some(Path::Ways(ways.into())) }
     }
 
-    /// Notes which paths lead somewhere. The routes of those for which that is news are looked at again.
+    /// Sets which paths lead somewhere. Routes of a path for which this changes are chosen again.
     pub fn set_active(&mut self, paths: impl IntoIterator<Item = (u32, bool)>) {
         let mut news: Vec<u32> = Vec::new();
         for (number, active) in paths {
@@ -401,7 +404,7 @@ impl Rib {
         places.into_iter().for_each(|place| self.touch(place));
     }
 
-    /// Notes that new paths lead somewhere, or not: their routes have changed anyway.
+    /// Sets whether a new path leads somewhere. Its routes need no check, because they have changed anyway.
     pub fn set_fresh(&mut self, number: u32, active: bool) {
         self.paths.set_active(number, active);
     }
@@ -416,8 +419,9 @@ impl Rib {
         self.feeds[feed].vrfs.iter().flat_map(IpPrefixMap::values).filter(|entry| nowhere(entry.path)).count()
     }
 
-    /// Frees the paths that no route has, if nothing waits to be taken, and returns their numbers.
+    /// Frees the paths that no route has, and returns their numbers. Does nothing while changes wait to be taken.
     pub fn collect(&mut self) -> Vec<u32> {
+        // A table may still have the path of a route whose removal waits to be taken.
         if self.is_dirty() { Vec::new() } else { self.paths.collect() }
     }
 }
@@ -426,7 +430,7 @@ fn copy<K: Key>(from: &RibOf<K>, to: &mut RibOf<K>) -> Result<(), RibError> {
     from.iter().try_for_each(|route: Route<K>| to.insert(route).map(drop))
 }
 
-/// Appends the ways of an object. A group whose weights are too many has its shares rounded.
+/// Appends the ways of an object, with the weights of nested groups multiplied.
 fn ways_of(routes: &Routes, id: u32, weight: u32, depth: usize, ways: &mut Vec<Way>) {
     if depth == 0 || ways.len() >= MOST_WAYS {
         return;
@@ -444,8 +448,8 @@ fn ways_of(routes: &Routes, id: u32, weight: u32, depth: usize, ways: &mut Vec<W
     }
 }
 
-/// Returns how often each way of a path is in a group: as its weight says, divided by what all have in common and, if they are too
-/// many, by more.
+/// Returns how often each way of a path is repeated in a group. This is its weight, divided by the greatest common divisor of all
+/// weights. If the sum is still too large, the weights are divided further and rounded.
 #[must_use]
 pub fn shares(ways: &[Way]) -> Vec<usize> {
     let gcd = |mut a: u32, mut b: u32| {
@@ -457,6 +461,7 @@ pub fn shares(ways: &[Way]) -> Vec<usize> {
     let common = ways.iter().map(|way| way.weight.max(1)).fold(0, gcd).max(1);
     let total: u64 = ways.iter().map(|way| u64::from(way.weight.max(1) / common)).sum();
     let over = total.div_ceil(MOST_WAYS as u64).max(1);
+    // Rounding down must not remove a way.
     ways.iter().map(|way| (u64::from(way.weight.max(1) / common) / over).max(1) as usize).collect()
 }
 

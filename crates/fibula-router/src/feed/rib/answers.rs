@@ -1,4 +1,4 @@
-//! What daemons are told of what has become of their routes.
+//! Answers to daemons about their routes.
 
 use super::{Choice, Rib};
 use crate::feed::Place;
@@ -8,8 +8,8 @@ use crate::feed::routes::Effect;
 use crate::feed::state::Count;
 
 impl Rib {
-    /// A feed has told a route of a prefix, or taken it back: without `effect`, it has none now that could be used. With `reply`, it is
-    /// to be told what becomes of the route.
+    /// Notes that a feed has sent a route of a prefix, or withdrawn it. `effect` is `None` if the feed now has no route that
+    /// could be used. With `reply`, the feed gets an answer about the route.
     pub(in crate::feed) fn expect_answer(
         &mut self,
         feed: usize,
@@ -22,7 +22,7 @@ impl Rib {
         answers.forget(place);
         let Some(reply) = reply else { return };
         let (has_room, count) = match effect {
-            // The prefix of one that is as it was is not looked at otherwise.
+            // The prefix of an unchanged route is not dirty, so nothing else would check it.
             Some(effect) => (answers.expect(place, reply, effect != Effect::Changed), None),
             None => (answers.refuse(&reply), Some(Count::NotInstalled)),
         };
@@ -33,7 +33,7 @@ impl Rib {
         }
     }
 
-    /// The daemon of a feed has gone, or comes anew: what it has not been told is not told any more.
+    /// Discards all answers of a feed, because its daemon has gone or begins again.
     pub(in crate::feed) fn reset_answers(&mut self, feed: usize) {
         let routes = &mut self.feeds[feed];
         if let Some(answers) = &mut routes.answers {
@@ -41,21 +41,21 @@ impl Rib {
         }
     }
 
-    /// Moves answers for the daemon of a feed to the end of `bytes` while these are fewer than `most`.
+    /// Appends answers for the daemon of a feed to `bytes` until it has `most` bytes or more.
     pub(in crate::feed) fn take_answers(&mut self, feed: usize, bytes: &mut Vec<u8>, most: usize) {
         if let Some(answers) = &mut self.feeds[feed].answers {
             answers.take(bytes, most);
         }
     }
 
-    /// Returns whether any feed waits to be told of its routes.
+    /// Returns whether any feed waits for answers about its routes.
     #[must_use]
     pub fn has_unanswered(&self) -> bool {
         self.feeds.iter().any(|feed| feed.answers.as_ref().is_some_and(|answers| answers.waiting() > 0))
     }
 
-    /// Returns the routes that feeds wait to be told of, and that may be in the tables now: those of `news`, which have just been
-    /// entered, and others, at most `most`. With `everything`, all are looked at from here on.
+    /// Returns the waiting routes that may be in the tables now. These are the routes of `news`, which have just been entered,
+    /// and at most `most` others. With `everything`, all waiting routes are checked from here on.
     pub fn take_unanswered(
         &mut self,
         news: impl Iterator<Item = Place> + Clone,
@@ -76,13 +76,13 @@ impl Rib {
         found
     }
 
-    /// Returns whether there are more routes to look at, although nothing is new.
+    /// Returns whether there are more routes to check, although nothing is new.
     #[must_use]
     pub fn has_unanswered_again(&self) -> bool {
         self.feeds.iter().any(|feed| feed.answers.as_ref().is_some_and(Answers::has_again))
     }
 
-    /// Says what has become of a route of a feed; `None`: another one is used, or it leads nowhere.
+    /// Sets the verdict of a feed's route; `None` means that another route is used, or that it leads nowhere.
     pub fn settle(&mut self, feed: usize, place: Place, verdict: Option<Verdict>) {
         let routes = &mut self.feeds[feed];
         let Some(answers) = &mut routes.answers else { return };
@@ -95,7 +95,7 @@ impl Rib {
         }
     }
 
-    /// Returns the path that the table is to have for a prefix, if it is that of a feed's route.
+    /// Returns the path that the table should have for a prefix, if it belongs to a feed's route.
     #[must_use]
     pub fn used(&self, feed: usize, place: Place) -> Option<u32> {
         match self.choice(place)? {

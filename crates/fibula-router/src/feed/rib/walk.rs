@@ -1,4 +1,4 @@
-//! Looks at the routes a page at a time, for comparisons that go on for long.
+//! Walks the routes a page at a time, for long comparisons.
 
 use fibula::map::IpPrefixMap;
 use fibula::net::IpPrefix;
@@ -9,14 +9,13 @@ use crate::feed::Place;
 use crate::feed::path::Path;
 
 impl Rib {
-    /// Returns whether a change of a prefix waits to be taken: its table may have something else then.
+    /// Returns whether a change of a prefix waits to be taken. Until then, its table may differ.
     #[must_use]
     pub fn is_waiting(&self, place: Place) -> bool {
         self.everything || self.dirty.contains(&place) || self.taking.contains(&place)
     }
 
-    /// Returns the next prefixes of a VRF after `after`, in order, at most `most`: all that the configuration or a feed has a route
-    /// for.
+    /// Returns at most `most` prefixes of a VRF after `after`, in order: those for which the configuration or a feed has a route.
     #[must_use]
     pub fn places_after(&self, vrf: usize, after: Option<IpPrefix>, most: usize) -> Vec<IpPrefix> {
         let mut places = Vec::new();
@@ -32,7 +31,7 @@ impl Rib {
         places
     }
 
-    /// Returns the next prefixes of a VRF after `after`, in order, that a feed has a route for.
+    /// Returns the prefixes of a VRF after `after` for which a feed has a route, in order.
     pub fn feed_places_after(
         &self,
         feed: usize,
@@ -47,7 +46,7 @@ impl Rib {
         all.into_iter().flatten().chain(rest.into_iter().flatten())
     }
 
-    /// Returns all routes that a feed has for a prefix, by metric, with the paths that they lead to without next-hop objects.
+    /// Returns all routes that a feed has for a prefix, by metric. Next-hop objects in their paths are expanded.
     #[must_use]
     pub fn routes_of(&self, feed: usize, place: Place) -> Vec<(u32, Option<Path>)> {
         let routes = self.feeds[feed].of(place).map(|(metric, path)| (metric, self.expand(path)));
