@@ -15,7 +15,7 @@ const MOST_READY: usize = 4 << 20;
 /// Approximate memory of a waiting route, in addition to its message.
 const OVERHEAD: usize = 128;
 
-/// What has become of a route.
+/// The verdict on a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The route is in the table.

@@ -7,15 +7,16 @@
 //! BMP, MRT ─> routes of peers ─> best routes ─────┘
 //! ```
 //!
-//! - [`rib`]: the routes of all feeds, and which of them are used.
-//! - [`routes`]: the routes of one feed. [`path`]: where they lead.
-//! - [`enter`]: takes messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
-//! - [`fpm`]: what FRR's zebra sends. [`bmp`]: what routers send to a monitoring station. [`server`]: listens for both, and
-//!   [`keeper`] keeps the routes of a session when it ends. [`sessions`]: which of several connections counts.
+//! - [`rib`]: the routes of all feeds, and the choice of the route to use.
+//! - [`routes`]: the routes of one feed. [`path`]: the paths of routes.
+//! - [`enter`]: enters messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
+//! - [`fpm`]: routes from FRR's zebra. [`bmp`]: routes that routers send to a monitoring station. [`server`]: listens for both,
+//! and
+//!   [`keeper`] keeps the routes of a session when it ends. [`sessions`]: chooses one of several connections.
 //! - [`kernel`]: follows the kernel's tables. [`mrt`]: plays recorded tables and updates.
-//! - [`answers`]: what a daemon is told of what has become of its routes.
-//! - [`best`]: the routes of all peers of a VRF, of which the best become the feed's.
-//! - [`state`]: what operators see of a feed. [`history`]: the last changes of routes.
+//! - [`answers`]: answers to a daemon about its routes.
+//! - [`best`]: the routes of all peers of a VRF, and the choice of the best ones.
+//! - [`state`]: the state of a feed for operators. [`history`]: the last changes of routes.
 //!
 //! A thread of a feed holds the lock only while it enters messages, and never waits for a table. Thus, a slow table cannot stall
 //! a sender. Between two turns of the main thread, any number of changes of one prefix are one change of the table.

@@ -16,11 +16,11 @@ pub(super) struct Entry {
     /// Number of its path.
     pub(super) path: u32,
     pub(super) metric: u32,
-    /// The pass of marking in which it was last told.
+    /// The pass of marking in which the feed last sent it.
     mark: u32,
 }
 
-/// What a next-hop object is.
+/// The content of a next-hop object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Object {
     /// A single way.
@@ -31,12 +31,12 @@ pub enum Object {
     Group(Box<[(u32, u32)]>),
 }
 
-/// What has no room for a route or a next-hop object.
+/// The limit that refuses a route or a next-hop object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The feed: it has as many as it may.
+    /// The limit of the feed.
     Feed,
-    /// The VRF: all feeds together have as many routes there as they may.
+    /// The limit of the VRF, for the routes of all feeds together.
     Vrf,
 }
 
@@ -49,22 +49,22 @@ impl core::fmt::Display for Full {
     }
 }
 
-/// What has become of a route.
+/// The effect of a message on a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The route that counts for the prefix has changed.
+    /// The feed's best route of the prefix has changed.
     Changed,
-    /// Another one counts, or it was like that before.
+    /// The best route is the same: another route is better, or the route was the same before.
     Same,
-    /// It is not what the feed was thought to have: read it again.
+    /// The message contradicts the known routes of the feed. Its routes must be read again.
     Unexpected,
 }
 
-/// What an insertion has done.
+/// The result of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inserted {
     pub(super) effect: Effect,
-    /// Number of its path, and of the one that it had before.
+    /// Number of its path. `before` is the number of its earlier path.
     pub(super) path: u32,
     pub(super) before: Option<u32>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Inserted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gone {
     pub(super) metric: u32,
-    /// Number of the path that it had.
+    /// Number of its path.
     pub(super) path: u32,
 }
 
@@ -82,25 +82,25 @@ pub(super) struct Gone {
 pub struct Routes {
     /// Name for operators.
     pub name: String,
-    /// Administrative distance: of two feeds with a route of the same prefix, the nearer one counts.
+    /// Administrative distance. If two feeds have a route of the same prefix, the nearer one is used.
     pub distance: u8,
-    /// Most routes, and most next-hop objects.
+    /// Limit of routes, and also of next-hop objects.
     pub limit: usize,
-    /// What operators see.
+    /// State and counters for operators.
     pub state: State,
-    /// What the daemon is told of its routes, if it wants to know.
+    /// Answers to the daemon about its routes, if it wants them.
     pub answers: Option<Answers>,
     pub(super) vrfs: Vec<IpPrefixMap<Entry>>,
     /// Further routes of a prefix with other metrics.
     more: BTreeMap<Place, Vec<Entry>>,
-    /// How many of these there are in each VRF.
+    /// Number of these routes in each VRF.
     more_counts: Vec<usize>,
     objects: BTreeMap<u32, (Object, u32)>,
     mark: u32,
 }
 
 impl Routes {
-    /// Makes a feed without routes, for this number of VRFs.
+    /// Creates a feed without routes, for this number of VRFs.
     #[must_use]
     pub fn new(name: impl Into<String>, distance: u8, limit: usize, vrfs: usize) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl Routes {
         self.get(place).into_iter().chain(more.iter().copied()).map(|entry| (entry.metric, entry.path))
     }
 
-    /// Adds a route, or replaces that of the same prefix and metric. `has_room` says whether its VRF may have another one.
+    /// Adds a route. It replaces the route of the same prefix and metric. `has_room` is whether its VRF may have another route.
     pub(super) fn insert(
         &mut self,
         place: Place,
@@ -215,8 +215,8 @@ impl Routes {
         }
     }
 
-    /// Removes the route of a prefix and metric, or all routes of the prefix. Returns also the route removed; of several, the one that
-    /// counted.
+    /// Removes the route of a prefix and metric, or all routes of the prefix. Also returns the removed route; of several, the
+    /// best one.
     pub(super) fn remove(
         &mut self,
         place: Place,
@@ -241,7 +241,7 @@ impl Routes {
             }
             (Some(metric), None) if metric != best.metric => (Effect::Unexpected, None),
             (Some(_), Some(others)) => {
-                // The next one counts now.
+                // The route with the next metric is the best now.
                 let next = (0..others.len()).min_by_key(|&at| others[at].metric).unwrap_or(0);
                 let next = others.swap_remove(next);
                 self.more_counts[vrf] -= 1;
@@ -269,7 +269,7 @@ impl Routes {
         }
     }
 
-    /// Adds a next-hop object, or replaces it. Returns whether it is another than before.
+    /// Adds or replaces a next-hop object. Returns whether it has changed.
     pub(super) fn set_object(&mut self, id: u32, object: Object) -> Result<bool, Full> {
         let (mark, full) = (self.mark, self.objects.len() >= self.limit);
         match self.objects.get_mut(&id) {
@@ -284,18 +284,18 @@ impl Routes {
         }
     }
 
-    /// Removes a next-hop object. Returns whether it was there.
+    /// Removes a next-hop object. Returns whether it existed.
     pub(super) fn remove_object(&mut self, id: u32) -> bool {
         self.objects.remove(&id).is_some()
     }
 
-    /// Begins a pass of marking: what the feed tells from here on is marked.
+    /// Begins a pass of marking. Routes that the feed sends from here on are marked.
     pub(super) fn begin(&mut self) {
         self.mark = self.mark.wrapping_add(1);
     }
 
-    /// Removes the routes, of a family or of both, that the feed has not told since the pass began. Returns them, each with what that
-    /// means for its prefix.
+    /// Removes the routes that the feed has not sent since the pass began, of one family or of both. Returns them, each with the
+    /// effect on its prefix.
     pub(super) fn sweep(&mut self, family: Option<Family>, paths: &mut Paths) -> Vec<(Place, Effect, Gone)> {
         let mark = self.mark;
         let old = |place: &Place, entry: &Entry| {
@@ -319,7 +319,7 @@ impl Routes {
         places.into_iter().filter_map(remove).collect()
     }
 
-    /// Removes the next-hop objects that the feed has not told since the pass began. Returns how many.
+    /// Removes the next-hop objects that the feed has not sent since the pass began. Returns their number.
     pub(super) fn sweep_objects(&mut self) -> usize {
         let (before, mark) = (self.objects.len(), self.mark);
         self.objects.retain(|_, object| object.1 == mark);

@@ -1,4 +1,4 @@
-//! Listens for the program that tells the routes, and reads what it sends as fast as it comes.
+//! Listens for the program that sends routes, and reads its messages as fast as they arrive.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,15 +10,15 @@ use super::keeper::Times;
 use super::sessions::{Limits, Protocol, Sessions};
 use crate::kernel::sys;
 
-/// How long the server waits for something to come.
+/// How long the server waits for input.
 const TURN_MS: i32 = 100;
-/// The same while something is to be sent soon.
+/// How long the server waits for input while answers will be due soon.
 const SOON_MS: i32 = 5;
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
 
-/// Seconds of silence after which the kernel asks whether a peer is there, seconds between such questions, and how many have no answer
-/// before the connection ends: a minute in all.
+/// Keep-alive: seconds of silence before the first probe, seconds between probes, and unanswered probes before the connection
+/// ends. Together this is a minute.
 const SILENCE_S: i32 = 30;
 const INTERVAL_S: i32 = 10;
 const TIMES_ASKED: i32 = 3;
@@ -26,9 +26,9 @@ const TIMES_ASKED: i32 = 3;
 /// Where and how to listen.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The address, a loopback one unless the configuration says otherwise.
+    /// The address. It is a loopback address, unless configured otherwise.
     pub listen: SocketAddr,
-    /// Which connections are taken.
+    /// The connections that are accepted.
     pub limits: Limits,
     /// How long routes are kept.
     pub times: Times,
@@ -42,7 +42,7 @@ pub struct Server<P: Protocol> {
     streams: Vec<Stream>,
     next_tick_ns: u64,
     chunk: Box<[u8]>,
-    /// Something is to be sent soon.
+    /// Answers will be due soon.
     is_soon: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Server<P: Protocol> {
 struct Stream {
     number: u64,
     stream: TcpStream,
-    /// What the other side has not taken yet.
+    /// Bytes that the peer has not taken yet.
     unsent: Vec<u8>,
 }
 
-/// What is left to do for a connection.
+/// What to do next with a connection.
 enum Outcome {
     Open,
     Closed(Option<String>),
@@ -65,7 +65,7 @@ impl<P: Protocol> Server<P> {
     /// Listens.
     ///
     /// # Errors
-    /// When the address cannot be listened at.
+    /// When the server cannot listen at the address.
     pub fn open(options: Options, protocol: P) -> io::Result<Self> {
         let listener = TcpListener::bind(options.listen)?;
         listener.set_nonblocking(true)?;
@@ -74,15 +74,15 @@ impl<P: Protocol> Server<P> {
         Ok(Self { listener, sessions, streams: Vec::new(), next_tick_ns: 0, chunk, is_soon: false })
     }
 
-    /// Returns the address that it listens at.
+    /// Returns the address at which the server listens.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system does not return it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Waits for something to come, and deals with it.
+    /// Waits for input, and handles it.
     pub fn turn(&mut self, rib: &Mutex<Rib>) {
         let mut fds = vec![sys::readable(&self.listener)];
         fds.extend(self.streams.iter().map(|stream| match stream.unsent.is_empty() {
@@ -125,7 +125,7 @@ impl<P: Protocol> Server<P> {
         }
     }
 
-    /// Writes as much as the other side takes, a chunk at most: nothing waits for it.
+    /// Writes as much as the peer takes, at most a chunk, without waiting.
     fn write(&mut self, at: usize, rib: &Mutex<Rib>) -> Outcome {
         let Stream { number, stream, unsent } = &mut self.streams[at];
         if unsent.is_empty() {
@@ -152,7 +152,7 @@ impl<P: Protocol> Server<P> {
         let read = match stream.read(&mut self.chunk) {
             Ok(0) => return Outcome::Closed(None),
             Ok(read) => read,
-            // One that was replaced is closed without a word of its own.
+            // Nothing to read. Call `bytes` all the same, because it also closes a connection that was replaced.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
             Err(error) => return Outcome::Closed(Some(error.to_string())),
         };
@@ -168,7 +168,7 @@ impl<P: Protocol> Server<P> {
     }
 }
 
-/// Makes the kernel ask a peer that says nothing whether it is still there, so that a connection ends whose peer went without a word.
+/// Turns on keep-alive, so that a connection ends if its peer has vanished without closing it.
 fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     let fd = stream.as_fd();
     sys::set_number(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;

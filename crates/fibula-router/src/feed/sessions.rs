@@ -1,4 +1,5 @@
-//! The sessions of a server: whose bytes count, and what becomes of what they say. Has no clock and does no I/O.
+//! The sessions of a server: chooses the connection whose routes are the feed's, and enters its messages. Has no clock and does
+//! no I/O.
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,28 +12,27 @@ use super::keeper::{Keeper, Times};
 use super::state::{Count, Phase, State};
 use super::{Rib, lock};
 
-/// How long connections are refused after one was past a limit: this, and twice as long each further time, but no longer than 64
-/// times this.
+/// How long connections are refused after a session has passed a limit. Doubles each further time, up to 64 times this.
 const PAUSE_NS: u64 = 1_000_000_000;
 const MOST_DOUBLED: u32 = 6;
 
-/// What is peculiar to a protocol.
+/// A protocol of feeds.
 pub trait Protocol {
-    /// What belongs to a connection.
+    /// The state of a connection.
     type Connection: fmt::Debug;
-    /// Whether a connection from another address takes the place of the session, as one from the same address does.
+    /// Whether a connection from another address replaces the session. A connection from the same address always does.
     const MOVES: bool;
 
-    /// Number of the feed in the RIB.
+    /// Returns the number of the feed in the RIB.
     fn feed(&self) -> usize;
-    /// A connection has been made.
+    /// Creates the state of a new connection.
     fn connect(&self) -> Self::Connection;
-    /// Takes bytes in, while nothing is locked. Returns whether they held something whole and good.
+    /// Reads bytes, while the RIB is not locked. Returns whether they completed at least one valid message.
     fn take(&self, connection: &mut Self::Connection, bytes: &[u8]) -> bool;
-    /// Enters into the RIB what was taken in, all at once: changes that came together are seen together.
+    /// Enters the messages that were read into the RIB, all at once, so that changes that came together are seen together.
     ///
     /// # Errors
-    /// Why the connection is to be closed; what came before has been entered.
+    /// Why to close the connection. Messages before the fault have been entered.
     fn enter(
         &self,
         connection: &mut Self::Connection,
@@ -40,16 +40,16 @@ pub trait Protocol {
         keeper: &mut Keeper,
         now_ns: u64,
     ) -> Result<(), End>;
-    /// What the session has not told again has gone.
+    /// Notes that routes which the session has not sent again were removed.
     fn swept(&self, connection: &mut Self::Connection, rib: &mut Rib);
 }
 
-/// Why a connection is to be closed.
+/// Why a connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// From here on, nothing that it sends can be understood.
+    /// Its bytes cannot be decoded any further.
     Broken(String),
-    /// It has told more than it may.
+    /// It has passed a limit.
     Overrun(String),
 }
 
@@ -57,9 +57,9 @@ pub enum End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// A newer session has taken the place of the one with this peer.
+    /// A newer session has replaced the session with this peer.
     Replaced(SocketAddr),
-    /// The session is that of another peer.
+    /// Another peer has the session.
     Taken {
         /// The other end of the connection that is closed.
         peer: SocketAddr,
@@ -89,16 +89,16 @@ impl fmt::Display for SessionError {
 
 impl core::error::Error for SessionError {}
 
-/// Which connections are taken.
+/// The connections that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Addresses that may connect; all, if there are none.
+    /// Prefixes of addresses that may connect. If the list is empty, all may.
     pub allow: Vec<IpPrefix>,
     /// Most connections at once.
     pub sessions: usize,
 }
 
-/// Connections to one feed. Of several, the last that sends something whole is the session, and others are closed.
+/// Connections to one feed. The session is the last connection that has sent a complete message. Others are closed.
 #[derive(Debug)]
 pub struct Sessions<P: Protocol> {
     limits: Limits,
@@ -106,7 +106,7 @@ pub struct Sessions<P: Protocol> {
     keeper: Keeper,
     connections: Vec<Connection<P::Connection>>,
     next: u64,
-    /// How often sessions were past a limit since one was not.
+    /// Number of successive sessions that have passed a limit.
     overruns: u32,
     refuse_until_ns: u64,
 }
@@ -121,23 +121,23 @@ struct Connection<C> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// It has sent nothing whole yet.
+    /// It has not sent a complete message yet.
     New,
     /// Its routes are the feed's.
     Session,
-    /// Another one has taken its place.
+    /// Another connection has replaced it.
     Replaced,
 }
 
 impl<P: Protocol> Sessions<P> {
-    /// Makes a feed without connections.
+    /// Creates a feed without connections.
     #[must_use]
     pub fn new(limits: Limits, times: Times, protocol: P) -> Self {
         let keeper = Keeper::new(protocol.feed(), times);
         Self { limits, protocol, keeper, connections: Vec::new(), next: 0, overruns: 0, refuse_until_ns: 0 }
     }
 
-    /// Takes a connection, and returns its number; `None` if it is to be closed.
+    /// Accepts a connection, and returns its number. Returns `None` if the connection must be closed.
     pub fn accept(&mut self, rib: &Mutex<Rib>, peer: SocketAddr, now_ns: u64) -> Option<u64> {
         let mut rib = lock(rib);
         let state = self.state(&mut rib);
@@ -153,7 +153,7 @@ impl<P: Protocol> Sessions<P> {
         Some(self.next)
     }
 
-    /// Returns why a connection is not accepted, if so.
+    /// Returns why a connection is refused, if it is.
     fn refuses(&self, address: IpAddr, now_ns: u64) -> Option<String> {
         let Limits { allow, sessions } = &self.limits;
         if !allow.is_empty() && !allow.iter().any(|prefix| prefix.contains(address.to_canonical())) {
@@ -167,10 +167,10 @@ impl<P: Protocol> Sessions<P> {
         }
     }
 
-    /// Enters what a connection has sent at once: changes that came together are seen together.
+    /// Enters the bytes of a connection, all at once, so that changes that came together are seen together.
     ///
     /// # Errors
-    /// Why the connection is to be closed.
+    /// Why the connection must be closed.
     pub fn bytes(
         &mut self,
         rib: &Mutex<Rib>,
@@ -204,7 +204,7 @@ impl<P: Protocol> Sessions<P> {
         })
     }
 
-    /// Makes a connection the session, or returns why it is closed instead.
+    /// Makes a connection the session. Returns an error if it must be closed instead.
     fn begin(&mut self, at: usize, rib: &mut Rib, now_ns: u64) -> Result<(), SessionError> {
         let peer = self.connections[at].peer;
         for other in self.connections.iter_mut().filter(|other| other.role == Role::Session) {
@@ -218,14 +218,14 @@ impl<P: Protocol> Sessions<P> {
         let full_vrfs = std::mem::take(&mut self.state(rib).full_vrfs);
         self.keeper.began(rib, now_ns);
         if self.overruns > 0 {
-            // Until one has told everything, what is known may be less than there is.
+            // `began` has cleared these. However, the feed may lack routes until a session is complete.
             let state = self.state(rib);
             (state.is_overrun, state.full_vrfs) = (true, full_vrfs);
         }
         Ok(())
     }
 
-    /// Counts the end of a connection, and returns its reason.
+    /// Counts the end of a connection by its reason.
     fn end(&mut self, end: &End, rib: &mut Rib, now_ns: u64) {
         let state = self.state(rib);
         state.count(Count::Closed, 1);
@@ -241,8 +241,8 @@ impl<P: Protocol> Sessions<P> {
         }
     }
 
-    /// Moves what is to be sent to the other side of a connection to the end of `bytes`, while these are fewer than `most`. Returns
-    /// whether there will be more within moments.
+    /// Appends answers for the peer of a connection to `bytes` until it has `most` bytes or more. Returns whether more will be
+    /// due within moments.
     pub fn outgoing(&self, rib: &Mutex<Rib>, number: u64, bytes: &mut Vec<u8>, most: usize) -> bool {
         let is_session = |at: usize| self.connections[at].role == Role::Session;
         if !self.position(number).is_some_and(is_session) {
@@ -253,7 +253,7 @@ impl<P: Protocol> Sessions<P> {
         rib.feeds()[feed].answers.as_ref().is_some_and(Answers::is_due)
     }
 
-    /// A connection has ended: by itself, or for a reason.
+    /// Removes a connection that has ended by itself, or for the reason `why`.
     pub fn ended(&mut self, rib: &Mutex<Rib>, number: u64, why: Option<String>, now_ns: u64) {
         let Some(at) = self.position(number) else { return };
         let connection = self.connections.swap_remove(at);
@@ -266,7 +266,7 @@ impl<P: Protocol> Sessions<P> {
         }
     }
 
-    /// Lets time pass: to be called a few times a second. Returns a connection that is to be closed so that it tells everything again,
+    /// Runs the timers. Call it a few times a second. Returns a connection that must be closed so that it sends everything again,
     /// and why.
     pub fn tick(&mut self, rib: &Mutex<Rib>, now_ns: u64) -> Option<(u64, String)> {
         let mut rib = lock(rib);

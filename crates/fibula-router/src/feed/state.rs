@@ -1,47 +1,47 @@
-//! What operators see of a feed.
+//! State and counters of a feed, for operators.
 
 use std::collections::BTreeSet;
 
-/// How a feed is.
+/// The phase of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
     /// Nothing has connected yet.
     #[default]
     Waiting,
-    /// Routes are being told from the beginning.
+    /// All routes are being sent from the beginning.
     Synchronising,
     /// All routes are known, and changes are followed.
     Established,
-    /// The other side has gone; its routes are kept for a while.
+    /// The peer has gone. Its routes are kept for a while.
     Kept,
-    /// The other side has gone, and so have its routes.
+    /// The peer has gone, and its routes were removed.
     Down,
 }
 
-/// Something that feeds count.
+/// A counter of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// Messages read.
     Messages,
     /// Routes added or replaced.
     Inserted,
-    /// Routes removed on the feed's word.
+    /// Routes removed by messages of the feed.
     Removed,
-    /// Routes removed after a reconnection or a new synchronisation, because the feed did not tell them again.
+    /// Routes removed after a reconnection or a new synchronisation, because the feed did not send them again.
     Swept,
     /// Routes removed because the feed did not come back in time.
     Expired,
     /// Routes and next-hop objects refused at a limit.
     Refused,
-    /// Messages of a kind that does not matter here.
+    /// Messages of a kind that is ignored.
     Skipped,
-    /// Routes of tables that no VRF is mapped to.
+    /// Routes of tables to which no VRF is mapped.
     OtherTable,
-    /// Routes with an encapsulation or a type that cannot be forwarded by.
+    /// Routes with an encapsulation or a type that is not supported.
     Unsupported,
-    /// Messages that are damaged.
+    /// Damaged messages.
     Malformed,
-    /// Connections made.
+    /// Connections accepted.
     Sessions,
     /// Connections closed because of what they sent, or refused as too many.
     Closed,
@@ -49,16 +49,16 @@ pub enum Count {
     Resynchronised,
     /// Times that the kernel lost messages.
     Lost,
-    /// Routes of which the daemon was told that they are in the tables.
+    /// Routes acknowledged to the daemon as installed.
     Acknowledged,
-    /// Routes of which it was told that they are not, as they were refused.
+    /// Routes reported to the daemon as refused.
     NotInstalled,
-    /// Routes of which it was not told, for want of room or because its session ended first.
+    /// Routes without an answer to the daemon, because there was no room or its session ended first.
     Unacknowledged,
 }
 
 impl Count {
-    /// All of them.
+    /// All counters.
     pub const ALL: [Self; 17] = [
         Self::Messages,
         Self::Inserted,
@@ -79,7 +79,7 @@ impl Count {
         Self::Unacknowledged,
     ];
 
-    /// Returns the name that operators see.
+    /// Returns the name for operators.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -109,47 +109,47 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// State, counters and the last error of a feed.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// How it is.
+    /// The phase.
     pub phase: Phase,
-    /// When it became so.
+    /// Time at which the phase began.
     pub since_ns: u64,
     /// Whether routes were refused at a limit since the last synchronisation.
     pub is_overrun: bool,
-    /// Whether that was at the feed's own limit.
+    /// Whether routes were refused at the feed's own limit.
     pub is_full: bool,
-    /// The VRFs at whose limits that was.
+    /// The VRFs at whose limits routes were refused.
     pub full_vrfs: BTreeSet<u16>,
-    /// Whether the feed knows of something that is to be read again, or is reading it.
+    /// Whether the feed is reading routes again, or will.
     pub is_in_doubt: bool,
-    /// A comparison has found that it differs from what it follows: it is to read everything again.
+    /// A comparison has found a difference from the kernel's tables, so the feed must read everything again.
     pub is_suspected: bool,
-    /// Peers that are up, where the feed says which are.
+    /// Number of peers that are up, if the feed reports peers.
     pub peers: Option<usize>,
-    /// Routes of all peers, of which the best are the feed's.
+    /// Number of routes of all peers. The best of them are the feed's.
     pub peer_routes: Option<usize>,
     /// The kernel's rules for tables that the router does not heed, as `ip rule` shows them.
     pub rules: Vec<String>,
-    /// The last thing that went wrong, and when.
+    /// The last error, and when it occurred.
     pub last_error: Option<(u64, String)>,
     counts: [u64; Count::ALL.len()],
-    /// Changes a second, in the last second that is over.
+    /// Changes in the last complete second.
     rate: u64,
     rate_from: (u64, u64),
 }
 
 impl State {
-    /// Counts.
+    /// Adds to a counter.
     pub fn count(&mut self, what: Count, by: u64) {
         self.counts[what as usize] += by;
     }
 
-    /// Returns a count.
+    /// Returns the value of a counter.
     #[must_use]
     pub fn counted(&self, what: Count) -> u64 {
         self.counts[what as usize]
     }
 
-    /// Notes that something was refused, for want of room in a VRF or in the feed.
+    /// Notes that a limit of a VRF or of the feed has refused a route or an object.
     pub fn refuse(&mut self, vrf: Option<u16>) {
         self.count(Count::Refused, 1);
         self.is_overrun = true;
@@ -157,7 +157,7 @@ impl State {
         self.full_vrfs.extend(vrf);
     }
 
-    /// Everything is told again: what was refused before does not count any more.
+    /// Forgets earlier refusals, because everything is sent again.
     pub fn forget_overrun(&mut self) {
         (self.is_overrun, self.is_full) = (false, false);
         self.full_vrfs.clear();
@@ -171,12 +171,12 @@ impl State {
         }
     }
 
-    /// Notes something that went wrong.
+    /// Records an error.
     pub fn error(&mut self, what: impl Into<String>, now_ns: u64) {
         self.last_error = Some((now_ns, what.into()));
     }
 
-    /// Lets time pass: to be called about every second.
+    /// Updates the rate. Call it about every second.
     pub fn tick(&mut self, now_ns: u64) {
         let changes = self.counted(Count::Inserted) + self.counted(Count::Removed);
         let passed = now_ns.saturating_sub(self.rate_from.0);
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// Returns the changes a second at the last [`tick`](Self::tick).
+    /// Returns the changes per second, as of the last [`tick`](Self::tick).
     #[must_use]
     pub fn rate(&self) -> u64 {
         self.rate

@@ -1,7 +1,8 @@
-//! The station that routers send to by BMP (RFC 7854): what their peers announce, or what they use themselves.
+//! A monitoring station for BMP (RFC 7854). Routers send it the routes that their peers announce, or the routes that they use.
 //!
-//! A session begins with everything, and nothing can be asked for: so what is damaged or past a limit ends it, and the router tells
-//! everything again. What a session before has told stays meanwhile; the ends of tables (End-of-RIB) say when the rest of that goes.
+//! A session begins with all routes, and a station cannot request any. Therefore, damaged messages and passed limits end the
+//! session, so that the router sends everything again. Meanwhile, the routes of the earlier session stay. The ends of tables
+//! (End-of-RIB) show when the remaining ones can be removed.
 
 mod view;
 
@@ -14,12 +15,12 @@ use super::sessions::{End, Protocol};
 use super::state::Count;
 use super::{Rib, best};
 
-/// BMP, for a server.
+/// The protocol BMP, for a server.
 #[derive(Debug)]
 pub struct Bmp {
     /// Number of the feed in the RIB.
     pub feed: usize,
-    /// What is taken of all that a router tells.
+    /// The routes to take from a router.
     pub views: Views,
     /// Most bytes of a message.
     pub frame_bytes: usize,
@@ -34,12 +35,12 @@ pub struct Connection {
     peers: Peers,
     view: View,
     end: Option<End>,
-    /// Room was made by removing what a session before has told.
+    /// The routes of an earlier session were removed early, to make room.
     has_swept: bool,
 }
 
 impl Bmp {
-    /// Returns whether messages were read; the first one that cannot be ends the connection.
+    /// Returns whether messages were read. The first invalid message ends the connection.
     fn read(&self, connection: &mut Connection, at: &mut usize) -> bool {
         let Connection { bytes, peers, view, end, .. } = connection;
         let mut any = false;

@@ -1,4 +1,4 @@
-//! What is taken of all that a router tells of its peers, and what becomes of it.
+//! Selects routes from the messages of a router about its peers, and collects their changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,52 +13,52 @@ use crate::feed::Place;
 use crate::feed::best::{Best, Change};
 use crate::feed::state::{Count, State};
 
-/// What is taken.
+/// The routes to take.
 #[derive(Debug, Clone)]
 pub struct Views {
-    /// Which tables of the router.
+    /// The tables of the router.
     pub view: BmpView,
-    /// Of peers, which routes.
+    /// The routes of peers: before or after the router's policy.
     pub policy: BmpPolicy,
-    /// The VRFs of the router, with ours.
+    /// The VRFs of the router, each with our VRF.
     pub vrfs: Arc<[(Distinguisher, u16)]>,
-    /// Most routes, of all peers together.
+    /// Limit of routes of all peers together.
     pub routes: usize,
 }
 
-/// The routes of a router's peers, and what has changed since it was last taken.
+/// The routes of a router's peers, and the changes since they were last taken.
 #[derive(Debug)]
 pub struct View {
     views: Views,
-    /// By the router's VRFs.
+    /// Indexed by the router's VRFs.
     tables: Vec<Best>,
     peers: HashMap<PeerId, Told>,
-    /// The peer of the message at hand, and the number of its table.
+    /// The peer of the present message, and the number of its table.
     current: Option<(Peer, usize)>,
     changes: Vec<Change>,
-    /// Prefixes whose routes are kept until their peer has told others, or none.
+    /// Prefixes whose routes are kept until their peer has sent new routes, or is complete.
     leftover: BTreeSet<Place>,
-    /// A peer began to tell its routes after the router's policy.
+    /// A peer began to send routes after the router's policy.
     restarted: bool,
     overrun: Option<String>,
     counts: Vec<(Count, u64)>,
     error: Option<String>,
 }
 
-/// What a peer has told.
+/// The state of a peer.
 #[derive(Debug)]
 struct Told {
     peer: Peer,
     table: usize,
-    /// Of these families it has not told everything yet.
+    /// Families that are not complete yet.
     open: Dual<bool>,
     families: Dual<bool>,
-    /// Its routes after the policy are told, and taken.
+    /// Its routes after the policy are sent, and are taken.
     post_policy: bool,
 }
 
 impl View {
-    /// Makes a view that has been told nothing.
+    /// Creates a view without routes.
     #[must_use]
     pub fn new(views: Views) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl View {
         }
     }
 
-    /// Counts.
+    /// Adds one to a counter.
     pub(super) fn count(&mut self, what: Count) {
         match self.counts.iter_mut().find(|count| count.0 == what) {
             Some(count) => count.1 += 1,
@@ -83,7 +83,7 @@ impl View {
         }
     }
 
-    /// Moves what was counted, and the last error.
+    /// Moves the counts and the last error to `state`.
     pub(super) fn tell(&mut self, state: &mut State, now_ns: u64) {
         self.counts.drain(..).for_each(|(what, by)| state.count(what, by));
         if let Some(error) = self.error.take() {
@@ -103,7 +103,7 @@ impl View {
         self.len() == 0
     }
 
-    /// Returns which limit was passed, if so: what is known is not all that was told then.
+    /// Returns the limit that was passed, if any. Some routes are then missing.
     pub(super) fn overrun(&mut self) -> Option<String> {
         let routes = self.views.routes;
         let is_over = self.len() > routes;
@@ -111,27 +111,27 @@ impl View {
         self.overrun.take().or_else(|| is_over.then(why))
     }
 
-    /// Takes what has changed.
+    /// Takes the changes.
     pub(super) fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
 
-    /// Takes the prefixes whose routes were kept and are not told again.
+    /// Takes the prefixes whose routes were kept and were not sent again.
     pub(super) fn take_leftover(&mut self) -> BTreeSet<Place> {
         std::mem::take(&mut self.leftover)
     }
 
-    /// Returns whether a peer began to tell other routes since the last call.
+    /// Returns whether a peer began to send other routes since the last call.
     pub(super) fn take_restarted(&mut self) -> bool {
         std::mem::take(&mut self.restarted)
     }
 
-    /// Returns whether all peers that are up have told everything.
+    /// Returns whether all peers that are up are complete.
     pub(super) fn is_complete(&self) -> bool {
         !self.peers.is_empty() && self.peers.values().all(|told| told.open == Dual::new(false, false))
     }
 
-    /// Ends the session of a peer, as far as its routes go. They stay in the feed where `keep` says that others come.
+    /// Removes the routes of a peer. With `keep` they stay in the feed for now, because new ones will follow.
     fn end(&mut self, peer: Peer, table: usize, keep: bool) {
         let from = self.changes.len();
         self.apply(table, Event { time: Default::default(), peer: Some(peer), action: Action::SessionEnd });
@@ -153,7 +153,7 @@ impl View {
         }
     }
 
-    /// Returns whether routes of a peer are taken that come before the policy, or after it.
+    /// Returns whether to take routes of a peer from before the policy, or from after it.
     fn is_taken(&mut self, id: &PeerId, post_policy: bool) -> bool {
         let Some(told) = self.peers.get_mut(id) else { return false };
         match (self.views.policy, post_policy) {
@@ -179,7 +179,7 @@ impl mrt::Sink for View {
     }
 
     fn event(&mut self, event: Event) {
-        // The peer as it came up: its header may have another AS.
+        // Use the peer as it was when it came up, because the header may have another AS.
         if let Some((peer, table)) = self.current {
             self.apply(table, Event { peer: Some(peer), ..event });
         }

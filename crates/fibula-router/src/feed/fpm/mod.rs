@@ -1,10 +1,10 @@
-//! The server that FRR's zebra connects to, with its module `dplane_fpm_nl` or the older `fpm` (netlink form): frames of a
-//! header of four bytes and netlink messages (frrouting.org, "Forwarding Plane Manager"; `fpm/fpm.h`).
+//! A server for FRR's zebra, which connects with its module `dplane_fpm_nl` or the older `fpm` (netlink form). A frame is a
+//! header of four bytes, followed by netlink messages (frrouting.org, "Forwarding Plane Manager"; `fpm/fpm.h`).
 //!
-//! Zebra sends all it has after it connects, without a mark at the end. So what a session before has told is kept and marked, what is
-//! told again loses its mark, and what still has it after a time goes.
+//! Zebra sends all routes after it connects, without a mark at the end. Therefore, the routes of the earlier session are kept at
+//! first, and those that have not been sent again after some time are removed.
 //!
-//! Where it is wanted, zebra gets each route back once it is in the tables, or has been refused: see [`Reply`].
+//! If configured, zebra gets each route back once it is in the tables or has been refused: see [`Reply`].
 
 mod reply;
 
@@ -20,17 +20,17 @@ use super::sessions::{End, Protocol};
 const FRAME_HEADER: usize = 4;
 /// The version of the protocol.
 const VERSION: u8 = 1;
-/// Frames with netlink messages; others hold protobuf.
+/// Type of frames with netlink messages. Others hold protobuf.
 const NETLINK: u8 = 1;
 
-/// Why a session cannot go on: from here on, nothing that it sends can be understood.
+/// Why the bytes of a session cannot be decoded any further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
-    /// The version is another one.
+    /// The version is not supported.
     Version(u8),
     /// The length of a frame is impossible, or above the limit.
     FrameLength(usize),
-    /// The frame is not a row of netlink messages.
+    /// The frame is not a sequence of netlink messages.
     MessageLength,
 }
 
@@ -44,7 +44,7 @@ impl core::fmt::Display for Broken {
     }
 }
 
-/// Bytes of a session, of which whole frames are taken.
+/// Splits the bytes of a session into frames.
 #[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
@@ -52,17 +52,17 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Begins a session whose frames have at most `limit` bytes.
+    /// Creates a decoder for frames of at most `limit` bytes.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit }
     }
 
-    /// Takes bytes in, and calls `each` with the messages of every frame that is whole, and with what follows their heads. What is
-    /// left waits for more.
+    /// Appends bytes, and calls `each` with the head and the body of each message of all complete frames. The remaining bytes
+    /// wait for more.
     ///
     /// # Errors
-    /// When the session cannot go on; the messages before are all good.
+    /// When the session cannot continue. The messages before the fault are valid.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Message, &[u8])) -> Result<(), Broken> {
         self.bytes.extend_from_slice(bytes);
         let mut at = 0;
@@ -93,7 +93,7 @@ impl Frames {
 fn messages(body: &[u8], each: &mut impl FnMut(Message, &[u8])) -> Result<(), Broken> {
     let mut rest = body;
     while !rest.is_empty() {
-        // Zeros that fill the frame up to a multiple of four.
+        // Zeros that pad the frame to a multiple of four.
         if rest.len() < 4 && rest.iter().all(|&byte| byte == 0) {
             break;
         }
@@ -107,14 +107,14 @@ fn messages(body: &[u8], each: &mut impl FnMut(Message, &[u8])) -> Result<(), Br
     Ok(())
 }
 
-/// FPM, for a server.
+/// The protocol FPM, for a server.
 #[derive(Debug)]
 pub struct Fpm {
-    /// How messages are meant.
+    /// How to interpret messages.
     pub entrance: Entrance,
     /// Most bytes of a frame.
     pub frame_bytes: usize,
-    /// Whether zebra is told what has become of its routes.
+    /// Whether zebra gets answers about its routes.
     pub acknowledge: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Fpm {
 #[derive(Debug)]
 pub struct Connection {
     frames: Frames,
-    /// With what goes back to zebra, for routes.
+    /// Messages, and for routes also the reply to zebra.
     messages: Vec<(Message, Option<Reply>)>,
     broken: Option<Broken>,
 }
@@ -157,7 +157,7 @@ impl Protocol for Fpm {
                 Message::RouteGone(route) => (self.entrance.place(route), false),
                 _ => (None, false),
             };
-            // What is refused at the limit is counted there, and told again when there is room.
+            // Ignore refusals at a limit. They are counted, and zebra must send the routes again when there is room.
             let entered = self.entrance.message(rib, message);
             if let Some(place) = place.filter(|_| self.acknowledge) {
                 let effect = entered.ok().flatten().filter(|_| can_forward);

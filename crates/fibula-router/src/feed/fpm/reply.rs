@@ -1,8 +1,8 @@
-//! A route's own message, to be sent back to zebra with what has become of it.
+//! The reply to zebra about a route: its own message, with the verdict.
 //!
-//! Zebra reads one message of each frame, and only requests (`fpm_read` of FRR's `zebra/dplane_fpm_nl.c`; FRR 8.4 reads none). It finds the
-//! route by table, prefix and protocol, so everything goes back as it came, but for the flags of `rtm_flags`: `RTM_F_OFFLOAD` and
-//! `RTM_F_OFFLOAD_FAILED` of `rtnetlink.h`.
+//! Zebra reads one message of each frame, and only requests (`fpm_read` of FRR's `zebra/dplane_fpm_nl.c`; FRR 8.4 reads none). It
+//! finds the route by table, prefix and protocol, so the message goes back unchanged, except for the flags of `rtm_flags`:
+//! `RTM_F_OFFLOAD` and `RTM_F_OFFLOAD_FAILED` of `rtnetlink.h`.
 
 use netlink_packet_core::NLM_F_REQUEST;
 
@@ -13,7 +13,7 @@ use crate::feed::netlink::HEADER;
 const OFFLOAD: u32 = 0x4000;
 const TRAP: u32 = 0x8000;
 const OFFLOAD_FAILED: u32 = 0x2000_0000;
-/// Where `rtm_flags` are in a frame.
+/// Position of `rtm_flags` in a frame.
 const FLAGS: core::ops::Range<usize> = FRAME_HEADER + HEADER + 8..FRAME_HEADER + HEADER + 12;
 
 /// A frame with the message of a route.
@@ -21,12 +21,12 @@ const FLAGS: core::ops::Range<usize> = FRAME_HEADER + HEADER + 8..FRAME_HEADER +
 pub struct Reply(Box<[u8]>);
 
 impl Reply {
-    /// Makes a reply of what follows the head of a message about a route; `None` if it does not fit a frame.
+    /// Creates a reply from the body of a message about a route. Returns `None` if it does not fit into a frame.
     #[must_use]
     pub fn new(body: &[u8]) -> Option<Self> {
         let len = HEADER + body.len();
         let mut frame = vec![VERSION, NETLINK];
-        // Zebra reads frame after frame, so the filling counts.
+        // The length includes the padding, because zebra looks for the next frame after it.
         frame.extend(u16::try_from(FRAME_HEADER + len.next_multiple_of(4)).ok()?.to_be_bytes());
         frame.extend((len as u32).to_ne_bytes());
         frame.extend(libc::RTM_NEWROUTE.to_ne_bytes());
@@ -53,7 +53,7 @@ impl Reply {
         bytes
     }
 
-    /// Returns how many bytes it takes.
+    /// Returns the length in bytes.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]
     pub const fn len(&self) -> usize {

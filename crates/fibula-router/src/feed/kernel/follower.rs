@@ -1,4 +1,4 @@
-//! Which questions the kernel gets, when, and what its answers mean. Does no I/O and has no clock.
+//! Decides which requests to send to the kernel and when, and interprets the answers. Does no I/O and has no clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -19,16 +19,16 @@ use crate::kernel::netlink::{Event, decode};
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const GET_NEXT_HOP: u16 = 106;
-/// How long changes may gather before what they concern is read again.
+/// How long changes may gather before the affected tables are read again.
 const GATHER_NS: u64 = 50_000_000;
-/// After an answer that failed or was cut, or while changes go on and on: at least this long, and this many times as long as the
-/// answers took, so that reading again takes a bounded share of the time.
+/// Pauses between readings: at least `LEAST_NS` after an answer that failed or was cut, and always `REST` times as long as the
+/// answers took. Thus, reading again takes a bounded share of the time.
 const LEAST_NS: u64 = 500_000_000;
 const REST: u64 = 4;
-/// How long the kernel may take for a piece of an answer.
+/// How long the kernel may take for a part of an answer.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// What is to be read.
+/// The tables to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Concern {
     objects: bool,
@@ -55,11 +55,11 @@ impl Concern {
     }
 }
 
-/// A question.
+/// A request to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Job {
     Objects,
-    /// Routes of a table; the first and the last of a family begin and end a pass of marking.
+    /// Routes of a table. The first and the last request of a family begin and end a pass of marking.
     Routes {
         family: Family,
         table: u32,
@@ -73,34 +73,34 @@ enum Job {
 #[derive(Debug)]
 pub struct Follower {
     entrance: Entrance,
-    /// What is to be read, and when.
+    /// The tables to read, and when.
     wanted: Concern,
     due_ns: u64,
     jobs: VecDeque<Job>,
-    /// The question that is being answered.
+    /// The request that is being answered.
     pending: Option<Job>,
     sequence: u32,
-    /// The answer was changed under way, or failed: it is no proof that something is gone.
+    /// A change has interrupted the answer, so a missing route does not prove that it is gone.
     is_cut: bool,
-    /// When the questions began, and the last answer came.
+    /// Time of the first request. `heard_ns` is the time of the last answer.
     began_ns: u64,
     heard_ns: u64,
-    /// Until when there is no question.
+    /// No request is sent before this time.
     rest_ns: u64,
     /// Whether each link is up.
     links: HashMap<u32, bool>,
-    /// The kernel lost messages, and those from before are still to come: how a link was then says nothing of how it is.
+    /// The kernel has lost messages, and older ones are still to come. Until then, a notice of a link may be out of date.
     is_behind: bool,
-    /// IPv4 routes of which the kernel has several with the same prefix and metric; the first counts.
+    /// IPv4 prefixes and metrics for which the kernel has several routes. The first one is used.
     several: HashSet<(Place, u32)>,
-    /// The route that the answer under way told last: another one of its prefix and metric comes next to it.
+    /// The last route of the present answer. If another route has the same prefix and metric, it comes next.
     answer: Option<(Place, u32)>,
-    /// Of the answer under way.
+    /// Rules of the present answer.
     rules: Told,
 }
 
 impl Follower {
-    /// Makes a follower that first reads everything.
+    /// Creates a follower that first reads everything.
     #[must_use]
     pub fn new(entrance: Entrance) -> Self {
         Self {
@@ -129,13 +129,13 @@ impl Follower {
         self.wanted = self.wanted.with(concern);
     }
 
-    /// The kernel has lost messages: everything is read again.
+    /// Notes that the kernel has lost messages. Everything is read again.
     pub fn lost(&mut self, rib: &mut Rib, now_ns: u64) {
         let state = &mut rib.feed(self.entrance.feed).state;
         state.count(Count::Lost, 1);
         state.error("the kernel lost messages: reading everything again", now_ns);
         state.enter(Phase::Synchronising, now_ns);
-        // The end of the answer under way may have been lost too.
+        // The end of the present answer may have been lost too.
         self.pending = None;
         self.jobs.clear();
         self.links.clear();
@@ -143,7 +143,7 @@ impl Follower {
         self.want(Concern::ALL, now_ns);
     }
 
-    /// Returns a question to send now, if there is one. To be called after each turn of the others.
+    /// Returns a request to send now, if there is one. Call it after each call of the other functions.
     pub fn question(&mut self, rib: &mut Rib, now_ns: u64) -> Option<Vec<u8>> {
         let question = self.next_question(rib, now_ns);
         let is_in_doubt = self.wanted.any() || self.pending.is_some() || !self.jobs.is_empty();
@@ -198,7 +198,7 @@ impl Follower {
         }
     }
 
-    /// Takes a datagram of the kernel in.
+    /// Handles a datagram of the kernel.
     pub fn datagram(&mut self, rib: &mut Rib, bytes: &[u8], now_ns: u64) {
         let mut rest = bytes;
         while let Some((head, body, after)) = netlink::split(rest) {
@@ -223,7 +223,7 @@ impl Follower {
         if let NEW_RULE | DEL_RULE = head.kind {
             match is_answer {
                 true => self.rules.take(body, &self.entrance.tables),
-                // There are few, so all are read again.
+                // There are few rules, so all are read again.
                 false => self.want(Concern { rules: true, ..Concern::NONE }, now_ns),
             }
             return;
@@ -234,7 +234,8 @@ impl Follower {
             && route.target.is_none()
             && self.entrance.place(route).is_some()
         {
-            // Another one of its prefix and metric may follow. What was there before goes when it is not told again.
+            // A usable route of the same prefix and metric may follow. An earlier route is removed by the sweep, unless it is
+            // sent again.
             let state = &mut rib.feed(self.entrance.feed).state;
             state.count(Count::Messages, 1);
             state.count(Count::Unsupported, 1);
@@ -243,7 +244,7 @@ impl Follower {
         let (enter, concern) = match &message {
             Message::Route(route) => self.before_insert(rib, route, is_answer, head.flags),
             Message::RouteGone(route) => self.before_remove(rib, route),
-            // Routes go with an object without a word; those of a group may change.
+            // The kernel does not report the routes that are removed with an object, and routes of a group may change.
             Message::ObjectGone(_) => (true, Concern { v4: true, v6: true, ..Concern::NONE }),
             _ => (true, Concern::NONE),
         };
@@ -251,15 +252,16 @@ impl Follower {
         if !enter {
             return;
         }
-        // What is refused at the limit is counted there, and read again when there is room.
+        // Ignore refusals at a limit. They are counted, and the routes are read again when there is room.
         if self.entrance.message(rib, message) == Ok(Some(Effect::Unexpected)) {
             self.want(Concern { v4: true, v6: true, ..Concern::NONE }, now_ns);
         }
     }
 
-    /// Returns whether a route is to be entered: not if it comes after another of the same prefix and metric, which counts.
+    /// Returns whether to enter a route. A route is not entered after another one of the same prefix and metric, because the
+    /// kernel uses the first.
     ///
-    /// One that cannot be forwarded by gives way to the others: it is not entered beside them, and where it may have replaced one of
+    /// A route that is not supported gives way to the others. It is not entered next to them, and if it may have replaced one of
     /// them, they are read again.
     fn before_insert(
         &mut self,
@@ -270,12 +272,12 @@ impl Follower {
     ) -> (bool, Concern) {
         let enter = (true, Concern::NONE);
         let Some(place) = self.entrance.place(route) else { return enter };
-        // Of IPv6, ways with the same prefix and metric are told together.
+        // For IPv6, the kernel reports all ways with the same prefix and metric in one message.
         if place.1.family() == Family::Ipv6 {
             return enter;
         }
         if is_answer {
-            // What notices have told meanwhile is in the answer too, in its right order.
+            // The answer is in the kernel's order, and also has the changes that notices have reported meanwhile.
             let is_second = self.answer.replace((place, route.metric)) == Some((place, route.metric));
             if is_second {
                 self.several.insert((place, route.metric));
@@ -290,7 +292,7 @@ impl Follower {
         }
         let is_second = flags & NLM_F_APPEND != 0;
         if rib.path_of(self.entrance.feed, place, route.metric).is_none() {
-            // At its limit, the feed may have refused the one that this one comes after.
+            // At its limit, the feed may have refused the first route. In that case, this one must not take its place.
             let is_overrun = rib.feeds()[self.entrance.feed].state.is_overrun;
             return (!(is_overrun && is_second), Concern::NONE);
         }
@@ -307,7 +309,7 @@ impl Follower {
         path.as_ref() == known
     }
 
-    /// Returns whether a route is to be removed: not if it is one of several, or only one way of it goes.
+    /// Returns whether to remove a route. It is not removed if it is one of several, or if only one of its ways is removed.
     fn before_remove(&self, rib: &Rib, route: &RouteMessage) -> (bool, Concern) {
         let Some(place) = self.entrance.place(route) else { return (true, Concern::NONE) };
         let is_v4 = place.1.family() == Family::Ipv4;
@@ -322,10 +324,10 @@ impl Follower {
         }
     }
 
-    /// Links and addresses: what the kernel changes with them without a word.
+    /// Handles an event of a link or an address, because the kernel changes routes with it without reporting them.
     fn event(&mut self, event: &Event, now_ns: u64) {
         let concern = match event {
-            // How a link was before its first notice is not known.
+            // A notice from before the loss may be out of date, so its state must not be trusted.
             Event::Link(_) if self.is_behind => Concern::ALL,
             Event::Link(link) => match self.links.insert(link.index, link.up) {
                 Some(before) if before == link.up => return,
@@ -336,7 +338,7 @@ impl Follower {
                 Concern::ALL
             }
             Event::AddressGone(_) => Concern { v4: true, v6: true, ..Concern::NONE },
-            // The address may have been the last thing that routes of IPv6 waited for.
+            // IPv6 routes may have waited for this address.
             Event::Address(address) if address.ip.is_ipv6() => Concern { v6: true, ..Concern::NONE },
             _ => return,
         };
@@ -345,13 +347,13 @@ impl Follower {
 
     fn answered(&mut self, rib: &mut Rib, head: Head, body: &[u8], now_ns: u64) {
         let Some(job) = self.pending.take() else { return };
-        // The question was sent after the loss, so all messages from before it have come.
+        // The request was sent after the loss, so all messages from before the loss have arrived.
         self.is_behind = false;
         self.is_cut |= head.flags & NLM_F_DUMP_INTR != 0;
         let code = body.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
         match (code.saturating_neg(), job) {
             (0, _) => {}
-            // A table that has never had a route; a kernel without next-hop objects.
+            // A table that has never had a route, or a kernel without next-hop objects.
             (libc::ENOENT, Job::Routes { .. })
             | (libc::EOPNOTSUPP | libc::EINVAL | libc::ENOENT, Job::Objects)
             // A kernel with one table.
@@ -395,7 +397,7 @@ impl Follower {
         self.rest_ns = now_ns + LEAST_NS;
     }
 
-    /// Lets time pass. To be called a few times a second.
+    /// Runs the timers. Call it a few times a second.
     pub fn tick(&mut self, rib: &mut Rib, now_ns: u64) {
         let feed = self.entrance.feed;
         let state = &mut rib.feed(feed).state;
@@ -421,7 +423,7 @@ const fn concern_of(job: Job) -> Concern {
     }
 }
 
-/// Returns a question as bytes.
+/// Returns a request as bytes.
 fn question(job: Job, sequence: u32) -> Vec<u8> {
     let (kind, body) = match job {
         Job::Objects => (GET_NEXT_HOP, vec![0; 8]),

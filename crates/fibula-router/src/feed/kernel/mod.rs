@@ -1,8 +1,9 @@
 //! Follows the kernel's route tables, rules and next-hop objects by netlink, and never writes them.
 //!
-//! Everything is read first, then changes are followed. The kernel says nothing of some of them: IPv4 routes that go with a link,
-//! an address or a next-hop object, next-hop objects that go with a link, and IPv6 routes that come back with it. So after each of
-//! these, what it concerns is read again, and what is not told again goes; so is everything after the kernel has lost messages.
+//! The follower first reads everything, and then follows changes. However, the kernel does not report some changes: IPv4 routes
+//! that are removed with a link, an address or a next-hop object, next-hop objects that are removed with a link, and IPv6 routes
+//! that come back with a link. So after each of these events, the follower reads the affected tables again, and removes the
+//! routes that are missing. After the kernel has lost messages, everything is read again.
 
 mod follower;
 mod rules;

@@ -1,8 +1,8 @@
-//! The kernel's rules for tables (`ip rule`), and which of them the router does not heed.
+//! Finds the kernel's rules for tables (`ip rule`) that the router does not follow.
 //!
-//! The router chooses a table by the interface that a packet comes from: its VRF. So it heeds the rules that every machine has, those
-//! of VRF devices, and one that sends packets of an interface to a table that is followed. By any other the kernel would forward
-//! some packets otherwise than the router, and an operator is to know that.
+//! The router chooses a table by the VRF of the interface on which a packet was received. So it follows the rules that every
+//! machine has, the rules of VRF devices, and rules that send packets of an interface to a followed table. Any other rule would
+//! make the kernel forward some packets differently from the router. Operators should know such rules.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,7 +20,8 @@ const USUAL: std::ops::RangeInclusive<u32> = 253..=255;
 const TO_TABLE: u8 = 1;
 const INVERT: u32 = 2;
 
-/// What a rule does, as `ip rule` shows it, and its priority; `Some(None)` if the router heeds it, `None` if the message is damaged.
+/// Returns the text of a rule, as `ip rule` shows it, and its priority. Returns `Some(None)` if the router follows the rule, and
+/// `None` if the message is damaged.
 fn unheeded(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)>> {
     let header: &[u8; HEADER] = body.get(..HEADER)?.try_into().ok()?;
     let [_, to_len, from_len, tos, table, _, _, action, ..] = *header;
@@ -42,7 +43,7 @@ fn unheeded(body: &[u8], followed: &[(u32, u16)]) -> Option<Option<(u32, String)
                 Ok(())
             }
             10 => write!(other, " fwmark {:#x}", u32_of(value)?),
-            // Without it, all ones.
+            // Without the attribute, the mask is all ones.
             14 => match u32_of(value)? {
                 u32::MAX => Ok(()),
                 len => write!(suppressed, " suppress_prefixlength {len}"),
@@ -93,20 +94,20 @@ fn number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?)))
 }
 
-/// The rules that an answer has told so far.
+/// The rules of an answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Told(BTreeSet<(u32, String)>);
 
 impl Told {
-    /// Takes one in.
+    /// Adds a rule.
     pub(super) fn take(&mut self, body: &[u8], followed: &[(u32, u16)]) {
-        // A damaged one is left out, as `ip rule` does.
+        // A damaged rule is left out, as by `ip rule`.
         if let Some(Some(rule)) = unheeded(body, followed) {
             self.0.insert(rule);
         }
     }
 
-    /// Returns all, by priority.
+    /// Returns all rules, by priority.
     pub(super) fn finish(&mut self) -> Vec<String> {
         std::mem::take(&mut self.0).into_iter().map(|rule| rule.1).collect()
     }

@@ -14,11 +14,11 @@ use crate::kernel::sys;
 
 /// Links, addresses, routes and rules of both families, next-hop objects: the groups of `rtnetlink.h`, as bits.
 const GROUPS: u32 = 1 | 1 << 4 | 1 << 8 | 1 << 6 | 1 << 10 | 1 << 7 | 1 << 18 | 1 << 31;
-/// Level and name of the option that makes the kernel heed what a question says it wants.
+/// Level and name of the option that makes the kernel apply the filters of a request.
 const SOL_NETLINK: i32 = 270;
 const STRICT: i32 = 12;
 const BUFFER: i32 = 16 << 20;
-/// How long to wait for something to come.
+/// How long to wait for input.
 const TURN_MS: i32 = 20;
 const TICK_NS: u64 = 100_000_000;
 /// Datagrams that are entered at once.
@@ -34,7 +34,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Opens a connection that hears of changes.
+    /// Opens a connection that receives notices of changes.
     ///
     /// # Errors
     /// When the kernel refuses it.
@@ -50,16 +50,16 @@ impl Kernel {
         address[8..12].copy_from_slice(&groups.to_ne_bytes());
         sys::bind(fd.as_fd(), &address)?;
         sys::set_number(fd.as_fd(), SOL_NETLINK, STRICT, 1)?;
-        // Room for bursts; without the right to more, what there is must do.
+        // Make room for bursts. Without the capability, the default must suffice.
         let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER);
         let buffer = vec![0; 1 << 16].into_boxed_slice();
         Ok(Self { fd, follower: Follower::new(entrance), buffer, next_tick_ns: 0 })
     }
 
-    /// Waits for something to come, and deals with it.
+    /// Waits for input, and handles it.
     ///
     /// # Errors
-    /// When the connection is of no use any more.
+    /// When the connection has failed.
     pub fn turn(&mut self, rib: &Mutex<Rib>) -> io::Result<()> {
         // A signal may end the wait early, which does no harm.
         let _ = sys::poll(&mut [sys::readable(&self.fd)], TURN_MS);
@@ -88,10 +88,10 @@ impl Kernel {
     }
 }
 
-/// Reads the kernel's tables once, by the rules by which they are followed, into a RIB of their own whose only feed has number 0.
+/// Reads the kernel's tables once, in the same way as they are followed, into a separate RIB. Its only feed has number 0.
 ///
 /// # Errors
-/// When the kernel refuses, or changes so fast that it cannot be read in the time.
+/// When the kernel refuses, or when its tables change so fast that they cannot be read in `patience`.
 pub fn read(entrance: &Entrance, vrfs: usize, patience: Duration) -> io::Result<Rib> {
     let rib = Mutex::new(Rib::new(vec![Routes::new("kernel", 0, usize::MAX, vrfs)]));
     let mut kernel = Kernel::hearing(0, Entrance { feed: 0, ..entrance.clone() })?;

@@ -1,5 +1,5 @@
-//! Plays recorded tables and updates (MRT files), as if they came now: a table dump first, then the updates after it, each best
-//! route into the feed.
+//! Plays recorded tables and updates (MRT files) as if they arrived now: first a table dump, then the updates after it. The best
+//! routes become the feed's.
 
 mod pace;
 
@@ -22,36 +22,35 @@ use super::{Rib, lock};
 use crate::config::MrtRate;
 use crate::kernel::sys;
 
-/// Changes that are entered at once, and how long fewer wait.
+/// Changes that are entered at once. Fewer changes wait at most `BATCH_NS`.
 const BATCH: usize = 1024;
 const BATCH_NS: u64 = 10_000_000;
-/// How long a wait is at most before it is seen whether the router is to stop.
+/// Longest wait before the stop flag is read again.
 const STEP: Duration = Duration::from_millis(50);
-/// How long until files are tried again that could not be read: this, and twice as long each further time, but no longer than 32
-/// times this.
+/// How long to wait before files that could not be read are tried again. Doubles each further time, up to 32 times this.
 const PAUSE_NS: u64 = 10_000_000_000;
 const MOST_DOUBLED: u32 = 5;
-/// How long until files are played again.
+/// How long to wait before files are played again.
 const BETWEEN_NS: u64 = 100_000_000;
 
-/// What is played, and how.
+/// The files to play, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Number of the feed in the RIB.
     pub feed: usize,
     /// Files, or folders of them, in any order.
     pub files: Vec<PathBuf>,
-    /// The VRF that the routes go into.
+    /// The VRF of the routes.
     pub vrf: u16,
     /// How fast updates are played.
     pub rate: MrtRate,
     /// Whether the files are played again and again.
     pub repeat: bool,
-    /// Whose routes are taken.
+    /// The peers whose routes are taken.
     pub selection: Selection,
-    /// How long routes stay after files could not be read to their end.
+    /// How long routes stay if files could not be read to their end.
     pub keep_ns: u64,
-    /// Most routes, of all peers together.
+    /// Limit of routes of all peers together.
     pub routes: usize,
 }
 
@@ -61,7 +60,7 @@ pub struct Options {
 pub enum ReplayError {
     /// A file cannot be read.
     Load(LoadError),
-    /// Their routes cannot be entered.
+    /// The routes cannot be entered.
     Enter(io::Error),
 }
 
@@ -76,7 +75,7 @@ impl fmt::Display for ReplayError {
 
 impl core::error::Error for ReplayError {}
 
-/// Plays files into the RIB until the router is to stop.
+/// Plays files into the RIB until the router stops.
 #[derive(Debug)]
 pub struct Replay<'r> {
     options: Options,
@@ -86,16 +85,16 @@ pub struct Replay<'r> {
 }
 
 impl<'r> Replay<'r> {
-    /// Makes a replay that has not begun.
+    /// Creates a replay that has not begun.
     #[must_use]
     pub const fn new(options: Options, rib: &'r Mutex<Rib>, stop: &'r AtomicBool) -> Self {
-        // What was not told again goes as soon as everything was told.
+        // Routes that were not played again are removed as soon as the playing is complete.
         let times = Times { keep_ns: options.keep_ns, sweep_ns: u64::MAX, quiet_ns: 0 };
         let keeper = Keeper::new(options.feed, times);
         Self { options, rib, stop, keeper }
     }
 
-    /// Plays, until the router is to stop.
+    /// Plays until the router stops.
     pub fn run(&mut self) {
         let mut failures = 0;
         while !self.stops() {
@@ -145,7 +144,7 @@ impl<'r> Replay<'r> {
         }
     }
 
-    /// Everything was told: counts what could not be read.
+    /// Completes a playing, and counts the records that could not be read.
     fn told(&mut self, reports: &[Report]) {
         let now_ns = sys::now_ns();
         let mut rib = lock(self.rib);
@@ -172,7 +171,7 @@ impl<'r> Replay<'r> {
     }
 }
 
-/// Takes the events of one playing.
+/// Receives the events of one playing.
 struct Player<'p> {
     options: &'p Options,
     rib: &'p Mutex<Rib>,
@@ -230,7 +229,7 @@ impl<'p> Player<'p> {
         Ok(())
     }
 
-    /// Waits until an event is due; what came before is seen meanwhile.
+    /// Waits until an event is due. Enters the earlier changes first, so that they are visible meanwhile.
     fn wait(&mut self, due_ns: u64) -> io::Result<()> {
         loop {
             if self.stop.load(Ordering::Relaxed) {

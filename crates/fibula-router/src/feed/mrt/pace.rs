@@ -1,4 +1,4 @@
-//! When updates are played.
+//! The pace at which updates are played.
 
 use fibula_feed::event::Time;
 
@@ -6,23 +6,23 @@ use crate::config::MrtRate;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// Says when each update is due.
+/// Computes when each update is due.
 #[derive(Debug)]
 pub struct Pace {
     rate: MrtRate,
-    /// When the first update was played, and its own time in nanoseconds.
+    /// Time at which the first update was played, and its recorded time, both in nanoseconds.
     first: Option<(u64, u128)>,
     count: u64,
 }
 
 impl Pace {
-    /// Makes a pace at which nothing was played.
+    /// Creates a pace. Its first update sets the origin of time.
     #[must_use]
     pub const fn new(rate: MrtRate) -> Self {
         Self { rate, first: None, count: 0 }
     }
 
-    /// Returns when the next update is due, by the clock `now`; 0 is at once.
+    /// Returns when the next update is due, by the clock `now`. 0 means at once.
     pub fn due_ns(&mut self, time: Time, now: impl FnOnce() -> u64) -> u64 {
         if self.rate == MrtRate::Max {
             return 0;
