@@ -1,4 +1,4 @@
-//! Counters: each worker has its own, and anybody may read them meanwhile.
+//! Counters. Each worker has its own, and any thread may read them at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use crate::drops::DropReason;
 
 /// A counter with one writer.
 ///
-/// Only the worker that owns it adds, so a load and a store do, without a locked instruction.
+/// Only the worker that owns it adds, so a load and a store suffice, without a locked instruction.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -26,7 +26,7 @@ impl Counter {
 
 macro_rules! made {
     ($($variant:ident $name:literal $what:literal)*) => {
-        /// What the router makes itself: counted apart, as none of it was received.
+        /// Kinds of packets that the router makes itself. They are counted separately, because they were not received.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Made {
@@ -37,13 +37,13 @@ macro_rules! made {
             /// All kinds, in the order of their counters.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Returns the name by which it is counted.
+            /// Returns the name of its counter.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// Returns what it is, as one sentence.
+            /// Describes it in one sentence.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $what),* }
@@ -82,7 +82,7 @@ pub struct PortCounters {
     pub received: Counter,
     /// Bytes received.
     pub received_bytes: Counter,
-    /// Packets received here and sent on by any port, whole or as fragments.
+    /// Packets received here and forwarded by any port, whole or as fragments.
     pub forwarded: Counter,
     /// Frames given to the kernel of the machine.
     pub delivered: Counter,
@@ -130,13 +130,13 @@ impl PortCounters {
         self.dropped[reason.index()].get()
     }
 
-    /// Counts what the router made. For the owner alone.
+    /// Counts a packet that the router made. For the owner alone.
     #[inline]
     pub fn make(&self, made: Made) {
         self.made[made as usize].add(1);
     }
 
-    /// Returns how much of a kind the router made.
+    /// Returns the number of packets of a kind that the router made.
     #[must_use]
     pub fn made(&self, made: Made) -> u64 {
         self.made[made as usize].get()
@@ -179,7 +179,7 @@ pub struct Totals {
     pub sent_bytes: u64,
     /// Packets dropped, in the order of [`DropReason::ALL`].
     pub dropped: [u64; DropReason::COUNT],
-    /// What the router made, in the order of [`Made::ALL`].
+    /// Packets that the router made, in the order of [`Made::ALL`].
     pub made: [u64; Made::COUNT],
 }
 
@@ -206,8 +206,8 @@ impl Totals {
         self.dropped.iter().sum()
     }
 
-    /// Returns the packets that were received and are neither sent, delivered, consumed nor dropped: those that wait for a
-    /// neighbour. Zero at rest. Counters are read one after another while packets flow, so it may be off by a burst.
+    /// Returns the number of packets that wait for a neighbour: received, but neither forwarded, delivered, consumed nor dropped.
+    /// Zero at rest. The counters are read one after another while packets flow, so the number may be off by a burst.
     #[must_use]
     pub fn waiting(&self) -> i64 {
         let done = self.forwarded + self.delivered + self.consumed + self.all_dropped();

@@ -1,7 +1,7 @@
-//! The list of reasons for which a packet is dropped.
+//! The list of reasons to drop a packet.
 //!
-//! One line each: its name in the source, its name for operators, what has happened, and what to do about it. Counters, the
-//! command, the metrics and the guide follow from this list.
+//! Each reason is one entry: its name in the source, its name for operators, a description, and advice. Counters, the command,
+//! the metrics and the guide follow from this list.
 
 macro_rules! reasons {
     ($($variant:ident $name:literal $what:literal $advice:literal)*) => {
@@ -22,13 +22,13 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// Returns what has happened, as one sentence.
+            /// Describes the reason in one sentence.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $what),* }
             }
 
-            /// Returns what an operator can do about it, as one sentence.
+            /// Advises operators in one sentence.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self { $(Self::$variant => $advice),* }

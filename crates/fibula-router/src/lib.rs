@@ -1,15 +1,15 @@
-//! A software router: packets in, looked up, rewritten, out.
+//! A software router: receives packets, looks up their routes, rewrites their headers and sends them.
 //!
-//! - [`forward`]: the pipeline, and what it is configured with.
+//! - [`forward`]: the pipeline, and its configuration.
 //! - [`packet`]: the rules for Ethernet, ARP, IPv4, IPv6, ICMP and neighbour discovery. Does no I/O.
 //! - [`neighbour`]: the MAC addresses of next hops.
-//! - [`io`]: where packets come from and go to, one back end a file or folder.
-//! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: which processor each runs on.
+//! - [`io`]: packet I/O, with one file or folder for each back end.
+//! - [`stage`]: the pipeline on several threads, with rings between them; [`place`]: the processor of each thread.
 //! - [`config`]: the configuration file.
-//! - [`api`]: what the control socket answers, as structs that the router and the command share.
-//! - `control`, `kernel` (Linux): a router that runs, and what it hears from the kernel.
-//! - [`measure`]: the pipeline on ports in memory, to be timed.
-//! - [`drops`]: **the list** of reasons for which a packet is dropped; [`count`]: counters.
+//! - [`api`]: the answers of the control socket, as structs that the router and the command share.
+//! - `control`, `kernel` (Linux): running a router, and following the kernel.
+//! - [`measure`]: the pipeline on ports in memory, for measurements.
+//! - [`drops`]: **the list** of reasons to drop a packet; [`count`]: counters.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! Which processor each thread runs on: the groups of processors that share a cache, found from the system.
+//! Assigns threads to processors, by the groups of processors that share a cache.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ pub struct Topology {
     groups: Vec<Vec<usize>>,
 }
 
-/// Where threads run.
+/// The processors of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
-    /// Processors of the threads that receive; empty where workers do.
+    /// Processors of the threads that receive. Empty if workers receive.
     pub receive: Vec<usize>,
     /// Processors of the workers.
     pub workers: Vec<usize>,
-    /// Processors of the threads that send; empty where workers do.
+    /// Processors of the threads that send. Empty if workers send.
     pub transmit: Vec<usize>,
 }
 
 impl Topology {
-    /// Reads the topology from `folder`, on Linux `/sys/devices/system/cpu`, of the processors in `allowed`. Where the system
-    /// says nothing, all are one group.
+    /// Reads the topology of the processors in `allowed` from `folder`, which is `/sys/devices/system/cpu` on Linux. If the
+    /// system does not describe caches, all processors are one group.
     #[must_use]
     pub fn read(folder: &Path, allowed: &[usize]) -> Self {
         let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
@@ -41,9 +41,9 @@ impl Topology {
         &self.groups
     }
 
-    /// Gives every thread a processor. The workers have a group of their own if there are two, so that nothing else takes room
-    /// in the cache that holds the table; else processors of their own. Where there are more threads than processors, they
-    /// share them in turn.
+    /// Gives every thread a processor. If there are two groups, the workers get a group of their own, so that nothing else takes
+    /// room in the cache that holds the table. Otherwise they get processors of their own. If there are more threads than
+    /// processors, threads share processors in turn.
     #[must_use]
     pub fn assign(&self, receive: usize, workers: usize, transmit: usize) -> Places {
         let all = || self.groups.iter().flatten().copied();
@@ -51,7 +51,7 @@ impl Topology {
         if receive + transmit == 0 {
             return Places { workers: deal(&rest, workers), ..Places::default() };
         }
-        // The first group stays with everything else that runs: interrupts, the main thread.
+        // Leave the first group to everything else that runs: interrupts, the main thread.
         let own = self.groups.iter().skip(1).max_by_key(|group| group.len());
         let lookup: Vec<usize> = match own {
             Some(group) => group.clone(),
@@ -76,7 +76,7 @@ fn deal(processors: &[usize], threads: usize) -> Vec<usize> {
     processors.iter().copied().cycle().take(if processors.is_empty() { 0 } else { threads }).collect()
 }
 
-/// Returns the processors that share the last cache of one whose caches are described in `folder`.
+/// Returns the processors that share the last cache of a processor. `folder` describes its caches.
 fn last_cache(folder: &Path) -> Option<Vec<usize>> {
     let read =
         |at: usize, name: &str| std::fs::read_to_string(folder.join(format!("index{at}")).join(name)).ok();

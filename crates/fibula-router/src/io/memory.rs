@@ -1,10 +1,10 @@
-//! Ports in memory: for tests, and to measure what a packet costs.
+//! Ports in memory, for tests and for measuring the cost of a packet.
 
 use std::collections::VecDeque;
 
 use super::{BURST, Io, Offload, Received};
 
-/// A frame with what a driver says about it.
+/// A frame with the metadata of its driver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     /// The frame, from the Ethernet header on.
@@ -21,7 +21,7 @@ impl From<Vec<u8>> for Frame {
     }
 }
 
-/// One port: what is to be received, and what was sent and delivered.
+/// A port: frames to receive, and frames that were sent and delivered.
 #[derive(Debug, Default)]
 pub struct Port {
     /// Frames that wait to be received.
@@ -30,7 +30,7 @@ pub struct Port {
     pub output: Vec<Frame>,
     /// Frames that were given to the kernel.
     pub delivered: Vec<Frame>,
-    /// Most frames in `output`: beyond, the port is full.
+    /// Most frames in `output`. With as many, the port is full.
     pub room: usize,
     /// Frames for the kernel that fit into `delivered`.
     pub host_room: usize,
@@ -38,7 +38,7 @@ pub struct Port {
     pub segments: bool,
 }
 
-/// Ports whose frames are vectors. Sent frames keep their vectors: after the first passes nothing is allocated.
+/// Ports whose frames are vectors. Sent frames keep their vectors, so after the first passes nothing is allocated.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The ports.
@@ -94,7 +94,7 @@ impl Io for Memory {
         }
         let mut bytes = std::mem::take(&mut self.burst[index].bytes);
         bytes.truncate(packet.end);
-        // The usual case needs no move: the new header is as long as the old one.
+        // In the usual case, the new header is as long as the old one, and nothing needs to move.
         if header.len() == packet.start {
             bytes[..header.len()].copy_from_slice(header);
         } else {

@@ -1,4 +1,4 @@
-//! Where packets come from and go to: one folder or file a back end, all with the trait [`Io`].
+//! Packet I/O: one folder or file for each back end, all with the trait [`Io`].
 
 #[cfg(all(target_os = "linux", feature = "dpdk"))]
 pub mod dpdk;
@@ -16,13 +16,13 @@ pub mod xdp;
 /// Most frames of a burst.
 pub const BURST: usize = 64;
 
-/// What a network card or its driver has left undone, and what must go with a packet that is sent on.
+/// Offloads: work on a packet that a network card or its driver has left undone. The values must accompany a forwarded packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Where the checksum begins that is still to be computed, from the start of the IP packet, and where in there it is to be
-    /// written: TCP and UDP of local senders. (0, 0) when nothing is left to do.
+    /// For TCP and UDP of local senders, the checksum may still be missing. The first number is where its range begins, from the
+    /// start of the IP packet, and the second is where to write it within the range. (0, 0) if nothing is left to do.
     pub checksum: (u16, u16),
-    /// Payload bytes of each segment, if the packet is several segments in one; 0 if it is one.
+    /// Payload bytes of each segment, if the packet combines several segments. Otherwise 0.
     pub segment: u16,
     /// Kind of the segments, as in `struct virtio_net_hdr`.
     pub segment_kind: u8,
@@ -39,23 +39,23 @@ impl Offload {
     }
 }
 
-/// A frame that was received, as its back end holds it.
+/// A received frame, in the memory of its back end.
 #[derive(Debug)]
 pub struct Received<'b> {
     /// The frame, from the Ethernet header on.
     pub bytes: &'b mut [u8],
     /// The VLAN tag that the kernel has taken out of the frame.
     pub tag: Option<u16>,
-    /// What is left to do.
+    /// Work that is left to do.
     pub offload: Offload,
     /// Whether the frame was longer than the bytes that are here.
     pub cut: bool,
 }
 
-/// Packet I/O of one worker: its queue of each port.
+/// Packet I/O of one worker, with its queue of each port.
 ///
-/// A worker receives a burst from one port, and handles each of its frames with one of [`forward`](Self::forward),
-/// [`deliver`](Self::deliver) or nothing, which drops it; then it calls [`finish`](Self::finish). Nothing here allocates, and
+/// A worker receives a burst from one port. It handles each of its frames with [`forward`](Self::forward) or
+/// [`deliver`](Self::deliver), or drops it by doing nothing. Then it calls [`finish`](Self::finish). Nothing here allocates, and
 /// system calls are made at most once a burst.
 pub trait Io {
     /// Receives up to [`BURST`] frames from a port, and returns how many. They are numbered from 0.
@@ -64,7 +64,7 @@ pub trait Io {
     /// Returns a frame of the burst.
     fn frame(&mut self, index: usize) -> Received<'_>;
 
-    /// Sends the packet in `packet` of a frame, with `header` in front of it, out of `port`. The packet may take the place of the
+    /// Sends the packet in the range `packet` of a frame out of `port`, with `header` in front of it. The back end may reuse the
     /// frame without a copy. Returns `false` if there is no room.
     fn forward(
         &mut self,
@@ -88,11 +88,12 @@ pub trait Io {
         false
     }
 
-    /// Ends the burst: its frames are given back, and what was sent goes out.
+    /// Ends the burst: gives its frames back, and flushes the sent frames.
     fn finish(&mut self);
 }
 
-/// Computes the checksum that a sender has left to hardware, for a way out that has none. `packet` begins with the IP header.
+/// Computes the checksum that a sender has left to hardware, for an output without such hardware. `packet` begins with the IP
+/// header.
 pub fn complete_checksum(packet: &mut [u8], offload: &Offload) {
     if !offload.partial_checksum() {
         return;

@@ -6,7 +6,7 @@
 use core::fmt;
 use std::io::{self, Read, Write};
 
-/// Longest frame that is read: anything longer is damage, not a frame.
+/// Longest frame that is read. A longer one means that the file is damaged.
 pub const MAX_FRAME: usize = 1 << 18;
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -161,7 +161,7 @@ impl<W: Write> Writer<W> {
         parts.iter().try_for_each(|part| self.output.write_all(part))
     }
 
-    /// Writes what is held back.
+    /// Writes buffered bytes.
     ///
     /// # Errors
     /// When writing fails.

@@ -1,4 +1,4 @@
-//! The ports of a worker, of any back ends side by side.
+//! The ports of a worker, with any mix of back ends.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
@@ -14,7 +14,7 @@ use super::tap::{Sender, Tap};
 use super::xdp::Xdp;
 use super::{BURST, Io, Offload, Received, pcap};
 
-/// Where the frames of a port come from.
+/// The source of a port's frames.
 #[derive(Debug)]
 pub enum Source {
     /// A ring.
@@ -29,7 +29,7 @@ pub enum Source {
     None,
 }
 
-/// Where frames of a port go to.
+/// The sink of a port's frames.
 #[derive(Debug)]
 pub enum Sink {
     /// A ring.
@@ -44,7 +44,7 @@ pub enum Sink {
     None,
 }
 
-/// A back end whose ports have the memory of their frames together, so that a packet leaves in the frame that it came in.
+/// A back end whose ports share the memory of their frames, so that a packet leaves in the frame in which it was received.
 #[derive(Debug)]
 pub enum Common {
     /// Sockets of AF_XDP.
@@ -54,7 +54,7 @@ pub enum Common {
     Dpdk(Dpdk),
 }
 
-/// Calls the same method of whichever back end it is.
+/// Calls the same method of any back end.
 macro_rules! each {
     ($common:expr, $one:ident => $call:expr) => {
         match $common {
@@ -96,7 +96,7 @@ impl Common {
         each!(self, one => one.push(port, parts, offload))
     }
 
-    /// Gives a frame to the kernel. Of AF_XDP the kernel has its share already.
+    /// Gives a frame to the kernel. With AF_XDP, the kernel has already got its frames.
     fn deliver(&mut self, index: usize, port: usize) -> bool {
         match self {
             Self::Xdp(_) => {
@@ -117,7 +117,7 @@ impl Common {
     }
 }
 
-/// A file of captured frames that is being received.
+/// A file of captured frames, as a source.
 #[derive(Debug)]
 pub struct Input {
     reader: pcap::Reader<BufReader<File>>,
@@ -153,11 +153,11 @@ impl Input {
     }
 }
 
-/// A file of the frames that are sent.
+/// A file of sent frames, as a sink.
 #[derive(Debug)]
 pub struct Output {
     writer: pcap::Writer<BufWriter<File>>,
-    /// The time of the frame that was written last: they are numbered.
+    /// Time of the last frame written. The times are consecutive numbers.
     time_ns: u64,
     /// Why writing has ended.
     error: Option<io::Error>,
@@ -205,12 +205,12 @@ impl Ports {
         self.sinks.push(sink);
     }
 
-    /// Gives the ports the back end that they have together.
+    /// Sets the back end that the ports share.
     pub fn set_common(&mut self, common: Common) {
         self.common = Some(Box::new(common));
     }
 
-    /// Returns whether there are ports that can only be looked at again and again, not waited for.
+    /// Returns whether some ports can only be polled, because there is no descriptor to wait on.
     #[must_use]
     pub fn is_polled(&self) -> bool {
         self.common.as_ref().is_some_and(|common| common.is_polled())
@@ -266,7 +266,7 @@ impl Ports {
         })
     }
 
-    /// Returns the frames that the kernel had no slot for since this was called last.
+    /// Returns the number of frames lost since the last call because the kernel had no free slot.
     pub fn take_lost(&mut self, port: usize) -> u64 {
         match (&self.sources[port], &mut self.common) {
             (Source::Packet(ring), _) => ring.take_lost(),

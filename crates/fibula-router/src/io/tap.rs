@@ -1,8 +1,8 @@
 //! TAP: a port whose other end is a network device of the kernel (Documentation/networking/tuntap.rst).
 //!
-//! The device belongs to whoever uses it, in this network namespace or in one that it is moved to; the router has the other end of
-//! its wire, with a MAC address of its own, and resolves neighbours itself. A system call a frame: for a few hosts, virtual
-//! machines and tests.
+//! Other programs use the device, in this network namespace or in one to which it is moved. The router is at the other end of the
+//! wire, with a MAC address of its own, and resolves neighbours itself. Each frame costs a system call, so a tap suits a few
+//! hosts, virtual machines and tests.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use super::{BURST, Offload, Received};
 const IFF_TAP: i16 = 0x0002;
 const IFF_NO_PI: i16 = 0x1000;
 const IFF_MULTI_QUEUE: i16 = 0x0100;
-/// Longest frame, as no offloads are offered.
+/// Longest frame. The kernel sends none that is larger, because the tap offers no offloads.
 const LARGEST: usize = 9216 + 18;
 
 /// One queue of a tap, for one worker.
@@ -48,7 +48,7 @@ impl Tap {
         while let Some((room, len)) = self.frames.get_mut(self.held) {
             match (&*self.file).read(room) {
                 Ok(read) if read > 0 => *len = read,
-                // Nothing there, or the device is down.
+                // No frame is there, or the device is down.
                 _ => break,
             }
             self.held += 1;
@@ -66,7 +66,7 @@ impl Tap {
         self.held = 0;
     }
 
-    /// Returns the end that frames are sent with.
+    /// Returns an end for sending.
     #[must_use]
     pub fn sender(&self) -> Sender {
         Sender { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }
@@ -87,7 +87,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Returns another end to send with, for another thread.
+    /// Returns another end for sending, for another thread.
     #[must_use]
     pub fn again(&self) -> Self {
         Self { file: Arc::clone(&self.file), out: vec![0; LARGEST].into_boxed_slice() }

@@ -1,15 +1,16 @@
-//! Neighbours: which MAC address a next hop has (RFC 826, RFC 4861 section 7.3).
+//! Neighbours: the MAC addresses of next hops (RFC 826, RFC 4861 section 7.3).
 //!
-//! Both families share the states. A neighbour is *waiting* while requests for it go unanswered; *known*; known but *stale*,
-//! when nothing confirmed it for a while, and then verified as soon as it is used again; or *failed*, which is remembered
-//! for a few seconds so that a flood to it costs no requests. No clock is read here: every call takes the time.
+//! Both families share the states. A neighbour is *waiting* while requests for it are unanswered. Later it is *known*, or known
+//! but *stale* if nothing has confirmed it for a while; a stale neighbour is verified as soon as it is used again. Otherwise it
+//! has *failed*. A failure is remembered for a few seconds, because otherwise a flood to the neighbour would cost requests. No
+//! clock is read here: every call takes the time.
 //!
-//! Workers read an array without waiting (`view.rs`); changes are made under a mutex, which is taken for packets to
-//! neighbours that nobody has looked for yet, for what neighbours send, and by the timer. How many requests are in flight is
-//! limited by interface and by prefix (/24, /64), so that a scan of addresses neither grows memory nor stops others.
+//! Workers read an array without waiting (`view.rs`). Changes are made under a mutex. It is taken for packets to unknown
+//! neighbours, for packets from neighbours, and by the timer. The number of requests in flight is limited by interface and by
+//! prefix (/24, /64), so that a scan of addresses neither grows memory nor stops others.
 //!
-//! Where the kernel owns the interface, it also owns the neighbours: then requests go to the kernel, and what it finds
-//! comes back ([`Neighbours::learn`], [`Neighbours::lose`]).
+//! If the kernel owns the interface, it also owns the neighbours. Requests then go to the kernel, and its answers come back
+//! ([`Neighbours::learn`], [`Neighbours::lose`]).
 
 mod own;
 mod view;
@@ -68,19 +69,19 @@ impl Key {
         if self.v6 { Ipv6Addr::from(self.address).into() } else { Ipv4Addr::from(self.address as u32).into() }
     }
 
-    /// Returns what shares a limit of requests with this neighbour: a /24 or a /64 of the interface.
+    /// Returns the prefix that shares a limit of requests: the /24 or /64 of this neighbour on its interface.
     fn prefix(&self) -> Self {
         let host = if self.v6 { u128::from(u64::MAX) } else { 0xff };
         Self { address: self.address & !host, ..*self }
     }
 }
 
-/// What a worker learns of a neighbour.
+/// The state of a neighbour, as workers see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Nobody has looked for it: see [`Neighbours::request`].
+    /// It has not been requested yet: see [`Neighbours::request`].
     Unknown,
-    /// It is being looked for.
+    /// It is being resolved.
     Waiting,
     /// Its MAC address.
     Known(Mac),
@@ -88,23 +89,23 @@ pub enum Answer {
     Failed,
 }
 
-/// A request that is to be sent.
+/// A request to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// The neighbour.
     pub key: Key,
-    /// Its MAC address, where that is to be verified; else the request goes to all stations.
+    /// Its MAC address, if the request verifies it. Otherwise the request goes to all stations.
     pub mac: Option<Mac>,
 }
 
 /// Limits, see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Neighbours in all.
+    /// Most neighbours in total.
     pub neighbours: usize,
-    /// Neighbours of an interface that are being looked for.
+    /// Most neighbours of an interface that are being resolved.
     pub requests: usize,
-    /// The same, of a prefix.
+    /// Most neighbours of a prefix that are being resolved.
     pub requests_prefix: usize,
 }
 
@@ -117,7 +118,7 @@ impl Default for Limits {
 /// State of a neighbour, as operators see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Requests are unanswered so far.
+    /// Requests have not been answered yet.
     Waiting,
     /// Confirmed not long ago.
     Reachable,
@@ -135,7 +136,7 @@ struct Entry {
     mac: Mac,
     /// Requests sent in this state.
     tries: u8,
-    /// When the state is looked at again.
+    /// Time at which the timer checks the state again.
     due_ns: u64,
     used_ns: u64,
     slot: usize,
@@ -161,7 +162,7 @@ pub struct Neighbours {
     limits: Limits,
 }
 
-/// Too many neighbours are being looked for, or known.
+/// Too many neighbours are being resolved, or known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitReached;
 
@@ -180,18 +181,18 @@ impl Neighbours {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change leaves the table whole, so a panic elsewhere is no reason to stop.
+        // Every change leaves the table consistent, so a panic of another thread can be ignored.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is known of a neighbour. For every packet: reads a few atomic words.
+    /// Returns the state of a neighbour. Fast enough for every packet, because it only reads a few atomic words.
     #[inline]
     #[must_use]
     pub fn get(&self, key: &Key) -> Answer {
         self.view.get(key)
     }
 
-    /// Returns a number that grows when a neighbour becomes known or fails: packets that wait may then go on.
+    /// Returns a number that grows whenever a neighbour becomes known or fails. Waiting packets must then be checked.
     #[inline]
     #[must_use]
     pub fn generation(&self) -> u64 {
@@ -202,7 +203,7 @@ impl Neighbours {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Begins to look for a neighbour. Returns the request to send, or `None` if somebody else began meanwhile.
+    /// Begins to resolve a neighbour. Returns the request to send, or `None` if another worker has begun meanwhile.
     ///
     /// # Errors
     /// When a limit is reached.
@@ -228,8 +229,8 @@ impl Neighbours {
         Ok(Some(Probe { key, mac: None }))
     }
 
-    /// Notes the MAC address of a neighbour. `confirmed`: it answered just now, so that its address need not be verified for
-    /// a while. `create`: note it even if nobody looked for it. Returns whether it is noted.
+    /// Notes the MAC address of a neighbour. Set `confirmed` if it has just answered, so that its address need not be verified
+    /// for a while. Set `create` to note it even if it was not requested. Returns whether it is noted.
     pub fn learn(&self, key: Key, mac: Mac, confirmed: bool, create: bool, now_ns: u64) -> bool {
         let mut inner = self.lock();
         let state = if confirmed { State::Reachable } else { State::Stale };
@@ -239,7 +240,7 @@ impl Neighbours {
             Some(entry) => {
                 let before = (entry.state, entry.mac);
                 let was_waiting = entry.state == State::Waiting;
-                // A MAC address that did not change stays confirmed.
+                // A MAC address that has not changed stays confirmed.
                 if confirmed || entry.mac != mac || !matches!(entry.state, State::Reachable) {
                     entry.state = state;
                     entry.due_ns = due_ns;
@@ -265,7 +266,7 @@ impl Neighbours {
         true
     }
 
-    /// Notes that the kernel found no neighbour of this address, or forgot it.
+    /// Notes that the kernel has found no neighbour with this address, or has forgotten it.
     pub fn lose(&self, key: Key, failed: bool, now_ns: u64) {
         let mut inner = self.lock();
         let Some(entry) = inner.entries.get_mut(&key) else { return };
@@ -275,7 +276,7 @@ impl Neighbours {
             entry.due_ns = now_ns + FAILED_NS;
             self.view.set(entry.slot, Answer::Failed);
         } else if was_waiting {
-            // Forgotten before it was found: the answer may still come.
+            // The kernel has forgotten it before it was found. The answer may still come.
             return;
         } else {
             let slot = entry.slot;
@@ -302,8 +303,8 @@ impl Neighbours {
         self.changed();
     }
 
-    /// Says that the kernel resolves the neighbours of an interface. It says nothing when a neighbour that it holds for
-    /// confirmed is used, so silence is no failure there.
+    /// Sets that the kernel resolves the neighbours of an interface. The kernel does not report the use of a confirmed neighbour,
+    /// so silence is not a failure there.
     pub fn set_kernel(&self, interface: u16) {
         let mut inner = self.lock();
         if !inner.kernel.contains(&interface) {
@@ -311,17 +312,17 @@ impl Neighbours {
         }
     }
 
-    /// Notes a request that the kernel is to send.
+    /// Notes a request for the kernel to send.
     pub fn ask_kernel(&self, probe: Probe) {
         self.kernel.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
     }
 
-    /// Takes the requests that the kernel is to send.
+    /// Takes the requests for the kernel to send.
     pub fn take_kernel_probes(&self, probes: &mut Vec<Probe>) {
         probes.append(&mut self.kernel.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets time pass: appends the requests that are due to `probes`. To be called a few times a second, by one thread.
+    /// Runs the timers: appends the requests that are due to `probes`. One thread must call it a few times a second.
     pub fn tick(&self, now_ns: u64, probes: &mut Vec<Probe>) {
         let mut inner = self.lock();
         let mut landed = Vec::new();

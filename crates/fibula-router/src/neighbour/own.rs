@@ -1,13 +1,13 @@
-//! The router's own addresses, where no kernel has them: whether another station has one too (RFC 4862, section 5.4; RFC 5227), and
-//! the groups that IPv6 addresses belong to (RFC 3810).
+//! The router's own addresses that are unknown to the kernel. Detects other stations with the same address (RFC 4862, section
+//! 5.4; RFC 5227), and reports the groups of IPv6 addresses (RFC 3810).
 //!
-//! An address is *probed* for a second; then it is in use, and announced. If another station claims it meanwhile, it is
-//! *taken*: neither ARP nor neighbour discovery answers for it, and operators are told. An address in use is never given up, as hosts
-//! have it as their gateway: one of IPv4 is *defended*, by an announcement at most every ten seconds (RFC 5227, section 2.4 (c)). No
-//! clock is read here.
+//! An address is *probed* for a second; then it is in use, and announced. If another station claims it meanwhile, it is *taken*:
+//! neither ARP nor neighbour discovery answers for it, and operators are notified. An address in use is never given up, because
+//! hosts use it as their gateway. An IPv4 address is *defended*, by an announcement at most every ten seconds (RFC 5227, section
+//! 2.4 (c)). No clock is read here.
 //!
-//! The times of RFC 5227, of four to seven seconds in all, are for hosts that choose addresses by themselves. Here they are
-//! shorter, as hosts wait for their gateway meanwhile.
+//! The times of RFC 5227, four to seven seconds in total, are for hosts that choose addresses by themselves. Here they are
+//! shorter, because hosts wait for their gateway meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,32 +31,32 @@ const ANNOUNCEMENTS_V6: u8 = 1;
 const ANNOUNCE_NS: u64 = 2 * SECOND;
 /// Least time between two defences (RFC 5227: DEFEND_INTERVAL).
 const DEFEND_NS: u64 = 10 * SECOND;
-/// Reports of new groups, as one may be lost (RFC 3810, section 9.1), and the time between them.
+/// Number of reports of new groups, because one may be lost (RFC 3810, section 9.1), and the time between them.
 const REPORTS: u8 = 2;
 const REPORT_NS: u64 = SECOND;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// So many probes have left. The next is due then, or the address is in use.
+    /// Number of probes sent. At this time the next one is due, or the address comes into use.
     Probing { sent: u8, due_ns: u64 },
-    /// So many announcements are to leave, the next one then. It is not defended again before `defend_ns`.
+    /// Number of announcements left to send, and the time of the next one. The address is not defended again before `defend_ns`.
     InUse { announcements: u8, due_ns: u64, defend_ns: u64 },
-    /// Another station has it.
+    /// Another station has the address.
     Taken(Mac),
 }
 
-/// What operators see of an own address.
+/// State of an own address, as operators see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnState {
-    /// Other stations are asked whether they have it.
+    /// Probes for other stations with the address are being sent.
     Probing,
-    /// The router answers for it.
+    /// The router answers for the address.
     InUse,
-    /// This station has it, and the router does not use it.
+    /// This station has the address, so the router does not use it.
     Taken(Mac),
 }
 
-/// What is to be sent.
+/// A packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty<'d> {
     /// A request or solicitation for an own address, from the unspecified address.
@@ -75,31 +75,32 @@ pub struct Duplicate {
     pub key: Key,
     /// The other station.
     pub mac: Mac,
-    /// Whether the router goes on using it.
+    /// Whether the router keeps using the address.
     pub used: bool,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     addresses: BTreeMap<Key, State>,
-    /// By interface: when the next report is due, how many are, and why.
+    /// By interface: when the next report is due, how many reports are left, and why.
     reports: BTreeMap<u16, (u64, u8, Reason)>,
     duplicates: Vec<Duplicate>,
-    /// Addresses whose duplicates were among these.
+    /// Addresses whose duplicates have been reported.
     told: BTreeSet<Key>,
 }
 
-/// The own addresses of all interfaces whose neighbours the router resolves. Those that it was not told of are in use.
+/// The own addresses of all interfaces whose neighbours the router resolves. Addresses that were never [`set`](Self::set) count
+/// as in use.
 #[derive(Debug, Default)]
 pub struct Own(Mutex<Inner>);
 
 impl Own {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change leaves the lists whole, so a panic elsewhere is no reason to stop.
+        // Every change leaves the lists consistent, so a panic of another thread can be ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes these the own addresses. New ones are probed first; others stay as they are.
+    /// Sets the own addresses. New addresses are probed first, and others keep their state.
     pub fn set(&self, addresses: impl Iterator<Item = Key>) {
         let mut inner = self.lock();
         let Inner { addresses: known, reports, told, .. } = &mut *inner;
@@ -120,7 +121,7 @@ impl Own {
         matches!(self.lock().addresses.get(&key), None | Some(State::InUse { .. }))
     }
 
-    /// Notes that another station claims an address. One that is in use already stays so, and is defended if it is IPv4.
+    /// Notes that another station claims an address. An address in use stays in use, and is defended if it is IPv4.
     pub fn claim(&self, key: Key, mac: Mac, now_ns: u64) {
         let mut inner = self.lock();
         let Some(state) = inner.addresses.get_mut(&key) else { return };
@@ -137,7 +138,7 @@ impl Own {
                 false
             }
         };
-        // Once, however often the other station speaks.
+        // Report a duplicate once, however often the other station sends.
         if inner.told.insert(key) {
             inner.duplicates.push(Duplicate { key, mac, used });
         }
@@ -167,8 +168,8 @@ impl Own {
         }
     }
 
-    /// Lets time pass: calls `send` for what is due, which returns whether it was sent. To be called a few times a second, by
-    /// one thread.
+    /// Runs the timers: calls `send` for each packet that is due. `send` returns whether the packet was sent. One thread must
+    /// call this a few times a second.
     pub fn tick(&self, now_ns: u64, send: &mut dyn FnMut(Duty<'_>) -> bool) {
         let mut inner = self.lock();
         let Inner { addresses, reports, .. } = &mut *inner;
@@ -186,7 +187,7 @@ impl Own {
                 *due_ns = now_ns + ANNOUNCE_NS;
             }
         }
-        // Reports before probes: a switch is to pass on what answers the probes.
+        // Send reports before probes. Otherwise, a switch may not forward the answers to the probes.
         reports.retain(|&interface, (due_ns, left, reason)| {
             if *due_ns > now_ns {
                 return true;

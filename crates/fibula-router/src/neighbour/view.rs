@@ -1,19 +1,19 @@
-//! What workers see of the neighbours: an array that is read without waiting and written by one thread at a time.
+//! The workers' view of the neighbours: an array that is read without waiting and written by one thread at a time.
 //!
-//! A slot is guarded by a sequence number, odd while it is written. A reader that meets a writer looks again a few times and
-//! then takes the neighbour for one that is being resolved: it never waits. All words are atomic, so a torn read is possible but
-//! seen, by the sequence number.
+//! A slot is guarded by a sequence number, which is odd while the slot is written. A reader that meets a writer tries again a few
+//! times, and then treats the neighbour as being resolved, so it never waits. All words are atomic. A torn read is possible, but
+//! the sequence number reveals it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use super::{Answer, Key};
 use crate::packet::ethernet::Mac;
 
-/// Slots in which a key may be.
+/// Number of slots in which a key may be.
 const REACH: usize = 16;
-/// A key's first word where the slot never held one.
+/// First word of the key in a slot that has never held one.
 const EMPTY: u64 = 0;
-/// Where the slot held a key that was removed.
+/// First word of the key in a slot whose key was removed.
 const REMOVED: u64 = 1;
 
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl View {
         (0..REACH).map(move |step| (first + step) & mask)
     }
 
-    /// Returns what is known of a neighbour, and notes that it is used.
+    /// Returns the state of a neighbour, and notes that it is used.
     #[inline]
     pub(super) fn get(&self, key: &Key) -> Answer {
         let kind = kind_of(key);
@@ -85,7 +85,7 @@ impl View {
                 break;
             }
             if found == kind && low == key.address as u64 && high == (key.address >> 64) as u64 {
-                // A store only where it changes something keeps the cache line shared.
+                // Store only if it changes something, because every store takes the cache line away from other workers.
                 if !slot.used.load(Ordering::Relaxed) {
                     slot.used.store(true, Ordering::Relaxed);
                 }
@@ -95,7 +95,7 @@ impl View {
         Answer::Unknown
     }
 
-    /// Gives a new key a slot; `None` if all that it may be in are taken. For the writer.
+    /// Gives a slot to a new key. Returns `None` if all its slots are taken. For the writer.
     pub(super) fn insert(&self, key: &Key, answer: Answer) -> Option<usize> {
         let index =
             self.reach(key).find(|&index| self.slots[index].kind.load(Ordering::Relaxed) <= REMOVED)?;
@@ -110,7 +110,7 @@ impl View {
         Some(index)
     }
 
-    /// Changes what is known of the neighbour in a slot. For the writer.
+    /// Changes the state of the neighbour in a slot. For the writer.
     pub(super) fn set(&self, index: usize, answer: Answer) {
         let slot = &self.slots[index];
         write(slot, || slot.answer.store(encode(answer), Ordering::Relaxed));
@@ -125,7 +125,7 @@ impl View {
         });
     }
 
-    /// Returns whether the neighbour of a slot was used since this was called last.
+    /// Returns whether the neighbour of a slot was used since the last call.
     pub(super) fn take_used(&self, index: usize) -> bool {
         self.slots[index].used.swap(false, Ordering::Relaxed)
     }

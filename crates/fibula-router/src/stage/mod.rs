@@ -9,15 +9,15 @@
 //! The packet code is the same in all: a [`Worker`](crate::forward::Worker) on [`Staged`], which is an [`Io`] whose frames
 //! come from rings and whose packets go to a back end or to rings.
 //!
-//! Order: a flow is received by one thread (fanout, queues), goes to one worker (Toeplitz hash, a redirection table; what is
-//! not IP goes to the first), and leaves by the ring from that worker to the thread that sends for the port. Rings
-//! keep order, so the flow does.
+//! Packets of a flow stay in order. One thread receives the flow (fanout, queues), one worker handles it (chosen by Toeplitz hash
+//! and a redirection table; frames that are not IP go to the first), and it leaves by the ring from that worker to the thread
+//! that sends for the port. Rings keep their order.
 //!
-//! A frame is copied once, from the back end to a buffer that then goes from thread to thread, and comes back. All buffers
-//! are made at the start; only frames of more than 2 KiB make theirs grow, once. Bursts are those that arrived: no
-//! thread waits to fill one.
+//! A frame is copied once, from the back end to a buffer. The buffer then moves from thread to thread, and comes back. All
+//! buffers are allocated at the start. However, a frame of more than 2 KiB makes its buffer grow, once. No thread waits to fill a
+//! burst.
 //!
-//! The end comes with the stream: when a thread ends, its rings do, and the next thread ends once they are empty.
+//! When a thread ends, its rings end too, and the next thread ends once they are empty.
 
 mod parcel;
 mod way;
@@ -52,19 +52,19 @@ pub struct Staged<O> {
     kernel: Vec<bool>,
     burst: Vec<Parcel>,
     port: usize,
-    /// Which ring of the port was read last.
+    /// The ring of the port that was read last.
     turn: usize,
     out: O,
 }
 
-/// The last stage of one thread: sends what workers give it.
+/// The last stage of one thread: sends the frames of workers.
 #[derive(Debug)]
 pub struct Transmit {
     /// With the number of their port.
     inputs: Vec<(usize, Receiver)>,
 }
 
-/// What the back end of a port does.
+/// Properties of the back end of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Whether the kernel has each received frame too.
@@ -75,7 +75,7 @@ pub struct End {
     pub segments: bool,
 }
 
-/// What threads are made of: the ends of all rings.
+/// The ends of all rings, for two stages.
 #[derive(Debug)]
 pub struct Two {
     /// First stages.
@@ -89,7 +89,7 @@ pub struct Two {
 pub struct Three {
     /// First stages.
     pub receive: Vec<Receive>,
-    /// What workers receive from and send to.
+    /// The rings from which workers receive and to which they send.
     pub workers: Vec<Staged<Rings>>,
     /// Last stages.
     pub transmit: Vec<Transmit>,
@@ -97,8 +97,8 @@ pub struct Three {
 
 /// Makes two stages, of `threads` threads each.
 ///
-/// `ports` are the ends of all ports. The counters of first stages count what they drop, one set a port. With `symmetric`, both
-/// directions of a conversation go to the same worker.
+/// `ports` are the ends of all ports. The counters of first stages count dropped frames, with one set for each port. With
+/// `symmetric`, both directions of a conversation go to the same worker.
 #[must_use]
 pub fn two(
     ports: &[End],
@@ -124,7 +124,7 @@ pub fn two(
     Two { receive, workers }
 }
 
-/// Makes three stages. Each port that sends has one thread that does: the ports are dealt out to the threads in turn, see
+/// Makes three stages. The ports are assigned in turn to the threads that send, so each port is sent by one thread: see
 /// [`sends`].
 #[must_use]
 pub fn three(
@@ -150,7 +150,7 @@ pub fn three(
     Three { receive, workers, transmit }
 }
 
-/// Returns which of `threads` threads sends for a port.
+/// Returns the number of the thread, out of `threads`, that sends for a port.
 #[must_use]
 pub const fn sends(port: usize, threads: usize) -> usize {
     port % threads
@@ -179,7 +179,7 @@ impl Receive {
         outputs.iter_mut().for_each(Sender::flush);
         io.finish();
         if lost > 0 {
-            // Received here, as no worker will count them.
+            // Count these frames as received here, because no worker will.
             self.counters[port].received.add(lost);
             self.counters[port].drop_many(DropReason::StageFull, lost);
         }
@@ -191,7 +191,7 @@ impl Receive {
         self.outputs[port].iter_mut().all(|output| output.has_room(BURST))
     }
 
-    /// Returns the counters of what this stage drops.
+    /// Returns the counters of frames dropped by this stage.
     #[must_use]
     pub fn counters(&self) -> &std::sync::Arc<[PortCounters]> {
         &self.counters
@@ -199,8 +199,8 @@ impl Receive {
 }
 
 impl Transmit {
-    /// Sends what is there, and returns how many frames. What the back end has no room for stays in its ring: when that is full,
-    /// the worker drops, and counts.
+    /// Sends the waiting frames, and returns their number. Frames for which the back end has no room stay in their ring. When the
+    /// ring is full, the worker drops and counts frames.
     pub fn turn(&mut self, io: &mut impl Io) -> usize {
         let mut count = 0;
         for (port, input) in &mut self.inputs {

@@ -4,7 +4,7 @@ use crate::io::{Offload, Received};
 
 /// Room in front of a frame: a new header may be longer than the old one by a VLAN tag.
 const HEADROOM: usize = 16;
-/// Bytes of a buffer at first; what is larger makes it grow once.
+/// Initial bytes of a buffer. A larger frame makes it grow once.
 const ROOM: usize = 2048;
 
 /// A frame in a buffer of its own. The buffer goes back to the thread that it came from, and is used again.
@@ -34,7 +34,7 @@ impl Parcel {
         self.put(HEADROOM, &[frame.bytes]);
     }
 
-    /// Makes this a frame that is to be sent, given in parts of which the first is its Ethernet header.
+    /// Makes this a frame to send, given in parts. The first part is its Ethernet header.
     pub fn compose(&mut self, parts: [&[u8]; 3], offload: &Offload) {
         (self.tag, self.offload, self.cut) = (None, *offload, false);
         self.link = parts[0].len();
@@ -53,7 +53,7 @@ impl Parcel {
         }
     }
 
-    /// Puts a new header in front of the packet in `packet`, where it lies. Returns `false` if there is no room.
+    /// Puts a new header in front of the packet in `packet`, without moving the packet. Returns `false` if there is no room.
     pub fn readdress(&mut self, header: &[u8], packet: core::ops::Range<usize>, offload: &Offload) -> bool {
         let (start, end) = (self.begin + packet.start, self.begin + packet.end);
         let Some(begin) = start.checked_sub(header.len()) else { return false };
@@ -69,7 +69,7 @@ impl Parcel {
         Received { bytes, tag: self.tag, offload: self.offload, cut: self.cut }
     }
 
-    /// Returns the frame that is to be sent: its Ethernet header, and the rest.
+    /// Returns the frame to send: its Ethernet header, and the rest.
     pub fn to_send(&self) -> ([&[u8]; 3], &Offload) {
         let (header, rest) = self.bytes[self.begin..self.end].split_at(self.link);
         ([header, rest, &[]], &self.offload)
@@ -81,9 +81,9 @@ impl Parcel {
 pub(super) struct Sender {
     ring: rtrb::Producer<Parcel>,
     back: rtrb::Consumer<Parcel>,
-    /// The buffer that was used last is used first: it is in the cache.
+    /// The buffer used last is reused first, because it is still in the cache.
     free: Vec<Parcel>,
-    /// What goes with the next [`flush`](Self::flush).
+    /// Frames that leave with the next [`flush`](Self::flush).
     ready: Vec<Parcel>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Receiver {
     back: rtrb::Producer<Parcel>,
 }
 
-/// Makes a ring for `capacity` frames. For each frame that is taken, a buffer is given back.
+/// Makes a ring for `capacity` frames. For each frame taken, a buffer is given back.
 pub(super) fn link(capacity: usize) -> (Sender, Receiver) {
     let (ring, out) = rtrb::RingBuffer::new(capacity);
     // Buffers of both ends may be under way at once.
@@ -112,7 +112,8 @@ impl Sender {
         self.free.pop()
     }
 
-    /// Returns whether there are so many free buffers, or nothing to wait for: the other end is gone.
+    /// Returns whether there are `count` free buffers. Also returns `true` if the other end is gone, because then there is
+    /// nothing to wait for.
     pub(super) fn has_room(&mut self, count: usize) -> bool {
         if self.free.len() < count {
             self.collect();
@@ -120,7 +121,7 @@ impl Sender {
         self.free.len() >= count || self.ring.is_abandoned()
     }
 
-    /// Takes in the buffers that have come back.
+    /// Collects the buffers that have come back.
     pub(super) fn collect(&mut self) {
         let count = self.back.slots();
         if let Ok(chunk) = self.back.read_chunk(count) {
@@ -180,7 +181,7 @@ impl Receiver {
         if !self.ring.is_abandoned() {
             return false;
         }
-        // Acquire: what was sent before the end went is seen from here on; the counter of owners alone does not order it.
+        // Acquire: frames sent before the end went are visible from here on. The counter of owners alone does not order them.
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         self.ring.is_empty()
     }

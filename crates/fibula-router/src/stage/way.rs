@@ -12,7 +12,7 @@ pub struct Direct<I>(pub I);
 /// The way out of a worker whose packets another thread sends.
 #[derive(Debug)]
 pub struct Rings {
-    /// By port; none for one that does not send.
+    /// By port; `None` for a port that does not send.
     pub(super) outputs: Vec<Option<Sender>>,
     /// Whether packets of several segments may be sent out of the port.
     pub(super) segments: Vec<bool>,

@@ -1,11 +1,11 @@
 //! DPDK: ports that the process drives itself, without the kernel (doc.dpdk.org, "Programmer's Guide").
 //!
-//! Any port that DPDK has a driver for: network cards that are bound to it, virtual devices. A packet leaves in the buffer that it
-//! came in; what comes from other back ends is copied into a free one. Threads look for packets instead of waiting for
-//! them.
+//! A port can be any device for which DPDK has a driver, for example a network card that is bound to it, or a virtual device. A
+//! packet leaves in the buffer in which it was received. Packets from other back ends are copied into a free buffer. Threads poll
+//! for packets instead of waiting for them.
 //!
-//! The kernel has no part of such a port. With a tap beside it, it has: what is for the machine goes to the tap, and what the
-//! kernel sends by the tap leaves by the port.
+//! Such a port is unknown to the kernel. A tap can represent it there: frames for the machine go to the tap, and frames that the
+//! kernel sends by the tap leave by the port.
 
 mod port;
 
@@ -27,12 +27,13 @@ use port::{Options, Packet, Pool, ReceiveQueue, SendQueue, Thread};
 const WAITING: usize = 256;
 /// Bytes of a buffer at least, as most drivers want.
 const LEAST: usize = 2048;
-/// What may be in front of a packet: an Ethernet header with a tag; and four bytes of a checksum after it.
+/// Bytes around a packet: an Ethernet header with a tag before it, and four bytes of a checksum after it.
 const AROUND: usize = 18 + 4;
 /// Bursts of a port without a look at its tap.
 const TURNS: u32 = 32;
-/// Frames that the kernel gets from a thread, a second and at once: of ARP and what goes to groups, and of the rest, each. Each frame
-/// is a system call, so a flood to the machine would stop what is to be forwarded.
+/// Most frames that a thread gives to the kernel, per second and at once. ARP and frames to groups have this limit together, and
+/// all other frames have another of the same size. Each frame costs a system call, so without a limit a flood to the machine
+/// would stop forwarding.
 const TO_KERNEL: (u32, u32) = (20_000, 1_000);
 
 /// A port that is wanted.
@@ -48,14 +49,14 @@ pub struct Wanted {
     pub mtu: usize,
     /// Its MAC address; `None`: the one that it has.
     pub mac: Option<Mac>,
-    /// The one that it gets if it has none, as some virtual devices do.
+    /// The MAC address to use if the port has none, as some virtual devices do.
     pub otherwise: Mac,
     /// Whether it takes frames to all stations.
     pub promiscuous: bool,
 }
 
 thread_local! {
-    /// DPDK is told of each thread that uses it, by the thread itself.
+    /// Each thread that uses DPDK must register itself.
     static TOLD: Thread = Thread::begin();
 }
 
@@ -74,7 +75,7 @@ pub struct Dpdk {
 struct Ends {
     receive: Option<ReceiveQueue>,
     send: Option<SendQueue>,
-    /// What is to be sent: that of the burst, and what there was no room for.
+    /// Packets to send: those of the burst, and those for which there was no room.
     waiting: Vec<Packet>,
     host: Option<Host>,
 }
@@ -98,7 +99,7 @@ pub fn start(arguments: &[String]) -> io::Result<()> {
     let chosen =
         |argument: &String| ["-l", "-c", "--lcores"].iter().any(|option| argument.starts_with(option));
     if !arguments.iter().any(chosen) {
-        // Else DPDK makes a thread for every processor, which would have nothing to do, with all rights.
+        // Otherwise, DPDK makes an idle thread for every processor, with all capabilities.
         let first = sys::allowed_processors().first().copied().unwrap_or(0);
         arguments.push(format!("--lcores=0@{first}"));
     }
@@ -262,7 +263,8 @@ impl Ends {
         true
     }
 
-    /// Sends what the kernel has sent by the tap. A look costs a system call, so only now and then while packets arrive.
+    /// Sends the frames that the kernel has sent by the tap. A look costs a system call, so while packets arrive, it happens only
+    /// now and then.
     fn take_from_kernel(&mut self, idle: bool) {
         let Some(host) = &mut self.host else { return };
         host.turn += 1;
@@ -272,7 +274,7 @@ impl Ends {
         host.turn = 0;
         let Some(mut tap) = host.from_kernel.take() else { return };
         for index in 0..tap.receive() {
-            // What there is no room for is lost, as in any network card.
+            // Frames without room are lost, as in any network card.
             let _ = self.push([tap.frame(index).bytes, &[], &[]], &Offload::default());
         }
         tap.finish();

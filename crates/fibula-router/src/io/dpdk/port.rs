@@ -95,11 +95,11 @@ pub(super) fn start(arguments: &[String]) -> io::Result<()> {
     STARTED.get_or_init(begin).map_err(io::Error::from_raw_os_error)
 }
 
-/// Tells DPDK of a thread as long as this value lives, for its cache of free buffers.
+/// Registers a thread with DPDK as long as this value lives, for its cache of free buffers.
 #[derive(Debug)]
 pub(super) struct Thread {
     known: bool,
-    /// The thread that is told of must be the one that ends it.
+    /// The registered thread itself must end the registration.
     _not_send: core::marker::PhantomData<*const ()>,
 }
 
@@ -131,7 +131,7 @@ unsafe impl Send for Pool {}
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// Makes a pool of at least so many buffers, each for so many bytes.
+    /// Creates a pool of at least `buffers` buffers of `bytes` bytes each.
     pub(super) fn new(name: &str, buffers: usize, bytes: u16) -> io::Result<Self> {
         let name = string(name)?;
         let mut error = 0;
@@ -214,7 +214,7 @@ impl Drop for Packet {
     }
 }
 
-/// What a port is opened with.
+/// Options of a port.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     /// Queues that receive, and queues that send.
@@ -224,13 +224,13 @@ pub(super) struct Options {
     pub(super) mtu: usize,
     /// Whether it takes frames to all stations.
     pub(super) promiscuous: bool,
-    /// The address that it gets; else it keeps its own.
+    /// The MAC address to set. If `None`, the port keeps its own.
     pub(super) mac: Option<Mac>,
-    /// What it is called by if it has no address.
+    /// The MAC address to use if the port has none.
     pub(super) otherwise: Mac,
 }
 
-/// A port that is open; closed when nothing has it any more.
+/// An open port. Closed when nothing holds it any more.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -253,7 +253,7 @@ pub(super) struct SendQueue {
     number: u16,
 }
 
-/// Which ports are open, by their numbers.
+/// Whether each port is open, by number.
 static OPEN: [AtomicBool; 1024] = [const { AtomicBool::new(false) }; 1024];
 
 impl Port {
@@ -309,7 +309,7 @@ impl Port {
         unsafe { fibula_port_is_up(self.number) != 0 }
     }
 
-    /// Returns the frames that it had no room for since any thread called this last.
+    /// Returns the number of frames lost for lack of room since any thread last called this.
     pub(super) fn take_lost(&self) -> u64 {
         // SAFETY: the port is open, and all threads may ask for its counters.
         let lost = unsafe { fibula_port_lost(self.number) };
@@ -351,7 +351,7 @@ impl SendQueue {
         self.port.pool.packet()
     }
 
-    /// Sends packets, from the first on, as far as there is room; those are taken out of the list.
+    /// Sends packets in order, as far as there is room, and removes them from the list.
     pub(super) fn send(&mut self, packets: &mut Vec<Packet>) {
         let mut sent = 0;
         while sent < packets.len() {

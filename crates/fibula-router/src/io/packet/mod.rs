@@ -1,9 +1,9 @@
 //! AF_PACKET: rings that are shared with the kernel, for any network device (packet(7), TPACKET_V2).
 //!
-//! The kernel copies each frame into the next slot of the receive ring, and the router each packet into a slot of the transmit
-//! ring; one system call a burst tells the kernel to send. Several workers join a fanout group, in which the kernel
-//! spreads flows by hash. Each frame comes with a `struct virtio_net_hdr` in front of it: what checksum is left to compute and
-//! how many segments the packet holds. It is passed on with the packet, so that large packets of local senders cross the
+//! The kernel copies each frame into the next slot of the receive ring, and the router copies each packet into a slot of the
+//! transmit ring. One system call a burst makes the kernel send. Several workers join a fanout group, in which the kernel spreads
+//! flows by hash. Each frame comes with a `struct virtio_net_hdr` in front of it, which describes the checksum left to compute
+//! and the segments in the packet. The router passes it on with the packet, so that large packets of local senders cross the
 //! router whole.
 //!
 //! Version 3 of the rings holds frames back until a block is full or a timer of a millisecond or more ends; version 2 gives
@@ -28,7 +28,7 @@ const PACKET_FANOUT: i32 = 18;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V2: i32 = 1;
 const FANOUT_HASH: i32 = 0;
-/// A group has an option of its own for what PACKET_IGNORE_OUTGOING is to a socket.
+/// The option of a group that corresponds to PACKET_IGNORE_OUTGOING of a socket.
 const FANOUT_IGNORE_OUTGOING: i32 = 0x4000;
 const ETH_P_ALL: u16 = 3;
 
@@ -92,7 +92,7 @@ impl Receive {
     /// # Errors
     /// Without CAP_NET_RAW, without memory for the ring, and when the device is gone.
     pub fn open(device: u32, frames: usize, fanout: Option<u16>) -> io::Result<Self> {
-        // Without a protocol nothing arrives before the ring is there.
+        // Open without a protocol, so that nothing arrives before the ring exists.
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let slots = ring(&fd, PACKET_RX_RING, frames)?;
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
@@ -140,7 +140,7 @@ impl Receive {
         self.held = 0;
     }
 
-    /// Returns how many frames the kernel had no slot for since this was called last.
+    /// Returns the number of frames lost since the last call because the kernel had no free slot.
     pub fn take_lost(&self) -> u64 {
         // Frames, and frames lost.
         let mut statistics = [0; 8];
@@ -169,7 +169,7 @@ fn offload(vnet: &[u8; VNET], frame: &[u8]) -> Offload {
     if kind != 0 && segment != 0 {
         offload.segment = segment;
         offload.segment_kind = kind;
-        // The length that the kernel gives may include payload: TCP says itself where that begins.
+        // The length from the kernel may include payload, so read from the TCP header where the payload begins.
         let transport = match kind & 0x7f {
             1 | 4 => frame.get(usize::from(start) + 12).map_or(60, |&byte| u16::from(byte >> 4) * 4),
             _ => 8,
@@ -214,13 +214,13 @@ impl Transmit {
         // A frame that the kernel refuses is skipped, instead of stopping the ring.
         sys::set_number(fd.as_fd(), SOL_PACKET, PACKET_LOSS, 1)?;
         let slots = ring(&fd, PACKET_TX_RING, frames)?;
-        // Room for many frames at once; without the right to more, what there is must do.
+        // Make room for many frames at once. Without the capability, the default must suffice.
         let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 64 << 20);
         sys::bind(fd.as_fd(), &sys::packet_address(0, device))?;
         Ok(Self { fd, slots, head: 0, unsent: false })
     }
 
-    /// Puts a frame, given in parts of which the first is its Ethernet header, into the ring. Returns `false` if the ring is full.
+    /// Puts a frame into the ring, given in parts. The first part is its Ethernet header. Returns `false` if the ring is full.
     pub(super) fn push(&mut self, parts: [&[u8]; 3], offload: &Offload) -> bool {
         let len = VNET + parts.iter().map(|part| part.len()).sum::<usize>();
         // Acquire: the kernel has read the slot before it gave it back.
@@ -244,7 +244,7 @@ impl Transmit {
 
     pub(super) fn finish(&mut self) {
         if self.unsent {
-            // Where the device has no room now, the frames stay in the ring and go with the next burst.
+            // If the device has no room now, the frames stay in the ring and leave with the next burst.
             let sent = sys::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
             self.unsent = matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
         }
