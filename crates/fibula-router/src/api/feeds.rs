@@ -12,7 +12,7 @@ use super::{Counts, nullable};
 pub struct Feed {
     /// Its name in the configuration.
     pub name: String,
-    /// What it follows.
+    /// The kind of its origin.
     pub kind: FeedKind,
     /// Administrative distance: of two feeds with a route of the same prefix, the lower one is used.
     pub distance: u8,
@@ -61,7 +61,7 @@ pub struct Feed {
 }
 
 words! {
-    /// What a feed follows.
+    /// The kind of a feed's origin.
     FeedKind {
         Fpm "fpm" "A daemon that connects by the FPM protocol."
         Kernel "kernel" "The kernel's tables."

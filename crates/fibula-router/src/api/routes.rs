@@ -34,8 +34,8 @@ pub struct ListedRoute {
     /// Where it leads; null if the prefix has only changes to show, and no route any more.
     #[serde(deserialize_with = "nullable")]
     pub next_hop: Option<NextHop>,
-    /// Name of its feed, or null if the configuration or an interface is its source. Absent where the router has no feeds, or there
-    /// is no route any more.
+    /// Name of its feed, or null if the configuration or an interface is its source. Absent if the router has no feeds, or if
+    /// there is no longer a route.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable_if_present")]
     pub feed: Option<Option<String>>,
     /// Its last changes, the last one first; absent if there are none, or unless they are requested.
@@ -57,7 +57,7 @@ pub struct ListingEnd {
 pub struct Change {
     /// Seconds since the change.
     pub seconds_ago: f64,
-    /// What happened.
+    /// The kind of the change.
     pub change: ChangeKind,
     /// Name of the feed that changed the route; null if the configuration or an interface did.
     #[serde(deserialize_with = "nullable")]
@@ -73,7 +73,7 @@ pub struct Change {
 }
 
 words! {
-    /// What happened to a route.
+    /// The kind of a change of a route.
     ChangeKind {
         Inserted "inserted" "It is new."
         Replaced "replaced" "It leads elsewhere."
@@ -119,7 +119,7 @@ pub struct Way {
     /// The gateway; absent if the destination itself is the neighbour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<IpAddr>,
-    /// Name of the interface; absent where a feed gives the gateway alone. A device that the router does not use as an interface is
+    /// Name of the interface. Absent if a feed gives the gateway alone. A device that the router does not use as an interface is
     /// `device` and its number in the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,

@@ -14,7 +14,7 @@ pub struct Stats {
     pub ports: Vec<PortStats>,
     /// Each VRF, in the order of the configuration.
     pub vrfs: Vec<VrfStats>,
-    /// What the slow comparison has found.
+    /// Results of the slow comparison.
     pub verify: VerifyStats,
 }
 

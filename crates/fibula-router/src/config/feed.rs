@@ -33,11 +33,12 @@ const FASTEST: u32 = 100_000;
 pub struct Feed {
     /// Name.
     pub name: String,
-    /// Administrative distance: of two feeds with a route of the same prefix, the nearer one counts. Routes of the configuration have 1.
+    /// Administrative distance. If two feeds have a route of the same prefix, the nearer one is used. Routes of the configuration
+    /// have 1.
     pub distance: u8,
     /// Most routes, and most next-hop objects.
     pub routes: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: FeedKind,
 }
 
@@ -50,7 +51,7 @@ pub enum FeedKind {
         tables: Vec<(u32, u16)>,
         /// Where and how to listen.
         server: FeedServer,
-        /// Whether zebra is told what has become of its routes.
+        /// Whether zebra gets answers about its routes.
         acknowledge: bool,
     },
     /// The kernel's tables.
@@ -97,7 +98,7 @@ pub struct FeedServer {
     pub allow: Vec<IpPrefix>,
     /// Seconds for which routes are kept after the end of a session.
     pub keep: u64,
-    /// Seconds after the beginning of a session after which routes go that it has not told again.
+    /// Seconds after the beginning of a session until the routes are removed that it has not sent again.
     pub sweep: u64,
     /// Most connections at once.
     pub sessions: usize,
@@ -105,19 +106,19 @@ pub struct FeedServer {
     pub frame_bytes: usize,
 }
 
-/// Which tables are taken of what a router tells by BMP.
+/// The tables to take from a router's BMP messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BmpView {
-    /// What its peers announce, of which the best routes are chosen here.
+    /// The routes that its peers announce. The best ones are chosen here.
     AdjRibIn,
-    /// What it uses itself.
+    /// The routes that it uses itself.
     LocRib,
 }
 
-/// Which routes of peers are taken of what a router tells by BMP.
+/// The routes of peers to take from a router's BMP messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BmpPolicy {
-    /// Those that its policy lets in, where it tells these; else all.
+    /// Routes accepted by its policy, if it sends these. Otherwise all.
     Either,
     /// All that peers announce.
     Pre,

@@ -1,4 +1,4 @@
-//! The file as it is written: one structure a table, every key with its place where errors need it.
+//! The structure of the file: one struct for each table. Keys have their position in the file where errors need it.
 
 use serde::Deserialize;
 use toml::Spanned;

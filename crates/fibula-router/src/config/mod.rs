@@ -49,10 +49,10 @@ use crate::neighbour::Limits;
 use crate::packet::ethernet::Mac;
 use crate::packet::flow::FlowHash;
 
-/// Where the control socket is unless the file says otherwise.
+/// Default path of the control socket.
 pub const SOCKET: &str = "/run/fibula/router.sock";
 
-/// Changes of routes that are kept unless the file says otherwise.
+/// Default number of changes of routes that are kept.
 pub const HISTORY: usize = 4096;
 
 /// A configuration that has been checked.
@@ -62,7 +62,7 @@ pub struct Config {
     pub threads: usize,
     /// How the work is divided among threads.
     pub shape: Shape,
-    /// What makes the threads.
+    /// How threads are created.
     pub run_time: RunTime,
     /// Whether each thread runs on a processor of its own.
     pub pin: bool,
@@ -155,7 +155,7 @@ impl Shape {
     }
 }
 
-/// What makes the threads.
+/// How threads are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunTime {
     /// The router, one by one.
@@ -168,7 +168,7 @@ pub enum RunTime {
 /// Where a program for AF_XDP is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum XdpMode {
-    /// In the driver if it can, else in the kernel's own code.
+    /// In the driver if it supports that, otherwise in the kernel's own code.
     #[default]
     Auto,
     /// In the driver.
@@ -284,9 +284,9 @@ pub struct Interface {
     pub backend: Backend,
     /// VLAN; 0 without tags.
     pub vlan: u16,
-    /// MAC address, where the kernel does not say.
+    /// MAC address, if the kernel has none.
     pub mac: Option<Mac>,
-    /// MTU, where the kernel does not say or a smaller one is wanted.
+    /// MTU, if the kernel has none or a smaller one is wanted.
     pub mtu: Option<usize>,
     /// Addresses and lengths of their networks; none where they are the kernel's.
     pub addresses: Vec<(IpAddr, u8)>,
@@ -351,7 +351,7 @@ pub struct TableFile {
 pub struct ConfigError {
     /// Line, from 1; `None` if it is about the file as a whole.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// The fault, and what to do about it.
     pub reason: String,
 }
 
@@ -370,7 +370,7 @@ impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// When the text is not TOML, has an unknown key, or says something impossible: nothing of it is then used.
+    /// When the text is not TOML, has an unknown key, or has an impossible setting. None of the text is then used.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::parse_among(text, Engines::OWN)
     }

@@ -1,4 +1,4 @@
-//! From the file as it is written to a configuration that holds together.
+//! Reads and checks a configuration file.
 
 use core::ops::Range;
 use std::net::{IpAddr, SocketAddr};
@@ -20,9 +20,9 @@ use crate::packet::ipv6;
 
 /// Most threads; a fanout group of the kernel has no more members.
 const MOST_THREADS: usize = 256;
-/// Frames of a ring unless the file says otherwise.
+/// Default number of frames of a ring.
 const FRAMES: usize = 512;
-/// Prefixes a second that are compared unless the file says otherwise: a full table in a quarter of an hour.
+/// Default number of prefixes compared per second: a full table in a quarter of an hour.
 const VERIFY_RATE: u32 = 1000;
 
 /// The text, to turn places into lines.
@@ -166,7 +166,7 @@ fn engine<K: Key>(
     })
 }
 
-/// Returns the value of a word, of which the first is the default.
+/// Returns the value of a word. The first word is the default.
 pub(super) fn choice<T: Copy, const COUNT: usize>(
     text: &Text<'_>,
     key: &str,

@@ -186,7 +186,7 @@ impl Listing {
             }
         }
         self.flush(out)?;
-        // What remains are prefixes that have changed and have no route now.
+        // The remaining prefixes have changed and have no route now.
         for (prefix, changes) in std::mem::take(&mut self.changes) {
             let gone = api::ListedRoute { prefix, next_hop: None, feed: None, changes: Some(changes) };
             send(out, &gone)?;

@@ -55,7 +55,7 @@ struct Stream {
     unsent: Vec<u8>,
 }
 
-/// What to do next with a connection.
+/// The next step for a connection.
 enum Outcome {
     Open,
     Closed(Option<String>),

@@ -78,8 +78,7 @@ pub trait Io {
     /// Sends a frame that is given in parts. Returns `false` if there is no room.
     fn emit(&mut self, port: usize, parts: [&[u8]; 3], offload: &Offload) -> bool;
 
-    /// Gives a frame to the kernel of the machine, as if it had been received by the port's device. Returns `false` if there is no
-    /// room.
+    /// Gives a frame to the machine's kernel, as if the port's device had received it. Returns `false` if there is no room.
     fn deliver(&mut self, index: usize, port: usize) -> bool;
 
     /// Returns whether packets of several segments may be sent out of a port.

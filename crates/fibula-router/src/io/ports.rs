@@ -275,7 +275,7 @@ impl Ports {
         }
     }
 
-    /// Writes what is held back.
+    /// Writes buffered bytes.
     ///
     /// # Errors
     /// When a file cannot be written.

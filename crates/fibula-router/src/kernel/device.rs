@@ -1,4 +1,4 @@
-//! What the kernel says of a network device: driver, queues, offloads, interrupts.
+//! Describes a network device: driver, queues, offloads, interrupts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ pub struct Device {
     pub offloads: Vec<&'static str>,
     /// Its interrupts.
     pub interrupts: usize,
-    /// Processors that its interrupts go to.
+    /// Processors that handle its interrupts.
     pub processors: BTreeSet<String>,
 }
 
@@ -29,8 +29,8 @@ pub struct Promiscuous {
     _socket: std::os::fd::OwnedFd,
 }
 
-/// Makes a device, by its number, take frames to all stations: what a bridge needs. The kernel undoes it when the process
-/// ends, in whatever way.
+/// Makes a device, given by its number, take frames to all stations, as a bridge needs. The kernel undoes it when the process
+/// ends, however it ends.
 ///
 /// # Errors
 /// Without CAP_NET_RAW, and when the device is gone.
@@ -48,11 +48,11 @@ pub fn promiscuous(device: u32) -> io::Result<Promiscuous> {
     Ok(Promiscuous { _socket: socket })
 }
 
-/// Commands of `ioctl(SIOCETHTOOL)` that tell whether an offload is on, by the names that ethtool takes.
+/// Commands of `ioctl(SIOCETHTOOL)` that return whether an offload is on, with ethtool's names of the offloads.
 const OFFLOADS: [(&str, u32); 2] = [("gro", 0x2b), ("gso", 0x23)];
 
 impl Device {
-    /// Asks for a device by its name.
+    /// Describes the device of this name.
     #[must_use]
     pub fn read(name: &str) -> Self {
         let folder = Path::new("/sys/class/net").join(name);

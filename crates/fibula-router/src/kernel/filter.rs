@@ -1,9 +1,10 @@
-//! The filter that keeps the kernel from forwarding what the router forwards.
+//! The filter that keeps the kernel from forwarding the router's packets a second time.
 //!
-//! A packet socket gets a copy of every frame; the kernel goes on with the original, and if it forwards too, every packet leaves
-//! twice. This program is attached the device's ingress (TCX), which frames reach after they were copied, and drops IPv4 and IPv6 packets
-//! to single addresses that are not the machine's. ARP, neighbour discovery, multicast, link-local and other EtherTypes
-//! pass. It is attached by a link, which goes with the process: even SIGKILL leaves the kernel forwarding as it did before.
+//! A packet socket gets a copy of every frame, and the kernel keeps the original. If the kernel forwards too, every packet leaves
+//! twice. This program is attached to the device's ingress (TCX), which frames reach after they were copied. It drops IPv4 and
+//! IPv6 packets to unicast addresses other than the machine's. ARP, neighbour discovery, multicast, link-local and other
+//! EtherTypes pass. The program is attached by a link, which the kernel removes with the process: even after SIGKILL, the kernel
+//! forwards as before.
 //!
 //! ```text
 //! if the frame is not for this station: pass
@@ -47,9 +48,9 @@ const ADDRESSES: u32 = 16_384;
 
 /// Helper: copies bytes of the frame.
 const LOAD_BYTES: i32 = 26;
-/// Goes on to the next program, or to the kernel.
+/// Result: pass the frame to the next program, or to the kernel.
 const PASS: i32 = -1;
-/// Drops the frame.
+/// Result: drop the frame.
 const SHOT: i32 = 2;
 
 /// One filter for all devices; they share the list of addresses.
@@ -99,8 +100,8 @@ impl Filter {
         link(&self.program, device, TCX_INGRESS, 0)
     }
 
-    /// Attaches a program to a device that gives its frames to AF_XDP sockets, by the number of their queue. What the filter
-    /// passes, it passes; frames with a VLAN tag it gives to the sockets if `tagged`.
+    /// Attaches a program to a device that gives its frames to AF_XDP sockets, by the number of their queue. It passes the same
+    /// frames as the filter. With `tagged`, it gives frames with a VLAN tag to the sockets.
     ///
     /// # Errors
     /// When the device is gone, or cannot have such a program in this mode.
@@ -127,7 +128,7 @@ impl Filter {
         Ok(attached)
     }
 
-    /// Makes these the machine's addresses, each towards one device. New ones are added before old ones are removed.
+    /// Sets the machine's addresses, each towards one device. New addresses are added before old ones are removed.
     ///
     /// # Errors
     /// When there are too many.
@@ -233,7 +234,7 @@ fn program(addresses: i32) -> Vec<u8> {
     asm.finish()
 }
 
-/// Copies bytes of the frame to the stack; a frame that has none there passes.
+/// Copies bytes of the frame to the stack. A frame that is too short passes.
 fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
     asm.put(MOVE, 1, 6, 0, 0);
     asm.put(MOVE_VALUE, 2, 0, 0, offset);
@@ -244,7 +245,7 @@ fn copy(asm: &mut Assembler, offset: i32, stack: i32, len: i32) {
     asm.jump(JUMP_DIFFERENT, 0, 0, Label::Pass);
 }
 
-/// Assembles a program that drops everything: for a bridge, whose frames are none of the kernel's.
+/// Assembles a program that drops everything. For a bridge, because the kernel must not handle its frames.
 fn everything() -> Vec<u8> {
     let mut asm = Assembler::default();
     asm.put(MOVE_VALUE, 0, 0, 0, SHOT);

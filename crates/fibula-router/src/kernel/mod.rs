@@ -1,5 +1,5 @@
-//! The kernel of the machine: system calls, its links, addresses and neighbours, and the filter that keeps it from forwarding
-//! what the router forwards. Linux.
+//! The kernel of the machine (Linux): system calls, links, addresses and neighbours, and the filter that keeps the kernel from
+//! forwarding the router's packets.
 
 mod assembler;
 pub mod device;

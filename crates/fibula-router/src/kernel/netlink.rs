@@ -1,7 +1,7 @@
 //! Links, addresses and neighbours of the kernel, by route netlink.
 //!
-//! The decoding does no I/O and never reads past a message. The kernel drops messages under load and says so; then everything is
-//! asked anew ([`Event::Lost`]).
+//! The decoding does no I/O and never reads past a message. Under load, the kernel drops messages and reports this. Everything
+//! must then be read again ([`Event::Lost`]).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,7 +27,7 @@ const DUMP: u16 = 0x300;
 const CREATE: u16 = 0x400;
 /// Links, neighbours, IPv4 and IPv6 addresses.
 const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x100;
-/// Ask for a neighbour that is not known, verify one that is stale.
+/// Resolve an unknown neighbour, or verify a stale one.
 const NTF_USE: u8 = 1;
 const NUD_STALE: u16 = 4;
 const NUD_FAILED: u16 = 0x20;
@@ -76,24 +76,24 @@ pub struct Neighbour {
     pub failed: bool,
 }
 
-/// What the kernel tells.
+/// An event of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A device is there, or changed.
+    /// A device was added or has changed.
     Link(Link),
     /// A device is gone.
     LinkGone(u32),
-    /// An address is there.
+    /// An address was added.
     Address(Address),
     /// An address is gone.
     AddressGone(Address),
-    /// A neighbour is there, or changed.
+    /// A neighbour was added or has changed.
     Neighbour(Neighbour),
     /// A neighbour is gone.
     NeighbourGone(Neighbour),
-    /// The answer to a question is complete.
+    /// The answer to a request is complete.
     Complete,
-    /// Events were lost: ask for everything again.
+    /// Events were lost, so everything must be read again.
     Lost,
 }
 
@@ -105,7 +105,7 @@ fn u32_of(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Calls `each` with the events of a datagram of the kernel. What is damaged or of another kind is left out.
+/// Calls `each` with the events of a datagram of the kernel. Damaged messages and other kinds are left out.
 pub fn decode(mut bytes: &[u8], mut each: impl FnMut(Event)) {
     while let (Some(len), Some(kind)) = (u32_of(bytes, 0), u16_of(bytes, 4)) {
         let Some(message) = bytes.get(16..len as usize) else { return };
@@ -177,7 +177,7 @@ fn ip_of(value: &[u8]) -> Option<IpAddr> {
 fn link(message: &[u8]) -> Option<Link> {
     let name = attribute(message, 16, 3)?;
     let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
-    // IFF_UP and IFF_LOWER_UP; taps and veths say both.
+    // IFF_UP and IFF_LOWER_UP. Taps and veths report both.
     let up = u32_of(message, 8)? & 0x1_0001 == 0x1_0001;
     Some(Link {
         index: u32_of(message, 4)?,
@@ -218,7 +218,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens a connection that also hears of changes.
+    /// Opens a connection that also receives notices of changes.
     ///
     /// # Errors
     /// When the kernel refuses it.
@@ -229,7 +229,7 @@ impl Netlink {
         address[..2].copy_from_slice(&(libc::AF_NETLINK as u16).to_ne_bytes());
         address[8..12].copy_from_slice(&GROUPS.to_ne_bytes());
         sys::bind(fd.as_fd(), &address)?;
-        // Room for bursts; without the right to more, what there is must do.
+        // Make room for bursts. Without the capability, the default must suffice.
         let _ = sys::set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
         Ok(Self { fd, buffer: vec![0; 1 << 16].into_boxed_slice(), sequence: 0 })
     }
@@ -245,7 +245,7 @@ impl Netlink {
         sys::send(self.fd.as_fd(), &message, 0).map(drop)
     }
 
-    /// Asks for links, addresses and neighbours, one after another, and calls `each` with all of them.
+    /// Reads links, addresses and neighbours, in this order, and calls `each` with all of them.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -266,7 +266,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Calls `each` with what the kernel has told since; returns at once.
+    /// Calls `each` with the events since the last call, without waiting.
     ///
     /// # Errors
     /// When reading fails.
@@ -282,15 +282,15 @@ impl Netlink {
         }
     }
 
-    /// Gives a device a MAC address and an MTU, and sets it up. The kernel's answer is not waited for: a later [`dump`](Self::dump)
-    /// shows whether it was done.
+    /// Gives a device a MAC address and an MTU, and sets it up. Does not wait for the kernel's answer. A later
+    /// [`dump`](Self::dump) shows whether it was done.
     ///
     /// # Errors
     /// When the kernel does not take the message.
     pub fn set_up(&mut self, device: u32, mac: Mac, mtu: usize) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(device.to_ne_bytes());
-        // IFF_UP, and that it alone is to change.
+        // Set IFF_UP, and change no other flag.
         body.extend(1u32.to_ne_bytes());
         body.extend(1u32.to_ne_bytes());
         put(&mut body, 1, &mac.0);
@@ -298,7 +298,7 @@ impl Netlink {
         self.ask(NEW_LINK, 0, &body)
     }
 
-    /// Gives a device an address of a network of `len` bits, as [`set_up`](Self::set_up) does its work.
+    /// Gives a device an address of a network of `len` bits. Like [`set_up`](Self::set_up), does not wait for the answer.
     ///
     /// # Errors
     /// When the kernel does not take the message.
@@ -315,11 +315,11 @@ impl Netlink {
         self.ask(NEW_ADDRESS, CREATE, &body)
     }
 
-    /// Asks the kernel to find a neighbour, or to verify one that is stale: the kernel does not do so by itself for packets that it
-    /// does not send.
+    /// Requests the kernel to resolve a neighbour, or to verify a stale one. The kernel does not do this by itself, because it
+    /// does not send the packets.
     ///
     /// # Errors
-    /// When the kernel does not take the question.
+    /// When the kernel does not take the request.
     pub fn use_neighbour(&mut self, device: u32, ip: IpAddr) -> io::Result<()> {
         let (family, octets) = octets(ip);
         let mut body = vec![family, 0, 0, 0];

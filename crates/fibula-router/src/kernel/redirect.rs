@@ -1,4 +1,5 @@
-//! The program at the ingress of a device with AF_XDP sockets: gives them what the router forwards, and the kernel the rest.
+//! The program at the ingress of a device with AF_XDP sockets. It gives the sockets the frames to forward, and the kernel all
+//! others.
 //!
 //! ```text
 //! frames with a VLAN tag: to the sockets, if the router has such interfaces; else to the kernel
@@ -15,7 +16,7 @@ use super::assembler::{
 
 /// Helper: gives the frame to an entry of a map.
 const REDIRECT: i32 = 51;
-/// Goes on to the kernel.
+/// Result: pass the frame to the kernel.
 const PASS: i32 = 2;
 /// Fields of the context, a `struct xdp_md`.
 const DATA: i16 = 0;
@@ -75,7 +76,7 @@ pub(super) fn everything(sockets: i32) -> Vec<u8> {
     asm.finish()
 }
 
-/// Lets a frame of fewer bytes pass: the verifier wants to see this before it lets them be read.
+/// Passes shorter frames to the kernel. The verifier requires this check before these bytes are read.
 fn within(asm: &mut Assembler, bytes: i32) {
     asm.put(MOVE, 4, 7, 0, 0);
     asm.put(ADD_VALUE, 4, 0, 0, bytes);
@@ -85,7 +86,7 @@ fn within(asm: &mut Assembler, bytes: i32) {
 fn take(asm: &mut Assembler, sockets: i32) {
     asm.put(LOAD_WORD, 2, 6, QUEUE, 0);
     asm.map(1, sockets);
-    // What becomes of a frame whose queue has no socket.
+    // The result for a frame whose queue has no socket.
     asm.put(MOVE_VALUE, 3, 0, 0, PASS);
     asm.put(CALL, 0, 0, 0, REDIRECT);
     asm.put(EXIT, 0, 0, 0, 0);

@@ -55,7 +55,7 @@ pub(crate) fn packet_address(protocol: u16, device: u32) -> [u8; 20] {
     address
 }
 
-/// Sends bytes; without any, tells a ring that there is something to send.
+/// Sends bytes. Without any, makes the kernel send the frames of a ring.
 pub(crate) fn send(fd: BorrowedFd<'_>, bytes: &[u8], flags: i32) -> io::Result<usize> {
     // SAFETY: the kernel reads `bytes` alone.
     checked(unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) } as libc::c_long)
@@ -125,16 +125,16 @@ pub(crate) fn ethtool(fd: BorrowedFd<'_>, name: &str, command: u32) -> io::Resul
     checked(result.into()).map(|_| value[1])
 }
 
-/// Sets which rights files that are made from here on do not have; returns what was set before.
+/// Sets the permissions that new files do not get. Returns the earlier setting.
 pub(crate) fn umask(mask: u32) -> u32 {
     // SAFETY: takes and returns a number.
     unsafe { libc::umask(mask as libc::mode_t) as u32 }
 }
 
-/// Capability to configure the network: what asking the kernel for neighbours needs.
+/// Capability to configure the network. Requests for neighbours need it.
 pub(crate) const NET_ADMIN: u64 = 1 << 12;
 
-/// Takes all capabilities but those in `keep` from the calling thread, for good. Those that it has not are not given.
+/// Permanently drops all capabilities of the calling thread except those in `keep`. Never adds any.
 pub(crate) fn keep_capabilities(keep: u64) -> io::Result<()> {
     // struct __user_cap_header_struct: version 3, this thread. Then two of struct __user_cap_data_struct.
     let mut header = [0x2008_0522u32, 0];
@@ -150,7 +150,7 @@ pub(crate) fn keep_capabilities(keep: u64) -> io::Result<()> {
     checked(unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) }).map(drop)
 }
 
-/// Most processors of a set: as many as `struct cpu_set_t` of the C library has.
+/// Most processors of a set, as in `struct cpu_set_t` of the C library.
 const PROCESSORS: usize = 1024;
 
 /// Returns the processors that the calling thread may run on.
@@ -188,7 +188,7 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Memory that is shared with the kernel: the slots of a ring.
 ///
-/// Whose a slot is, its first word says; both sides change it only to give the slot away. The ring's owner calls the methods
+/// The first word of a slot is its owner. Each side changes it only to give the slot away. The ring's owner calls the methods
 /// that return bytes only for slots that it owns.
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -229,7 +229,7 @@ impl Slots {
         unsafe { self.base.add(offset) }
     }
 
-    /// Returns the word that says whose the slot is.
+    /// Returns the word that names the owner of the slot.
     pub(crate) fn status(&self, index: usize) -> &AtomicU32 {
         // SAFETY: slots begin at multiples of 16 bytes; both sides change this word atomically.
         unsafe { AtomicU32::from_ptr(self.start(index).cast()) }
@@ -268,8 +268,8 @@ fn mapping(fd: Option<BorrowedFd<'_>>, len: usize, offset: u64) -> io::Result<*m
 
 /// Memory for the frames of AF_XDP sockets, which the kernel reads and writes too; or a part of it.
 ///
-/// Which frames are the kernel's at a moment, the rings say; the owner calls [`bytes`](Self::bytes) only for others. Parts
-/// do not overlap, so each may be in a thread of its own.
+/// The rings determine which frames belong to the kernel at a moment, and the owner calls [`bytes`](Self::bytes) only for others.
+/// Parts do not overlap, so each may be in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Frames {
     memory: Arc<Memory>,
@@ -300,12 +300,12 @@ impl Frames {
         (self.memory.base as usize as u64, self.memory.len as u64)
     }
 
-    /// Returns which bytes of the memory are of this part.
+    /// Returns the range of the memory that belongs to this part.
     pub(crate) fn part(&self) -> Range<usize> {
         self.part.clone()
     }
 
-    /// Takes the first `len` bytes away, as a part of their own.
+    /// Splits off the first `len` bytes as a separate part.
     pub(crate) fn take(&mut self, len: usize) -> Self {
         assert!(len <= self.part.len(), "{len} bytes of {:?}", self.part);
         let middle = self.part.start + len;
@@ -381,7 +381,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         (self.mask + 1).saturating_sub(used)
     }
 
-    /// Returns whether the kernel has read all that was written.
+    /// Returns whether the kernel has read all entries.
     pub(crate) fn is_read(&self) -> bool {
         self.room() == self.mask + 1
     }
@@ -397,7 +397,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         true
     }
 
-    /// Lets the kernel see what was written.
+    /// Makes written entries visible to the kernel.
     pub(crate) fn publish(&self) {
         // Release: the entries are written before their count.
         self.count(0).store(self.own, Ordering::Release);

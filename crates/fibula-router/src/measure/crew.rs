@@ -11,7 +11,7 @@ use fibula::live::TableError;
 use super::network::counters;
 use super::ring::Ring;
 
-/// What starts the threads.
+/// How the threads are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunTime {
     /// The program, one by one.
@@ -34,7 +34,7 @@ struct Member {
     ring: Ring,
 }
 
-/// Where threads wait for each other before a pass, without sleeping: they are to begin at once.
+/// A barrier before each pass. Threads spin there instead of sleeping, so that all begin at once.
 struct Gate {
     threads: usize,
     waiting: AtomicUsize,
@@ -62,8 +62,8 @@ impl Crew {
         Ok(Self { members, pool, ports, expected: 0 })
     }
 
-    /// Forwards all packets so many times, and returns how long that took: of each pass, the time from its first thread's beginning to its
-    /// last one's end. `None` if the system has no threads for the run-time.
+    /// Forwards all packets `passes` times, and returns the total time of the passes. The time of a pass is from the beginning of
+    /// its first thread to the end of its last one. Returns `None` if the system has no threads for the run-time.
     ///
     /// # Panics
     /// When a packet was not forwarded.
@@ -88,7 +88,7 @@ impl Crew {
             RunTime::Rayon => {
                 let members: Vec<_> = self.members.iter_mut().map(std::sync::Mutex::new).collect();
                 let work = |context: rayon::BroadcastContext<'_>| {
-                    // Each thread has one of its own: the lock is never waited for.
+                    // Each thread has a lock of its own, so none ever waits for one.
                     work(&mut members[context.index()].lock().expect("a worker"))
                 };
                 self.pool.as_ref()?.broadcast(work)
@@ -135,7 +135,8 @@ impl Member {
     }
 }
 
-/// Gives a thread a processor of its own, as the router does: two that begin on the same one are not moved apart soon enough.
+/// Gives a thread a processor of its own, as the router does. Otherwise, two threads may begin on the same processor, and the
+/// system does not separate them soon enough.
 fn place(thread: usize) {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Packets that are received.
+//! Packets to receive.
 
 use core::fmt;
 
@@ -8,12 +8,12 @@ use crate::packet::{ipv4, ipv6};
 
 use super::network::mac;
 
-/// Bytes of a frame that are written afresh.
+/// Bytes of a frame that are rewritten before each pass.
 pub(super) const HEADERS: usize = 64;
 /// The checksum of Ethernet, which counts towards the size of a frame on the wire and is not in memory.
 const FCS: usize = 4;
 const UDP: u8 = 17;
-/// What an IPv6 packet says that has no room for a UDP header.
+/// Next header of an IPv6 packet without room for a UDP header.
 const NO_NEXT_HEADER: u8 = 59;
 
 /// Destinations of one family.
@@ -45,9 +45,9 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Makes `count` packets in frames of `bytes` bytes, the checksum of 4 bytes included, for `input`, the number of a port that
-    /// receives. Destinations are taken in turn, without those that no router forwards to. There are `flows` different ones; without a
-    /// number, as many as keys.
+    /// Makes `count` packets in frames of `bytes` bytes, including the checksum of 4 bytes. `input` is the number of a port that
+    /// receives. Destinations are taken in turn, except those to which no router forwards. There are `flows` different ones;
+    /// without a number, as many as keys.
     ///
     /// # Errors
     /// When no key can be a destination, or for frames below 64 bytes.
@@ -91,7 +91,7 @@ impl Frames {
         Ok(Self { headers, bytes: bytes - FCS })
     }
 
-    /// Returns no packets: those of a port that only sends.
+    /// Returns no packets, for a port that only sends.
     #[must_use]
     pub const fn none() -> Self {
         Self { headers: Vec::new(), bytes: HEADERS - FCS }
@@ -115,12 +115,12 @@ impl Frames {
         self.headers.is_empty()
     }
 
-    /// Divides them by flow, as a network card does with so many queues.
+    /// Divides the packets by flow, as a network card with this number of queues does.
     #[must_use]
     pub fn spread(&self, queues: usize) -> Vec<Self> {
         let redirection = Redirection::even(KEY, queues);
         let mut parts = vec![Self { headers: Vec::new(), bytes: self.bytes }; queues.max(1)];
-        // Whole frames: a packet that is shorter than it says goes to the first queue.
+        // Hash whole frames. A packet that is shorter than its header claims would go to the first queue.
         let mut frame = vec![0; self.bytes.max(HEADERS)];
         for header in &self.headers {
             frame[..HEADERS].copy_from_slice(header);

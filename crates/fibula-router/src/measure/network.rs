@@ -10,7 +10,7 @@ use crate::forward::fabric::{Fabric, Gateway, Hop, Interface, Port, Urpf, Vrf};
 use crate::neighbour::Key;
 use crate::packet::ethernet::Mac;
 
-/// Next hops: routes have those from 1 to this.
+/// Number of next hops. Routes have next hops from 1 to this.
 pub const GATEWAYS: u32 = 16;
 
 /// The address of a port.
@@ -18,9 +18,9 @@ pub(super) fn mac(port: usize) -> Mac {
     Mac([2, 0, 0, 0, 0, 0xf0 | port as u8])
 }
 
-/// Makes a fabric of pairs of ports: packets come in through the first of a pair, 0, 2, ..., and go out through the second of one. The
-/// next hops of the table are gateways, which take turns with the ports and whose addresses are known. A `bridge` passes all frames on from the
-/// first port of a pair to the second, without a lookup.
+/// Makes a fabric of pairs of ports. Packets arrive at the first port of a pair (0, 2, ...), and leave by the second port of a
+/// pair. The next hops of the table are gateways with known MAC addresses, assigned to the ports in turn. A `bridge` passes all
+/// frames from the first port of a pair to the second, without a lookup.
 #[must_use]
 pub fn network(table: Table, pairs: usize, bridge: bool) -> Arc<Shared> {
     let mut fabric = Fabric { hops: vec![None], icmp_rate: (1000, 100), bridge, ..Fabric::default() };
@@ -61,7 +61,7 @@ fn address(port: u32, host: u32) -> u32 {
     0x0a00_0000 | port << 8 | host
 }
 
-/// Returns counters of so many ports.
+/// Returns counters for `ports` ports.
 #[must_use]
 pub fn counters(ports: usize) -> Arc<[PortCounters]> {
     (0..ports).map(|_| PortCounters::default()).collect()

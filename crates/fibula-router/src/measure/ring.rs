@@ -6,13 +6,13 @@ use crate::io::{BURST, Io, Offload, Received};
 
 use super::frames::{Frames, HEADERS};
 
-/// Frames that packets of several parts are put into, as into the slots of a ring.
+/// Frames into which packets of several parts are copied, as into the slots of a ring.
 const SLOTS: usize = 512;
 /// Most bytes of such a packet that are kept.
 const SLOT: usize = 2048;
 
-/// Packets of some ports that are received again and again. One that is sent on has its header written in place, as in the memory of a network
-/// card, and is counted.
+/// Packets of some ports that are received again and again. The header of a forwarded packet is written in place, as in the
+/// memory of a network card, and the packet is counted.
 #[derive(Debug)]
 pub struct Ring {
     /// By port; those that receive nothing have no frames.
@@ -51,7 +51,7 @@ impl Ring {
         ring
     }
 
-    /// Writes all headers afresh, and begins with the first packet of each port.
+    /// Rewrites all headers, and begins with the first packet of each port.
     pub fn renew(&mut self) {
         self.rewind();
         for port in &mut self.ports {
@@ -61,7 +61,7 @@ impl Ring {
         }
     }
 
-    /// Begins with the first packet of each port, as they were left: for a thread that only hands them on.
+    /// Begins with the first packet of each port, without rewriting headers. For a thread that only passes frames on.
     pub fn rewind(&mut self) {
         self.ports.iter_mut().for_each(|port| port.next = 0);
     }
@@ -72,13 +72,13 @@ impl Ring {
         self.ports.iter().map(|port| port.template.len()).sum()
     }
 
-    /// Returns how many packets of a port have not been received in this pass.
+    /// Returns the number of packets of a port not yet received in this pass.
     #[must_use]
     pub fn left(&self, port: usize) -> usize {
         self.ports.get(port).map_or(0, |port| port.template.len() - port.next)
     }
 
-    /// Returns how many packets were sent.
+    /// Returns the number of packets sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent

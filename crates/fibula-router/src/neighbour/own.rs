@@ -256,7 +256,7 @@ mod tests {
         assert!(own.is_in_use(Key::v6(1, ADDRESS)), "not told of");
         own.set([Key::v6(1, ADDRESS), Key::v6(1, LINK_LOCAL), Key::v6(2, ADDRESS)].into_iter());
         assert!(!own.is_in_use(Key::v6(1, ADDRESS)));
-        // Two addresses that end alike have one group, besides that of all routers.
+        // Two addresses with the same end have one group, in addition to the group of all routers.
         assert_eq!(
             due(&own, 5),
             ["report 1 2 Change ::", "report 2 2 Change ::", "probe 1", "probe 1", "probe 2"]
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(own.take_duplicates(), [Duplicate { key: Key::v6(1, ADDRESS), mac: MAC, used: false }]);
         assert!(due(&own, 2_000_000_000).iter().all(|duty| duty.starts_with("report")));
         assert!(!own.is_in_use(Key::v6(1, ADDRESS)) && own.take_duplicates().is_empty());
-        // One that is in use stays so, and is told of once too.
+        // An address in use stays in use, and its duplicate is reported once too.
         own.set([Key::v6(2, ADDRESS)].into_iter());
         due(&own, 3_000_000_000);
         due(&own, 5_000_000_000);
@@ -349,7 +349,7 @@ mod tests {
         assert!((0..100).all(|n| at(&own, 600 + n * 100).is_empty()) && !own.is_in_use(KEY));
         assert_eq!(state(&own), OwnState::Taken(MAC));
         assert_eq!(own.take_duplicates(), [Duplicate { key: KEY, mac: MAC, used: false }]);
-        // One that is taken away and given again is probed again.
+        // An address that is removed and added again is probed again.
         own.set(core::iter::empty());
         own.set([KEY].into_iter());
         assert_eq!(at(&own, 20_000), ["probe 1"]);

@@ -42,7 +42,7 @@ impl Mac {
         !self.is_group() && self.0 != [0; 6]
     }
 
-    /// Returns the group that IPv6 multicast to `address` goes to (RFC 2464, section 7).
+    /// Returns the MAC address for IPv6 multicast to `address` (RFC 2464, section 7).
     #[must_use]
     pub const fn of_ipv6_group(address: u128) -> Self {
         let low = (address as u32).to_be_bytes();
@@ -113,7 +113,7 @@ impl FromStr for Mac {
     }
 }
 
-/// What an Ethernet header says.
+/// The fields of an Ethernet header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ethernet {
     /// The station or group that the frame is for.

@@ -1,9 +1,9 @@
-//! The hash of a flow, by which a member of a next-hop group is chosen.
+//! The hash of a flow, which chooses a member of a next-hop group.
 //!
 //! Packets of a flow have the same hash, so they take the same path and stay in order. The parts of a fragmented datagram
 //! have no ports but in the first, so all are hashed by addresses alone (and the flow label, which all parts carry).
 
-/// What a flow is told apart by.
+/// The fields that identify a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flow {
     /// Source address; an IPv4 address in the low bits.
@@ -21,7 +21,7 @@ pub struct Flow {
 /// How flows are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowHash {
-    /// Number that the hash starts from: routers in a row that share it choose alike, and use only some of the paths.
+    /// Seed of the hash. If routers in a row share a seed, they make the same choices, and use only some of the paths.
     pub seed: u64,
     /// Whether both directions of a conversation have the same hash. The flow label is then left out, as the two
     /// directions have different ones.

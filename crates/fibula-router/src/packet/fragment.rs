@@ -80,7 +80,8 @@ impl<'p> Iterator for Fragments<'p> {
         let last = payload.len() <= self.mtu - header_len;
         let payload = if last { payload } else { &payload[..room] };
         let original = u16_at(self.packet, 6);
-        // A fragment that is split again: its last part has what it had.
+        // The packet may be a fragment itself. Its last part keeps the packet's own flag, and offsets count from the packet's
+        // own.
         let more = if last { original & MORE } else { MORE };
         let offset = (original & 0x1fff).wrapping_add((self.done / 8) as u16) & 0x1fff;
         header[2..4].copy_from_slice(&((header_len + payload.len()) as u16).to_be_bytes());

@@ -12,14 +12,14 @@ const MAX_V4: usize = 576;
 /// TTL and hop limit of messages.
 const TTL: u8 = 64;
 
-/// Why a sender is told that its packet went no further.
+/// The reason of an ICMP error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
     /// No route matches.
     NoRoute,
-    /// The neighbour does not answer, or the route says unreachable.
+    /// The neighbour does not answer, or the route is unreachable.
     HostUnreachable,
-    /// The route says prohibited.
+    /// The route is prohibited.
     Prohibited,
     /// TTL or hop limit ran out.
     Expired,
@@ -60,7 +60,7 @@ impl Problem {
 #[must_use]
 pub fn may_answer_v4(packet: &[u8], parsed: &Ipv4) -> bool {
     let about_error = parsed.protocol == ipv4::ICMP
-        // Echo, timestamp and their like are queries; all else counts as an error, the unreadable too.
+        // Echo, timestamp and similar types are queries. All other types count as errors, including unreadable ones.
         && !matches!(packet.get(parsed.header), Some(0 | 8..=10 | 13..=18 | 42 | 43));
     !about_error
         && !parsed.is_later_fragment()

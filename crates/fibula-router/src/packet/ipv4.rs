@@ -16,7 +16,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// What a valid IPv4 header says.
+/// The fields of a valid IPv4 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4 {
     /// Bytes of the header, options included.
@@ -59,7 +59,7 @@ impl Ipv4 {
 }
 
 /// Reads the header at the beginning of `packet`, which may be longer than the packet is (Ethernet pads short frames), and
-/// checks what RFC 1812, section 5.2.2, demands.
+/// checks the rules of RFC 1812, section 5.2.2.
 ///
 /// # Errors
 /// When version, header length, total length or checksum are wrong.

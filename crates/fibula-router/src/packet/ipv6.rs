@@ -14,7 +14,7 @@ pub const MIN_MTU: usize = 1280;
 /// Extension headers that are walked at most: longer chains are taken for packets without ports.
 const MAX_EXTENSIONS: usize = 8;
 
-/// What a valid IPv6 header says.
+/// The fields of a valid IPv6 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv6 {
     /// Bytes of the packet, header included.
@@ -55,7 +55,7 @@ pub fn parse(packet: &[u8]) -> Result<Ipv6, DropReason> {
     })
 }
 
-/// What follows the extension headers.
+/// The payload after the extension headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upper {
     /// Protocol of the payload; of an unknown or cut chain, the last type that was read.
@@ -116,7 +116,7 @@ pub fn upper(packet: &[u8], next_header: u8) -> Upper {
         };
         upper.protocol = extension[0];
         if upper.later_fragment {
-            // What follows is payload of the datagram, not a header.
+            // The bytes after this are payload of the datagram, not a header.
             upper.offset = None;
             return upper;
         }

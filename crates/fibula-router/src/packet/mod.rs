@@ -1,4 +1,4 @@
-//! Packet rules without I/O: what headers say, whether they may, and how they are rewritten.
+//! Packet rules without I/O: reads, checks and rewrites headers.
 //!
 //! Every function takes bytes and never reads past them. Addresses are integers in host order, as lookups take them.
 
@@ -15,7 +15,7 @@ pub mod mld;
 pub mod nd;
 pub mod toeplitz;
 
-/// Returns the 16 bits at `at`; zero where the bytes end, which callers exclude by their checks of length.
+/// Returns the 16 bits at `at`. Returns zero past the end, but callers exclude that by their checks of length.
 #[inline]
 #[must_use]
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -29,7 +29,7 @@ pub enum Nd {
         /// MAC address of the sender.
         link: Option<Mac>,
     },
-    /// A station tells of its address.
+    /// A station announces its address.
     Advertisement {
         /// Address of the station.
         target: u128,
@@ -132,7 +132,7 @@ pub fn advertisement(target: u128, mac: Mac, to: u128) -> [u8; LEN] {
     let solicited = if to == 0 { 0 } else { 0x40 };
     let destination = if to == 0 { ALL_NODES } else { to };
     let mut packet = [0; LEN];
-    // R: from a router; O: replaces what was known.
+    // R: from a router; O: replaces the known address.
     message(&mut packet, 136, 0xa0 | solicited, target, target, destination);
     packet[64..66].copy_from_slice(&[2, 1]);
     packet[66..72].copy_from_slice(&mac.0);

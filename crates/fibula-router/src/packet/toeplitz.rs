@@ -41,7 +41,7 @@ pub fn hash(key: &[u8; 40], input: &[u8]) -> u32 {
     result
 }
 
-/// Which queue a flow goes to.
+/// Assigns flows to queues.
 #[derive(Debug, Clone)]
 pub struct Redirection {
     /// The hash of each half byte alone, by its place: the hash is the sum, bit by bit, of those of its parts.
@@ -65,12 +65,12 @@ impl Redirection {
         Self { parts, entries: std::array::from_fn(|entry| (entry % queues) as u8) }
     }
 
-    /// Returns the entries, of which the low bits of a hash choose one.
+    /// Returns the entries. The low bits of a hash choose one.
     pub fn entries_mut(&mut self) -> &mut [u8; 128] {
         &mut self.entries
     }
 
-    /// Returns the queue of a frame. What is not IP goes to the first queue; fragments go by addresses alone.
+    /// Returns the queue of a frame. Frames that are not IP go to the first queue, and fragments are hashed by addresses alone.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> usize {
         let Ok(header) = ethernet::parse(frame, None) else { return 0 };

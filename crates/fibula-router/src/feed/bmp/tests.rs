@@ -49,7 +49,7 @@ fn update(peer: &[u8], withdrawn: &[u8], attributes: &[u8], announced: &[u8]) ->
     message(0, &[&head[..], attributes, announced].concat())
 }
 
-/// 10.`n`.0.0/16 by 10.0.0.`last`, over a path of so many ASes.
+/// 10.`n`.0.0/16 by 10.0.0.`last`, over a path of `path_len` ASes.
 fn route(peer: &[u8], n: u8, last: u8, path_len: u8) -> Vec<u8> {
     let path: Vec<u8> = (0..path_len).flat_map(|hop| (64_500 + u32::from(hop)).to_be_bytes()).collect();
     let head = [0x40, 1, 1, 0, 0x40, 2, 2 + 4 * path_len, 2, path_len];
@@ -152,16 +152,16 @@ fn the_best_route_of_all_peers_counts() {
     let state = &session_.rib.feeds()[0].state;
     assert_eq!((state.peers, state.peer_routes), (Some(3), Some(4)));
     assert_eq!((state.counted(Count::Messages), state.counted(Count::Skipped)), (14, 1));
-    // All have told everything: what a session before has told goes after a silence.
+    // All peers are complete, so the routes of the earlier session are removed after a silence.
     assert_eq!(state.phase, Phase::Synchronising);
     session_.keeper.tick(&mut session_.rib, SECOND);
     assert_eq!(session_.rib.feeds()[0].state.phase, Phase::Established);
-    // With a peer go its routes, and the next best ones are used.
+    // The routes of a peer are removed with it, and the next best ones are used.
     session_.tell(&down(&peer(0, 0, 0, 2)), 2 * SECOND).unwrap();
     assert_eq!(session_.routes(0), [(1, 1), (2, 1)]);
     session_.tell(&withdrawal(&peer(0, 0, 0, 1), 2), 2 * SECOND).unwrap();
     assert_eq!(session_.routes(0), [(1, 1)]);
-    // A peer that is up again has told nothing.
+    // A peer that is up again has no routes yet.
     session_.tell(&up(&peer(0, 0, 0, 1)), 2 * SECOND).unwrap();
     assert_eq!((session_.routes(0), session_.routes(1)), (vec![], vec![(1, 3)]));
 }
@@ -241,7 +241,7 @@ fn limits_end_a_session_that_is_past_them() {
         "raise 'frame_bytes'",
     );
     assert_eq!(session.routes(0), [(1, 1)], "what came before is entered");
-    // What an earlier session has told gives way at the limit.
+    // The routes of an earlier session give way at the limit.
     session.again(0);
     let others: Vec<u8> = (7..13).flat_map(|n| route(&one, n, 1, 1)).collect();
     session.tell(&[&up(&one)[..], &others].concat(), 0).unwrap();
@@ -265,7 +265,7 @@ fn a_session_past_the_limit_of_a_vrf_ends() {
     assert_eq!((session.routes(0).len(), session.routes(1).len()), (3, 2));
     let state = &session.rib.feeds()[0].state;
     assert!(state.is_overrun && state.full_vrfs.iter().eq(&[1]));
-    // What an earlier session has told of the VRF gives way.
+    // The routes of an earlier session in the VRF give way.
     session.again(0);
     session.tell(&of(&red, 5, 2), 0).unwrap();
     assert_eq!((session.routes(1), session.counted(Count::Swept)), (vec![(5, 1), (6, 1)], 5));
@@ -300,7 +300,7 @@ fn damage_ends_a_session_after_what_was_good() {
     let Err(End::Broken(why)) = session.tell(&bad, 0) else { panic!() };
     assert_eq!(why, "Route Monitoring, byte 48: marker of the message: 16 bytes needed, 0 left");
     assert_eq!(session.routes(0), [(1, 1)]);
-    // Routes of a peer that is not up are left out, and told of.
+    // Routes of a peer that is not up are left out and reported.
     session.again(0);
     session.tell(&route(&one, 5, 1, 1), 0).unwrap();
     let state = &session.rib.feeds()[0].state;

@@ -161,13 +161,13 @@ fn routes_are_acknowledged_once_they_are_in_the_table() {
     bench.tell(&del_route("10.3.0.0/16"));
     bench.turn(None);
     assert_eq!(bench.read(), told(&[("10.1.0.0/16", OFFLOAD), ("10.2.0.0/16", OFFLOAD)]));
-    // One that is told again as it was.
+    // A route that is sent again unchanged.
     bench.tell(&new_route("10.1.0.0/16", 1));
     bench.turn(None);
     assert_eq!(bench.read(), told(&[("10.1.0.0/16", OFFLOAD)]));
     bench.turn(None);
     assert_eq!((bench.read(), bench.counted()), (vec![], [3, 0, 0]));
-    // A table of no VRF: nothing is said. A type that is not forwarded by: it is refused.
+    // A table of no VRF gets no answer. A type that is not supported is refused.
     let table = (libc::RTA_TABLE, &77u32.to_ne_bytes()[..]);
     bench.tell(&message(libc::RTM_NEWROUTE, 0, 0, &route_body("10.9.0.0/16", 6, &[table])));
     bench.tell(&message(libc::RTM_NEWROUTE, 0, 0, &route_body("10.4.0.0/16", 9, &[])));
@@ -268,7 +268,7 @@ fn everything_is_bounded_and_counted() {
     let known = bench.read().len() as u64;
     assert!((1..20).contains(&known));
     assert_eq!(bench.counted(), [known, 0, 20 - known]);
-    // A session that ends before it has read its answers, and one that begins anew.
+    // A session that ends before it has read its answers, and one that begins again.
     bench.tell(&new_route("10.1.0.0/16", 1));
     bench.turn(None);
     bench.sessions.ended(&bench.rib, bench.session, None, 0);

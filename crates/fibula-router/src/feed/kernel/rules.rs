@@ -134,7 +134,7 @@ mod tests {
     fn rules_by_which_the_kernel_forwards_otherwise_are_told() {
         let none = u32::MAX.to_ne_bytes();
         let at = |number: u32| number.to_ne_bytes();
-        // What every machine has, a VRF's, and an interface of a table that is followed.
+        // The rules of every machine, of a VRF, and of an interface with a followed table.
         assert_eq!(text(&body(255, 1, (0, 0), &[(14, &none), (15, &at(255))])), None);
         assert_eq!(text(&body(254, 1, (0, 0), &[(6, &at(32766)), (14, &none), (15, &at(254))])), None);
         assert_eq!(text(&body(0, 1, (0, 0), &[(19, &[1])])), None);

@@ -140,7 +140,7 @@ fn what_goes_without_a_word_is_noticed() {
     fake.event(libc::RTM_NEWLINK, 0, &link(true));
     assert_eq!(fake.pass(0), ALL);
     assert_eq!((fake.gateway("10.1.0.0/16"), fake.gateway("10.3.0.0/16")), (Some(1), Some(7)));
-    // The object goes, and the kernel says nothing of its route.
+    // The object is removed, and the kernel does not report its route.
     fake.v4.pop();
     fake.objects.clear();
     fake.event(number::DEL_NEXT_HOP, 0, &object_body(7, &[]));
@@ -191,7 +191,7 @@ fn lost_cut_and_refused_answers_prove_nothing() {
     fake.follower.lost(&mut fake.rib, fake.now_ns);
     fake.error = libc::EOPNOTSUPP;
     assert_eq!(fake.pass(SECOND), ALL);
-    // One that does not answer gets the question again.
+    // A kernel that does not answer gets the request again.
     fake.follower.lost(&mut fake.rib, fake.now_ns);
     fake.now_ns += SECOND;
     assert!(fake.follower.question(&mut fake.rib, fake.now_ns).is_some());
@@ -292,7 +292,7 @@ fn a_route_that_cannot_be_forwarded_by_gives_way_to_those_beside_it() {
     assert_eq!(fake.gateway("10.1.0.0/16"), Some(1));
     assert_eq!(fake.pass(SECOND), [26]);
     assert_eq!(fake.gateway("10.1.0.0/16"), Some(1), "what a reading tells");
-    // Alone, it is no route.
+    // Alone, it is not a route.
     fake.v4.pop();
     fake.event(libc::RTM_DELROUTE, 0, &route("10.1.0.0/16", 1, 0));
     fake.pass(SECOND);

@@ -18,7 +18,7 @@ fn peers(seconds: u32) -> Vec<u8> {
     record(seconds, 13, 1, &[&[10, 0, 0, 9, 0, 0, 0, 2][..], &peer(1), &peer(2)].concat())
 }
 
-/// A path of so many ASes, with the next hop 10.0.0.`last`.
+/// A path of `path_len` ASes, with the next hop 10.0.0.`last`.
 fn attributes(last: u8, path_len: u8) -> Vec<u8> {
     let path: Vec<u8> = (0..path_len).flat_map(|hop| (64_500 + u32::from(hop)).to_be_bytes()).collect();
     let head = [0x40, 1, 1, 0, 0x40, 2, 2 + 4 * path_len, 2, path_len];
@@ -152,7 +152,7 @@ fn a_dump_and_the_updates_after_it_are_played() {
         bench.state(|feed| (feed.state.peer_routes, feed.state.counted(Count::Messages))),
         (Some(4), 10)
     );
-    // Of one peer alone; what is not told again goes.
+    // The routes of one peer alone. Routes that are not played again are removed.
     let selection = Selection::Peers(vec!["10.0.0.1".parse().unwrap()]);
     bench.play(Options { selection, ..bench.options() }).unwrap();
     assert_eq!(bench.routes(), [(3, 1)]);
@@ -202,7 +202,7 @@ fn what_cannot_be_read_is_told_and_its_routes_go() {
 #[test]
 fn files_are_played_again_and_again() {
     let bench = Bench::new("again", 100);
-    // A record that ends early is counted, and told of at the end.
+    // A record that ends early is counted, and reported at the end.
     bench.write("rib", &[peers(100), listed(100, 1), record(100, 13, 2, &[0, 0, 0, 0, 33]), listed(100, 2)]);
     let options = Options { repeat: true, ..bench.options() };
     bench.run_until(options, |feed| feed.state.counted(Count::Malformed) >= 3);

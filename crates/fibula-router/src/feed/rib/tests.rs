@@ -54,7 +54,7 @@ fn the_nearest_feed_that_leads_somewhere_counts() {
     assert_eq!(turn(&mut rib), [], "nothing new");
     rib.set_own(vec![DualRib::default()]);
     assert_eq!(turn(&mut rib).len(), 1);
-    // Removed and added at once is one change; what is told again is none.
+    // A removal and an insertion at once are one change. A route that is sent again unchanged is none.
     rib.remove(1, net, None);
     rib.insert(1, net, 0, via(3)).unwrap();
     assert_eq!(turn(&mut rib), [("192.0.2.0/24".into(), Some(via(3)))]);

@@ -74,10 +74,10 @@ fn string(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a text with a zero byte"))
 }
 
-/// Starts DPDK with these arguments of its own; once a process. Later calls do nothing, and return what the first did.
+/// Starts DPDK with its own arguments, once a process. Later calls do nothing, and return the result of the first.
 ///
 /// # Errors
-/// What DPDK refuses; it also prints why.
+/// When DPDK refuses. DPDK also prints the reason.
 pub(super) fn start(arguments: &[String]) -> io::Result<()> {
     static STARTED: OnceLock<Result<(), i32>> = OnceLock::new();
     let words = ["fibula"].into_iter().chain(arguments.iter().map(String::as_str));

@@ -1,12 +1,13 @@
 //! AF_XDP: rings of frames that a program at the ingress of a device gives to this process instead of the kernel
 //! (Documentation/networking/af_xdp.rst).
 //!
-//! All sockets of a worker, one for each queue of each device that it has, share one memory of frames. A packet leaves in the
-//! frame that it came in: only numbers of frames move from ring to ring. What comes from other back ends is copied into a
-//! free frame. One system call a burst tells the kernel to send, where it wants to be told.
+//! A worker has a socket for each of its queues of each device, and all of its sockets share one memory of frames. A packet
+//! leaves in the frame in which it was received, so only numbers of frames move from ring to ring. Packets from other back ends
+//! are copied into a free frame. One system call a burst makes the kernel send, if the kernel requests that.
 //!
-//! Between stages, one thread has the receiving half of a socket and another the sending half. Then all sockets share one
-//! memory, of which each thread has a part: frames are copied out of the one and into the other, and none changes its owner.
+//! Between stages, one thread has the receiving half of a socket and another has the sending half. In this case, all sockets
+//! share one memory, and each thread has a part of it. Frames are copied from one part into another, so no frame changes its
+//! owner.
 //!
 //! The kernel copies frames where the driver cannot put them into this memory itself. It does not split large segments for
 //! such sockets, nor complete checksums that local senders leave to hardware: such senders need their offloads off.
@@ -35,15 +36,15 @@ const PAGES: [u64; 4] = [0, 0x8000_0000, 0x1_0000_0000, 0x1_8000_0000];
 const SHARED: u16 = 1;
 const NEED_WAKEUP: u16 = 8;
 
-/// Bytes of a frame: what the kernel leaves in front, and the packet.
+/// Bytes of a frame: the space that the kernel leaves in front, and the packet.
 const FRAME: usize = 4096;
-/// Where a frame that this side makes begins: as far in as those that the kernel receives.
+/// Offset at which a frame made by this side begins. It is the same as for frames received by the kernel.
 const HEADROOM: usize = 256;
 /// Longest frame.
 const LARGEST: usize = FRAME - HEADROOM;
 /// Largest packet that a frame holds after an Ethernet header with a tag.
 pub const MTU: usize = LARGEST - 18;
-/// Frames that the kernel sends in one system call; what is left takes another.
+/// Frames that the kernel sends in one system call. The rest takes another call.
 const SENT_AT_ONCE: usize = 32;
 
 /// The half of a socket that receives.
@@ -79,9 +80,9 @@ pub struct Xdp {
     memory: Frames,
     /// By port.
     incoming: Vec<Vec<Incoming>>,
-    /// By port: what is sent leaves by the first socket of the port alone, so that flows stay in order.
+    /// By port. All frames leave by the first socket of the port, so that flows stay in order.
     outgoing: Vec<Option<Outgoing>>,
-    /// Frames that are neither the kernel's nor of the burst, by where they begin.
+    /// Offsets of frames that belong neither to the kernel nor to the burst.
     free: Vec<usize>,
     burst: Vec<Held>,
     turn: usize,
@@ -119,7 +120,7 @@ pub fn queues(device: &str) -> usize {
     count.unwrap_or(1).max(1)
 }
 
-/// Tries whether this machine has such sockets.
+/// Checks whether this machine supports such sockets.
 ///
 /// # Errors
 /// When the kernel has none, or without CAP_NET_RAW.
@@ -127,7 +128,8 @@ pub fn available() -> io::Result<()> {
     sys::socket(AF_XDP, libc::SOCK_RAW, 0).map(drop)
 }
 
-/// Opens a socket for each queue of each worker, which receives and sends. Frames arrive once a program gives them to the sockets.
+/// Opens a socket for each queue of each worker. The socket receives and sends. Frames arrive once a program gives them to the
+/// sockets.
 ///
 /// # Errors
 /// Without CAP_NET_RAW, without memory that may be locked, when a device is gone, has no such queue or has a socket there.
@@ -148,13 +150,13 @@ pub fn together(queues: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
     Ok(Opened { receivers, senders: Vec::new() })
 }
 
-/// Opens a socket for each queue, of which one thread has the half that receives. The half that sends is that of the thread in
-/// `senders`, which has for each thread that sends the queues by which it does: one a port, and no queue for two threads.
+/// Opens a socket for each queue. One thread has its receiving half, and another may have its sending half. `senders` lists the
+/// queues by which each sending thread sends: one for each port, and no queue for two threads.
 ///
 /// # Errors
 /// See [`together`].
 pub fn apart(receivers: &[Vec<Queue>], senders: &[Vec<Queue>], ports: usize) -> io::Result<Opened> {
-    // As many again as a ring has: of those that are received or made while the kernel has a ring of them.
+    // Twice the size of a ring, because one ring of frames is with the kernel while others are being received or made.
     let bytes = |queues: &[Queue]| queues.iter().map(|queue| 2 * queue.frames * FRAME).sum::<usize>();
     let all: usize = receivers.iter().chain(senders).map(|queues| bytes(queues)).sum();
     let mut memory = Frames::new(all.max(FRAME))?;
@@ -194,7 +196,7 @@ impl Xdp {
         self.incoming[port].iter().map(|socket| socket.fd.as_raw_fd())
     }
 
-    /// Gives free frames to the kernel, for what it receives.
+    /// Gives free frames to the kernel, for receiving.
     fn refill(&mut self) {
         for socket in self.incoming.iter_mut().flatten() {
             while socket.fill.room() > 0 {
@@ -252,7 +254,7 @@ impl Xdp {
         let Some(socket) = &mut self.outgoing[port] else { return false };
         let held = self.burst[index];
         let start = held.at + packet.start;
-        // The kernel leaves room in front of a frame; a header that is longer by a tag fits.
+        // The kernel leaves room in front of a frame, so a header that is longer by a tag fits.
         if start % FRAME < header.len() {
             return false;
         }
@@ -299,13 +301,14 @@ impl Xdp {
         self.refill();
     }
 
-    /// Returns how many frames of a port the kernel had no room for since this was called last.
+    /// Returns the number of frames of a port lost since the last call because the kernel had no room.
     pub(super) fn take_lost(&mut self, port: usize) -> u64 {
         self.incoming[port].iter_mut().map(Incoming::take_lost).sum()
     }
 }
 
-/// Opens the socket of a queue with frames in `memory`, which it registers if it is the `first`; else it shares that one's.
+/// Opens the socket of a queue with frames in `memory`. The first socket registers the memory, and others share the memory of
+/// `first`.
 fn open(queue: &Queue, memory: &Frames, first: &mut Option<RawFd>) -> io::Result<(Incoming, Outgoing)> {
     let fd = sys::socket(AF_XDP, libc::SOCK_RAW, 0)?;
     if first.is_none() {
@@ -346,7 +349,7 @@ impl Outgoing {
             if !self.transmit.wants_call() || self.transmit.is_read() {
                 return;
             }
-            // What cannot be sent now goes with the next burst.
+            // Frames that cannot be sent now leave with the next burst.
             let _ = sys::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
         }
         self.unsent = !self.transmit.is_read();
@@ -379,7 +382,7 @@ fn length(word: u64) -> u32 {
     u32::from_ne_bytes([a, b, c, d])
 }
 
-/// Returns where in the mappings of each ring its parts are: receive, transmit, fill, completion.
+/// Returns the offsets of the parts of each ring in its mapping: receive, transmit, fill, completion.
 fn offsets(fd: BorrowedFd<'_>) -> io::Result<[[usize; 4]; 4]> {
     let mut bytes = [0; 128];
     if sys::option(fd, SOL_XDP, MMAP_OFFSETS, &mut bytes)? != bytes.len() {
