@@ -107,6 +107,7 @@ impl Answers {
     /// Adds a route that the daemon has sent. Set `again` if the table does not change with it. Returns `false` if there is no
     /// room.
     pub(super) fn expect(&mut self, place: Place, reply: Reply, again: bool) -> bool {
+        // At most one answer for each prefix: the daemon has replaced its earlier message.
         self.forget(place);
         let held = self.held + reply.len() + OVERHEAD;
         if held > self.limit {

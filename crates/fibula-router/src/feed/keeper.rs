@@ -38,6 +38,7 @@ impl Keeper {
 
     /// Notes that a session begins.
     pub fn began(&mut self, rib: &mut Rib, now_ns: u64) {
+        // Do not remove anything yet: routes that the session sends again stay in use without a gap.
         rib.begin(self.feed);
         rib.reset_answers(self.feed);
         let state = &mut rib.feed(self.feed).state;

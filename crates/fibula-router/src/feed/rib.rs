@@ -135,6 +135,7 @@ impl Rib {
         }
         self.dirty.insert(place);
         if self.dirty.len() > MOST_DIRTY {
+            // The comparison of everything includes these prefixes. Clearing the list bounds its memory.
             self.dirty.clear();
             self.everything = true;
         }

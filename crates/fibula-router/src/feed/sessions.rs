@@ -187,6 +187,7 @@ impl<P: Protocol> Sessions<P> {
         if bytes.is_empty() {
             return Ok(());
         }
+        // Decode before locking, so that a slow decoder does not hold up other feeds and the main thread.
         let any = self.protocol.take(&mut connection.inner, bytes);
         let is_new = connection.role == Role::New;
         let mut rib = lock(rib);
@@ -208,6 +209,7 @@ impl<P: Protocol> Sessions<P> {
     fn begin(&mut self, at: usize, rib: &mut Rib, now_ns: u64) -> Result<(), SessionError> {
         let peer = self.connections[at].peer;
         for other in self.connections.iter_mut().filter(|other| other.role == Role::Session) {
+            // A connection from the same address is taken for the same peer after a restart, so it may take over at once.
             if !P::MOVES && other.peer.ip() != peer.ip() {
                 rib.feed(self.protocol.feed()).state.count(Count::Closed, 1);
                 return Err(SessionError::Taken { peer, session: other.peer });

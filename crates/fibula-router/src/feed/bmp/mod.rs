@@ -68,6 +68,7 @@ impl Bmp {
                 *end = Some(End::Broken(format!("{}, {fault}", kind.map_or("message", |kind| kind.name))));
                 break;
             }
+            // Limits are checked after each message, so that a session stops close to the limit.
             any = true;
             if peers.len() > self.peers {
                 *end = Some(End::Overrun(format!("more peers than {}: raise 'peers'", self.peers)));

@@ -162,6 +162,7 @@ impl Follower {
             self.plan(rib, now_ns);
         }
         let job = self.jobs.pop_front()?;
+        // All tables of a family share one pass, because the sweep after the last table removes routes of all of them.
         if let Job::Objects | Job::Routes { first: true, .. } = job {
             rib.begin(self.entrance.feed);
             self.is_cut = false;
@@ -170,12 +171,14 @@ impl Follower {
             (self.rules, self.is_cut) = (Told::default(), false);
         }
         (self.pending, self.heard_ns, self.answer) = (Some(job), now_ns, None);
+        // Never 0, because that is the sequence number of notices.
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
     }
 
     fn plan(&mut self, rib: &mut Rib, now_ns: u64) {
         let wanted = std::mem::take(&mut self.wanted);
+        // Only a reading of everything shows again what does not fit.
         if wanted == Concern::ALL {
             rib.feed(self.entrance.feed).state.forget_overrun();
         }
@@ -206,6 +209,7 @@ impl Follower {
                 DONE | ERROR if self.pending.is_some() && head.sequence == self.sequence => {
                     self.answered(rib, head, body, now_ns);
                 }
+                // The end of an answer that was given up.
                 DONE | ERROR => {}
                 _ => self.message(rib, head, body, now_ns),
             }
@@ -394,6 +398,7 @@ impl Follower {
         self.pending = None;
         self.jobs.clear();
         self.want(Concern::ALL, now_ns);
+        // Wait before the next attempt, because a kernel that refuses would otherwise get requests in a loop.
         self.rest_ns = now_ns + LEAST_NS;
     }
 
