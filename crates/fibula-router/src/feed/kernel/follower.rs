@@ -171,7 +171,7 @@ impl Follower {
             (self.rules, self.is_cut) = (Told::default(), false);
         }
         (self.pending, self.heard_ns, self.answer) = (Some(job), now_ns, None);
-        // Never 0, because that is the sequence number of notices.
+        // Never 0, because notices that the kernel sends of its own accord have 0.
         self.sequence = self.sequence.wrapping_add(1).max(1);
         Some(question(job, self.sequence))
     }
