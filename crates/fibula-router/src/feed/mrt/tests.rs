@@ -183,7 +183,7 @@ fn what_cannot_be_read_is_told_and_its_routes_go() {
     assert!(why.contains("none") && why.contains("No such file"), "{why}");
     bench.write("text", &[b"10.0.0.0/8 192.0.2.1\n".to_vec()]);
     let why = bench.play(bench.options()).unwrap_err().to_string();
-    assert!(why.contains("not a file of MRT"), "{why}");
+    assert!(why.contains("not an MRT file"), "{why}");
     bench.write(
         "text",
         &[peers(100), listed(100, 1), listed(100, 2), listed(100, 3), listed(100, 4), listed(100, 5)],
