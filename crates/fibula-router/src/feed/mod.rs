@@ -10,9 +10,8 @@
 //! - [`rib`]: the routes of all feeds, and the choice of the route to use.
 //! - [`routes`]: the routes of one feed. [`path`]: the paths of routes.
 //! - [`enter`]: enters messages into the RIB. [`netlink`]: decodes route messages, which FPM and the kernel have in common.
-//! - [`fpm`]: routes from FRR's zebra. [`bmp`]: routes that routers send to a monitoring station. [`server`]: listens for both,
-//! and
-//!   [`keeper`] keeps the routes of a session when it ends. [`sessions`]: chooses one of several connections.
+//! - [`fpm`]: routes from FRR's zebra. [`bmp`]: routes that routers send to a monitoring station. [`server`]: listens for both.
+//!   [`keeper`]: keeps the routes of a session when it ends. [`sessions`]: chooses one of several connections.
 //! - [`kernel`]: follows the kernel's tables. [`mrt`]: plays recorded tables and updates.
 //! - [`answers`]: answers to a daemon about its routes.
 //! - [`best`]: the routes of all peers of a VRF, and the choice of the best ones.
