@@ -50,7 +50,7 @@ const CRATES: &[(&str, &str)] = &[
 
 #[cfg(feature = "crates")]
 fn contestant<K: Key>(rival: &'static str, tools: &Tools) -> Option<Contestant<K>> {
-    use fibula::net::Family::{Ipv4, Ipv6, Toy};
+    use fibula::net::Family::{Ipv4, Ipv6};
     match (rival, K::FAMILY) {
         ("prefix-trie", Ipv4) => Some(table::contestant::<K, prefix_trie::V4>(rival, tools)),
         ("prefix-trie", Ipv6) => Some(table::contestant::<K, prefix_trie::V6>(rival, tools)),
@@ -60,7 +60,7 @@ fn contestant<K: Key>(rival: &'static str, tools: &Tools) -> Option<Contestant<K
         ("iptrie", Ipv6) => Some(table::contestant::<K, iptrie::V6>(rival, tools)),
         ("poptrie-crate", Ipv4) => Some(table::contestant::<K, poptrie::V4>(rival, tools)),
         ("poptrie-crate", Ipv6) => Some(table::contestant::<K, poptrie::V6>(rival, tools)),
-        (_, Ipv4 | Ipv6 | Toy) => None,
+        (_, Ipv4 | Ipv6) => None,
     }
 }
 
