@@ -36,7 +36,7 @@ const ROUNDS_WANTED: u32 = 21;
 /// A shorter turn says more of the clock than of the engine; a longer one is more likely to be interrupted.
 const TURN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(25)];
 
-/// What an engine is in the tour.
+/// The role of an engine in the tour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// What `auto` chooses for the table.

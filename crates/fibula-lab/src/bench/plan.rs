@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contestant::Standing;
 
-/// What to measure: every engine with all kinds of traffic, batch lengths and numbers of threads.
+/// A plan of measurements: every engine with all kinds of traffic, batch lengths and numbers of threads.
 ///
 /// The benchmark record keeps the plan with its rows, so that the measurement can be repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The results of one contestant, with one instruction set, in one cell of the plan. Scripts rely on the names.
 ///
-/// There are no figures if the engine could not be built, or failed later; `error` says why.
+/// The figures are missing if the engine could not be built or failed later. `error` then has the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The engine.

@@ -30,7 +30,7 @@ words! {
         Stale "stale" "Confirmed long ago."
         Verifying "verifying" "Confirmed long ago and in use: being verified."
         Failed "failed" "It does not answer."
-        OwnProbing "own, probing" "An own address: other stations are asked whether they have it."
+        OwnProbing "own, probing" "An own address: the router asks the other stations whether they use it."
         Own "own" "An own address that is in use."
         OwnTaken "own, taken" "An own address that another station has: the router does not use it."
     }

@@ -318,8 +318,8 @@ impl<'l> Router<'l> {
         Ok(router)
     }
 
-    /// Opens the sockets for queries, and then drops every capability that is no longer needed. If the kernel resolves
-    /// neighbours, the capability to request that is kept.
+    /// Opens the sockets for queries, and then drops all capabilities. It keeps one if the kernel resolves neighbours, because
+    /// the router must be allowed to ask for that.
     fn open_doors(&self) -> Result<(socket::Server, Option<Metrics>), RunError> {
         let path = &self.config.socket;
         let socket = socket::Server::open(path)

@@ -38,7 +38,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Opens the socket. A socket that a router left behind is replaced, but a socket that answers is not.
+    /// Opens the socket. It replaces a socket file that nothing answers on, but not the socket of a running router.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;

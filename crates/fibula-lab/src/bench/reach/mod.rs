@@ -66,7 +66,7 @@ struct Measured {
     /// The survey of the given table.
     survey: Vec<Row>,
     races: Vec<(Race, Vec<Row>)>,
-    /// Two rows of each engine that were timed in turn, of which the figure is the ratio.
+    /// The ratio of two rows of each engine. The two were timed in turn.
     pairs: Vec<(Figure, [Row; 2])>,
     /// By engine: bytes a prefix, or why there is no such engine.
     bytes: Vec<(Variant, String, Result<f64, String>)>,

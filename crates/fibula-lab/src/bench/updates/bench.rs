@@ -211,7 +211,7 @@ where
                 let some = self.some(run, |_| true);
                 self.toggle(number, row, &some, share)
             }
-            // A trace takes an engine that is built anew long enough.
+            // An engine that is rebuilt for each call follows the trace in the first run alone, because that takes long.
             Cell::Trace if in_place || run == 0 => self.follow(number),
             Cell::Readers(readers, beside) if run < READER_RUNS => {
                 self.read(number, run, (readers, beside))?;

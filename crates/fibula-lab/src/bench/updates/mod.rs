@@ -1,8 +1,8 @@
 //! What changes cost: by prefix length, by the number of changes in a call and over a recorded trace; what building a table
 //! of a million routes takes; and what readers lose meanwhile.
 //!
-//! - Our engines are behind a live [`Table`](fibula::live::Table), the way programs use them: the time includes its
-//!   routes and publishing. Engines that cannot change in place are built anew for each call.
+//! - Our engines are measured in a live [`Table`](fibula::live::Table), because programs use them so. The time includes
+//!   changing its routes and publishing. Engines that cannot change in place are rebuilt for each call.
 //! - Rivals change by their own functions, one change after the other. `rte_fib` and `rte_fib6` keep routes of their own,
 //!   like ours; nothing of theirs is published for readers.
 //! - Prefixes are removed and added again, so that each figure begins with the same table. In each run, all engines take

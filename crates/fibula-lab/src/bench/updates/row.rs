@@ -10,8 +10,8 @@ use crate::bench::record::Record;
 pub struct UpdatePlan {
     /// Timed runs of each engine.
     pub runs: usize,
-    /// Seconds for timed changes, shared by all. Each figure takes a call at least, which for engines that are built anew
-    /// is a build.
+    /// Seconds for timed changes, shared by all. Each figure takes at least one call. For an engine that
+    /// is rebuilt for each call, that is a build.
     pub seconds: f64,
     /// Most different prefixes of each length, and of each batch size, that are removed and added again.
     pub prefixes: usize,
