@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fibula::Pinned;
 use fibula::live::TableKey;
 use fibula::net::{Change, Dual, Key, NextHop, Prefix, Route};
 use fibula::rib::DualRib;
-use fibula::vrf::{Options, Pinned, Vrf, VrfError, Vrfs};
+use fibula::vrf::{Options, Vrf, VrfError, Vrfs};
 use fibula_proof::tables::Model;
 
 /// The longest stream; longer ones only slow the search.
@@ -115,7 +116,7 @@ impl World {
         self.column(&pin, &self.keys.v6, |tables| &tables.v6);
     }
 
-    fn column<K: TableKey>(&self, pin: &Pinned<'_>, keys: &[K], of: fn(&Tables) -> &Model<K>) {
+    fn column<K: TableKey>(&self, pin: &Pinned<'_, Vrfs>, keys: &[K], of: fn(&Tables) -> &Model<K>) {
         let rows: Vec<Vrf> = (0..=VRFS).flat_map(|vrf| keys.iter().map(move |_| Vrf::new(vrf))).collect();
         let keys: Vec<K> = keys.repeat(VRFS as usize + 1);
         let mut found = vec![None; keys.len()];

@@ -6,7 +6,6 @@
 //! [`PrefixMap`]: map::PrefixMap
 //! [`CompiledIpMap`]: map::CompiledIpMap
 //! [`SharedPrefixMap`]: map::SharedPrefixMap
-//! [`MapReader`]: map::MapReader
 //! [`PrefixSet`]: map::PrefixSet
 //! [`AddressSet`]: map::AddressSet
 //! [`Rib`]: rib::Rib
@@ -90,5 +89,5 @@ pub mod simd;
 pub mod unstable;
 pub mod vrf;
 
-pub use live::{Pinned, Reader, Table};
+pub use live::{Pinned, Readable, Reader, Table};
 pub use vrf::{Vrf, Vrfs};

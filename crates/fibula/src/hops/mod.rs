@@ -118,7 +118,7 @@ mod word;
 
 pub use error::HopsError;
 pub use next_hops::{NextHops, Statistics};
-pub use reader::{Counts, HopReader, PinnedHops, Resolved};
+pub use reader::{Counts, Resolved};
 pub use routed::Routed;
 
 /// The most buckets that a group has.

@@ -4,13 +4,12 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::check::CheckError;
-use crate::live::{Hold, Table, TableError, Uses};
+use crate::live::{Hold, Reader, Table, TableError, Uses};
 use crate::memory::{Limits, Memory};
 use crate::net::NextHop;
 
 use super::HopsError;
 use super::check;
-use super::reader::HopReader;
 use super::routed::Routed;
 use super::shared::{Shared, Tallies, Words};
 use super::state::{Kind, State};
@@ -71,7 +70,7 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
         }
         *held.uses() = Some(uses);
         let words = Arc::new(Words::new());
-        let state = State::new(Arc::clone(routed.domain()), Arc::clone(&words), limits);
+        let state = State::new(Arc::clone(R::domain(routed)), Arc::clone(&words), limits);
         let values = Arc::clone(state.values.slots());
         let (state, tallies) = (Mutex::new(state), Mutex::new(Tallies::default()));
         let shared = Arc::new(Shared { routed: routed.clone(), words, values, state, tallies });
@@ -89,8 +88,8 @@ impl<T: Send + Sync, R: Routed> NextHops<T, R> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn reader(&self) -> Result<HopReader<T, R>, HopsError> {
-        HopReader::new(Arc::clone(&self.shared.shared))
+    pub fn reader(&self) -> Result<Reader<Self>, TableError> {
+        Reader::new(Arc::clone(&self.shared.shared))
     }
 
     /// Adds a next hop. It gets the number that was freed last, or the next new number if none is free.

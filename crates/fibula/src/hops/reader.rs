@@ -1,71 +1,50 @@
 //! Lookups that end at a next hop.
 
-use core::fmt;
 use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, PoisonError};
 
-use crate::live::{Pinned, Table, TableError, TableKey};
+use crate::live::epoch::Domain;
+use crate::live::root::Root;
+use crate::live::{Pinned, TableError, TableKey, readable};
 use crate::memory::OutOfMemory;
 use crate::net::{IntoIpAddr, Keys, NextHop};
 
-use super::HopsError;
+use super::NextHops;
 use super::routed::Routed;
 use super::shared::{Shared, Tally, Target};
 use super::word::Meaning;
 
-/// A thread's reader, which looks addresses up down to the values of next hops.
-///
-/// It may move to another thread, but two threads cannot share it: each has its own, from
-/// [`NextHops::reader`](super::NextHops::reader) or [`try_clone`](Self::try_clone). Sharing a reader does not compile, as with
-/// the reader of [a table](crate::Reader):
-///
-/// ```compile_fail,E0277
-/// let hops = fibula::hops::NextHops::<String>::new(&fibula::Table::new()?)?;
-/// let reader = std::sync::Arc::new(hops.reader()?);
-/// std::thread::spawn(move || reader.try_clone().is_ok());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct HopReader<T, R: Routed = Table> {
-    reader: R::Reader,
-    shared: Arc<Shared<T, R>>,
-    tally: Arc<Tally>,
-}
+#[allow(private_interfaces)]
+impl<T, R: Routed> readable::Readable for NextHops<T, R> {
+    type Roots = R::Roots;
+    type Handle = Arc<Shared<T, R>>;
+    type Own = Counted<T, R>;
 
-impl<T, R: Routed> HopReader<T, R> {
-    pub(super) fn new(shared: Arc<Shared<T, R>>) -> Result<Self, HopsError> {
-        let reader = shared.routed.new_reader()?;
-        let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
-        let bytes = size_of::<Tally>();
-        let full = OutOfMemory { wanted_bytes: bytes, used_bytes: 0, limit_bytes: None };
-        Ok(Self { reader, tally: tally.ok_or(TableError::Memory(full))?, shared })
-    }
-
-    /// Pins the routes and their next hops, as [`Reader::pin`](crate::Reader::pin) does: everything that lookups find stays
-    /// in place until the pin ends.
     #[inline]
-    pub fn pin(&mut self) -> PinnedHops<'_, T, R> {
-        let Self { reader, shared, tally } = self;
-        PinnedHops { pin: R::pin(reader), shared, tally }
+    fn root(shared: &Self::Handle) -> &Root<R::Roots> {
+        R::root(&shared.routed)
     }
 
-    /// Returns another reader, for another thread.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub fn try_clone(&self) -> Result<Self, HopsError> {
-        Self::new(Arc::clone(&self.shared))
+    fn domain(shared: &Self::Handle) -> &Arc<Domain> {
+        R::domain(&shared.routed)
+    }
+
+    fn own(shared: &Self::Handle) -> Result<Self::Own, TableError> {
+        let tally = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).add();
+        let full = OutOfMemory { wanted_bytes: size_of::<Tally>(), used_bytes: 0, limit_bytes: None };
+        Ok(Counted { tally: tally.ok_or(full)?, shared: Arc::clone(shared) })
     }
 }
 
-impl<T, R: Routed> Drop for HopReader<T, R> {
+/// A reader's count of its lookups that lead nowhere. When the reader is dropped, its counts are added to those of the past.
+pub struct Counted<T, R> {
+    pub(super) tally: Arc<Tally>,
+    shared: Arc<Shared<T, R>>,
+}
+
+impl<T, R> Drop for Counted<T, R> {
     fn drop(&mut self) {
         self.shared.tallies.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.tally);
-    }
-}
-
-impl<T, R: Routed> fmt::Debug for HopReader<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HopReader").field("reader", &self.reader).finish_non_exhaustive()
     }
 }
 
@@ -129,26 +108,20 @@ impl Counts {
     }
 }
 
-/// A pinned reader. It does not leave its thread.
-pub struct PinnedHops<'r, T, R: Routed = Table> {
-    pub(super) pin: R::Pin<'r>,
-    pub(super) shared: &'r Shared<T, R>,
-    pub(super) tally: &'r Tally,
-}
-
-impl<T> PinnedHops<'_, T> {
+/// Lookups in a table with [`NextHops`], down to their values.
+impl<T> Pinned<'_, NextHops<T>> {
     /// Returns the next hop of a flow to `address`. Flows with equal hashes take the same path.
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.pin.lookup(address), flow_hash)
+        self.resolve(self.roots.lookup(address.into_ip_addr()), flow_hash)
     }
 
     /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
     #[inline]
     #[must_use]
     pub fn lookup_key<K: TableKey>(&self, key: K, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.pin.lookup_key(key), flow_hash)
+        self.resolve(K::of(&self.roots).lookup_key(key), flow_hash)
     }
 
     /// Looks up `keys` and writes to `members[i]` the next hop of a flow addressed to `keys[i]` with `flow_hashes[i]`; `None`
@@ -168,10 +141,10 @@ impl<T> PinnedHops<'_, T> {
         for ((keys, hashes), members) in
             keys.chunks(BLOCK).zip(flow_hashes.chunks(BLOCK)).zip(members.chunks_mut(BLOCK))
         {
-            self.pin.lookup_batch(keys, members);
+            K::of(&self.roots).lookup_batch(keys, members);
             counts.add(self.resolve_block(members, hashes));
         }
-        self.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
         counts
     }
 
@@ -186,18 +159,12 @@ impl<T> PinnedHops<'_, T> {
         members: &mut [Option<NextHop>],
     ) -> Counts {
         assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        self.pin.lookup_keys(keys, members);
+        K::of(&self.roots).lookup_keys(keys, members);
         self.resolve_in_place(members, flow_hashes)
-    }
-
-    /// Returns the pin of the table alone. Its lookups return numbers that are not resolved, those of groups included.
-    #[must_use]
-    pub fn unresolved(&self) -> &Pinned<'_> {
-        &self.pin
     }
 }
 
-impl<T, R: Routed> PinnedHops<'_, T, R> {
+impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
     /// Returns the next hop of a flow, given the number of its route if it has one.
     #[inline]
     #[must_use]
@@ -205,14 +172,14 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
         let Some(id) = next_hop else { return Resolved::NoRoute };
         // The word and the value were stored before the route. The lookup of the route may have had no fence, so one is here.
         fence(Ordering::Acquire);
-        match self.shared.words.resolve(id, flow_hash) {
-            Target::Hop(member, slot) => match self.shared.values.read(&self.pin).get(slot) {
+        match self.handle.words.resolve(id, flow_hash) {
+            Target::Hop(member, slot) => match self.handle.values.read(self).get(slot) {
                 Some(value) => Resolved::Found { member, value },
                 None => self.withdrawn(id),
             },
             Target::Withdrawn => self.withdrawn(id),
             Target::Unknown => {
-                self.tally.count(0, 1);
+                self.own.tally.count(0, 1);
                 Resolved::Unknown(id)
             }
         }
@@ -220,12 +187,12 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
 
     #[cold]
     fn withdrawn(&self, id: NextHop) -> Resolved<'_, T> {
-        self.tally.count(1, 0);
+        self.own.tally.count(1, 0);
         Resolved::Withdrawn(id)
     }
 
-    /// Resolves the results of a batch of lookups in the table under this pin: writes to `members[i]` the next hop of a flow
-    /// with `flow_hashes[i]` whose route has `next_hops[i]`. Returns the number of flows with each result.
+    /// Resolves the results of a batch of lookups in the routes by another reader: writes to `members[i]` the next hop of a
+    /// flow with `flow_hashes[i]` whose route has `next_hops[i]`. Returns the number of flows with each result.
     ///
     /// # Panics
     /// When the three slices differ in length.
@@ -246,14 +213,14 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
     pub fn resolve_in_place(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
         assert_eq!(next_hops.len(), flow_hashes.len(), "a batch needs one flow hash a next hop");
         let counts = self.resolve_block(next_hops, flow_hashes);
-        self.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
         counts
     }
 
     #[inline]
     pub(super) fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
         fence(Ordering::Acquire);
-        let words = &*self.shared.words;
+        let words = &*self.handle.words;
         let mut counts = Counts::default();
         for (next_hop, &flow_hash) in next_hops.iter_mut().zip(flow_hashes) {
             let Some(id) = *next_hop else {
@@ -280,38 +247,20 @@ impl<T, R: Routed> PinnedHops<'_, T, R> {
     #[inline]
     #[must_use]
     pub fn get(&self, member: NextHop) -> Option<&T> {
-        match self.shared.words.meaning(member) {
-            Meaning::Hop(slot) => self.shared.values.read(&self.pin).get(slot),
+        match self.handle.words.meaning(member) {
+            Meaning::Hop(slot) => self.handle.values.read(self).get(slot),
             _ => None,
         }
-    }
-
-    /// Renews the pin, as [`Pinned::refresh`] does.
-    #[inline]
-    pub fn refresh(&mut self) {
-        R::refresh(&mut self.pin);
-    }
-
-    /// Returns the version of the routes that lookups see at least, as [`Pinned::version`] does.
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        R::version(&self.pin)
     }
 }
 
 /// Addresses that are looked up before they are resolved. So few numbers stay in the nearest cache meanwhile.
 pub(super) const BLOCK: usize = 256;
 
-impl<T, R: Routed> fmt::Debug for PinnedHops<'_, T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedHops").field("pin", &self.pin).finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
-impl<T, R: Routed> PinnedHops<'_, T, R> {
+impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
     /// Returns the words and buckets by which readers resolve numbers.
     pub(super) fn shared_words(&self) -> &super::shared::Words {
-        &self.shared.words
+        &self.handle.words
     }
 }

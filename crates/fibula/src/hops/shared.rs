@@ -11,7 +11,7 @@ use super::state::State;
 use super::word::{Meaning, Word};
 
 /// The next hops of a table or of VRFs.
-pub(super) struct Shared<T, R> {
+pub struct Shared<T, R> {
     pub(super) routed: R,
     /// The word of each number, at the number less one.
     pub(super) words: Arc<Words>,

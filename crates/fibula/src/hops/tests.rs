@@ -78,7 +78,7 @@ fn routes_follow_a_change_and_a_withdrawal_at_once() {
     let mut reader = hops.reader().unwrap();
     let pin = reader.pin();
     let keys = (0xc000_0201_u32, 0x2001_0db8_u128 << 96);
-    let both = |pin: &super::PinnedHops<'_, &'static str>| {
+    let both = |pin: &crate::Pinned<'_, NextHops<&'static str>>| {
         (pin.lookup_key(keys.0, 7).value().copied(), pin.lookup_key(keys.1, 7).value().copied())
     };
     assert_eq!(both(&pin), (Some("old"), Some("old")));
@@ -115,7 +115,7 @@ fn batches_say_what_single_lookups_do() {
     let pin = reader.pin();
     let (mut members, mut again, mut found) = (vec![None; 700], vec![None; 700], vec![None; 700]);
     let counts = pin.lookup_batch(&keys, &hashes, &mut members);
-    pin.unresolved().lookup_batch(&keys, &mut found);
+    table.reader().unwrap().pin().lookup_batch(&keys, &mut found);
     assert_eq!(pin.resolve_batch(&found, &hashes, &mut again), counts);
     assert_eq!(members, again);
     let mut expected = super::Counts::default();

@@ -1,25 +1,28 @@
 //! Lookups in VRFs that end at a next hop.
 
-use crate::live::TableKey;
+use crate::live::{Pinned, TableKey};
 use crate::net::{IntoIpAddr, Keys, NextHop};
-use crate::vrf::{Pinned, Vrf, Vrfs};
+use crate::simd;
+use crate::vrf::{Vrf, Vrfs};
 
-use super::reader::{BLOCK, Counts, PinnedHops, Resolved};
+use super::NextHops;
+use super::reader::{BLOCK, Counts, Resolved};
 
-impl<T> PinnedHops<'_, T, Vrfs> {
+/// Lookups in [`Vrfs`] with [`NextHops`], down to their values.
+impl<T> Pinned<'_, NextHops<T, Vrfs>> {
     /// Returns the next hop of a flow to `address` in a VRF; [`NoRoute`](Resolved::NoRoute) if there is no such VRF. Flows
     /// with equal hashes take the same path.
     #[inline]
     #[must_use]
     pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.pin.lookup(vrf, address), flow_hash)
+        self.resolve(self.roots.lookup(vrf.into(), address.into_ip_addr()), flow_hash)
     }
 
     /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
     #[inline]
     #[must_use]
     pub fn lookup_key<K: TableKey>(&self, vrf: impl Into<Vrf>, key: K, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.pin.lookup_key(vrf, key), flow_hash)
+        self.resolve(self.roots.lookup_key(vrf.into(), key), flow_hash)
     }
 
     /// Looks up `keys[i]` in `vrfs[i]` and writes to `members[i]` the next hop of a flow with `flow_hashes[i]`; `None` if it
@@ -41,10 +44,10 @@ impl<T> PinnedHops<'_, T, Vrfs> {
         let columns = vrfs.chunks(BLOCK).zip(keys.chunks(BLOCK));
         let flows = flow_hashes.chunks(BLOCK).zip(members.chunks_mut(BLOCK));
         for ((vrfs, keys), (hashes, members)) in columns.zip(flows) {
-            self.pin.lookup_batch(vrfs, keys, members);
+            self.roots.lookup_batch(simd::chosen(), vrfs, keys, members);
             counts.add(self.resolve_block(members, hashes));
         }
-        self.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
         counts
     }
 
@@ -60,13 +63,7 @@ impl<T> PinnedHops<'_, T, Vrfs> {
         members: &mut [Option<NextHop>],
     ) -> Counts {
         assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        self.pin.lookup_keys(vrfs, keys, members);
+        self.roots.lookup_keys(vrfs, keys, members);
         self.resolve_in_place(members, flow_hashes)
-    }
-
-    /// Returns the pin of the VRFs alone. Its lookups return numbers that are not resolved, those of groups included.
-    #[must_use]
-    pub fn unresolved(&self) -> &Pinned<'_> {
-        &self.pin
     }
 }

@@ -1,11 +1,10 @@
 //! A table whose lock is held while its next hops or the values of its routes change. The same goes for VRFs.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
 use crate::net::{Change, NextHop, Prefix, Route};
 use crate::rib::Rib;
 
-use super::epoch::Domain;
 use super::options::{Outcome, TableError};
 use super::table::{Shared, Table, TableKey};
 use super::uses::Uses;
@@ -33,11 +32,6 @@ impl Table {
     /// Waits for changes in progress, and holds others up.
     pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
         Ok(Held { shared: self.shared(), writer: self.lock()? })
-    }
-
-    /// Returns the domain that readers of this table are pinned in.
-    pub(crate) fn domain(&self) -> &Arc<Domain> {
-        &self.shared().domain
     }
 }
 

@@ -32,6 +32,7 @@ mod options;
 mod reader;
 pub(crate) mod root;
 mod segments;
+mod shared;
 mod slots;
 mod sync;
 mod table;
@@ -45,9 +46,10 @@ pub(crate) use held::{Held, Hold};
 #[doc(hidden)]
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
-pub(crate) use reader::Pin;
-pub use reader::{Pinned, Reader};
+pub(crate) use reader::sealed as readable;
+pub use reader::{Pinned, Readable, Reader};
 pub(crate) use segments::{SHIFT, Segments};
+pub(crate) use shared::Shared;
 pub(crate) use slots::{Keeper, Slots};
 #[doc(hidden)]
 pub use table::TableRoutes;

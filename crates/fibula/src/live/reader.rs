@@ -1,4 +1,4 @@
-//! Lookups in a table that changes.
+//! Readers: each looks addresses up for one thread, in a table that other threads change.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -8,13 +8,44 @@ use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
 
 use super::epoch::{Domain, Slot};
 use super::options::TableError;
-use super::root;
-use super::table::{Shared, TableKey};
+use super::root::{self, Root, Roots};
+use super::table::{Table, TableKey};
 
-/// Looks up addresses in a [`Table`](super::Table) that changes, for one thread.
+/// The types that have readers: [`Table`], [`Vrfs`](crate::Vrfs), [`NextHops`](crate::hops::NextHops) and
+/// [`SharedPrefixMap`](crate::map::SharedPrefixMap).
+pub trait Readable: sealed::Readable {}
+
+impl<T: sealed::Readable> Readable for T {}
+
+pub(crate) mod sealed {
+    use super::{Arc, Domain, Root, TableError};
+
+    /// The parts of a table that its readers need.
+    ///
+    /// The root and the domain of a handle are always the same ones. The writer retires the old roots of each swap in that
+    /// domain before it ends the epoch, and drops them when they are collected.
+    #[allow(private_interfaces)]
+    pub trait Readable: Sized {
+        /// The roots that a pin keeps in place.
+        type Roots;
+        /// What a reader keeps of the table.
+        type Handle: Clone;
+        /// What each reader has of its own.
+        type Own;
+
+        fn root(handle: &Self::Handle) -> &Root<Self::Roots>;
+
+        fn domain(handle: &Self::Handle) -> &Arc<Domain>;
+
+        /// Returns what a new reader has of its own.
+        fn own(handle: &Self::Handle) -> Result<Self::Own, TableError>;
+    }
+}
+
+/// Looks up addresses for one thread in a `T` that changes: a [`Table`], [`Vrfs`](crate::Vrfs), a
+/// [`SharedPrefixMap`](crate::map::SharedPrefixMap), or a table with its [`NextHops`](crate::hops::NextHops).
 ///
-/// It may move to another thread, but two threads do not share it: each has its own, from [`Table::reader`](super::Table::reader)
-/// or a clone.
+/// It may move to another thread, but two threads do not share it: each has its own, from [`Table::reader`] or a clone.
 ///
 /// ```
 /// let reader = fibula::Table::new()?.reader()?;
@@ -39,15 +70,16 @@ use super::table::{Shared, TableKey};
 /// error[E0277]: a reader belongs to one thread: threads cannot share it
 ///    = note: give each thread a reader of its own: `table.reader()?`, or a clone of another reader
 /// ```
-pub struct Reader {
-    shared: Arc<Shared>,
+pub struct Reader<T: Readable = Table> {
+    handle: T::Handle,
     slot: Slot,
+    own: T::Own,
 }
 
-impl Reader {
-    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, TableError> {
-        let slot = Slot::register(&shared.domain)?;
-        Ok(Self { shared, slot })
+impl<T: Readable> Reader<T> {
+    pub(crate) fn new(handle: T::Handle) -> Result<Self, TableError> {
+        let slot = Slot::register(T::domain(&handle))?;
+        Ok(Self { own: T::own(&handle)?, handle, slot })
     }
 
     /// Returns the number by which errors name this reader.
@@ -59,26 +91,26 @@ impl Reader {
     /// Pins the table: memory that the pin can reach is not freed until the pin is dropped.
     ///
     /// A pin takes no lock, waits for nothing and writes only a word of this reader's. It costs a few nanoseconds, so once a
-    /// batch is often enough. Lookups may or may not see changes that are made meanwhile, see [`Table`](super::Table).
+    /// batch is often enough. Lookups may or may not see changes that are made meanwhile, see [`Table`].
     #[inline]
     #[allow(unsafe_code)]
-    pub fn pin(&mut self) -> Pinned<'_> {
-        let Self { shared, slot } = self;
-        // SAFETY: the slot is of the table's domain, and the table's writer retires the old roots of each swap in that domain
-        // before it ends the epoch, and drops them when they are collected.
-        Pinned { roots: unsafe { shared.root.pin(slot) } }
+    pub fn pin(&mut self) -> Pinned<'_, T> {
+        let Self { handle, slot, own } = self;
+        // SAFETY: the slot is of the handle's domain, in which the writer retires the old roots: see `sealed::Readable`.
+        let roots = unsafe { T::root(handle).pin(slot) };
+        Pinned { roots, handle, own }
     }
 
-    /// Returns another reader of the table, for another thread.
+    /// Returns another reader of the same table, for another thread.
     ///
     /// # Errors
     /// When memory runs out.
     pub fn try_clone(&self) -> Result<Self, TableError> {
-        Self::new(Arc::clone(&self.shared))
+        Self::new(self.handle.clone())
     }
 }
 
-impl Clone for Reader {
+impl<T: Readable> Clone for Reader<T> {
     /// # Panics
     /// When memory runs out, where [`try_clone`](Self::try_clone) returns an error.
     fn clone(&self) -> Self {
@@ -86,26 +118,52 @@ impl Clone for Reader {
     }
 }
 
-impl fmt::Debug for Reader {
+impl<T: Readable> fmt::Debug for Reader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("number", &self.number()).finish_non_exhaustive()
     }
 }
 
 /// A reader that is pinned. It does not leave its thread.
-pub struct Pinned<'r> {
-    roots: root::Pinned<'r>,
+///
+/// The lookups depend on `T`: in a [`Table`] they take an address, in [`Vrfs`](crate::Vrfs) a VRF too, with
+/// [`NextHops`](crate::hops::NextHops) the hash of a flow too, and a [`SharedPrefixMap`](crate::map::SharedPrefixMap) answers
+/// by references to its values.
+pub struct Pinned<'r, T: Readable = Table> {
+    pub(crate) roots: root::Pinned<'r, T::Roots>,
+    pub(crate) handle: &'r T::Handle,
+    pub(crate) own: &'r T::Own,
 }
 
+impl<T: Readable> Pinned<'_, T> {
+    /// Moves the pin to the present state, which is cheaper than ending the pin and beginning another. Call it once a round in
+    /// loops that never end: otherwise the writer cannot free memory. Later lookups see all changes up to now.
+    #[inline]
+    pub fn refresh(&mut self) {
+        self.roots.refresh();
+    }
+
+    /// Returns the version that lookups see at least: changes whose [`Outcome::version`](super::Outcome::version) is no
+    /// larger are all visible.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.roots.epoch()
+    }
+}
+
+impl<T: Readable> fmt::Debug for Pinned<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
+/// Lookups in a [`Table`].
 impl Pinned<'_> {
     /// Returns the next hop of the longest prefix that contains an address; `None` if no route matches.
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
-        match address.into_ip_addr() {
-            IpAddr::V4(address) => self.roots.v4.lookup_key(address.into()),
-            IpAddr::V6(address) => self.roots.v6.lookup_key(address.into()),
-        }
+        self.roots.lookup(address.into_ip_addr())
     }
 
     /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
@@ -143,19 +201,16 @@ impl Pinned<'_> {
     pub fn lookup_keys<K: TableKey>(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
         K::of(&self.roots).lookup_keys(keys, results);
     }
+}
 
-    /// Moves the pin to the present state, which is cheaper than ending the pin and beginning another. Call it once a round in
-    /// loops that never end: otherwise the writer cannot free memory. Later lookups see all changes up to now.
+impl Roots {
+    /// Returns the next hop of the longest prefix that contains an address.
     #[inline]
-    pub fn refresh(&mut self) {
-        self.roots.refresh();
-    }
-
-    /// Returns the version that lookups see at least: changes whose [`Outcome::version`](super::Outcome::version) is no
-    /// larger are all visible.
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        self.roots.epoch()
+    pub(crate) fn lookup(&self, address: IpAddr) -> Option<NextHop> {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup_key(address.into()),
+            IpAddr::V6(address) => self.v6.lookup_key(address.into()),
+        }
     }
 }
 
@@ -165,15 +220,9 @@ pub(crate) trait Pin {
     fn domain(&self) -> &Domain;
 }
 
-impl Pin for Pinned<'_> {
+impl<T: Readable> Pin for Pinned<'_, T> {
     #[inline]
     fn domain(&self) -> &Domain {
         self.roots.domain()
-    }
-}
-
-impl fmt::Debug for Pinned<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pinned").field("version", &self.version()).finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use crate::fib::Fib;
 use super::epoch::{Domain, Slot};
 
 /// The engines that readers look up in.
-pub(crate) struct Roots {
+pub struct Roots {
     pub(super) v4: Arc<dyn Fib<u32>>,
     pub(super) v6: Arc<dyn Fib<u128>>,
 }

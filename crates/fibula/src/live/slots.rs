@@ -284,11 +284,12 @@ impl<V: Send + Sync> Keeper<V> {
 mod tests {
     use super::*;
     use crate::live::Table;
+    use crate::live::readable::Readable as _;
 
     #[test]
     fn values_go_in_two_steps() {
         let table = Table::new().unwrap();
-        let mut keeper = Keeper::new(Arc::clone(table.domain()), Limits::default());
+        let mut keeper = Keeper::new(Arc::clone(Table::domain(&table)), Limits::default());
         let value = Arc::new(7);
         keeper.reserve(1).unwrap();
         let at = keeper.put(Arc::clone(&value));
@@ -326,7 +327,7 @@ mod tests {
     #[should_panic(expected = "the pin is of another table")]
     fn a_pin_of_another_table_is_refused() {
         let (one, two) = (Table::new().unwrap(), Table::new().unwrap());
-        let keeper = Keeper::<u32>::new(Arc::clone(one.domain()), Limits::default());
+        let keeper = Keeper::<u32>::new(Arc::clone(Table::domain(&one)), Limits::default());
         let mut reader = two.reader().unwrap();
         let pin = reader.pin();
         let _ = keeper.slots().read(&pin);

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::IpAddr;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
 
 use crate::check::CheckError;
@@ -15,7 +15,7 @@ use super::epoch::Domain;
 use super::family::FamilyWriter;
 use super::listener::Listener;
 use super::options::{Options, Outcome, TableError};
-use super::reader::Reader;
+use super::reader::{Reader, sealed as sealed_reader};
 use super::root::{Root, Roots};
 use super::writer::Writer;
 
@@ -57,10 +57,26 @@ pub struct Table {
 }
 
 /// The state that handles and readers of a table share.
-pub(super) struct Shared {
-    pub(super) root: Root,
-    pub(super) domain: Arc<Domain>,
-    writer: Mutex<Writer>,
+pub(super) type Shared = super::shared::Shared<Roots, Writer>;
+
+#[allow(private_interfaces)]
+impl sealed_reader::Readable for Table {
+    type Roots = Roots;
+    type Handle = Self;
+    type Own = ();
+
+    #[inline]
+    fn root(table: &Self) -> &Root {
+        &table.shared.root
+    }
+
+    fn domain(table: &Self) -> &Arc<Domain> {
+        &table.shared.domain
+    }
+
+    fn own(_: &Self) -> Result<(), TableError> {
+        Ok(())
+    }
 }
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
@@ -176,9 +192,7 @@ impl Table {
             v6: FamilyWriter::new(v6, options.ipv6, &options)?,
         };
         let writer = Writer::new(families, options);
-        let root = Root::new(writer.roots());
-        let domain = Arc::new(Domain::new(options.limits));
-        Ok(Self { shared: Arc::new(Shared { root, domain, writer: Mutex::new(writer) }) })
+        Ok(Self { shared: Arc::new(Shared::new(writer.roots(), writer, options.limits)) })
     }
 
     /// Returns a reader, for one thread.
@@ -186,7 +200,7 @@ impl Table {
     /// # Errors
     /// When memory runs out.
     pub fn reader(&self) -> Result<Reader, TableError> {
-        Reader::new(Arc::clone(&self.shared))
+        Reader::new(self.clone())
     }
 
     /// Adds a route, or replaces the next hop of its prefix.
@@ -473,7 +487,7 @@ impl Table {
     }
 
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, Writer>, TableError> {
-        self.shared.writer.lock().map_err(|_| TableError::Poisoned)
+        self.shared.lock()
     }
 }
 

@@ -21,12 +21,12 @@
 //! # Operations
 //!
 //! An operation has the same name in every type that has it. Operations of [`SharedPrefixMap`] return a `Result`, because other
-//! threads change the map too, and pass values to closures or copy them. [`PinnedMap`] is what threads look addresses up with in a
+//! threads change the map too, and pass values to closures or copy them. [`Pinned`] is what threads look addresses up with in a
 //! [`SharedPrefixMap`].
 //!
 //! <!-- of the sources -->
 //!
-//! | | [`PrefixMap`] | [`IpPrefixMap`] | [`PrefixSet`] | [`SharedPrefixMap`] | [`PinnedMap`] |
+//! | | [`PrefixMap`] | [`IpPrefixMap`] | [`PrefixSet`] | [`SharedPrefixMap`] | [`Pinned`] |
 //! |---|---|---|---|---|---|
 //! | `aggregate` | yes | yes | | | |
 //! | `check` | yes | yes | yes | yes | |
@@ -79,10 +79,11 @@
 //!   `symmetric_difference`, `union`
 //! - [`SharedPrefixMap`]: `apply`, `entries`, `flush`, `for_each`, `from_entries_interning`, `interning`,
 //!   `maintain`, `reader`, `value_count`, `with`
-//! - [`PinnedMap`]: `lookup_batch_with`, `lookup_key`, `lookup_keys`, `lookup_keys_with`, `refresh`,
-//!   `try_lookup_batch`, `version`
+//! - [`Pinned`]: `lookup_batch_with`, `lookup_key`, `lookup_keys`, `lookup_keys_with`, `try_lookup_batch`
 //!
 //! <!-- end -->
+//!
+//! [`Pinned`]: crate::Pinned
 
 mod address_operations;
 mod addresses;
@@ -129,4 +130,3 @@ pub use prefix_map::PrefixMap;
 pub use set::PrefixSet;
 pub use shared::SharedPrefixMap;
 pub use shared_read::MapEntries;
-pub use shared_reader::{MapReader, PinnedMap};

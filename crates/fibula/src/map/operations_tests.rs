@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-const TYPES: [&str; 5] = ["PrefixMap", "IpPrefixMap", "PrefixSet", "SharedPrefixMap", "PinnedMap"];
+const TYPES: [&str; 5] = ["PrefixMap", "IpPrefixMap", "PrefixSet", "SharedPrefixMap", "Pinned"];
 
 /// Traits whose methods are operations too.
 const TRAITS: [&str; 3] = ["Extend", "FromIterator", "IntoIterator"];
@@ -139,7 +139,7 @@ fn every_module_of_maps_is_among_the_sources() {
 fn implementations_are_read() {
     for (header, of_trait, of) in [
         ("impl<K: Key, V> PrefixMap<K, V> {", None, "PrefixMap"),
-        ("impl<V> PinnedMap<'_, V> {", None, "PinnedMap"),
+        ("impl<V> Pinned<'_, SharedPrefixMap<V>> {", None, "Pinned"),
         ("impl<K: Key, P: Into<Prefix<K>>> Extend<P> for PrefixSet<K> {", Some("Extend"), "PrefixSet"),
         ("impl<V, F: Fn(u32) -> V> Set {", None, "Set"),
     ] {

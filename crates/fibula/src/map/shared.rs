@@ -7,12 +7,12 @@ use std::collections::hash_map::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::check::CheckError;
-use crate::live::{Held, Hold, Keeper, Options, Slots, Table, TableError, TableKey};
+use crate::live::readable::Readable as _;
+use crate::live::{Held, Hold, Keeper, Options, Reader, Slots, Table, TableError, TableKey};
 use crate::memory::{self, Budget, Memory, OutOfMemory};
 use crate::net::{Change, IntoIpPrefix, IpPrefix, NextHop, Prefix, Route};
 use crate::rib::DualRib;
 
-use super::shared_reader::MapReader;
 use super::slab::{index, number};
 
 /// A map from prefixes of both families to values of any type, that changes while other threads look addresses up in it.
@@ -62,7 +62,7 @@ use super::slab::{index, number};
 /// ```
 ///
 /// It is a [`Table`] whose next hops number the values. A clone is another handle to the same map. Any thread may change it,
-/// one at a time. Each thread that looks up has a [`MapReader`], never waits, and gets references to the values.
+/// one at a time. Each thread that looks up has a [`Reader`], never waits, and gets references to the values.
 ///
 /// A value is never changed in place, because readers may be reading it: [`insert`](Self::insert) puts another one in its place,
 /// and the one before is dropped when no reader has it any more, by a later change or by [`maintain`](Self::maintain).
@@ -175,7 +175,7 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
 
     fn build(options: Options, interned: Option<Interned<V>>) -> Result<Self, TableError> {
         let table = Table::from_routes(DualRib::default(), options)?;
-        let values = Keeper::new(Arc::clone(table.domain()), options.limits);
+        let values = Keeper::new(Arc::clone(Table::domain(&table)), options.limits);
         let slots = Arc::clone(values.slots());
         let budget = Budget::new(options.limits);
         let (uses, stale, v4, v6) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -187,8 +187,8 @@ impl<V: Send + Sync> SharedPrefixMap<V> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn reader(&self) -> Result<MapReader<V>, TableError> {
-        MapReader::new(Arc::clone(&self.shared))
+    pub fn reader(&self) -> Result<Reader<Self>, TableError> {
+        Reader::new(self.clone())
     }
 
     /// Maps a prefix to a value. Returns whether it had one before, which is dropped when no reader has it.

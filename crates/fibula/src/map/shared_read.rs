@@ -11,7 +11,7 @@ use super::shared::{BATCH, SharedPrefixMap, State};
 use super::slab::index;
 
 /// One-off reads, which wait for changes in progress and hold others up. Lookups at speed go through a
-/// [`MapReader`](super::MapReader).
+/// [`Reader`](crate::Reader).
 ///
 /// Closures, and `clone` of values, are called under the lock of the map: a call of the map from there would wait forever. If
 /// one panics, the map stays as it was and goes on.

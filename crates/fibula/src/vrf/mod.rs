@@ -1,6 +1,6 @@
 //! VRFs: many tables in one handle, which change while other threads look up.
 //!
-//! A [`Vrfs`] holds any number of tables of both families. A [`Reader`] looks up in all of them, one address or columns of
+//! A [`Vrfs`] holds any number of tables of both families. A [`Reader`](crate::Reader) looks up in all of them, one address or columns of
 //! (VRF, address) in any mix.
 //!
 //! ```text
@@ -37,7 +37,6 @@ mod writer;
 use core::fmt;
 
 pub use options::{Options, Statistics, VrfError};
-pub use reader::{Pinned, Reader};
 pub use table::Vrfs;
 
 /// The number of a VRF: the index of its word in the directory. [`Vrfs::create`] gives them out, small ones first.

@@ -1,12 +1,12 @@
 //! The handle: VRFs that any thread makes, changes and drops, one at a time, and that readers look up in meanwhile.
 
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 
 use crate::check::CheckError;
 use crate::live::epoch::Domain;
 use crate::live::root::Root;
-use crate::live::{Hold, Outcome, TableError, TableKey, Uses};
+use crate::live::{Hold, Outcome, Reader, TableError, TableKey, Uses, readable};
 use crate::memory::Memory;
 use crate::net::{Change, Dual, IntoIpAddr, IntoIpPrefix, IpPrefix, Key, NextHop, Prefix, Route};
 use crate::rib::{DualRib, lookup_prefix};
@@ -14,7 +14,6 @@ use crate::rib::{DualRib, lookup_prefix};
 use super::Vrf;
 use super::family::Side;
 use super::options::{Options, Statistics, VrfError};
-use super::reader::Reader;
 use super::roots::Roots;
 use super::writer::{Way, Writer, next_hops};
 
@@ -60,10 +59,26 @@ pub struct Vrfs {
 }
 
 /// The state that handles and readers share.
-pub(super) struct Shared {
-    pub(super) root: Root<Roots>,
-    pub(super) domain: Arc<Domain>,
-    writer: Mutex<Writer>,
+type Shared = crate::live::Shared<Roots, Writer>;
+
+#[allow(private_interfaces)]
+impl readable::Readable for Vrfs {
+    type Roots = Roots;
+    type Handle = Self;
+    type Own = ();
+
+    #[inline]
+    fn root(vrfs: &Self) -> &Root<Roots> {
+        &vrfs.shared.root
+    }
+
+    fn domain(vrfs: &Self) -> &Arc<Domain> {
+        &vrfs.shared.domain
+    }
+
+    fn own(_: &Self) -> Result<(), TableError> {
+        Ok(())
+    }
 }
 
 impl Vrfs {
@@ -81,17 +96,15 @@ impl Vrfs {
     /// When memory runs out.
     pub fn with_options(options: Options) -> Result<Self, VrfError> {
         let mut writer = Writer::new(options)?;
-        let root = Root::new(writer.roots()?);
-        let domain = Arc::new(Domain::new(options.limits));
-        Ok(Self { shared: Arc::new(Shared { root, domain, writer: Mutex::new(writer) }) })
+        Ok(Self { shared: Arc::new(Shared::new(writer.roots()?, writer, options.limits)) })
     }
 
     /// Returns a reader, for one thread.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn reader(&self) -> Result<Reader, VrfError> {
-        Ok(self.another_reader()?)
+    pub fn reader(&self) -> Result<Reader<Self>, TableError> {
+        Reader::new(self.clone())
     }
 
     /// Makes a VRF without routes, and returns its number: the one that was freed last, or the next.
@@ -350,23 +363,13 @@ impl Vrfs {
         }
     }
 
-    /// Returns a reader, as [`reader`](Self::reader).
-    pub(crate) fn another_reader(&self) -> Result<Reader, TableError> {
-        Reader::new(Arc::clone(&self.shared))
-    }
-
     /// Waits for changes in progress, and holds others up.
     pub(crate) fn hold(&self) -> Result<Held<'_>, TableError> {
-        Ok(Held(self.shared.writer.lock().map_err(|_| TableError::Poisoned)?))
-    }
-
-    /// Returns the domain that readers of these VRFs are pinned in.
-    pub(crate) fn domain(&self) -> &Arc<Domain> {
-        &self.shared.domain
+        Ok(Held(self.shared.lock()?))
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Writer>, VrfError> {
-        self.shared.writer.lock().map_err(|_| VrfError::Table(TableError::Poisoned))
+        Ok(self.shared.lock()?)
     }
 }
 

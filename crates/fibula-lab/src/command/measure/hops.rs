@@ -132,7 +132,7 @@ fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u3
     let (mut found, mut members) = (vec![None; KEYS], vec![None; KEYS]);
     {
         let pin = reader.pin();
-        pin.unresolved().lookup_batch(keys, &mut found);
+        plain.pin().lookup_batch(keys, &mut found);
         let counts = pin.lookup_batch(keys, hashes, &mut members);
         let alone = |(key, hash): (&u32, &u32)| pin.lookup_key(*key, *hash).member();
         assert!(
