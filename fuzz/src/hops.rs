@@ -47,7 +47,7 @@ pub(crate) fn follow(bytes: &[u8]) {
         hops.check().unwrap_or_else(|error| panic!("{error}"));
         let pin = reader.pin();
         for (&block, &id) in &model.routes {
-            let resolved = pin.lookup_key(u32::from(block) << 24, serial as u32);
+            let resolved = pin.lookup(u32::from(block) << 24, serial as u32);
             // What has no hold may have been changed by nobody, and is not followed.
             let Some((meaning, _)) = model.held.get(&id) else { continue };
             let is_right = match (meaning, resolved) {
@@ -64,7 +64,7 @@ pub(crate) fn follow(bytes: &[u8]) {
             };
             assert!(is_right, "{block}: {meaning:?}, {resolved:?}");
         }
-        let _ = pinned.lookup_key(u32::from(record[1]) << 24, u32::from(record[2]));
+        let _ = pinned.lookup(u32::from(record[1]) << 24, u32::from(record[2]));
     }
 }
 

@@ -79,7 +79,7 @@ impl<K: TableKey> Family<K> {
         new.lookup_batch(&self.keys, &mut found);
         for (&key, &found) in self.keys.iter().zip(&found) {
             assert_eq!(
-                (found, new.lookup_key(key)),
+                (found, new.lookup(key)),
                 (answer(&self.visible, key), found),
                 "{}",
                 key.address()
@@ -92,7 +92,7 @@ impl<K: TableKey> Family<K> {
     fn compare_pinned(&self, pin: &Pinned<'_>, atomic: bool) {
         let versions = if atomic { &self.seen[..1] } else { &self.seen[..] };
         for &key in &self.keys {
-            let found = pin.lookup_key(key);
+            let found = pin.lookup(key);
             let is_right = versions.iter().any(|version| answer(version, key) == found);
             assert!(is_right, "{}: {found:?} through a pin", key.address());
         }

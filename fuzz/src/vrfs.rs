@@ -124,7 +124,7 @@ impl World {
         for ((&vrf, &key), &found) in rows.iter().zip(&keys).zip(&found) {
             let model = self.models.get(&vrf).map(of);
             let expected = model.and_then(|model| model.lookup(key)).map(|route| route.next_hop);
-            assert_eq!((found, pin.lookup_key(vrf, key)), (expected, expected), "{} in {vrf}", key.address());
+            assert_eq!((found, pin.lookup(vrf, key)), (expected, expected), "{} in {vrf}", key.address());
         }
     }
 }

@@ -52,7 +52,7 @@ impl Table {
     /// `rte_fib_lookup_bulk`. 0 means no route; replace it by a default next hop if you need one.
     fn lookup_bulk(&self, keys: Keys<'_, u32>) -> Vec<u32> {
         let mut results = vec![None; keys.len()];
-        self.fib.lookup_keys(keys, &mut results);
+        self.fib.batch(keys).run(&mut results);
         results.into_iter().map(|result| result.map_or(self.default_next_hop, NextHop::id)).collect()
     }
 }

@@ -6,6 +6,7 @@
 //! [`PrefixMap`]: map::PrefixMap
 //! [`CompiledIpMap`]: map::CompiledIpMap
 //! [`SharedPrefixMap`]: map::SharedPrefixMap
+//! [`Batch`]: net::Batch
 //! [`PrefixSet`]: map::PrefixSet
 //! [`AddressSet`]: map::AddressSet
 //! [`Rib`]: rib::Rib

@@ -119,7 +119,7 @@ impl<'a, K: Key> Finder<'a, K> {
             Stage::Structure { structure, .. } => {
                 let first = found.len();
                 found.resize(first + keys.len(), None);
-                structure.lookup_keys(Keys::Host(keys), &mut found[first..]);
+                structure.batch(Keys::Host(keys)).run(&mut found[first..]);
                 &self.answered_by_structure
             }
             Stage::Compiled(_, fib) => {

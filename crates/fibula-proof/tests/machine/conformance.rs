@@ -181,8 +181,8 @@ fn with_length<K: Tested>(engine: Engine<K>) -> Result<(), Failure> {
         .collect();
     let name = engine.name;
     for isa in instruction_sets::of(&engine) {
-        fib.lookup_keys_on(isa, Keys::Host(&keys), &mut results);
-        fib.lookup_keys_on(isa, Keys::Network(&network), &mut again);
+        fib.batch(&keys[..]).isa(isa).run(&mut results);
+        fib.batch(Keys::Network(&network)).isa(isa).run(&mut again);
         let isa = isa.isa();
         if again != results {
             return Err(format!("{name}, {isa}: the shape of the keys changes the answers").into());

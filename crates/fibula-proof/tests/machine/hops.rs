@@ -210,7 +210,7 @@ fn look(hops: &NextHops<u32>, model: &mut Model, effect: Effect) -> Result<(), F
     let mut reader = hops.reader()?;
     let pin = reader.pin();
     for block in 0..6_u8 {
-        let resolved = pin.lookup_key(u32::from(block) << 24 | 9, 77);
+        let resolved = pin.lookup(u32::from(block) << 24 | 9, 77);
         let Some(&id) = model.routes.get(&block) else {
             require(resolved == Resolved::NoRoute, "an address without a route", &block)?;
             continue;
@@ -356,7 +356,7 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
                 IpPrefix::V6(_) => false,
             });
             let longest = longest.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| value);
-            require(*found == longest && pin.lookup_key(key) == longest, "lookup", &key)?;
+            require(*found == longest && pin.lookup(key) == longest, "lookup", &key)?;
         }
         let key = (random.below(1 << 16) as u128) << 112 | 5;
         let longest = model.iter().filter(|(prefix, _)| match prefix {
@@ -364,7 +364,7 @@ fn one_map(run: u64, steps: usize, interning: bool) -> Result<(), Failure> {
             IpPrefix::V6(prefix) => prefix.contains(key),
         });
         let longest = longest.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| value);
-        require(pin.lookup_key(key) == longest, "IPv6 lookup", &key)?;
+        require(pin.lookup(key) == longest, "IPv6 lookup", &key)?;
     }
     let mut all = Vec::new();
     map.for_each(|prefix, value| all.push((prefix, value.clone())))?;

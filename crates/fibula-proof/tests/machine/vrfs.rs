@@ -89,7 +89,7 @@ fn judge<K: TableKey>(vrfs: &Vrfs, of: &[(Vrf, &[Route<K>])], keys: &[K]) -> Res
         keys.iter().flat_map(|&key| of.iter().map(move |&(_, routes)| answer(routes, key))).collect();
     let mut found = vec![None; rows.len()];
     for isa in instruction_sets::of(&internals::engines::<K>()[0]) {
-        pin.lookup_batch_on(isa, &rows, &column, &mut found);
+        pin.batch(&rows, &column[..]).isa(isa).run(&mut found);
         if let Some(at) = (0..rows.len()).find(|&at| found[at] != expected[at]) {
             let (vrf, key) = (rows[at], column[at].address());
             return Err(format!("{key} in {vrf}: {:?}, not {:?}; {of:?}", found[at], expected[at]).into());

@@ -189,7 +189,7 @@ impl Worker {
     /// Returns the source address towards `to`: an address of the interface that the packet leaves through (RFC 1812, section
     /// 4.3.2.4), otherwise of the interface on which its cause was received, otherwise any of the VRF.
     fn source_v4(&mut self, vrf: usize, interface: u16, to: u32) -> Option<u32> {
-        let route = self.readers[vrf].pin().lookup_key(to);
+        let route = self.readers[vrf].pin().lookup(to);
         let fabric = &self.fabric;
         let out = route.and_then(|route| fabric.hop(route.id(), || 0)).and_then(Hop::interface);
         let near = |number: u16| fabric.interfaces[usize::from(number)].v4_towards(to);
@@ -197,7 +197,7 @@ impl Worker {
     }
 
     fn source_v6(&mut self, vrf: usize, interface: u16, to: u128) -> Option<u128> {
-        let route = self.readers[vrf].pin().lookup_key(to);
+        let route = self.readers[vrf].pin().lookup(to);
         let fabric = &self.fabric;
         let out = route.and_then(|route| fabric.hop(route.id(), || 0)).and_then(Hop::interface);
         let near = |number: u16| fabric.interfaces[usize::from(number)].v6_towards(to);
@@ -217,11 +217,11 @@ impl Worker {
         let packet = &self.message[..len];
         let (source, destination, route) = if v6 {
             let Ok(parsed) = ipv6::parse(packet) else { return false };
-            let route = self.readers[vrf].pin().lookup_key(parsed.destination);
+            let route = self.readers[vrf].pin().lookup(parsed.destination);
             (parsed.source, parsed.destination, route)
         } else {
             let Ok(parsed) = ipv4::parse(packet) else { return false };
-            let route = self.readers[vrf].pin().lookup_key(parsed.destination);
+            let route = self.readers[vrf].pin().lookup(parsed.destination);
             (u128::from(parsed.source), u128::from(parsed.destination), route)
         };
         let fabric = Arc::clone(&self.fabric);

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::check::CheckError;
 use crate::memory::{Memory, OutOfMemory};
-use crate::net::{BatchError, Change, IntoKey, Key, Keys, NextHop, Routes};
+use crate::net::{Batch, Change, IntoKey, Key, Keys, Lookup, NextHop, Routes};
 use crate::simd::{self, Present};
 
 use super::sections::Sections;
@@ -26,17 +26,8 @@ pub trait Fib<K: Key>: Send + Sync {
         self.lookup_batch_on(simd::chosen(), keys, results);
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
-    ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    fn try_lookup_batch(&self, keys: &[K], results: &mut [Option<NextHop>]) -> Result<(), BatchError> {
-        BatchError::check(keys.len(), results.len())?;
-        self.lookup_batch(keys, results);
-        Ok(())
-    }
-
-    /// Like [`lookup_batch`](Self::lookup_batch), with the best kernel that `isa` can run.
+    /// Like [`lookup_batch`](Self::lookup_batch), with the best kernel that `isa` can run. Engines define it; callers have
+    /// `batch`.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -47,25 +38,8 @@ pub trait Fib<K: Key>: Send + Sync {
         }
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When `keys` and `results` differ in length.
-    fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
-        self.lookup_keys_on(simd::chosen(), keys, results);
-    }
-
-    /// Like [`lookup_keys`](Self::lookup_keys), but returns an error instead of panicking.
-    ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    fn try_lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) -> Result<(), BatchError> {
-        BatchError::check(keys.len(), results.len())?;
-        self.lookup_keys(keys, results);
-        Ok(())
-    }
-
-    /// Like [`lookup_keys`](Self::lookup_keys), with the best kernel that `isa` can run.
+    /// Like [`lookup_batch_on`](Self::lookup_batch_on), for keys in any of the shapes of [`Keys`]. An engine defines it if its
+    /// kernels can convert keys more cheaply than block by block.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.
@@ -116,6 +90,11 @@ impl<K: Key> dyn Fib<K> + '_ {
     #[must_use]
     pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
         self.lookup_key(key.into_key())
+    }
+
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
+    pub fn batch<'k>(&self, keys: impl Into<Keys<'k, K>>) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+        Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
     }
 }
 
@@ -253,19 +232,19 @@ mod tests {
         let matches = fib::WithLength::build(&engine, &one_route(), Default::default()).unwrap();
         let keys = [0xc000_0201; 3];
         let mut results = [NextHop::new(1); 2];
-        let error = fib.try_lookup_batch(&keys, &mut results).unwrap_err();
+        let error = fib.batch(&keys).try_run(&mut results).unwrap_err();
         assert_eq!((error.keys(), error.results()), (3, 2));
-        assert_eq!(fib.try_lookup_keys(Keys::Host(&keys), &mut results), Err(error));
-        assert_eq!(matches.try_lookup_keys(Keys::Host(&keys), &mut [None; 2]), Err(error));
+        assert_eq!(fib.batch(Keys::Host(&keys)).try_run(&mut results), Err(error));
+        assert_eq!(matches.batch(Keys::Host(&keys)).try_run(&mut [None; 2]), Err(error));
         assert_eq!(results, [NextHop::new(1); 2]);
 
-        fib.try_lookup_batch(&keys[..2], &mut results).unwrap();
+        fib.batch(&keys[..2]).try_run(&mut results).unwrap();
         assert_eq!(results, [NextHop::new(7); 2]);
         let mut results = [None; 2];
-        fib.try_lookup_keys(Keys::Host(&keys[..2]), &mut results).unwrap();
+        fib.batch(Keys::Host(&keys[..2])).try_run(&mut results).unwrap();
         assert_eq!(results, [NextHop::new(7); 2]);
         let mut results = [None; 2];
-        matches.try_lookup_keys(Keys::Host(&keys[..2]), &mut results).unwrap();
+        matches.batch(Keys::Host(&keys[..2])).try_run(&mut results).unwrap();
         assert_eq!(results.map(|found| found.unwrap().prefix_len), [24; 2]);
     }
 }

@@ -1,7 +1,5 @@
 //! The engines of both families as one.
 
-use core::net::IpAddr;
-
 use crate::memory::Memory;
 use crate::net::{Dual, IntoIpAddr, NextHop, Routes};
 
@@ -25,10 +23,7 @@ impl DualFib {
     /// Batches are looked up in the engine of their family.
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
-        match address.into_ip_addr() {
-            IpAddr::V4(address) => self.v4.lookup(address),
-            IpAddr::V6(address) => self.v6.lookup(address),
-        }
+        address.by_family(|key| self.v4.lookup_key(key), |key| self.v6.lookup_key(key))
     }
 
     /// Returns the memory that both engines take.
@@ -40,6 +35,8 @@ impl DualFib {
 
 #[cfg(test)]
 mod tests {
+    use core::net::IpAddr;
+
     use super::*;
     use crate::net::IpPrefix;
     use crate::rib::DualRib;

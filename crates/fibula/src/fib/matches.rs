@@ -9,8 +9,8 @@ use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use crate::memory::{self, Budget, Limits, Memory, OutOfMemory};
-use crate::net::{BatchError, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
-use crate::simd::{self, Present};
+use crate::net::{Batch, IntoKey, Key, Keys, Lookup, NextHop, Prefix, Route, Routes};
+use crate::simd::Present;
 
 use super::registry::Engine;
 use super::{BuildError, CheckError, Fib};
@@ -57,34 +57,20 @@ impl<K: Key> WithLength<K> {
         self.fib.lookup(key).map(|id| self.matches[id.id() as usize - 1])
     }
 
-    /// Looks up a batch, writing the match of key `i` to `results[i]`.
+    /// Looks up `keys`, writing the match of `keys[i]` to `results[i]`.
     ///
     /// # Panics
     /// When the two differ in length.
-    pub fn lookup_keys(&self, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
-        self.lookup_keys_on(simd::chosen(), keys, results);
+    pub fn lookup_batch(&self, keys: &[K], results: &mut [Option<Match>]) {
+        self.batch(keys).run(results);
     }
 
-    /// Like [`lookup_keys`](Self::lookup_keys), but returns an error instead of panicking.
-    ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    pub fn try_lookup_keys(
-        &self,
-        keys: Keys<'_, K>,
-        results: &mut [Option<Match>],
-    ) -> Result<(), BatchError> {
-        BatchError::check(keys.len(), results.len())?;
-        self.lookup_keys(keys, results);
-        Ok(())
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
+    pub fn batch<'k>(&self, keys: impl Into<Keys<'k, K>>) -> Batch<'k, K, impl Lookup<K, Option<Match>>> {
+        Batch::new(keys.into(), |isa, _, keys, results| self.lookup_keys_on(isa, keys, results))
     }
 
-    /// Like [`lookup_keys`](Self::lookup_keys), with the best kernel that `isa` can run.
-    ///
-    /// # Panics
-    /// When `keys` and `results` differ in length.
-    pub fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
+    fn lookup_keys_on(&self, isa: Present, keys: Keys<'_, K>, results: &mut [Option<Match>]) {
         keys.for_each_block(|first, block| {
             for (index, block) in block.chunks(BLOCK).enumerate() {
                 let mut ids = [None; BLOCK];

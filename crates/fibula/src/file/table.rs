@@ -1,7 +1,6 @@
 //! An open table file.
 
 use core::fmt;
-use core::net::IpAddr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::fib::Fib;
 use crate::fib::registry::Engines;
 use crate::memory::{Limits, Memory};
-use crate::net::{IntoIpAddr, Key, NextHop};
+use crate::net::{IntoIpAddr, IntoKey, Key, NextHop};
 
 use super::error::{FileError, Kind};
 use super::open::{self, Opened};
@@ -60,7 +59,8 @@ impl<K: Key> Part<K> {
 
     /// Returns the next hop of the longest prefix that contains `key`, from the engine if there is one, or else from the routes.
     #[must_use]
-    pub fn lookup_key(&self, key: K) -> Option<NextHop> {
+    pub fn lookup(&self, key: impl IntoKey<K>) -> Option<NextHop> {
+        let key = key.into_key();
         match (&self.fib, &self.routes) {
             (Some(fib), _) => fib.lookup_key(key),
             (None, Some(routes)) => Some(routes.lookup_prefix(key)?.next_hop),
@@ -168,10 +168,7 @@ impl TableFile {
     /// Returns the next hop of the longest prefix that contains `address`; `None` if no route matches.
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
-        match address.into_ip_addr() {
-            IpAddr::V4(address) => self.v4.lookup_key(address.to_bits()),
-            IpAddr::V6(address) => self.v6.lookup_key(address.to_bits()),
-        }
+        address.by_family(|key| self.v4.lookup(key), |key| self.v6.lookup(key))
     }
 
     /// Returns the bytes that a next hop stands for, if the file has some.

@@ -7,7 +7,7 @@ use crate::live::epoch::Domain;
 use crate::live::root::Root;
 use crate::live::{Pinned, TableError, TableKey, readable};
 use crate::memory::OutOfMemory;
-use crate::net::{IntoIpAddr, Keys, NextHop};
+use crate::net::{Batch, IntoIpAddr, Key, Keys, Lookup, NextHop};
 
 use super::NextHops;
 use super::routed::Routed;
@@ -114,14 +114,7 @@ impl<T> Pinned<'_, NextHops<T>> {
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.roots.lookup(address.into_ip_addr()), flow_hash)
-    }
-
-    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
-    #[inline]
-    #[must_use]
-    pub fn lookup_key<K: TableKey>(&self, key: K, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(K::of(&self.roots).lookup_key(key), flow_hash)
+        self.resolve(self.roots.lookup(address), flow_hash)
     }
 
     /// Looks up `keys` and writes to `members[i]` the next hop of a flow addressed to `keys[i]` with `flow_hashes[i]`; `None`
@@ -135,32 +128,22 @@ impl<T> Pinned<'_, NextHops<T>> {
         flow_hashes: &[u32],
         members: &mut [Option<NextHop>],
     ) -> Counts {
-        assert_eq!(keys.len(), members.len(), "a batch needs one result a key");
-        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        let mut counts = Counts::default();
-        for ((keys, hashes), members) in
-            keys.chunks(BLOCK).zip(flow_hashes.chunks(BLOCK)).zip(members.chunks_mut(BLOCK))
-        {
-            K::of(&self.roots).lookup_batch(keys, members);
-            counts.add(self.resolve_block(members, hashes));
-        }
-        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
-        counts
+        self.batch(keys, flow_hashes).run(members)
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When the three slices differ in length.
-    pub fn lookup_keys<K: TableKey>(
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`]. A run returns the number
+    /// of flows with each result.
+    pub fn batch<'k, K: TableKey>(
         &self,
-        keys: Keys<'_, K>,
+        keys: impl Into<Keys<'k, K>>,
         flow_hashes: &[u32],
-        members: &mut [Option<NextHop>],
-    ) -> Counts {
-        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        K::of(&self.roots).lookup_keys(keys, members);
-        self.resolve_in_place(members, flow_hashes)
+    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>, Counts>> {
+        let lookup = move |isa, at, keys: Keys<'_, K>, members: &mut [Option<NextHop>]| {
+            self.resolve_blocks(keys, &flow_hashes[at..], members, |_, keys, members| {
+                K::of(&self.roots).lookup_batch_on(isa, keys, members);
+            })
+        };
+        Batch::new(keys.into(), lookup).beside(flow_hashes.len())
     }
 }
 
@@ -217,6 +200,30 @@ impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
         counts
     }
 
+    /// Looks up keys by `lookup`, which takes the index of the first of a block, and resolves the results block by block: so few
+    /// numbers stay in the nearest cache meanwhile.
+    #[inline]
+    pub(super) fn resolve_blocks<K: Key>(
+        &self,
+        keys: Keys<'_, K>,
+        flow_hashes: &[u32],
+        members: &mut [Option<NextHop>],
+        lookup: impl Fn(usize, &[K], &mut [Option<NextHop>]),
+    ) -> Counts {
+        let mut counts = Counts::default();
+        keys.for_each_block(|mut first, block| {
+            for keys in block.chunks(BLOCK) {
+                let rows = first..first + keys.len();
+                let members = &mut members[rows.clone()];
+                lookup(first, keys, members);
+                counts.add(self.resolve_block(members, &flow_hashes[rows]));
+                first += keys.len();
+            }
+        });
+        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
+        counts
+    }
+
     #[inline]
     pub(super) fn resolve_block(&self, next_hops: &mut [Option<NextHop>], flow_hashes: &[u32]) -> Counts {
         fence(Ordering::Acquire);
@@ -254,8 +261,8 @@ impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {
     }
 }
 
-/// Addresses that are looked up before they are resolved. So few numbers stay in the nearest cache meanwhile.
-pub(super) const BLOCK: usize = 256;
+/// Addresses that are looked up before they are resolved.
+const BLOCK: usize = 256;
 
 #[cfg(test)]
 impl<T, R: Routed> Pinned<'_, NextHops<T, R>> {

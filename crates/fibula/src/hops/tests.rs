@@ -79,7 +79,7 @@ fn routes_follow_a_change_and_a_withdrawal_at_once() {
     let pin = reader.pin();
     let keys = (0xc000_0201_u32, 0x2001_0db8_u128 << 96);
     let both = |pin: &crate::Pinned<'_, NextHops<&'static str>>| {
-        (pin.lookup_key(keys.0, 7).value().copied(), pin.lookup_key(keys.1, 7).value().copied())
+        (pin.lookup(keys.0, 7).value().copied(), pin.lookup(keys.1, 7).value().copied())
     };
     assert_eq!(both(&pin), (Some("old"), Some("old")));
     // Under the same pin, since a pin holds memory in place and not the state.
@@ -87,8 +87,8 @@ fn routes_follow_a_change_and_a_withdrawal_at_once() {
     assert_eq!(both(&pin), (Some("new"), Some("new")));
     assert_eq!(hops.withdraw(id), Ok(true));
     assert_eq!(hops.withdraw(id), Ok(false));
-    assert_eq!(pin.lookup_key(keys.0, 7), Resolved::Withdrawn(id));
-    assert_eq!(pin.lookup_key(0x0a00_0001_u32, 7), Resolved::NoRoute);
+    assert_eq!(pin.lookup(keys.0, 7), Resolved::Withdrawn(id));
+    assert_eq!(pin.lookup(0x0a00_0001_u32, 7), Resolved::NoRoute);
     assert_eq!(pin.get(id), None);
     assert_eq!(hops.get(id), Ok(None));
     hops.change(id, "back").unwrap();
@@ -120,7 +120,7 @@ fn batches_say_what_single_lookups_do() {
     assert_eq!(members, again);
     let mut expected = super::Counts::default();
     for ((&key, &hash), &member) in keys.iter().zip(&hashes).zip(&members) {
-        let resolved = pin.lookup_key(key, hash);
+        let resolved = pin.lookup(key, hash);
         assert_eq!(resolved.member(), member);
         assert_eq!(resolved.value(), member.and_then(|member| pin.get(member)));
         match resolved {
@@ -154,7 +154,7 @@ fn numbers_are_reused_when_no_route_and_no_reader_has_them() {
     // A route has it: it resolves, and is not given out.
     let mut reader = hops.reader().unwrap();
     let pin = reader.pin();
-    assert_eq!(pin.lookup_key(0x0a00_0001_u32, 0).value().unwrap().1, 1);
+    assert_eq!(pin.lookup(0x0a00_0001_u32, 0).value().unwrap().1, 1);
     let three = hops.add(Counted::new(&count, 3)).unwrap();
     assert_eq!(three, hop(3));
     table.insert(prefix("10.0.0.0/8"), two).unwrap();
@@ -192,7 +192,7 @@ fn numbers_that_waiting_changes_may_still_show_are_not_reused() {
         hops.maintain().unwrap();
     }
     let mut reader = hops.reader().unwrap();
-    assert_eq!(reader.pin().lookup_key(0x0a00_0001_u32, 0).value(), Some(&1));
+    assert_eq!(reader.pin().lookup(0x0a00_0001_u32, 0).value(), Some(&1));
     assert_eq!(hops.add(3).unwrap(), hop(3));
     table.flush().unwrap();
     for _ in 0..4 {
@@ -210,7 +210,7 @@ fn numbers_that_routes_had_before_are_not_given_out() {
     let hops = NextHops::new(&table).unwrap();
     assert_eq!(NextHops::<u32>::new(&table).unwrap_err(), HopsError::Numbered);
     assert_eq!([hops.add(1), hops.add(3)], [Ok(hop(1)), Ok(hop(3))]);
-    assert_eq!(hops.reader().unwrap().pin().lookup_key(0x0aff_0001_u32, 0), Resolved::Unknown(hop(2)));
+    assert_eq!(hops.reader().unwrap().pin().lookup(0x0aff_0001_u32, 0), Resolved::Unknown(hop(2)));
     assert_eq!((hops.routes_of(hop(2)), hops.routes_of(hop(u32::MAX))), (Ok(1), Ok(1)));
     hops.check().unwrap();
     table.remove(prefix("10.0.0.0/8")).unwrap();
@@ -388,7 +388,7 @@ fn readers_meanwhile_see_whole_values_of_versions_that_were_current() {
                     let pin = reader.pin();
                     for _ in 0..16 {
                         let key = [0x0a00_0001_u32, 0x0b00_0001][random.below(2) as usize];
-                        let resolved = pin.lookup_key(key, random.below(1 << 31) as u32);
+                        let resolved = pin.lookup(key, random.below(1 << 31) as u32);
                         let Resolved::Found { member, value } = resolved else {
                             // The first next hop is withdrawn at times, but never all of them.
                             assert!(key == 0x0b00_0001 && resolved == Resolved::Withdrawn(ids[0]));

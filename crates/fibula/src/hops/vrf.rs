@@ -1,12 +1,11 @@
 //! Lookups in VRFs that end at a next hop.
 
 use crate::live::{Pinned, TableKey};
-use crate::net::{IntoIpAddr, Keys, NextHop};
-use crate::simd;
+use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
 use crate::vrf::{Vrf, Vrfs};
 
 use super::NextHops;
-use super::reader::{BLOCK, Counts, Resolved};
+use super::reader::{Counts, Resolved};
 
 /// Lookups in [`Vrfs`] with [`NextHops`], down to their values.
 impl<T> Pinned<'_, NextHops<T, Vrfs>> {
@@ -15,14 +14,7 @@ impl<T> Pinned<'_, NextHops<T, Vrfs>> {
     #[inline]
     #[must_use]
     pub fn lookup(&self, vrf: impl Into<Vrf>, address: impl IntoIpAddr, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.roots.lookup(vrf.into(), address.into_ip_addr()), flow_hash)
-    }
-
-    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
-    #[inline]
-    #[must_use]
-    pub fn lookup_key<K: TableKey>(&self, vrf: impl Into<Vrf>, key: K, flow_hash: u32) -> Resolved<'_, T> {
-        self.resolve(self.roots.lookup_key(vrf.into(), key), flow_hash)
+        self.resolve(self.roots.lookup(vrf.into(), address), flow_hash)
     }
 
     /// Looks up `keys[i]` in `vrfs[i]` and writes to `members[i]` the next hop of a flow with `flow_hashes[i]`; `None` if it
@@ -37,33 +29,23 @@ impl<T> Pinned<'_, NextHops<T, Vrfs>> {
         flow_hashes: &[u32],
         members: &mut [Option<NextHop>],
     ) -> Counts {
-        assert_eq!(vrfs.len(), keys.len(), "a batch needs one VRF a key");
-        assert_eq!(keys.len(), members.len(), "a batch needs one result a key");
-        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        let mut counts = Counts::default();
-        let columns = vrfs.chunks(BLOCK).zip(keys.chunks(BLOCK));
-        let flows = flow_hashes.chunks(BLOCK).zip(members.chunks_mut(BLOCK));
-        for ((vrfs, keys), (hashes, members)) in columns.zip(flows) {
-            self.roots.lookup_batch(simd::chosen(), vrfs, keys, members);
-            counts.add(self.resolve_block(members, hashes));
-        }
-        self.own.tally.count(counts.withdrawn as u64, counts.unknown as u64);
-        counts
+        self.batch(vrfs, keys, flow_hashes).run(members)
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When the four slices differ in length.
-    pub fn lookup_keys<K: TableKey, V: Copy + Into<Vrf>>(
+    /// Returns a batch of lookups of columns of VRFs and of keys in any of the shapes of [`Keys`], to be run: see [`Batch`]. A run
+    /// returns the number of flows with each result.
+    pub fn batch<'k, K: TableKey, V: Copy + Into<Vrf>>(
         &self,
         vrfs: &[V],
-        keys: Keys<'_, K>,
+        keys: impl Into<Keys<'k, K>>,
         flow_hashes: &[u32],
-        members: &mut [Option<NextHop>],
-    ) -> Counts {
-        assert_eq!(keys.len(), flow_hashes.len(), "a batch needs one flow hash a key");
-        self.roots.lookup_keys(vrfs, keys, members);
-        self.resolve_in_place(members, flow_hashes)
+    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>, Counts>> {
+        let lookup = move |isa, at, keys: Keys<'_, K>, members: &mut [Option<NextHop>]| {
+            let vrfs = &vrfs[at..];
+            self.resolve_blocks(keys, &flow_hashes[at..], members, |first, keys, members| {
+                self.roots.lookup_keys(isa, &vrfs[first..first + keys.len()], Keys::Host(keys), members);
+            })
+        };
+        Batch::new(keys.into(), lookup).beside(vrfs.len()).beside(flow_hashes.len())
     }
 }

@@ -26,20 +26,20 @@ fn vrfs_have_their_next_hops_in_common() {
     let mut reader = hops.reader().unwrap();
     let pin = reader.pin();
     let key = 0xc000_0201_u32;
-    assert_eq!(pin.lookup_key(blue, key, 7).value(), Some(&"one"));
-    assert_eq!(pin.lookup_key(Vrf::new(9), key, 7), Resolved::NoRoute);
+    assert_eq!(pin.lookup(blue, key, 7).value(), Some(&"one"));
+    assert_eq!(pin.lookup(Vrf::new(9), key, 7), Resolved::NoRoute);
     let hashes: Vec<u32> = (0..300).collect();
     let columns: Vec<Vrf> = hashes.iter().map(|hash| if hash % 3 == 0 { blue } else { red }).collect();
     let mut members = vec![None; hashes.len()];
     let counts = pin.lookup_batch(&columns, &vec![key; hashes.len()], &hashes, &mut members);
     assert_eq!(counts.found, hashes.len());
     for ((&vrf, &hash), &member) in columns.iter().zip(&hashes).zip(&members) {
-        assert_eq!(member, pin.lookup_key(vrf, key, hash).member());
+        assert_eq!(member, pin.lookup(vrf, key, hash).member());
         assert!(vrf == red || member == Some(one));
     }
     hops.withdraw(one).unwrap();
-    assert!((0..300).all(|hash| pin.lookup_key(red, key, hash).member() == Some(two)));
-    assert_eq!(pin.lookup_key(blue, key, 7), Resolved::Withdrawn(one));
+    assert!((0..300).all(|hash| pin.lookup(red, key, hash).member() == Some(two)));
+    assert_eq!(pin.lookup(blue, key, 7), Resolved::Withdrawn(one));
     hops.check().unwrap();
     assert!(NextHops::<()>::new(&crate::Table::new().unwrap()).is_ok());
     assert!(NextHops::<u8, _>::new(&vrfs).is_err(), "numbered already");

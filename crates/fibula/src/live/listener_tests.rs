@@ -244,5 +244,5 @@ fn a_listener_that_panics_leaves_lookups_as_they_are() {
     let handle = table.clone();
     assert!(thread::spawn(move || handle.insert(prefix, hop(2))).join().is_err());
     assert_eq!(table.remove(prefix), Err(super::TableError::Poisoned));
-    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+    assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
 }

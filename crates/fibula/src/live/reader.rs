@@ -1,10 +1,9 @@
 //! Readers: each looks addresses up for one thread, in a table that other threads change.
 
 use core::fmt;
-use core::net::IpAddr;
 use std::sync::Arc;
 
-use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
+use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
 
 use super::epoch::{Domain, Slot};
 use super::options::TableError;
@@ -163,14 +162,7 @@ impl Pinned<'_> {
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
-        self.roots.lookup(address.into_ip_addr())
-    }
-
-    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
-    #[inline]
-    #[must_use]
-    pub fn lookup_key<K: TableKey>(&self, key: K) -> Option<NextHop> {
-        K::of(&self.roots).lookup_key(key)
+        self.roots.lookup(address)
     }
 
     /// Looks up `keys`, writing the next hop of `keys[i]` to `results[i]`.
@@ -182,35 +174,20 @@ impl Pinned<'_> {
         K::of(&self.roots).lookup_batch(keys, results);
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
-    ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    pub fn try_lookup_batch<K: TableKey>(
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
+    pub fn batch<'k, K: TableKey>(
         &self,
-        keys: &[K],
-        results: &mut [Option<NextHop>],
-    ) -> Result<(), BatchError> {
-        K::of(&self.roots).try_lookup_batch(keys, results)
-    }
-
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When `keys` and `results` differ in length.
-    pub fn lookup_keys<K: TableKey>(&self, keys: Keys<'_, K>, results: &mut [Option<NextHop>]) {
-        K::of(&self.roots).lookup_keys(keys, results);
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl Lookup<K, Option<NextHop>>> {
+        Batch::new(keys.into(), |isa, _, keys, results| K::of(&self.roots).lookup_keys_on(isa, keys, results))
     }
 }
 
 impl Roots {
     /// Returns the next hop of the longest prefix that contains an address.
     #[inline]
-    pub(crate) fn lookup(&self, address: IpAddr) -> Option<NextHop> {
-        match address {
-            IpAddr::V4(address) => self.v4.lookup_key(address.into()),
-            IpAddr::V6(address) => self.v6.lookup_key(address.into()),
-        }
+    pub(crate) fn lookup(&self, address: impl IntoIpAddr) -> Option<NextHop> {
+        address.by_family(|key| self.v4.lookup_key(key), |key| self.v6.lookup_key(key))
     }
 }
 

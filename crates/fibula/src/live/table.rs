@@ -80,7 +80,7 @@ impl sealed_reader::Readable for Table {
 }
 
 /// A key of a family that a table has: `u32` for IPv4, `u128` for IPv6.
-pub trait TableKey: Key + sealed::Of {}
+pub trait TableKey: Key + IntoIpAddr + sealed::Of {}
 
 impl TableKey for u32 {}
 impl TableKey for u128 {}

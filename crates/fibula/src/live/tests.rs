@@ -42,7 +42,7 @@ fn agrees<K: TableKey>(table: &Table, rib: &Rib<K>, keys: &[K]) {
     pin.lookup_batch(keys, &mut found);
     for (&key, &found) in keys.iter().zip(&found) {
         let expected = rib.lookup_prefix(key).map(|route| route.next_hop);
-        assert_eq!((found, pin.lookup_key(key)), (expected, expected), "{}", key.address());
+        assert_eq!((found, pin.lookup(key)), (expected, expected), "{}", key.address());
     }
 }
 
@@ -227,10 +227,10 @@ fn atomic_changes_are_seen_all_or_not_at_all() {
             let mut pins = 0;
             while !stop.load(Ordering::Relaxed) || pins == 0 {
                 let pin = reader.pin();
-                let first = pin.lookup_key(v4[0].addr());
+                let first = pin.lookup(v4[0].addr());
                 for _ in 0..3 {
-                    assert!(v4.iter().all(|prefix| pin.lookup_key(prefix.addr()) == first));
-                    assert!(v6.iter().all(|prefix| pin.lookup_key(prefix.addr()) == first));
+                    assert!(v4.iter().all(|prefix| pin.lookup(prefix.addr()) == first));
+                    assert!(v6.iter().all(|prefix| pin.lookup(prefix.addr()) == first));
                 }
                 pins += 1;
             }
@@ -253,7 +253,7 @@ fn a_writer_that_panics_leaves_lookups_as_they_were() {
     let panicked = thread::spawn(move || handle.for_each::<u32>(|_| panic!("on purpose"))).join();
     assert!(panicked.is_err());
     assert_eq!(table.insert(prefix, hop(4)), Err(TableError::Poisoned));
-    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(3)));
+    assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(3)));
     assert!(table.check().is_err());
 }
 
@@ -308,15 +308,15 @@ fn changes_wait_for_others_until_their_time_is_over() {
     let waits = table.insert(prefix, hop(1)).unwrap();
     assert_eq!((waits.changed, waits.waiting), (1, 1));
     // The routes have it, lookups do not.
-    assert_eq!((table.get(prefix), reader.pin().lookup_key(10u32 << 24)), (Ok(Some(hop(1))), None));
+    assert_eq!((table.get(prefix), reader.pin().lookup(10u32 << 24)), (Ok(Some(hop(1))), None));
     let published = table.maintain().unwrap();
     assert!(published.waiting == 0 && published.version > waits.version);
-    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+    assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
     // A pin that sees atomic changes sees what waited before them.
     let _ = table.insert(prefix, hop(2)).unwrap();
     let other = Change::Insert(Route::new("20.0.0.0/8".parse().unwrap(), hop(3)));
     assert_eq!(table.apply_atomic(&[other], &[]).unwrap().waiting, 0);
-    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(2)));
+    assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(2)));
     let table = Table::from_routes(DualRib::default(), Options { coalesce: Duration::from_nanos(1), ..long })
         .unwrap();
     let first = table.insert(prefix, hop(1)).unwrap().waiting;
@@ -336,7 +336,7 @@ fn structures_are_built_in_the_background() {
     while table.maintain().unwrap().waiting > 0 {
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(reader.pin().lookup_key(10u32 << 24), Some(hop(1)));
+    assert_eq!(reader.pin().lookup(10u32 << 24), Some(hop(1)));
 }
 
 /// Routes that are changed back while a structure is built are not in it.

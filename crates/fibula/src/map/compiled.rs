@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::auto::{self, Workload};
 use crate::fib::{BuildError, Fib};
 use crate::memory::{self, Limits, Memory};
-use crate::net::{BatchError, IntoKey, Key, Keys, NextHop, Prefix, Route, Routes};
+use crate::net::{Batch, IntoKey, Key, Keys, Lookup, NextHop, Prefix, Route, Routes};
 use crate::rib::Rib;
 
 use super::prefix_map::PrefixMap;
@@ -115,40 +115,28 @@ impl<K: Key, V> CompiledMap<K, V> {
     /// # Panics
     /// When the two differ in length.
     pub fn lookup_batch<'a>(&'a self, keys: &[K], results: &mut [Option<&'a V>]) {
-        self.lookup_keys(Keys::Host(keys), results);
+        self.batch(keys).run(results);
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
-    ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    pub fn try_lookup_batch<'a>(
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
+    pub fn batch<'a, 'k>(
         &'a self,
-        keys: &[K],
-        results: &mut [Option<&'a V>],
-    ) -> Result<(), BatchError> {
-        BatchError::check(keys.len(), results.len())?;
-        self.lookup_batch(keys, results);
-        Ok(())
-    }
-
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When `keys` and `results` differ in length.
-    pub fn lookup_keys<'a>(&'a self, keys: Keys<'_, K>, results: &mut [Option<&'a V>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let mut next_hops = [None; BLOCK];
-        keys.for_each_block(|first, block| {
-            let results = &mut results[first..first + block.len()];
-            for (keys, results) in block.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
-                let next_hops = &mut next_hops[..keys.len()];
-                self.fib.lookup_batch(keys, next_hops);
-                for (result, at) in results.iter_mut().zip(next_hops) {
-                    *result = at.and_then(|at| self.values.get(index(at)));
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl Lookup<K, Option<&'a V>>> {
+        let lookup = |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'a V>]| {
+            let mut next_hops = [None; BLOCK];
+            keys.for_each_block(|first, block| {
+                let results = &mut results[first..first + block.len()];
+                for (keys, results) in block.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
+                    let next_hops = &mut next_hops[..keys.len()];
+                    self.fib.lookup_batch_on(isa, keys, next_hops);
+                    for (result, at) in results.iter_mut().zip(next_hops) {
+                        *result = at.and_then(|at| self.values.get(index(at)));
+                    }
                 }
-            }
-        });
+            });
+        };
+        Batch::new(keys.into(), lookup)
     }
 
     /// Returns the structure. Its next hops number the values: [`value`](Self::value) has the value of each.

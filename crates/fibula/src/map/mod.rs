@@ -71,19 +71,20 @@
 //! | `values_mut` | yes | yes | | | |
 //! | `within` | yes | yes | yes | | |
 //!
-//! One type alone has:
+//! Operations of one type alone:
 //!
-//! - [`PrefixMap`]: `compile_covers`, `compile_each`, `compile_for`, `covers_batch`, `covers_prefixes`,
+//! - [`PrefixMap`] has `compile_covers`, `compile_each`, `compile_for`, `covers_batch`, `covers_prefixes`,
 //!   `insert_range`, `intersection_with`, `join`, `merge_with`, `rib`, `try_insert_range`, `union_with`
-//! - [`PrefixSet`]: `intersection`, `is_disjoint`, `is_subset`, `is_superset`, `overlaps_set`,
+//! - [`PrefixSet`] has `intersection`, `is_disjoint`, `is_subset`, `is_superset`, `overlaps_set`,
 //!   `symmetric_difference`, `union`
-//! - [`SharedPrefixMap`]: `apply`, `entries`, `flush`, `for_each`, `from_entries_interning`, `interning`,
+//! - [`SharedPrefixMap`] has `apply`, `entries`, `flush`, `for_each`, `from_entries_interning`, `interning`,
 //!   `maintain`, `reader`, `value_count`, `with`
-//! - [`Pinned`]: `lookup_batch_with`, `lookup_key`, `lookup_keys`, `lookup_keys_with`, `try_lookup_batch`
+//! - [`Pinned`] has `batch`
 //!
 //! <!-- end -->
-//!
-//! [`Pinned`]: crate::Pinned
+
+#[cfg(doc)]
+use crate::Pinned;
 
 mod address_operations;
 mod addresses;

@@ -99,9 +99,9 @@ fn expected() -> String {
         TYPES.iter().for_each(|known| text += if of.contains(known) { " | yes" } else { " |" });
         text += " |\n";
     }
-    text += "//!\n//! One type alone has:\n//!\n";
+    text += "//!\n//! Operations of one type alone:\n//!\n";
     for known in TYPES {
-        let mut line = format!("//! - [`{known}`]:");
+        let mut line = format!("//! - [`{known}`] has");
         for (name, _) in operations.iter().filter(|(_, of)| of.len() == 1 && of.contains(known)) {
             if line.len() + name.len() > 112 {
                 text = text + &line + "\n";

@@ -46,7 +46,7 @@ use super::slab::{index, number};
 ///             for _burst in 0..1000 {
 ///                 // A burst sees one version of all rules, because a pin sees a replacement whole or not at all.
 ///                 pin.refresh();
-///                 pin.lookup_batch_with(&sources, |at, rule| actions[at] = *rule.unwrap_or(&Action::Deny));
+///                 pin.batch(&sources).for_each(|at, rule| actions[at] = *rule.unwrap_or(&Action::Deny));
 ///                 assert!(actions.iter().all(|&action| action == actions[0]));
 ///             }
 ///         });

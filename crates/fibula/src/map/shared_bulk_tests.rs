@@ -41,7 +41,7 @@ fn compare(map: &SharedPrefixMap<u32>, model: &Model, random: &mut Random) {
     let keys: Vec<u32> = (0..70).map(|_| (random.below(1 << 12) as u32) << 20 | 9).collect();
     let mut reader = map.reader().unwrap();
     let pin = reader.pin();
-    pin.lookup_batch_with(&keys, |at, value| {
+    pin.batch(&keys).for_each(|at, value| {
         let longest = model.iter().filter(|&(&prefix, _)| contains(prefix, keys[at]));
         assert_eq!(value, longest.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| value));
     });
@@ -165,12 +165,12 @@ fn replaced_values_are_dropped_once_no_reader_has_them() {
     let map = SharedPrefixMap::from_entries(counted(0), Options::default()).unwrap();
     let mut reader = map.reader().unwrap();
     let pin = reader.pin();
-    let before = pin.lookup_key(7_u32 << 8).unwrap();
+    let before = pin.lookup(7_u32 << 8).unwrap();
     assert_eq!(map.replace(counted(1000)), Ok(500));
     map.maintain().unwrap();
     assert_eq!((before.1, count.load(Ordering::Relaxed)), (7, 1000));
     // A pin has the structures of its time, with their values.
-    assert_eq!(pin.lookup_key(8_u32 << 8).unwrap().1, 8);
+    assert_eq!(pin.lookup(8_u32 << 8).unwrap().1, 8);
     drop(pin);
     assert_eq!(map.replace(counted(2000)), Ok(500));
     assert_eq!((map.value_count(), count.load(Ordering::Relaxed)), (Ok(500), 500));
@@ -237,7 +237,7 @@ fn refused_replacements_leave_the_map_as_it_was() {
             assert_eq!((map.len(), map.value_count()), (Ok(held as usize), Ok(held as usize)));
             assert_eq!(count.load(Ordering::Relaxed), held as usize);
             let pin = reader.pin();
-            assert!(pin.lookup_key((held - 1) << 12).is_some() && pin.lookup_key(held << 12).is_none());
+            assert!(pin.lookup((held - 1) << 12).is_some() && pin.lookup(held << 12).is_none());
         }
         drop((reader, map));
         assert_eq!(count.load(Ordering::Relaxed), 0);
@@ -254,7 +254,7 @@ fn a_stalled_reader_refuses_replacements() {
     assert_eq!(map.replace([(prefix("10.0.0.0/8"), 1)]), Ok(1));
     assert!(matches!(map.replace([(prefix("10.0.0.0/8"), 2)]), Err(TableError::Stalled { .. })));
     assert_eq!(
-        (pin.lookup_key(10_u32 << 24), map.entries().unwrap()),
+        (pin.lookup(10_u32 << 24), map.entries().unwrap()),
         (Some(&0), vec![(prefix("10.0.0.0/8"), 1)])
     );
     drop(pin);
@@ -277,9 +277,9 @@ fn whole_versions(map: &SharedPrefixMap<u32>, entries: impl Fn(u32) -> Vec<(IpPr
                 let (mut newest, mut seen) = (0, 0);
                 while !is_over.load(Ordering::Relaxed) {
                     pin.refresh();
-                    let generation = *pin.lookup_key(0_u32).unwrap();
-                    pin.lookup_batch_with(keys, |_, value| assert_eq!(value, Some(&generation)));
-                    assert_eq!(pin.lookup_key(1_u128 << 100), Some(&generation));
+                    let generation = *pin.lookup(0_u32).unwrap();
+                    pin.batch(keys).for_each(|_, value| assert_eq!(value, Some(&generation)));
+                    assert_eq!(pin.lookup(1_u128 << 100), Some(&generation));
                     assert!(generation >= newest);
                     seen += usize::from(generation > newest);
                     newest = generation;
@@ -336,15 +336,15 @@ fn changes_that_wait_are_seen_with_a_replacement() {
         map.insert(prefix("2001:db8::/32"), 4).unwrap();
         map.extend((0..9).map(|at| (core::net::Ipv6Addr::from(at), 6))).unwrap();
         let mut reader = map.reader().unwrap();
-        assert_eq!(reader.pin().lookup_key(0x2001_0db8_u128 << 96), Some(&2));
+        assert_eq!(reader.pin().lookup(0x2001_0db8_u128 << 96), Some(&2));
         // IPv6 as the changes that wait have left it.
         let mut now = map.entries().unwrap();
         let of_v4 = now.iter_mut().filter(|(prefix, _)| matches!(prefix, IpPrefix::V4(_)));
         of_v4.for_each(|(_, value)| *value = 7);
         assert_eq!(map.replace(now), Ok(few as usize));
         let pin = reader.pin();
-        assert_eq!((pin.lookup_key(5_u32), pin.lookup_key(0x2001_0db8_u128 << 96)), (Some(&7), Some(&4)));
-        assert_eq!(pin.lookup_key(5_u128), Some(&6));
+        assert_eq!((pin.lookup(5_u32), pin.lookup(0x2001_0db8_u128 << 96)), (Some(&7), Some(&4)));
+        assert_eq!(pin.lookup(5_u128), Some(&6));
         drop(pin);
         map.check().unwrap();
     }

@@ -7,7 +7,7 @@ use crate::live::epoch::Domain;
 use crate::live::readable;
 use crate::live::root::{Root, Roots};
 use crate::live::{Pinned, Table, TableError, TableKey};
-use crate::net::{BatchError, IntoIpAddr, Keys, NextHop};
+use crate::net::{Batch, IntoIpAddr, Keys, Lookup, NextHop};
 
 use super::compiled::BLOCK;
 use super::shared::SharedPrefixMap;
@@ -39,14 +39,7 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl IntoIpAddr) -> Option<&V> {
-        self.value(self.roots.lookup(address.into_ip_addr()))
-    }
-
-    /// Like [`lookup`](Self::lookup), for an address of one family as an integer in host order.
-    #[inline]
-    #[must_use]
-    pub fn lookup_key<K: TableKey>(&self, key: K) -> Option<&V> {
-        self.value(K::of(&self.roots).lookup_key(key))
+        self.value(self.roots.lookup(address))
     }
 
     #[inline]
@@ -61,47 +54,13 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
     /// # Panics
     /// When the two differ in length.
     pub fn lookup_batch<'p, K: TableKey>(&'p self, keys: &[K], results: &mut [Option<&'p V>]) {
-        self.lookup_keys(Keys::from(keys), results);
+        self.batch(keys).run(results);
     }
 
-    /// Like [`lookup_batch`](Self::lookup_batch), but returns an error instead of panicking.
+    /// Returns a batch of lookups of keys in any of the shapes of [`Keys`], to be run: see [`Batch`].
     ///
-    /// # Errors
-    /// When the two differ in length; `results` is then unchanged.
-    pub fn try_lookup_batch<'p, K: TableKey>(
-        &'p self,
-        keys: &[K],
-        results: &mut [Option<&'p V>],
-    ) -> Result<(), BatchError> {
-        BatchError::check(keys.len(), results.len())?;
-        self.lookup_batch(keys, results);
-        Ok(())
-    }
-
-    /// Like [`lookup_batch`](Self::lookup_batch), for keys in any of the shapes of [`Keys`].
-    ///
-    /// # Panics
-    /// When `keys` and `results` differ in length.
-    pub fn lookup_keys<'p, K: TableKey>(&'p self, keys: Keys<'_, K>, results: &mut [Option<&'p V>]) {
-        assert_eq!(keys.len(), results.len(), "a batch needs one result a key");
-        let values = self.handle.shared.values.read(self);
-        let mut found = [None; BLOCK];
-        keys.for_each_block(|first, block| {
-            let results = &mut results[first..first + block.len()];
-            for (keys, results) in block.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
-                let found = &mut found[..keys.len()];
-                K::of(&self.roots).lookup_batch(keys, found);
-                fence(Ordering::Acquire);
-                for (result, at) in results.iter_mut().zip(found) {
-                    *result = at.and_then(|at| values.get(index(at) as u32));
-                }
-            }
-        });
-    }
-
-    /// Like [`lookup_batch`](Self::lookup_batch), but calls `each` with the index of each key and its value instead of writing
-    /// to an array. References in an array would end with the pin's next [`refresh`](Self::refresh), so the array could not be
-    /// used again; arrays of the caller's own results can.
+    /// References in an array would end with the pin's next [`refresh`](Self::refresh), so the array could not be used again.
+    /// [`for_each`](Batch::for_each) fills an array of your own results, which lives on:
     ///
     /// ```
     /// # use fibula::{ipnet::IpNet, map::SharedPrefixMap};
@@ -116,34 +75,31 @@ impl<V: Send + Sync> Pinned<'_, SharedPrefixMap<V>> {
     ///     sources.fill(0xc000_0200 + burst);
     ///     // Rules that changed since the last burst count from here on.
     ///     pin.refresh();
-    ///     pin.lookup_batch_with(&sources, |at, rule| is_permitted[at] = rule.copied().unwrap_or(false));
+    ///     pin.batch(&sources).for_each(|at, rule| is_permitted[at] = rule.copied().unwrap_or(false));
     ///     assert_eq!(is_permitted, [burst < 256; 32]);
     ///     burst += 1;
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn lookup_batch_with<'p, K: TableKey>(&'p self, keys: &[K], each: impl FnMut(usize, Option<&'p V>)) {
-        self.lookup_keys_with(Keys::from(keys), each);
-    }
-
-    /// Like [`lookup_batch_with`](Self::lookup_batch_with), for keys in any of the shapes of [`Keys`].
-    pub fn lookup_keys_with<'p, K: TableKey>(
+    pub fn batch<'k, 'p, K: TableKey>(
         &'p self,
-        keys: Keys<'_, K>,
-        mut each: impl FnMut(usize, Option<&'p V>),
-    ) {
+        keys: impl Into<Keys<'k, K>>,
+    ) -> Batch<'k, K, impl Lookup<K, Option<&'p V>>> {
         let values = self.handle.shared.values.read(self);
-        let mut found = [None; BLOCK];
-        keys.for_each_block(|mut first, block| {
-            for keys in block.chunks(BLOCK) {
-                let found = &mut found[..keys.len()];
-                K::of(&self.roots).lookup_batch(keys, found);
-                fence(Ordering::Acquire);
-                for (at, found) in found.iter().enumerate() {
-                    each(first + at, found.and_then(|at| values.get(index(at) as u32)));
+        let lookup = move |isa, _: usize, keys: Keys<'_, K>, results: &mut [Option<&'p V>]| {
+            let mut found = [None; BLOCK];
+            keys.for_each_block(|first, block| {
+                let results = &mut results[first..first + block.len()];
+                for (keys, results) in block.chunks(BLOCK).zip(results.chunks_mut(BLOCK)) {
+                    let found = &mut found[..keys.len()];
+                    K::of(&self.roots).lookup_batch_on(isa, keys, found);
+                    fence(Ordering::Acquire);
+                    for (result, at) in results.iter_mut().zip(found) {
+                        *result = at.and_then(|at| values.get(index(at) as u32));
+                    }
                 }
-                first += keys.len();
-            }
-        });
+            });
+        };
+        Batch::new(keys.into(), lookup)
     }
 }

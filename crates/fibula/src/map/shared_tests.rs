@@ -88,14 +88,14 @@ fn values_are_dropped_once_no_reader_has_them() {
     assert_eq!(map.insert(prefix("10.0.0.0/8"), Counted::new(&count, 1)), Ok(false));
     let mut reader = map.reader().unwrap();
     let pin = reader.pin();
-    let found = pin.lookup_key(0x0a00_0001_u32).unwrap();
+    let found = pin.lookup(0x0a00_0001_u32).unwrap();
     assert_eq!(map.insert(prefix("10.0.0.0/8"), Counted::new(&count, 2)), Ok(true));
     for _ in 0..4 {
         map.maintain().unwrap();
         map.check().unwrap();
     }
     assert_eq!((found.1, count.load(Ordering::Relaxed)), (1, 2));
-    assert_eq!(pin.lookup_key(0x0a00_0001_u32).unwrap().1, 2);
+    assert_eq!(pin.lookup(0x0a00_0001_u32).unwrap().1, 2);
     drop(pin);
     for _ in 0..4 {
         map.maintain().unwrap();
@@ -126,8 +126,8 @@ fn both_families_by_single_lookups_and_batches() {
     let mut found = [None; 3];
     pin.lookup_batch(&[0x0a01_0000_u32, 0x0a02_0000, 0x0b00_0000], &mut found);
     assert_eq!(found, [Some(&1), Some(&4), None]);
-    assert_eq!(pin.lookup_key(0x2001_0db8_u128 << 96), Some(&3));
-    assert!(pin.try_lookup_batch(&[0_u32], &mut found).is_err());
+    assert_eq!(pin.lookup(0x2001_0db8_u128 << 96), Some(&3));
+    assert!(pin.batch(&[0_u32]).try_run(&mut found).is_err());
     assert_eq!(map.get(prefix("10.2.0.0/16"), |&value| value), Ok(Some(4)));
     assert_eq!(map.get(prefix("10.2.0.0/17"), |&value| value), Ok(None));
     let mut all = Vec::new();

@@ -185,10 +185,10 @@ fn compiled_maps_answer_as_the_map() {
             assert_eq!(compiled.fib().lookup_key(key).and_then(|at| compiled.value(at)), found);
         }
         let mut again = vec![None; keys.len()];
-        compiled.lookup_keys(Keys::Network(&network), &mut again);
+        compiled.batch(Keys::Network(&network)).run(&mut again);
         assert_eq!(again, found);
-        assert!(compiled.try_lookup_batch(&keys, &mut found[1..]).is_err());
-        compiled.try_lookup_batch(&keys, &mut found).unwrap();
+        assert!(compiled.batch(&keys).try_run(&mut found[1..]).is_err());
+        compiled.batch(&keys).try_run(&mut found).unwrap();
         assert_eq!(compiled.value(NextHop::new(1 << 31).unwrap()), None);
         assert!(format!("{compiled:?}").starts_with("CompiledMap { values: "));
     }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::key::Key;
+use crate::simd::{self, Present};
 
 /// A batch of keys in one of the shapes that callers hold them in.
 ///
@@ -119,7 +120,138 @@ impl<'a> From<&'a [[u8; 16]]> for Keys<'a, u128> {
     }
 }
 
-/// The error for a batch whose number of results differs from its number of keys.
+impl<'a, K: Key, const N: usize> From<&'a [K; N]> for Keys<'a, K> {
+    fn from(keys: &'a [K; N]) -> Self {
+        Self::Host(keys)
+    }
+}
+
+impl<'a, K: Key> From<&'a Vec<K>> for Keys<'a, K> {
+    fn from(keys: &'a Vec<K>) -> Self {
+        Self::Host(keys)
+    }
+}
+
+impl<'a, K: Key> From<Strided<'a, K>> for Keys<'a, K> {
+    fn from(keys: Strided<'a, K>) -> Self {
+        Self::Strided(keys)
+    }
+}
+
+/// A lookup of a batch: a function of the instruction set, the index of the first key, keys, and as many results.
+pub trait Lookup<K: Key, R, S = ()>: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S {}
+
+impl<K: Key, R, S, F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S> Lookup<K, R, S> for F {}
+
+/// A batch of lookups that is described before it runs. All that look up return one from `batch`, which takes keys in any of the
+/// shapes of [`Keys`]; `lookup_batch` is short for a slice into a slice.
+///
+/// ```
+/// use fibula::fib;
+/// use fibula::net::{Keys, NextHop, Prefix, Route};
+/// use fibula::rib::Rib;
+///
+/// let mut rib = Rib::default();
+/// rib.insert(Route::new("10.0.0.0/8".parse::<Prefix<u32>>()?, NextHop::try_from(1)?))?;
+/// let fib = fib::build(&rib)?;
+///
+/// // Addresses in network byte order, as a packet or a column of a file has them.
+/// let sources = [[10, 0, 0, 1], [192, 0, 2, 1]];
+/// let mut next_hops = [None; 2];
+/// fib.batch(Keys::Network(&sources)).run(&mut next_hops);
+/// assert_eq!(next_hops.map(|next_hop| next_hop.map_or(0, NextHop::id)), [1, 0]);
+///
+/// // A caller that does not know the lengths gets an error.
+/// assert!(fib.batch(Keys::Network(&sources)).try_run(&mut [None]).is_err());
+///
+/// // Results go to a closure, without an array of them.
+/// let mut found = 0;
+/// fib.batch(Keys::Network(&sources)).for_each(|_at, next_hop| found += usize::from(next_hop.is_some()));
+/// assert_eq!(found, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "`run` looks the batch up"]
+pub struct Batch<'k, K: Key, F> {
+    keys: Keys<'k, K>,
+    /// The length of another column, if it differs from that of the keys.
+    column: usize,
+    isa: Present,
+    lookup: F,
+}
+
+impl<'k, K: Key, F> Batch<'k, K, F> {
+    /// Returns a batch that `lookup` looks up. Spelled out, the bound gives closures their types.
+    pub(crate) fn new<R, S>(keys: Keys<'k, K>, lookup: F) -> Self
+    where
+        F: Fn(Present, usize, Keys<'_, K>, &mut [R]) -> S,
+    {
+        Self { column: keys.len(), keys, isa: simd::chosen(), lookup }
+    }
+
+    /// Adds a column that has to be as long as the keys.
+    pub(crate) fn beside(self, len: usize) -> Self {
+        if len == self.keys.len() { self } else { Self { column: len, ..self } }
+    }
+
+    /// Looks up with the best kernel that `isa` can run, instead of the [chosen](simd::chosen) instruction set.
+    pub fn isa(self, isa: Present) -> Self {
+        Self { isa, ..self }
+    }
+
+    /// Writes the result of key `i` to `results[i]`.
+    ///
+    /// # Panics
+    /// When the columns or the results differ in length from the keys.
+    pub fn run<R, S>(self, results: &mut [R]) -> S
+    where
+        F: Lookup<K, R, S>,
+    {
+        self.try_run(results).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Like [`run`](Self::run), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// When the columns or the results differ in length from the keys; `results` is then unchanged.
+    pub fn try_run<R, S>(self, results: &mut [R]) -> Result<S, BatchError>
+    where
+        F: Lookup<K, R, S>,
+    {
+        BatchError::check(self.keys.len(), self.column)?;
+        BatchError::check(self.keys.len(), results.len())?;
+        Ok((self.lookup)(self.isa, 0, self.keys, results))
+    }
+
+    /// Calls `each` with the index of each key and its result, in order.
+    ///
+    /// # Panics
+    /// When a column differs in length from the keys.
+    pub fn for_each<R: Copy + Default, S>(self, mut each: impl FnMut(usize, R))
+    where
+        F: Lookup<K, R, S>,
+    {
+        assert_eq!(self.keys.len(), self.column, "a batch needs columns of the same length");
+        let mut results = [R::default(); 256];
+        self.keys.for_each_block(|mut first, block| {
+            for keys in block.chunks(results.len()) {
+                let results = &mut results[..keys.len()];
+                (self.lookup)(self.isa, first, Keys::Host(keys), results);
+                for &mut result in results {
+                    each(first, result);
+                    first += 1;
+                }
+            }
+        });
+    }
+}
+
+impl<K: Key, F> fmt::Debug for Batch<'_, K, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("keys", &self.keys).field("isa", &self.isa).finish_non_exhaustive()
+    }
+}
+
+/// The error for a batch whose number of results, or of another column, differs from its number of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchError {
     keys: usize,

@@ -107,17 +107,19 @@ impl<K, T: Into<Prefix<K>>> IntoPrefix<K> for T {
     }
 }
 
-/// A value that lookups in tables and maps of both families take as an address.
+/// A value that lookups in tables and maps of both families take as an address: an address of the standard library, its bytes in
+/// network order, or an integer in host order, `u32` for IPv4 and `u128` for IPv6.
 ///
-/// Everything that converts into an [`IpAddr`] implements it. Text does not, because it may be wrong. Integers do not, because
-/// their family is not known. Parse or convert them first:
+/// Text is not one, because it may be wrong; parse it first:
 ///
 /// ```
 /// use std::net::{IpAddr, Ipv4Addr};
 ///
 /// # let map = fibula::map::IpPrefixMap::<()>::new();
 /// map.lookup("192.0.2.1".parse::<IpAddr>()?);
-/// map.lookup(Ipv4Addr::from_bits(0xc000_0201));
+/// map.lookup(Ipv4Addr::new(192, 0, 2, 1));
+/// map.lookup([192, 0, 2, 1]);
+/// map.lookup(0xc000_0201_u32);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 ///
@@ -129,18 +131,54 @@ impl<K, T: Into<Prefix<K>>> IntoPrefix<K> for T {
     message = "`{Self}` is not an IP address",
     label = "expected an address of either family",
     note = "text is parsed first: `\"192.0.2.1\".parse::<std::net::IpAddr>()?`",
-    note = "integers are converted first: `std::net::Ipv4Addr::from_bits(key)`"
+    note = "an integer is a `u32` for IPv4 and a `u128` for IPv6: `0xc000_0201_u32`"
 )]
-pub trait IntoIpAddr {
+pub trait IntoIpAddr: Sized {
     /// Returns the address.
     fn into_ip_addr(self) -> IpAddr;
+
+    /// Calls `v4` or `v6` with the address as an integer in host order.
+    #[doc(hidden)]
+    #[inline]
+    fn by_family<R>(self, v4: impl FnOnce(u32) -> R, v6: impl FnOnce(u128) -> R) -> R {
+        match self.into_ip_addr() {
+            IpAddr::V4(address) => v4(address.to_bits()),
+            IpAddr::V6(address) => v6(address.to_bits()),
+        }
+    }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Into<IpAddr>> IntoIpAddr for T {
-    #[inline]
+macro_rules! addresses {
+    ($($address:ty)*) => {$(
+        impl IntoIpAddr for $address {
+            #[inline]
+            fn into_ip_addr(self) -> IpAddr {
+                self.into()
+            }
+        }
+    )*};
+}
+addresses!(IpAddr Ipv4Addr Ipv6Addr [u8; 4] [u8; 16]);
+
+impl IntoIpAddr for u32 {
     fn into_ip_addr(self) -> IpAddr {
-        self.into()
+        Ipv4Addr::from_bits(self).into()
+    }
+
+    #[inline]
+    fn by_family<R>(self, v4: impl FnOnce(Self) -> R, _: impl FnOnce(u128) -> R) -> R {
+        v4(self)
+    }
+}
+
+impl IntoIpAddr for u128 {
+    fn into_ip_addr(self) -> IpAddr {
+        Ipv6Addr::from_bits(self).into()
+    }
+
+    #[inline]
+    fn by_family<R>(self, _: impl FnOnce(u32) -> R, v6: impl FnOnce(Self) -> R) -> R {
+        v6(self)
     }
 }
 

@@ -14,7 +14,8 @@ mod serde;
 mod tests;
 mod text;
 
-pub use batch::{BatchError, Keys, Strided};
+pub(crate) use batch::Lookup;
+pub use batch::{Batch, BatchError, Keys, Strided};
 pub use convert::{IntoIpAddr, IntoIpPrefix, IntoKey, IntoPrefix, IpPrefix, parse_address};
 pub use dual::Dual;
 pub use key::{Address, Family, Key};

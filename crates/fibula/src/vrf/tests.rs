@@ -71,20 +71,20 @@ fn agrees<K: TableKey>(vrfs: &Vrfs, model: &Model, rib: fn(&DualRib) -> &Rib<K>,
         })
         .collect();
     for ((&vrf, &key), &expected) in numbers.iter().zip(&keys).zip(&expected) {
-        assert_eq!(pin.lookup_key(vrf, key), expected, "{} in {vrf}", key.address());
+        assert_eq!(pin.lookup(vrf, key), expected, "{} in {vrf}", key.address());
     }
     for isa in Present::all() {
         for count in [0, 1, 7, 16, 17, 64, 65, 256, 257, 700] {
             let mut found = vec![NextHop::new(u32::MAX); count];
-            pin.lookup_batch_on(isa, &numbers[..count], &keys[..count], &mut found);
+            pin.batch(&numbers[..count], &keys[..count]).isa(isa).run(&mut found);
             assert_eq!(found, expected[..count], "{} {count}", isa.isa());
         }
     }
     for &vrf in numbers.iter().take(12) {
         let mut found = vec![None; keys.len()];
-        pin.lookup_batch_in(vrf, &keys, &mut found);
+        pin.batch_in(vrf, &keys).run(&mut found);
         for (&key, &found) in keys.iter().zip(&found) {
-            assert_eq!(found, pin.lookup_key(vrf, key));
+            assert_eq!(found, pin.lookup(vrf, key));
         }
     }
 }
@@ -165,8 +165,8 @@ fn equal_tables_share_what_lookups_read() {
     assert_eq!(vrfs.statistics().unwrap().block_count.v4, 2);
     let mut reader = vrfs.reader().unwrap();
     let pin = reader.pin();
-    assert_eq!(pin.lookup_key(all[7], one.addr()), Some(hop(5)));
-    assert_ne!(pin.lookup_key(all[8], one.addr()), Some(hop(5)));
+    assert_eq!(pin.lookup(all[7], one.addr()), Some(hop(5)));
+    assert_ne!(pin.lookup(all[8], one.addr()), Some(hop(5)));
     drop(pin);
     vrfs.remove(all[7], one).unwrap();
     assert_eq!(vrfs.statistics().unwrap().block_count.v4, 1);
@@ -198,7 +198,7 @@ fn a_number_is_not_given_to_another_vrf_while_a_reader_may_know_it() {
     assert_eq!(again, first);
     let pin = reader.pin();
     assert!(pin.contains(again) && !pin.contains(Vrf::new(9)));
-    assert_eq!(pin.lookup_key(again, 7_u32), None);
+    assert_eq!(pin.lookup(again, 7_u32), None);
     vrfs.check().unwrap();
 }
 
@@ -218,7 +218,7 @@ fn unknown_vrfs_are_errors_for_the_writer_and_empty_for_readers() {
     let mut found = [Some(hop(1)); 3];
     reader.pin().lookup_batch(&[0_u32, 5, u32::MAX], &[1_u32, 2, 3], &mut found);
     assert_eq!(found, [None; 3]);
-    assert!(reader.pin().try_lookup_batch(&[0_u32], &[1_u32, 2], &mut [None; 2]).is_err());
+    assert!(reader.pin().batch(&[0_u32], &[1_u32, 2]).try_run(&mut [None; 2]).is_err());
     assert_eq!(VrfError::Unknown(nobody).to_string(), "there is no VRF 5");
 }
 
@@ -277,11 +277,7 @@ fn a_reader_that_stays_pinned_is_named_and_holds_what_it_sees() {
     };
     for route in first.v4.iter() {
         let key = route.prefix.last();
-        assert_eq!(
-            pin.lookup_key(vrf, key),
-            first.v4.lookup(key),
-            "an old directory leads to what it led to"
-        );
+        assert_eq!(pin.lookup(vrf, key), first.v4.lookup(key), "an old directory leads to what it led to");
     }
     drop(pin);
     assert_eq!(number, reader.number());

@@ -134,7 +134,7 @@ fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u3
         let pin = reader.pin();
         plain.pin().lookup_batch(keys, &mut found);
         let counts = pin.lookup_batch(keys, hashes, &mut members);
-        let alone = |(key, hash): (&u32, &u32)| pin.lookup_key(*key, *hash).member();
+        let alone = |(key, hash): (&u32, &u32)| pin.lookup(*key, *hash).member();
         assert!(
             keys.iter().zip(hashes).map(alone).eq(members.iter().copied()),
             "batches and single lookups differ"
@@ -172,12 +172,12 @@ fn rates(figures: &mut Figures, hops: &NextHops<u64>, keys: &[u32], hashes: &[u3
         &mut [
             ("the table alone, one by one", &mut || {
                 let pin = plain.pin();
-                keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
+                keys.iter().for_each(|&key| _ = black_box(pin.lookup(key)));
             }),
             ("lookup and resolve to the value", &mut || {
                 let pin = reader.pin();
                 for (&key, &hash) in keys.iter().zip(hashes) {
-                    black_box(pin.lookup_key(key, hash).value());
+                    black_box(pin.lookup(key, hash).value());
                 }
             }),
         ],
@@ -217,7 +217,7 @@ fn values(figures: &mut Figures, routes: &[Route<u32>], keys: &[u32]) -> Outcome
     let (mut reader, mut results, mut results_again) = (map.reader()?, [None; BATCH], [None; BATCH]);
     {
         let pin = reader.pin();
-        assert!(keys.iter().all(|&key| pin.lookup_key(key) == owned.lookup(key)), "a value is wrong");
+        assert!(keys.iter().all(|&key| pin.lookup(key) == owned.lookup(key)), "a value is wrong");
     }
     let pin = reader.pin();
     race(
@@ -236,7 +236,7 @@ fn values(figures: &mut Figures, routes: &[Route<u32>], keys: &[u32]) -> Outcome
                 }
             }),
             ("the shared map, one by one", &mut || {
-                keys.iter().for_each(|&key| _ = black_box(pin.lookup_key(key)));
+                keys.iter().for_each(|&key| _ = black_box(pin.lookup(key)));
             }),
         ],
     );

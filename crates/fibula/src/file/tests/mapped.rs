@@ -105,8 +105,8 @@ fn whatever_the_words_of_a_mapped_file_are_lookups_stay_within_it_and_end() {
                 answered.is_ok() && keys6.iter().zip(&found).all(|(&key, &found)| v6.lookup(key) == found);
         }
         for (&key4, &key6) in keys4.iter().zip(&keys6).step_by(3) {
-            let _ = catch_unwind(AssertUnwindSafe(|| file.v4.lookup_key(key4)));
-            let _ = catch_unwind(AssertUnwindSafe(|| file.v6.lookup_key(key6)));
+            let _ = catch_unwind(AssertUnwindSafe(|| file.v4.lookup(key4)));
+            let _ = catch_unwind(AssertUnwindSafe(|| file.v6.lookup(key6)));
             let routes = file.v4.routes.as_ref().unwrap();
             let _ = catch_unwind(AssertUnwindSafe(|| routes.lookup_prefix(key4)));
         }

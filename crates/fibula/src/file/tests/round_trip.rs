@@ -17,10 +17,10 @@ fn assert_same<K: Key>(fib: &dyn Fib<K>, rib: &Rib<K>, write: impl Fn(&dyn Fib<K
     let answers: Vec<_> = keys.iter().map(|&key| rib.lookup(key)).collect();
     let found: Vec<_> = if K::BITS == 32 {
         check(file.v4.engine, &file.v4);
-        keys.iter().map(|key| file.v4.lookup_key(key.to_bits() as u32)).collect()
+        keys.iter().map(|key| file.v4.lookup(key.to_bits() as u32)).collect()
     } else {
         check(file.v6.engine, &file.v6);
-        keys.iter().map(|key| file.v6.lookup_key(key.to_bits())).collect()
+        keys.iter().map(|key| file.v6.lookup(key.to_bits())).collect()
     };
     assert!(found == answers, "{name}");
 }
@@ -132,7 +132,7 @@ fn stored_routes_are_routes() {
     assert_routes(stored6, &v6);
     for key in keys(&v4) {
         assert_eq!(stored4.lookup_prefix(key), v4.lookup_prefix(key));
-        assert_eq!(file.v4.lookup_key(key), v4.lookup(key));
+        assert_eq!(file.v4.lookup(key), v4.lookup(key));
     }
     for key in keys(&v6) {
         assert_eq!(stored6.lookup_prefix(key), v6.lookup_prefix(key));
