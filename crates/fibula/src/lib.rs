@@ -45,8 +45,10 @@
 //! | [`file`](mod@file) | compiled tables in files, opened, shared among processes, followed |
 //! | [`aggregate`] | the fewest routes with the same answers; the first difference of two tables |
 //! | [`memory`] | limits, and the bytes that an engine takes |
-//! | [`simd`] | the instruction sets of this CPU |
 //! | [`check`] | the invariants of an engine, verified |
+//!
+//! Items that these pages do not show are for engines in other crates and for measurements. They are public, and any version may
+//! change them: the module `unstable` lists most of them, `simd` has the instruction sets of this CPU.
 //!
 //! Engines are `Send + Sync` and are shared by reference. Builds never abort for lack of memory: they return an
 //! error.
@@ -85,10 +87,11 @@ pub mod radix;
 #[cfg(any(test, feature = "testing"))]
 mod random;
 pub mod rib;
+#[doc(hidden)]
 pub mod simd;
 #[doc(hidden)]
 pub mod unstable;
 pub mod vrf;
 
-pub use live::{Pinned, Readable, Reader, Table};
+pub use live::{Pinned, Reader, Table};
 pub use vrf::{Vrf, Vrfs};

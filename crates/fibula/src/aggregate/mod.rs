@@ -58,6 +58,7 @@ use crate::net::{Key, Prefix, Routes};
 use crate::rib::Rib;
 
 pub use compare::{Difference, differences, first_difference};
+#[doc(hidden)]
 pub use follow::Aggregated;
 
 use tree::Tree;

@@ -56,6 +56,7 @@ use crate::simd::{self, Isa};
 
 #[doc(hidden)]
 pub use kind::Kind;
+#[doc(hidden)]
 pub use machine::{Machine, MachineError};
 use measured::curves;
 
@@ -171,6 +172,7 @@ impl<K: Key> Routes<K> for Counted<'_, K> {
     }
 }
 
+#[doc(hidden)]
 /// An engine, with what is expected of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<K: Key> {
@@ -190,6 +192,7 @@ pub struct Choice<K: Key> {
     pub reason: Reason,
 }
 
+#[doc(hidden)]
 /// Why an engine was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reason {
@@ -288,6 +291,7 @@ pub fn rank_knowing<K: Key>(wanted: &Workload, known: &[Known]) -> Vec<Choice<K>
     all
 }
 
+#[doc(hidden)]
 /// Returns the best engine for the workload; `None` if none was measured for it. `in_use` is the name of the
 /// engine that the table has now, if any.
 #[must_use]

@@ -19,7 +19,9 @@ pub mod registry;
 pub(crate) mod sections;
 
 pub use crate::check::CheckError;
-pub use contract::{Applied, BuildError, Fib, Updatable};
+#[doc(hidden)]
+pub use contract::{Applied, Updatable};
+pub use contract::{BuildError, Fib};
 pub use dual::DualFib;
 pub use matches::{Match, WithLength};
 #[doc(hidden)]

@@ -123,6 +123,7 @@ impl<K: Key> fmt::Debug for Engine<K> {
     }
 }
 
+#[doc(hidden)]
 /// The families an engine serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Families {
@@ -145,6 +146,7 @@ impl Families {
     }
 }
 
+#[doc(hidden)]
 /// Why an engine is in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -174,6 +176,7 @@ impl Role {
     }
 }
 
+#[doc(hidden)]
 /// Whether an engine can change in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
@@ -258,6 +261,7 @@ pub fn one_kind<K: Key, L: Key>(entries: Vec<Engine<L>>) -> Option<Vec<Engine<K>
     (Box::new(entries) as Box<dyn Any>).downcast().ok().map(|entries| *entries)
 }
 
+#[doc(hidden)]
 /// A list of engines: the library's own, or those of another crate beside them.
 ///
 /// Names are looked up in such a list. Whoever takes names from users passes one on, so that the same code serves a program with

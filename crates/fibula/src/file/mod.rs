@@ -99,6 +99,7 @@ mod values;
 #[doc(hidden)]
 pub const MAGIC_BYTES: usize = format::MAGIC.len();
 
+#[doc(hidden)]
 /// Returns whether a file that begins with these bytes is a table file, of whatever version, good or not.
 #[must_use]
 pub fn is_table_file(head: &[u8]) -> bool {

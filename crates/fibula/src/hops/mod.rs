@@ -119,6 +119,7 @@ mod word;
 pub use error::HopsError;
 pub use next_hops::{NextHops, Statistics};
 pub use reader::{Counts, Resolved};
+#[doc(hidden)]
 pub use routed::Routed;
 
 /// The most buckets that a group has.

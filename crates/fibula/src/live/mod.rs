@@ -46,8 +46,10 @@ pub(crate) use held::{Held, Hold};
 #[doc(hidden)]
 pub use listener::{Listener, Stored, Structure};
 pub use options::{Options, Outcome, TableError};
+#[doc(hidden)]
+pub use reader::Readable;
 pub(crate) use reader::sealed as readable;
-pub use reader::{Pinned, Readable, Reader};
+pub use reader::{Pinned, Reader};
 pub(crate) use segments::{SHIFT, Segments};
 pub(crate) use shared::Shared;
 pub(crate) use slots::{Keeper, Slots};

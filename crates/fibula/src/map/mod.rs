@@ -124,10 +124,10 @@ pub use compiled::CompiledMap;
 pub use compiled_covers::CompiledCovers;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use ip::{CompiledIpMap, IpEntry, IpPrefixMap};
-pub use iter::Covers;
 #[doc(hidden)]
-pub use iter::{IntoIter, Iter, IterMut};
+pub use iter::{Covers, IntoIter, Iter, IterMut};
 pub use prefix_map::PrefixMap;
 pub use set::PrefixSet;
 pub use shared::SharedPrefixMap;
+#[doc(hidden)]
 pub use shared_read::MapEntries;

@@ -16,15 +16,19 @@ mod text;
 
 pub(crate) use batch::Lookup;
 pub use batch::{Batch, BatchError, Keys, Strided};
-pub use convert::{IntoIpAddr, IntoIpPrefix, IntoKey, IntoPrefix, IpPrefix, parse_address};
-pub use dual::Dual;
-pub use key::{Address, Family, Key};
+pub use convert::{IntoIpAddr, IntoIpPrefix, IpPrefix};
 #[doc(hidden)]
-pub use key::{ForIpv4, ForIpv6, Ipv4Key, Ipv6Key, KeyKind, Toy};
+pub use convert::{IntoKey, IntoPrefix, parse_address};
+pub use dual::Dual;
+#[doc(hidden)]
+pub use key::{Address, ForIpv4, ForIpv6, Ipv4Key, Ipv6Key, KeyKind, Toy};
+pub use key::{Family, Key};
 pub use prefix::{HostBits, Prefix, PrefixError};
 #[doc(hidden)]
 pub use range::PrefixesOf;
 pub use range::prefixes_of;
 pub use route::{Change, NextHop, Route};
-pub use routes::{OrderError, RouteSlice, Routes};
+pub use routes::Routes;
+#[doc(hidden)]
+pub use routes::{OrderError, RouteSlice};
 pub use text::AddressError;

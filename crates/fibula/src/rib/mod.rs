@@ -15,6 +15,7 @@ use crate::memory::{Limits, Memory, OutOfMemory};
 use crate::net::{Change, IntoKey, Key, NextHop, Prefix, Route, Routes};
 use crate::radix::{Covers, RadixTree, Subtree};
 
+#[doc(hidden)]
 pub use crate::radix::{Before, Tally};
 pub use dual::DualRib;
 pub(crate) use dual::lookup_prefix;
